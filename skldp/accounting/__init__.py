@@ -1,0 +1,1 @@
+"""Floor 2: many releases about one person."""
