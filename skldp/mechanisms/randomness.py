@@ -237,8 +237,8 @@ class Noise:
         return (words % np.uint64(high)).astype(np.int64).reshape(size)
 
     def uniform(self, size: int | tuple[int, ...]) -> npt.NDArray[np.float64]:
-        """Odd multiples of 2^-54, uniform inside (0, 1): for inverting distribution functions."""
-        return ((self.words(size) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+        """Odd multiples of 2^-53, uniform inside (0, 1): for inverting distribution functions."""
+        return ((self.words(size) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
     def permutation(self, n: int) -> npt.NDArray[np.int64]:
         """A uniform random order of 0 to ``n - 1``."""

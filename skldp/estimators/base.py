@@ -1,0 +1,199 @@
+"""The base of the transformers of X: validate, move into the declared domain, release block by block."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skldp.estimators.validation import (
+    BOUNDS,
+    EPSILON,
+    NOISE_PARAMETERS,
+    check_bounds,
+    check_epsilon,
+    fit_context,
+    round_inward,
+    validate_finite,
+)
+from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
+from skldp.mechanisms.randomness import noise_from
+
+__all__ = ["BoundedTransformer", "LocalTransformer", "attach_guarantee"]
+
+# Numbers in one block: what a mechanism works on at a time, small enough for its buffers to stay in the cache.
+_BLOCK = 32_768
+# Blocks that share one stream of noise. Fixed, so that a seeded result does not depend on the number of threads.
+_BLOCKS_PER_STREAM = 64
+
+
+def attach_guarantee(estimator, guarantee):
+    """Set ``privacy_guarantee_``, and warn where it is weaker than the epsilon that was asked for.
+
+    Parameters
+    ----------
+    estimator : estimator with a `random_state`
+    guarantee : PrivacyGuarantee
+
+    Warns
+    -----
+    PrivacyGuaranteeWarning
+        With both figures, if the exact epsilon is larger than the stated one.
+    """
+    estimator.privacy_guarantee_ = replace(guarantee, seeded=estimator.random_state is not None)
+    stated = guarantee.stated
+    if stated is not None and guarantee.epsilon > stated * (1 + 1e-9):
+        alone = "" if guarantee.per_feature is None else f" ({guarantee.per_feature:.4g} for one feature alone)"
+        warnings.warn(
+            f"{type(estimator).__name__} states epsilon {stated:.4g}, as published, but the exact worst-case loss "
+            f"of what it releases is {guarantee.epsilon:.4g} per {guarantee.unit}{alone}. "
+            "calibration='exact' gives the epsilon that it states.",
+            PrivacyGuaranteeWarning,
+            stacklevel=3,
+        )
+
+
+class LocalTransformer(TransformerMixin, BaseEstimator):
+    """Base of the transformers that release every row through a local mechanism.
+
+    A subclass defines ``__init__`` with the parameters `epsilon`, `transform_noise`, `random_state` and `n_jobs`
+    beside its own, and one hook, ``_make_mechanism(X)``, which may use only the shape and the dtype of X. Its
+    mechanism offers ``sample(values, noise, out=None)``, ``encode(values, out=None)``, ``guarantee()`` and
+    ``n_outputs``; it is handed one C-contiguous block of rows at a time, which it may overwrite.
+    """
+
+    _parameter_constraints: dict = {
+        "epsilon": EPSILON,
+        "transform_noise": ["boolean"],
+        **NOISE_PARAMETERS,
+    }
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Declare the mechanism and its guarantee from the parameters and the shape of X alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Only its shape, dtype and feature names are used.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+        """
+        self._declare(self._validate(X, reset=True))
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X, y=None):
+        """Fit, then release every row of X with noise.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The private rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        X_released : ndarray of shape (n_samples, n_features_out)
+        """
+        X = self._validate(X, reset=True)
+        self._declare(X)
+        return self._release(X, noise_from(self.random_state))
+
+    def transform(self, X):
+        """Release every row of X: with noise, or with ``transform_noise=False`` in the same encoding without it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The private rows.
+
+        Returns
+        -------
+        X_released : ndarray of shape (n_samples, n_features_out)
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        return self._release(X, noise_from(self.random_state) if self.transform_noise else None)
+
+    def _validate(self, X, *, reset):
+        return validate_finite(self, X, reset=reset)
+
+    def _declare(self, X):
+        check_epsilon(self.epsilon)
+        self.mechanism_ = self._make_mechanism(X)
+        attach_guarantee(self, self.mechanism_.guarantee())
+
+    def _into_domain(self, block):
+        """A C-contiguous copy of the block within the declared domain, and how many values were moved."""
+        return np.array(block, order="C"), 0
+
+    def _release(self, X, noise):
+        n_rows = X.shape[0]
+        n_outputs = self.mechanism_.n_outputs
+        released = np.empty((n_rows, n_outputs), dtype=X.dtype)
+        block_rows = max(1, _BLOCK // max(X.shape[1], n_outputs))
+        task_rows = block_rows * _BLOCKS_PER_STREAM
+        starts = range(0, n_rows, task_rows)
+        streams = [None] * len(starts) if noise is None else noise.spawn(len(starts))
+        parts = [slice(start, min(start + task_rows, n_rows)) for start in starts]
+        if len(parts) == 1:
+            moved = [self._release_part(X, released, streams[0], block_rows)]
+        else:
+            moved = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+                delayed(self._release_part)(X[part], released[part], stream, block_rows)
+                for part, stream in zip(parts, streams, strict=True)
+            )
+        _warn_out_of_domain(sum(moved), n_rows * X.shape[1])
+        return released
+
+    def _release_part(self, X, released, noise, block_rows):
+        moved = 0
+        for start in range(0, X.shape[0], block_rows):
+            rows = slice(start, start + block_rows)
+            block, outside = self._into_domain(X[rows])
+            moved += outside
+            if noise is None:
+                self.mechanism_.encode(block, out=released[rows])
+            else:
+                self.mechanism_.sample(block, noise, out=released[rows])
+        return moved
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class BoundedTransformer(LocalTransformer):
+    """Base of the transformers whose features lie within declared `bounds`; what lies outside is clipped."""
+
+    _parameter_constraints: dict = {**LocalTransformer._parameter_constraints, "bounds": BOUNDS}
+
+    def _declare(self, X):
+        self.bounds_ = check_bounds(self.bounds, X.shape[1])
+        super()._declare(X)
+
+    def _into_domain(self, block):
+        declared_low, declared_high = self.bounds_
+        low, high = round_inward(declared_low, declared_high, block.dtype)
+        inside = np.clip(block, low, high, out=np.empty(block.shape, dtype=block.dtype))
+        return inside, np.count_nonzero(inside != block)
+
+
+def _warn_out_of_domain(moved, total):
+    if moved:
+        warnings.warn(
+            f"{moved:,} of {total:,} values ({moved / total:.1%}) lay outside the declared domain and were moved into "
+            "it. Declare a wider one if that is too many, from public knowledge and not from these data.",
+            OutOfDomainWarning,
+            stacklevel=4,
+        )

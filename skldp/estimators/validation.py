@@ -1,0 +1,96 @@
+"""Checks of parameters and input: the only module that touches scikit-learn's private validation."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn import config_context
+from sklearn.base import _fit_context as fit_context
+from sklearn.utils._param_validation import Interval, InvalidParameterError, Options, StrOptions
+from sklearn.utils.validation import validate_data
+
+__all__ = [
+    "BOUNDS",
+    "EPSILON",
+    "FLOATS",
+    "NOISE_PARAMETERS",
+    "Interval",
+    "InvalidParameterError",
+    "Options",
+    "StrOptions",
+    "check_bounds",
+    "check_epsilon",
+    "fit_context",
+    "round_inward",
+    "validate_finite",
+]
+
+FLOATS = (np.float64, np.float32)
+EPSILON = [Interval(Real, 0, None, closed="neither")]
+BOUNDS = [tuple, list, np.ndarray]
+NOISE_PARAMETERS: dict = {
+    "random_state": ["random_state", np.random.Generator],
+    "n_jobs": [None, Integral],
+}
+
+
+def check_epsilon(epsilon):
+    """Refuse an epsilon that is no finite number > 0: NaN, infinity, a bool, a string.
+
+    scikit-learn's own validation accepts True and can be switched off globally; a budget must not be.
+    """
+    is_number = isinstance(epsilon, Real) and not isinstance(epsilon, bool | np.bool_)
+    if not is_number or not 0 < epsilon < np.inf:
+        raise InvalidParameterError(f"epsilon must be a finite number > 0. Got {epsilon!r} instead.")
+
+
+def check_bounds(bounds, n_features):
+    """Turn declared bounds into two arrays.
+
+    Parameters
+    ----------
+    bounds : (low, high)
+        Each a finite number, or one number per feature; low < high throughout.
+    n_features : int
+
+    Returns
+    -------
+    low, high : ndarray of float64, shape (n_features,)
+
+    Raises
+    ------
+    ValueError
+        If the rule is broken.
+    """
+    rule = "bounds must be (low, high), each a finite number or one number per feature, with low < high"
+    if isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != 2:
+        raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
+    ends = []
+    for end in bounds:
+        try:
+            values = np.asarray(end, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.") from None
+        if values.shape not in ((), (n_features,)):
+            raise InvalidParameterError(f"{rule} ({n_features} here). Got {bounds!r} instead.")
+        ends.append(np.broadcast_to(values, (n_features,)).copy())
+    low, high = ends
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
+    return low, high
+
+
+def round_inward(low, high, dtype):
+    """The tightest interval of another dtype that stays within the declared one."""
+    inner_low, inner_high = low.astype(dtype), high.astype(dtype)
+    inner_low = np.where(inner_low < low, np.nextafter(inner_low, np.inf, dtype=dtype), inner_low)
+    inner_high = np.where(inner_high > high, np.nextafter(inner_high, -np.inf, dtype=dtype), inner_high)
+    return inner_low, inner_high
+
+
+def validate_finite(estimator, X, *, reset, **kwargs):
+    """scikit-learn's ``validate_data`` for floats, with NaN and infinity refused whatever the global setting.
+
+    ``sklearn.set_config(assume_finite=True)`` is a promise about speed that a release must not depend on.
+    """
+    with config_context(assume_finite=False):
+        return validate_data(estimator, X, reset=reset, **({"dtype": FLOATS} | kwargs))

@@ -1,0 +1,96 @@
+import math
+
+import pytest
+
+from skldp.mechanisms.guarantee import PrivacyGuarantee
+
+
+@pytest.mark.parametrize("epsilon", [-1, float("nan"), True, "1", None])
+def test_refuses_what_is_no_epsilon(epsilon):
+    with pytest.raises(ValueError, match="epsilon must be a number from 0 to inf"):
+        PrivacyGuarantee(epsilon)
+
+
+@pytest.mark.parametrize("arguments", [{"delta": 1.5}, {"delta": float("nan")}, {"unit": "row"}, {"model": "global"}])
+def test_refuses_other_nonsense(arguments):
+    with pytest.raises(ValueError, match="must be"):
+        PrivacyGuarantee(1.0, **arguments)
+
+
+def test_same_units_add_up():
+    total = PrivacyGuarantee(1.0, 1e-6, stated=1.0) + PrivacyGuarantee(2.0, 2e-6, stated=0.5, seeded=True)
+    assert (total.epsilon, total.stated, total.unit, total.seeded) == (3.0, 1.5, "record", True)
+    assert total.delta == pytest.approx(3e-6)
+
+
+def test_record_and_label_make_a_record():
+    total = PrivacyGuarantee(1.0) + PrivacyGuarantee(0.5, unit="label")
+    assert (total.epsilon, total.unit, total.stated) == (1.5, "record", None)
+
+
+def test_distance_needs_a_diameter_to_join_a_record():
+    distance = PrivacyGuarantee(0.5, unit="distance")
+    with pytest.raises(ValueError, match="diameter"):
+        distance + PrivacyGuarantee(1.0)
+    declared = PrivacyGuarantee(0.5, unit="distance", diameter=4.0)
+    assert (declared + PrivacyGuarantee(1.0)).epsilon == 3.0
+    assert declared.plain_epsilon == 2.0
+    assert (declared + declared).unit == "distance"
+
+
+def test_local_and_central_do_not_add_up():
+    with pytest.raises(ValueError, match="central"):
+        PrivacyGuarantee(1.0) + PrivacyGuarantee(1.0, model="central")
+
+
+def test_comparison_is_a_partial_order():
+    weak, strong = PrivacyGuarantee(2.0), PrivacyGuarantee(1.0)
+    assert strong <= weak
+    assert weak >= strong
+    assert not weak <= strong
+    assert not strong <= PrivacyGuarantee(2.0, unit="label")
+    assert not PrivacyGuarantee(1.0, 1e-5) <= weak
+
+
+def test_prints_both_figures_in_one_line():
+    guarantee = PrivacyGuarantee(3311.2, stated=1.0, per_feature=4.311, figures=(("corrected", 4.571),), seeded=True)
+    line = str(guarantee)
+    assert line == (
+        "epsilon 3311 per record (stated 1, per feature 4.311, corrected 4.571); exact; "
+        "void against whoever knows the seed"
+    )
+    markup = guarantee._repr_html_()
+    assert markup.startswith("<table>")
+    assert "3311" in markup
+    assert "&lt;" in PrivacyGuarantee(1.0, basis="a < b")._repr_html_()
+
+
+def test_shuffling_needs_a_pure_local_guarantee_and_enough_people():
+    with pytest.raises(ValueError, match="pure"):
+        PrivacyGuarantee(1.0, 1e-9).shuffled(1000, 1e-6)
+    with pytest.raises(ValueError, match="epsilon <="):
+        PrivacyGuarantee(8.0).shuffled(1000, 1e-6)
+    with pytest.raises(ValueError, match="no epsilon"):
+        PrivacyGuarantee(1.0).shuffled(10, 1e-6)
+    for n in (0, 2.5, True):
+        with pytest.raises(ValueError, match="whole number"):
+            PrivacyGuarantee(1.0).shuffled(n, 1e-6)
+    for delta in (0, 1, float("nan")):
+        with pytest.raises(ValueError, match="delta"):
+            PrivacyGuarantee(1.0).shuffled(10_000, delta)
+
+
+def test_shuffling_covers_the_exact_loss_of_shuffled_binary_responses():
+    """The count of ones after shuffling is binomial: its exact (epsilon, delta) curve is below the theorem's."""
+    from scipy import stats
+
+    n, delta, local = 2_000, 1e-6, 1.0
+    lie = 1 / (1 + math.exp(local))
+    others = stats.binom(n - 1, lie)
+    with_one, with_zero = (
+        [p * others.pmf(k - 1) + (1 - p) * others.pmf(k) for k in range(n + 1)] for p in (1 - lie, lie)
+    )
+    central = PrivacyGuarantee(local).shuffled(n, delta)
+    exact_delta = sum(max(0.0, a - math.exp(central.epsilon) * b) for a, b in zip(with_one, with_zero, strict=True))
+    assert central.model == "central"
+    assert exact_delta <= delta

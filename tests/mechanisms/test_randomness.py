@@ -1,0 +1,242 @@
+import copy
+import math
+import os
+import pickle
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from joblib import Parallel, delayed
+from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue
+
+from skldp.exceptions import SeededNoiseWarning
+from skldp.mechanisms.randomness import Noise, flip_threshold, noise_from, threshold_log_odds
+
+
+def seeded(seed=0):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeededNoiseWarning)
+        return noise_from(seed)
+
+
+def first_words(_=None):
+    return tuple(noise_from().words(2).tolist())
+
+
+def test_four_processes_draw_distinct_noise():
+    assert len(set(Parallel(n_jobs=4)(delayed(first_words)() for _ in range(8)))) == 8
+
+
+def test_four_forked_children_draw_distinct_noise():
+    drawn = []
+    for _ in range(4):
+        read, write = os.pipe()
+        # The child does nothing but draw, write and leave.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if child == 0:
+            os.write(write, pickle.dumps(first_words()))
+            os._exit(0)
+        os.waitpid(child, 0)
+        drawn.append(pickle.loads(os.read(read, 1000)))
+        os.close(read)
+        os.close(write)
+    assert len(set(drawn)) == 4
+
+
+def test_a_stream_refuses_to_go_on_after_a_fork(monkeypatch):
+    stream = noise_from()
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pytest.raises(RuntimeError, match="after a fork"):
+        stream.words(1)
+
+
+def test_threads_sharing_one_stream_draw_distinct_noise():
+    stream, drawn = seeded(), []
+    workers = [threading.Thread(target=lambda: drawn.extend(stream.words(1000).tolist())) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(set(drawn)) == 4000
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_stream_cannot_be_duplicated(duplicate):
+    with pytest.raises(TypeError, match="cannot be copied"):
+        duplicate(noise_from())
+
+
+def test_the_global_seed_has_no_influence():
+    state = np.random.get_state()
+    try:
+        draws = []
+        for _ in range(2):
+            np.random.seed(0)
+            draws.append(first_words())
+    finally:
+        np.random.set_state(state)
+    assert draws[0] != draws[1]
+
+
+@pytest.mark.parametrize("make", [lambda: 7, lambda: np.random.default_rng(7), lambda: np.random.RandomState(7)])
+def test_a_seed_repeats_and_warns(make):
+    with pytest.warns(SeededNoiseWarning, match="repeatable"):
+        one, other = noise_from(make()), noise_from(make())
+    assert not one.secure
+    np.testing.assert_array_equal(one.words(100), other.words(100))
+
+
+def test_a_generator_is_advanced():
+    generator = np.random.default_rng(0)
+    with pytest.warns(SeededNoiseWarning):
+        draws = [noise_from(generator).words(2).tolist() for _ in range(2)]
+    assert draws[0] != draws[1]
+
+
+@pytest.mark.parametrize(("seed", "error"), [(True, TypeError), ("1", TypeError), (-1, ValueError), (1.0, TypeError)])
+def test_refuses_what_is_no_seed(seed, error):
+    with pytest.raises(error, match="random_state"):
+        noise_from(seed)
+
+
+def test_children_are_distinct_and_depend_on_the_key_alone():
+    one, other = seeded(3), seeded(3)
+    other.words(1000)
+    first, second = one.spawn(3), other.spawn(2) + other.spawn(1)
+    words = [child.words(2).tolist() for child in first]
+    assert words == [child.words(2).tolist() for child in second]
+    assert len({tuple(word) for word in words}) == 3
+    assert tuple(one.words(2)) not in {tuple(word) for word in words}
+
+
+@pytest.mark.parametrize("n_bytes", [1, 15, 16, 17, 65_535, 65_536, 65_537, 200_000])
+def test_the_stream_is_one_keystream_whatever_the_pieces(n_bytes):
+    whole = seeded(1).words(n_bytes, np.uint8)
+    pieces = seeded(1)
+    cut = n_bytes // 3
+    np.testing.assert_array_equal(
+        whole, np.concatenate([pieces.words(cut, np.uint8), pieces.words(n_bytes - cut, np.uint8)])
+    )
+
+
+def test_bytes_are_uniform():
+    counts = np.bincount(seeded(2).words(400_000, np.uint8), minlength=256)
+    assert chi_square_pvalue(counts, np.full(256, 1 / 256)) > THRESHOLD
+
+
+@pytest.mark.parametrize("high", [1, 2, 3, 10, 257])
+def test_integers_are_uniform(high):
+    counts = np.bincount(seeded(4).integers(high, (100, 400)).ravel(), minlength=high)
+    assert len(counts) == high
+    assert high == 1 or chi_square_pvalue(counts, np.full(high, 1 / high)) > THRESHOLD
+
+
+def test_integers_reject_the_incomplete_run_of_remainders(monkeypatch):
+    """With a bound just above 2^62, a quarter of the words must be drawn anew."""
+    high = 3 * 2**61
+    stream = seeded(5)
+    drawn = stream.integers(high, 40_000)
+    assert drawn.max() < high
+    thirds = np.bincount(drawn // 2**61, minlength=3)
+    assert chi_square_pvalue(thirds, np.full(3, 1 / 3)) > THRESHOLD
+
+
+@pytest.mark.parametrize("high", [0, -3, 2**63 + 1])
+def test_integers_refuse_other_bounds(high):
+    with pytest.raises(ValueError, match="high must be"):
+        noise_from().integers(high, 3)
+
+
+@pytest.mark.parametrize("probability", [0.5, 0.1, 0.999])
+def test_bernoulli_has_its_probability(probability):
+    threshold = int(probability * 2**64)
+    successes = seeded(6).bernoulli(threshold, 50_000).sum()
+    assert binomial_pvalue(successes, 50_000, probability) > THRESHOLD
+
+
+def test_bernoulli_compares_whole_words(monkeypatch):
+    """Exactly `threshold` of the 2^64 words give True: checked at the threshold itself."""
+    stream = noise_from()
+    monkeypatch.setattr(stream, "words", lambda size: np.array([4, 5, 6], dtype=np.uint64))
+    assert stream.bernoulli(5, 3).tolist() == [True, False, False]
+
+
+@given(st.floats(-800, 800))
+def test_thresholds_round_to_the_private_side(log_odds):
+    threshold = int(flip_threshold(log_odds))
+    assert 1 <= threshold <= 2**64 - 1
+    sampled = float(threshold_log_odds(threshold))
+    # 44.37 is ln(2^64 - 1), the longest odds that 64 bits hold.
+    assert abs(sampled) <= abs(log_odds) * (1 + 1e-13) + 1e-15
+    one_step = 1 / min(threshold, 2**64 - threshold)
+    assert abs(sampled) >= min(abs(log_odds), math.log(2**64 - 1)) - one_step - 1e-14
+    assert sampled == 0 or math.copysign(1, sampled) == math.copysign(1, log_odds)
+
+
+@given(st.integers(1, 2**64 - 1))
+def test_log_odds_of_integers_are_upper_bounds(threshold):
+    from fractions import Fraction
+
+    small = min(threshold, 2**64 - threshold)
+    ratio = Fraction(2**64 - small, small)
+    exact = math.log(ratio.numerator) - math.log(ratio.denominator)
+    sampled = abs(float(threshold_log_odds(threshold)))
+    assert sampled >= exact * (1 - 1e-14) - 1e-13
+    assert sampled <= exact * (1 + 1e-14) + 1e-13
+
+
+def test_thresholds_refuse_nan():
+    with pytest.raises(ValueError, match="finite"):
+        flip_threshold(float("nan"))
+
+
+def test_uniforms_never_reach_the_ends(monkeypatch):
+    stream = noise_from()
+    for word in (0, 2**64 - 1):
+        monkeypatch.setattr(stream, "words", lambda size, word=word: np.array([word], dtype=np.uint64))
+        assert 0 < stream.uniform(1)[0] < 1
+
+
+@pytest.mark.parametrize(("n", "k"), [(4, 2), (4, 4), (5, 0), (5, 1)])
+def test_subsets_are_uniform(n, k):
+    from itertools import combinations
+
+    drawn = seeded(8).subsets(20_000, n, k)
+    assert drawn.shape == (20_000, k)
+    sets = [tuple(row) for row in np.sort(drawn, axis=1)]
+    possible = list(combinations(range(n), k))
+    counts = [sets.count(one) for one in possible]
+    assert sum(counts) == 20_000
+    assert len(possible) == 1 or chi_square_pvalue(counts, np.full(len(possible), 1 / len(possible))) > THRESHOLD
+
+
+def test_large_subsets_are_uniform_in_every_place():
+    drawn = seeded(9).subsets(5_000, 20, 18)
+    assert all(len(set(row)) == 18 for row in drawn[:100])
+    for place in (0, 17):
+        counts = np.bincount(drawn[:, place], minlength=20)
+        assert chi_square_pvalue(counts, np.full(20, 1 / 20)) > THRESHOLD
+
+
+def test_permutations_are_uniform():
+    stream = seeded(10)
+    orders = [tuple(stream.permutation(3)) for _ in range(3_000)]
+    counts = [orders.count(one) for one in set(orders)]
+    assert len(counts) == 6
+    assert chi_square_pvalue(counts, np.full(6, 1 / 6)) > THRESHOLD
+
+
+@pytest.mark.parametrize("k", [-1, 6])
+def test_subsets_refuse_more_than_there_are(k):
+    with pytest.raises(ValueError, match="k must be"):
+        noise_from().subsets(3, 5, k)
+
+
+def test_says_whether_it_is_secure():
+    assert repr(noise_from()) == "Noise(secure=True)"
+    assert isinstance(seeded(), Noise)
