@@ -1,0 +1,102 @@
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skldp.estimators.base import LocalTransformer
+from skldp.estimators.composition import privacy_guarantee
+from skldp.mechanisms.guarantee import PrivacyGuarantee
+
+X = np.random.default_rng(0).normal(size=(30, 4))
+y = (X[:, 0] > 0).astype(int)
+
+
+@dataclass(frozen=True)
+class AddUniform:
+    epsilon: float
+    n_outputs: int
+
+    def sample(self, values, noise, out=None):
+        out[...] = values + noise.uniform(values.shape)
+        return out
+
+    def encode(self, values, out=None):
+        out[...] = values
+        return out
+
+    def guarantee(self):
+        return PrivacyGuarantee(self.epsilon, stated=self.epsilon)
+
+
+class Private(OneToOneFeatureMixin, LocalTransformer):
+    def __init__(self, epsilon=1.0, *, transform_noise=True, random_state=None, n_jobs=None):
+        self.epsilon = epsilon
+        self.transform_noise = transform_noise
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _make_mechanism(self, X):
+        return AddUniform(self.epsilon, X.shape[1])
+
+
+class LabelPrivate(LogisticRegression):
+    def fit(self, X, y):
+        self.privacy_guarantee_ = PrivacyGuarantee(0.5, unit="label", stated=0.5)
+        return super().fit(X, y)
+
+
+def test_a_transformer_alone_is_what_it_says():
+    assert privacy_guarantee(Private(2.0).fit(X)) == PrivacyGuarantee(2.0, stated=2.0)
+
+
+def test_a_pipeline_adds_its_steps_and_its_labels():
+    total = privacy_guarantee(make_pipeline(Private(2.0), Private(1.0), LabelPrivate()).fit(X, y))
+    assert (total.epsilon, total.unit, total.stated) == (3.5, "record", 3.5)
+    assert "not randomised" not in total.basis
+
+
+def test_says_that_labels_or_features_are_bare():
+    assert (
+        "labels are not randomised" in privacy_guarantee(make_pipeline(Private(), LinearRegression()).fit(X, y)).basis
+    )
+    total = privacy_guarantee(make_pipeline(StandardScaler(), LabelPrivate()).fit(X, y))
+    assert "features are not randomised" in total.basis
+    assert total.unit == "label"
+
+
+def test_a_search_is_its_best_pipeline():
+    search = GridSearchCV(make_pipeline(Private(), LogisticRegression()), {"private__epsilon": [2.0]}, cv=2)
+    assert privacy_guarantee(search.fit(X, y)).epsilon == 2.0
+
+
+def test_columns_add_up_and_bare_columns_are_infinite():
+    both = ColumnTransformer([("a", Private(1.0), [0, 1]), ("b", Private(2.0), [2])])
+    assert privacy_guarantee(both.fit(X)).epsilon == 3.0
+    bare = ColumnTransformer([("a", Private(1.0), [0, 1]), ("b", "passthrough", [2])])
+    total = privacy_guarantee(bare.fit(X))
+    assert math.isinf(total.epsilon)
+    assert "b pass unprotected" in total.basis
+    kept = ColumnTransformer([("a", Private(1.0), [0, 1])], remainder="passthrough")
+    assert math.isinf(privacy_guarantee(kept.fit(X)).epsilon)
+
+
+def test_a_union_with_a_bare_branch_is_infinite():
+    assert privacy_guarantee(FeatureUnion([("a", Private()), ("b", Private())]).fit(X)).epsilon == 2.0
+    assert math.isinf(privacy_guarantee(FeatureUnion([("a", Private()), ("b", StandardScaler())]).fit(X)).epsilon)
+
+
+def test_refuses_what_protects_nothing_or_is_not_fitted():
+    with pytest.raises(ValueError, match="at least one private step"):
+        privacy_guarantee(LinearRegression().fit(X, y))
+    with pytest.raises(NotFittedError):
+        privacy_guarantee(Private())
+    with pytest.raises(TypeError, match="class"):
+        privacy_guarantee(BaseEstimator)

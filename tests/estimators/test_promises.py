@@ -1,0 +1,230 @@
+"""What every public transformer of X promises, whatever its mechanism."""
+
+import inspect
+import pickle
+import threading
+import warnings
+
+import numpy as np
+import pytest
+import sklearn
+from estimator_checks import expected_failures
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import skldp
+from skldp.estimators.base import BoundedTransformer, LocalTransformer
+from skldp.exceptions import (
+    LearntDomainWarning,
+    OutOfDomainWarning,
+    PrivacyGuaranteeWarning,
+    SeededNoiseWarning,
+)
+
+ALL = [
+    cls
+    for cls in (getattr(skldp, name) for name in skldp.__all__)
+    if inspect.isclass(cls) and issubclass(cls, BaseEstimator)
+]
+TRANSFORMERS = [cls for cls in ALL if issubclass(cls, LocalTransformer)]
+BOUNDED = [cls for cls in TRANSFORMERS if issubclass(cls, BoundedTransformer)]
+EXPECTED = (PrivacyGuaranteeWarning, LearntDomainWarning)
+
+each_transformer = pytest.mark.parametrize("cls", TRANSFORMERS, ids=lambda cls: cls.__name__)
+each_bounded = pytest.mark.parametrize("cls", BOUNDED, ids=lambda cls: cls.__name__)
+pytestmark = [pytest.mark.filterwarnings(f"ignore::{w.__module__}.{w.__name__}") for w in EXPECTED]
+
+
+def rows(n=40, d=3, dtype=np.float64):
+    return np.random.default_rng(0).uniform(-0.9, 0.9, (n, d)).astype(dtype)
+
+
+def released(estimator, X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeededNoiseWarning)
+        return estimator.fit_transform(X)
+
+
+@parametrize_with_checks(
+    [cls(random_state=seed) for cls in TRANSFORMERS for seed in (None, 0)],
+    expected_failed_checks=expected_failures,
+)
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
+# scikit-learn skips an array API check unless SCIPY_ARRAY_API is set, and says so by a warning.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@each_transformer
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), True, "1", None])
+@pytest.mark.parametrize("skip", [False, True])
+def test_refuses_a_bad_epsilon_even_where_validation_is_off(cls, epsilon, skip):
+    with sklearn.config_context(skip_parameter_validation=skip), pytest.raises(ValueError, match="epsilon"):
+        cls(epsilon=epsilon).fit_transform(rows())
+
+
+@each_transformer
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("assume_finite", [False, True])
+def test_refuses_nan_and_infinity_even_where_that_is_assumed_away(cls, bad, assume_finite):
+    X = rows()
+    fitted = cls().fit(X)
+    X[3, 1] = bad
+    with sklearn.config_context(assume_finite=assume_finite):
+        for call in (fitted.transform, fitted.fit, fitted.fit_transform):
+            with pytest.raises(ValueError, match=r"NaN|infinity"):
+                call(X)
+
+
+@each_transformer
+@pytest.mark.parametrize("X", [np.zeros((0, 3)), np.zeros(3), [["a", "b", "c"]]], ids=["empty", "1d", "strings"])
+def test_refuses_other_input(cls, X):
+    with pytest.raises(ValueError, match=r"."):
+        cls().fit_transform(X)
+
+
+@each_transformer
+def test_refuses_another_number_of_features(cls):
+    with pytest.raises(ValueError, match="features"):
+        cls().fit(rows()).transform(rows(d=4))
+
+
+@each_bounded
+@pytest.mark.parametrize(
+    "bounds",
+    [(1, -1), (0, 0), (-np.inf, 1), (-1, np.nan), (0,), "ab", ("a", "b"), ([0, 0], [1, 1]), (None, 1), 3],
+    ids=str,
+)
+def test_refuses_bad_bounds(cls, bounds):
+    with pytest.raises(ValueError, match="bounds"):
+        cls(bounds=bounds).fit_transform(rows())
+
+
+@each_transformer
+def test_the_guarantee_is_exact_or_warned_of(cls):
+    with warnings.catch_warnings(record=True) as issued:
+        warnings.simplefilter("always")
+        guarantee = cls(epsilon=1.5).fit(rows()).privacy_guarantee_
+    warned = [str(one.message) for one in issued if one.category is PrivacyGuaranteeWarning]
+    assert guarantee.stated == 1.5
+    assert not guarantee.seeded
+    assert (guarantee.epsilon <= 1.5) == (not warned)
+    assert all("1.5" in text and f"{guarantee.epsilon:.4g}" in text for text in warned)
+
+
+@each_transformer
+def test_noise_is_new_in_every_call_copy_process_and_thread(cls):
+    X = rows()
+    estimator = cls().fit(X)
+    outputs = [estimator.transform(X) for _ in range(2)]
+    outputs += [clone(estimator).fit_transform(X), pickle.loads(pickle.dumps(estimator)).transform(X)]
+    outputs += Parallel(n_jobs=2)(delayed(estimator.transform)(X) for _ in range(2))
+    workers = [threading.Thread(target=lambda: outputs.append(estimator.transform(X))) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len({output.tobytes() for output in outputs}) == 8
+
+
+@each_transformer
+def test_the_global_seed_has_no_influence(cls):
+    state = np.random.get_state()
+    try:
+        outputs = []
+        for _ in range(2):
+            np.random.seed(0)
+            outputs.append(cls().fit_transform(rows()))
+    finally:
+        np.random.set_state(state)
+    assert not np.array_equal(*outputs)
+
+
+@each_transformer
+def test_a_seed_repeats_warns_and_voids_the_guarantee(cls):
+    X = rows()
+    with pytest.warns(SeededNoiseWarning):
+        outputs = [cls(random_state=1).fit_transform(X) for _ in range(2)]
+    np.testing.assert_array_equal(*outputs)
+    assert "void" in str(cls(random_state=1).fit(X).privacy_guarantee_)
+
+
+@each_transformer
+def test_a_seeded_release_does_not_depend_on_the_number_of_threads(cls, monkeypatch):
+    monkeypatch.setattr("skldp.estimators.base._BLOCK", 12)
+    monkeypatch.setattr("skldp.estimators.base._BLOCKS_PER_STREAM", 2)
+    X = rows(n=50)
+    np.testing.assert_array_equal(
+        released(cls(random_state=2, n_jobs=1), X), released(cls(random_state=2, n_jobs=3), X)
+    )
+
+
+@each_transformer
+def test_no_two_tasks_share_their_noise(cls, monkeypatch):
+    """The same row many times over, in blocks and streams of a few rows: no run of releases repeats."""
+    monkeypatch.setattr("skldp.estimators.base._BLOCK", 12)
+    monkeypatch.setattr("skldp.estimators.base._BLOCKS_PER_STREAM", 2)
+    output = cls().fit_transform(np.full((400, 3), 0.25))
+    runs = [output[start : start + 40].tobytes() for start in range(0, 400, 40)]
+    assert len(set(runs)) == len(runs)
+
+
+@each_transformer
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_keeps_the_dtype_and_leaves_the_input_alone(cls, dtype):
+    X = rows(dtype=dtype)
+    before = X.copy()
+    estimator = cls().fit(X)
+    assert estimator.transform(X).dtype == dtype
+    assert estimator.set_params(transform_noise=False).transform(X).dtype == dtype
+    np.testing.assert_array_equal(X, before)
+
+
+@each_transformer
+def test_without_noise_only_fit_transform_randomises(cls):
+    X = rows()
+    estimator = cls(transform_noise=False)
+    first, second = estimator.fit_transform(X), estimator.fit_transform(X)
+    assert not np.array_equal(first, second)
+    np.testing.assert_array_equal(estimator.transform(X), estimator.transform(X))
+
+
+@each_bounded
+def test_clips_and_counts_what_lies_outside(cls):
+    X = rows()
+    X[0, 0], X[5, 2] = 3.0, -1.5
+    estimator = cls(transform_noise=False).fit(X)
+    with pytest.warns(OutOfDomainWarning, match="2 of 120"):
+        encoded = estimator.transform(X)
+    np.testing.assert_array_equal(encoded, estimator.transform(X.clip(-1, 1)))
+
+
+@each_transformer
+def test_hides_nothing_of_the_noise_on_the_estimator(cls):
+    estimator = cls().fit(rows())
+    before = pickle.dumps(estimator)
+    estimator.transform(rows())
+    assert pickle.dumps(estimator) == before
+
+
+@each_transformer
+def test_fit_learns_nothing_from_the_values(cls):
+    one, other = cls().fit(rows()), cls().fit(-rows() / 2)
+    assert pickle.dumps(one) == pickle.dumps(other)
+
+
+@each_transformer
+def test_is_searched_over_epsilon_in_a_pipeline(cls):
+    X = rows(60)
+    y = (X[:, 0] > 0).astype(int)
+    pipeline = make_pipeline(cls(), LogisticRegression())
+    name = f"{cls.__name__.lower()}__epsilon"
+    search = GridSearchCV(pipeline, {name: [0.5, 5.0]}, cv=2).fit(X, y)
+    assert search.best_params_[name] in (0.5, 5.0)
+    assert skldp.privacy_guarantee(search).epsilon > 0
