@@ -1,0 +1,170 @@
+r"""What the mechanisms for numbers in [-1, 1] share.
+
+Every released number comes from an exact integer law: the mechanisms of this package choose integers from the asked
+epsilon, a little to the private side, sample with exactly these integers, and compute the guarantee from them.
+"""
+
+import math
+from fractions import Fraction
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp.mechanisms.guarantee import PrivacyGuarantee
+from skldp.mechanisms.randomness import Noise
+
+__all__ = [
+    "LARGEST_EPSILON",
+    "LEAST_EPSILON",
+    "UnitMechanism",
+    "calibration_epsilon",
+    "check_positive_epsilon",
+    "log_ratio",
+    "unit_values",
+    "worst_quadratic",
+]
+
+LEAST_EPSILON = 1e-6
+# Beyond it an event of probability exp(-epsilon) is no longer a fine integer fraction of 2^64, nor ever seen.
+LARGEST_EPSILON = 24.0
+# Room for the rounding of integers and of exponentials in double precision, as a part of epsilon.
+_MARGIN = 2.0**-24
+
+
+def check_positive_epsilon(epsilon: Any) -> None:
+    """Refuse an epsilon that is not a finite number, or for which integer probabilities would round away.
+
+    Raises
+    ------
+    ValueError
+        With the least usable epsilon in the text.
+    """
+    if isinstance(epsilon, bool | np.bool_) or not isinstance(epsilon, Real) or not 0 < float(epsilon) < math.inf:
+        raise ValueError(f"epsilon must be a finite number above 0. Got {epsilon!r} instead.")
+    if epsilon < LEAST_EPSILON:
+        raise ValueError(
+            f"epsilon must be at least {LEAST_EPSILON} for each released value, because smaller ones round away in "
+            f"64-bit probabilities. Got {epsilon!r} instead."
+        )
+
+
+def calibration_epsilon(epsilon: float) -> float:
+    """Give the epsilon that the integers are chosen for: a 2^-24 part below, and at most :data:`LARGEST_EPSILON`."""
+    return min(float(epsilon), LARGEST_EPSILON) * (1 - _MARGIN)
+
+
+def log_ratio(high: int, low: int) -> float:
+    """Bound ln(high / low) of integers ``high >= low >= 1`` from above, within a few units in the last place.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms.unit_interval import log_ratio
+    >>> round(log_ratio(2**64, 2**63), 9)
+    0.693147181
+    """
+    return math.log1p((high - low) / low) * (1 + 2.0**-50)
+
+
+def unit_values(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Give the values as float64, all in [-1, 1].
+
+    Raises
+    ------
+    ValueError
+        If one is outside, or NaN.
+    """
+    x = np.asarray(values, dtype=np.float64)
+    if x.size and not (x.min() >= -1 and x.max() <= 1):
+        raise ValueError(f"values must lie in [-1, 1]. Got values from {x.min()!r} to {x.max()!r} instead.")
+    return x
+
+
+def worst_quadratic(constant: float, linear: float, square: float) -> float:
+    """Find the largest ``constant + linear * x + square * x**2`` for x in [0, 1], where ``linear >= 0``."""
+    peak = min(1.0, -linear / (2 * square)) if square < 0 else 1.0
+    return max(constant, constant + linear * peak + square * peak**2)
+
+
+class UnitMechanism:
+    """Base of the mechanisms that release numbers in [-1, 1], each one alone, unbiased and with an exact epsilon.
+
+    A subclass is a frozen dataclass with a field `epsilon`; it gives `exact_epsilon`, `variance_coefficients`,
+    `variance`, and the three hooks `_draw`, `_mean` and, where the output is finite, `output_law`.
+    """
+
+    epsilon: float
+    # How many values one guarantee covers: 1 for mechanisms that treat each value alone.
+    n_values: int = 1
+
+    @cached_property
+    def exact_epsilon(self) -> float:
+        """The largest log-likelihood ratio of the sampled law over all pairs of inputs."""
+        raise NotImplementedError
+
+    @cached_property
+    def variance_coefficients(self) -> tuple[float, float, float]:
+        """The c of a variance c[0] + c[1] abs(x) + c[2] x^2, which is never below the released one."""
+        raise NotImplementedError
+
+    @property
+    def worst_variance(self) -> float:
+        """The largest variance over all inputs."""
+        return worst_quadratic(*self.variance_coefficients)
+
+    def sample(self, values: npt.ArrayLike, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
+        """Release each value.
+
+        Parameters
+        ----------
+        values : array-like
+            In [-1, 1], of any shape.
+        noise : Noise
+        out : ndarray of float32 or float64, default=None
+            Where to write; of the shape of `values`.
+
+        Returns
+        -------
+        ndarray of the shape of `values`
+            float32 if `values` are, else float64.
+
+        Raises
+        ------
+        ValueError
+            If a value is outside [-1, 1].
+        """
+        x = unit_values(values)
+        if out is None:
+            out = np.empty(x.shape, dtype=_output_dtype(values))
+        self._draw(x, noise, out)
+        return out
+
+    def encode(self, values: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+        """Represent the values as `sample` does, without noise."""
+        x = unit_values(values)
+        if out is None:
+            out = np.empty(x.shape, dtype=_output_dtype(values))
+        out[...] = x
+        return out
+
+    def bias(self, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Mean of the released law minus x, from exact fractions; what is left is the rounding of probabilities."""
+        points = unit_values(x)
+        exact = [float(self._mean(value) - Fraction(value)) for value in points.ravel().tolist()]
+        return np.array(exact).reshape(points.shape)
+
+    def guarantee(self) -> PrivacyGuarantee:
+        """Give the exact guarantee of one release."""
+        return PrivacyGuarantee(self.exact_epsilon, stated=float(self.epsilon), basis="exact, from the sampled integers")
+
+    def _draw(self, x: npt.NDArray[np.float64], noise: Noise, out: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def _mean(self, x: float) -> Fraction:
+        raise NotImplementedError
+
+
+def _output_dtype(values: npt.ArrayLike) -> type:
+    return np.float32 if getattr(values, "dtype", None) == np.float32 else np.float64
