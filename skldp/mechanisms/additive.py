@@ -128,8 +128,7 @@ class _LatticeNoise(UnitMechanism):
 
     def variance(self, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Variance of the released law, element by element: of the noise and of the rounding."""
-        below, up = _position(unit_values(x), self.lattice_exponent)
-        part = up * 2.0**-64
+        part = _position(unit_values(x), self.lattice_exponent)[1] * 2.0**-64
         return self.step**2 * (self._noise_variance + part * (1 - part))
 
     @cached_property

@@ -17,6 +17,7 @@ rational Bernoulli trials are replaced by the comparison of an exponential varia
 import decimal
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -138,7 +139,7 @@ def _signed_geometric(words: npt.NDArray[np.uint64], scale: int, noise: Noise) -
     rare |= value > 1 - error
     magnitude = floor.astype(np.int64)
     for i in np.flatnonzero(rare):
-        magnitude[i] = _settle(int(words[i]) >> 1, noise, lambda low, high: _same_floor(low * scale, high * scale))
+        magnitude[i] = _settle(int(words[i]) >> 1, noise, partial(_same_floor, scale=scale))
     return np.where(_is_odd(words), -magnitude, magnitude)
 
 
@@ -155,13 +156,11 @@ def _accepted(proposed: npt.NDArray[np.int64], sigma: int, noise: Noise) -> npt.
     rare |= np.abs(value - cost) < _LOG_ERROR * (1 + cost)
     for i in np.flatnonzero(rare):
         gap = abs(int(proposed[i])) - sigma
-        kept[i] = _settle(int(words[i]) >> 1, noise, lambda low, high, g=gap: _same_side(low, high, g * g, 2 * sigma**2))
+        kept[i] = _settle(int(words[i]) >> 1, noise, partial(_same_side, numerator=gap**2, denominator=2 * sigma**2))
     return kept
 
 
-def _settle(
-    leading: int, noise: Noise, decide: Callable[[decimal.Decimal, decimal.Decimal], int | None]
-) -> int:
+def _settle(leading: int, noise: Noise, decide: Callable[[decimal.Decimal, decimal.Decimal], int | None]) -> int:
     """Extend the 63 leading bits of U until `decide`, given certified bounds of -ln U, has an answer."""
     n_bits = 63
     while True:
@@ -180,9 +179,9 @@ def _settle(
         n_bits += 64
 
 
-def _same_floor(low: decimal.Decimal, high: decimal.Decimal) -> int | None:
+def _same_floor(low: decimal.Decimal, high: decimal.Decimal, scale: int) -> int | None:
     # A little below 0 can only be the slack: -ln U is positive.
-    down, up = max(0, math.floor(low)), math.floor(high)
+    down, up = max(0, math.floor(low * scale)), math.floor(high * scale)
     return down if down == up else None
 
 

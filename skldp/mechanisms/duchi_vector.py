@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
-from skldp.mechanisms.unit_interval import calibration_epsilon, check_positive_epsilon, log_ratio, unit_values
+from skldp.mechanisms.unit_interval import (
+    EXACT,
+    calibration_epsilon,
+    check_positive_epsilon,
+    log_ratio,
+    output_dtype,
+    unit_values,
+)
 
 __all__ = ["DuchiVector"]
 
@@ -120,7 +127,7 @@ class DuchiVector:
 
     def guarantee(self) -> PrivacyGuarantee:
         """Give the exact guarantee of one release of `n_values` values."""
-        return PrivacyGuarantee(self.exact_epsilon, stated=float(self.epsilon), basis="exact, from the sampled integers")
+        return PrivacyGuarantee(self.exact_epsilon, stated=float(self.epsilon), basis=EXACT)
 
     def output_law(self, x: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], list[Fraction]]:
         """Give all 2^d answers and their exact probabilities; meant for small d.
@@ -141,11 +148,15 @@ class DuchiVector:
                 chance = math.prod((1 + int(vj) * _sign_mean(float(xj))) / 2 for vj, xj in zip(v, points, strict=True))
                 total += chance * (p / n_agree if s @ v > 0 else (1 - p) / (2**d - n_agree))
             law.append(total)
-        return signs * self.magnitude, law
+        return signs.astype(np.float64) * self.magnitude, law
 
     def encode(self, values: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Represent the values as `sample` does, without noise."""
-        return np.copyto(out, values) or out if out is not None else np.array(values)
+        x = unit_values(values)
+        if out is None:
+            return x.astype(output_dtype(values))
+        out[...] = x
+        return out
 
     def sample(self, values: npt.ArrayLike, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
         """Release each row of values.
@@ -171,7 +182,7 @@ class DuchiVector:
         x = unit_values(values)
         if x.ndim != 2 or x.shape[1] != self.n_values:
             raise ValueError(f"values must have the shape (n, {self.n_values}). Got {x.shape!r} instead.")
-        rounded = (noise.words(x.shape) >> np.uint64(1)).view(np.int64) < _sign_threshold(x)
+        rounded = (noise.words(x.shape) >> np.uint64(1)) < _sign_threshold(x)
         want = noise.bernoulli(np.uint64(self.threshold), len(x))
         disagree = _random_bits(x.shape, noise)
         n_disagree = np.count_nonzero(disagree, axis=1)
@@ -183,7 +194,7 @@ class DuchiVector:
         disagree ^= rounded
         disagree ^= negate[:, None]
         if out is None:
-            out = np.empty(x.shape, dtype=np.float32 if getattr(values, "dtype", None) == np.float32 else np.float64)
+            out = np.empty(x.shape, dtype=output_dtype(values))
         out[...] = np.where(disagree, out.dtype.type(self.magnitude), out.dtype.type(-self.magnitude))
         return out
 
@@ -208,11 +219,9 @@ def _random_bits(shape: tuple[int, ...], noise: Noise) -> npt.NDArray[np.bool_]:
     return np.unpackbits(noise.words(-(-size // 8), np.uint8), count=size).view(np.bool_).reshape(shape)
 
 
-def _sign_threshold(x: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """P(v = 1) out of 2^63, written so that -1 and 1 are certain."""
-    half = np.rint(x * 2.0**62).astype(np.int64)
-    # 2^63 itself is no int64: at x = 1 the largest word is given up, which the mean accounts for.
-    return np.where(half == 2**62, np.int64(2**63 - 1), half + 2**62)
+def _sign_threshold(x: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
+    """P(v = 1) out of 2^63; -1 and 1 are certain."""
+    return (np.rint(x * 2.0**62).astype(np.int64) + 2**62).astype(np.uint64)
 
 
 def _sign_mean(x: float) -> Fraction:

@@ -42,7 +42,7 @@ def piecewise_shape(epsilon: float, variant: str = "pm") -> float:
     --------
     >>> from skldp.mechanisms.piecewise import piecewise_shape
     >>> round(piecewise_shape(1.0), 4), round(piecewise_shape(1.0, "sub"), 4), round(piecewise_shape(1.0, "opt"), 4)
-    (1.6487, 1.3956, 1.3811)
+    (1.6487, 1.3956, 1.2888)
     """
     if variant == "pm":
         return math.exp(epsilon / 2)
@@ -184,7 +184,7 @@ class Piecewise(UnitMechanism):
         if part:
             weights[start] -= part
             weights[start + n_inner] += part
-        return (np.arange(n_cells) - n_cells // 2) * self.step, weights
+        return (np.arange(n_cells, dtype=np.float64) - n_cells // 2) * self.step, weights
 
     @property
     def _inner_probability(self) -> float:
@@ -204,7 +204,7 @@ class Piecewise(UnitMechanism):
         cell = np.floor(position)
         position -= cell
         position *= extra
-        return cell.astype(np.int64), np.rint(position, out=position).astype(np.int64)
+        return cell.astype(np.int64), np.rint(position).astype(np.int64)
 
     def _draw(self, x: npt.NDArray[np.float64], noise: Noise, out: np.ndarray) -> None:
         n_cells, n_inner, base, extra = self.lattice
@@ -222,5 +222,3 @@ class Piecewise(UnitMechanism):
         start, part = (int(value[0]) for value in self._start(np.array([x], dtype=np.float64)))
         centre = start + Fraction(part, extra) - (n_cells - n_inner) // 2
         return Fraction(self.step) * centre * n_inner * extra / (n_cells * base + n_inner * extra)
-
-

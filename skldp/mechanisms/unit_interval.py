@@ -17,16 +17,19 @@ from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
 
 __all__ = [
+    "EXACT",
     "LARGEST_EPSILON",
     "LEAST_EPSILON",
     "UnitMechanism",
     "calibration_epsilon",
     "check_positive_epsilon",
     "log_ratio",
+    "output_dtype",
     "unit_values",
     "worst_quadratic",
 ]
 
+EXACT = "exact, from the sampled integers"
 LEAST_EPSILON = 1e-6
 # Beyond it an event of probability exp(-epsilon) is no longer a fine integer fraction of 2^64, nor ever seen.
 LARGEST_EPSILON = 24.0
@@ -80,6 +83,11 @@ def unit_values(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     if x.size and not (x.min() >= -1 and x.max() <= 1):
         raise ValueError(f"values must lie in [-1, 1]. Got values from {x.min()!r} to {x.max()!r} instead.")
     return x
+
+
+def output_dtype(values: npt.ArrayLike) -> type:
+    """Give float32 for values of float32, else float64."""
+    return np.float32 if getattr(values, "dtype", None) == np.float32 else np.float64
 
 
 def worst_quadratic(constant: float, linear: float, square: float) -> float:
@@ -137,15 +145,15 @@ class UnitMechanism:
         """
         x = unit_values(values)
         if out is None:
-            out = np.empty(x.shape, dtype=_output_dtype(values))
-        self._draw(x, noise, out)
+            out = np.empty(x.shape, dtype=output_dtype(values))
+        self._draw(np.atleast_1d(x), noise, np.atleast_1d(out))
         return out
 
     def encode(self, values: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Represent the values as `sample` does, without noise."""
         x = unit_values(values)
         if out is None:
-            out = np.empty(x.shape, dtype=_output_dtype(values))
+            out = np.empty(x.shape, dtype=output_dtype(values))
         out[...] = x
         return out
 
@@ -157,14 +165,10 @@ class UnitMechanism:
 
     def guarantee(self) -> PrivacyGuarantee:
         """Give the exact guarantee of one release."""
-        return PrivacyGuarantee(self.exact_epsilon, stated=float(self.epsilon), basis="exact, from the sampled integers")
+        return PrivacyGuarantee(self.exact_epsilon, stated=float(self.epsilon), basis=EXACT)
 
     def _draw(self, x: npt.NDArray[np.float64], noise: Noise, out: np.ndarray) -> None:
         raise NotImplementedError
 
     def _mean(self, x: float) -> Fraction:
         raise NotImplementedError
-
-
-def _output_dtype(values: npt.ArrayLike) -> type:
-    return np.float32 if getattr(values, "dtype", None) == np.float32 else np.float64
