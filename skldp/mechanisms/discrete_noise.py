@@ -4,7 +4,7 @@ The law that is sampled is exactly the one that is written down, for every integ
 real number is known first by its leading 63 bits; its logarithm is computed in double precision with a bound on the
 error, and where that leaves two answers (a few in a million), the bits are extended and the logarithm is computed in
 decimal arithmetic to as many digits as it takes. The one assumption about the machine is that ``numpy.log`` is
-within 2^-46 on [2^-16, 1], which is 32 times the error that numpy documents.
+within 2^-46 on [2^-45, 1], which is four units in the last place of its largest values there.
 
 The scale parameters are integers, so that no rounding of theirs is left out of a guarantee.
 
@@ -26,9 +26,13 @@ from skldp.mechanisms.randomness import Noise
 
 __all__ = ["discrete_gaussian", "discrete_laplace"]
 
-# Above 2^-16, 63 bits leave a uniform number's logarithm uncertain by 2^-47, and numpy adds less than 2^-46.
-_LEAST_FAST = 2.0**-16
-_LOG_ERROR = 2.0**-44
+# A uniform number of 2^-17 or more (as an integer out of 2^63) whose 63 bits are known, or a smaller one whose 127
+# bits are known, has a logarithm that is uncertain by up to 2^-46 for the bits and less than 2^-46 for numpy.
+_LEAST_FAST = 2.0**46
+_LOG_ERROR = 2.0**-45
+# Words from here on have a uniform number of at least 2^-45.
+_LEAST_DOUBLE = np.uint64(2**19)
+_LEAST_POSSIBLE = 2.0**-46
 _LARGEST_SCALE = 2**40
 # An accepted Gaussian costs sqrt(2 e / pi) = 1.316 proposals.
 _PROPOSALS = 1.34
@@ -116,53 +120,78 @@ def _is_odd(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
     return (words & np.uint64(1)).astype(bool)
 
 
-def _exponential(words: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Give -ln U for U in the cell of width 2^-63 that the high bits name, and where its error may pass the bound."""
+def _exponential(words: npt.NDArray[np.uint64], noise: Noise) -> tuple[npt.NDArray[np.float64], dict[int, int]]:
+    """Give -ln U within the bound, and the 64 further bits of the few small U that need them.
+
+    U lies in the cell of width 2^-63 that the high bits of a word name, or in one of width 2^-127 inside it.
+    """
     u = (words >> np.uint64(1)).astype(np.float64)
+    further = {}
+    small = np.flatnonzero(u < _LEAST_FAST)
+    if small.size:
+        drawn = noise.words(small.size)
+        u[small] += drawn * 2.0**-64
+        further = dict(zip(small.tolist(), drawn.tolist(), strict=True))
     u *= 2.0**-63
-    rare = u < _LEAST_FAST
-    # Rare ones are settled in decimals; a harmless value keeps the logarithm of 0 away.
-    u[rare] = 1.0
+    # Never met in practice, and settled in decimals: see _doubtful.
+    np.maximum(u, _LEAST_POSSIBLE, out=u)
     np.log(u, out=u)
     np.negative(u, out=u)
-    return u, rare
+    return u, further
+
+
+def _doubtful(unclear: npt.NDArray[np.bool_], words: npt.NDArray[np.uint64]) -> list[int]:
+    """Places to settle in decimals: where doubles leave two answers, or U is so small that 127 bits do not do."""
+    return np.flatnonzero(unclear | (words < _LEAST_DOUBLE)).tolist()
+
+
+def _bits(i: int, words: npt.NDArray[np.uint64], further: dict[int, int]) -> tuple[int, int]:
+    """Give all bits of the i-th U that are known, and how many."""
+    leading = int(words[i]) >> 1
+    return (leading << 64 | further[i], 127) if i in further else (leading, 63)
 
 
 def _signed_geometric(words: npt.NDArray[np.uint64], scale: int, noise: Noise) -> npt.NDArray[np.int64]:
     """Give floor(-scale ln U), negated where a word is odd."""
-    value, rare = _exponential(words)
+    value, further = _exponential(words, noise)
     value *= scale
     floor = np.floor(value)
-    error = scale * _LOG_ERROR
     value -= floor
-    rare |= value < error
-    rare |= value > 1 - error
+    value -= 0.5
+    np.abs(value, out=value)
     magnitude = floor.astype(np.int64)
-    for i in np.flatnonzero(rare):
-        magnitude[i] = _settle(int(words[i]) >> 1, noise, partial(_same_floor, scale=scale))
-    return np.where(_is_odd(words), -magnitude, magnitude)
+    for i in _doubtful(value > 0.5 - scale * _LOG_ERROR, words):
+        magnitude[i] = _settle(*_bits(i, words, further), noise, partial(_same_floor, scale=scale))
+    # -1 for odd words: negation without a branch, m xor -1 being -m - 1.
+    sign = -(words & np.uint64(1)).view(np.int64)
+    magnitude ^= sign
+    magnitude -= sign
+    return magnitude
 
 
 def _accepted(proposed: npt.NDArray[np.int64], sigma: int, noise: Noise) -> npt.NDArray[np.bool_]:
     """Keep each proposal with probability exp(-(|z| - sigma)^2 / (2 sigma^2))."""
     words = noise.words(proposed.shape)
-    value, rare = _exponential(words)
-    cost = (np.abs(proposed) - sigma).astype(np.float64)
-    cost /= sigma
+    value, further = _exponential(words, noise)
+    cost = np.abs(proposed).astype(np.float64)
+    cost -= sigma
+    cost *= math.sqrt(0.5) / sigma
     cost *= cost
-    cost *= 0.5
-    kept = value >= cost
-    # The cost itself is within 2^-50 of its size.
-    rare |= np.abs(value - cost) < _LOG_ERROR * (1 + cost)
-    for i in np.flatnonzero(rare):
-        gap = abs(int(proposed[i])) - sigma
-        kept[i] = _settle(int(words[i]) >> 1, noise, partial(_same_side, numerator=gap**2, denominator=2 * sigma**2))
+    value -= cost
+    kept = value >= 0
+    # The cost is within 2^-49 of its size.
+    cost += 1
+    cost *= _LOG_ERROR
+    for i in _doubtful(np.abs(value) < cost, words):
+        decide = partial(_same_side, numerator=(abs(int(proposed[i])) - sigma) ** 2, denominator=2 * sigma**2)
+        kept[i] = _settle(*_bits(i, words, further), noise, decide)
     return kept
 
 
-def _settle(leading: int, noise: Noise, decide: Callable[[decimal.Decimal, decimal.Decimal], int | None]) -> int:
-    """Extend the 63 leading bits of U until `decide`, given certified bounds of -ln U, has an answer."""
-    n_bits = 63
+def _settle(
+    leading: int, n_bits: int, noise: Noise, decide: Callable[[decimal.Decimal, decimal.Decimal], int | None]
+) -> int:
+    """Extend the leading bits of U until `decide`, given certified bounds of -ln U, has an answer."""
     while True:
         with decimal.localcontext() as context:
             context.prec = 40 + n_bits // 3

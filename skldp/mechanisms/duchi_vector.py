@@ -141,13 +141,12 @@ class DuchiVector:
         signs = 1 - 2 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1)
         n_agree = int(self.agreeing_share * 2**d)
         p = Fraction(self.threshold, _WORD)
+        means = [_sign_mean(value) for value in points.tolist()]
+        chances = [math.prod((1 + v * mean) / 2 for v, mean in zip(row, means, strict=True)) for row in signs.tolist()]
         law = []
         for s in signs:
-            total = Fraction(0)
-            for v in signs:
-                chance = math.prod((1 + int(vj) * _sign_mean(float(xj))) / 2 for vj, xj in zip(v, points, strict=True))
-                total += chance * (p / n_agree if s @ v > 0 else (1 - p) / (2**d - n_agree))
-            law.append(total)
+            agreeing = sum(chance for chance, agrees in zip(chances, signs @ s > 0, strict=True) if agrees)
+            law.append(p * agreeing / n_agree + (1 - p) * (1 - agreeing) / (2**d - n_agree))
         return signs.astype(np.float64) * self.magnitude, law
 
     def encode(self, values: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:

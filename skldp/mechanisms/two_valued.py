@@ -236,13 +236,14 @@ class ThreeOutputs(UnitMechanism):
         return constant + linear * size + square * size**2
 
     def output_law(self, x: float) -> tuple[npt.NDArray[np.float64], list[int]]:
-        """Give the answers -C, 0 and C and their integer weights, whose sum is 2^64."""
+        """Give the answers -C, C and, where it is one, 0, and their integer weights, whose sum is 2^64."""
         zero, zero_lost, wrong, wrong_lost = self.integers
         at_zero = zero - round(abs(x) * float(zero_lost))
         against = wrong - round(abs(x) * float(wrong_lost))
         along = _WORD - at_zero - against
         weights = [against, at_zero, along] if x >= 0 else [along, at_zero, against]
-        return np.array([-self.magnitude, 0.0, self.magnitude]), weights
+        outputs = np.array([-self.magnitude, 0.0, self.magnitude])
+        return (outputs, weights) if zero else (outputs[::2], weights[::2])
 
     def _draw(self, x: npt.NDArray[np.float64], noise: Noise, out: np.ndarray) -> None:
         zero, zero_lost, wrong, wrong_lost = self.integers
@@ -250,13 +251,13 @@ class ThreeOutputs(UnitMechanism):
         to_zero = np.uint64(zero) - np.rint(size * float(zero_lost)).astype(np.uint64)
         to_wrong = to_zero + (np.uint64(wrong) - np.rint(size * float(wrong_lost)).astype(np.uint64))
         words = noise.words(x.shape)
-        answer = np.where(words < to_wrong, -self.magnitude, self.magnitude)
-        answer[words < to_zero] = 0.0
-        out[...] = np.where(x < 0, -answer, answer)
+        out[...] = np.where((words < to_wrong) == (x < 0), self.magnitude, -self.magnitude)
+        # Last, and never times a sign: -0.0 would tell the sign of x.
+        out[words < to_zero] = 0.0
 
     def _mean(self, x: float) -> Fraction:
-        _, (down, _, up) = self.output_law(x)
-        return Fraction(self.magnitude) * (up - down) / _WORD
+        _, weights = self.output_law(x)
+        return Fraction(self.magnitude) * (weights[-1] - weights[0]) / _WORD
 
 
 @dataclass(frozen=True)

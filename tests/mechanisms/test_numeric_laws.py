@@ -1,0 +1,325 @@
+"""The released law of every numeric mechanism, enumerated and sampled: epsilon, mean, variance, reachable outputs."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from laws import THRESHOLD, chi_square_pvalue, ks_pvalue
+
+from skldp.mechanisms.additive import Gaussian, Laplace
+from skldp.mechanisms.duchi_vector import DuchiVector
+from skldp.mechanisms.hybrid import Hybrid, HybridThreeOutputs
+from skldp.mechanisms.piecewise import Piecewise, piecewise_shape
+from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms.two_valued import LDPFL, Duchi, ThreeOutputs
+
+EPSILONS = (0.01, 0.1, 0.5, 0.62, 1, 2, 4, 8)
+INPUTS = (-1.0, -0.83, -1 / 3, -1e-12, 0.0, 0.25, 0.7071067811865476, 1.0)
+COARSE = {
+    "duchi": Duchi,
+    "three_outputs": ThreeOutputs,
+    "ldp_fl": LDPFL,
+    "piecewise": lambda eps: Piecewise(eps, "pm", 6),
+    "piecewise_sub": lambda eps: Piecewise(eps, "sub", 6),
+    "piecewise_opt": lambda eps: Piecewise(eps, "opt", 6),
+    "hybrid": lambda eps: Hybrid(eps, 6),
+    "hybrid_tp": lambda eps: HybridThreeOutputs(eps, 6),
+}
+FINE = {
+    "duchi": Duchi,
+    "three_outputs": ThreeOutputs,
+    "piecewise": Piecewise,
+    "piecewise_sub": lambda eps: Piecewise(eps, "sub"),
+    "piecewise_opt": lambda eps: Piecewise(eps, "opt"),
+    "hybrid": Hybrid,
+    "hybrid_tp": HybridThreeOutputs,
+    "laplace": Laplace,
+    "gaussian": lambda eps: Gaussian(eps, 1e-5),
+}
+
+
+def noise(seed):
+    return Noise(seed.to_bytes(32, "big"), secure=False)
+
+
+def worst_log_ratio(laws):
+    """From exact weights of equal sum: the largest ratio of one output's weights, as an accurate logarithm."""
+    return max(math.log1p((max(column) - min(column)) / min(column)) for column in zip(*laws, strict=True))
+
+
+def moments(outputs, weights):
+    total = sum(weights)
+    values = [Fraction(value) for value in outputs.tolist()]
+    mean = sum(value * weight for value, weight in zip(values, weights, strict=True)) / total
+    square = sum(value**2 * weight for value, weight in zip(values, weights, strict=True)) / total
+    return mean, square - mean**2
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("name", COARSE)
+def test_enumerated_law(name, epsilon):
+    mechanism = COARSE[name](epsilon)
+    laws = [mechanism.output_law(x) for x in INPUTS]
+    outputs = laws[0][0]
+    assert all(np.array_equal(outputs, other) for other, _ in laws), "every input reaches the same outputs"
+    assert len({sum(weights) for _, weights in laws}) == 1
+    assert all(min(weights) > 0 for _, weights in laws)
+
+    stated = mechanism.guarantee()
+    found = worst_log_ratio([weights for _, weights in laws])
+    assert found <= stated.epsilon <= epsilon == stated.stated
+    assert found >= epsilon * (1 - 1e-6)
+
+    variances = mechanism.variance(np.array(INPUTS))
+    for x, bias, variance, (_, weights) in zip(INPUTS, mechanism.bias(INPUTS), variances, laws, strict=True):
+        mean, spread = moments(outputs, weights)
+        scale = math.sqrt(spread)
+        assert abs(float(mean - Fraction(x)) - bias) <= 1e-15 * scale
+        assert abs(bias) <= 4e-16 * max(1, scale)
+        assert variance == pytest.approx(float(spread), rel=1e-11)
+    assert variances.max() <= mechanism.worst_variance * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("name", COARSE)
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+def test_samples_follow_the_enumerated_law(name, epsilon):
+    mechanism = COARSE[name](epsilon)
+    for i, x in enumerate((-1.0, -0.37, 0.61, 1.0)):
+        outputs, weights = mechanism.output_law(x)
+        drawn = mechanism.sample(np.full(40_000, x), noise(i))
+        place = np.searchsorted(outputs, drawn)
+        assert np.array_equal(outputs[place], drawn)
+        total = sum(weights)
+        counts = np.bincount(place, minlength=len(outputs))
+        assert chi_square_pvalue(counts, [weight / total for weight in weights]) > THRESHOLD
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    name=st.sampled_from(sorted(COARSE)),
+    epsilon=st.floats(1e-6, 30),
+    pair=st.tuples(st.floats(-1, 1), st.floats(-1, 1)),
+)
+def test_no_pair_of_inputs_exceeds_the_guarantee(name, epsilon, pair):
+    mechanism = COARSE[name](epsilon)
+    found = worst_log_ratio([mechanism.output_law(x)[1] for x in pair])
+    assert found <= mechanism.guarantee().epsilon <= epsilon
+
+
+@settings(max_examples=60, deadline=None)
+@given(name=st.sampled_from(sorted(set(FINE) - {"gaussian"})), epsilon=st.floats(1e-6, 24))
+def test_guarantee_is_tight_whatever_the_epsilon(name, epsilon):
+    assert epsilon * (1 - 1e-6) <= FINE[name](epsilon).guarantee().epsilon <= epsilon
+
+
+@settings(max_examples=60, deadline=None)
+@given(name=st.sampled_from(sorted(FINE)), epsilon=st.floats(1e-3, 24), x=st.floats(-1, 1))
+def test_bias_is_rounding_only(name, epsilon, x):
+    mechanism = FINE[name](epsilon)
+    assert abs(float(mechanism.bias(x))) <= 1e-15 * max(1.0, math.sqrt(mechanism.worst_variance))
+
+
+@settings(max_examples=40, deadline=None)
+@given(epsilon=st.floats(1e-6, 30), variant=st.sampled_from(["pm", "sub", "opt"]), bits=st.integers(3, 30))
+def test_piecewise_integers_fit(epsilon, variant, bits):
+    mechanism = Piecewise(epsilon, variant, bits)
+    n_cells, n_inner, base, extra = mechanism.lattice
+    assert base > 0
+    assert extra > 0
+    assert 2**60 < n_cells * base + n_inner * extra < 2**63
+    assert n_cells % 2 == n_inner % 2 == 1
+    start, part = mechanism._start(np.array([-1.0, 1.0]))
+    assert start[0] >= 0
+    assert start[1] + n_inner + (part[1] > 0) <= n_cells
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("variant", ["pm", "sub", "opt"])
+def test_piecewise_variance_is_the_papers(epsilon, variant):
+    t, odds = piecewise_shape(epsilon, variant), math.exp(epsilon)
+    x = np.linspace(-1, 1, 11)
+    paper = (t + 1) * x**2 / (odds - 1) + (t + odds) * ((t + 1) ** 3 + odds - 1) / (3 * t**2 * (odds - 1) ** 2)
+    assert Piecewise(epsilon, variant).variance(x) == pytest.approx(paper, rel=1e-5)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 6.0])
+def test_piecewise_samples_follow_the_papers_density(epsilon):
+    t, odds, x = math.exp(epsilon / 2), math.exp(epsilon), 0.4
+    f = (odds + t) / (t * (odds - 1))
+
+    def cdf(y):
+        z = np.asarray(y) / f
+        inside = np.clip(z - (x * t - 1), 0, 2)
+        return np.clip((z + t + 1) / 2 / (odds + t) + inside / 2 * (odds - 1) / (odds + t), 0, 1)
+
+    assert cdf(f * (t + 1)) == pytest.approx(1)
+    drawn = Piecewise(epsilon).sample(np.full(100_000, x), noise(7))
+    assert ks_pvalue(drawn, cdf) > THRESHOLD
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_sampled_moments_of_the_default_lattice(name):
+    mechanism = FINE[name](1.0)
+    for seed, x in enumerate((-1.0, 0.3, 1.0)):
+        drawn = mechanism.sample(np.full(50_000, x), noise(seed))
+        spread = math.sqrt(float(mechanism.variance(x)) / drawn.size)
+        assert abs(drawn.mean() - x) < 5.5 * spread
+        assert drawn.var() == pytest.approx(float(mechanism.variance(x)), rel=0.08)
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_dtype_shape_and_out(name):
+    mechanism = FINE[name](1.0)
+    values = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+    out = np.empty((3, 4), dtype=np.float32)
+    assert mechanism.sample(values, noise(0), out=out) is out
+    again = mechanism.sample(values.astype(np.float64), noise(0))
+    assert again.dtype == np.float64
+    assert np.array_equal(out, again.astype(np.float32)), "float32 output is the float64 one, rounded"
+    assert mechanism.sample(0.5, noise(0)).shape == ()
+    assert mechanism.encode(values).dtype == np.float32
+
+
+@pytest.mark.parametrize("name", FINE)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_sign_of_zero_tells_nothing(name, dtype):
+    """A zero times a sign is -0.0 for negative inputs only, which is as plain as the input's sign itself."""
+    mechanism = COARSE.get(name, FINE[name])(1.0)
+    for x in (-1.0, -0.4, -0.0, 0.0, 1.0):
+        drawn = mechanism.sample(np.full(5_000, x, dtype=dtype), noise(11))
+        assert not np.signbit(drawn[drawn == 0]).any()
+
+
+@pytest.mark.parametrize("name", FINE)
+@pytest.mark.parametrize("bad", [1.0000001, -1.5, np.nan, np.inf])
+def test_values_outside_are_refused(name, bad):
+    with pytest.raises(ValueError, match=r"values must lie in \[-1, 1\]"):
+        FINE[name](1.0).sample([0.0, bad], noise(0))
+
+
+@pytest.mark.parametrize("name", FINE)
+@pytest.mark.parametrize("bad", [0, -1.0, np.nan, np.inf, True, "1", None])
+def test_bad_epsilon_is_refused(name, bad):
+    with pytest.raises(ValueError, match="epsilon must be a finite number above 0"):
+        FINE[name](bad)
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_epsilon_that_would_round_away_is_refused_with_the_least_usable_one(name):
+    with pytest.raises(ValueError, match="epsilon must be at least 1e-06"):
+        FINE[name](9e-7)
+    assert FINE[name](1e-6).guarantee().epsilon == pytest.approx(1e-6, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [25.0, 700.0, 1e6])
+@pytest.mark.parametrize("name", FINE)
+def test_a_huge_epsilon_is_never_exceeded(name, epsilon):
+    mechanism = FINE[name](epsilon)
+    assert mechanism.guarantee().epsilon <= epsilon
+    assert np.isfinite(mechanism.sample(np.linspace(-1, 1, 99), noise(3))).all()
+
+
+def duchi_vector_reference(epsilon, x):
+    """Probabilities from the paper's definition: all v, then all s, in the order of DuchiVector.output_law."""
+    d, odds = len(x), math.exp(epsilon)
+    signs = 1 - 2 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1)
+    law = np.zeros(2**d)
+    for v in signs:
+        agree = signs @ v > 0
+        n_agree = agree.sum()
+        p = odds * n_agree / ((odds - 1) * n_agree + 2**d)
+        chance = np.prod((1 + v * x) / 2)
+        law += chance * np.where(agree, p / n_agree, (1 - p) / (2**d - n_agree))
+    return signs, law
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 6])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_duchi_vector_enumerated(d, epsilon):
+    mechanism = DuchiVector(epsilon, d)
+    inputs = [np.ones(d), -np.ones(d), np.linspace(-1, 0.8, d), np.where(np.arange(d) % 2, 1.0, -1.0)]
+    laws = []
+    for x in inputs:
+        outputs, law = mechanism.output_law(x)
+        signs, reference = duchi_vector_reference(epsilon, x)
+        assert sum(law) == 1
+        assert np.array_equal(np.sign(outputs), signs)
+        assert [float(chance) for chance in law] == pytest.approx(reference, rel=1e-6)
+        mean = [float(sum(Fraction(v) * p for v, p in zip(column, law, strict=True))) for column in outputs.T.tolist()]
+        assert mean == pytest.approx(x, abs=1e-14 * mechanism.magnitude)
+        assert np.abs(mechanism.bias(x)).max() < 1e-15 * mechanism.magnitude
+        laws.append(law)
+    found = worst_log_ratio(laws)
+    assert epsilon * (1 - 1e-6) <= found <= mechanism.guarantee().epsilon <= epsilon
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 6])
+def test_duchi_vector_samples_follow_the_enumerated_law(d):
+    mechanism = DuchiVector(1.5, d)
+    x = np.linspace(-1, 0.7, d)
+    outputs, law = mechanism.output_law(x)
+    drawn = mechanism.sample(np.tile(x, (60_000, 1)), noise(d))
+    place = ((drawn < 0) << np.arange(d)).sum(axis=1)
+    assert np.array_equal(outputs[place], drawn)
+    assert chi_square_pvalue(np.bincount(place, minlength=2**d), [float(p) for p in law]) > THRESHOLD
+
+
+def test_duchi_vector_in_many_dimensions():
+    mechanism = DuchiVector(2.0, 10_000)
+    assert 2 * (1 - 1e-6) <= mechanism.guarantee().epsilon <= 2
+    x = np.where(np.arange(10_000) % 3, 0.5, -1.0)
+    drawn = mechanism.sample(np.tile(x, (40, 1)), noise(5))
+    assert np.array_equal(np.unique(np.abs(drawn)), [mechanism.magnitude])
+    # The mean agreement with x over all entries estimates the mean of x^2 without bias.
+    spread = mechanism.magnitude * math.sqrt(np.mean(x**2) / 40)
+    assert abs((drawn * x).mean() - np.mean(x**2)) < 5.5 * spread
+    assert DuchiVector(1.0, 9_999).bias(np.ones(9_999)).max() < 1e-12
+
+
+def test_duchi_vector_with_ties_on_both_sides_would_break_the_guarantee():
+    """Wang et al. 2019 with {>=} and {<=}: ln(1 + e^eps) instead of eps."""
+    d, odds = 2, math.e
+    signs = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]])
+    p = odds / (odds + 1)
+    laws = []
+    for v in signs:
+        up, down = signs @ v >= 0, signs @ v <= 0
+        laws.append(p * up / up.sum() + (1 - p) * down / down.sum())
+    assert np.log(np.max(laws, axis=0) / np.min(laws, axis=0)).max() == pytest.approx(math.log(1 + math.e))
+    assert DuchiVector(1.0, d).guarantee().epsilon <= 1
+
+
+@pytest.mark.parametrize(("d", "message"), [(0, "n_values"), (True, "n_values"), (2.5, "n_values"), (10**6, "n_values")])
+def test_duchi_vector_refuses(d, message):
+    with pytest.raises(ValueError, match=message):
+        DuchiVector(1.0, d)
+
+
+def test_duchi_vector_refuses_rows_of_another_length():
+    with pytest.raises(ValueError, match=r"values must have the shape \(n, 3\)"):
+        DuchiVector(1.0, 3).sample(np.zeros((5, 4)), noise(0))
+
+
+def test_ldp_fl_is_duchi_around_a_centre():
+    mechanism = LDPFL(1.0, center=0.5, radius=0.1)
+    drawn = mechanism.sample(np.full(20_000, 0.46), noise(1))
+    assert np.array_equal(np.unique(drawn), mechanism.output_law(0.46)[0])
+    assert abs(drawn.mean() - 0.46) < 5 * math.sqrt(float(mechanism.variance(0.46)) / 20_000)
+    with pytest.raises(ValueError, match="values must lie"):
+        mechanism.sample([0.61], noise(1))
+    for bad in ({"radius": 0}, {"radius": np.nan}, {"radius": True}, {"center": np.inf}):
+        with pytest.raises(ValueError, match="must be a finite number"):
+            LDPFL(1.0, **bad)
+
+
+def test_bad_shapes_of_piecewise_are_refused():
+    with pytest.raises(ValueError, match="variant must be one of"):
+        Piecewise(1.0, "best")
+    with pytest.raises(ValueError, match="variant must be one of"):
+        piecewise_shape(1.0, "best")
+    for make in (lambda: Piecewise(1.0, lattice_bits=2), lambda: Hybrid(1.0, 31), lambda: HybridThreeOutputs(1.0, 2)):
+        with pytest.raises(ValueError, match="lattice_bits must be from 3 to 30"):
+            make()
