@@ -1,0 +1,202 @@
+"""Laplace and Gaussian on the lattice: the law, the guarantee, calibration, and Mironov's attack."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from laws import THRESHOLD, chi_square_pvalue
+from scipy import integrate, stats
+
+from skldp.mechanisms.additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
+from skldp.mechanisms.randomness import Noise
+
+INPUTS = (-1.0, -0.4, 0.0, 1 / 3, 0.9999, 1.0)
+
+
+def noise(seed):
+    return Noise(seed.to_bytes(32, "big"), secure=False)
+
+
+def textbook_laplace(x, scale, seed):
+    u = np.random.default_rng(seed).random(x.shape)
+    sign = np.where(np.random.default_rng(seed + 1).random(x.shape) < 0.5, -1.0, 1.0)
+    return x + scale * sign * np.log(1 - u)
+
+
+def share_on_fine_grid(released):
+    """Of the outputs near 0: how many are multiples of 2^-53, which tells a sum with 1 from a sum with 0."""
+    near = released[np.abs(released) < 0.25]
+    return np.mean(near * 2.0**53 == np.floor(near * 2.0**53))
+
+
+def test_mironovs_attack_tells_inputs_apart_in_textbook_noise_only():
+    zeros, ones = np.zeros(50_000), np.ones(50_000)
+    assert share_on_fine_grid(textbook_laplace(ones, 2.0, 0)) == 1.0
+    assert share_on_fine_grid(textbook_laplace(zeros, 2.0, 0)) < 0.9
+    for mechanism in (Laplace(1.0), Gaussian(1.0, 1e-5)):
+        for values in (ones, zeros):
+            assert share_on_fine_grid(mechanism.sample(values, noise(0))) == 1.0
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(1.0), Laplace(0.013), Gaussian(1.0, 1e-5), Gaussian(0.2, 1e-9, 50)], ids=repr)
+def test_every_output_is_on_the_lattice_and_its_place_on_it_tells_nothing(mechanism):
+    for seed, x in enumerate((0.0, 1.0, 0.1, -1 / 3, 5e-324)):
+        steps = mechanism.sample(np.full(20_000, x), noise(seed)) / mechanism.step
+        assert np.array_equal(steps, np.floor(steps))
+        assert np.abs(steps).max() < 2**53
+        # The low bits of the place are uniform for every input.
+        low_bits = (steps.astype(np.int64) & 15).astype(int)
+        assert chi_square_pvalue(np.bincount(low_bits, minlength=16), np.full(16, 1 / 16)) > THRESHOLD
+
+
+def lattice(mechanism, width):
+    n = math.ceil(width / mechanism.step)
+    return np.arange(-n, n + 1) * mechanism.step
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 0.62, 1, 2, 4, 8])
+def test_laplace_law(epsilon):
+    mechanism = Laplace(epsilon, 3)
+    outputs = lattice(mechanism, 1 + 45 * 2 / epsilon)
+    law = [mechanism.log_likelihood(outputs, x) for x in INPUTS]
+    for x, logs in zip(INPUTS, law, strict=True):
+        chances = np.exp(logs)
+        assert chances.sum() == pytest.approx(1, abs=1e-12)
+        assert chances @ outputs == pytest.approx(x, abs=1e-11 / epsilon)
+        assert chances @ (outputs - x) ** 2 == pytest.approx(float(mechanism.variance(x)), rel=1e-10)
+    found = max(np.abs(a - b).max() for a, b in itertools.combinations(law, 2))
+    assert found == pytest.approx(mechanism.guarantee().epsilon, rel=1e-12)
+    assert mechanism.guarantee().epsilon <= epsilon
+    assert Laplace(epsilon).guarantee().epsilon >= epsilon * (1 - 1e-6)
+
+
+@settings(max_examples=80, deadline=None)
+@given(epsilon=st.floats(1e-6, 1e9), bits=st.integers(2, 28))
+def test_laplace_is_calibrated_to_the_private_side(epsilon, bits):
+    mechanism = Laplace(epsilon, bits)
+    assert mechanism.guarantee().epsilon <= epsilon
+    assert mechanism.lattice_exponent >= 0
+    assert mechanism.scale >= 2 ** (bits - 1)
+    assert (1 / mechanism.step + 60 * mechanism.scale) < 2**53
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(2.0, 2), Gaussian(2.0, 0.2, 1, "analytic", 2)], ids=repr)
+def test_samples_follow_the_law(mechanism):
+    outputs = lattice(mechanism, 30)
+    for seed, x in enumerate(INPUTS):
+        drawn = mechanism.sample(np.full(40_000, x), noise(seed))
+        place = np.rint(drawn / mechanism.step).astype(int) + len(outputs) // 2
+        assert np.array_equal(outputs[place], drawn)
+        law = np.exp(mechanism.log_likelihood(outputs, x))
+        assert law.sum() == pytest.approx(1, abs=1e-9)
+        assert chi_square_pvalue(np.bincount(place, minlength=len(outputs)), law / law.sum()) > THRESHOLD
+
+
+def test_log_likelihood_off_the_lattice():
+    assert Laplace(1.0, 3).log_likelihood(0.1, 0.0) == -np.inf
+    assert np.isneginf(Gaussian(1.0, 1e-5).log_likelihood([0.1, 1 / 3], 0.5)).all()
+
+
+def delta_by_integration(sigma, epsilon, sensitivity):
+    """From the definition: the integral of max(0, p - e^eps p')."""
+
+    def excess(y):
+        here, there = stats.norm.pdf(y, sensitivity, sigma), stats.norm.pdf(y, 0, sigma)
+        return max(0.0, here - math.exp(epsilon) * there)
+
+    start = epsilon * sigma**2 / sensitivity + sensitivity / 2
+    return integrate.quad(excess, start, start + 20 * sigma + 2 * sensitivity, epsabs=0, epsrel=1e-10, limit=500)[0]
+
+
+@pytest.mark.parametrize(("sigma", "epsilon", "sensitivity"), [(3.73, 1, 1), (0.8, 0.1, 2), (0.3, 8, 1), (40, 0.01, 2)])
+def test_gaussian_delta_is_the_integral(sigma, epsilon, sensitivity):
+    assert gaussian_delta(sigma, epsilon, sensitivity) == pytest.approx(
+        delta_by_integration(sigma, epsilon, sensitivity), rel=1e-6
+    )
+
+
+def test_analytic_sigma_of_the_paper():
+    assert analytic_gaussian_sigma(1.0, 1e-5) == pytest.approx(3.7306, abs=5e-5)
+    assert analytic_gaussian_sigma(1.0, 1e-5, 2.0) == pytest.approx(2 * analytic_gaussian_sigma(1.0, 1e-5), rel=1e-14)
+
+
+@settings(max_examples=80, deadline=None)
+@given(epsilon=st.floats(1e-4, 50), delta=st.floats(1e-12, 0.9))
+def test_analytic_sigma_is_rounded_to_the_private_side(epsilon, delta):
+    sigma = analytic_gaussian_sigma(epsilon, delta)
+    assert gaussian_delta(sigma, epsilon) <= delta
+    assert gaussian_delta(sigma * (1 - 1e-6), epsilon) > delta
+
+
+def discrete_delta(mechanism, pair):
+    """By summation over the lattice: max(0, P(z | a) - e^eps P(z | b)) for one value."""
+    width = 14 * math.sqrt(mechanism.worst_variance)
+    outputs = lattice(mechanism, width)
+    here, there = (np.exp(mechanism.log_likelihood(outputs, x)) for x in pair)
+    return np.maximum(0, here - math.exp(mechanism.epsilon) * there).sum()
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.62, 1, 2, 4])
+@pytest.mark.parametrize(("delta", "bits"), [(0.05, 4), (1e-3, 7), (1e-6, 12)])
+def test_discrete_delta_summed(epsilon, delta, bits):
+    mechanism = Gaussian(epsilon, delta, 1, "analytic", bits)
+    guarantee = mechanism.guarantee()
+    assert guarantee.epsilon == epsilon
+    assert guarantee.delta <= delta
+    pairs = [*itertools.permutations((-1.0, 1.0)), (1.0, -0.95), (-1.0, 0.3), (0.1234567, -0.98765)]
+    found = [discrete_delta(mechanism, pair) for pair in pairs]
+    assert max(found) <= guarantee.delta
+    # The bound is no looser than its lattice term, twice.
+    assert max(found) >= guarantee.delta * (1 - 1e-9) - 2 * mechanism._lattice_term
+
+
+def test_discrete_delta_of_two_values_summed():
+    mechanism = Gaussian(1.0, 0.01, 2, "analytic", 6)
+    outputs = lattice(mechanism, 9 * math.sqrt(mechanism.worst_variance))
+
+    def law(x):
+        first, second = (np.exp(mechanism.log_likelihood(outputs, value)) for value in x)
+        return first[:, None] * second
+
+    for here, there in [((1, 1), (-1, -1)), ((1, -1), (-1, 1)), ((1, 0.3), (-1, -0.9)), ((1, 0), (-1, 0))]:
+        assert np.maximum(0, law(here) - math.e * law(there)).sum() <= mechanism.guarantee().delta <= 0.01
+
+
+@settings(max_examples=60, deadline=None)
+@given(epsilon=st.floats(1e-3, 20), delta=st.floats(1e-9, 0.5), n=st.integers(1, 1000))
+def test_gaussian_guarantee_never_exceeds_what_was_asked(epsilon, delta, n):
+    mechanism = Gaussian(epsilon, delta, n)
+    guarantee = mechanism.guarantee()
+    assert guarantee.epsilon == epsilon
+    assert delta * (1 - 1e-4) <= guarantee.delta <= delta
+
+
+def test_classical_calibration_only_below_one():
+    mechanism = Gaussian(0.5, 1e-5, calibration="classical")
+    assert math.sqrt(mechanism.worst_variance) == pytest.approx(2 * math.sqrt(2 * math.log(1.25e5)) / 0.5, rel=1e-6)
+    assert mechanism.guarantee().delta < 1e-5
+    assert mechanism.worst_variance > Gaussian(0.5, 1e-5).worst_variance
+    with pytest.raises(ValueError, match="proved for epsilon < 1 only"):
+        Gaussian(1.0, 1e-5, calibration="classical")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"delta": 0.0}, "needs a delta inside"),
+        ({"delta": 1.0}, "needs a delta inside"),
+        ({"delta": np.nan}, "needs a delta inside"),
+        ({"delta": True}, "needs a delta inside"),
+        ({"delta": 1e-16}, "delta must be at least"),
+        ({"n_values": 0}, "n_values must be"),
+        ({"n_values": True}, "n_values must be"),
+        ({"calibration": "best"}, "calibration must be"),
+        ({"lattice_bits": 29}, "lattice_bits must be"),
+    ],
+)
+def test_gaussian_refuses(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Gaussian(**({"epsilon": 1.0, "delta": 1e-5} | arguments))
