@@ -41,7 +41,9 @@ def test_mironovs_attack_tells_inputs_apart_in_textbook_noise_only():
             assert share_on_fine_grid(mechanism.sample(values, noise(0))) == 1.0
 
 
-@pytest.mark.parametrize("mechanism", [Laplace(1.0), Laplace(0.013), Gaussian(1.0, 1e-5), Gaussian(0.2, 1e-9, 50)], ids=repr)
+@pytest.mark.parametrize(
+    "mechanism", [Laplace(1.0), Laplace(0.013), Gaussian(1.0, 1e-5), Gaussian(0.2, 1e-9, 50)], ids=repr
+)
 def test_every_output_is_on_the_lattice_and_its_place_on_it_tells_nothing(mechanism):
     for seed, x in enumerate((0.0, 1.0, 0.1, -1 / 3, 5e-324)):
         steps = mechanism.sample(np.full(20_000, x), noise(seed)) / mechanism.step

@@ -292,7 +292,9 @@ def test_duchi_vector_with_ties_on_both_sides_would_break_the_guarantee():
     assert DuchiVector(1.0, d).guarantee().epsilon <= 1
 
 
-@pytest.mark.parametrize(("d", "message"), [(0, "n_values"), (True, "n_values"), (2.5, "n_values"), (10**6, "n_values")])
+@pytest.mark.parametrize(
+    ("d", "message"), [(0, "n_values"), (True, "n_values"), (2.5, "n_values"), (10**6, "n_values")]
+)
 def test_duchi_vector_refuses(d, message):
     with pytest.raises(ValueError, match=message):
         DuchiVector(1.0, d)
