@@ -46,7 +46,7 @@ def row_law(bounded, row):
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_guarantee_of_the_enumerated_rows(make, k):
     bounded = release(make(3.0 / k), k, stated=3.0)
-    corners = list(itertools.product(*zip(LOW, HIGH, strict=True))) + [tuple(bounded.center), (0.2, 1.0, 10.4)]
+    corners = [*itertools.product(*zip(LOW, HIGH, strict=True)), tuple(bounded.center), (0.2, 1.0, 10.4)]
     laws = [row_law(bounded, row) for row in corners]
     assert len({frozenset(law) for law in laws}) == 1, "every input reaches the same rows"
     found = max(math.log(max(law[row] for law in laws) / min(law[row] for law in laws)) for row in laws[0])

@@ -127,7 +127,7 @@ def test_by_name_refuses():
         make_mechanism("gaussian", 1.0)
     with pytest.raises(ValueError, match="Only the Gaussian mechanism has a delta"):
         make_mechanism("hybrid", 1.0, delta=1e-5)
-    with pytest.raises(ValueError, match="epsilon must be at least 0.001 where 1000 values share it"):
+    with pytest.raises(ValueError, match=r"epsilon must be at least 0\.001 where 1000 values share it"):
         make_mechanism("hybrid", 0.0009, n_released=1000)
 
 
