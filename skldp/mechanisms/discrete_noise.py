@@ -67,7 +67,8 @@ def discrete_laplace(scale: int, size: int, noise: Noise) -> npt.NDArray[np.int6
     _check_scale(scale)
     words = noise.words(size)
     drawn = _signed_geometric(words, scale, noise)
-    again = np.flatnonzero((drawn == 0) & _is_odd(words))
+    again = np.flatnonzero(drawn == 0)
+    again = again[_is_odd(words[again])]
     while again.size:
         words = noise.words(again.size)
         drawn[again] = _signed_geometric(words, scale, noise)
@@ -106,7 +107,7 @@ def discrete_gaussian(sigma: int, size: int, noise: Noise) -> npt.NDArray[np.int
     missing = size
     while missing > 0:
         proposed = discrete_laplace(sigma, math.ceil(missing * _PROPOSALS) + 8, noise)
-        kept.append(proposed[_accepted(proposed, sigma, noise)][:missing])
+        kept.append(proposed[np.flatnonzero(_accepted(proposed, sigma, noise))[:missing]])
         missing -= len(kept[-1])
     return np.concatenate(kept) if kept else np.empty(0, dtype=np.int64)
 
@@ -125,7 +126,7 @@ def _exponential(words: npt.NDArray[np.uint64], noise: Noise) -> tuple[npt.NDArr
 
     U lies in the cell of width 2^-63 that the high bits of a word name, or in one of width 2^-127 inside it.
     """
-    u = (words >> np.uint64(1)).astype(np.float64)
+    u = (words >> np.uint64(1)).view(np.int64).astype(np.float64)
     further = {}
     small = np.flatnonzero(u < _LEAST_FAST)
     if small.size:

@@ -16,6 +16,7 @@ from skldp.mechanisms.unit_interval import (
     check_positive_epsilon,
     log_ratio,
     output_dtype,
+    two_signs,
     unit_values,
 )
 
@@ -194,7 +195,7 @@ class DuchiVector:
         disagree ^= negate[:, None]
         if out is None:
             out = np.empty(x.shape, dtype=output_dtype(values))
-        out[...] = np.where(disagree, out.dtype.type(self.magnitude), out.dtype.type(-self.magnitude))
+        two_signs(disagree, self.magnitude, out)
         return out
 
     def _redraw(

@@ -78,10 +78,13 @@ class _Mixture(UnitMechanism):
             self.few_valued._draw(x, noise, out)
             return
         chosen = noise.bernoulli(np.uint64(self.threshold), x.shape)
-        for mask, mechanism in ((chosen, self.piecewise), (~chosen, self.few_valued)):
-            part = np.empty(np.count_nonzero(mask), dtype=out.dtype)
-            mechanism._draw(x[mask], noise, part)
-            out[mask] = part
+        for places, mechanism in (
+            (np.flatnonzero(chosen), self.piecewise),
+            (np.flatnonzero(~chosen), self.few_valued),
+        ):
+            part = np.empty(places.size, dtype=out.dtype)
+            mechanism._draw(x[places], noise, part)
+            out[places] = part
 
     def _mean(self, x: float) -> Fraction:
         part = Fraction(self.threshold, _WORD)

@@ -215,7 +215,13 @@ class Piecewise(UnitMechanism):
         part //= extra
         part += cell
         word //= base
-        out[...] = (np.where(near < 0, word, part) - n_cells // 2) * self.step
+        # All bits of near >> 63 are set where the whole range is meant: a choice without branches.
+        near >>= 63
+        word ^= part
+        word &= near
+        word ^= part
+        word -= n_cells // 2
+        np.multiply(word, self.step, out=out, casting="same_kind")
 
     def _mean(self, x: float) -> Fraction:
         n_cells, n_inner, base, extra = self.lattice

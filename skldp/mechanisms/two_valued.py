@@ -17,6 +17,7 @@ from skldp.mechanisms.unit_interval import (
     calibration_epsilon,
     check_positive_epsilon,
     log_ratio,
+    two_signs,
     unit_values,
     worst_quadratic,
 )
@@ -150,7 +151,7 @@ class Duchi(UnitMechanism):
     def _draw(self, x: npt.NDArray[np.float64], noise: Noise, out: np.ndarray) -> None:
         threshold = np.rint(x * float(self.slope)).astype(np.int64)
         up = noise.words(x.shape).view(np.int64) < threshold
-        out[...] = np.where(up, out.dtype.type(self.magnitude), out.dtype.type(-self.magnitude))
+        two_signs(up, self.magnitude, out)
 
     def _mean(self, x: float) -> Fraction:
         return Fraction(self.magnitude) * round(x * float(self.slope)) / 2**63
@@ -251,9 +252,12 @@ class ThreeOutputs(UnitMechanism):
         to_zero = np.uint64(zero) - np.rint(size * float(zero_lost)).astype(np.uint64)
         to_wrong = to_zero + (np.uint64(wrong) - np.rint(size * float(wrong_lost)).astype(np.uint64))
         words = noise.words(x.shape)
-        out[...] = np.where((words < to_wrong) == (x < 0), self.magnitude, -self.magnitude)
-        # Last, and never times a sign: -0.0 would tell the sign of x.
-        out[words < to_zero] = 0.0
+        sign = ((words < to_wrong) == (x < 0)).view(np.int8)
+        sign += sign
+        sign -= 1
+        # In integers, which have one zero: -0.0 would tell the sign of x.
+        sign *= (words >= to_zero).view(np.int8)
+        np.multiply(sign, self.magnitude, out=out, casting="same_kind")
 
     def _mean(self, x: float) -> Fraction:
         _, weights = self.output_law(x)
