@@ -23,6 +23,7 @@ from skldp.mechanisms.unit_interval import UnitMechanism, check_positive_epsilon
 __all__ = ["Gaussian", "Laplace", "analytic_gaussian_sigma", "gaussian_delta"]
 
 _LATTICE_BITS = 24
+_LARGEST_PART = 1 - 2.0**-53
 # Beyond it the lattice would be finer than sums in double precision can hold; the noise is 1e-7 by then.
 _LARGEST_EPSILON = 2.0**24
 
@@ -111,7 +112,8 @@ def _position(x: npt.NDArray[np.float64], exponent: int) -> tuple[npt.NDArray[np
     """Give the lattice point at or below x, and the probability out of 2^64 of taking the one above."""
     position = np.ldexp(x, exponent)
     below = np.floor(position)
-    return below, ((position - below) * 2.0**64).astype(np.uint64)
+    # Just below a lattice point, a difference of 1 - 1e-220 is 1 in double precision, and 2^64 is no probability.
+    return below, (np.minimum(position - below, _LARGEST_PART) * 2.0**64).astype(np.uint64)
 
 
 class _LatticeNoise(UnitMechanism):

@@ -202,7 +202,8 @@ class ThreeOutputs(UnitMechanism):
         """Out of 2^64: P(0) at 0, how much of it is lost at 1; P(wrong sign) at 0, how much of it is lost at 1."""
         eps = calibration_epsilon(self.epsilon)
         odds, less = math.exp(eps), math.exp(-eps)
-        a = three_outputs_zero_probability(eps)
+        # A little below its largest value, at which the wrong sign loses nothing and rounding could make it gain.
+        a = three_outputs_zero_probability(eps) * (1 - 2.0**-48)
         zero = 2 * _floor_to_double(int(a * 2.0**63))
         zero_lost = _floor_to_double(math.floor(Fraction(zero) * Fraction(1 - less)))
         wrong = (_WORD - zero) // 2

@@ -97,11 +97,12 @@ def test_samples_follow_the_enumerated_law(name, epsilon):
         assert chi_square_pvalue(counts, [weight / total for weight in weights]) > THRESHOLD
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     name=st.sampled_from(sorted(COARSE)),
     epsilon=st.floats(1e-6, 30),
-    pair=st.tuples(st.floats(-1, 1), st.floats(-1, 1)),
+    pair=st.sampled_from([(0.0, 1.0), (-1.0, 1.0), (-1.0, 0.0)])
+    | st.tuples(st.floats(-1, 1), st.floats(-1, 1)),
 )
 def test_no_pair_of_inputs_exceeds_the_guarantee(name, epsilon, pair):
     mechanism = COARSE[name](epsilon)
@@ -120,6 +121,26 @@ def test_guarantee_is_tight_whatever_the_epsilon(name, epsilon):
 def test_bias_is_rounding_only(name, epsilon, x):
     mechanism = FINE[name](epsilon)
     assert abs(float(mechanism.bias(x))) <= 1e-15 * max(1.0, math.sqrt(mechanism.worst_variance))
+
+
+@settings(max_examples=200, deadline=None)
+@given(epsilon=st.floats(1e-6, 30))
+def test_three_outputs_integers_fall_with_the_size_of_the_input(epsilon):
+    """A wrong sign that became likelier by rounding made the worst ratio one between 0 and 1, above the guarantee."""
+    zero, zero_lost, wrong, wrong_lost = ThreeOutputs(epsilon).integers
+    assert 0 <= zero_lost <= zero
+    assert 0 <= wrong_lost < wrong
+    assert zero + 2 * wrong == 2**64
+    assert all(value == int(float(value)) for value in (zero_lost, wrong_lost))
+
+
+@pytest.mark.parametrize("name", FINE)
+@pytest.mark.parametrize("x", [-5e-324, -1e-220, -1e-30, 5e-324])
+def test_inputs_next_to_zero(name, x):
+    mechanism = FINE[name](1.0)
+    assert np.isfinite(mechanism.sample(np.full(100, x), noise(0))).all()
+    assert abs(float(mechanism.bias(x))) < 1e-15
+    assert float(mechanism.variance(x)) == pytest.approx(float(mechanism.variance(0.0)), rel=1e-12)
 
 
 @settings(max_examples=40, deadline=None)
