@@ -16,8 +16,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from skldp.mechanisms.additive import Gaussian, Laplace, analytic_gaussian_sigma
+from skldp.mechanisms.additive import Gaussian, Laplace
 from skldp.mechanisms.duchi_vector import DuchiVector
+from skldp.mechanisms.gaussian_calibration import analytic_gaussian_sigma
 from skldp.mechanisms.hybrid import HYBRID_THRESHOLD, Hybrid, HybridThreeOutputs
 from skldp.mechanisms.piecewise import Piecewise, piecewise_shape
 from skldp.mechanisms.two_valued import Duchi, ThreeOutputs, three_outputs_zero_probability

@@ -1,4 +1,4 @@
-r"""Laplace and Gaussian noise on a power-of-two lattice: exact discrete laws, with calibration.
+r"""Laplace and Gaussian noise on a power-of-two lattice: exact discrete laws.
 
 The value is rounded to the lattice without bias (up with the probability of its distance from the lattice point
 below), and an integer of the exact discrete law is added. Sums are integers times a power of two below 2^53, so what
@@ -12,100 +12,19 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
-from scipy.special import erfcx
 
 from skldp.mechanisms.discrete_noise import discrete_gaussian, discrete_laplace
+from skldp.mechanisms.gaussian_calibration import analytic_gaussian_sigma, gaussian_delta
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
 from skldp.mechanisms.unit_interval import UnitMechanism, check_positive_epsilon, unit_values
 
-__all__ = ["Gaussian", "Laplace", "analytic_gaussian_sigma", "gaussian_delta"]
+__all__ = ["Gaussian", "Laplace"]
 
 _LATTICE_BITS = 24
 _LARGEST_PART = 1 - 2.0**-53
 # Beyond it the lattice would be finer than sums in double precision can hold; the noise is 1e-7 by then.
 _LARGEST_EPSILON = 2.0**24
-
-
-def gaussian_delta(sigma: float, epsilon: float, sensitivity: float = 1.0) -> float:
-    r"""Give the least delta of Gaussian noise.
-
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation.
-    epsilon : float
-        Natural log.
-    sensitivity : float, default=1.0
-        Largest Euclidean distance D of two inputs.
-
-    Returns
-    -------
-    float
-
-    Notes
-    -----
-    .. math:: \delta = \Phi\Bigl(\frac{D}{2\sigma} - \frac{\varepsilon \sigma}{D}\Bigr)
-                       - e^\varepsilon \Phi\Bigl(-\frac{D}{2\sigma} - \frac{\varepsilon \sigma}{D}\Bigr)
-
-    computed from scaled complementary error functions, which keeps its digits where it is tiny.
-
-    References
-    ----------
-    Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018, Theorem 8.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms.additive import gaussian_delta
-    >>> round(gaussian_delta(3.7306, 1.0), 7)
-    1e-05
-    """
-    half, shift = sensitivity / (2 * sigma), epsilon * sigma / sensitivity
-    upper = (shift - half) / math.sqrt(2)
-    if upper < -20:
-        return 1.0
-    tail = 0.5 * math.exp(-(upper**2))
-    return float(min(1.0, max(0.0, tail * (erfcx(upper) - erfcx((shift + half) / math.sqrt(2))))))
-
-
-def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    r"""Find the least standard deviation of Gaussian noise that is (epsilon, delta)-private, rounded up.
-
-    Parameters
-    ----------
-    epsilon : float
-        Natural log, above 0.
-    delta : float
-        Inside (0, 1).
-    sensitivity : float, default=1.0
-        Largest Euclidean distance of two inputs.
-
-    Returns
-    -------
-    float
-
-    References
-    ----------
-    Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms.additive import analytic_gaussian_sigma
-    >>> round(analytic_gaussian_sigma(1.0, 1e-5), 4)
-    3.7306
-    """
-    low, high = 1.0, 1.0
-    while gaussian_delta(high, epsilon) > delta:
-        high *= 2
-    while gaussian_delta(low, epsilon) <= delta:
-        low /= 2
-    root = float(brentq(lambda s: gaussian_delta(s, epsilon) - delta, low, high, xtol=1e-300, rtol=1e-14))
-    step = 2.0**-46
-    while gaussian_delta(root, epsilon) > delta:
-        root *= 1 + step
-        step *= 2
-    return root * sensitivity
 
 
 def _position(x: npt.NDArray[np.float64], exponent: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint64]]:

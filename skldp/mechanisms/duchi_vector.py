@@ -8,10 +8,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
 from skldp.mechanisms.unit_interval import (
-    EXACT,
+    UnitMechanism,
     calibration_epsilon,
     check_positive_epsilon,
     log_ratio,
@@ -26,7 +25,7 @@ _WORD = 2**64
 
 
 @dataclass(frozen=True)
-class DuchiVector:
+class DuchiVector(UnitMechanism):
     r"""Numbers in [-1, 1] answered together with one vector of signs times a constant.
 
     Parameters
@@ -65,7 +64,7 @@ class DuchiVector:
     --------
     >>> from skldp.mechanisms.duchi_vector import DuchiVector
     >>> round(DuchiVector(1.0, 768).worst_variance)
-    5504
+    5503
     """
 
     epsilon: float
@@ -93,11 +92,15 @@ class DuchiVector:
     @cached_property
     def magnitude(self) -> float:
         """The size B of each answer, which makes the mean exact for the sampled p."""
+        return float(1 / self._agreement)
+
+    @cached_property
+    def _agreement(self) -> Fraction:
+        """The mean of s_j v_j, from the sampled p."""
         d, share = int(self.n_values), self.agreeing_share
-        # Over T+, and so over T- with the other sign, s_j v_j sums to binom(d - 1, floor(d / 2)).
-        agreement = Fraction(math.comb(d - 1, d // 2), 2**d)
         p = Fraction(self.threshold, _WORD)
-        return float(1 / (agreement * (p / share - (1 - p) / (1 - share))))
+        # Over T+, and so over T- with the other sign, s_j v_j sums to binom(d - 1, floor(d / 2)).
+        return Fraction(math.comb(d - 1, d // 2), 2**d) * (p / share - (1 - p) / (1 - share))
 
     @cached_property
     def exact_epsilon(self) -> float:
@@ -107,28 +110,14 @@ class DuchiVector:
         other = (_WORD - self.threshold) * share.numerator
         return log_ratio(agree, other)
 
-    @property
-    def worst_variance(self) -> float:
-        """The largest variance of one value, at 0."""
-        return self.magnitude**2
+    @cached_property
+    def variance_coefficients(self) -> tuple[float, float, float]:
+        """B^2, 0 and -1, for each value."""
+        return self.magnitude**2, 0.0, -1.0
 
     def variance(self, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Variance of each value's answer."""
         return self.magnitude**2 - unit_values(x) ** 2
-
-    def bias(self, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Mean of each value's answer minus the value, from exact fractions."""
-        d, share = int(self.n_values), self.agreeing_share
-        p = Fraction(self.threshold, _WORD)
-        agreement = Fraction(math.comb(d - 1, d // 2), 2**d) * (p / share - (1 - p) / (1 - share))
-        gain = Fraction(self.magnitude) * agreement
-        points = unit_values(x)
-        exact = [float(gain * _sign_mean(value) - Fraction(value)) for value in points.ravel().tolist()]
-        return np.array(exact).reshape(points.shape)
-
-    def guarantee(self) -> PrivacyGuarantee:
-        """Give the exact guarantee of one release of `n_values` values."""
-        return PrivacyGuarantee(self.exact_epsilon, stated=float(self.epsilon), basis=EXACT)
 
     def output_law(self, x: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], list[Fraction]]:
         """Give all 2^d answers and their exact probabilities; meant for small d.
@@ -149,14 +138,6 @@ class DuchiVector:
             agreeing = sum(chance for chance, agrees in zip(chances, signs @ s > 0, strict=True) if agrees)
             law.append(p * agreeing / n_agree + (1 - p) * (1 - agreeing) / (2**d - n_agree))
         return signs.astype(np.float64) * self.magnitude, law
-
-    def encode(self, values: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-        """Represent the values as `sample` does, without noise."""
-        x = unit_values(values)
-        if out is None:
-            return x.astype(output_dtype(values))
-        out[...] = x
-        return out
 
     def sample(self, values: npt.ArrayLike, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
         """Release each row of values.
@@ -197,6 +178,9 @@ class DuchiVector:
             out = np.empty(x.shape, dtype=output_dtype(values))
         two_signs(disagree, self.magnitude, out)
         return out
+
+    def _mean(self, x: float) -> Fraction:
+        return Fraction(self.magnitude) * self._agreement * _sign_mean(x)
 
     def _redraw(
         self,

@@ -22,8 +22,17 @@ _ROOT = 405 * math.sqrt(241)
 HYBRID_THRESHOLD = math.log((-5 + 2 * math.cbrt(6353 - _ROOT) + 2 * math.cbrt(6353 + _ROOT)) / 27)
 
 
+@dataclass(frozen=True)
 class _Mixture(UnitMechanism):
-    """Base of the mixtures: a fair choice, which does not depend on the value, between two unbiased mechanisms."""
+    """Base of the mixtures: a chance, which does not depend on the value, of each of two unbiased mechanisms."""
+
+    epsilon: float
+    lattice_bits: int = 24
+
+    def __post_init__(self) -> None:
+        check_positive_epsilon(self.epsilon)
+        # Refuses bad lattice_bits now, and not at the first release.
+        Piecewise(self.epsilon, lattice_bits=self.lattice_bits)
 
     @cached_property
     def piecewise(self) -> Piecewise:
@@ -126,13 +135,6 @@ class Hybrid(_Mixture):
     4.289
     """
 
-    epsilon: float
-    lattice_bits: int = 24
-
-    def __post_init__(self) -> None:
-        check_positive_epsilon(self.epsilon)
-        self.piecewise  # noqa: B018  (refuses bad lattice_bits now, not at the first release)
-
     @cached_property
     def piecewise(self) -> Piecewise:
         """PM."""
@@ -180,13 +182,6 @@ class HybridThreeOutputs(_Mixture):
     >>> HybridThreeOutputs(0.61).piecewise_probability, HybridThreeOutputs(0.62).piecewise_probability > 0
     (0.0, True)
     """
-
-    epsilon: float
-    lattice_bits: int = 24
-
-    def __post_init__(self) -> None:
-        check_positive_epsilon(self.epsilon)
-        self.piecewise  # noqa: B018  (refuses bad lattice_bits now, not at the first release)
 
     @cached_property
     def piecewise(self) -> Piecewise:

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from skldp.mechanisms.additive import Gaussian, Laplace, analytic_gaussian_sigma
+from skldp.mechanisms.additive import Gaussian, Laplace
 from skldp.mechanisms.duchi_vector import DuchiVector
 from skldp.mechanisms.feature_sampling import automatic_n_sampled, worst_sampled_variance
+from skldp.mechanisms.gaussian_calibration import analytic_gaussian_sigma
 from skldp.mechanisms.hybrid import HYBRID_THRESHOLD, Hybrid, HybridThreeOutputs
 from skldp.mechanisms.numeric import (
     JOINT_MECHANISMS,

@@ -101,8 +101,7 @@ def test_samples_follow_the_enumerated_law(name, epsilon):
 @given(
     name=st.sampled_from(sorted(COARSE)),
     epsilon=st.floats(1e-6, 30),
-    pair=st.sampled_from([(0.0, 1.0), (-1.0, 1.0), (-1.0, 0.0)])
-    | st.tuples(st.floats(-1, 1), st.floats(-1, 1)),
+    pair=st.sampled_from([(0.0, 1.0), (-1.0, 1.0), (-1.0, 0.0)]) | st.tuples(st.floats(-1, 1), st.floats(-1, 1)),
 )
 def test_no_pair_of_inputs_exceeds_the_guarantee(name, epsilon, pair):
     mechanism = COARSE[name](epsilon)
