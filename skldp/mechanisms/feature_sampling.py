@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms.unit_interval import PickledByFields
 
 __all__ = ["BoundedFeatures", "UnitRelease", "automatic_n_sampled", "worst_sampled_variance"]
 
@@ -77,7 +78,7 @@ def worst_sampled_variance(mechanism: UnitRelease, n_features: int, n_sampled: i
 
 
 @dataclass(frozen=True)
-class BoundedFeatures:
+class BoundedFeatures(PickledByFields):
     r"""Rows of numbers within bounds, released by a mechanism for [-1, 1].
 
     Parameters

@@ -13,6 +13,7 @@ from scipy.optimize import minimize_scalar
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
 from skldp.mechanisms.unit_interval import (
+    PickledByFields,
     UnitMechanism,
     calibration_epsilon,
     check_positive_epsilon,
@@ -266,7 +267,7 @@ class ThreeOutputs(UnitMechanism):
 
 
 @dataclass(frozen=True)
-class LDPFL:
+class LDPFL(PickledByFields):
     r"""Duchi's answer for a number near a public centre.
 
     Parameters

@@ -5,6 +5,7 @@ epsilon, a little to the private side, sample with exactly these integers, and c
 """
 
 import math
+from dataclasses import fields
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
@@ -20,6 +21,7 @@ __all__ = [
     "EXACT",
     "LARGEST_EPSILON",
     "LEAST_EPSILON",
+    "PickledByFields",
     "UnitMechanism",
     "calibration_epsilon",
     "check_positive_epsilon",
@@ -107,7 +109,15 @@ def worst_quadratic(constant: float, linear: float, square: float) -> float:
     return max(constant, constant + linear * peak + square * peak**2)
 
 
-class UnitMechanism:
+class PickledByFields:
+    """Base of the dataclasses whose cached integers are made anew from their fields in every process."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle must not tell whether, or what, a mechanism has released.
+        return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]  # A dataclass is.
+
+
+class UnitMechanism(PickledByFields):
     """Base of the mechanisms that release numbers in [-1, 1], each one alone, unbiased and with an exact epsilon.
 
     A subclass is a frozen dataclass with a field `epsilon`; it gives `exact_epsilon`, `variance_coefficients`,

@@ -1,6 +1,7 @@
 """The released law of every numeric mechanism, enumerated and sampled: epsilon, mean, variance, reachable outputs."""
 
 import math
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -211,6 +212,18 @@ def test_the_sign_of_zero_tells_nothing(name, dtype):
     for x in (-1.0, -0.4, -0.0, 0.0, 1.0):
         drawn = mechanism.sample(np.full(5_000, x, dtype=dtype), noise(11))
         assert not np.signbit(drawn[drawn == 0]).any()
+
+
+@pytest.mark.parametrize(
+    "mechanism", [*(make(1.0) for make in FINE.values()), LDPFL(1.0), DuchiVector(1.0, 3)], ids=repr
+)
+def test_pickle_is_the_same_before_and_after_a_release(mechanism):
+    before = pickle.dumps(mechanism)
+    values = np.zeros((4, 3))
+    released = mechanism.sample(values, noise(1))
+    assert pickle.dumps(mechanism) == before
+    assert pickle.loads(before) == mechanism
+    assert np.array_equal(pickle.loads(before).sample(values, noise(1)), released)
 
 
 @pytest.mark.parametrize("name", FINE)
