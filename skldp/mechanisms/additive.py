@@ -114,7 +114,8 @@ class Laplace(_LatticeNoise):
     Notes
     -----
     The range is :math:`\Delta = 2^{k + 1}` steps of :math:`2^{-k}`, the scale the integer
-    :math:`s = \lceil \Delta / \varepsilon \rceil` of steps, and the exact epsilon :math:`\Delta / s`.
+    :math:`s = \lceil \Delta / \varepsilon \rceil` of steps, and the exact epsilon :math:`\Delta / s`, which -1 and 1
+    attain; rounding the input to the lattice only mixes the laws of lattice points.
 
     References
     ----------
@@ -193,7 +194,8 @@ class Gaussian(_LatticeNoise):
     summand is a normal density times a monotone function with values in [0, 1] and slopes up to :math:`\Delta / s^2`,
     and a sum over the integers differs from the integral by a twelfth of the total variation of the derivative at
     most (Euler and Maclaurin). At the default lattice the second term is about 1e-16 for each value. The guarantee
-    gives the asked epsilon with this bound as its delta.
+    gives the asked epsilon with this bound as its delta. Rounding the input to the lattice only mixes such laws, which
+    cannot make them easier to tell apart.
 
     References
     ----------

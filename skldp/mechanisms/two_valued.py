@@ -18,6 +18,7 @@ from skldp.mechanisms.unit_interval import (
     calibration_epsilon,
     check_positive_epsilon,
     log_ratio,
+    output_dtype,
     two_signs,
     unit_values,
     worst_quadratic,
@@ -26,6 +27,8 @@ from skldp.mechanisms.unit_interval import (
 __all__ = ["LDPFL", "Duchi", "ThreeOutputs", "three_outputs_zero_probability"]
 
 _WORD = 2**64
+# Of ends that are given in single precision.
+_END_ROUNDING = 1e-6
 
 
 def three_outputs_zero_probability(epsilon: float) -> float:
@@ -346,5 +349,7 @@ class LDPFL(PickledByFields):
         return self.duchi.guarantee()
 
     def _to_unit(self, values: npt.ArrayLike) -> Any:
-        w = np.asarray(values)
-        return ((w - self.center) / self.radius).astype(w.dtype if w.dtype == np.float32 else np.float64)
+        unit = (np.asarray(values, dtype=np.float64) - self.center) / self.radius
+        # An end of the interval may come out just beyond 1; what is further out is refused by the mechanism.
+        unit = np.where(np.abs(unit) <= 1 + _END_ROUNDING, np.clip(unit, -1, 1), unit)
+        return unit.astype(output_dtype(values))

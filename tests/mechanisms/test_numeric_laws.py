@@ -343,8 +343,12 @@ def test_ldp_fl_is_duchi_around_a_centre():
     drawn = mechanism.sample(np.full(20_000, 0.46), noise(1))
     assert np.array_equal(np.unique(drawn), mechanism.output_law(0.46)[0])
     assert abs(drawn.mean() - 0.46) < 5 * math.sqrt(float(mechanism.variance(0.46)) / 20_000)
-    with pytest.raises(ValueError, match="values must lie"):
-        mechanism.sample([0.61], noise(1))
+    ends = np.array([0.4, 0.6, np.nextafter(0.6, 1)])
+    for dtype in (np.float64, np.float32):
+        assert mechanism.sample(ends.astype(dtype), noise(1)).dtype == dtype
+    for far in (0.61, np.nan):
+        with pytest.raises(ValueError, match="values must lie"):
+            mechanism.sample([far], noise(1))
     for bad in ({"radius": 0}, {"radius": np.nan}, {"radius": True}, {"center": np.inf}):
         with pytest.raises(ValueError, match="must be a finite number"):
             LDPFL(1.0, **bad)
