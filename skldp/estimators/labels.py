@@ -8,10 +8,10 @@ from skldp.estimators.base import attach_guarantee
 from skldp.estimators.class_codes import declared_values, decode, encode, labels_1d, learnt_values, warn_learnt
 from skldp.estimators.validation import EPSILON, NOISE_PARAMETERS, HasMethods, check_epsilon, fit_context
 from skldp.mechanisms.categorical import RandomizedResponse
+from skldp.mechanisms.frequency import estimate_frequencies
 from skldp.mechanisms.label_laplace import LabelLaplaceMechanism
 from skldp.mechanisms.randomness import noise_from
 from skldp.mechanisms.response_with_prior import RandomizedResponseWithPrior
-from skldp.mechanisms.unary import estimate_frequencies
 
 __all__ = ["LabelLaplace", "LabelPrivatizer", "LabelRR", "LabelSampler"]
 
@@ -403,5 +403,8 @@ class LabelSampler(BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
+        # X is handed through, whatever it is.
+        tags.input_tags.two_d_array = False
+        tags.input_tags.sparse = tags.input_tags.allow_nan = tags.input_tags.string = True
         tags.target_tags.required = True
         return tags
