@@ -6,7 +6,14 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from skldp.estimators.base import attach_guarantee
 from skldp.estimators.class_codes import declared_values, encode, warn_learnt
-from skldp.estimators.validation import EPSILON, NOISE_PARAMETERS, StrOptions, check_epsilon, fit_context
+from skldp.estimators.validation import (
+    EPSILON,
+    NOISE_PARAMETERS,
+    StrOptions,
+    check_epsilon,
+    fit_context,
+    validate_finite,
+)
 from skldp.mechanisms.categorical_record import CategoricalRecord
 from skldp.mechanisms.frequency import estimate_frequencies
 from skldp.mechanisms.randomness import noise_from
@@ -263,7 +270,7 @@ def _columns(estimator, X, *, reset):
         return [frame[:, j].to_numpy() for j in range(X.shape[1])]
     # Left to itself, numpy would turn a list of mixed types into strings.
     dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
-    array = validate_data(estimator, X, reset=reset, dtype=dtype)
+    array = validate_finite(estimator, X, reset=reset, dtype=dtype)
     return list(array.T)
 
 

@@ -1,5 +1,6 @@
 """Declared classes and categories: labels of any type to codes 0 to C - 1 and back."""
 
+import math
 import warnings
 
 import numpy as np
@@ -41,18 +42,18 @@ def declared_values(values, name):
     Raises
     ------
     ValueError
-        If they are not one-dimensional, empty, missing values, or listed twice.
+        If they are not one-dimensional, empty, hold missing or infinite values, or list one twice.
     """
     declared = _as_array(values)
     if declared.ndim != 1 or not declared.size:
         raise ValueError(f"{name} must be a list of at least one value. Got {values!r} instead.")
     as_list = declared.tolist()
     try:
-        distinct = len(set(as_list)) == len(as_list) and all(value == value and value is not None for value in as_list)
+        distinct = len(set(as_list)) == len(as_list) and not any(map(_is_missing, as_list))
     except TypeError:
         distinct = False
     if not distinct:
-        raise ValueError(f"{name} must be distinct, hashable and not missing. Got {values!r} instead.")
+        raise ValueError(f"{name} must be distinct, hashable, finite and not missing. Got {values!r} instead.")
     try:
         return np.sort(declared)
     except TypeError:
@@ -119,6 +120,10 @@ def decode(codes, domain, dtype):
     ):
         return domain.astype(dtype)[codes]
     return domain[codes]
+
+
+def _is_missing(value):
+    return value is None or value != value or (isinstance(value, float) and math.isinf(value))
 
 
 def _as_array(values):

@@ -36,7 +36,7 @@ def clean_probabilities(
     """
     released = np.flatnonzero(flip_matrix.any(axis=0))
     law = flip_matrix[np.ix_(released, released)]
-    solved = np.linalg.solve(law.T, noisy[:, released].T.astype(np.float64)).T
+    solved = np.asarray(np.linalg.solve(law.T, noisy[:, released].T).T, dtype=np.float64)
     clean = np.zeros(noisy.shape)
     clean[:, released] = project_onto_simplex(solved)
     return clean
