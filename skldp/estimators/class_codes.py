@@ -62,6 +62,8 @@ def declared_values(values, name):
 
 def learnt_values(y):
     """The classes seen in y, sorted; y must be discrete."""
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError(f"Labels must be finite. Input y contains NaN or infinity: got {y!r} instead.")
     check_classification_targets(y)
     return declared_values(np.unique(y), "The labels in y")
 
