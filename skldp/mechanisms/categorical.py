@@ -82,29 +82,32 @@ def respond(codes: npt.NDArray[np.int64], n_classes: int, lie: int, noise: Noise
         else:
             _draw_shifts(answers, table, edges, shifts, noise)
         answers += flat[block]
-        np.subtract(answers, n_classes, out=answers, where=answers >= n_classes)
+        # Modulo n_classes: below 0, an unsigned integer wraps to a large one.
+        unsigned = answers.view(np.uint64)
+        np.minimum(unsigned, unsigned - np.uint64(n_classes), out=unsigned)
     return released.reshape(codes.shape)
 
 
-def _shift_table(edges: npt.NDArray[np.uint64], shifts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _shift_table(edges: npt.NDArray[np.uint64], shifts: npt.NDArray[np.int64]) -> npt.NDArray[np.int16]:
     """The shift that each value of a draw's leading 16 bits decides, or -1 where an edge lies within."""
     leading, rest = edges >> np.uint64(48), edges & np.uint64(2**48 - 1)
     first = (leading + (rest > 0)).astype(np.int64)
-    table = np.repeat(shifts, np.diff(first, prepend=0, append=2**16))
+    table = np.repeat(shifts.astype(np.int16), np.diff(first, prepend=0, append=2**16))
     table[leading[rest > 0].astype(np.int64)] = -1
     return table
 
 
 def _draw_shifts(
     out: npt.NDArray[np.int64],
-    table: npt.NDArray[np.int64],
+    table: npt.NDArray[np.int16],
     edges: npt.NDArray[np.uint64],
     shifts: npt.NDArray[np.int64],
     noise: Noise,
 ) -> None:
     words = noise.words(out.size, np.uint16)
-    np.take(table, words, out=out, mode="clip")
-    undecided = np.flatnonzero(out < 0)
+    drawn = table.take(words, mode="clip")
+    out[:] = drawn
+    undecided = np.flatnonzero(drawn < 0)
     draws = (words[undecided].astype(np.uint64) << np.uint64(48)) | (noise.words(undecided.size) >> np.uint64(16))
     out[undecided] = shifts[np.searchsorted(edges, draws, side="right")]
 
