@@ -21,7 +21,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from skldp.estimators import labels
 from skldp.estimators.composition import privacy_guarantee
-from skldp.estimators.labels import LabelLaplace, LabelRR, LabelSampler
+from skldp.estimators.label_sampler import LabelSampler
+from skldp.estimators.labels import LabelLaplace, LabelRR
 from skldp.exceptions import LearntDomainWarning, SeededNoiseWarning
 
 each = pytest.mark.parametrize("cls", [LabelRR, LabelLaplace])
