@@ -222,9 +222,8 @@ class LabelPrivateClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         -------
         routing : MetadataRouter
         """
-        return MetadataRouter(owner=type(self).__name__).add(
-            estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
-        )
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
 
     def _of_all_classes(self, probabilities):
         """Add columns of zeros for the classes that no randomized label showed."""

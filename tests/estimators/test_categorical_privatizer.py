@@ -13,6 +13,7 @@ from laws import THRESHOLD, chi_square_pvalue
 from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 
 from skldp.estimators import categorical
 from skldp.estimators.categorical import CategoricalPrivatizer
@@ -28,9 +29,17 @@ def declared(**parameters):
     return CategoricalPrivatizer(**({"categories": [COLOURS, SIZES]} | parameters))
 
 
+def expected(estimator):
+    failures = expected_failures(estimator)
+    if parse_version(sklearn.__version__) < parse_version("1.7"):
+        reason = "that version's check subtracts a float, in place, from the integers that it made itself"
+        failures = failures | {"check_positive_only_tag_during_fit": reason}
+    return failures
+
+
 @parametrize_with_checks(
     [CategoricalPrivatizer(mechanism=m, random_state=seed) for m in ("krr", "sue", "oue") for seed in (None, 0)],
-    expected_failed_checks=expected_failures,
+    expected_failed_checks=expected,
 )
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.LearntDomainWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

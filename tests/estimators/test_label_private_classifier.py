@@ -143,7 +143,7 @@ def test_sample_weights_reach_the_classifier():
 def test_metadata_is_routed():
     weight = np.random.default_rng(0).uniform(0, 1, 150)
     with sklearn.config_context(enable_metadata_routing=True):
-        asking = private(GaussianNB().set_fit_request(sample_weight=True))
+        asking = private(GaussianNB().set_fit_request(sample_weight=True)).set_score_request(sample_weight=False)
         fitted = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), asking).fit(
             X, Y, sample_weight=weight
         )
