@@ -5,7 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn import config_context
 from sklearn.base import _fit_context as fit_context
-from sklearn.utils._param_validation import Interval, InvalidParameterError, Options, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, InvalidParameterError, Options, StrOptions
 from sklearn.utils.validation import validate_data
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "EPSILON",
     "FLOATS",
     "NOISE_PARAMETERS",
+    "HasMethods",
     "Interval",
     "InvalidParameterError",
     "Options",

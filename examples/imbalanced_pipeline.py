@@ -1,0 +1,47 @@
+"""
+Private labels inside an imbalanced-learn pipeline
+==================================================
+
+A rare class, private labels, and a sampler that balances the classes: the labels are randomized first, everything
+behind that step sees only what was released.
+"""
+
+# %%
+# One person in seven has the trait. The people's labels are private; their features are public here.
+from imblearn.pipeline import make_pipeline
+from imblearn.under_sampling import RandomUnderSampler
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import train_test_split
+
+from skldp.estimators.composition import privacy_guarantee
+from skldp.estimators.label_sampler import LabelSampler
+from skldp.estimators.labels import LabelRR
+
+X, y = make_classification(6_000, n_features=10, n_informative=6, weights=[6 / 7], class_sep=1.5, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
+
+# %%
+# ``LabelRR`` has ``fit_resample(X, y)`` of its own. imbalanced-learn refuses a step that also has ``transform``, so
+# ``LabelSampler`` shows it the sampler's side only. The classes are declared, not learnt from the private labels.
+for epsilon in (0.5, 1.0, 2.0, 4.0):
+    pipeline = make_pipeline(
+        LabelSampler(LabelRR(epsilon=epsilon, classes=[0, 1])),
+        RandomUnderSampler(random_state=0),
+        LogisticRegression(),
+    )
+    pipeline.fit(X_train, y_train)
+    score = balanced_accuracy_score(y_test, pipeline.predict(X_test))
+    print(f"epsilon {epsilon}: balanced accuracy {score:.2f}")
+
+# %%
+# What the last pipeline guarantees, whatever is done with the released labels afterwards.
+print(privacy_guarantee(pipeline))
+
+# %%
+# The share of the rare class, from released labels alone, without bias and with its standard error.
+label_rr = LabelRR(epsilon=1.0, classes=[0, 1])
+_, released = label_rr.fit_resample(X_train, y_train)
+estimate = label_rr.estimate_frequencies(released)
+print(f"rare class: {estimate.frequencies[1]:.3f} +- {estimate.standard_errors[1]:.3f}, truly {y_train.mean():.3f}")

@@ -1,0 +1,136 @@
+"""Declared classes and categories: labels of any type to codes 0 to C - 1 and back."""
+
+import math
+import warnings
+
+import numpy as np
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from skldp.exceptions import LearntDomainWarning
+
+__all__ = ["declared_values", "decode", "encode", "labels_1d", "learnt_values", "warn_learnt"]
+
+_NUMERIC = "biuf"
+
+
+def labels_1d(y):
+    """Labels as an array of shape (n_samples,), at least one of them.
+
+    Raises
+    ------
+    ValueError
+        If `y` is missing, empty or not one-dimensional.
+    """
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    labels = column_or_1d(y, warn=True)
+    if not labels.size:
+        raise ValueError("y must hold at least one label. Got an empty y instead.")
+    return labels
+
+
+def declared_values(values, name):
+    """Declared classes or categories as an array without duplicates, sorted where they can be.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_classes,)
+    name : str
+        How the error calls them.
+
+    Raises
+    ------
+    ValueError
+        If they are not one-dimensional, empty, hold missing or infinite values, or list one twice.
+    """
+    declared = _as_array(values)
+    if declared.ndim != 1 or not declared.size:
+        raise ValueError(f"{name} must be a list of at least one value. Got {values!r} instead.")
+    as_list = declared.tolist()
+    try:
+        distinct = len(set(as_list)) == len(as_list) and not any(map(_is_missing, as_list))
+    except TypeError:
+        distinct = False
+    if not distinct:
+        raise ValueError(f"{name} must be distinct, hashable, finite and not missing. Got {values!r} instead.")
+    try:
+        return np.sort(declared)
+    except TypeError:
+        return declared
+
+
+def learnt_values(y):
+    """The classes seen in y, sorted; y must be discrete."""
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError(f"Labels must be finite. Input y contains NaN or infinity: got {y!r} instead.")
+    check_classification_targets(y)
+    return declared_values(np.unique(y), "The labels in y")
+
+
+def warn_learnt(what, how, stacklevel=4):
+    """Warn that a domain was learnt from private data, and say how to declare it."""
+    warnings.warn(
+        f"{what} were learnt from private data, which releases which of them occur: nobody's epsilon covers that. "
+        f"Declare them from public knowledge: {how}.",
+        LearntDomainWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def encode(values, domain, name):
+    """Codes of values in a declared domain.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,)
+    domain : ndarray of shape (n_classes,)
+        From :func:`declared_values`.
+    name : str
+        What the values are, for the error.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        If a value is not in the domain.
+    """
+    if values.dtype.kind in _NUMERIC and domain.dtype.kind in _NUMERIC:
+        codes = np.minimum(np.searchsorted(domain, values), domain.size - 1)
+        known = domain[codes] == values
+    else:
+        places = {value: code for code, value in enumerate(domain.tolist())}
+        try:
+            codes = np.fromiter((places.get(value, -1) for value in values.tolist()), np.int64, values.size)
+        except TypeError:
+            raise ValueError(f"{name} must hold hashable values. Got {values!r} instead.") from None
+        known = codes >= 0
+    if not known.all():
+        unknown = values[np.flatnonzero(~known)[0]]
+        shown = np.array2string(domain, threshold=10, separator=", ")
+        raise ValueError(f"{name} must hold only the declared {shown}; nothing was released. Got {unknown!r} instead.")
+    return codes.astype(np.int64, copy=False)
+
+
+def decode(codes, domain, dtype):
+    """Values of codes, in the dtype that the private values had, where it can hold the whole domain."""
+    if dtype.kind == "O" or (
+        dtype.kind in _NUMERIC and domain.dtype.kind in _NUMERIC and (domain.astype(dtype) == domain).all()
+    ):
+        return domain.astype(dtype)[codes]
+    return domain[codes]
+
+
+def _is_missing(value):
+    return value is None or value != value or (isinstance(value, float) and math.isinf(value))
+
+
+def _as_array(values):
+    array = np.asarray(values)
+    # numpy turns [1, "a"] into strings, which no label equals.
+    if array.dtype.kind == "U" and not all(isinstance(value, str) for value in values):
+        return np.array(list(values), dtype=object)
+    return array

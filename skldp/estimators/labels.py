@@ -1,0 +1,327 @@
+"""Local differential privacy for labels: randomized response, with a public prior, and label-Laplace."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from skldp.estimators.base import attach_guarantee
+from skldp.estimators.class_codes import declared_values, decode, encode, labels_1d, learnt_values, warn_learnt
+from skldp.estimators.validation import EPSILON, NOISE_PARAMETERS, check_epsilon, fit_context
+from skldp.mechanisms.categorical import RandomizedResponse
+from skldp.mechanisms.frequency import estimate_frequencies
+from skldp.mechanisms.label_laplace import LabelLaplaceMechanism
+from skldp.mechanisms.randomness import noise_from
+from skldp.mechanisms.response_with_prior import RandomizedResponseWithPrior
+
+__all__ = ["LabelLaplace", "LabelPrivatizer", "LabelRR"]
+
+
+class LabelPrivatizer(
+    TransformerMixin,
+    BaseEstimator,
+    auto_wrap_output_keys=None,  # type: ignore[call-arg]  # scikit-learn has no types to say that it takes it
+):
+    """Base of the transformers of y: labels to codes, one mechanism, and back to labels of the same type.
+
+    A subclass defines ``__init__`` with the parameters `epsilon`, `classes` and `random_state` beside its own, and
+    one hook, ``_make_mechanism(classes)``.
+    """
+
+    _parameter_constraints: dict = {
+        "epsilon": EPSILON,
+        "classes": ["array-like", None],
+        "random_state": NOISE_PARAMETERS["random_state"],
+    }
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, y):
+        """Declare the mechanism and its guarantee.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            The private labels. With declared `classes` they are only checked.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a label is not one of the declared classes.
+        """
+        self._declare(labels_1d(y))
+        return self
+
+    def transform(self, y):
+        """Release every label with noise.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            The private labels.
+
+        Returns
+        -------
+        y_released : ndarray of shape (n_samples,)
+            Labels of the same type.
+
+        Raises
+        ------
+        ValueError
+            If a label is not one of the classes; nothing is released then.
+        """
+        check_is_fitted(self)
+        y = labels_1d(y)
+        return self._release(encode(y, self.classes_, "y"), y.dtype)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, y):
+        """Fit, then release every label with noise.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            The private labels.
+
+        Returns
+        -------
+        y_released : ndarray of shape (n_samples,)
+        """
+        y = labels_1d(y)
+        return self._release(self._declare(y), y.dtype)
+
+    def inverse_transform(self, y):
+        """Give released labels back as they are: they are labels already, and their noise cannot be undone.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Released labels.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        y = labels_1d(y)
+        encode(y, self.classes_, "y")
+        return y
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_resample(self, X, y):
+        """Hand X through and release every label, as a sampler of imbalanced-learn does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Handed through unprotected.
+        y : array-like of shape (n_samples,)
+            The private labels.
+
+        Returns
+        -------
+        X : as it came in
+        y_released : ndarray of shape (n_samples,)
+        """
+        y = labels_1d(y)
+        check_consistent_length(X, y)
+        return X, self._release(self._declare(y), y.dtype)
+
+    def estimate_frequencies(self, y, *, of="sample"):
+        """Estimate without bias how often each true class occurs, from released labels.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Released labels.
+        of : {"sample", "population"}, default="sample"
+            Whether the standard errors are those of the frequencies among these people, or in the population that
+            they were drawn from at random.
+
+        Returns
+        -------
+        FrequencyEstimate
+            With `frequencies`, `standard_errors` and `categories`, in the order of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism never answers with some class, so that nothing unbiased can be said about it.
+        """
+        check_is_fitted(self)
+        codes = encode(labels_1d(y), self.classes_, "y")
+        counts = np.bincount(codes, minlength=self.classes_.size)
+        keep, other = self.mechanism_.support_probabilities()
+        return estimate_frequencies(counts, codes.size, keep, other, of=of, categories=self.classes_)
+
+    def _declare(self, y):
+        """Set what is known after fit, and give the codes of y."""
+        check_epsilon(self.epsilon)
+        learnt = self.classes is None
+        classes = learnt_values(y) if learnt else declared_values(self.classes, "classes")
+        codes = encode(y, classes, "y")
+        self.mechanism_ = self._make_mechanism(classes)
+        self.classes_ = classes
+        self.flip_matrix_ = self.mechanism_.flip_matrix
+        attach_guarantee(self, self.mechanism_.guarantee())
+        if learnt:
+            shown = np.array2string(classes, threshold=10, separator=", ")
+            warn_learnt("The classes", f"{type(self).__name__}(classes={shown})", stacklevel=5)
+        return codes
+
+    def _release(self, codes, dtype):
+        return decode(self.mechanism_.sample(codes, noise_from(self.random_state)), self.classes_, dtype)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        tags.input_tags.two_d_array = False
+        tags.target_tags.one_d_labels = True
+        return tags
+
+
+class LabelRR(LabelPrivatizer):
+    r"""Randomized response on labels: each is kept, or replaced by one of the other classes.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        The natural-log budget of one label.
+    classes : array-like of shape (n_classes,), default=None
+        The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur
+        is a fact about private data.
+    prior : array-like of shape (n_classes,), default=None
+        Public probabilities of the declared classes, in the order of `classes`. The answers are then given by
+        randomized response over the classes that are worth it (RRWithPrior).
+    random_state : None, int or numpy.random.Generator, default=None
+        None draws secure noise anew in every call. Anything else is for tests and reproducible studies.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted where they can be.
+    mechanism_ : RandomizedResponse or RandomizedResponseWithPrior
+    flip_matrix_ : ndarray of shape (n_classes, n_classes)
+        The probability of releasing class j (column) when the true class is i (row).
+    privacy_guarantee_ : PrivacyGuarantee
+        Exact, per label.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or a label is not declared.
+
+    Warns
+    -----
+    LearntDomainWarning
+        If `classes` is None.
+    SeededNoiseWarning
+        If `random_state` is not None.
+
+    See Also
+    --------
+    LabelLaplace : Laplace noise on the one-hot label.
+    LabelPrivateClassifier : A classifier that is trained on such labels.
+    LabelSampler : The same as a step of an imbalanced-learn pipeline.
+
+    Notes
+    -----
+    .. math:: P(y' = y) = \frac{e^\varepsilon}{e^\varepsilon + C - 1}, \quad
+              P(y' = z) = \frac{1}{e^\varepsilon + C - 1} \text{ for each } z \ne y
+
+    A single class is released as it is, at epsilon 0.
+
+    References
+    ----------
+    BitRand, Eq. 3 and Theorem 3; Ghazi, Golowich, Kumar, Manurangsi and Zhang, "Deep learning with label differential
+    privacy", NeurIPS 2021, for the prior.
+
+    Examples
+    --------
+    >>> from skldp.estimators.labels import LabelRR
+    >>> label_rr = LabelRR(epsilon=1.0, classes=["no", "yes"])
+    >>> label_rr.fit_transform(["no", "yes", "yes"]).shape
+    (3,)
+    >>> print(label_rr.privacy_guarantee_)
+    epsilon 1 per label (stated 1); exact, from the 64-bit integer probabilities that are sampled
+    """
+
+    _parameter_constraints: dict = {**LabelPrivatizer._parameter_constraints, "prior": ["array-like", None]}
+
+    def __init__(self, epsilon=1.0, *, classes=None, prior=None, random_state=None):
+        self.epsilon = epsilon
+        self.classes = classes
+        self.prior = prior
+        self.random_state = random_state
+
+    def _make_mechanism(self, classes):
+        if self.prior is None:
+            return RandomizedResponse(float(self.epsilon), classes.size)
+        if self.classes is None:
+            raise ValueError("prior needs declared classes, in the same order. Got classes=None instead.")
+        if np.shape(self.prior) != classes.shape:
+            raise ValueError(f"prior must hold one probability for each class. Got {self.prior!r} instead.")
+        places = encode(np.asarray(self.classes, dtype=classes.dtype), classes, "classes")
+        prior = np.empty(classes.size)
+        prior[places] = self.prior
+        return RandomizedResponseWithPrior(float(self.epsilon), tuple(prior.tolist()))
+
+
+class LabelLaplace(LabelPrivatizer):
+    r"""Laplace noise on the one-hot label, of which the arg max is released.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        The natural-log budget that the noise is scaled for: the scale is :math:`2 / \varepsilon`.
+    classes : array-like of shape (n_classes,), default=None
+        The declared classes. None takes those seen in y, with a warning.
+    random_state : None, int or numpy.random.Generator, default=None
+        None draws secure noise anew in every call. Anything else is for tests and reproducible studies.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    mechanism_ : LabelLaplaceMechanism
+    flip_matrix_ : ndarray of shape (n_classes, n_classes)
+        The probability of releasing class j (column) when the true class is i (row).
+    privacy_guarantee_ : PrivacyGuarantee
+        Exact, per label: about half of what is stated, because only the arg max is released.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or a label is not declared.
+
+    Warns
+    -----
+    LearntDomainWarning
+        If `classes` is None.
+    SeededNoiseWarning
+        If `random_state` is not None.
+
+    See Also
+    --------
+    LabelRR : Randomized response, which uses the whole budget.
+
+    Notes
+    -----
+    The law of the arg max is sampled directly, as exact integers: no floating-point noise is drawn.
+
+    Examples
+    --------
+    >>> from skldp.estimators.labels import LabelLaplace
+    >>> label_laplace = LabelLaplace(epsilon=1.0, classes=[0, 1]).fit([0, 1])
+    >>> round(label_laplace.privacy_guarantee_.epsilon, 4), label_laplace.privacy_guarantee_.stated
+    (0.4934, 1.0)
+    """
+
+    def __init__(self, epsilon=1.0, *, classes=None, random_state=None):
+        self.epsilon = epsilon
+        self.classes = classes
+        self.random_state = random_state
+
+    def _make_mechanism(self, classes):
+        return LabelLaplaceMechanism(float(self.epsilon), classes.size)

@@ -1,0 +1,288 @@
+"""LabelRR, LabelLaplace and LabelSampler: labels of any type in, the same type out, nothing released on error."""
+
+import os
+import pickle
+import threading
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from imblearn.pipeline import make_pipeline
+from joblib import Parallel, delayed
+from laws import THRESHOLD, chi_square_pvalue
+from sklearn.base import clone
+from sklearn.exceptions import SkipTestWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import check_estimator
+
+from skldp.estimators import labels
+from skldp.estimators.composition import privacy_guarantee
+from skldp.estimators.label_sampler import LabelSampler
+from skldp.estimators.labels import LabelLaplace, LabelRR
+from skldp.exceptions import LearntDomainWarning, SeededNoiseWarning
+
+each = pytest.mark.parametrize("cls", [LabelRR, LabelLaplace])
+seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+TEN = np.arange(10)
+
+
+def many(n=2000):
+    return np.random.default_rng(0).integers(0, 10, n)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [LabelRR(), LabelRR(random_state=0), LabelLaplace(), LabelLaplace(random_state=0), LabelSampler()],
+    ids=repr,
+)
+def test_passes_what_scikit_learn_checks_of_a_transformer_of_y(estimator):
+    with pytest.warns(SkipTestWarning, match="requires input"):
+        check_estimator(estimator)
+
+
+@each
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([0, 1, 2, 1]),
+        np.array([0, 1, 2, 1], dtype=np.int8),
+        np.array([0.0, 1.0, 2.0, 1.0], dtype=np.float32),
+        np.array([True, False, True, True]),
+        np.array(["no", "yes", "maybe"]),
+        np.array(["no", "yes", "maybe"], dtype=object),
+        np.array(["no", 1, 2.5], dtype=object),
+        np.array([3, 3, 3]),
+    ],
+    ids=lambda y: f"{y.dtype}-{len(set(y.tolist()))}",
+)
+def test_releases_labels_of_the_same_type(cls, y):
+    classes = sorted(set(y.tolist()), key=str)
+    mechanism = cls(epsilon=0.5, classes=classes)
+    for released in (mechanism.fit_transform(y), mechanism.fit(y).transform(y), mechanism.fit_resample(y, y)[1]):
+        assert released.dtype == y.dtype
+        assert set(released.tolist()) <= set(classes)
+    assert mechanism.inverse_transform(released) is not None
+    assert mechanism.privacy_guarantee_.unit == "label"
+    assert mechanism.privacy_guarantee_.epsilon <= (0.5 if len(classes) > 1 else 0.0)
+
+
+def test_a_huge_epsilon_keeps_every_label_of_every_type():
+    for y in (["b", "a", "c"], [2, 0, 1], [True, False, True], np.array(["b", "a", None])[:2], ("x", "x")):
+        kept = LabelRR(epsilon=500.0, classes=sorted(set(y))).fit_transform(y)
+        assert kept.tolist() == list(y)
+
+
+def test_longer_declared_strings_are_not_cut_to_the_width_of_y():
+    released = LabelRR(epsilon=1e-3, classes=["a", "longer"]).fit_transform(["a"] * 200)
+    assert set(released) == {"a", "longer"}
+
+
+def test_integers_keep_their_dtype_only_where_it_holds_every_class():
+    y = np.array([0, 1], dtype=np.int8)
+    assert LabelRR(classes=[0, 1, 5]).fit_transform(y).dtype == np.int8
+    assert LabelRR(classes=[0, 1, 1000]).fit_transform(y).dtype == np.int64
+
+
+@pytest.mark.parametrize("container", [pd.Series, pl.Series, list, tuple, lambda y: pd.Series(y, dtype="category")])
+def test_takes_any_container(container):
+    y = container(["a", "b", "a"])
+    assert set(LabelRR(classes=["a", "b"]).fit_transform(y)) <= {"a", "b"}
+
+
+@each
+def test_learning_the_classes_warns_and_says_how_to_declare_them(cls):
+    with pytest.warns(LearntDomainWarning, match=rf"{cls.__name__}\(classes=\['a', 'b'\]\)"):
+        fitted = cls().fit(["b", "a", "b"])
+    assert fitted.classes_.tolist() == ["a", "b"]
+
+
+@each
+@pytest.mark.parametrize("y", [[0, 1, 7], ["0", "1"], [0.5, 1], [np.nan, 1.0], [None, 1], [[1], 0], [-1, 0]], ids=repr)
+def test_a_label_outside_the_classes_is_an_error_and_nothing_is_released(cls, y, monkeypatch):
+    fitted = cls(classes=[0, 1]).fit([0, 1])
+    y = np.array(y, dtype=object) if any(isinstance(v, list) for v in y) else y
+    monkeypatch.setattr(labels, "noise_from", lambda _: pytest.fail("noise was drawn"))
+    for call in (fitted.transform, fitted.fit_transform, fitted.fit, lambda y: fitted.fit_resample(y, y)):
+        with (
+            sklearn.config_context(assume_finite=True),
+            pytest.raises(ValueError, match=r"y must hold|one-dimensional"),
+        ):
+            call(y)
+
+
+@each
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), True, "1", None])
+@pytest.mark.parametrize("skip", [False, True])
+def test_refuses_a_bad_epsilon(cls, epsilon, skip):
+    with sklearn.config_context(skip_parameter_validation=skip), pytest.raises(ValueError, match="epsilon"):
+        cls(epsilon=epsilon, classes=[0, 1]).fit_transform([0, 1])
+
+
+@each
+@pytest.mark.parametrize(
+    ("classes", "match"),
+    [
+        ([], "at least one value"),
+        ([[0, 1]], "at least one value"),
+        ([0, 0, 1], "must be distinct"),
+        ([0, np.nan], "must be distinct"),
+        ([0, None], "must be distinct"),
+        ([0, np.inf], "must be distinct"),
+        ("ab", "classes"),
+    ],
+)
+def test_refuses_bad_classes(cls, classes, match):
+    with pytest.raises(ValueError, match=match):
+        cls(classes=classes).fit([0])
+
+
+@pytest.mark.parametrize("y", [[], None, [[0, 1], [1, 0]]])
+def test_refuses_a_y_that_is_no_column_of_labels(y):
+    with pytest.raises(ValueError, match="y"):
+        LabelRR(classes=[0, 1]).fit_transform(y)
+
+
+@pytest.mark.parametrize("y", [[0.5, 1.5, 2.25], [0.0, np.nan]])
+def test_learns_no_classes_from_numbers_that_are_none(y):
+    with pytest.raises(ValueError, match=r"Unknown label type|NaN"):
+        LabelRR().fit(y)
+
+
+def test_prior_follows_the_declared_order():
+    fitted = LabelRR(epsilon=1.0, classes=["z", "a", "m"], prior=[0.6, 0.0, 0.4]).fit(["a"])
+    assert fitted.classes_.tolist() == ["a", "m", "z"]
+    assert fitted.mechanism_.prior == (0.0, 0.4, 0.6)
+    assert fitted.flip_matrix_[:, 0].tolist() == [0, 0, 0]
+    assert set(fitted.transform(["a"] * 200)) == {"m", "z"}
+    with pytest.raises(ValueError, match="Every class must be answered with"):
+        fitted.estimate_frequencies(["m"])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"prior": [0.5, 0.5]}, "prior needs declared classes"),
+        ({"prior": [1.0], "classes": [0, 1]}, "one probability for each class"),
+        ({"prior": [0.7, 0.7], "classes": [0, 1]}, "sum to 1"),
+        ({"prior": 3, "classes": [0, 1]}, "prior"),
+    ],
+)
+def test_refuses_a_bad_prior(parameters, match):
+    with pytest.raises(ValueError, match=match):
+        LabelRR(**parameters).fit([0, 1])
+
+
+@each
+@seeds_expected
+def test_released_labels_follow_the_flip_matrix(cls):
+    fitted = cls(epsilon=1.0, classes=["a", "b", "c"], random_state=0).fit(["a"])
+    for row, label in enumerate(fitted.classes_):
+        released = fitted.transform(np.full(100_000, label))
+        counts = [np.count_nonzero(released == other) for other in fitted.classes_]
+        assert chi_square_pvalue(counts, fitted.flip_matrix_[row]) > THRESHOLD
+
+
+@each
+@seeds_expected
+def test_frequencies_come_out_within_their_standard_errors(cls):
+    y = np.repeat(["a", "b", "c"], [70_000, 20_000, 10_000])
+    fitted = cls(epsilon=1.0, classes=["a", "b", "c"], random_state=1)
+    estimate = fitted.estimate_frequencies(fitted.fit_transform(y))
+    z = (estimate.frequencies - [0.7, 0.2, 0.1]) / estimate.standard_errors
+    # Three two-sided normal tests at THRESHOLD.
+    assert (np.abs(z) < 4.9).all()
+    assert estimate.categories.tolist() == ["a", "b", "c"]
+
+
+def release(mechanism, y):
+    return tuple(mechanism.transform(y).tolist())
+
+
+def test_pickled_copies_in_four_processes_release_distinct_noise():
+    fitted = LabelRR(epsilon=0.1, classes=TEN).fit(TEN)
+    drawn = Parallel(n_jobs=4)(delayed(release)(pickle.loads(pickle.dumps(fitted)), many()) for _ in range(4))
+    assert len(set(drawn)) == 4
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_forked_children_release_distinct_noise():
+    fitted = LabelRR(epsilon=0.1, classes=TEN).fit(TEN)
+    drawn = {release(fitted, many(200))}
+    for _ in range(4):
+        read, write = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if child == 0:
+            os.write(write, pickle.dumps(release(fitted, many(200))))
+            os._exit(0)
+        os.waitpid(child, 0)
+        drawn.add(pickle.loads(os.read(read, 60_000)))
+        os.close(read)
+        os.close(write)
+    assert len(drawn) == 5
+
+
+def test_threads_release_distinct_noise():
+    fitted, drawn = LabelRR(epsilon=0.1, classes=TEN).fit(TEN), []
+    workers = [threading.Thread(target=lambda: drawn.append(release(fitted, many()))) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(set(drawn)) == 4
+
+
+def test_numpys_global_seed_has_no_influence():
+    drawn = set()
+    for _ in range(3):
+        np.random.seed(0)
+        drawn.add(tuple(LabelRR(epsilon=0.1, classes=TEN).fit_transform(many()).tolist()))
+    assert len(drawn) == 3
+
+
+@each
+def test_a_seed_repeats_the_noise_and_says_so(cls):
+    with pytest.warns(SeededNoiseWarning):
+        first, second = (cls(epsilon=0.1, classes=TEN, random_state=3).fit_transform(many()) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert cls(classes=TEN, random_state=3).fit(TEN).privacy_guarantee_.seeded
+    assert not cls(classes=TEN).fit(TEN).privacy_guarantee_.seeded
+
+
+@each
+def test_clone_and_parameters(cls):
+    estimator = cls(epsilon=2.0, classes=[0, 1])
+    assert clone(estimator).get_params() == estimator.get_params()
+    assert clone(estimator.set_params(epsilon=3.0)).fit([0]).privacy_guarantee_.stated == 3.0
+
+
+def test_resampling_hands_x_through_and_checks_its_length():
+    X = pd.DataFrame({"a": [1.0, 2.0]})
+    released_X, y = LabelRR(classes=[0, 1]).fit_resample(X, [0, 1])
+    assert released_X is X
+    assert y.shape == (2,)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        LabelRR(classes=[0, 1]).fit_resample(X, [0, 1, 1])
+
+
+def test_a_sampler_works_in_an_imbalanced_learn_pipeline_and_its_grid_search():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    X = y[:, None] + rng.normal(0, 0.1, (200, 1))
+    pipeline = make_pipeline(LabelSampler(LabelRR(epsilon=1.0, classes=[0, 1])), LogisticRegression())
+    name = "labelsampler__label_mechanism__epsilon"
+    search = GridSearchCV(pipeline, {name: [1e-3, 20.0]}, cv=2).fit(X, y)
+    assert search.best_params_ == {name: 20.0}
+    guarantee = privacy_guarantee(search.best_estimator_)
+    assert (guarantee.unit, guarantee.stated) == ("label", 20.0)
+    assert pipeline.fit(X, y).fit(X, y).predict(X).shape == y.shape
+
+
+def test_a_sampler_without_a_mechanism_learns_the_classes():
+    with pytest.warns(LearntDomainWarning, match=r"LabelRR\(classes="):
+        assert LabelSampler().fit([[0.0], [1.0]], [0, 1]).privacy_guarantee_.stated == 1.0

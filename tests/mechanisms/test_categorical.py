@@ -1,0 +1,252 @@
+"""Randomized response: the law, its rounding to the private side, and the sampler against the formula."""
+
+import math
+import warnings
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from laws import THRESHOLD, chi_square_pvalue
+from scipy import integrate
+
+from skldp.exceptions import SeededNoiseWarning
+from skldp.mechanisms.categorical import RandomizedResponse, respond
+from skldp.mechanisms.integer_odds import bernoulli, lie_count, log_ratio
+from skldp.mechanisms.label_laplace import LabelLaplaceMechanism, label_laplace_keep_count
+from skldp.mechanisms.randomness import noise_from
+from skldp.mechanisms.response_with_prior import RandomizedResponseWithPrior, best_prior_support
+
+EPSILONS = [0.01, 0.1, 0.5, 0.62, 1, 2, 4, 8, 20]
+epsilons = st.floats(1e-3, 20)
+
+
+def seeded(seed=0):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeededNoiseWarning)
+        return noise_from(seed)
+
+
+class Scripted:
+    """Noise whose 64-bit draws are given: 16-bit words are their leading bits, the rest follows where it is asked."""
+
+    def __init__(self, draws):
+        self.draws, self.position = draws, 0
+
+    def words(self, size, dtype=np.uint64):
+        if dtype == np.uint16:
+            self.block = self.draws[self.position : self.position + size]
+            self.position += size
+            return np.array([draw >> 48 for draw in self.block], dtype=np.uint16)
+        if size == len(self.draws):
+            return np.array(self.draws, dtype=np.uint64)
+        asked = [draw for draw in self.block if self.is_split(draw >> 48)]
+        assert len(asked) == size
+        return np.array([(draw << 16) % 2**64 for draw in asked], dtype=np.uint64)
+
+    def fill(self, buffer):
+        buffer[:] = self.words(buffer.size, buffer.dtype)
+        return buffer
+
+
+def edge_draws(counts, rng):
+    """Draws next to every edge between two outcomes, and some anywhere."""
+    edges = np.cumsum(counts).tolist()
+    near = [edge + step for edge in edges[:64] for step in (-1, 0, 1)]
+    anywhere = [int(word) for word in rng.integers(0, 2**64, 300, dtype=np.uint64)]
+    return [draw for draw in [0, 2**64 - 1, *near, *anywhere] if 0 <= draw < 2**64]
+
+
+@given(epsilons, st.integers(2, 5000))
+def test_exact_epsilon_is_within_1e_9_below_the_stated_one(epsilon, n_classes):
+    law = RandomizedResponse(epsilon, n_classes)
+    assert law.keep + law.lie * (n_classes - 1) == 2**64
+    with localcontext(prec=60):
+        truth = (Decimal(law.keep) / Decimal(law.lie)).ln()
+    assert truth <= Decimal(law.exact_epsilon)
+    assert math.nextafter(law.exact_epsilon, 0) <= truth
+    assert -1e-9 <= law.exact_epsilon - epsilon <= 0
+
+
+@given(epsilons, st.integers(1, 5000))
+def test_the_probability_of_a_lie_is_rounded_up_and_no_further(epsilon, n_others):
+    with localcontext(prec=60):
+        share = Decimal(2**64) / (Decimal(epsilon).exp() + n_others)
+    assert 0 <= lie_count(epsilon, n_others) - share <= 1
+
+
+@given(epsilons, st.integers(2, 300), st.integers(0, 2**32))
+def test_sampler_maps_each_64_bit_draw_as_the_formula_says(epsilon, n_classes, seed):
+    rng = np.random.default_rng(seed)
+    lie = RandomizedResponse(epsilon, n_classes).lie
+    draws = edge_draws([lie] * (n_classes - 1), rng)
+    codes = rng.integers(0, n_classes, len(draws))
+    split = {s * lie >> 48 for s in range(1, n_classes) if s * lie % 2**48}
+    noise = Scripted(draws)
+    noise.is_split = split.__contains__
+    naive = [
+        (code + draw // lie + 1) % n_classes if draw // lie < n_classes - 1 else code
+        for code, draw in zip(codes.tolist(), draws, strict=True)
+    ]
+    assert respond(codes, n_classes, lie, noise).tolist() == naive
+
+
+def test_many_classes_are_sampled_by_the_same_map():
+    n_classes = 5000
+    lie = RandomizedResponse(1.0, n_classes).lie
+    draws = edge_draws([lie] * (n_classes - 1), np.random.default_rng(0))
+    codes = np.arange(len(draws)) % n_classes
+    naive = [
+        (code + draw // lie + 1) % n_classes if draw // lie < n_classes - 1 else code
+        for code, draw in zip(codes.tolist(), draws, strict=True)
+    ]
+    assert respond(codes, n_classes, lie, Scripted(draws)).tolist() == naive
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 2**32))
+def test_bernoulli_compares_all_64_bits(count, seed):
+    draws = edge_draws([count], np.random.default_rng(seed))
+    noise = Scripted(draws)
+    noise.is_split = lambda leading: leading == count >> 48
+    assert bernoulli(noise, count, len(draws)).tolist() == [draw < count for draw in draws]
+
+
+LAWS = [
+    RandomizedResponse(1.0, 2),
+    RandomizedResponse(0.5, 7),
+    RandomizedResponse(0.1, 50),
+    LabelLaplaceMechanism(3.0, 5),
+    RandomizedResponseWithPrior(1.0, (0.05, 0.3, 0.35, 0.3)),
+]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_samples_follow_the_output_law(law):
+    n = 200_000
+    for code in (0, law.n_classes - 1):
+        drawn = law.sample(np.full(n, code), seeded(code))
+        counts = np.bincount(drawn, minlength=law.n_classes)
+        assert chi_square_pvalue(counts, law.output_law([code])[0]) > THRESHOLD
+
+
+def test_a_broken_law_is_noticed():
+    law = RandomizedResponse(0.5, 7)
+    counts = np.bincount(RandomizedResponse(0.55, 7).sample(np.zeros(200_000, int), seeded()), minlength=7)
+    assert chi_square_pvalue(counts, law.output_law([0])[0]) < THRESHOLD
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_worst_ratio_of_the_flip_matrix_is_the_exact_epsilon(law):
+    matrix = law.flip_matrix
+    np.testing.assert_allclose(matrix.sum(axis=1), 1, rtol=1e-12)
+    reached = matrix[:, matrix.any(axis=0)]
+    assert (reached > 0).all()
+    worst = np.log(reached.max(axis=0) / reached.min(axis=0)).max()
+    assert worst == pytest.approx(law.exact_epsilon, rel=1e-12)
+    assert law.guarantee().epsilon <= law.epsilon
+    assert law.guarantee().unit == "label"
+    codes = np.arange(law.n_classes)[:, None]
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(law.log_likelihood(codes.T, codes), np.log(matrix), rtol=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("n_classes", [2, 3, 10, 100])
+def test_label_laplace_keeps_with_the_integral_of_its_definition(epsilon, n_classes):
+    a = epsilon / 2
+
+    def density(u):
+        cdf = math.exp(u) / 2 if u < 0 else 1 - math.exp(-u) / 2
+        return math.exp(-abs(u - a)) / 2 * cdf ** (n_classes - 1)
+
+    integral = sum(integrate.quad(density, *ends, epsabs=1e-13)[0] for ends in [(-50, 0), (0, a), (a, a + 60)])
+    assert label_laplace_keep_count(epsilon, n_classes) / 2**64 == pytest.approx(integral, abs=1e-12)
+    law = LabelLaplaceMechanism(epsilon, n_classes)
+    assert 0.4 * epsilon < law.exact_epsilon < 0.6 * epsilon
+    assert (law.guarantee().stated, law.guarantee().epsilon) == (epsilon, law.exact_epsilon)
+
+
+@given(epsilons)
+def test_label_laplace_of_two_classes_has_a_closed_form_and_is_rounded_down(epsilon):
+    with localcontext(prec=60):
+        a = Decimal(epsilon) / 2
+        truth = (1 - (-a).exp() * (2 + a) / 4) * 2**64
+    assert 0 <= truth - label_laplace_keep_count(epsilon, 2) <= 1
+
+
+@given(epsilons, st.lists(st.integers(0, 20), min_size=1, max_size=8).filter(any))
+def test_prior_answers_with_the_set_that_is_right_most_often(epsilon, weights):
+    prior = np.array(weights) / sum(weights)
+    support = best_prior_support(prior, epsilon)
+
+    def right(k):
+        return sum(sorted(prior, reverse=True)[:k]) * math.exp(epsilon) / (math.exp(epsilon) + k - 1)
+
+    assert right(support.size) == pytest.approx(max(map(right, range(1, prior.size + 1))), rel=1e-12)
+    assert prior[support].min() >= np.delete(prior, support).max(initial=0)
+
+
+def test_a_sure_prior_answers_with_a_constant():
+    law = RandomizedResponseWithPrior(1.0, (1.0, 0.0, 0.0))
+    assert law.sample([0, 1, 2], seeded()).tolist() == [0, 0, 0]
+    assert law.guarantee().epsilon == 0
+
+
+def test_one_class_is_released_as_it_is_at_epsilon_0():
+    for law in (RandomizedResponse(1.0, 1), LabelLaplaceMechanism(1.0, 1)):
+        assert law.sample([0, 0], seeded()).tolist() == [0, 0]
+        assert law.guarantee().epsilon == 0
+        assert law.flip_matrix.tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize("epsilon", [50.0, 700.0, 1e300])
+def test_a_huge_epsilon_saturates_below_itself(epsilon):
+    for law in (RandomizedResponse(epsilon, 10), LabelLaplaceMechanism(epsilon * 3, 10)):
+        assert law.lie == 1
+        assert 44 < law.exact_epsilon < 45
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, True, "1", None])
+def test_refuses_a_bad_epsilon(epsilon):
+    for make in (
+        lambda: RandomizedResponse(epsilon, 1),
+        lambda: LabelLaplaceMechanism(epsilon, 3),
+        lambda: RandomizedResponseWithPrior(epsilon, (0.5, 0.5)),
+    ):
+        with pytest.raises(ValueError, match="epsilon must be a finite number > 0"):
+            make()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 1000])
+def test_too_small_an_epsilon_is_refused_with_the_least_usable_one(n_classes):
+    with pytest.raises(ValueError, match=r"at least about") as refusal:
+        RandomizedResponse(1e-25, n_classes)
+    least = float(str(refusal.value).split("about ")[1].split(". Got")[0])
+    assert 0 < RandomizedResponse(1.01 * least, n_classes).exact_epsilon <= 1.01 * least
+
+
+@pytest.mark.parametrize("n_classes", [0, -1, 1.5, True, "2"])
+def test_refuses_a_bad_number_of_classes(n_classes):
+    with pytest.raises(ValueError, match="n_classes must be an integer >= 1"):
+        RandomizedResponse(1.0, n_classes)
+
+
+@pytest.mark.parametrize("codes", [[-1], [3], [0.5], ["a"], [True]])
+def test_refuses_codes_out_of_range(codes):
+    with pytest.raises(ValueError, match="codes must be integers from 0 to 2"):
+        RandomizedResponse(1.0, 3).sample(codes, seeded())
+
+
+@pytest.mark.parametrize("prior", [(), (0.5, 0.6), (-0.5, 1.5), (math.nan, 1.0), ((0.5, 0.5),)])
+def test_refuses_a_bad_prior(prior):
+    with pytest.raises(ValueError, match="prior must be probabilities that sum to 1"):
+        RandomizedResponseWithPrior(1.0, prior)
+
+
+def test_log_ratio_is_rounded_up():
+    with localcontext(prec=60):
+        for numerator, denominator in [(3, 2), (2**64 - 1, 1), (2**63 + 1, 2**63 - 1)]:
+            truth = (Decimal(numerator) / Decimal(denominator)).ln()
+            value = log_ratio(numerator, denominator)
+            assert Decimal(math.nextafter(value, 0)) < truth <= Decimal(value)

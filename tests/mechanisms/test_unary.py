@@ -1,0 +1,149 @@
+"""Unary encodings, one-hot randomized response, frequencies and whole records: exact laws by enumeration."""
+
+import itertools
+import math
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from laws import THRESHOLD, chi_square_pvalue
+
+from skldp.exceptions import SeededNoiseWarning
+from skldp.mechanisms.categorical_record import CategoricalRecord, split_epsilon
+from skldp.mechanisms.frequency import estimate_frequencies
+from skldp.mechanisms.randomness import noise_from
+from skldp.mechanisms.unary import OneHotRandomizedResponse, UnaryEncoding
+
+epsilons = st.floats(1e-3, 20)
+variants = st.sampled_from(["sue", "oue"])
+
+
+def seeded(seed=0):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeededNoiseWarning)
+        return noise_from(seed)
+
+
+@given(epsilons, st.integers(2, 6), variants)
+def test_worst_ratio_over_all_bit_patterns_is_the_exact_epsilon(epsilon, n_classes, variant):
+    law = UnaryEncoding(epsilon, n_classes, variant)
+    patterns = np.array(list(itertools.product([0, 1], repeat=n_classes)))
+    logs = np.stack([law.log_likelihood(patterns, np.full(len(patterns), code)) for code in range(n_classes)])
+    np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-9)
+    assert np.ptp(logs, axis=0).max() == pytest.approx(law.exact_epsilon, rel=1e-9, abs=1e-12)
+    assert -1e-9 <= law.exact_epsilon - epsilon <= 0
+
+
+@pytest.mark.parametrize("variant", ["sue", "oue"])
+def test_bits_follow_the_papers_probabilities(variant):
+    law = UnaryEncoding(2.0, 3, variant)
+    half = math.exp(1.0)
+    p, q = (half / (half + 1), 1 / (half + 1)) if variant == "sue" else (0.5, 1 / (math.exp(2.0) + 1))
+    np.testing.assert_allclose(law.output_law([1]), [[q, p, q]], rtol=1e-12)
+    bits = law.sample(np.ones(100_000, int), seeded())
+    counts = np.bincount(bits @ [1, 2, 4], minlength=8)
+    patterns = np.array([[pattern >> j & 1 for j in range(3)] for pattern in range(8)])
+    exact = np.exp(law.log_likelihood(patterns, np.ones(8, int)))
+    assert chi_square_pvalue(counts, exact) > THRESHOLD
+    other = np.exp(UnaryEncoding(2.1, 3, variant).log_likelihood(patterns, np.ones(8, int)))
+    assert chi_square_pvalue(counts, other) < THRESHOLD
+
+
+@pytest.mark.parametrize("law", [OneHotRandomizedResponse(1.0, 4), UnaryEncoding(1.0, 4, "sue")], ids=repr)
+def test_encode_is_plain_one_hot(law):
+    assert law.encode([2, 0]).tolist() == [[False, False, True, False], [True, False, False, False]]
+
+
+def test_a_single_category_is_released_as_it_is():
+    for law in (OneHotRandomizedResponse(1.0, 1), UnaryEncoding(1.0, 1, "sue"), UnaryEncoding(1.0, 1, "oue")):
+        assert law.sample([0, 0], seeded()).tolist() == [[True], [True]]
+        assert law.guarantee().epsilon == 0
+
+
+@given(st.floats(0.05, 5), st.sampled_from(["krr", "sue", "oue"]), st.integers(1, 4), st.integers(0, 4))
+def test_frequencies_and_their_variances_are_unbiased(epsilon, method, n_true, n_false):
+    (law,) = CategoricalRecord(epsilon, (3,), method).columns
+    n = n_true + n_false
+    # The number of supports is a sum of independent answers: enumerate how many of each kind are 1.
+    mean = second = variance = 0.0
+    for a, b in itertools.product(range(n_true + 1), range(n_false + 1)):
+        chance = (
+            math.comb(n_true, a) * law.p**a * (1 - law.p) ** (n_true - a)
+            * math.comb(n_false, b) * law.q**b * (1 - law.q) ** (n_false - b)
+        )  # fmt: skip
+        estimate = estimate_frequencies([a + b], n, law.p, law.q)
+        mean += chance * estimate.frequencies[0]
+        second += chance * estimate.frequencies[0] ** 2
+        variance += chance * estimate.standard_errors[0] ** 2
+    assert mean == pytest.approx(n_true / n, abs=1e-9)
+    assert variance == pytest.approx(second - mean**2, rel=1e-7)
+
+
+@given(st.floats(0.05, 0.95), st.integers(2, 8))
+def test_population_variance_is_unbiased(frequency, n):
+    p, q = 0.7, 0.2
+    supported = frequency * p + (1 - frequency) * q
+    chances = [math.comb(n, c) * supported**c * (1 - supported) ** (n - c) for c in range(n + 1)]
+    estimates = [estimate_frequencies([c], n, p, q, of="population") for c in range(n + 1)]
+    variance = sum(chance * e.standard_errors[0] ** 2 for chance, e in zip(chances, estimates, strict=True))
+    assert variance == pytest.approx(supported * (1 - supported) / n / (p - q) ** 2, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (([1], 0, 0.7, 0.2), "need more reports"),
+        (([1], 1, 0.7, 0.2, "population"), "need more reports"),
+        (([1], 5, 0.2, 0.2), "p must be larger than q"),
+        (([1], 5, 0.7, 0.2, "people"), "of must be"),
+    ],
+)
+def test_frequencies_refuse_what_they_cannot_estimate(arguments, match):
+    with pytest.raises(ValueError, match=match):
+        estimate_frequencies(*arguments)
+
+
+@given(st.floats(0.01, 50), st.integers(1, 1000))
+def test_shares_never_add_up_to_more_than_the_budget(epsilon, n_parts):
+    share = split_epsilon(epsilon, n_parts)
+    assert Fraction(share) * n_parts <= Fraction(epsilon) < Fraction(share * (1 + 1e-15)) * n_parts
+
+
+@given(st.floats(0.05, 8), st.lists(st.integers(1, 5), min_size=1, max_size=6), st.sampled_from(["krr", "sue", "oue"]))
+def test_a_record_costs_at_most_its_budget_and_constants_cost_nothing(epsilon, sizes, method):
+    record = CategoricalRecord(epsilon, tuple(sizes), method)
+    guarantee = record.guarantee()
+    hidden = sum(size > 1 for size in sizes)
+    exact = sum(Fraction(column.exact_epsilon) for column in record.columns)
+    assert exact <= Fraction(guarantee.epsilon) <= Fraction(epsilon)
+    assert guarantee.epsilon == (pytest.approx(epsilon, abs=1e-9) if hidden else 0)
+    assert guarantee.per_feature == (pytest.approx(epsilon / hidden, abs=1e-9) if hidden else 0)
+    assert guarantee.unit == "record"
+
+
+@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, True, "1"])
+def test_refuses_a_bad_epsilon(bad):
+    for make in (
+        lambda: UnaryEncoding(bad, 1),
+        lambda: OneHotRandomizedResponse(bad, 2),
+        lambda: CategoricalRecord(bad, (2,)),
+    ):
+        with pytest.raises(ValueError, match="epsilon must be a finite number > 0"):
+            make()
+
+
+def test_refuses_other_bad_parameters():
+    with pytest.raises(ValueError, match="variant must be 'sue' or 'oue'"):
+        UnaryEncoding(1.0, 2, "krr")
+    with pytest.raises(ValueError, match="method must be"):
+        CategoricalRecord(1.0, (2,), "rappor")
+    with pytest.raises(ValueError, match="at least one column"):
+        CategoricalRecord(1.0, ())
+    with pytest.raises(ValueError, match="one column per column"):
+        CategoricalRecord(1.0, (2, 2)).encode([[0]])
+    for variant in ("sue", "oue"):
+        with pytest.raises(ValueError, match="large enough to be told from 0"):
+            UnaryEncoding(1e-25, 2, variant)
