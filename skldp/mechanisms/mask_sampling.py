@@ -1,0 +1,190 @@
+"""Exact joint sampling of independent bits: one short random word for all the bits of a number.
+
+The bits of one feature are a single draw from a product law on 2^n masks. A uniform number in [0, 1) is compared with
+the cumulative boundaries of that law, which are integers over 2^(64 n). Its first 16 bits nearly always decide; where a
+boundary falls inside their cell, 48 more bits are drawn, and in a tie at 2^-64 it goes on word by word. The law that
+comes out is therefore exactly the product law.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
+
+from skldp.mechanisms.flip_laws import BitLaw
+from skldp.mechanisms.randomness import Noise
+
+__all__ = ["BitRandomizer", "JointBits", "MaskSampler"]
+
+# More bits in one draw leave more cells undecided than a second draw costs.
+_LARGEST_CHUNK = 12
+_WORD_BITS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class MaskSampler:
+    """Masks of independent bits, drawn together with their exact law.
+
+    Parameters
+    ----------
+    thresholds : tuple of int
+        Bit i (the most significant first) is 1 with probability ``thresholds[i] / 2**threshold_bits``.
+    threshold_bits, index_bits, word_bits : int
+        Sizes that tests make small, so that every branch can be enumerated.
+    """
+
+    thresholds: tuple[int, ...]
+    threshold_bits: int = 64
+    index_bits: int = 16
+    word_bits: int = _WORD_BITS
+
+    @property
+    def undecided(self) -> int:
+        """What the table holds where a cell does not decide; no mask is as large."""
+        return 2**16 - 1
+
+    @cached_property
+    def boundaries(self) -> list[int]:
+        """The 2^n - 1 inner boundaries of the cumulative law, over 2^(threshold_bits n)."""
+        law = [1]
+        for threshold in self.thresholds:
+            rest = (1 << self.threshold_bits) - threshold
+            law = [weight * side for weight in law for side in (rest, threshold)]
+        return list(accumulate(law))[:-1]
+
+    @cached_property
+    def truncated(self) -> np.ndarray:
+        """The boundaries rounded down to the first `word_bits` bits."""
+        return np.array([self._first_bits(boundary, self.word_bits) for boundary in self.boundaries], dtype=np.uint64)
+
+    @cached_property
+    def table(self) -> np.ndarray:
+        """The mask of every cell of the first `index_bits` bits, or `undecided`."""
+        shift = np.uint64(self.word_bits - self.index_bits)
+        cells = np.arange(1 << self.index_bits, dtype=np.uint64)
+        first = np.searchsorted(self.truncated, cells << shift, side="right")
+        last_word = (cells << shift) | ((np.uint64(1) << shift) - np.uint64(1))
+        # A boundary truncated to the cell's first word may lie above it: such a cell stays undecided, which is safe.
+        certain = np.searchsorted(self.truncated, cells << shift, side="left")
+        last = np.searchsorted(self.truncated, last_word, side="right")
+        return np.where((first == last) & (first == certain), first, self.undecided).astype(np.uint16)
+
+    def draw(self, noise: Noise, words: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Fill `out` with masks.
+
+        Parameters
+        ----------
+        noise : Noise
+        words : ndarray of uint16, one-dimensional
+            Overwritten with noise.
+        out : ndarray of uint16, same shape
+        """
+        noise.fill(words)
+        if self.index_bits < 16:
+            words >>= 16 - self.index_bits
+        np.take(self.table, words, out=out, mode="clip")
+        open_cells = np.flatnonzero(out == self.undecided)
+        if open_cells.size:
+            out[open_cells] = self._refine(words[open_cells], noise)
+        return out
+
+    def _refine(self, cells: np.ndarray, noise: Noise) -> np.ndarray:
+        tail_bits = self.word_bits - self.index_bits
+        tails = noise.words(cells.size) >> np.uint64(_WORD_BITS - tail_bits)
+        prefix = (cells.astype(np.uint64) << np.uint64(tail_bits)) | tails
+        mask = np.searchsorted(self.truncated, prefix, side="right")
+        for tie in np.flatnonzero(self.truncated[np.maximum(mask - 1, 0)] == prefix):
+            mask[tie] = self._settle(int(prefix[tie]), noise)
+        return mask
+
+    def _settle(self, prefix: int, noise: Noise) -> int:
+        n_bits = self.word_bits
+        tied = [k for k in range(len(self.boundaries)) if self._first_bits(self.boundaries[k], n_bits) == prefix]
+        below = tied[0]
+        while tied and n_bits < self.threshold_bits * len(self.thresholds):
+            word = int(noise.words(1)[0]) >> (_WORD_BITS - self.word_bits)
+            prefix, n_bits = prefix << self.word_bits | word, n_bits + self.word_bits
+            firsts = {k: self._first_bits(self.boundaries[k], n_bits) for k in tied}
+            below += sum(first < prefix for first in firsts.values())
+            tied = [k for k in tied if firsts[k] == prefix]
+        return below + len(tied)
+
+    def _first_bits(self, boundary: int, n_bits: int) -> int:
+        excess = self.threshold_bits * len(self.thresholds) - n_bits
+        return boundary >> excess if excess >= 0 else boundary << -excess
+
+
+@dataclass(frozen=True, eq=False)
+class JointBits:
+    """Masks of up to 64 independent bits, split into chunks that are drawn one after the other.
+
+    Parameters
+    ----------
+    thresholds : tuple of int
+        Bit i (the most significant first) is 1 with probability ``thresholds[i] / 2**64``.
+    """
+
+    thresholds: tuple[int, ...]
+
+    @cached_property
+    def chunks(self) -> tuple[MaskSampler, ...]:
+        """Samplers of equally long runs of bits, the most significant first."""
+        n_chunks = -(-len(self.thresholds) // _LARGEST_CHUNK)
+        parts: Sequence[np.ndarray] = np.array_split(np.array(self.thresholds, dtype=object), n_chunks)
+        return tuple(MaskSampler(tuple(int(t) for t in part)) for part in parts)
+
+    def draw(self, noise: Noise, words: np.ndarray, mask: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Fill `out`, of any unsigned type with enough bits, with masks.
+
+        Parameters
+        ----------
+        noise : Noise
+        words, mask : ndarray of uint16, one-dimensional
+            Overwritten.
+        out : ndarray of unsigned integers, same shape
+            May be `mask` where all bits fit into one chunk.
+        """
+        first, *others = self.chunks
+        first.draw(noise, words, mask)
+        if out is not mask:
+            np.copyto(out, mask)
+        for chunk in others:
+            out <<= len(chunk.thresholds)
+            out |= chunk.draw(noise, words, mask)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class BitRandomizer:
+    """Randomize codes bit by bit, in place.
+
+    Parameters
+    ----------
+    law : BitLaw
+    """
+
+    law: BitLaw
+
+    @cached_property
+    def masks(self) -> tuple[JointBits, ...]:
+        """One law of flips where it is symmetric; else one for bits that are 1 and one for bits that are 0."""
+        from_zero = JointBits(tuple(int(t) for t in self.law.from_zero))
+        if self.law.symmetric:
+            return (from_zero,)
+        return JointBits(tuple(int(t) for t in self.law.from_one)), from_zero
+
+    def randomize(self, codes: np.ndarray, noise: Noise, words: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """Randomize one-dimensional codes; `words` and `mask` of uint16 and the same shape are overwritten."""
+        fits = codes.dtype == np.uint16 and self.law.n_bits <= _LARGEST_CHUNK
+        first = self.masks[0].draw(noise, words, mask, mask if fits else np.empty_like(codes))
+        if len(self.masks) == 1:
+            codes ^= first
+            return codes
+        first &= codes
+        drawn = self.masks[1].draw(noise, words, mask if not fits else np.empty_like(mask), np.empty_like(codes))
+        np.invert(codes, out=codes)
+        codes &= drawn
+        codes |= first
+        return codes
