@@ -9,7 +9,7 @@ import numpy.typing as npt
 from skldp.mechanisms.fixed_point import FixedPoint
 from skldp.mechanisms.flip_laws import BitLaw
 
-__all__ = ["BitDecoder", "plain_bits", "unbiased_bits"]
+__all__ = ["BitDecoder", "code_moments", "fixed_point_decoder", "plain_bits", "unbiased_bits"]
 
 _TABLE_BITS = 16
 
@@ -44,34 +44,59 @@ def unbiased_bits(law: BitLaw) -> npt.NDArray[np.float64]:
     return np.stack([-zero / gain, (1 - zero) / gain], axis=1)
 
 
+def fixed_point_decoder(encoding: FixedPoint, bits: npt.NDArray[np.float64]) -> "BitDecoder":
+    """Give the decoder of sign-magnitude codes whose output bits count as `bits`, of shape (n_bits, 2)."""
+    return BitDecoder(signs=2 * bits[0] - 1, contributions=encoding.weights[:, None] * bits[1:])
+
+
+def code_moments(
+    codes: np.ndarray, law: BitLaw, decoder: "BitDecoder"
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Mean and mean square of the decoded number, given codes before randomization."""
+    ones, n_bits = law.ones, law.n_bits
+    magnitude, spread = np.full(codes.shape, decoder.base), np.zeros(codes.shape)
+    for place in range(1, n_bits):
+        bit = (codes >> np.asarray(n_bits - 1 - place, dtype=codes.dtype)).astype(np.intp) & 1
+        zero, one = decoder.contributions[place - 1]
+        chance = ones[bit, place]
+        magnitude = magnitude + zero + chance * (one - zero)
+        spread = spread + chance * (1 - chance) * (one - zero) ** 2
+    positive = ones[(codes >> np.asarray(n_bits - 1, dtype=codes.dtype)).astype(np.intp), 0]
+    minus, plus = decoder.signs
+    sign = minus + positive * (plus - minus)
+    sign_square = minus**2 + positive * (plus**2 - minus**2)
+    return sign * magnitude, sign_square * (spread + magnitude**2)
+
+
+def _sums(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    sums = np.zeros(1)
+    for pair in values:
+        sums = (sums[:, None] + pair).reshape(-1)
+    return sums
+
+
 @dataclass(frozen=True, eq=False)
 class BitDecoder:
-    """Decoding of sign-magnitude codes whose bits count as given values.
+    """A number for every code: a factor of the sign bit times a sum over the other bits.
 
     Parameters
     ----------
-    encoding : FixedPoint
-    bits : ndarray of shape (n_bits, 2)
-        What an output bit of 0 and of 1 counts as.
+    signs : ndarray of shape (2,)
+        Factor for an output sign bit of 0 and of 1.
+    contributions : ndarray of shape (n_bits - 1, 2)
+        What the other bits add to the magnitude when they come out 0 and 1.
+    base : float, default=0.0
+        What the magnitude starts from.
     """
 
-    encoding: FixedPoint
-    bits: npt.NDArray[np.float64]
-
-    @cached_property
-    def signs(self) -> npt.NDArray[np.float64]:
-        """Factor of the magnitude for an output sign bit of 0 and of 1."""
-        return 2 * self.bits[0] - 1
-
-    @cached_property
-    def contributions(self) -> npt.NDArray[np.float64]:
-        """What bits 1 to l-1 add to the magnitude, shape (n_bits - 1, 2)."""
-        return self.encoding.weights[:, None] * self.bits[1:]
+    signs: npt.NDArray[np.float64]
+    contributions: npt.NDArray[np.float64]
+    base: float = 0.0
 
     @cached_property
     def magnitude_tables(self) -> tuple[npt.NDArray[np.float64], ...]:
-        """Magnitude of every value of successive runs of bits, the most significant first; the sign counts as 0."""
-        with_sign = np.vstack([np.zeros((1, 2)), self.contributions])
+        """Magnitude of every value of successive runs of bits, the most significant first; the sign adds `base`."""
+        with_sign = np.vstack([np.full((1, 2), self.base), self.contributions])
         runs = np.array_split(with_sign, -(-len(with_sign) // _TABLE_BITS))
         return tuple(_sums(run) for run in runs)
 
@@ -95,14 +120,7 @@ class BitDecoder:
             width = len(run).bit_length() - 1
             numbers += run[rest & np.uint64(len(run) - 1)]
             rest >>= np.uint64(width)
-        sign = (codes >> np.asarray(self.encoding.n_bits - 1, dtype=codes.dtype)).astype(np.intp)
+        sign = (codes >> np.asarray(len(self.contributions), dtype=codes.dtype)).astype(np.intp)
         numbers *= self.signs[sign]
         np.copyto(out, numbers, casting="same_kind")
         return out
-
-
-def _sums(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    sums = np.zeros(1)
-    for pair in values:
-        sums = (sums[:, None] + pair).reshape(-1)
-    return sums

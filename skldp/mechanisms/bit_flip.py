@@ -10,13 +10,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from skldp.mechanisms.bit_decoding import BitDecoder, plain_bits, unbiased_bits
+from skldp.mechanisms.bit_decoding import BitDecoder, code_moments, fixed_point_decoder, plain_bits, unbiased_bits
 from skldp.mechanisms.fixed_point import FixedPoint
 from skldp.mechanisms.flip_calibration import feature_levels, record_level
 from skldp.mechanisms.flip_laws import BitLaw
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.mask_sampling import BitRandomizer
 from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms.row_release import Buffers, RowRelease
 
 __all__ = ["BitFlip"]
 
@@ -24,7 +25,7 @@ _BLOCK = 32_768
 
 
 @dataclass(frozen=True, eq=False)
-class BitFlip:
+class BitFlip(RowRelease):
     r"""Randomized response on every bit of fixed-point codes.
 
     :func:`bitrand`, :func:`latent` and :func:`ome` make the published and the exactly calibrated ones.
@@ -59,27 +60,18 @@ class BitFlip:
     figures: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
-        if not 1 <= self._n_drawn <= self.n_outputs:
-            raise ValueError(
-                f"n_released must be from 1 to {self.n_outputs}, the number of features. "
-                f"Got {self.n_released!r} instead."
-            )
+        self._check_domain()
         if any(law.n_bits != self.encoding.n_bits for law in self.laws):
             raise ValueError(f"Every law must have {self.encoding.n_bits} bits. Got {self.laws!r} instead.")
         if self.debias:
             for law in self.laws:
                 unbiased_bits(law)
 
-    @property
-    def n_outputs(self) -> int:
-        """Columns of a release."""
-        return len(self.low)
-
     @cached_property
     def decoders(self) -> tuple[BitDecoder, ...]:
         """One decoder a law."""
         return tuple(
-            BitDecoder(self.encoding, unbiased_bits(law) if self.debias else plain_bits(law.n_bits))
+            fixed_point_decoder(self.encoding, unbiased_bits(law) if self.debias else plain_bits(law.n_bits))
             for law in self.laws
         )
 
@@ -87,34 +79,12 @@ class BitFlip:
         """Give the exact worst-case loss over the declared domain, from the integers that are sampled."""
         levels = feature_levels(self.laws, self._reachable)
         return PrivacyGuarantee(
-            record_level(levels, self._n_drawn),
+            record_level(levels, self.n_drawn),
             per_feature=float(levels.max()),
             stated=self.stated,
             basis=self.basis,
             figures=self.figures,
         )
-
-    def sample(self, values: npt.ArrayLike, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
-        """Release rows.
-
-        Parameters
-        ----------
-        values : array-like of shape (n, n_features), float32 or float64
-        noise : Noise
-        out : ndarray of the same shape and dtype, C-contiguous, default=None
-
-        Returns
-        -------
-        ndarray of shape (n, n_features)
-        """
-        x = self._check(values)
-        released = np.empty(x.shape, dtype=x.dtype) if out is None else out
-        rows = max(1, _BLOCK // self.n_outputs)
-        buffers = _Buffers(min(rows, len(x)) * self._n_drawn, x.dtype, self._work_dtype)
-        for start in range(0, len(x), rows):
-            part = slice(start, start + rows)
-            self._sample_block(x[part], noise, released[part], buffers)
-        return released
 
     def encode(self, values: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """The same fixed-point representation without noise: every feature, rounded towards 0 to the grid."""
@@ -124,15 +94,6 @@ class BitFlip:
             return kept
         np.copyto(out, kept)
         return out
-
-    def bias(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Mean of the released number minus the value, for values of shape (n, n_features)."""
-        return self._moments(values)[0] - np.asarray(values, dtype=np.float64)
-
-    def variance(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Variance of the released number, for values of shape (n, n_features)."""
-        mean, square = self._moments(values)
-        return square - mean**2
 
     def code_law(self, code: int, column: int = 0) -> npt.NDArray[np.float64]:
         """Probability of every output code of one feature, shape (2**n_bits,), for at most 20 bits.
@@ -152,10 +113,6 @@ class BitFlip:
             law = (law[:, None] * [1 - one, one]).reshape(-1)
         return law
 
-    @property
-    def _n_drawn(self) -> int:
-        return self.n_outputs if self.n_released is None else self.n_released
-
     @cached_property
     def _reachable(self) -> npt.NDArray[np.uint64]:
         return self.encoding.reachable(self.low, self.high)
@@ -171,35 +128,18 @@ class BitFlip:
         return tuple(BitRandomizer(law) for law in self.laws)
 
     @property
-    def _work_dtype(self) -> np.dtype:
+    def _code_dtype(self) -> np.dtype:
         # Masks come as 16-bit words; narrower codes would be widened at every step.
         return np.promote_types(self.encoding.code_dtype, np.uint16)
 
-    def _check(self, values: npt.ArrayLike) -> np.ndarray:
-        x = np.asarray(values)
-        if x.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-            x = x.astype(np.float64)
-        if x.ndim != 2 or x.shape[1] != self.n_outputs:
-            raise ValueError(f"values must have the shape (n, {self.n_outputs}). Got {x.shape} instead.")
-        return x
-
     def _ends(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-        return self.low.astype(dtype), self.high.astype(dtype)
-
-    def _sample_block(self, x: np.ndarray, noise: Noise, out: np.ndarray, buffers: "_Buffers") -> None:
-        if self._n_drawn == self.n_outputs:
-            columns = None
-            target = out
-        else:
-            columns = noise.subsets(len(x), self.n_outputs, self._n_drawn)
-            x = np.take_along_axis(x, columns, axis=1)
-            target = np.empty_like(x)
-        self._release(x, columns, noise, target, buffers.of(x.size))
-        if columns is not None:
-            self._scatter(target, columns, out)
+        """The bounds in another type, rounded inward so that no code beyond the reachable ones appears."""
+        low, high = self.low.astype(dtype), self.high.astype(dtype)
+        low = np.where(low < self.low, np.nextafter(low, dtype.type(np.inf)), low)
+        return low, np.where(high > self.high, np.nextafter(high, dtype.type(-np.inf)), high)
 
     def _release(
-        self, x: np.ndarray, columns: np.ndarray | None, noise: Noise, out: np.ndarray, buffers: "_Buffers"
+        self, x: np.ndarray, columns: np.ndarray | None, noise: Noise, out: np.ndarray, buffers: Buffers
     ) -> None:
         if not self._saturated:
             low, high = self._ends(x.dtype)
@@ -208,7 +148,7 @@ class BitFlip:
         self._randomize(codes, columns, noise, out, buffers)
 
     def _randomize(
-        self, codes: np.ndarray, columns: np.ndarray | None, noise: Noise, out: np.ndarray, buffers: "_Buffers"
+        self, codes: np.ndarray, columns: np.ndarray | None, noise: Noise, out: np.ndarray, buffers: Buffers
     ) -> None:
         clean = codes.copy() if len(self.laws) > 1 else codes
         flat = out.reshape(-1)
@@ -221,11 +161,6 @@ class BitFlip:
             places = np.arange(out.shape[1]) if columns is None else columns
             np.copyto(out, other, where=places % len(self.laws) == which)
 
-    def _scatter(self, released: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
-        released *= released.dtype.type(self.n_outputs / self._n_drawn)
-        out[:] = 0
-        np.put_along_axis(out, columns, released, axis=1)
-
     def _moments(self, values: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Mean and mean square of the output."""
         x = np.clip(self._check(values).astype(np.float64), self.low, self.high)
@@ -234,41 +169,4 @@ class BitFlip:
         for which, (law, decoder) in enumerate(zip(self.laws, self.decoders, strict=True)):
             part = (slice(None), slice(which, None, len(self.laws)))
             mean[part], square[part] = code_moments(codes[part], law, decoder)
-        return mean, square * (self.n_outputs / self._n_drawn)
-
-
-def code_moments(
-    codes: np.ndarray, law: BitLaw, decoder: BitDecoder
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Mean and mean square of the decoded number, given codes before randomization."""
-    ones, n_bits = law.ones, law.n_bits
-    magnitude = spread = np.zeros(codes.shape)
-    for place in range(1, n_bits):
-        bit = (codes >> np.asarray(n_bits - 1 - place, dtype=codes.dtype)).astype(np.intp) & 1
-        zero, one = decoder.contributions[place - 1]
-        chance = ones[bit, place]
-        magnitude = magnitude + zero + chance * (one - zero)
-        spread = spread + chance * (1 - chance) * (one - zero) ** 2
-    positive = ones[(codes >> np.asarray(n_bits - 1, dtype=codes.dtype)).astype(np.intp), 0]
-    minus, plus = decoder.signs
-    sign = minus + positive * (plus - minus)
-    sign_square = minus**2 + positive * (plus**2 - minus**2)
-    return sign * magnitude, sign_square * (spread + magnitude**2)
-
-
-class _Buffers:
-    """Arrays that all blocks of one call share; never more than one block long."""
-
-    def __init__(self, size: int, dtype: np.dtype, code_dtype: np.dtype) -> None:
-        self.magnitude = np.empty(size, dtype=dtype)
-        self.codes = np.empty(size, dtype=code_dtype)
-        self.words = np.empty(size, dtype=np.uint16)
-        self.mask = np.empty(size, dtype=np.uint16)
-
-    def of(self, size: int) -> "_Buffers":
-        """The same buffers, `size` long."""
-        if size == self.codes.size:
-            return self
-        shorter = object.__new__(_Buffers)
-        shorter.__dict__ = {name: buffer[:size] for name, buffer in vars(self).items()}
-        return shorter
+        return mean, square * (self.n_outputs / self.n_drawn)

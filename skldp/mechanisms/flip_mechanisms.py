@@ -17,6 +17,7 @@ from skldp.mechanisms.flip_laws import (
     ome_corrected_ratio,
     ome_laws,
 )
+from skldp.mechanisms.unbiased_flip import UnbiasedBitFlip, unbiased_bitrand
 
 __all__ = ["bitrand", "latent", "ome"]
 
@@ -33,7 +34,7 @@ def bitrand(
     alpha: float | None = None,
     n_sampled_features: int | str | None = None,
     debias: bool = False,
-) -> BitFlip:
+) -> BitFlip | UnbiasedBitFlip:
     """Make a BitRand (f-RR) release.
 
     Parameters
@@ -54,7 +55,8 @@ def bitrand(
 
     Returns
     -------
-    BitFlip
+    BitFlip or UnbiasedBitFlip
+        The latter for ``calibration="exact", debias=True``.
 
     Raises
     ------
@@ -72,11 +74,14 @@ def bitrand(
     True
     """
     low, high, encoding, n_released = _setting(bounds, n_bits, n_integer_bits, calibration, n_sampled_features)
+    if calibration == "exact" and alpha is not None:
+        raise ValueError(f"alpha belongs to calibration='published' and must be None. Got {alpha!r} instead.")
+    if calibration == "exact" and debias:
+        chosen = None if n_sampled_features in (None, "auto") else n_released
+        return unbiased_bitrand(epsilon, low, high, n_bits, chosen)
     if calibration == "published":
         law = bitrand_law(epsilon, n_released, n_bits, alpha)
     else:
-        if alpha is not None:
-            raise ValueError(f"alpha belongs to calibration='published' and must be None. Got {alpha!r} instead.")
         law = exact_bitrand_law(epsilon, encoding, encoding.reachable(low, high), n_released)
     return BitFlip(encoding, (law,), low, high, n_released=n_released, debias=debias, stated=epsilon)
 
