@@ -81,10 +81,12 @@ class BitRandTransformer(_BitFlipTransformer):
     alpha : float, default=None
         The paper's parameter, for "published" only. None takes Theorem 2's bound.
     n_sampled_features : int, "auto", "all" or None, default=None
-        Features released per record; the others come out as 0, and the released ones are scaled up to make good.
-        None and "auto" leave it to the calibration, "all" releases every one.
+        Features released per record; the others come out as 0 (with ``debias=True`` at the centre of their bounds),
+        and the released ones are scaled up to make good. None and "auto" release all as published, and with "exact"
+        the number from which the values can be told best; "all" releases every one.
     debias : bool, default=False
-        Decode without bias, at the price of a larger variance.
+        Decode so that the mean of a release is the value. As published, of the value rounded to the code; with
+        "exact", of the value itself, with the least worst-case variance, which serves most models best.
     transform_noise : bool, default=True
         Whether `transform` adds noise, or only `fit_transform` does.
     random_state : None, int or Generator, default=None
@@ -98,7 +100,7 @@ class BitRandTransformer(_BitFlipTransformer):
         What a release really promises, beside what was asked for.
     bounds_ : tuple of ndarray of shape (n_features,)
         The declared domain.
-    mechanism_ : BitFlip
+    mechanism_ : BitFlip or UnbiasedBitFlip
         The mechanism of one release.
     n_features_in_ : int
         Number of features.
@@ -131,7 +133,7 @@ class BitRandTransformer(_BitFlipTransformer):
     >>> release.fit_transform(X).shape
     (4, 3)
     >>> print(release.privacy_guarantee_)
-    epsilon 3 per record (stated 3, per feature 1); exact, over all pairs of reachable codes
+    epsilon 3 per record (stated 3, per feature 3); exact, over all pairs of reachable codes
     """
 
     _parameter_constraints: dict = {

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from skldp.mechanisms.bit_flip import BitFlip
 from skldp.mechanisms.fixed_point import FixedPoint, integer_bits
-from skldp.mechanisms.flip_calibration import exact_bitrand_law, exact_published_laws
+from skldp.mechanisms.flip_calibration import exact_bitrand_law, exact_published_laws, least_error_sample
 from skldp.mechanisms.flip_laws import (
     BitLaw,
     bitrand_law,
@@ -76,12 +76,14 @@ def bitrand(
     low, high, encoding, n_released = _setting(bounds, n_bits, n_integer_bits, calibration, n_sampled_features)
     if calibration == "exact" and alpha is not None:
         raise ValueError(f"alpha belongs to calibration='published' and must be None. Got {alpha!r} instead.")
+    free = n_sampled_features is None or n_sampled_features == "auto"
     if calibration == "exact" and debias:
-        chosen = None if n_sampled_features in (None, "auto") else n_released
-        return unbiased_bitrand(epsilon, low, high, n_bits, chosen)
+        return unbiased_bitrand(epsilon, low, high, n_bits, None if free else n_released)
     if calibration == "published":
         law = bitrand_law(epsilon, n_released, n_bits, alpha)
     else:
+        if free:
+            n_released = least_error_sample(epsilon, encoding, low, high)
         law = exact_bitrand_law(epsilon, encoding, encoding.reachable(low, high), n_released)
     return BitFlip(encoding, (law,), low, high, n_released=n_released, debias=debias, stated=epsilon)
 

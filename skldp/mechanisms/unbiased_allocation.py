@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq, minimize_scalar
 
+from skldp.mechanisms.integer_search import least_integer
+
 __all__ = ["least_variance_costs", "least_variance_sample", "worst_variance"]
 
 # A double holds the magnitudes of a grid with this many bits exactly.
@@ -103,17 +105,7 @@ def least_variance_sample(epsilon: float, most_bits: int, n_features: int) -> in
         costs = least_variance_costs(epsilon / n_released, most_bits, n_features, n_released)
         return worst_variance(costs, n_features, n_released)
 
-    # A feature is worth releasing for every two or three units of budget; the search starts from there.
-    best = int(min(n_features, max(1, round(epsilon / 2.5))))
-    step = max(1, best // 4)
-    least = variance(best)
-    while step:
-        moved = min((variance(k), k) for k in (best - step, best + step, best) if 1 <= k <= n_features)
-        if moved[0] < least:
-            least, best = moved
-        else:
-            step //= 2
-    return best
+    return least_integer(variance, n_features)
 
 
 def _split(budget: float, n_magnitude: int, n_features: int, n_released: int) -> tuple[float, ...]:
