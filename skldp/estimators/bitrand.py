@@ -2,6 +2,8 @@
 
 from numbers import Integral, Real
 
+from sklearn.base import OneToOneFeatureMixin
+
 from skldp.estimators.base import BoundedTransformer
 from skldp.estimators.validation import Interval, StrOptions
 from skldp.mechanisms.flip_mechanisms import bitrand, latent, ome
@@ -9,7 +11,7 @@ from skldp.mechanisms.flip_mechanisms import bitrand, latent, ome
 __all__ = ["BitRandTransformer", "LatentTransformer", "OMETransformer"]
 
 
-class _BitFlipTransformer(BoundedTransformer):
+class _BitFlipTransformer(OneToOneFeatureMixin, BoundedTransformer):
     """What the three share: their parameters, and a `_recipe` that makes the mechanism from them."""
 
     _parameter_constraints: dict = {

@@ -117,7 +117,9 @@ def least_error_sample(
         law = _optimal_law(epsilon / n_released, encoding, counts)
         mean, square = code_moments(codes, law, decoder)
         variance = square.mean(axis=0) * (n_features / n_released) - mean.mean(axis=0) ** 2
-        explained = (spread * mean).mean(axis=0) ** 2 / ((spread**2).mean(axis=0) * variance)
+        together = (spread * mean).mean(axis=0) ** 2
+        # A feature whose bounds reach one code only is released as a constant, which explains nothing.
+        explained = np.divide(together, (spread**2).mean(axis=0) * variance, out=together, where=variance > 0)
         return float(1 - explained.mean())
 
     return least_integer(error, n_features)

@@ -1,5 +1,8 @@
 """Walk over rows block by block, with buffers that stay in the cache, and draw which features a record releases."""
 
+from dataclasses import fields
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -51,6 +54,10 @@ class RowRelease:
     low: npt.NDArray[np.float64]
     high: npt.NDArray[np.float64]
     n_released: int | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tables are made again where they are needed: what is pickled says what the mechanism is, and no more.
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     @property
     def n_outputs(self) -> int:

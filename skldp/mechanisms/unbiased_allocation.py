@@ -73,15 +73,12 @@ def least_variance_costs(budget: float, most_bits: int, n_features: int = 1, n_r
     """
     best: tuple[float, ...] = (budget,)
     least = worst_variance([budget], n_features, n_released)
-    worse = 0
     for n_magnitude in range(1, min(most_bits - 1, _MOST_MAGNITUDE_BITS) + 1):
         costs = _split(budget, n_magnitude, n_features, n_released)
         variance = worst_variance(costs, n_features, n_released)
-        worse = 0 if variance < least else worse + 1
-        if variance < least:
-            best, least = costs, variance
-        if worse == 2:
+        if variance >= least:
             break
+        best, least = costs, variance
     return best
 
 

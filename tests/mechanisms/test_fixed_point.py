@@ -77,7 +77,10 @@ def test_codes_are_as_small_as_fits(n_bits, kind):
 
 def test_sensitivities_are_those_of_lemma_1():
     for n_bits, m in ((5, 2), (10, 0), (4, -3)):
-        assert FixedPoint(n_bits, m).sensitivities.tolist() == [2.0 ** (m + 1), *(2.0 ** (m - i) for i in range(1, n_bits))]
+        assert FixedPoint(n_bits, m).sensitivities.tolist() == [
+            2.0 ** (m + 1),
+            *(2.0 ** (m - i) for i in range(1, n_bits)),
+        ]
 
 
 def test_a_flipped_bit_moves_the_number_by_at_most_its_sensitivity():
