@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from skldp.mechanisms.buffers import Buffers
 from skldp.mechanisms.fixed_point import FixedPoint
 from skldp.mechanisms.flip_laws import BitLaw
 
@@ -109,11 +110,11 @@ class BitDecoder:
         numbers = self.magnitude_tables[0] * np.repeat(self.signs, half)
         return {np.dtype(kind): numbers.astype(kind) for kind in (np.float32, np.float64)}
 
-    def decode(self, codes: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Fill `out`, float32 or float64 and C-contiguous, with the numbers of codes of the same shape."""
+    def decode(self, codes: np.ndarray, out: np.ndarray, buffers: Buffers) -> np.ndarray:
+        """Fill `out`, float32 or float64, with the numbers of codes; both one-dimensional, as long as `buffers`."""
         table = self.tables.get(out.dtype)
         if table is not None:
-            return np.take(table, codes, out=out, mode="clip")
+            return buffers.look_up(table, codes, out)
         rest = codes.astype(np.uint64)
         numbers = np.zeros(codes.shape)
         for run in reversed(self.magnitude_tables):

@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.mechanisms.bit_decoding import BitDecoder, code_moments, fixed_point_decoder, plain_bits, unbiased_bits
+from skldp.mechanisms.buffers import Buffers
 from skldp.mechanisms.fixed_point import FixedPoint
 from skldp.mechanisms.flip_calibration import feature_levels, record_level
 from skldp.mechanisms.flip_laws import BitLaw
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.mask_sampling import BitRandomizer
 from skldp.mechanisms.randomness import Noise
-from skldp.mechanisms.row_release import Buffers, RowRelease
+from skldp.mechanisms.row_release import RowRelease
 
 __all__ = ["BitFlip"]
 
@@ -152,14 +153,13 @@ class BitFlip(RowRelease):
     ) -> None:
         clean = codes.copy() if len(self.laws) > 1 else codes
         flat = out.reshape(-1)
-        self._randomizers[0].randomize(codes, noise, buffers.words, buffers.mask)
-        self.decoders[0].decode(codes, flat)
+        self._randomizers[0].randomize(codes, noise, buffers)
+        self.decoders[0].decode(codes, flat, buffers)
         for which, (randomizer, decoder) in enumerate(zip(self._randomizers[1:], self.decoders[1:], strict=True), 1):
-            other = decoder.decode(
-                randomizer.randomize(clean.copy(), noise, buffers.words, buffers.mask), np.empty_like(flat)
-            ).reshape(out.shape)
+            other = randomizer.randomize(clean.copy(), noise, buffers)
+            numbers = decoder.decode(other, np.empty_like(flat), buffers).reshape(out.shape)
             places = np.arange(out.shape[1]) if columns is None else columns
-            np.copyto(out, other, where=places % len(self.laws) == which)
+            np.copyto(out, numbers, where=places % len(self.laws) == which)
 
     def _moments(self, values: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Mean and mean square of the output."""

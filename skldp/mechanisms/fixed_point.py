@@ -148,15 +148,22 @@ class FixedPoint:
         codes = np.empty(x.shape, dtype=self.code_dtype) if out is None else out
         magnitude = np.abs(x, out=np.empty_like(x) if scratch is None else scratch)
         # The maximum is NaN if any value is, so that one pass refuses both.
-        if not np.max(magnitude, initial=0.0) < np.inf:
+        largest = float(np.max(magnitude, initial=0.0))
+        if not largest < np.inf:
             raise ValueError("values must be finite. Got NaN or infinity instead.")
         shift = self.n_bits - 1 - self.n_integer_bits
         top = 1 << (self.n_bits - 1)
         with np.errstate(over="ignore"):
             if self.n_bits - 1 <= _MANTISSA_BITS[x.dtype] and abs(shift) <= _SAFE_EXPONENT[x.dtype]:
                 np.multiply(magnitude, x.dtype.type(2.0**shift), out=magnitude)
-                np.minimum(magnitude, x.dtype.type(top - 1), out=magnitude)
+                saturates = largest * 2.0**shift >= top
+                # A minimum of integers is several times as fast as one of floats, but needs what the type can hold.
+                late = largest * 2.0**shift < 2 * top <= 1 << (8 * codes.itemsize)
+                if saturates and not late:
+                    np.minimum(magnitude, x.dtype.type(top - 1), out=magnitude)
                 np.copyto(codes, magnitude, casting="unsafe")
+                if saturates and late:
+                    np.minimum(codes, codes.dtype.type(top - 1), out=codes)
             else:
                 np.ldexp(magnitude, shift, out=magnitude)
                 beyond = magnitude >= top

@@ -13,6 +13,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from skldp.mechanisms.buffers import Buffers
 from skldp.mechanisms.flip_laws import BitLaw
 from skldp.mechanisms.randomness import Noise
 
@@ -71,20 +72,12 @@ class MaskSampler:
         last = np.searchsorted(self.truncated, last_word, side="right")
         return np.where((first == last) & (first == certain), first, self.undecided).astype(np.uint16)
 
-    def draw(self, noise: Noise, words: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Fill `out` with masks.
-
-        Parameters
-        ----------
-        noise : Noise
-        words : ndarray of uint16, one-dimensional
-            Overwritten with noise.
-        out : ndarray of uint16, same shape
-        """
-        noise.fill(words)
+    def draw(self, noise: Noise, buffers: Buffers) -> np.ndarray:
+        """Fill ``buffers.mask`` with masks, and return it."""
+        words, out = noise.fill(buffers.words), buffers.mask
         if self.index_bits < 16:
             words >>= 16 - self.index_bits
-        np.take(self.table, words, out=out, mode="clip")
+        buffers.look_up(self.table, words, out)
         open_cells = np.flatnonzero(out == self.undecided)
         if open_cells.size:
             out[open_cells] = self._refine(words[open_cells], noise)
@@ -95,7 +88,8 @@ class MaskSampler:
         tails = noise.words(cells.size) >> np.uint64(_WORD_BITS - tail_bits)
         prefix = (cells.astype(np.uint64) << np.uint64(tail_bits)) | tails
         mask = np.searchsorted(self.truncated, prefix, side="right")
-        for tie in np.flatnonzero(self.truncated[np.maximum(mask - 1, 0)] == prefix):
+        # Where the mask is 0 every boundary lies above, and so does the last one, which -1 stands for.
+        for tie in np.flatnonzero(self.truncated[mask - 1] == prefix):
             mask[tie] = self._settle(int(prefix[tie]), noise)
         return mask
 
@@ -135,25 +129,17 @@ class JointBits:
         parts: Sequence[np.ndarray] = np.array_split(np.array(self.thresholds, dtype=object), n_chunks)
         return tuple(MaskSampler(tuple(int(t) for t in part)) for part in parts)
 
-    def draw(self, noise: Noise, words: np.ndarray, mask: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Fill `out`, of any unsigned type with enough bits, with masks.
-
-        Parameters
-        ----------
-        noise : Noise
-        words, mask : ndarray of uint16, one-dimensional
-            Overwritten.
-        out : ndarray of unsigned integers, same shape
-            May be `mask` where all bits fit into one chunk.
-        """
+    def draw(self, noise: Noise, buffers: Buffers, dtype: np.dtype) -> np.ndarray:
+        """Masks of a type that has enough bits; where all fit into one chunk, they are ``buffers.mask`` itself."""
         first, *others = self.chunks
-        first.draw(noise, words, mask)
-        if out is not mask:
-            np.copyto(out, mask)
+        mask = first.draw(noise, buffers)
+        if not others:
+            return mask
+        joined = mask.astype(dtype)
         for chunk in others:
-            out <<= len(chunk.thresholds)
-            out |= chunk.draw(noise, words, mask)
-        return out
+            joined <<= len(chunk.thresholds)
+            joined |= chunk.draw(noise, buffers)
+        return joined
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,16 +161,14 @@ class BitRandomizer:
             return (from_zero,)
         return JointBits(tuple(int(t) for t in self.law.from_one)), from_zero
 
-    def randomize(self, codes: np.ndarray, noise: Noise, words: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """Randomize one-dimensional codes; `words` and `mask` of uint16 and the same shape are overwritten."""
-        fits = codes.dtype == np.uint16 and self.law.n_bits <= _LARGEST_CHUNK
-        first = self.masks[0].draw(noise, words, mask, mask if fits else np.empty_like(codes))
+    def randomize(self, codes: np.ndarray, noise: Noise, buffers: Buffers) -> np.ndarray:
+        """Randomize one-dimensional codes, as many as `buffers` holds, and return them."""
+        first = self.masks[0].draw(noise, buffers, codes.dtype)
         if len(self.masks) == 1:
             codes ^= first
             return codes
-        first &= codes
-        drawn = self.masks[1].draw(noise, words, mask if not fits else np.empty_like(mask), np.empty_like(codes))
+        from_one = codes & first
         np.invert(codes, out=codes)
-        codes &= drawn
-        codes |= first
+        codes &= self.masks[1].draw(noise, buffers, codes.dtype)
+        codes |= from_one
         return codes

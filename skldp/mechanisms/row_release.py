@@ -6,38 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp.mechanisms.buffers import Buffers
 from skldp.mechanisms.randomness import Noise
 
-__all__ = ["Buffers", "RowRelease"]
+__all__ = ["RowRelease"]
 
-_BLOCK = 32_768
-
-
-class Buffers:
-    """Arrays that all blocks of one call share, never more than one block long.
-
-    Parameters
-    ----------
-    size : int
-    dtype : dtype
-        Of the numbers.
-    code_dtype : dtype
-        Of their codes.
-    """
-
-    def __init__(self, size: int, dtype: np.dtype, code_dtype: np.dtype) -> None:
-        self.magnitude = np.empty(size, dtype=dtype)
-        self.codes = np.empty(size, dtype=code_dtype)
-        self.words = np.empty(size, dtype=np.uint16)
-        self.mask = np.empty(size, dtype=np.uint16)
-
-    def of(self, size: int) -> "Buffers":
-        """The same buffers, `size` long."""
-        if size == self.codes.size:
-            return self
-        shorter = object.__new__(Buffers)
-        shorter.__dict__ = {name: buffer[:size] for name, buffer in vars(self).items()}
-        return shorter
+_BLOCK = 65_536
 
 
 class RowRelease:

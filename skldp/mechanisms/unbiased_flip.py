@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.mechanisms.bit_decoding import BitDecoder, code_moments, unbiased_bits
+from skldp.mechanisms.buffers import Buffers
 from skldp.mechanisms.flip_laws import BitLaw, symmetric_law
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.mask_sampling import BitRandomizer
 from skldp.mechanisms.randomness import Noise
-from skldp.mechanisms.row_release import Buffers, RowRelease
+from skldp.mechanisms.row_release import RowRelease
 from skldp.mechanisms.unbiased_allocation import least_variance_costs, least_variance_sample
 
 __all__ = ["UnbiasedBitFlip", "unbiased_bitrand"]
@@ -175,8 +176,8 @@ class UnbiasedBitFlip(RowRelease):
         codes = buffers.codes
         np.copyto(codes, lower.reshape(-1), casting="unsafe")
         codes |= sign.reshape(-1).astype(codes.dtype) << np.asarray(self.n_magnitude_bits, dtype=codes.dtype)
-        self._randomizer.randomize(codes, noise, buffers.words, buffers.mask)
-        self.decoder.decode(codes, out.reshape(-1))
+        self._randomizer.randomize(codes, noise, buffers)
+        self.decoder.decode(codes, out.reshape(-1), buffers)
         centre, half = (end.astype(x.dtype) for end in (self._centre, self._half))
         out *= half if columns is None else half[columns]
         out += centre if columns is None else centre[columns]
