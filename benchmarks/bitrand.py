@@ -18,15 +18,14 @@ from skldp.mechanisms.randomness import noise_from
 
 
 def plain_numpy(X, flip_probabilities, rng):
-    """Encode, flip and decode with one uniform number a bit (m = 0), in the leanest types that numpy has."""
+    """Encode, flip and decode with one uniform number a bit, as one would write it down (m = 0)."""
     n_bits = len(flip_probabilities)
-    top = 2 ** (n_bits - 1)
-    codes = np.minimum(np.abs(X) * top, top - 1).astype(np.int16 if n_bits < 16 else np.int64)
-    codes |= (X >= 0).astype(codes.dtype) << (n_bits - 1)
-    bits = (codes[..., None] >> np.arange(n_bits - 1, -1, -1, dtype=codes.dtype) & 1).astype(bool)
-    bits ^= rng.random(bits.shape) < flip_probabilities
-    magnitude = bits[..., 1:] @ 2.0 ** -np.arange(1, n_bits)
-    return np.where(bits[..., 0], magnitude, -magnitude).astype(X.dtype)
+    places = np.arange(n_bits)
+    magnitude = np.minimum(np.abs(X), 1 - 2.0 ** (1 - n_bits))
+    codes = np.floor(magnitude * 2 ** (n_bits - 1)).astype(int) + (X >= 0) * 2 ** (n_bits - 1)
+    bits = codes[..., None] >> places[::-1] & 1
+    flipped = np.where(rng.random(bits.shape) < flip_probabilities, 1 - bits, bits)
+    return (2 * flipped[..., 0] - 1) * (flipped[..., 1:] @ 2.0 ** -places[1:])
 
 
 def fastest(call, repeats):

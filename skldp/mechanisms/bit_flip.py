@@ -145,7 +145,7 @@ class BitFlip(RowRelease):
         if not self._saturated:
             low, high = self._ends(x.dtype)
             x = np.clip(x, low, high) if columns is None else np.clip(x, low[columns], high[columns])
-        codes = self.encoding.encode(x.reshape(-1), out=buffers.codes, scratch=buffers.magnitude)
+        codes = self.encoding.encode(x.reshape(-1), out=buffers.codes, scratch=out.reshape(-1))
         self._randomize(codes, columns, noise, out, buffers)
 
     def _randomize(

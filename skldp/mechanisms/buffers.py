@@ -13,21 +13,18 @@ class Buffers:
     ----------
     size : int
         Numbers in a block.
-    dtype : dtype
-        Of the numbers.
     code_dtype : dtype
-        Of their codes.
+        Of the codes.
 
     Attributes
     ----------
-    magnitude, codes : ndarray of `dtype` and of `code_dtype`, shape (size,)
+    codes : ndarray of `code_dtype`, shape (size,)
     words, mask : ndarray of uint16, shape (size,)
     index : ndarray of intp, shape (size,)
         What a table is looked up with; `take` would copy indices of another type to a new array.
     """
 
-    def __init__(self, size: int, dtype: npt.DTypeLike, code_dtype: npt.DTypeLike) -> None:
-        self.magnitude = np.empty(size, dtype=dtype)
+    def __init__(self, size: int, code_dtype: npt.DTypeLike) -> None:
         self.codes = np.empty(size, dtype=code_dtype)
         self.words = np.empty(size, dtype=np.uint16)
         self.mask = np.empty(size, dtype=np.uint16)

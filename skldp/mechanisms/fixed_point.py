@@ -131,7 +131,7 @@ class FixedPoint:
         out : ndarray of an unsigned integer type with at least `n_bits` bits, default=None
             Same shape; None allocates one of `code_dtype`.
         scratch : ndarray, default=None
-            Shape and dtype of `values`, overwritten.
+            Shape and dtype of `values`, overwritten; may be `values` itself.
 
         Returns
         -------
@@ -146,6 +146,7 @@ class FixedPoint:
         if x.dtype not in _MANTISSA_BITS:
             x = x.astype(np.float64)
         codes = np.empty(x.shape, dtype=self.code_dtype) if out is None else out
+        positive = np.greater_equal(x, 0)
         magnitude = np.abs(x, out=np.empty_like(x) if scratch is None else scratch)
         # The maximum is NaN if any value is, so that one pass refuses both.
         largest = float(np.max(magnitude, initial=0.0))
@@ -170,7 +171,7 @@ class FixedPoint:
                 magnitude[beyond] = 0
                 np.copyto(codes, magnitude, casting="unsafe")
                 codes[beyond] = top - 1
-        sign = np.greater_equal(x, 0).astype(codes.dtype)
+        sign = positive.astype(codes.dtype)
         sign <<= self.n_bits - 1
         return np.bitwise_or(codes, sign, out=codes)
 

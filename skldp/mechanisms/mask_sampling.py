@@ -61,16 +61,23 @@ class MaskSampler:
         return np.array([self._first_bits(boundary, self.word_bits) for boundary in self.boundaries], dtype=np.uint64)
 
     @cached_property
+    def cells(self) -> tuple[np.ndarray, np.ndarray]:
+        """For every cell of the first `index_bits` bits: boundaries below it, and boundaries in it.
+
+        A boundary whose first word is the cell's own first word may lie anywhere in that word, so it counts as in it.
+        """
+        shift = np.uint64(self.word_bits - self.index_bits)
+        first_word = np.arange(1 << self.index_bits, dtype=np.uint64) << shift
+        last_word = first_word | ((np.uint64(1) << shift) - np.uint64(1))
+        below = np.searchsorted(self.truncated, first_word, side="left")
+        inside = np.searchsorted(self.truncated, last_word, side="right") - below
+        return below.astype(np.uint16), inside.astype(np.uint16)
+
+    @cached_property
     def table(self) -> np.ndarray:
         """The mask of every cell of the first `index_bits` bits, or `undecided`."""
-        shift = np.uint64(self.word_bits - self.index_bits)
-        cells = np.arange(1 << self.index_bits, dtype=np.uint64)
-        first = np.searchsorted(self.truncated, cells << shift, side="right")
-        last_word = (cells << shift) | ((np.uint64(1) << shift) - np.uint64(1))
-        # A boundary truncated to the cell's first word may lie above it: such a cell stays undecided, which is safe.
-        certain = np.searchsorted(self.truncated, cells << shift, side="left")
-        last = np.searchsorted(self.truncated, last_word, side="right")
-        return np.where((first == last) & (first == certain), first, self.undecided).astype(np.uint16)
+        below, inside = self.cells
+        return np.where(inside == 0, below, self.undecided).astype(np.uint16)
 
     def draw(self, noise: Noise, buffers: Buffers) -> np.ndarray:
         """Fill ``buffers.mask`` with masks, and return it."""
@@ -87,7 +94,11 @@ class MaskSampler:
         tail_bits = self.word_bits - self.index_bits
         tails = noise.words(cells.size) >> np.uint64(_WORD_BITS - tail_bits)
         prefix = (cells.astype(np.uint64) << np.uint64(tail_bits)) | tails
-        mask = np.searchsorted(self.truncated, prefix, side="right")
+        below, inside = self.cells
+        mask = below[cells].astype(np.intp)
+        mask += self.truncated[mask] <= prefix
+        crowded = np.flatnonzero(inside[cells] > 1)
+        mask[crowded] = np.searchsorted(self.truncated, prefix[crowded], side="right")
         # Where the mask is 0 every boundary lies above, and so does the last one, which -1 stands for.
         for tie in np.flatnonzero(self.truncated[mask - 1] == prefix):
             mask[tie] = self._settle(int(prefix[tie]), noise)

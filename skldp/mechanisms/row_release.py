@@ -11,7 +11,7 @@ from skldp.mechanisms.randomness import Noise
 
 __all__ = ["RowRelease"]
 
-_BLOCK = 65_536
+_BLOCK = 32_768
 
 
 class RowRelease:
@@ -60,7 +60,7 @@ class RowRelease:
         x = self._check(values)
         released = out if out is not None and out.flags.c_contiguous else np.empty(x.shape, dtype=x.dtype)
         rows = max(1, _BLOCK // self.n_drawn)
-        buffers = Buffers(min(rows, len(x)) * self.n_drawn, x.dtype, self._code_dtype)
+        buffers = Buffers(min(rows, len(x)) * self.n_drawn, self._code_dtype)
         for start in range(0, len(x), rows):
             part = slice(start, start + rows)
             if self.n_drawn == self.n_outputs:

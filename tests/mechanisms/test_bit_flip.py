@@ -225,7 +225,7 @@ def test_bias_and_variance_are_those_of_the_enumerated_law(name, debias, n_sampl
     for row, column in np.ndindex(x.shape):
         law = mechanism.code_law(int(codes[row, column]), column)
         decoder = mechanism.decoders[column % len(mechanism.decoders)]
-        numbers = decoder.decode(np.arange(32, dtype=np.uint16), np.empty(32), Buffers(32, float, np.uint16)) / chance
+        numbers = decoder.decode(np.arange(32, dtype=np.uint16), np.empty(32), Buffers(32, np.uint16)) / chance
         mean = chance * (law @ numbers)
         variance = chance * (law @ numbers**2) - mean**2
         assert mechanism.bias(x)[row, column] == pytest.approx(mean - x[row, column], abs=1e-12)
@@ -258,10 +258,10 @@ def test_a_table_of_codes_is_not_needed_for_many_bits():
     mechanism = bitrand(2.0, box(2), n_bits=14, debias=True, alpha=0.01)
     decoder = mechanism.decoders[0]
     codes = np.random.default_rng(0).integers(0, 2**14, 500).astype(np.uint16)
-    expected = decoder.decode(codes, np.empty(500), Buffers(500, float, np.uint16))
+    expected = decoder.decode(codes, np.empty(500), Buffers(500, np.uint16))
     other = bit_decoding.BitDecoder(decoder.signs, decoder.contributions)
     other.__dict__["tables"] = {}
-    np.testing.assert_allclose(other.decode(codes, np.empty(500), Buffers(500, float, np.uint16)), expected, rtol=1e-13)
+    np.testing.assert_allclose(other.decode(codes, np.empty(500), Buffers(500, np.uint16)), expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def enumerate_law(sampler):
         script = stack.pop()
         noise = ScriptedNoise(script)
         try:
-            mask = int(sampler.draw(noise, Buffers(1, float, np.uint16))[0])
+            mask = int(sampler.draw(noise, Buffers(1, np.uint16))[0])
         except EOFError:
             size = sizes[len(script)] if len(script) < 2 else sampler.word_bits
             stack += [(*script, value << (64 - size)) for value in range(2**size)]
@@ -113,9 +113,7 @@ def test_the_table_of_16_bit_words_holds_only_certain_masks(epsilon):
 
 def randomized(law, codes, seed):
     randomizer = BitRandomizer(law)
-    return randomizer.randomize(
-        codes.copy(), Noise(bytes([seed]) * 32, secure=False), Buffers(codes.size, float, codes.dtype)
-    )
+    return randomizer.randomize(codes.copy(), Noise(bytes([seed]) * 32, secure=False), Buffers(codes.size, codes.dtype))
 
 
 @pytest.mark.parametrize("law", [bitrand_law(2.0, 3, 5), ome_laws(0.2, 5, 2.0)[0]], ids=["symmetric", "asymmetric"])
@@ -155,7 +153,7 @@ def test_every_bit_of_a_long_code_follows_its_own_law(n_bits, dtype, symmetric):
 
 def test_neighbouring_chunks_are_independent():
     thresholds = (2**63,) * 13
-    buffers = Buffers(100_000, float, np.uint16)
+    buffers = Buffers(100_000, np.uint16)
     masks = JointBits(thresholds).draw(Noise(bytes(32), secure=False), buffers, np.dtype(np.uint16))
     pairs = np.bincount((masks >> 12 & 1) * 2 + (masks & 1), minlength=4)
     assert chi_square_pvalue(pairs, [0.25] * 4) > THRESHOLD
