@@ -149,28 +149,14 @@ class FixedPoint:
         positive = np.greater_equal(x, 0)
         magnitude = np.abs(x, out=np.empty_like(x) if scratch is None else scratch)
         # The maximum is NaN if any value is, so that one pass refuses both.
-        largest = float(np.max(magnitude, initial=0.0))
+        largest = float(magnitude.max(initial=0.0))
         if not largest < np.inf:
             raise ValueError("values must be finite. Got NaN or infinity instead.")
         shift = self.n_bits - 1 - self.n_integer_bits
-        top = 1 << (self.n_bits - 1)
-        with np.errstate(over="ignore"):
-            if self.n_bits - 1 <= _MANTISSA_BITS[x.dtype] and abs(shift) <= _SAFE_EXPONENT[x.dtype]:
-                np.multiply(magnitude, x.dtype.type(2.0**shift), out=magnitude)
-                saturates = largest * 2.0**shift >= top
-                # A minimum of integers is several times as fast as one of floats, but needs what the type can hold.
-                late = largest * 2.0**shift < 2 * top <= 1 << (8 * codes.itemsize)
-                if saturates and not late:
-                    np.minimum(magnitude, x.dtype.type(top - 1), out=magnitude)
-                np.copyto(codes, magnitude, casting="unsafe")
-                if saturates and late:
-                    np.minimum(codes, codes.dtype.type(top - 1), out=codes)
-            else:
-                np.ldexp(magnitude, shift, out=magnitude)
-                beyond = magnitude >= top
-                magnitude[beyond] = 0
-                np.copyto(codes, magnitude, casting="unsafe")
-                codes[beyond] = top - 1
+        if self.n_bits - 1 <= _MANTISSA_BITS[x.dtype] and abs(shift) <= _SAFE_EXPONENT[x.dtype]:
+            self._scale(magnitude, largest, shift, codes)
+        else:
+            self._scale_far(magnitude, shift, codes)
         sign = positive.astype(codes.dtype)
         sign <<= self.n_bits - 1
         return np.bitwise_or(codes, sign, out=codes)
@@ -217,6 +203,34 @@ class FixedPoint:
         ends[low >= 0, 0] = never
         ends[high < 0, 1] = never
         return ends
+
+    def _scale(self, magnitude: np.ndarray, largest: float, shift: int, codes: np.ndarray) -> None:
+        """Write magnitudes, which are overwritten, as integers, where their type holds every one of these."""
+        top = 1 << (self.n_bits - 1)
+        kind = magnitude.dtype.type
+        limit = largest * 2.0**shift
+        if limit < top:
+            np.multiply(magnitude, kind(2.0**shift), out=magnitude)
+            np.copyto(codes, magnitude, casting="unsafe")
+        elif limit < 2 * top <= 1 << (8 * codes.itemsize):
+            # A minimum of integers is several times as fast as one of floats, but needs a type that holds them.
+            np.multiply(magnitude, kind(2.0**shift), out=magnitude)
+            np.copyto(codes, magnitude, casting="unsafe")
+            np.minimum(codes, codes.dtype.type(top - 1), out=codes)
+        else:
+            np.minimum(magnitude, kind(self.largest), out=magnitude)
+            np.multiply(magnitude, kind(2.0**shift), out=magnitude)
+            np.copyto(codes, magnitude, casting="unsafe")
+
+    def _scale_far(self, magnitude: np.ndarray, shift: int, codes: np.ndarray) -> None:
+        """The same for integers, or for exponents, that the type of the magnitudes does not hold."""
+        top = 1 << (self.n_bits - 1)
+        with np.errstate(over="ignore"):
+            np.ldexp(magnitude, shift, out=magnitude)
+        beyond = magnitude >= top
+        magnitude[beyond] = 0
+        np.copyto(codes, magnitude, casting="unsafe")
+        codes[beyond] = top - 1
 
 
 def _is_integer(value: Any) -> bool:

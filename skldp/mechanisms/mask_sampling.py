@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,26 @@ __all__ = ["BitRandomizer", "JointBits", "MaskSampler"]
 # More bits in one draw leave more cells undecided than a second draw costs.
 _LARGEST_CHUNK = 12
 _WORD_BITS = 64
+
+
+class OpenCells(NamedTuple):
+    """The cells that a boundary falls into, one entry each.
+
+    Parameters
+    ----------
+    start : ndarray of uint64
+        The cell's first word.
+    low, high : ndarray of uint16
+        Boundaries below the cell, and up to its end.
+    first, last : ndarray of uint64
+        The cell's first and last boundary, counted from its first word.
+    """
+
+    start: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +62,6 @@ class MaskSampler:
     index_bits: int = 16
     word_bits: int = _WORD_BITS
 
-    @property
-    def undecided(self) -> int:
-        """What the table holds where a cell does not decide; no mask is as large."""
-        return 2**16 - 1
-
     @cached_property
     def boundaries(self) -> list[int]:
         """The 2^n - 1 inner boundaries of the cumulative law, over 2^(threshold_bits n)."""
@@ -61,53 +77,57 @@ class MaskSampler:
         return np.array([self._first_bits(boundary, self.word_bits) for boundary in self.boundaries], dtype=np.uint64)
 
     @cached_property
-    def cells(self) -> tuple[np.ndarray, np.ndarray]:
-        """For every cell of the first `index_bits` bits: boundaries below it, and boundaries in it.
+    def cells(self) -> tuple[np.ndarray, "OpenCells"]:
+        """The mask of every cell of the first `index_bits` bits, and the cells with a boundary in them.
 
-        A boundary whose first word is the cell's own first word may lie anywhere in that word, so it counts as in it.
+        In the first array the k-th open cell stands as 2^n + k, which no mask is as large as. A boundary whose first
+        word is the cell's own first word may lie anywhere in that word, so it counts as in the cell.
         """
-        shift = np.uint64(self.word_bits - self.index_bits)
-        first_word = np.arange(1 << self.index_bits, dtype=np.uint64) << shift
-        last_word = first_word | ((np.uint64(1) << shift) - np.uint64(1))
+        tail_bits = np.uint64(self.word_bits - self.index_bits)
+        first_word = np.arange(1 << self.index_bits, dtype=np.uint64) << tail_bits
+        last_word = first_word | ((np.uint64(1) << tail_bits) - np.uint64(1))
         below = np.searchsorted(self.truncated, first_word, side="left")
-        inside = np.searchsorted(self.truncated, last_word, side="right") - below
-        return below.astype(np.uint16), inside.astype(np.uint16)
-
-    @cached_property
-    def table(self) -> np.ndarray:
-        """The mask of every cell of the first `index_bits` bits, or `undecided`."""
-        below, inside = self.cells
-        return np.where(inside == 0, below, self.undecided).astype(np.uint16)
+        through = np.searchsorted(self.truncated, last_word, side="right")
+        table, places = below.astype(np.uint16), np.flatnonzero(through > below)
+        table[places] = (1 << len(self.thresholds)) + np.arange(len(places))
+        low, high, start = below[places], through[places], first_word[places]
+        open_cells = OpenCells(
+            start,
+            low.astype(np.uint16),
+            high.astype(np.uint16),
+            self.truncated[low] - start,
+            self.truncated[high - 1] - start,
+        )
+        return table, open_cells
 
     def draw(self, noise: Noise, buffers: Buffers) -> np.ndarray:
         """Fill ``buffers.mask`` with masks, and return it."""
-        words, out = noise.fill(buffers.words), buffers.mask
+        words, mask = noise.fill(buffers.words), buffers.mask
         if self.index_bits < 16:
             words >>= 16 - self.index_bits
-        buffers.look_up(self.table, words, out)
-        open_cells = np.flatnonzero(out == self.undecided)
-        if open_cells.size:
-            out[open_cells] = self._refine(words[open_cells], noise)
-        return out
-
-    def _refine(self, cells: np.ndarray, noise: Noise) -> np.ndarray:
-        tail_bits = self.word_bits - self.index_bits
-        tails = noise.words(cells.size) >> np.uint64(_WORD_BITS - tail_bits)
-        prefix = (cells.astype(np.uint64) << np.uint64(tail_bits)) | tails
-        below, inside = self.cells
-        mask = below[cells].astype(np.intp)
-        mask += self.truncated[mask] <= prefix
-        crowded = np.flatnonzero(inside[cells] > 1)
-        mask[crowded] = np.searchsorted(self.truncated, prefix[crowded], side="right")
-        # Where the mask is 0 every boundary lies above, and so does the last one, which -1 stands for.
-        for tie in np.flatnonzero(self.truncated[mask - 1] == prefix):
-            mask[tie] = self._settle(int(prefix[tie]), noise)
+        table, open_cells = self.cells
+        buffers.look_up(table, words, mask)
+        n_masks = 1 << len(self.thresholds)
+        undecided = (mask >= n_masks).nonzero()[0]
+        if undecided.size:
+            mask[undecided] = self._refine(mask[undecided] - np.uint16(n_masks), open_cells, noise)
         return mask
 
+    def _refine(self, which: np.ndarray, open_cells: "OpenCells", noise: Noise) -> np.ndarray:
+        tails = noise.words(which.size)
+        tails >>= np.uint64(_WORD_BITS - self.word_bits + self.index_bits)
+        above = tails > open_cells.last[which]
+        masks = np.where(above, open_cells.high[which], open_cells.low[which])
+        # On a boundary, or between two of one cell: rare enough to look at one by one.
+        for place in ((tails >= open_cells.first[which]) != above).nonzero()[0]:
+            masks[place] = self._settle(int(open_cells.start[which[place]] | tails[place]), noise)
+        return masks
+
     def _settle(self, prefix: int, noise: Noise) -> int:
+        """Number of boundaries at or below a uniform number that begins with the word `prefix`."""
         n_bits = self.word_bits
-        tied = [k for k in range(len(self.boundaries)) if self._first_bits(self.boundaries[k], n_bits) == prefix]
-        below = tied[0]
+        below, through = (int(np.searchsorted(self.truncated, np.uint64(prefix), side)) for side in ("left", "right"))
+        tied = list(range(below, through))
         while tied and n_bits < self.threshold_bits * len(self.thresholds):
             word = int(noise.words(1)[0]) >> (_WORD_BITS - self.word_bits)
             prefix, n_bits = prefix << self.word_bits | word, n_bits + self.word_bits
