@@ -1,5 +1,6 @@
 """Make BitRand, LATENT and OME releases from an epsilon: as published, or with the exact level that is asked for."""
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
@@ -117,13 +118,8 @@ def latent(
     def laws(share: float) -> tuple[BitLaw, ...]:
         return (latent_law(share, n_bits, alpha),)
 
-    figures: tuple[tuple[str, float], ...] = ()
-    if calibration == "published":
-        chosen = laws(budget)
-        figures += (("corrected (Theorem 5)", latent_corrected_ratio(budget, alpha) * epsilon),)
-    else:
-        chosen = exact_published_laws(laws, epsilon, encoding.reachable(low, high), n_released, n_bits)
-    return BitFlip(encoding, chosen, low, high, n_released, debias, stated=epsilon, figures=figures)
+    figures = (("corrected (Theorem 5)", latent_corrected_ratio(budget, alpha) * epsilon),)
+    return _two_sided(epsilon, low, high, encoding, n_released, calibration, debias, laws, figures)
 
 
 def ome(
@@ -151,18 +147,32 @@ def ome(
     ('6.903e+04', [('corrected as printed (Theorem 6)', '-4.6e+06'), ('its magnitude', '4.6e+06')])
     """
     low, high, encoding, n_released = _setting(bounds, n_bits, n_integer_bits, calibration, n_sampled_features)
-    n_total_bits = n_released * n_bits
 
     def laws(share: float) -> tuple[BitLaw, ...]:
         return ome_laws(share, n_bits, alpha)
 
-    figures: tuple[tuple[str, float], ...] = ()
+    corrected = ome_corrected_ratio(epsilon, n_released * n_bits, alpha) * epsilon
+    figures = (("corrected as printed (Theorem 6)", corrected), ("its magnitude", abs(corrected)))
+    return _two_sided(epsilon, low, high, encoding, n_released, calibration, debias, laws, figures)
+
+
+def _two_sided(
+    epsilon: float,
+    low: npt.NDArray[np.float64],
+    high: npt.NDArray[np.float64],
+    encoding: FixedPoint,
+    n_released: int,
+    calibration: str,
+    debias: bool,
+    laws: Callable[[float], tuple[BitLaw, ...]],
+    figures: tuple[tuple[str, float], ...],
+) -> BitFlip:
+    """Make a release whose laws depend on the share of one bit; `figures` belong to the published share."""
     if calibration == "published":
-        chosen = laws(epsilon / n_total_bits)
-        corrected = ome_corrected_ratio(epsilon, n_total_bits, alpha) * epsilon
-        figures += (("corrected as printed (Theorem 6)", corrected), ("its magnitude", abs(corrected)))
+        chosen = laws(epsilon / (n_released * encoding.n_bits))
     else:
-        chosen = exact_published_laws(laws, epsilon, encoding.reachable(low, high), n_released, n_bits)
+        chosen = exact_published_laws(laws, epsilon, encoding.reachable(low, high), n_released, encoding.n_bits)
+        figures = ()
     return BitFlip(encoding, chosen, low, high, n_released, debias, stated=epsilon, figures=figures)
 
 

@@ -28,8 +28,8 @@ def flip_law(mechanism: str, epsilon: float, n_features: int, n_bits: int, alpha
     Parameters
     ----------
     mechanism : {"bitrand", "latent", "ome", "uniform", "exact"}
-        "uniform" flips every bit of BitRand alike, without its bit-aware term (alpha as for epsilon 0 of that term);
-        "exact" is the optimal allocation, whose exact level is epsilon.
+        "uniform" is BitRand without its bit-aware term, every bit flipped alike; "exact" is the optimal allocation
+        with all features released, whose exact level is epsilon.
     epsilon : float
         Of the record, natural log.
     n_features, n_bits : int
@@ -99,7 +99,7 @@ def expected_error(law: BitLaw, n_integer_bits: int) -> float:
     --------
     >>> from skldp.mechanisms.flip_theory import expected_error, flip_law
     >>> round(expected_error(flip_law("bitrand", 1.0, 768, 10), 5), 2)
-    29.79
+    29.58
     """
     return float(bit_errors(law, n_integer_bits).sum())
 

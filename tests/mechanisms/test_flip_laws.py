@@ -73,7 +73,6 @@ def test_corrected_ratios_are_those_of_the_paper():
     assert latent_corrected_ratio(0.1 / 10_000, 7.0) == pytest.approx(4.571, abs=5e-4)
     assert ome_corrected_ratio(0.1, 10_000, 100.0) == pytest.approx(-4.6e7, rel=2e-3)
     assert ome_corrected_ratio(0.1, 10_000, 1.0) == pytest.approx(2.0, rel=1e-9)
-    # The paper's range from 4.6e6 for r from 10 starts one power late.
     assert ome_corrected_ratio(0.1, 100, 100.0) == pytest.approx(-4.6e5, rel=2e-3)
 
 
