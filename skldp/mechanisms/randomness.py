@@ -111,7 +111,9 @@ def flip_threshold(log_odds: npt.ArrayLike) -> npt.NDArray[np.uint64]:
         raise ValueError(f"log_odds must be finite. Got {log_odds!r} instead.")
     small_side = np.exp(-np.abs(odds)) / (1 + np.exp(-np.abs(odds)))
     scaled = np.minimum(np.ceil(small_side * (1 + _EXPIT_ERROR) * 2.0**64), 2.0**63)
-    small = np.maximum(scaled, 1.0).astype(np.uint64)
+    # Near one half the distance from it is what carries the loss, and must be accurate itself.
+    distance = np.floor(np.tanh(np.minimum(np.abs(odds), 1.0) / 2) * (1 - _EXPIT_ERROR) * 2.0**63).astype(np.uint64)
+    small = np.where(np.abs(odds) < 1, np.uint64(2**63) - distance, np.maximum(scaled, 1.0).astype(np.uint64))
     # 2^64 - t in unsigned arithmetic is the two's complement of t; t is never 0.
     return np.where(odds >= 0, small, ~small + np.uint64(1))
 

@@ -1,0 +1,45 @@
+"""Arrays that the steps of one release write into, block after block."""
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Buffers"]
+
+
+class Buffers:
+    """Working arrays, one block long, that all blocks of one call share.
+
+    Parameters
+    ----------
+    size : int
+        Numbers in a block.
+    code_dtype : dtype
+        Of the codes.
+
+    Attributes
+    ----------
+    codes : ndarray of `code_dtype`, shape (size,)
+    words, mask : ndarray of uint16, shape (size,)
+    index : ndarray of intp, shape (size,)
+        What a table is looked up with; `take` would copy indices of another type to a new array.
+    """
+
+    def __init__(self, size: int, code_dtype: npt.DTypeLike) -> None:
+        self.codes = np.empty(size, dtype=code_dtype)
+        self.words = np.empty(size, dtype=np.uint16)
+        self.mask = np.empty(size, dtype=np.uint16)
+        self.index = np.empty(size, dtype=np.intp)
+
+    def of(self, size: int) -> "Buffers":
+        """The same buffers, `size` long."""
+        if size == self.codes.size:
+            return self
+        shorter = object.__new__(Buffers)
+        shorter.__dict__ = {name: buffer[:size] for name, buffer in vars(self).items()}
+        return shorter
+
+    def look_up(self, table: np.ndarray, places: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Fill `out` with ``table[places]``, for places within the table."""
+        np.copyto(self.index, places, casting="unsafe")
+        # The mode matters for its speed alone: no index is out of range.
+        return table.take(self.index, out=out, mode="wrap")

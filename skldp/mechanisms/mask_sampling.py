@@ -1,0 +1,205 @@
+"""Exact joint sampling of independent bits: one short random word for all the bits of a number.
+
+The bits of one feature are a single draw from a product law on 2^n masks. A uniform number in [0, 1) is compared with
+the cumulative boundaries of that law, which are integers over 2^(64 n). Its first 16 bits nearly always decide; where a
+boundary falls inside their cell, 48 more bits are drawn, and in a tie at 2^-64 it goes on word by word. The law that
+comes out is therefore exactly the product law.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+
+from skldp.mechanisms.buffers import Buffers
+from skldp.mechanisms.flip_laws import BitLaw
+from skldp.mechanisms.randomness import Noise
+
+__all__ = ["BitRandomizer", "JointBits", "MaskSampler"]
+
+# More bits in one draw leave more cells undecided than a second draw costs.
+_LARGEST_CHUNK = 12
+_WORD_BITS = 64
+
+
+class OpenCells(NamedTuple):
+    """The cells that a boundary falls into, one entry each.
+
+    Parameters
+    ----------
+    start : ndarray of uint64
+        The cell's first word.
+    low, high : ndarray of uint16
+        Boundaries below the cell, and up to its end.
+    first, last : ndarray of uint64
+        The cell's first and last boundary, counted from its first word.
+    """
+
+    start: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class MaskSampler:
+    """Masks of independent bits, drawn together with their exact law.
+
+    Parameters
+    ----------
+    thresholds : tuple of int
+        Bit i (the most significant first) is 1 with probability ``thresholds[i] / 2**threshold_bits``.
+    threshold_bits, index_bits, word_bits : int
+        Sizes that tests make small, so that every branch can be enumerated.
+    """
+
+    thresholds: tuple[int, ...]
+    threshold_bits: int = 64
+    index_bits: int = 16
+    word_bits: int = _WORD_BITS
+
+    @cached_property
+    def boundaries(self) -> list[int]:
+        """The 2^n - 1 inner boundaries of the cumulative law, over 2^(threshold_bits n)."""
+        law = [1]
+        for threshold in self.thresholds:
+            rest = (1 << self.threshold_bits) - threshold
+            law = [weight * side for weight in law for side in (rest, threshold)]
+        return list(accumulate(law))[:-1]
+
+    @cached_property
+    def truncated(self) -> np.ndarray:
+        """The boundaries rounded down to the first `word_bits` bits."""
+        return np.array([self._first_bits(boundary, self.word_bits) for boundary in self.boundaries], dtype=np.uint64)
+
+    @cached_property
+    def cells(self) -> tuple[np.ndarray, "OpenCells"]:
+        """The mask of every cell of the first `index_bits` bits, and the cells with a boundary in them.
+
+        In the first array the k-th open cell stands as 2^n + k, which no mask is as large as. A boundary whose first
+        word is the cell's own first word may lie anywhere in that word, so it counts as in the cell.
+        """
+        tail_bits = np.uint64(self.word_bits - self.index_bits)
+        first_word = np.arange(1 << self.index_bits, dtype=np.uint64) << tail_bits
+        last_word = first_word | ((np.uint64(1) << tail_bits) - np.uint64(1))
+        below = np.searchsorted(self.truncated, first_word, side="left")
+        through = np.searchsorted(self.truncated, last_word, side="right")
+        table, places = below.astype(np.uint16), np.flatnonzero(through > below)
+        table[places] = (1 << len(self.thresholds)) + np.arange(len(places))
+        low, high, start = below[places], through[places], first_word[places]
+        open_cells = OpenCells(
+            start,
+            low.astype(np.uint16),
+            high.astype(np.uint16),
+            self.truncated[low] - start,
+            self.truncated[high - 1] - start,
+        )
+        return table, open_cells
+
+    def draw(self, noise: Noise, buffers: Buffers) -> np.ndarray:
+        """Fill ``buffers.mask`` with masks, and return it."""
+        words, mask = noise.fill(buffers.words), buffers.mask
+        if self.index_bits < 16:
+            words >>= 16 - self.index_bits
+        table, open_cells = self.cells
+        buffers.look_up(table, words, mask)
+        n_masks = 1 << len(self.thresholds)
+        undecided = (mask >= n_masks).nonzero()[0]
+        if undecided.size:
+            mask[undecided] = self._refine(mask[undecided] - np.uint16(n_masks), open_cells, noise)
+        return mask
+
+    def _refine(self, which: np.ndarray, open_cells: "OpenCells", noise: Noise) -> np.ndarray:
+        tails = noise.words(which.size)
+        tails >>= np.uint64(_WORD_BITS - self.word_bits + self.index_bits)
+        above = tails > open_cells.last[which]
+        masks = np.where(above, open_cells.high[which], open_cells.low[which])
+        # On a boundary, or between two of one cell: rare enough to look at one by one.
+        for place in ((tails >= open_cells.first[which]) != above).nonzero()[0]:
+            masks[place] = self._settle(int(open_cells.start[which[place]] | tails[place]), noise)
+        return masks
+
+    def _settle(self, prefix: int, noise: Noise) -> int:
+        """Number of boundaries at or below a uniform number that begins with the word `prefix`."""
+        n_bits = self.word_bits
+        below, through = (int(np.searchsorted(self.truncated, np.uint64(prefix), side)) for side in ("left", "right"))
+        tied = list(range(below, through))
+        while tied and n_bits < self.threshold_bits * len(self.thresholds):
+            word = int(noise.words(1)[0]) >> (_WORD_BITS - self.word_bits)
+            prefix, n_bits = prefix << self.word_bits | word, n_bits + self.word_bits
+            firsts = {k: self._first_bits(self.boundaries[k], n_bits) for k in tied}
+            below += sum(first < prefix for first in firsts.values())
+            tied = [k for k in tied if firsts[k] == prefix]
+        return below + len(tied)
+
+    def _first_bits(self, boundary: int, n_bits: int) -> int:
+        excess = self.threshold_bits * len(self.thresholds) - n_bits
+        return boundary >> excess if excess >= 0 else boundary << -excess
+
+
+@dataclass(frozen=True, eq=False)
+class JointBits:
+    """Masks of up to 64 independent bits, split into chunks that are drawn one after the other.
+
+    Parameters
+    ----------
+    thresholds : tuple of int
+        Bit i (the most significant first) is 1 with probability ``thresholds[i] / 2**64``.
+    """
+
+    thresholds: tuple[int, ...]
+
+    @cached_property
+    def chunks(self) -> tuple[MaskSampler, ...]:
+        """Samplers of equally long runs of bits, the most significant first."""
+        n_chunks = -(-len(self.thresholds) // _LARGEST_CHUNK)
+        parts: Sequence[np.ndarray] = np.array_split(np.array(self.thresholds, dtype=object), n_chunks)
+        return tuple(MaskSampler(tuple(int(t) for t in part)) for part in parts)
+
+    def draw(self, noise: Noise, buffers: Buffers, dtype: np.dtype) -> np.ndarray:
+        """Masks of a type that has enough bits; where all fit into one chunk, they are ``buffers.mask`` itself."""
+        first, *others = self.chunks
+        mask = first.draw(noise, buffers)
+        if not others:
+            return mask
+        joined = mask.astype(dtype)
+        for chunk in others:
+            joined <<= len(chunk.thresholds)
+            joined |= chunk.draw(noise, buffers)
+        return joined
+
+
+@dataclass(frozen=True, eq=False)
+class BitRandomizer:
+    """Randomize codes bit by bit, in place.
+
+    Parameters
+    ----------
+    law : BitLaw
+    """
+
+    law: BitLaw
+
+    @cached_property
+    def masks(self) -> tuple[JointBits, ...]:
+        """One law of flips where it is symmetric; else one for bits that are 1 and one for bits that are 0."""
+        from_zero = JointBits(tuple(int(t) for t in self.law.from_zero))
+        if self.law.symmetric:
+            return (from_zero,)
+        return JointBits(tuple(int(t) for t in self.law.from_one)), from_zero
+
+    def randomize(self, codes: np.ndarray, noise: Noise, buffers: Buffers) -> np.ndarray:
+        """Randomize one-dimensional codes, as many as `buffers` holds, and return them."""
+        first = self.masks[0].draw(noise, buffers, codes.dtype)
+        if len(self.masks) == 1:
+            codes ^= first
+            return codes
+        from_one = codes & first
+        np.invert(codes, out=codes)
+        codes &= self.masks[1].draw(noise, buffers, codes.dtype)
+        codes |= from_one
+        return codes

@@ -1,0 +1,128 @@
+"""Walk over rows block by block, with buffers that stay in the cache, and draw which features a record releases."""
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp.mechanisms.buffers import Buffers
+from skldp.mechanisms.randomness import Noise
+
+__all__ = ["RowRelease"]
+
+_BLOCK = 32_768
+
+
+class RowRelease:
+    """What the releases of rows share. A subclass is a frozen dataclass with the fields below and ``_release``.
+
+    Parameters
+    ----------
+    low, high : ndarray of shape (n_features,)
+        The declared domain.
+    n_released : int or None
+        Features released per record, drawn anew for each one without regard to the data. None is all.
+    """
+
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+    n_released: int | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tables are made again where they are needed: what is pickled says what the mechanism is, and no more.
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of a release."""
+        return len(self.low)
+
+    @property
+    def n_drawn(self) -> int:
+        """Features released per record, as a number."""
+        return self.n_outputs if self.n_released is None else self.n_released
+
+    def sample(self, values: npt.ArrayLike, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
+        """Release rows.
+
+        Parameters
+        ----------
+        values : array-like of shape (n, n_features), float32 or float64
+            Finite; what lies outside the domain is clipped.
+        noise : Noise
+        out : ndarray of the same shape and dtype, default=None
+
+        Returns
+        -------
+        ndarray of shape (n, n_features)
+        """
+        x = self._check(values)
+        released = out if out is not None and out.flags.c_contiguous else np.empty(x.shape, dtype=x.dtype)
+        rows = max(1, _BLOCK // self.n_drawn)
+        buffers = Buffers(min(rows, len(x)) * self.n_drawn, self._code_dtype)
+        for start in range(0, len(x), rows):
+            part = slice(start, start + rows)
+            if self.n_drawn == self.n_outputs:
+                self._release(x[part], None, noise, released[part], buffers.of(x[part].size))
+            else:
+                self._sample_features(x[part], noise, released[part], buffers)
+        if out is None or out is released:
+            return released
+        np.copyto(out, released)
+        return out
+
+    def bias(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Mean of the released number minus the value, for values of shape (n, n_features)."""
+        return self._moments(values)[0] - np.asarray(values, dtype=np.float64)
+
+    def variance(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Variance of the released number, for values of shape (n, n_features)."""
+        mean, square = self._moments(values)
+        return square - mean**2
+
+    def _sample_features(self, x: np.ndarray, noise: Noise, out: np.ndarray, buffers: Buffers) -> None:
+        columns = noise.subsets(len(x), self.n_outputs, self.n_drawn)
+        chosen = np.take_along_axis(x, columns, axis=1)
+        released = np.empty_like(chosen)
+        self._release(chosen, columns, noise, released, buffers.of(chosen.size))
+        scale = self.n_outputs / self.n_drawn
+        # What is not released stands at the centre, and the rest is scaled away from it: the mean stays what it was.
+        centre = self._centre.astype(x.dtype)
+        out[:] = centre
+        released -= centre[columns]
+        released *= released.dtype.type(scale)
+        released += centre[columns]
+        np.put_along_axis(out, columns, released, axis=1)
+
+    def _check(self, values: npt.ArrayLike) -> np.ndarray:
+        x = np.asarray(values)
+        if x.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+            x = x.astype(np.float64)
+        if x.ndim != 2 or x.shape[1] != self.n_outputs:
+            raise ValueError(f"values must have the shape (n, {self.n_outputs}). Got {x.shape} instead.")
+        return x
+
+    def _check_domain(self) -> None:
+        if not 1 <= self.n_drawn <= self.n_outputs:
+            raise ValueError(
+                f"n_released must be from 1 to {self.n_outputs}, the number of features. "
+                f"Got {self.n_released!r} instead."
+            )
+
+    @property
+    def _centre(self) -> npt.NDArray[np.float64]:
+        return np.zeros(self.n_outputs)
+
+    @property
+    def _code_dtype(self) -> np.dtype:
+        raise NotImplementedError
+
+    def _release(
+        self, x: np.ndarray, columns: np.ndarray | None, noise: Noise, out: np.ndarray, buffers: Buffers
+    ) -> None:
+        raise NotImplementedError
+
+    def _moments(self, values: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Mean and mean square of the output."""
+        raise NotImplementedError

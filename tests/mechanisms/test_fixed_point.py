@@ -1,0 +1,134 @@
+"""Encoding against Equation 1 written out in exact rationals, and its edges."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skldp.mechanisms.fixed_point import FixedPoint, integer_bits
+
+sizes = st.tuples(st.integers(2, 64), st.integers(-70, 70))
+
+
+def naive_code(x, n_bits, m):
+    """Equation 1 bit by bit, with saturation where it would wrap."""
+    magnitude = abs(Fraction(float(x)))
+    if magnitude >= Fraction(2) ** m:
+        magnitude = Fraction(2) ** m - Fraction(2) ** (m - n_bits + 1)
+    bits = [int(x >= 0)] + [math.floor(Fraction(2) ** (i - m) * magnitude) % 2 for i in range(1, n_bits)]
+    return int("".join(map(str, bits)), 2)
+
+
+def naive_value(code, n_bits, m):
+    bits = [code >> (n_bits - 1 - i) & 1 for i in range(n_bits)]
+    return (2 * bits[0] - 1) * sum((bits[i] * Fraction(2) ** (m - i) for i in range(1, n_bits)), Fraction(0))
+
+
+@given(sizes, st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=8))
+@settings(max_examples=300, deadline=None)
+def test_encodes_doubles_as_equation_1_says(size, values):
+    codes = FixedPoint(*size).encode(np.array(values))
+    assert [int(code) for code in codes] == [naive_code(x, *size) for x in values]
+
+
+@given(sizes, st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=8))
+@settings(max_examples=300, deadline=None)
+def test_encodes_floats_as_equation_1_says(size, values):
+    codes = FixedPoint(*size).encode(np.array(values, dtype=np.float32))
+    assert [int(code) for code in codes] == [naive_code(x, *size) for x in values]
+
+
+@given(sizes, st.lists(st.floats(-4, 4), min_size=1, max_size=8))
+@settings(max_examples=100, deadline=None)
+def test_values_near_the_largest_magnitude_do_not_wrap(size, values):
+    values = np.ldexp(values, size[1])
+    codes = FixedPoint(*size).encode(values)
+    assert [int(code) for code in codes] == [naive_code(x, *size) for x in values]
+
+
+@given(sizes, st.data())
+@settings(max_examples=200, deadline=None)
+def test_decodes_every_code(size, data):
+    encoding = FixedPoint(*size)
+    code = data.draw(st.integers(0, 2 ** size[0] - 1))
+    decoded = float(encoding.decode(np.array([code], dtype=np.uint64))[0])
+    assert decoded == float(naive_value(code, *size))
+    if size[0] <= 54:
+        assert int(encoding.encode(np.array([decoded]))[0]) in (code, 2 ** (size[0] - 1))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_edges(dtype):
+    encoding = FixedPoint(8, 0)
+    tiny = np.finfo(dtype).smallest_subnormal
+    values = np.array([0.0, -0.0, tiny, -tiny, 1.0, -1.0, np.finfo(dtype).max, -np.finfo(dtype).max], dtype=dtype)
+    assert encoding.encode(values).tolist() == [128, 128, 128, 0, 255, 127, 255, 127]
+
+
+@pytest.mark.parametrize(
+    ("n_bits", "kind"), [(2, "u1"), (8, "u1"), (9, "u2"), (16, "u2"), (17, "u4"), (33, "u8"), (64, "u8")]
+)
+def test_codes_are_as_small_as_fits(n_bits, kind):
+    assert FixedPoint(n_bits, 0).encode(np.zeros(3)).dtype == np.dtype(kind)
+
+
+def test_sensitivities_are_those_of_lemma_1():
+    for n_bits, m in ((5, 2), (10, 0), (4, -3)):
+        assert FixedPoint(n_bits, m).sensitivities.tolist() == [
+            2.0 ** (m + 1),
+            *(2.0 ** (m - i) for i in range(1, n_bits)),
+        ]
+
+
+def test_a_flipped_bit_moves_the_number_by_at_most_its_sensitivity():
+    encoding = FixedPoint(6, 1)
+    codes = np.arange(64, dtype=np.uint8)
+    for place, sensitivity in enumerate(encoding.sensitivities):
+        moved = np.abs(encoding.decode(codes ^ np.uint8(1 << (5 - place))) - encoding.decode(codes))
+        largest = 2 * encoding.largest if place == 0 else sensitivity
+        assert moved.max() == largest <= sensitivity
+
+
+@pytest.mark.parametrize("bound", [1.0, 0.25, 0.2500001, 5.5, 1e-310, 8.0, 3e300])
+def test_integer_bits_are_the_least_that_hold_the_bound(bound):
+    m = integer_bits(bound)
+    assert Fraction(2) ** m >= Fraction(bound) > Fraction(2) ** (m - 1)
+
+
+@pytest.mark.parametrize("bound", [0.0, -1.0, math.inf, math.nan])
+def test_integer_bits_refuse_what_is_no_bound(bound):
+    with pytest.raises(ValueError, match="bound must be"):
+        integer_bits(bound)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_refuses_values_that_are_not_finite(bad, dtype):
+    with pytest.raises(ValueError, match="finite"):
+        FixedPoint(8, 0).encode(np.array([0.5, bad, 0.1], dtype=dtype))
+
+
+@pytest.mark.parametrize(
+    ("n_bits", "m"), [(1, 0), (65, 0), (True, 0), (4.0, 0), (8, True), (8, 0.5), (8, 1023), (8, -1068)]
+)
+def test_refuses_sizes_out_of_range(n_bits, m):
+    with pytest.raises(ValueError, match=r"n_(integer_)?bits must be"):
+        FixedPoint(n_bits, m)
+
+
+@given(st.integers(2, 7), st.integers(-2, 2), st.floats(-2, 2), st.floats(-2, 2))
+@settings(max_examples=200, deadline=None)
+def test_reachable_magnitudes_are_those_of_the_values_within_the_bounds(n_bits, m, one, other):
+    low, high = sorted((one, other))
+    encoding = FixedPoint(n_bits, m)
+    edges = np.arange(-(2 ** (n_bits - 1)), 2 ** (n_bits - 1) + 1) * encoding.step
+    values = np.concatenate([[low, high], edges, np.nextafter(edges, -9)])
+    codes = encoding.encode(values[(values >= low) & (values <= high)]).astype(int)
+    top = 2 ** (n_bits - 1)
+    (ends,) = encoding.reachable([low], [high]).astype(int)
+    for sign in (0, 1):
+        expected = sorted({code - sign * top for code in codes if code // top == sign})
+        assert list(range(ends[sign, 0], ends[sign, 1] + 1)) == expected

@@ -1,0 +1,159 @@
+"""The joint sampler draws exactly the product law: every branch is enumerated with small words."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from laws import THRESHOLD, chi_square_pvalue
+
+from skldp.mechanisms.buffers import Buffers
+from skldp.mechanisms.flip_laws import BitLaw, bitrand_law, ome_laws
+from skldp.mechanisms.mask_sampling import BitRandomizer, JointBits, MaskSampler
+from skldp.mechanisms.randomness import Noise
+
+
+class ScriptedNoise:
+    """Noise whose 64-bit words are given, each in the top bits as the sampler reads them."""
+
+    def __init__(self, words):
+        self.script = list(words)
+
+    def fill(self, buffer):
+        buffer[:] = self.words(buffer.size) >> np.uint64(64 - 8 * buffer.itemsize)
+        return buffer
+
+    def words(self, size):
+        taken, self.script = self.script[:size], self.script[size:]
+        if len(taken) < size:
+            raise EOFError
+        return np.array(taken, dtype=np.uint64)
+
+
+def product_law(thresholds, bits):
+    law = [Fraction(1)]
+    for threshold in thresholds:
+        chance = Fraction(int(threshold), 2**bits)
+        law = [weight * side for weight in law for side in (1 - chance, chance)]
+    return law
+
+
+def enumerate_law(sampler):
+    """Follow every way the random bits can fall, and add up their exact probabilities."""
+    law = [Fraction(0)] * 2 ** len(sampler.thresholds)
+    sizes = [sampler.index_bits, sampler.word_bits - sampler.index_bits]
+    deepest = 0
+    stack = [()]
+    while stack:
+        script = stack.pop()
+        noise = ScriptedNoise(script)
+        try:
+            mask = int(sampler.draw(noise, Buffers(1, np.uint16))[0])
+        except EOFError:
+            size = sizes[len(script)] if len(script) < 2 else sampler.word_bits
+            stack += [(*script, value << (64 - size)) for value in range(2**size)]
+            continue
+        assert not noise.script
+        spent = sum((sizes + [sampler.word_bits] * 9)[: len(script)])
+        law[mask] += Fraction(1, 2**spent)
+        deepest = max(deepest, len(script))
+    return law, deepest
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "bits", "index_bits", "word_bits"),
+    [
+        ((5, 11), 4, 2, 4),
+        ((3, 8, 13), 4, 3, 5),
+        ((1, 1, 15), 4, 2, 4),
+        ((7, 16, 31, 1), 5, 3, 6),
+        ((1, 3, 2), 2, 3, 8),
+        ((2, 2, 2), 2, 2, 4),
+        ((9,), 4, 2, 4),
+    ],
+)
+def test_the_law_is_exactly_the_product_law(thresholds, bits, index_bits, word_bits):
+    sampler = MaskSampler(thresholds, threshold_bits=bits, index_bits=index_bits, word_bits=word_bits)
+    law, _ = enumerate_law(sampler)
+    assert law == product_law(thresholds, bits)
+
+
+def test_ties_go_on_word_by_word():
+    sampler = MaskSampler((5, 11, 3, 7), threshold_bits=4, index_bits=2, word_bits=4)
+    law, deepest = enumerate_law(sampler)
+    assert deepest == 5  # index, tail, and three further words reach all 16 bits
+    assert law == product_law((5, 11, 3, 7), 4)
+
+
+def test_random_small_laws_are_exact():
+    rng = np.random.default_rng(1)
+    for _ in range(25):
+        n, bits = int(rng.integers(1, 5)), int(rng.integers(2, 5))
+        index_bits = int(rng.integers(1, 4))
+        thresholds = tuple(int(t) for t in rng.integers(1, 2**bits, n))
+        sampler = MaskSampler(thresholds, bits, index_bits, int(rng.integers(index_bits + 1, 7)))
+        assert enumerate_law(sampler)[0] == product_law(thresholds, bits)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0, 700.0])
+def test_the_table_of_16_bit_words_holds_only_certain_masks(epsilon):
+    thresholds = tuple(int(t) for t in bitrand_law(epsilon, 20, 8).from_zero)
+    sampler = MaskSampler(thresholds)
+    law = product_law(thresholds, 64)
+    upper = np.cumsum(law)
+    lower = upper - law
+    for mask in range(256):
+        cells = np.flatnonzero(sampler.cells[0] == mask)
+        assert all(
+            lower[mask] <= Fraction(int(c), 2**16) and Fraction(int(c) + 1, 2**16) <= upper[mask]
+            for c in cells[[0, -1][: len(cells)]]
+        )
+    assert (sampler.cells[0] >= 256).sum() <= 256
+
+
+def randomized(law, codes, seed):
+    randomizer = BitRandomizer(law)
+    return randomizer.randomize(codes.copy(), Noise(bytes([seed]) * 32, secure=False), Buffers(codes.size, codes.dtype))
+
+
+@pytest.mark.parametrize("law", [bitrand_law(2.0, 3, 5), ome_laws(0.2, 5, 2.0)[0]], ids=["symmetric", "asymmetric"])
+@pytest.mark.parametrize("code", [0b00000, 0b11111, 0b10110])
+def test_randomized_codes_follow_the_law_jointly(law, code):
+    out = randomized(law, np.full(200_000, code, np.uint16), seed=code + 1)
+    expected = [
+        np.prod(
+            [
+                law.ones[code >> (4 - i) & 1, i] if bit else 1 - law.ones[code >> (4 - i) & 1, i]
+                for i, bit in enumerate(bits)
+            ]
+        )
+        for bits in product((0, 1), repeat=5)
+    ]
+    assert chi_square_pvalue(np.bincount(out, minlength=32), expected) > THRESHOLD
+
+
+@pytest.mark.parametrize(
+    ("n_bits", "dtype"), [(12, np.uint16), (13, np.uint16), (16, np.uint16), (30, np.uint32), (64, np.uint64)]
+)
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_every_bit_of_a_long_code_follows_its_own_law(n_bits, dtype, symmetric):
+    rng = np.random.default_rng(n_bits)
+    zero = rng.integers(1, 2**64 - 1, n_bits, dtype=np.uint64)
+    one = ~zero + np.uint64(1) if symmetric else rng.integers(1, 2**64 - 1, n_bits, dtype=np.uint64)
+    law = BitLaw(one, zero)
+    codes = np.full(40_000, int(rng.integers(0, 2**n_bits - 1, dtype=np.uint64)), dtype=dtype)
+    out = randomized(law, codes, seed=n_bits)
+    for place in range(n_bits):
+        shift = np.asarray(n_bits - 1 - place, dtype=dtype)
+        bit = int(codes[0] >> shift & dtype(1))
+        count = int((out >> shift & dtype(1)).sum())
+        chance = law.ones[bit, place]
+        assert chi_square_pvalue([count, out.size - count], [chance, 1 - chance]) > THRESHOLD
+
+
+def test_neighbouring_chunks_are_independent():
+    thresholds = (2**63,) * 13
+    buffers = Buffers(100_000, np.uint16)
+    masks = JointBits(thresholds).draw(Noise(bytes(32), secure=False), buffers, np.dtype(np.uint16))
+    pairs = np.bincount((masks >> 12 & 1) * 2 + (masks & 1), minlength=4)
+    assert chi_square_pvalue(pairs, [0.25] * 4) > THRESHOLD
