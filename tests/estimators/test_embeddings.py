@@ -6,7 +6,11 @@ from estimator_checks import expected_failures
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skldp.estimators.vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
+from skldp.estimators.vector import (
+    MultivariateLaplacePrivatizer,
+    PrivUnitTransformer,
+    RandomProjectionPrivatizer,
+)
 from skldp.exceptions import OutOfDomainWarning
 from skldp.mechanisms.multivariate_laplace import nearest_rows
 
@@ -24,6 +28,8 @@ def rows(n=200, d=6, dtype=np.float64):
         for maker in (
             MultivariateLaplacePrivatizer,
             PrivUnitTransformer,
+            RandomProjectionPrivatizer,
+            lambda random_state: RandomProjectionPrivatizer(sensitivity="spectral", random_state=random_state),
             lambda random_state: PrivUnitTransformer(norm=100.0, random_state=random_state),
         )
     ],
