@@ -21,6 +21,8 @@ __all__ = ["RandomProjection", "gordon_delta", "projected_dimension"]
 _BLOCK_COLUMNS = 4096
 # A matrix of at most this many numbers (128 MiB) is kept; a larger one is made anew, block by block, at every use.
 _KEPT = 1 << 25
+# Numbers of Phi in use at a time (16 MiB): few enough to stay small, enough to pass over the output rarely.
+_CHUNK = 1 << 22
 # Pairs of vocabulary words whose ratio is within this of the largest are computed anew, without cancellation.
 _PAIR_SLACK = 1e-5
 
@@ -117,8 +119,8 @@ class RandomProjection:
     seed : int, default=0
     kind : {"gaussian", "sparse", "orthonormal"}, default="gaussian"
         - ``"gaussian"``: independent entries from :math:`N(0, 1 / m)`;
-        - ``"sparse"``: in every column :math:`s = \lceil \sqrt m \rceil` entries :math:`\pm 1 / \sqrt s`, one in each of
-          s bands of rows (Kane and Nelson's block construction);
+        - ``"sparse"``: in every column :math:`s = \lceil \sqrt m \rceil` entries :math:`\pm 1 / \sqrt s`, one in
+          each of s bands of rows (Kane and Nelson's block construction);
         - ``"orthonormal"``: orthonormal rows, scaled by :math:`\sqrt{d / m}`.
 
     Raises
@@ -174,22 +176,29 @@ class RandomProjection:
         """Phi, of shape (m, d): an array, or a sparse matrix. Made at the first use; large where it is not `kept`."""
         if self.kind == "sparse":
             return sparse.hstack([block for _, block in self._fresh_blocks()], format="csc")
-        gaussian = np.hstack([block for _, block in self._fresh_blocks()])
-        if self.kind == "gaussian":
-            return gaussian
-        rows = np.linalg.qr(gaussian.T.astype(np.float64))[0].T
-        return np.ascontiguousarray(rows * math.sqrt(self.n_features / self.n_components), dtype=np.float32)
+        # Stored by columns, which is how both dense and sparse rows run through it.
+        columns = np.vstack([block.T for _, block in self._fresh_blocks()])
+        if self.kind == "orthonormal":
+            orthonormal = np.linalg.qr(columns.astype(np.float64))[0]
+            columns = (orthonormal * math.sqrt(self.n_features / self.n_components)).astype(np.float32)
+        return columns.T
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
-        """Phi in blocks of columns: the slice, and the block."""
-        if not self.kept:
-            yield from self._fresh_blocks()
-        elif self.kind == "sparse":
-            yield slice(0, self.n_features), self.matrix
-        else:
-            for start in range(0, self.n_features, _BLOCK_COLUMNS):
-                columns = slice(start, min(start + _BLOCK_COLUMNS, self.n_features))
-                yield columns, self.matrix[:, columns]
+        """Phi in blocks of columns: the slice, and the block as an array."""
+        if self.kept:
+            width = max(1, _CHUNK // self.n_components)
+            for start in range(0, self.n_features, width):
+                columns = slice(start, min(start + width, self.n_features))
+                block = self.matrix[:, columns]
+                yield columns, block.toarray(order="F") if self.kind == "sparse" else block
+            return
+        waiting: list[np.ndarray] = []
+        start = 0
+        for columns, block in self._fresh_blocks():
+            waiting.append(block.T)
+            if (columns.stop - start) * self.n_components >= _CHUNK or columns.stop == self.n_features:
+                yield slice(start, columns.stop), np.vstack(waiting).T
+                start, waiting = columns.stop, []
 
     def apply(self, values: Any) -> np.ndarray:
         """Project rows.
@@ -202,10 +211,8 @@ class RandomProjection:
         -------
         ndarray of shape (n, m), dtype of `values`
         """
-        if self.kept:
-            product = values @ self.matrix.T
-            product = product.toarray() if sparse.issparse(product) else np.asarray(product)
-            return product.astype(values.dtype, copy=False)
+        if self.kept and not (sparse.issparse(values) and self.kind == "sparse"):
+            return np.asarray(values @ self.matrix.T).astype(values.dtype, copy=False)
         projected = np.zeros((values.shape[0], self.n_components), dtype=values.dtype)
         by_columns = values.tocsc() if sparse.issparse(values) else values
         for columns, block in self.blocks():
@@ -237,8 +244,7 @@ class RandomProjection:
         total = np.zeros((self.n_components, self.n_components))
         for _, block in self.blocks():
             wide = block.astype(np.float64)
-            product = wide @ wide.T
-            total += product.toarray() if sparse.issparse(product) else product
+            total += wide @ wide.T
         return total
 
     def spectral_bound(self) -> float:

@@ -60,7 +60,7 @@ def gaussians(noise: Noise, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
 
 
 def row_norms(values: np.ndarray) -> npt.NDArray[np.float64]:
-    """Euclidean norms of the rows, without overflow or underflow of the squares.
+    """Euclidean norms of the rows, in the precision of the values, without overflow or underflow of the squares.
 
     Parameters
     ----------
@@ -70,13 +70,15 @@ def row_norms(values: np.ndarray) -> npt.NDArray[np.float64]:
     -------
     ndarray of shape (n,)
     """
-    largest = np.abs(values).max(axis=1, initial=0.0).astype(np.float64)
-    squares = np.einsum("ij,ij->i", values, values, dtype=np.float64)
-    norms = np.sqrt(squares)
-    extreme = np.flatnonzero((largest > 0) & ((largest > 1e150) | (largest < 1e-150)))
+    with np.errstate(over="ignore", under="ignore"):
+        norms = np.sqrt(np.einsum("ij,ij->i", values, values), dtype=np.float64)
+    limit = 1e-15 if values.dtype == np.float32 else 1e-150
+    extreme = np.flatnonzero((norms < limit) | (norms > 1 / limit))
     if extreme.size:
-        scaled = values[extreme].astype(np.float64) / largest[extreme, None]
-        norms[extreme] = largest[extreme] * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+        wide = values[extreme].astype(np.float64)
+        largest = np.abs(wide).max(axis=1, initial=0.0)
+        wide /= np.where(largest > 0, largest, 1)[:, None]
+        norms[extreme] = largest * np.sqrt(np.einsum("ij,ij->i", wide, wide))
     return norms
 
 
@@ -92,7 +94,9 @@ def shrink_factors(values: np.ndarray, radius: float) -> npt.NDArray[np.float64]
     -------
     ndarray of shape (n,)
     """
-    return radius / np.maximum(row_norms(values), radius)
+    factors = radius / np.maximum(row_norms(values.astype(np.float64, copy=False)), radius)
+    # A row that is shortened must not end up longer than the radius by the rounding of its own type.
+    return np.where(factors < 1, factors * (1 - 2 * np.finfo(values.dtype).eps), 1.0)
 
 
 def shorten_rows(values: np.ndarray, radius: float) -> int:

@@ -1,8 +1,8 @@
 r"""What the noise of a random projection can do to distances, inner products and linear models.
 
 Every bound holds with probability at least :math:`1 - \delta`, over the noise and (but for :func:`noise_norm_bound`)
-over the draw of the projection, on the conditions of Gordon's theorem. The natural logarithm is meant throughout. They are
-the paper's, with its hidden constant of m taken as 1, and loose: see the Notes of :func:`noise_norm_bound`.
+over the draw of the projection, on the conditions of Gordon's theorem. The natural logarithm is meant throughout.
+They are the paper's, with its hidden constant of m taken as 1, and loose: see the Notes of :func:`noise_norm_bound`.
 
 References
 ----------
