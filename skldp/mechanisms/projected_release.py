@@ -190,10 +190,12 @@ class ProjectedRelease:
         if self.radius is None:
             return projected, 0
         norms = np.sqrt(_sparse_squares(values)) if sparse.issparse(values) else row_norms(values)
-        longer = np.flatnonzero(norms > self.radius)
-        projected[longer] *= (self.radius / norms[longer])[:, None].astype(projected.dtype)
-        outside = values[longer]
-        return projected, int(outside.nnz if sparse.issparse(outside) else np.count_nonzero(outside))
+        factors = self.radius / np.maximum(norms, self.radius)
+        projected *= factors[:, None].astype(projected.dtype)
+        # Whoever normalised rows to the radius may have rounded up: that is shortened too, but not worth a warning.
+        outside = np.flatnonzero(factors < 1 - 64 * np.finfo(values.dtype).eps)
+        moved = values[outside]
+        return projected, int(moved.nnz if sparse.issparse(moved) else np.count_nonzero(moved))
 
     def encode(self, values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Projected rows as they are, or their directions where only these are released."""
@@ -247,4 +249,4 @@ def _up(value: float) -> float:
 
 def _sparse_squares(values: Any) -> np.ndarray:
     """Sums of squares of the rows of a sparse matrix."""
-    return np.asarray(values.multiply(values).sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(values.multiply(values).sum(axis=1, dtype=np.float64)).ravel()

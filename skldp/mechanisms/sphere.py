@@ -17,6 +17,8 @@ __all__ = ["directions", "gaussians", "public_step", "row_norms", "shorten_rows"
 
 # Of the bits of a float32, 14 resolve one standard deviation of a coordinate and 9 are left for its tails.
 _GRID_BITS = 14
+# A row normalised by other code may be this many units in the last place too long.
+_ROUNDING = 64
 _TURN = np.float32(2 * math.pi * 2.0**-32)
 
 
@@ -110,12 +112,12 @@ def shorten_rows(values: np.ndarray, radius: float) -> int:
     Returns
     -------
     int
-        How many values were changed.
+        How many values were changed by more than rounding: a row normalised to the radius itself does not count.
     """
     factors = shrink_factors(values, radius)
     longer = np.flatnonzero(factors < 1)
     values[longer] *= factors[longer, None].astype(values.dtype)
-    return int(np.count_nonzero(values[longer]))
+    return int(np.count_nonzero(values[factors < 1 - _ROUNDING * np.finfo(values.dtype).eps]))
 
 
 def directions(noise: Noise, n: int, d: int) -> npt.NDArray[np.float32]:
