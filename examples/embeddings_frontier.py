@@ -10,6 +10,12 @@ PrivUnit's noise is known: its covariance is public. :class:`NoiseAwareDiscrimin
 with that noise taken out of the covariance, and with ridge and intercept set by the size of the noise alone, so that
 nothing is tuned on clean data.
 
+On AG News (8,000 released sentences of 384 dimensions, four topics, 3 seeds) PrivUnit with the noise-aware classifier
+reaches 0.65, 0.78, 0.84 and 0.85 at epsilon 1, 2, 5 and 10, where the best value-by-value mechanism reaches 0.45, 0.57,
+0.73 and 0.76 and the Laplace mechanisms stay below 0.42. The rule of the nearest
+class mean reaches 0.86 on clean vectors, so that little is left to gain at epsilon 10. With the label released too, one
+joint vector reaches 0.48, 0.65, 0.80 and 0.83; splitting the budget is better only at epsilon 10.
+
 It reads sentence embeddings of AG News from the folder in the environment variable SKLDP_DATA, or from
 ../shared/data beside the repository, and scikit-learn's digits where neither is there.
 """
@@ -176,7 +182,34 @@ def evaluate(privatizer, make, X, y, test, y_test):
 
 
 # %%
-# Labels as well: k-ary randomized response with a part of the budget, and the membership weights undo it.
+# Labels as well. One way splits the budget: k-ary randomized response for the label, and the membership weights undo
+# it. The other releases both as ONE vector with the whole budget: the tensor product of the embedding with a corner of the
+# regular simplex that stands for the label, again a unit vector. Its mean holds the contrasts of the class means, so
+# the label costs no more than the larger dimension.
+
+
+def simplex_corners(k):
+    """Unit vectors in k - 1 dimensions, every two at the same angle, one in each row."""
+    centred = np.eye(k) - 1 / k
+    basis = np.linalg.svd(centred)[2][: k - 1]
+    return normalize(centred @ basis.T)
+
+
+def jointly(epsilon, X, y, test, y_test, seed):
+    classes, index = np.unique(y, return_inverse=True)
+    corners = simplex_corners(len(classes))
+    n, d = X.shape
+    joint = np.einsum("ij,ik->ijk", corners[index], X).reshape(n, -1).astype(np.float32)
+    privatizer = PrivUnitTransformer(epsilon, random_state=seed)
+    Z = privatizer.fit_transform(joint).astype(np.float64).reshape(n, -1, d)
+    along, across = privatizer.mechanism_.second_moments()
+    # For classes of equal size; contrasts is the mean of each class less that of all.
+    contrasts = (len(classes) - 1) * corners @ Z.mean(axis=0)
+    second = (np.einsum("nij,nik->jk", Z, Z, optimize=True) / n - across * Z.shape[1] * np.eye(d)) / (along - across)
+    values, vectors = np.linalg.eigh(second)
+    ridge = 2 * across / (along - across) * np.sqrt(d * Z.shape[1] / n)
+    weights = contrasts @ (vectors / (np.maximum(values, 0) + ridge)) @ vectors.T
+    return np.mean(classes[(test @ weights.T).argmax(axis=1)] == y_test)
 
 
 def randomize(y, epsilon, seed):
@@ -223,9 +256,10 @@ def main():
         for name, rows in results.items():
             exact, scores = np.mean([row[0] for row in rows]), [row[1] for row in rows]
             print(f"{epsilon:6g} {name:48s}{exact:14,.3f}{np.mean(scores):10.3f}{np.std(scores):8.3f}", flush=True)
-    print("\nlabels released too, total epsilon split (share of the label: accuracy)")
+    print("\nlabels released too, total epsilon as one vector, or split (share of the label: accuracy)")
     for epsilon in options.epsilons:
-        line = []
+        scores = [jointly(epsilon, X, y, test, y_test, seed) for seed in range(options.repeats)]
+        line = [f"as one vector: {np.mean(scores):.3f}"]
         for share in (0.2, 0.35, 0.5):
             scores = [with_labels(epsilon, share, X, y, test, y_test, seed) for seed in range(options.repeats)]
             line.append("no LabelRR here" if scores[0] is None else f"{share:.0%}: {np.mean(scores):.3f}")

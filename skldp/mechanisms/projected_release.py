@@ -1,7 +1,7 @@
 r"""Release in fewer dimensions: a public projection, then noise (PRIVEMB, M2), or PrivUnit on what is left."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -47,6 +47,11 @@ class ProjectedRelease:
     vocabulary : ndarray of shape (n_words, n_features), default=None
         Declares that the inputs are among these public vectors; others are moved to the nearest.
 
+    Attributes
+    ----------
+    inner : MultivariateLaplace, PrivUnit or PrivUnitBall
+        The release of the projected rows.
+
     Raises
     ------
     ValueError
@@ -78,6 +83,7 @@ class ProjectedRelease:
     stated_delta: float | None = None
     radius: float | None = None
     vocabulary: np.ndarray | None = None
+    inner: MultivariateLaplace | PrivUnit | PrivUnitBall = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
@@ -97,6 +103,7 @@ class ProjectedRelease:
             raise ValueError("sensitivity='vocabulary' needs a vocabulary. Got None instead.")
         if self.noise == "privunit":
             check_dimension(self.projection.n_components, least=2)
+        object.__setattr__(self, "inner", self._make_inner())
 
     @property
     def n_outputs(self) -> int:
@@ -125,9 +132,7 @@ class ProjectedRelease:
             return 0.0
         return gordon_delta(self.projection.n_components, self.beta, self._width)
 
-    @cached_property
-    def inner(self) -> MultivariateLaplace | PrivUnit | PrivUnitBall:
-        """The release of the projected rows."""
+    def _make_inner(self) -> MultivariateLaplace | PrivUnit | PrivUnitBall:
         m, epsilon = self.projection.n_components, float(self.epsilon)
         if self.noise == "laplace":
             return MultivariateLaplace(m, epsilon, sensitivity=self.stretch)
