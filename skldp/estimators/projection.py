@@ -46,9 +46,9 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         ``"privunit"`` releases the direction of the projected row under plain epsilon-LDP (or, with a `radius`, the
         projected row itself).
     projection : {"gaussian", "sparse"}, default="gaussian"
-        ``"sparse"`` has :math:`\lceil \sqrt m \rceil` non-zeros in a column and is faster for sparse rows; Gordon's
-        theorem is not proved for it, so with Laplace noise it needs ``"spectral"`` or ``"vocabulary"``. Not used with
-        ``sensitivity="orthonormal"``.
+        ``"sparse"`` has :math:`\lceil \sqrt m \rceil` non-zeros in a column, which takes less memory where Phi is
+        large but is about as fast. Gordon's theorem is not proved for it, so with Laplace noise it needs
+        ``"spectral"`` or ``"vocabulary"``. Not used with ``sensitivity="orthonormal"``.
     projection_seed : int, default=0
         Of Phi, which is public. Everyone who uses the same seed, d and m uses the same Phi.
     radius : float, default=None

@@ -18,7 +18,7 @@ def rows(n=60, d=120, dtype=np.float64):
 
 
 def thin(n=50, d=3_000, dtype=np.float64):
-    return sparse.random_array((n, d), density=0.01, rng=np.random.default_rng(1), dtype=dtype, format="csr")
+    return sparse.random(n, d, density=0.01, random_state=1, dtype=dtype, format="csr")
 
 
 def test_the_papers_dimensions():
