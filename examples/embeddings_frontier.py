@@ -12,7 +12,7 @@ nothing is tuned on clean data.
 
 On AG News (8,000 released sentences of 384 dimensions, four topics, 3 seeds) PrivUnit with the noise-aware classifier
 reaches 0.65, 0.78, 0.84 and 0.85 at epsilon 1, 2, 5 and 10, where the best value-by-value mechanism reaches 0.45, 0.57,
-0.73 and 0.76 and the Laplace mechanisms stay below 0.42. The rule of the nearest class mean reaches 0.86 on clean
+0.73 and 0.76 and Laplace noise at the same exact epsilon stays below 0.42. The nearest class mean reaches 0.86 on clean
 vectors, so that little is left to gain at epsilon 10. With the label released too, one joint vector reaches 0.48,
 0.65, 0.80 and 0.83; splitting the budget is better only at epsilon 10.
 

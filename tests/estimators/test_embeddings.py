@@ -133,3 +133,12 @@ def test_names_are_kept():
     frame = pandas.DataFrame(rows(d=3), columns=["a", "b", "c"])
     for privatizer in (PrivUnitTransformer(), MultivariateLaplacePrivatizer()):
         assert list(privatizer.set_output(transform="pandas").fit_transform(frame)) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("cls", [MultivariateLaplacePrivatizer, RandomProjectionPrivatizer])
+def test_rows_normalised_to_the_radius_are_not_counted_as_outside(cls):
+    X = rows(500, 384, np.float32)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    assert (np.linalg.norm(X.astype(float), axis=1) > 1).any()
+    # Warnings are errors here.
+    assert cls(radius=1.0).fit_transform(X).dtype == np.float32
