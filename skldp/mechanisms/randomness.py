@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from skldp.exceptions import SeededNoiseWarning
 
-__all__ = ["Noise", "flip_threshold", "noise_from", "threshold_log_odds"]
+__all__ = ["Noise", "flip_threshold", "noise_from", "public_stream", "threshold_log_odds"]
 
 _ZEROS = bytes(1 << 16)
 # Older releases of cryptography want this many bytes of room behind what they write in place.
@@ -83,6 +83,34 @@ def noise_from(random_state: Any = None) -> "Noise":
         stacklevel=2,
     )
     return Noise(key, secure=False)
+
+
+def public_stream(seed: int) -> "Noise":
+    """Make a reproducible stream for choices that are public, such as a projection: never for noise.
+
+    Parameters
+    ----------
+    seed : int
+        Not negative. The stream differs from that of the same seed given to :func:`noise_from`.
+
+    Returns
+    -------
+    Noise
+
+    Raises
+    ------
+    ValueError
+        If `seed` is no whole number, or negative.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms.randomness import public_stream
+    >>> bool((public_stream(3).words(4) == public_stream(3).words(4)).all())
+    True
+    """
+    if not isinstance(seed, Integral) or isinstance(seed, bool | np.bool_) or seed < 0:
+        raise ValueError(f"The seed of a public stream must be a whole number >= 0. Got {seed!r} instead.")
+    return Noise(hashlib.sha256(b"skldp public stream %d" % int(seed)).digest(), secure=False)
 
 
 def flip_threshold(log_odds: npt.ArrayLike) -> npt.NDArray[np.uint64]:

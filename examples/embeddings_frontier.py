@@ -1,0 +1,270 @@
+"""
+What can be learnt from released embeddings at an honest epsilon
+================================================================
+
+Everyone releases one sentence embedding under plain local differential privacy; a classifier is trained on the released
+vectors and tested on clean ones. The table compares mechanisms at the same EXACT epsilon of a whole vector. The second
+table releases the labels as well, out of the same budget.
+
+PrivUnit's noise is known: its covariance is public. :class:`NoiseAwareDiscriminant` is linear discriminant analysis
+with that noise taken out of the covariance, and with ridge and intercept set by the size of the noise alone, so that
+nothing is tuned on clean data.
+
+On AG News (8,000 released sentences of 384 dimensions, four topics, 3 seeds) PrivUnit with the noise-aware classifier
+reaches 0.65, 0.78, 0.84 and 0.85 at epsilon 1, 2, 5 and 10, where the best value-by-value mechanism reaches 0.45, 0.57,
+0.73 and 0.76 and Laplace noise at the same exact epsilon stays below 0.42. The nearest class mean reaches 0.86 on clean
+vectors, so that little is left to gain at epsilon 10. With the label released too, one joint vector reaches 0.48,
+0.65, 0.80 and 0.83; splitting the budget is better only at epsilon 10.
+
+It reads sentence embeddings of AG News from the folder in the environment variable SKLDP_DATA, or from
+../shared/data beside the repository, and scikit-learn's digits where neither is there.
+"""
+
+# %%
+import argparse
+import os
+import warnings
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, normalize
+
+from skldp.estimators.vector import (
+    MultivariateLaplacePrivatizer,
+    PrivUnitTransformer,
+    RandomProjectionPrivatizer,
+)
+from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning
+
+
+def load():
+    beside = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+    path = Path(os.environ.get("SKLDP_DATA", beside)) / "ag_news_minilm.npz"
+    if path.exists():
+        with np.load(path) as data:
+            train, test, y_train, y_test = (data[key] for key in ("X_train", "X_test", "y_train", "y_test"))
+    else:
+        X, y = load_digits(return_X_y=True)
+        train, test, y_train, y_test = train_test_split(X - 8.0, y, test_size=0.25, random_state=0)
+    return normalize(train.astype(np.float32)), y_train, normalize(test.astype(np.float32)), y_test
+
+
+# %%
+# The classifier. The second moment of releases is an affine image of that of the clean directions,
+# E[z z'] = (along - across) E[v v'] + across I, so it can be undone; what is left of the noise has eigenvalues of about
+# 2 across sqrt(d / n) (Marchenko and Pastur), and that is the ridge. The intercept of discriminant analysis is a square
+# of class means, so the noise's own square is taken off, and the rest shrunk by its known variance (James and Stein).
+
+
+class NoiseAwareDiscriminant(ClassifierMixin, BaseEstimator):
+    """Linear discriminant analysis of PrivUnit releases.
+
+    Parameters
+    ----------
+    mechanism : PrivUnit
+        Whose `second_moments` are known.
+    flip : float, default=0.0
+        Probability with which a label is replaced by each of the other ones (k-ary randomized response).
+    """
+
+    def __init__(self, mechanism, flip=0.0):
+        self.mechanism = mechanism
+        self.flip = flip
+
+    def fit(self, Z, y):
+        Z = np.asarray(Z, dtype=np.float64)
+        self.classes_ = np.unique(y)
+        n, d = Z.shape
+        keep = 1 - self.flip * (len(self.classes_) - 1)
+        # Unbiased membership weights: they may be negative where labels are randomized.
+        weights = ((np.asarray(y)[:, None] == self.classes_) - self.flip) / (keep - self.flip)
+        sizes = weights.sum(axis=0)
+        means = weights.T @ Z / sizes[:, None]
+        along, across = self.mechanism.second_moments()
+        noise = across * (weights**2).sum(axis=0) / sizes**2
+        second = (Z.T @ Z / n - across * np.eye(d)) / (along - across)
+        between = (means.T * (sizes / n)) @ means - np.eye(d) * (sizes @ noise / n)
+        values, vectors = np.linalg.eigh(second - between)
+        ridge = 2 * across / (along - across) * np.sqrt(d / n)
+        precision = (vectors / (np.maximum(values, 0) + ridge)) @ vectors.T
+        self.coef_ = (means - means.mean(axis=0)) @ precision
+        squares = np.einsum("ij,jk,ik->i", means, precision, means) - np.trace(precision) * noise
+        intercept = -(squares - squares.mean()) / 2
+        size = np.sum(precision**2)
+        slope = np.einsum("ij,jk,ik->i", means, precision @ precision, means) - size * noise
+        variance = np.mean(size * noise**2 / 2 + np.maximum(slope, 0) * noise)
+        self.intercept_ = intercept * max(0.0, 1 - variance * (len(sizes) - 1) / np.sum(intercept**2))
+        return self
+
+    def decision_function(self, X):
+        return np.asarray(X, dtype=np.float64) @ self.coef_.T + self.intercept_
+
+    def predict(self, X):
+        return self.classes_[self.decision_function(X).argmax(axis=1)]
+
+
+def logistic(_):
+    # On scaled noise of this size a small C is nearly the rule of the nearest class mean.
+    return make_pipeline(StandardScaler(), LogisticRegression(C=1e-3, max_iter=500))
+
+
+def discriminant(privatizer):
+    mechanism = privatizer.mechanism_
+    return NoiseAwareDiscriminant(getattr(mechanism, "inner", mechanism))
+
+
+# %%
+# The mechanisms at a budget for the whole vector. Unit vectors are at most 2 apart, so metric mechanisms get half the
+# budget per unit of distance. BitRand as published needs its own line, since its exact epsilon is in the thousands.
+
+
+def cases(epsilon, d, m, seed):
+    seeds = {"random_state": seed, "transform_noise": False}
+    projected = {"n_components": min(m, d), "projection_seed": seed, **seeds}
+    yield "PrivUnit, logistic regression", PrivUnitTransformer(epsilon, **seeds), logistic
+    yield "PrivUnit, noise-aware", PrivUnitTransformer(epsilon, **seeds), discriminant
+    yield (
+        f"PrivUnit on {min(m, d)} random directions, noise-aware",
+        RandomProjectionPrivatizer(epsilon, noise="privunit", sensitivity="orthonormal", **projected),
+        discriminant,
+    )
+    yield "M1, multivariate Laplace", MultivariateLaplacePrivatizer(epsilon / 2, radius=1.0, **seeds), logistic
+    for sensitivity in ("spectral", "gordon"):
+        release = RandomProjectionPrivatizer(
+            epsilon / 2, radius=1.0, sensitivity=sensitivity, projection_seed=seed, **seeds
+        )
+        yield f"M2, projected Laplace, {sensitivity}", release, logistic
+    # Two standard deviations of a coordinate of a unit vector: wider bounds cost more than what they clip.
+    bounds = (-2 / d**0.5, 2 / d**0.5)
+    numeric = optional("skldp.estimators.numeric", "NumericPrivatizer")
+    if numeric:
+        yield (
+            "best numeric mechanism, value by value",
+            numeric(epsilon, mechanism="best", bounds=bounds, **seeds),
+            logistic,
+        )
+    bitrand = optional("skldp.estimators.bitrand", "BitRandTransformer")
+    if bitrand:
+        yield (
+            "BitRand, calibration exact",
+            bitrand(epsilon, calibration="exact", debias=True, bounds=bounds, **seeds),
+            logistic,
+        )
+        yield "BitRand as published", bitrand(epsilon, bounds=bounds, **seeds), logistic
+
+
+def optional(module, name):
+    """A class of another part of the package, where it is there."""
+    try:
+        return getattr(import_module(module), name)
+    except ImportError:
+        return None
+
+
+def exact_epsilon(guarantee):
+    """Plain epsilon of a whole vector, without delta."""
+    without_delta = dict(guarantee.figures).get("for every two vectors, without delta")
+    if guarantee.unit == "distance" and without_delta is not None:
+        return without_delta * guarantee.diameter
+    return guarantee.plain_epsilon
+
+
+def evaluate(privatizer, make, X, y, test, y_test):
+    released = privatizer.fit_transform(X)
+    model = make(privatizer).fit(released, y)
+    return model.score(privatizer.transform(test), y_test)
+
+
+# %%
+# Labels as well. One way splits the budget: k-ary randomized response for the label, and the membership weights undo
+# it. The other releases both as ONE vector with the whole budget: the tensor product of the embedding with a corner of
+# the regular simplex that stands for the label, again a unit vector. Its mean holds the contrasts of the class means,
+# so the label costs no more than the larger dimension.
+
+
+def simplex_corners(k):
+    """Unit vectors in k - 1 dimensions, every two at the same angle, one in each row."""
+    centred = np.eye(k) - 1 / k
+    basis = np.linalg.svd(centred)[2][: k - 1]
+    return normalize(centred @ basis.T)
+
+
+def jointly(epsilon, X, y, test, y_test, seed):
+    classes, index = np.unique(y, return_inverse=True)
+    corners = simplex_corners(len(classes))
+    n, d = X.shape
+    joint = np.einsum("ij,ik->ijk", corners[index], X).reshape(n, -1).astype(np.float32)
+    privatizer = PrivUnitTransformer(epsilon, random_state=seed)
+    Z = privatizer.fit_transform(joint).astype(np.float64).reshape(n, -1, d)
+    along, across = privatizer.mechanism_.second_moments()
+    # For classes of equal size; contrasts is the mean of each class less that of all.
+    contrasts = (len(classes) - 1) * corners @ Z.mean(axis=0)
+    second = (np.einsum("nij,nik->jk", Z, Z, optimize=True) / n - across * Z.shape[1] * np.eye(d)) / (along - across)
+    values, vectors = np.linalg.eigh(second)
+    ridge = 2 * across / (along - across) * np.sqrt(d * Z.shape[1] / n)
+    weights = contrasts @ (vectors / (np.maximum(values, 0) + ridge)) @ vectors.T
+    return np.mean(classes[(test @ weights.T).argmax(axis=1)] == y_test)
+
+
+def randomize(y, epsilon, seed):
+    """Labels by k-ary randomized response, and the probability of each wrong one."""
+    label_rr = optional("skldp.estimators.labels", "LabelRR")
+    if label_rr is None:
+        return None
+    classes = np.unique(y)
+    flip = 1 / (np.exp(epsilon) + len(classes) - 1)
+    return label_rr(epsilon, classes=classes, random_state=seed).fit(y).transform(y), flip
+
+
+def with_labels(epsilon, share, X, y, test, y_test, seed):
+    answer = randomize(y, share * epsilon, seed)
+    if answer is None:
+        return None
+    privatizer = PrivUnitTransformer((1 - share) * epsilon, random_state=seed, transform_noise=False)
+    released = privatizer.fit_transform(X)
+    model = NoiseAwareDiscriminant(privatizer.mechanism_, flip=answer[1]).fit(released, answer[0])
+    return model.score(test, y_test)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[1, 2, 5, 10])
+    parser.add_argument("--repeats", type=int, default=1, help="seeds of every case")
+    parser.add_argument("--components", type=int, default=128, help="random directions of the projected PrivUnit")
+    options = parser.parse_args()
+    # Seeds make the study repeatable; a release that matters has none.
+    warnings.simplefilter("ignore", SeededNoiseWarning)
+    warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
+    # Coordinates beyond two standard deviations are clipped on purpose.
+    warnings.simplefilter("ignore", OutOfDomainWarning)
+    X, y, test, y_test = load()
+    clean = LogisticRegression(C=10, max_iter=500).fit(X, y).score(test, y_test)
+    print(f"{X.shape[0]} x {X.shape[1]} released, {len(test)} clean test vectors; without noise {clean:.3f}")
+    print(f"{'asked':>6s} {'mechanism':48s}{'exact epsilon':>14s}{'accuracy':>10s}{'spread':>8s}")
+    for epsilon in options.epsilons:
+        results = {}
+        for seed in range(options.repeats):
+            for name, privatizer, make in cases(epsilon, X.shape[1], options.components, seed):
+                score = evaluate(privatizer, make, X, y, test, y_test)
+                results.setdefault(name, []).append((exact_epsilon(privatizer.privacy_guarantee_), score))
+        for name, rows in results.items():
+            exact, scores = np.mean([row[0] for row in rows]), [row[1] for row in rows]
+            print(f"{epsilon:6g} {name:48s}{exact:14,.3f}{np.mean(scores):10.3f}{np.std(scores):8.3f}", flush=True)
+    print("\nlabels released too, total epsilon as one vector, or split (share of the label: accuracy)")
+    for epsilon in options.epsilons:
+        scores = [jointly(epsilon, X, y, test, y_test, seed) for seed in range(options.repeats)]
+        line = [f"as one vector: {np.mean(scores):.3f}"]
+        for share in (0.2, 0.35, 0.5):
+            scores = [with_labels(epsilon, share, X, y, test, y_test, seed) for seed in range(options.repeats)]
+            line.append("no LabelRR here" if scores[0] is None else f"{share:.0%}: {np.mean(scores):.3f}")
+        print(f"{epsilon:6g} {'   '.join(line)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""What the transformers of embeddings share: a declared radius instead of bounds."""
+
+import numpy as np
+
+from skldp.estimators.base import LocalTransformer
+from skldp.mechanisms.sphere import shorten_rows
+
+__all__ = ["RadiusTransformer"]
+
+
+class RadiusTransformer(LocalTransformer):
+    """Base of the transformers whose rows may lie within a declared radius; longer rows are shortened to it.
+
+    A subclass sets ``radius_`` in ``_make_mechanism``: a number, or None where no radius is declared.
+    """
+
+    def _into_domain(self, block):
+        copy = np.array(block, order="C")
+        return copy, 0 if self.radius_ is None else shorten_rows(copy, self.radius_)

@@ -1,0 +1,144 @@
+import pickle
+
+import numpy as np
+import pytest
+from estimator_checks import expected_failures
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skldp.estimators.vector import (
+    MultivariateLaplacePrivatizer,
+    PrivUnitTransformer,
+    RandomProjectionPrivatizer,
+)
+from skldp.exceptions import OutOfDomainWarning
+from skldp.mechanisms.multivariate_laplace import nearest_rows
+
+pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+
+
+def rows(n=200, d=6, dtype=np.float64):
+    return np.random.default_rng(0).normal(size=(n, d)).astype(dtype)
+
+
+@parametrize_with_checks(
+    [
+        maker(random_state=seed)
+        for seed in (None, 0)
+        for maker in (
+            MultivariateLaplacePrivatizer,
+            PrivUnitTransformer,
+            RandomProjectionPrivatizer,
+            lambda random_state: RandomProjectionPrivatizer(sensitivity="spectral", random_state=random_state),
+            lambda random_state: PrivUnitTransformer(norm=100.0, random_state=random_state),
+        )
+    ],
+    expected_failed_checks=expected_failures,
+)
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
+# scikit-learn skips an array API check unless SCIPY_ARRAY_API is set, and says so by a warning.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_unit_releases_the_direction_only():
+    X = rows()
+    privatizer = PrivUnitTransformer(epsilon=3.0, transform_noise=False).fit(X)
+    np.testing.assert_allclose(privatizer.transform(5 * X), X / np.linalg.norm(X, axis=1, keepdims=True))
+
+
+def test_a_radius_is_enforced_and_what_it_moves_is_counted():
+    X = np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
+    for privatizer in (
+        PrivUnitTransformer(norm=1.0, transform_noise=False),
+        MultivariateLaplacePrivatizer(radius=1.0, transform_noise=False),
+    ):
+        with pytest.warns(OutOfDomainWarning, match="2 of 6 values"):
+            inside = privatizer.fit(X).transform(X)
+        np.testing.assert_allclose(inside, [[0.6, 0.8], [0.3, 0.4], [0, 0]])
+
+
+def test_guarantees():
+    X = rows(d=4)
+    unit = PrivUnitTransformer(epsilon=2.0).fit(X).privacy_guarantee_
+    assert (unit.unit, unit.delta, unit.stated) == ("record", 0.0, 2.0)
+    assert unit.epsilon == pytest.approx(2.0, rel=1e-9)
+    assert unit.epsilon <= 2.0
+    metric = MultivariateLaplacePrivatizer(epsilon=2.0, radius=3.0).fit(X).privacy_guarantee_
+    assert (metric.unit, metric.epsilon, metric.plain_epsilon) == ("distance", 2.0, 12.0)
+    assert MultivariateLaplacePrivatizer().fit(X).privacy_guarantee_.plain_epsilon == np.inf
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(1, 2), (5_000, 30), (3, 40_000)])
+def test_dtype_shape_and_threads(dtype, shape):
+    X = rows(*shape, dtype=dtype)
+    for privatizer in (PrivUnitTransformer(random_state=0), MultivariateLaplacePrivatizer(random_state=0)):
+        released = privatizer.fit_transform(X)
+        assert released.dtype == dtype
+        assert released.shape == shape
+        np.testing.assert_array_equal(clone(privatizer).set_params(n_jobs=2).fit_transform(X), released)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(privatizer)).transform(X), released)
+
+
+def test_vocabulary_releases_words():
+    words = rows(40, 5)
+    privatizer = MultivariateLaplacePrivatizer(epsilon=8.0, vocabulary=words, random_state=1).fit(words)
+    indices = privatizer.nearest_indices(words)
+    np.testing.assert_array_equal(privatizer.transform(words), words[indices])
+    quiet = MultivariateLaplacePrivatizer(vocabulary=words, transform_noise=False).fit(words)
+    np.testing.assert_array_equal(quiet.nearest_indices(words + 1e-9), np.arange(40))
+    np.testing.assert_array_equal(quiet.nearest_indices(rows(10, 5) + 1), nearest_rows(rows(10, 5) + 1, words))
+
+
+def test_without_a_vocabulary_there_is_no_nearest_word():
+    with pytest.raises(ValueError, match="needs a vocabulary"):
+        MultivariateLaplacePrivatizer().fit(rows()).nearest_indices(rows())
+
+
+def test_two_words_with_one_vector_are_one_word():
+    words = np.array([[0.0, 0], [1, 1], [1, 1]])
+    privatizer = MultivariateLaplacePrivatizer(vocabulary=words, transform_noise=False).fit(words)
+    assert privatizer.nearest_indices(words).tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("norm", ["l2", 0, -1.0, None, np.inf, np.nan])
+def test_refuses_a_bad_norm(norm):
+    with pytest.raises(ValueError, match="norm"):
+        PrivUnitTransformer(norm=norm).fit(rows())
+
+
+@pytest.mark.parametrize("radius", ["1", 0, -1.0, np.inf, np.nan])
+def test_refuses_a_bad_radius(radius):
+    with pytest.raises(ValueError, match="radius"):
+        MultivariateLaplacePrivatizer(radius=radius).fit(rows())
+
+
+def test_refuses_a_vocabulary_of_another_width():
+    with pytest.raises(ValueError, match="vocabulary must have the shape"):
+        MultivariateLaplacePrivatizer(vocabulary=rows(d=5)).fit(rows(d=6))
+
+
+def test_refuses_a_single_feature_and_zero_rows():
+    with pytest.raises(ValueError, match="n_features = 1"):
+        PrivUnitTransformer().fit(rows(d=1))
+    fitted = PrivUnitTransformer().fit(rows())
+    with pytest.raises(ValueError, match="zero rows"):
+        fitted.transform(np.zeros((2, 6)))
+
+
+def test_names_are_kept():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rows(d=3), columns=["a", "b", "c"])
+    for privatizer in (PrivUnitTransformer(), MultivariateLaplacePrivatizer()):
+        assert list(privatizer.set_output(transform="pandas").fit_transform(frame)) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("cls", [MultivariateLaplacePrivatizer, RandomProjectionPrivatizer])
+def test_rows_normalised_to_the_radius_are_not_counted_as_outside(cls):
+    X = rows(500, 384, np.float32)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    assert (np.linalg.norm(X.astype(float), axis=1) > 1).any()
+    # Warnings are errors here.
+    assert cls(radius=1.0).fit_transform(X).dtype == np.float32

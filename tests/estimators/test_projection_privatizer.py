@@ -1,0 +1,165 @@
+import pickle
+
+import numpy as np
+import pytest
+from laws import THRESHOLD, ks_pvalue
+from scipy import sparse, stats
+from sklearn.base import clone
+
+from skldp.estimators.projection import RandomProjectionPrivatizer
+from skldp.exceptions import OutOfDomainWarning
+from skldp.mechanisms import projection as module
+
+pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+
+
+def rows(n=60, d=120, dtype=np.float64):
+    return np.random.default_rng(0).normal(size=(n, d)).astype(dtype)
+
+
+def thin(n=50, d=3_000, dtype=np.float64):
+    return sparse.random(n, d, density=0.01, random_state=1, dtype=dtype, format="csr")
+
+
+def test_the_papers_dimensions():
+    X = rows(d=300)
+    for beta, m in ((0.93, 50), (0.66, 100), (0.468, 198)):
+        privatizer = RandomProjectionPrivatizer(beta=beta).fit(X)
+        assert privatizer.n_components_ == m
+        assert privatizer.transform(X).shape == (60, m)
+
+
+@pytest.mark.parametrize("sensitivity", ["gordon", "spectral", "orthonormal", "vocabulary"])
+def test_noise_has_the_law_of_its_sensitivity(sensitivity):
+    X = rows()
+    privatizer = RandomProjectionPrivatizer(
+        3.0, sensitivity=sensitivity, n_components=20, vocabulary=X if sensitivity == "vocabulary" else None
+    )
+    released = np.vstack([privatizer.fit(X).transform(X) for _ in range(40)])
+    radius = np.linalg.norm(released - np.tile(X @ privatizer.components_.T, (40, 1)), axis=1)
+    assert ks_pvalue(radius, stats.gamma(20, scale=privatizer.sensitivity_ / 3).cdf) > THRESHOLD
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("projection", ["gaussian", "sparse"])
+@pytest.mark.parametrize("layout", ["csr_matrix", "csc_matrix", "csr_array", "csc_array"])
+def test_sparse_rows_are_projected_like_dense_ones(layout, projection, dtype):
+    X = thin(dtype=dtype)
+    privatizer = RandomProjectionPrivatizer(
+        sensitivity="spectral", projection=projection, transform_noise=False, radius=0.5
+    ).fit(X)
+    with pytest.warns(OutOfDomainWarning, match="of 150,000 values"):
+        from_sparse = privatizer.transform(getattr(sparse, layout)(X))
+    with pytest.warns(OutOfDomainWarning):
+        from_dense = privatizer.transform(X.toarray())
+    assert from_sparse.dtype == from_dense.dtype == dtype
+    np.testing.assert_allclose(from_sparse, from_dense, atol=1e-5)
+    assert isinstance(from_sparse, np.ndarray)
+
+
+def test_a_large_phi_is_never_held(monkeypatch):
+    X = thin()
+    kept = RandomProjectionPrivatizer(random_state=0).fit(X)
+    expected = kept.transform(X)
+    monkeypatch.setattr(module, "_KEPT", 0)
+    made = RandomProjectionPrivatizer(random_state=0).fit(X)
+    np.testing.assert_allclose(made.transform(X), expected, atol=1e-9)
+    np.testing.assert_allclose(made.transform(X.toarray()), expected, atol=1e-9)
+    assert "matrix" not in vars(made.mechanism_.projection)
+
+
+def test_phi_is_public_and_has_nothing_to_do_with_the_noise():
+    X = rows()
+    first, second = (RandomProjectionPrivatizer(random_state=s).fit(X) for s in (0, None))
+    np.testing.assert_array_equal(first.components_, second.components_)
+    other = RandomProjectionPrivatizer(projection_seed=1, random_state=0).fit(X)
+    assert (other.components_ != first.components_).any()
+    assert (second.transform(X) != second.transform(X)).all()
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(first)).transform(X), first.transform(X))
+    np.testing.assert_array_equal(clone(first).set_params(n_jobs=2).fit_transform(X), first.transform(X))
+
+
+def test_inverse_transform_is_least_squares():
+    X = rows()
+    privatizer = RandomProjectionPrivatizer(transform_noise=False, n_components=120).fit(X)
+    np.testing.assert_allclose(privatizer.inverse_transform(privatizer.transform(X)), X, atol=1e-3)
+    privatizer = RandomProjectionPrivatizer(n_components=30).fit(X)
+    W = privatizer.transform(X)
+    np.testing.assert_allclose(privatizer.inverse_transform(W) @ privatizer.components_.T, W, atol=1e-5)
+    with pytest.raises(ValueError, match="n_components = 30"):
+        privatizer.inverse_transform(X)
+
+
+def test_privunit_in_the_projected_space():
+    X = rows()
+    unit = RandomProjectionPrivatizer(4.0, noise="privunit", n_components=16, projection="sparse").fit(X)
+    guarantee = unit.privacy_guarantee_
+    assert (guarantee.unit, guarantee.delta) == ("record", 0.0)
+    assert guarantee.epsilon <= 4.0
+    norms = np.linalg.norm(unit.transform(X), axis=1)
+    np.testing.assert_allclose(norms, unit.mechanism_.inner.scale, rtol=1e-3)
+    with pytest.raises(ValueError, match="zero rows"):
+        unit.transform(np.zeros((2, 120)))
+    ball = RandomProjectionPrivatizer(4.0, noise="privunit", n_components=16, radius=50.0).fit(X)
+    assert ball.mechanism_.inner.radius == 50.0 * 1.9
+    assert np.isfinite(ball.transform(np.zeros((2, 120)))).all()
+
+
+def test_rows_outside_the_vocabulary_are_moved_to_it():
+    words = rows(20, 10)
+    privatizer = RandomProjectionPrivatizer(
+        sensitivity="vocabulary", vocabulary=words, n_components=4, transform_noise=False
+    ).fit(words)
+    inside = privatizer.transform(words)
+    np.testing.assert_allclose(inside, words @ privatizer.components_.T)
+    with pytest.warns(OutOfDomainWarning):
+        np.testing.assert_allclose(privatizer.transform(words + 1e-6), inside)
+
+
+def test_names_and_frames():
+    polars = pytest.importorskip("polars")
+    pandas = pytest.importorskip("pandas")
+    privatizer = RandomProjectionPrivatizer(n_components=2).fit(rows(d=3))
+    expected = ["randomprojectionprivatizer0", "randomprojectionprivatizer1"]
+    assert privatizer.get_feature_names_out().tolist() == expected
+    assert list(privatizer.set_output(transform="pandas").transform(rows(d=3))) == expected
+    assert isinstance(privatizer.transform(rows(d=3)), pandas.DataFrame)
+    assert isinstance(privatizer.set_output(transform="polars").transform(rows(d=3)), polars.DataFrame)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_refuses_sparse_rows_with_explicit_nan(bad):
+    X = thin()
+    privatizer = RandomProjectionPrivatizer().fit(X)
+    X.data[3] = bad
+    for call in (privatizer.transform, privatizer.fit, privatizer.fit_transform):
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            call(X)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"beta": 0}, "beta"),
+        ({"beta": 1.0}, "beta"),
+        ({"beta": np.nan}, "beta"),
+        ({"delta": 0.0}, "delta"),
+        ({"delta": 1.0}, "delta"),
+        ({"n_components": 121}, "at most n_features"),
+        ({"n_components": 0}, "n_components"),
+        ({"n_components": 1, "noise": "privunit"}, "dimension"),
+        ({"gaussian_width": -1.0}, "gaussian_width"),
+        ({"sensitivity": "jl"}, "sensitivity"),
+        ({"noise": "gaussian"}, "noise"),
+        ({"projection": "sparse"}, "kind 'gaussian'"),
+        ({"projection_seed": -1}, "projection_seed"),
+        ({"projection_seed": None}, "projection_seed"),
+        ({"radius": 0.0}, "radius"),
+        ({"sensitivity": "vocabulary"}, "needs a vocabulary"),
+        ({"vocabulary": np.ones((4, 3))}, "vocabulary must have 120 columns"),
+        ({"vocabulary": np.full((4, 120), np.nan)}, "NaN"),
+    ],
+)
+def test_refuses(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        RandomProjectionPrivatizer(**parameters).fit(rows())

@@ -1,0 +1,187 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from laws import THRESHOLD, binomial_pvalue, ks_pvalue
+from scipy import optimize, special, stats
+
+from skldp.mechanisms.privunit import PrivUnit
+from skldp.mechanisms.privunit_ball import PrivUnitBall
+from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms.spherical_cap import cap_probability
+
+DIMENSIONS = [2, 3, 5, 64, 384, 100_000]
+EPSILONS = [0.05, 0.5, 1.0, 5.0, 23.0, 50.0]
+
+
+def noise(seed):
+    return Noise(bytes([seed] * 32), secure=False)
+
+
+def draws(mechanism, row, n, seed=1):
+    return mechanism.sample(np.tile(np.asarray(row), (n, 1)), noise(seed))
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_density_ratio_is_e_to_the_epsilon_to_nine_digits_and_never_more(d, epsilon):
+    mechanism = PrivUnit(d, epsilon)
+    t, c = mechanism.cap_threshold, Fraction(cap_probability(mechanism.height, d))
+    # Exact arithmetic from the integer coin on: no rounding of p can hide.
+    ratio = Fraction(t, 2**64 - t) * (1 - c) / c
+    relative = float(ratio) * math.exp(-epsilon) - 1
+    assert -1e-9 <= relative <= 0
+    assert epsilon * (1 - 1e-9) - 1e-9 <= mechanism.guarantee().epsilon <= epsilon
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 3_000), st.floats(0.05, 50))
+def test_the_calibration_has_the_least_variance(d, epsilon):
+    mechanism = PrivUnit(d, epsilon)
+
+    def log_mean(gamma):
+        c = special.betainc((d - 1) / 2, 0.5, 1 - gamma * gamma) / 2
+        density = (d - 1) / 2 * math.log1p(-gamma * gamma) - special.betaln(0.5, (d - 1) / 2) - math.log(d - 1)
+        return density + math.log(math.expm1(epsilon)) - math.log1p(math.expm1(epsilon) * c)
+
+    best = optimize.minimize_scalar(lambda gamma: -log_mean(gamma), bounds=(1e-9, 1 - 1e-9), method="bounded")
+    assert -math.log(mechanism.scale) >= -best.fun - 1e-6
+    assert mechanism.gamma * mechanism.scale == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize(("d", "epsilon"), [(2, 0.5), (3, 2.0), (16, 1.0), (384, 5.0), (2_000, 10.0)])
+def test_law_of_the_coordinate_along_the_input(d, epsilon):
+    mechanism = PrivUnit(d, epsilon)
+    n = 20_000
+    row = np.random.default_rng(d).normal(size=d)
+    n = n if d < 1_000 else 2_000
+    along = draws(mechanism, row, n) @ row / np.linalg.norm(row) / mechanism.scale
+    p, c, a = mechanism.cap_threshold / 2**64, mechanism.cap_probability, (d - 1) / 2
+    assert binomial_pvalue((along >= mechanism.gamma).sum(), n, p) > THRESHOLD
+
+    def cdf(t):
+        uniform = special.betainc(a, a, (1 + np.clip(t, -1, 1)) / 2)
+        return np.where(t < mechanism.gamma, uniform * (1 - p) / (1 - c), 1 - p / c * (1 - uniform))
+
+    assert ks_pvalue(along, cdf) > THRESHOLD
+
+
+@pytest.mark.parametrize(("d", "epsilon"), [(3, 1.0), (16, 4.0), (100, 1.0)])
+def test_law_across_the_input_is_uniform(d, epsilon):
+    mechanism = PrivUnit(d, epsilon)
+    row, other = np.zeros(d), np.zeros(d)
+    row[:2], other[:2] = (0.6, 0.8), (0.8, -0.6)
+    released = draws(mechanism, row, 20_000) / mechanism.scale
+    rest = np.sqrt(1 - (released @ row) ** 2)
+    # A fixed coordinate of a uniform point of the sphere of d - 1 dimensions.
+    law = stats.beta((d - 2) / 2, (d - 2) / 2, loc=-1, scale=2)
+    assert ks_pvalue(released @ other / rest, law.cdf) > THRESHOLD
+
+
+@pytest.mark.parametrize("mechanism", [PrivUnit(4, 1.5), PrivUnit(80, 6.0), PrivUnitBall(4, 1.5, 3.0)], ids=repr)
+def test_unbiased_with_the_variance_that_it_says(mechanism):
+    d = mechanism.n_features
+    row = np.random.default_rng(0).uniform(-0.5, 1, d)
+    n = 60_000
+    released = draws(mechanism, row, n)
+    expected = mechanism.encode(row[None])[0]
+    variance = mechanism.variance(row[None])[0]
+    z = (released.mean(axis=0) - expected) / np.sqrt(variance / n)
+    assert stats.chi2.sf((z**2).sum(), d) > THRESHOLD
+    spread = released.var(axis=0)
+    kurtosis = ((released - expected) ** 4).mean(axis=0) / variance**2
+    assert (np.abs(spread / variance - 1) < 5.5 * np.sqrt((kurtosis - 1) / n)).all()
+
+
+@pytest.mark.parametrize("d", [2, 7, 500])
+def test_second_moments_add_up_and_can_be_inverted(d):
+    mechanism = PrivUnit(d, 2.0)
+    along, across = mechanism.second_moments()
+    assert along + (d - 1) * across == pytest.approx(mechanism.scale**2, rel=1e-9)
+    row = np.random.default_rng(1).normal(size=d)
+    assert mechanism.variance(row[None]).sum() == pytest.approx(mechanism.scale**2 - 1, rel=1e-9)
+
+
+def test_log_likelihood_is_the_density_that_is_sampled():
+    mechanism = PrivUnit(6, 1.0)
+    a, b = np.eye(6)[:2]
+    released = draws(mechanism, a, 4_000)
+    loss = mechanism.log_likelihood(released, a) - mechanism.log_likelihood(released, b)
+    assert np.abs(loss).max() == pytest.approx(1.0, abs=1e-8)
+    # The mean of the likelihood ratio under the law itself is 1.
+    ratio = np.exp(-loss)
+    assert abs(ratio.mean() - 1) < 5.5 * ratio.std() / math.sqrt(len(ratio))
+
+
+def test_attack_on_the_low_bits_sees_one_grid_for_all_inputs():
+    mechanism = PrivUnit(3, 1.0)
+    for row in ([1.0, 0, 0], [0.1, 0.2, 0.3], [1e-30, 1, 1e30]):
+        steps = draws(mechanism, row, 500) / mechanism.step
+        assert (steps == np.rint(steps)).all()
+        assert not np.signbit(steps[steps == 0]).any()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [5, 100])
+def test_keeps_the_dtype_and_writes_where_it_is_told(dtype, d):
+    values = np.random.default_rng(0).normal(size=(9, d)).astype(dtype)
+    for mechanism in (PrivUnit(d, 3.0), PrivUnitBall(d, 3.0, 2.0)):
+        expected = mechanism.sample(values, noise(3))
+        assert expected.dtype == dtype
+        out = np.empty_like(values)
+        assert mechanism.sample(values, noise(3), out=out) is out
+        np.testing.assert_array_equal(out, expected)
+        inside = values.copy()
+        np.testing.assert_array_equal(mechanism.sample(inside, noise(3), out=inside), expected)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e160, 1e300])
+def test_the_norm_of_a_direction_is_not_released(scale):
+    mechanism = PrivUnit(3, 2.0)
+    row = np.array([[1.0, 2.0, 3.0]])
+    np.testing.assert_allclose(mechanism.sample(row * scale, noise(4)), mechanism.sample(row, noise(4)), atol=1e-3)
+
+
+def test_the_ball_shortens_what_is_longer_and_takes_zero():
+    ball = PrivUnitBall(3, 2.0, 5.0)
+    np.testing.assert_allclose(ball.encode(np.array([[30.0, 40, 0], [0, 0, 0]])), [[3, 4, 0], [0, 0, 0]])
+    assert np.isfinite(ball.sample(np.zeros((10, 3)), noise(5))).all()
+
+
+def test_lifting_against_a_random_sign_of_the_direction():
+    # What the Notes of PrivUnitBall say.
+    sign = PrivUnit(50, 4.0).scale ** 2
+    row = np.zeros((2, 50))
+    row[1, 0] = 1
+    lifted = PrivUnitBall(50, 4.0, 1.0).variance(row).sum(axis=1)
+    assert lifted[0] / sign == pytest.approx(0.955, abs=0.001)
+    assert lifted[1] / (sign - 1) == pytest.approx(1.0005, abs=0.0003)
+
+
+@pytest.mark.parametrize("d", [1, 0, 2.5, True, "3"])
+def test_refuses_a_bad_dimension(d):
+    with pytest.raises(ValueError, match="dimension must be"):
+        PrivUnit(d, 1.0)
+    with pytest.raises(ValueError, match="dimension must be"):
+        PrivUnitBall(d, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, True, "1"])
+def test_refuses_a_bad_epsilon_or_radius(bad):
+    with pytest.raises(ValueError, match="epsilon must be"):
+        PrivUnit(3, bad)
+    with pytest.raises(ValueError, match="radius must be"):
+        PrivUnitBall(3, 1.0, bad)
+
+
+def test_a_zero_row_has_no_direction():
+    with pytest.raises(ValueError, match="1 zero rows"):
+        PrivUnit(2, 1.0).sample(np.array([[1.0, 0], [0, 0]]), noise(1))
+
+
+def test_a_huge_budget_is_cut_off_not_broken():
+    assert PrivUnit(2, 1e5).guarantee().epsilon <= 150
+    np.testing.assert_allclose(draws(PrivUnit(4, 1e5), [0, 0, 0, 2.0], 3), np.eye(4)[[3, 3, 3]], atol=1e-4)
