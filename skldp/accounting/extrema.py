@@ -97,7 +97,7 @@ def realized_loss(
     >>> round(realized_loss([query], [1], bounds=(-1, 1)).upper, 6)
     0.5
     >>> round(realized_loss([query, query], [1, 0], bounds=(-1, 1)).upper, 6)
-    0.06187
+    0.06186
     """
     if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 < float(tol) < math.inf:
         raise ValueError(f"tol must be a finite number above 0. Got {tol!r} instead.")
