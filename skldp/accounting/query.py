@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from skldp.mechanisms.randomness import Noise, flip_threshold
+from skldp.mechanisms.randomness import Noise, flip_threshold, threshold_log_odds
 
 __all__ = ["FiniteQuery", "Query", "RegressionQuery", "query_from_json"]
 
@@ -185,6 +185,11 @@ class RegressionQuery:
     def output_values(self) -> tuple[float, float]:
         """What the outputs 0 and 1 stand for."""
         return self.output_bounds
+
+    @cached_property
+    def exact_epsilon(self) -> float:
+        """The worst log-ratio of the integers that are sampled, rounded up: at most `epsilon`."""
+        return min(self.epsilon, float(threshold_log_odds(flip_threshold(self.epsilon))))
 
     @cached_property
     def key(self) -> str:
@@ -401,6 +406,11 @@ class FiniteQuery:
         possible = self.weights[:, (self.weights > 0).any(axis=0)].astype(np.float64)
         worst = float((possible.max(axis=0) / possible.min(axis=0)).max())
         return math.log(worst) * (1 + 2.0**-50) + 2.0**-51 if worst > 1 else 0.0
+
+    @property
+    def exact_epsilon(self) -> float:
+        """The same as `epsilon`, which the sampled integers give."""
+        return self.epsilon
 
     @cached_property
     def key(self) -> str:
