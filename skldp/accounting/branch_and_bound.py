@@ -1,8 +1,9 @@
 """Certified maximum of a sum of S-shaped functions by branching on the box, thousands of boxes at a time.
 
 A box's bound replaces every g by a majorant that is affine in x (one slope per answer, its intercept by
-:meth:`~skldp.accounting.sigmoid_sum.SigmoidSum.conjugate`), and maximises their sum in closed form. The gap shrinks with
-the square of the box's width, so that few dimensions (or a convex sum, whose boxes are halved to their ends) close fast.
+:meth:`~skldp.accounting.sigmoid_sum.SigmoidSum.conjugate`), and maximises their sum in closed form. The gap shrinks
+with the square of the box's width, so that few dimensions close fast. A convex sum peaks at a vertex: its boxes are
+cut into opposite faces, which makes even thirty dimensions few.
 """
 
 import numpy as np
@@ -112,9 +113,7 @@ def maximum_by_branching(
         bounds = bounds[keep]
 
 
-def _halves(
-    center: Floats, radius: Floats, looseness: Floats, to_the_ends: bool
-) -> tuple[Floats, Floats]:
+def _halves(center: Floats, radius: Floats, looseness: Floats, to_the_ends: bool) -> tuple[Floats, Floats]:
     """Both halves of each box along the side that loosens its bound most; its two ends for a convex sum."""
     side = np.where(radius > 0, looseness + 1e-300, -1.0).argmax(axis=1)
     rows = np.arange(len(center))

@@ -24,7 +24,9 @@ def tangent_bound(problem: SigmoidSum, point: Floats) -> tuple[float, float]:
     return value, value + float(np.abs(gradient).sum() - gradient @ point)
 
 
-def maximum_of_concave(problem: SigmoidSum, *, tol: float, start: Floats | None = None, max_iter: int = 100):
+def maximum_of_concave(
+    problem: SigmoidSum, *, tol: float, start: Floats | None = None, max_iter: int = 100
+) -> tuple[float, float, Floats]:
     """Projected Newton, until the tangent bound is within `tol` of the value.
 
     Parameters
@@ -61,9 +63,9 @@ def maximum_of_concave(problem: SigmoidSum, *, tol: float, start: Floats | None 
         ridge = 1e-9 * max(-np.trace(hessian), 1e-12) + 1e-14
         step = np.zeros(n_features)
         step[free] = np.linalg.solve(ridge * np.eye(part.shape[1]) - hessian, gradient[free])
-        moved, _ = _line_search(problem, point, step, value)
+        moved = _line_search(problem, point, step, value)
         if moved is None:
-            moved, _ = _line_search(problem, point, gradient / max(np.abs(gradient).max(), 1e-300), value)
+            moved = _line_search(problem, point, gradient / max(np.abs(gradient).max(), 1e-300), value)
         if moved is None:
             break
         point = moved
@@ -93,15 +95,9 @@ def maximum_of_convex(problem: SigmoidSum) -> tuple[float, Floats]:
     return best, best_vertex
 
 
-def _line_search(
-    problem: SigmoidSum, point: Floats, step: Floats, value: float
-) -> tuple[Floats | None, float]:
-    """The first point of a projected path that improves on the value enough."""
-    sizes = 0.5 ** np.arange(12)
-    path = np.clip(point + sizes[:, None] * step, -1.0, 1.0)
+def _line_search(problem: SigmoidSum, point: Floats, step: Floats, value: float) -> Floats | None:
+    """The best point of a projected path, if any improves on the value."""
+    path = np.clip(point + 0.5 ** np.arange(12.0)[:, None] * step, -1.0, 1.0)
     totals = problem.total(path)
-    better = np.flatnonzero(totals > value + 1e-16 * abs(value))
-    if not better.size:
-        return None, value
     best = int(totals.argmax())
-    return path[best], float(totals[best])
+    return path[best] if totals[best] > value + 1e-16 * abs(value) else None

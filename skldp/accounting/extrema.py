@@ -22,20 +22,21 @@ from scipy.optimize import minimize
 from skldp.accounting.branch_and_bound import maximum_by_branching
 from skldp.accounting.convex_extrema import maximum_of_concave, maximum_of_convex, n_vertex_evaluations
 from skldp.accounting.domain import Bounds, checked_box
-from skldp.accounting.mixed_integer import maximum_by_pieces
+from skldp.accounting.dual_branching import maximum_by_dual_branching
 from skldp.accounting.query import FiniteQuery, Query, RegressionQuery
 from skldp.accounting.sigmoid_sum import SigmoidSum, sigmoid_sum
 
-__all__ = ["Extremum", "LossBounds", "g_leakage_bound", "loss_over_box", "loss_over_points", "realized_loss"]
+__all__ = ["LossBounds", "g_leakage_bound", "loss_over_box", "loss_over_points", "realized_loss"]
 
 Floats = npt.NDArray[np.float64]
 
 # The vertex table is the fastest exact minimum up to here (about 0.1 s).
 _MOST_VERTEX_EVALUATIONS = 2.0**23
-# Branching on the box beats the mixed-integer relaxation up to so many features.
-_MOST_BRANCHED_FEATURES = 4
-_MAX_NODES = 200_000
-_MAX_SOLVER_NODES = 20_000
+# Branching on the box beats branching on the answers up to so many features.
+_FEW_FEATURES = 4
+_MAX_BOX_NODES = 200_000
+_MAX_DUAL_NODES = 6_000
+_N_SCATTERED = 512
 
 
 def realized_loss(
@@ -97,11 +98,13 @@ def realized_loss(
     >>> round(realized_loss([query, query], [1, 0], bounds=(-1, 1)).upper, 6)
     0.06187
     """
-    if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 < tol < math.inf:
+    if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 < float(tol) < math.inf:
         raise ValueError(f"tol must be a finite number above 0. Got {tol!r} instead.")
     queries, outputs = list(queries), list(outputs)
     if len(queries) != len(outputs):
-        raise ValueError(f"Every query needs one output. Got {len(queries)} queries and {len(outputs)} outputs instead.")
+        raise ValueError(
+            f"Every query needs one output. Got {len(queries)} queries and {len(outputs)} outputs instead."
+        )
     _check_outputs(queries, outputs)
     if group_size is not None:
         if isinstance(group_size, bool) or not isinstance(group_size, int) or group_size < 1:
@@ -170,7 +173,9 @@ def loss_over_points(queries: Sequence[Query], outputs: Sequence[int], domain: A
             error += 2.0**-47
         else:
             if points is None:
-                raise ValueError("Regression queries beside finite ones need the points of the domain. Got domain=None.")
+                raise ValueError(
+                    "Regression queries beside finite ones need the points of the domain. Got domain=None."
+                )
             total += query.log_likelihood(int(output), points)
             error += sigmoid_sum([query], [int(output)], np.stack([points.min(axis=0), points.max(axis=0)])).allowance
     # A sum of n terms is off by at most n roundings of its size.
@@ -187,24 +192,22 @@ def loss_over_box(
     box: Floats,
     tol: float,
     threshold: float | None = None,
-    starts: Sequence[Floats] = (),
 ) -> "LossBounds":
-    """Enclose the loss over a box; `starts` are points near which the extrema may lie."""
+    """Enclose the loss over a box."""
     problem = sigmoid_sum(queries, outputs, box)
     middle, half = box.mean(axis=0), (box[1] - box[0]) / 2
     if not len(problem.weights):
         return LossBounds(0.0, 0.0, middle, middle, True, "no answer depends on x")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        guesses = [np.where(half > 0, (point - middle) / half, 0.0) for point in starts]
-    limit = math.inf if threshold is None else threshold - 2 * problem.allowance
-    high = _Search(problem, guesses)
-    low = _Search(problem.reversed(), guesses)
-    _enclose(high, low, tol, -math.inf if threshold is None else limit, limit)
-    ceiling = float(problem.count @ (problem.value(problem.high) - problem.value(problem.low)))
-    upper = min(high.upper + low.upper, ceiling) + 2 * problem.allowance
     # No answer costs more than its own budget: the sampled integers see to that.
-    budgets = math.fsum(query.exact_epsilon for query in queries)
-    upper = min(math.nextafter(upper, math.inf), math.nextafter(budgets, math.inf))
+    ceiling = math.nextafter(math.fsum(query.exact_epsilon for query in queries), math.inf)
+    high, low = _Search(problem), _Search(problem.reversed())
+    if threshold is None:
+        _enclose(high, low, tol, -math.inf, math.inf)
+    elif ceiling > threshold:
+        limit = threshold - 2 * problem.allowance
+        _enclose(high, low, tol, limit, limit)
+    apart = float(problem.count @ (problem.value(problem.high) - problem.value(problem.low)))
+    upper = min(math.nextafter(min(high.upper + low.upper, apart) + 2 * problem.allowance, math.inf), ceiling)
     lower = min(max(0.0, high.lower + low.lower - 2 * problem.allowance), upper)
     converged = upper - lower <= tol + 4 * problem.allowance
     if converged:
@@ -261,54 +264,59 @@ def _enclose(high: "_Search", low: "_Search", tol: float, at_most: float, above:
             # Prove no more than is needed: leave the other side a share of the room.
             room = at_most - one.lower - other.lower
             goal = at_most - other.upper if one is second else one.lower + share * room
-            one.narrow(tol / 2, max(goal, -math.inf) if share or one is second else -math.inf, above - other.lower)
+            one.narrow(tol / 2, goal if share or one is second else -math.inf, above - other.lower)
+
+
+def _scattered(n_points: int, n_features: int) -> Floats:
+    """Points spread evenly over [-1, 1]^d: a Weyl sequence, the same every time."""
+    golden = 1.0
+    for _ in range(30):
+        golden = (1 + golden) ** (1 / (n_features + 1))
+    steps = golden ** -np.arange(1.0, n_features + 1)
+    return 2.0 * (np.arange(1.0, n_points + 1)[:, None] * steps % 1.0) - 1.0
 
 
 class _Search:
     """One side of the loss: what is known of a maximum over the box."""
 
-    def __init__(self, problem: SigmoidSum, guesses: Sequence[Floats]) -> None:
+    def __init__(self, problem: SigmoidSum) -> None:
         self.problem = problem
         self.is_concave = problem.is_concave
         self.by_vertices = problem.is_convex and n_vertex_evaluations(problem) <= _MOST_VERTEX_EVALUATIONS
         self.is_easy = self.is_concave or self.by_vertices
         self.upper = float(problem.count @ problem.value(problem.high))
-        points = np.array([np.zeros(problem.weights.shape[1]), *guesses])
-        totals = problem.total(points)
-        self.lower, self.point = float(totals.max()), points[totals.argmax()]
+        self.point = np.zeros(problem.weights.shape[1])
+        self.lower = float(problem.total(self.point[None, :])[0])
         if self.by_vertices:
             self.lower, self.point = maximum_of_convex(problem)
             self.upper = self.lower
         elif self.is_concave:
             self._keep(*maximum_of_concave(problem, tol=1e-7, start=self.point))
         else:
-            self._climb(points)
+            self._climb()
 
     def narrow(self, tol: float, at_most: float, above: float) -> None:
         if self.is_easy or self.upper - self.lower <= tol or self.upper <= at_most or self.lower > above:
             return
+        goals = {"tol": tol, "at_most": at_most, "above": above}
         moving = int((self.problem.weights != 0).any(axis=0).sum())
+        if moving > _FEW_FEATURES and not self.problem.is_convex:
+            start = (self.lower, self.point)
+            self._keep(*maximum_by_dual_branching(self.problem, start=start, max_nodes=_MAX_DUAL_NODES, **goals))
+            if self.upper - self.lower <= tol or self.upper <= at_most or self.lower > above:
+                return
         start = (self.lower, self.point)
-        if moving <= _MOST_BRANCHED_FEATURES or self.problem.is_convex:
-            found = maximum_by_branching(
-                self.problem, tol=tol, start=start, max_nodes=_MAX_NODES, at_most=at_most, above=above
-            )
-        else:
-            found = maximum_by_pieces(
-                self.problem, tol=tol, start=start, max_nodes=_MAX_SOLVER_NODES, at_most=at_most, above=above
-            )
-        self._keep(*found)
+        self._keep(*maximum_by_branching(self.problem, start=start, max_nodes=_MAX_BOX_NODES, **goals))
 
     def _keep(self, lower: float, upper: float, point: Floats) -> None:
         self.upper = min(self.upper, upper)
         if lower > self.lower:
             self.lower, self.point = lower, point
 
-    def _climb(self, starts: Floats) -> None:
-        """Local ascent from the guesses and from the corners that the steepest answers point at."""
-        pulls = np.sign(self.problem.weights * (self.problem.count * self.problem.epsilon)[:, None])
-        corners = np.concatenate([pulls[:8], np.sign(self.problem.weights.sum(axis=0))[None, :]])
-        points = np.concatenate([starts, 0.5 * corners])
+    def _climb(self) -> None:
+        """Local ascent from the best of some points scattered over the box and of the corners near them."""
+        scattered = _scattered(_N_SCATTERED, self.problem.weights.shape[1])
+        points = np.concatenate([scattered, np.sign(scattered)])
         order = np.argsort(-self.problem.total(points), kind="stable")
         limits = [(-1.0, 1.0)] * points.shape[1]
         for start in points[order[:4]]:

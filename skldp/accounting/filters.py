@@ -1,8 +1,8 @@
-r"""Privacy filters: may this person answer one more query?
+r"""Privacy filters, which decide whether a person may answer one more query.
 
-A filter sees the queries and the outputs, never a person's values: that it refuses tells nothing new. Every decision here
-is a function of the multiset of answers and the query, so that it is the same in whatever order the answers came, on
-every machine, and however often it was asked before.
+A filter sees the queries and the outputs, never a person's values: that it refuses tells nothing new. Every decision
+here is a function of the multiset of answers and the query, so that it is the same in whatever order the answers came,
+on every machine, and however often it was asked before.
 """
 
 import math
@@ -87,7 +87,7 @@ def advanced_composition(epsilons: Sequence[float], *, epsilon: float, delta: fl
 
 
 def _positive(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
         raise ValueError(f"{name} must be a finite number above 0. Got {value!r} instead.")
     return float(value)
 
@@ -338,12 +338,12 @@ class ApproximateBayesianPrivacyFilter(BayesianPrivacyFilter):
     -----
     Line 15 of the printed algorithm compares a ratio with its logarithm: it must read :math:`L > e^{\varepsilon_g}`.
 
-    Why it is :math:`(\varepsilon, \delta)`-LDP. Take two values x and x'. While the output-independent filter accepts, the
-    log-ratio of their probabilities exceeds epsilon only on an event of probability delta under x. Its test grows with
-    every answer, so that it never accepts again after an answer it would not have accepted. From there on an answer is
-    given only if every output keeps the loss of all pairs within epsilon; otherwise nothing changes. So outside that event
-    the final log-ratio of x and x' is at most epsilon. The event may be another one for each pair: the paper's
-    Definition 4.7 asks for one event for all pairs, which is sufficient, not equivalent.
+    Why it is :math:`(\varepsilon, \delta)`-LDP. Take two values x and x'. While the output-independent filter accepts,
+    the log-ratio of their probabilities exceeds epsilon only on an event of probability delta under x. Its test grows
+    with every answer, so that it never accepts again after an answer it would not have accepted. From there on an
+    answer is given only if every output keeps the loss of all pairs within epsilon; otherwise nothing changes. So
+    outside that event the final log-ratio of x and x' is at most epsilon. The event may be another one for each pair:
+    the paper's Definition 4.7 asks for one event for all pairs, which is sufficient, not equivalent.
 
     References
     ----------
@@ -370,7 +370,7 @@ class ApproximateBayesianPrivacyFilter(BayesianPrivacyFilter):
         self.rule = rule
 
     def admits(self, query: Query) -> bool:
-        """Whether the output-independent filter accepts the query, or else every output keeps the loss within epsilon."""
+        """Whether the output-independent filter accepts the query, or else the Bayesian one does."""
         epsilons = self._exact_epsilons(_checked(query))
         spent = advanced_composition(epsilons, epsilon=self.epsilon, delta=self.delta, rule=self.rule)
         return math.nextafter(spent, math.inf) <= self.epsilon or super().admits(query)

@@ -15,6 +15,7 @@ majorant. No bound anywhere rests on a slope being right; a poor slope only make
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import cast
 
 import numpy as np
@@ -106,7 +107,7 @@ class SigmoidSum:
 
     @cached_property
     def reach(self) -> Floats:
-        """t = 1 - 2 q."""
+        """What lies between the smallest probability and the largest: t = 1 - 2 q."""
         return np.tanh(self.epsilon / 2)
 
     @cached_property
@@ -146,7 +147,7 @@ class SigmoidSum:
                 depth = 0.0
             depth += worst
         ends.append(len(self.count))
-        return [slice(first, last) for first, last in zip(ends[:-1], ends[1:], strict=True)]
+        return [slice(first, last) for first, last in pairwise(ends)]
 
     @cached_property
     def is_concave(self) -> bool:
@@ -190,7 +191,7 @@ class SigmoidSum:
         return (self.count * slopes) @ self.weights
 
     def value(self, v: Floats) -> Floats:
-        """g of each argument, shape (..., n)."""
+        """Value of each g at its argument, shape (..., n)."""
         h = np.log(self._probability(-v if self.flipped else v))
         return -h if self.flipped else h
 
@@ -222,9 +223,17 @@ class SigmoidSum:
 
     def conjugate(self, slope: Floats, low: Floats, high: Floats) -> Floats:
         """Maximum of g(v) - slope * v over low <= v <= high: at an end, or at the stationary point past the bend."""
+        return self.conjugate_and_place(slope, low, high)[0]
+
+    def conjugate_and_place(self, slope: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """The conjugate, and an argument where it is attained."""
         stationary = np.clip(self._stationary(slope), np.minimum(np.maximum(low, self.bend), high), high)
-        at_low, inside, at_high = (self.value(v) - slope * v for v in (low, stationary, high))
-        return np.maximum(np.maximum(at_low, inside), at_high)
+        best, place = self.value(low) - slope * low, low
+        for v in (stationary, high):
+            height = self.value(v) - slope * v
+            place = np.where(height > best, v, place)
+            best = np.maximum(height, best)
+        return best, place
 
     def envelope_slope(self, low: Floats, high: Floats, at: Floats) -> Floats:
         """Slope, at some argument, of the least concave majorant of g over [low, high]."""
