@@ -35,6 +35,7 @@ _MOST_VERTEX_EVALUATIONS = 2.0**23
 # Branching on the box beats branching on the answers up to so many features.
 _FEW_FEATURES = 4
 _MAX_BOX_NODES = 200_000
+_MAX_FALLBACK_NODES = 20_000
 _MAX_DUAL_NODES = 6_000
 _N_SCATTERED = 512
 
@@ -305,8 +306,11 @@ class _Search:
             self._keep(*maximum_by_dual_branching(self.problem, start=start, max_nodes=_MAX_DUAL_NODES, **goals))
             if self.upper - self.lower <= tol or self.upper <= at_most or self.lower > above:
                 return
+            max_nodes = _MAX_FALLBACK_NODES
+        else:
+            max_nodes = _MAX_BOX_NODES
         start = (self.lower, self.point)
-        self._keep(*maximum_by_branching(self.problem, start=start, max_nodes=_MAX_BOX_NODES, **goals))
+        self._keep(*maximum_by_branching(self.problem, start=start, max_nodes=max_nodes, **goals))
 
     def _keep(self, lower: float, upper: float, point: Floats) -> None:
         self.upper = min(self.upper, upper)

@@ -64,7 +64,9 @@ def sigmoid_sum(queries: Sequence[RegressionQuery], outputs: Sequence[int], box:
     middle, half = box.mean(axis=0), (box[1] - box[0]) / 2
     magnitude = np.abs(scale) * (np.abs(coef) @ np.abs(box).max(axis=0) + np.abs(intercept) + np.abs(start))
     weights = scale[:, None] * coef * half
-    keep = np.abs(weights).sum(axis=1) > 0
+    # What moves an argument by less than this moves no sum of doubles, and its square would underflow.
+    weights = np.where(np.abs(weights) > 1e-100, weights, 0.0)
+    keep = (weights != 0).any(axis=1)
     return SigmoidSum(
         weights=weights[keep],
         offset=(scale * (coef @ middle + intercept - start))[keep],
@@ -241,7 +243,7 @@ class SigmoidSum:
         run = tangent - low
         with np.errstate(divide="ignore", invalid="ignore"):
             chord = np.where(run > 0, (self.value(tangent) - self.value(low)) / run, 0.0)
-        return np.where((at < tangent) & (run > 0), chord, self.slope(at))
+        return np.where((at <= tangent) & (run > 0), chord, self.slope(at))
 
     def tangent_point(self, low: Floats, high: Floats) -> Floats:
         """Where the majorant's straight piece from (low, g(low)) touches g."""

@@ -1,0 +1,271 @@
+import math
+
+import numpy as np
+import pytest
+from accounting.reference import grid_loss, regression_queries
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skldp.accounting.filters import (
+    ApproximateBayesianPrivacyFilter,
+    BasicPrivacyFilter,
+    BayesianPrivacyFilter,
+    SimplifiedBayesianPrivacyFilter,
+    advanced_composition,
+)
+from skldp.accounting.query import FiniteQuery, RegressionQuery
+
+LOW, HIGH = np.array([-1.0, -1.0]), np.array([1.0, 1.0])
+
+
+def running_example(power):
+    high = 0.2 * (np.arange(11) / 10) ** power + 0.4
+    return FiniteQuery.from_probabilities(np.column_stack([1 - high, high]))
+
+
+def worst_true_loss(history):
+    # The sampled integers give a little less than the formula.
+    queries, outputs = [query for query, _ in history], [output for _, output in history]
+    return grid_loss(queries, outputs, LOW, HIGH, 41) - 1e-12
+
+
+@pytest.mark.parametrize("kind", [SimplifiedBayesianPrivacyFilter, BayesianPrivacyFilter])
+def test_no_adversary_gets_an_answer_beyond_the_budget(kind):
+    """Whatever is asked next, and whatever is answered: what was admitted stays within the budget."""
+
+    @settings(max_examples=12, deadline=None)
+    @given(st.data(), st.floats(0.3, 1.5))
+    def play(data, budget):
+        person = kind(budget, bounds=(-1, 1), tol=1e-2)
+        favourite = data.draw(regression_queries(2, epsilons=(0.1, 0.8)))
+        for _ in range(7):
+            # An adversary that finds a costly direction asks for it again.
+            fresh = data.draw(st.booleans())
+            query = data.draw(regression_queries(2, epsilons=(0.1, 0.8))) if fresh else favourite
+            if not person.admits(query):
+                continue
+            # Admitted means: within the budget whatever the answer is.
+            for output in (0, 1):
+                assert worst_true_loss([*person.history, (query, output)]) <= budget
+            person.record(query, data.draw(st.integers(0, 1)))
+        assert person.realized_loss >= worst_true_loss(person.history)
+        assert person.realized_loss <= budget + 1e-2
+        assert person.remaining == max(0.0, budget - person.realized_loss)
+
+    play()
+
+
+@pytest.mark.parametrize("n_features", [2, 9])
+def test_a_greedy_adversary_is_stopped_at_the_budget(n_features):
+    """Linear queries until refused; the true loss of the last history is checked at every vertex."""
+    rng = np.random.default_rng(n_features)
+    person = BayesianPrivacyFilter(0.5, bounds=(-1, 1))
+    corners = np.stack(np.meshgrid(*[[-1.0, 1.0]] * n_features), axis=-1).reshape(-1, n_features)
+    while True:
+        theta = rng.uniform(-1, 1, n_features + 1)
+        theta /= np.abs(theta).sum()
+        query = RegressionQuery("linear", theta[1:], theta[0], (-1, 1), 0.1)
+        if not person.admits(query):
+            break
+        person.record(query, int(rng.integers(2)))
+        total = sum(q.log_likelihood(o, corners) for q, o in person.history)
+        assert total.max() - total.min() <= 0.5
+    assert len(person.history) > 5
+    # It was refused for a reason: some output would really have gone beyond the budget.
+    tight = [BayesianPrivacyFilter(0.5 - 1e-3, bounds=(-1, 1)) for _ in range(2)]
+    for output, other in enumerate(tight):
+        for pair in (*person.history, (query, output)):
+            other.record(*pair)
+    assert max(other.loss_bounds.lower for other in tight) > 0.5 - 1e-6
+
+
+def test_example_3():
+    # A hair above 2 ln(3/2), which the paper's own table reaches exactly.
+    person = BayesianPrivacyFilter(2 * math.log(1.5) + 1e-9)
+    losses = []
+    for power, output in enumerate((1, 0, 1, 1), start=1):
+        assert person.admits(running_example(power))
+        person.record(running_example(power), output)
+        losses.append(round(math.exp(person.realized_loss), 2))
+    assert losses == [1.50, 1.15, 1.50, 2.25]
+    assert not any(person.admits(running_example(power)) for power in range(5, 12))
+    assert person.remaining == pytest.approx(0.0, abs=1e-8)
+
+
+def test_the_bayesian_filter_outlasts_the_simplified_one_which_outlasts_the_basic_one():
+    rng = np.random.default_rng(1)
+    stream = []
+    for _ in range(200):
+        theta = rng.uniform(-1, 1, 4)
+        theta /= np.abs(theta).sum()
+        stream.append((RegressionQuery("linear", theta[1:], theta[0], (-1, 1), 0.1), int(rng.integers(2))))
+    counts = []
+    for person in (
+        BasicPrivacyFilter(0.6),
+        SimplifiedBayesianPrivacyFilter(0.6, bounds=(-1, 1)),
+        BayesianPrivacyFilter(0.6, bounds=(-1, 1)),
+    ):
+        for query, output in stream:
+            if not person.admits(query):
+                break
+            person.record(query, output)
+        counts.append(len(person.history))
+    assert counts[0] == 6
+    assert counts[0] < counts[1] <= counts[2]
+
+
+def test_ten_tenths_fit_into_one():
+    query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.1)
+    for person in (BasicPrivacyFilter(1.0), BayesianPrivacyFilter(1.0, bounds=(-1, 1))):
+        for _ in range(10):
+            assert person.admits(query)
+            person.record(query, 1)
+        assert not person.admits(query)
+        assert person.realized_loss <= 1.0
+
+
+def test_a_budget_smaller_than_one_query_admits_nothing():
+    query = RegressionQuery("logistic", [50.0], 0.0, (0, 1), 1.0)
+    for kind in (SimplifiedBayesianPrivacyFilter, BayesianPrivacyFilter):
+        assert not kind(0.9, bounds=(-1, 1)).admits(query)
+    assert not BasicPrivacyFilter(0.9).admits(query)
+
+
+def test_a_weak_question_costs_a_bayesian_filter_less_than_its_epsilon():
+    hardly = RegressionQuery("logistic", [0.1], 0.0, (0, 1), 1.0)
+    assert BayesianPrivacyFilter(0.2, bounds=(-1, 1)).admits(hardly)
+    assert not SimplifiedBayesianPrivacyFilter(0.2, bounds=(-1, 1)).admits(hardly)
+
+
+def test_decisions_depend_on_the_answers_alone():
+    rng = np.random.default_rng(0)
+    queries = [RegressionQuery("logistic", rng.uniform(-5, 5, 2), 0.0, (0, 1), 0.3) for _ in range(5)]
+    pairs = [(query, int(rng.integers(2))) for query in queries[:4]]
+    plain, curious, backwards = (BayesianPrivacyFilter(0.9, bounds=(-1, 1)) for _ in range(3))
+    for pair in pairs:
+        curious.admits(pair[0])
+        assert curious.realized_loss >= 0
+        curious.record(*pair)
+        plain.record(*pair)
+    for pair in reversed(pairs):
+        backwards.record(*pair)
+    assert len({person.admits(queries[4]) for person in (plain, curious, backwards)}) == 1
+    assert plain.realized_loss == backwards.realized_loss == curious.realized_loss
+
+
+def test_asking_changes_nothing():
+    query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.3)
+    person = BayesianPrivacyFilter(0.5, bounds=(-1, 1))
+    before = person.realized_loss
+    assert person.admits(query)
+    assert person.admits(query)
+    assert person.history == ()
+    assert person.realized_loss == before == 0
+
+
+def naive_rogers(epsilons, epsilon, delta):
+    squares = sum(value**2 for value in epsilons)
+    floor = epsilon**2 / (28.04 * math.log(1 / delta))
+    drift = sum(value * (math.exp(value) - 1) / 2 for value in epsilons)
+    return drift + math.sqrt(2 * (squares + floor) * (1 + math.log(squares / floor + 1) / 2) * math.log(2 / delta))
+
+
+@given(st.lists(st.floats(0.001, 1), min_size=1, max_size=30), st.floats(0.1, 5), st.floats(1e-12, 0.3))
+def test_output_independent_rules_are_their_formulas(epsilons, epsilon, delta):
+    squares = sum(value**2 for value in epsilons)
+    expected = {
+        "basic": sum(epsilons),
+        "rogers": naive_rogers(epsilons, epsilon, delta),
+        "whitehouse": math.sqrt(2 * math.log(1 / delta) * squares) + squares / 2,
+    }
+    for rule, value in expected.items():
+        found = advanced_composition(epsilons, epsilon=epsilon, delta=delta, rule=rule)
+        assert found == pytest.approx(value, rel=1e-12)
+        # The test grows with every answer: an answer it did not accept is its last.
+        assert found < advanced_composition([*epsilons, 0.001], epsilon=epsilon, delta=delta, rule=rule)
+    assert advanced_composition([], epsilon=epsilon, delta=delta, rule="rogers") == 0
+
+
+@pytest.mark.parametrize("rule", ["basic", "rogers", "whitehouse"])
+def test_the_approximate_filter_is_epsilon_delta_private(rule):
+    """The exact law of a whole interaction over two points, against (epsilon, delta)."""
+    epsilon, delta, each, length = 0.5, 0.05, 0.1, 14
+    p = 1 / (1 + math.exp(-each))
+    query = FiniteQuery.from_probabilities([[p, 1 - p], [1 - p, p]])
+
+    # State: number of zeros and ones so far; the query never changes, so that this decides.
+    def admitted(zeros, ones):
+        person = ApproximateBayesianPrivacyFilter(epsilon, delta, rule=rule)
+        for output in [0] * zeros + [1] * ones:
+            person.record(query, output)
+        return person.admits(query)
+
+    alive = {(0, 0): (1.0, 1.0)}
+    ended = []
+    for _ in range(length):
+        following = {}
+        for (zeros, ones), (first, second) in alive.items():
+            if not admitted(zeros, ones):
+                ended.append((first, second))
+                continue
+            for output in (0, 1):
+                state = (zeros + (output == 0), ones + (output == 1))
+                old = following.get(state, (0.0, 0.0))
+                chance = (p, 1 - p) if output == 0 else (1 - p, p)
+                following[state] = (old[0] + first * chance[0], old[1] + second * chance[1])
+        alive = following
+    ended += list(alive.values())
+    assert sum(first for first, _ in ended) == pytest.approx(1.0)
+    excess = sum(max(0.0, first - math.exp(epsilon) * second) for first, second in ended)
+    assert excess <= delta
+
+
+def test_the_approximate_filter_accepts_first_whatever_the_outputs_are():
+    query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.01)
+    person = ApproximateBayesianPrivacyFilter(0.5, 1e-6, bounds=(-1, 1))
+    basic = BasicPrivacyFilter(0.5)
+    for _ in range(80):
+        assert person.admits(query)
+        assert basic.admits(query) == (len(person.history) < 50)
+        person.record(query, 1)
+        if basic.admits(query):
+            basic.record(query, 1)
+    # The outputs all pointed one way: the realized loss is beyond the budget, as happens with probability delta, so
+    # that the Bayesian part admits nothing once the first part is used up.
+    assert person.realized_loss > person.epsilon
+    assert person.remaining == 0
+    while person.admits(query):
+        person.record(query, 1)
+    spent = advanced_composition(
+        [query.exact_epsilon] * len(person.history), epsilon=0.5, delta=1e-6, rule="whitehouse"
+    )
+    assert spent <= 0.5
+    assert not person.admits(query)
+
+
+@pytest.mark.parametrize("bad", [0, -1, True, np.nan, np.inf, "1", None])
+def test_bad_parameters_are_refused(bad):
+    with pytest.raises(ValueError, match="epsilon must be"):
+        BasicPrivacyFilter(bad)
+    with pytest.raises(ValueError, match="tol must be"):
+        BayesianPrivacyFilter(1.0, bounds=(-1, 1), tol=bad)
+    with pytest.raises(ValueError, match="delta must be"):
+        ApproximateBayesianPrivacyFilter(1.0, bad, bounds=(-1, 1))
+
+
+def test_bad_questions_and_answers_are_refused():
+    query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.1)
+    person = BayesianPrivacyFilter(1.0, bounds=(-1, 1))
+    for output in (2, -1, True, None, 0.5):
+        with pytest.raises(ValueError, match="output must be"):
+            person.record(query, output)
+    for question in (None, "query", 3):
+        with pytest.raises(ValueError, match="needs a RegressionQuery"):
+            person.admits(question)
+    with pytest.raises(ValueError, match="below 1/e"):
+        ApproximateBayesianPrivacyFilter(1.0, 0.5)
+    with pytest.raises(ValueError, match="rule must be"):
+        ApproximateBayesianPrivacyFilter(1.0, 0.1, rule="renyi")
+    with pytest.raises(ValueError, match="rule must be"):
+        advanced_composition([0.1], epsilon=1.0, delta=0.1, rule="renyi")
+    assert person.history == ()

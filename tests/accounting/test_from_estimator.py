@@ -1,0 +1,151 @@
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import (
+    HuberRegressor,
+    Lasso,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+    SGDClassifier,
+    SGDRegressor,
+)
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    PolynomialFeatures,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.svm import LinearSVC, LinearSVR
+from sklearn.tree import DecisionTreeRegressor
+
+from skldp.accounting.from_estimator import query_from_estimator
+from skldp.exceptions import OutOfDomainWarning
+
+BOUNDS = ([-3, 0, 5], [3, 10, 6])
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(*BOUNDS, size=(200, 3))
+    y = X @ [1.0, -0.5, 2.0] + 3 + rng.normal(size=200)
+    return X, y
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearRegression(),
+        LinearRegression(fit_intercept=False),
+        Ridge(),
+        Lasso(alpha=0.1),
+        HuberRegressor(max_iter=1000),
+        LinearSVR(max_iter=20_000, random_state=0),
+        SGDRegressor(random_state=0, eta0=1e-4),
+        make_pipeline(StandardScaler(), Ridge()),
+        make_pipeline(StandardScaler(with_mean=False), Ridge()),
+        make_pipeline(StandardScaler(with_std=False), Ridge()),
+        make_pipeline(MinMaxScaler(feature_range=(-2, 1)), "passthrough", MaxAbsScaler(), Ridge()),
+        make_pipeline(make_pipeline(RobustScaler(), StandardScaler()), make_pipeline(MinMaxScaler(), Ridge())),
+    ],
+    ids=repr,
+)
+def test_the_query_predicts_what_the_model_predicts(model, data):
+    X, y = data
+    model.fit(X, y)
+    for fitted in (model, FrozenEstimator(model)):
+        query = query_from_estimator(fitted, epsilon=1.0, bounds=BOUNDS)
+        assert query.kind == "linear"
+        low, high = query.output_bounds
+        assert low + (high - low) * query.unit_response(X) == pytest.approx(model.predict(X).ravel(), abs=1e-9)
+        corners = np.array(np.meshgrid(*np.transpose(BOUNDS))).reshape(3, -1).T
+        predicted = model.predict(corners)
+        assert low <= predicted.min() <= low + 1e-9
+        assert high - 1e-9 <= predicted.max() <= high
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression(max_iter=2000),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        make_pipeline(MinMaxScaler(), SGDClassifier(loss="log_loss", random_state=0)),
+    ],
+    ids=repr,
+)
+def test_a_binary_classifier_is_a_logistic_query(model, data):
+    X, y = data
+    model.fit(X, y > np.median(y))
+    query = query_from_estimator(model, epsilon=0.5)
+    assert query.kind == "logistic"
+    assert query.unit_response(X) == pytest.approx(model.predict_proba(X)[:, 1], abs=1e-9)
+
+
+def test_a_model_that_can_leave_its_output_bounds_is_truncated_and_says_so(data):
+    X, y = data
+    model = LinearRegression().fit(X, y)
+    with pytest.warns(OutOfDomainWarning, match="truncated"):
+        query = query_from_estimator(model, epsilon=1.0, bounds=BOUNDS, output_bounds=(9, 12))
+    assert query.kind == "truncated"
+    wide = query_from_estimator(model, epsilon=1.0, bounds=BOUNDS, output_bounds=(-100, 100))
+    assert wide.kind == "linear"
+    unknown = query_from_estimator(model, epsilon=1.0, output_bounds=(-100, 100))
+    assert unknown.kind == "truncated"
+
+
+def test_a_data_frame_model_is_read_without_a_warning(data):
+    pd = pytest.importorskip("pandas")
+    X, y = data
+    model = make_pipeline(StandardScaler(), Ridge()).fit(pd.DataFrame(X, columns=list("abc")), y)
+    assert query_from_estimator(model, epsilon=1.0, bounds=BOUNDS).n_features == 3
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (PoissonRegressor(), "predictions must be"),
+        (DecisionTreeRegressor(), "linear model"),
+        (make_pipeline(FunctionTransformer(np.tanh), Ridge()), "FunctionTransformer"),
+        (make_pipeline(PolynomialFeatures(), Ridge()), "PolynomialFeatures"),
+        (make_pipeline(MinMaxScaler(clip=True), Ridge()), "without clipping"),
+    ],
+    ids=repr,
+)
+def test_other_models_are_refused(model, message, data):
+    X, y = data
+    model.fit(X, np.abs(y))
+    with pytest.raises(ValueError, match=message):
+        query_from_estimator(model, epsilon=1.0, bounds=BOUNDS)
+
+
+def test_classifiers_that_are_no_binary_logistic_model_are_refused(data):
+    X, y = data
+    labels = np.digitize(y, np.quantile(y, [0.3, 0.6]))
+    with pytest.raises(ValueError, match="OneVsRestClassifier"):
+        query_from_estimator(LogisticRegression(max_iter=5000).fit(X, labels), epsilon=1.0)
+    with pytest.raises(ValueError, match="predict_proba"):
+        query_from_estimator(LinearSVC().fit(X, y > 10), epsilon=1.0)
+    one = OneVsRestClassifier(LogisticRegression(max_iter=5000)).fit(X, labels).estimators_[0]
+    assert query_from_estimator(one, epsilon=1.0).kind == "logistic"
+
+
+def test_what_is_missing_is_said(data):
+    X, y = data
+    model = LinearRegression().fit(X, y)
+    with pytest.raises(ValueError, match="needs bounds or output_bounds"):
+        query_from_estimator(model, epsilon=1.0)
+    with pytest.raises(ValueError, match="3 features"):
+        query_from_estimator(model, epsilon=1.0, bounds=([0, 0], [1, 1]))
+    with pytest.raises(NotFittedError):
+        query_from_estimator(LinearRegression(), epsilon=1.0, bounds=(0, 1))
+    with pytest.raises(ValueError, match="one output"):
+        query_from_estimator(LinearRegression().fit(X, np.stack([y, y], axis=1)), epsilon=1.0, bounds=BOUNDS)
+    with pytest.raises(ValueError, match="constant"):
+        query_from_estimator(Lasso(alpha=1e9, fit_intercept=False).fit(X, y), epsilon=1.0, bounds=BOUNDS)
