@@ -1,0 +1,594 @@
+"""The durable record of what every person has answered, and the decision whether they may be asked again."""
+
+import os
+import secrets
+import sqlite3
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import repeat as always
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+
+from skldp.accounting.decisions import Decision, Rule
+from skldp.accounting.domain import Bounds
+from skldp.accounting.identity import Identity, canonical_ids, first_repeated, row_identities
+from skldp.accounting.ledger_book import Fingerprint, LedgerBook, group_rows
+from skldp.accounting.ledger_settings import checked_bounds, checked_settings
+from skldp.accounting.ledger_store import MEMORY, LedgerStore
+from skldp.accounting.query import Query, RegressionQuery
+from skldp.exceptions import BudgetExhaustedError, LedgerError
+
+__all__ = ["LedgerAnswers", "PrivacyLedger"]
+
+# After so many decisions that other processes made obsolete, decide while they wait.
+_ATTEMPTS = 4
+_KEPT_DECISIONS = 200_000
+_KEY_BYTES = 32
+_BY_TOKEN: "weakref.WeakValueDictionary[str, PrivacyLedger]" = weakref.WeakValueDictionary()
+_ALL: "weakref.WeakSet[PrivacyLedger]" = weakref.WeakSet()
+_OPENING = threading.RLock()
+
+_EMPTY: Fingerprint = (0, 0)
+_NO_OUTPUTS = np.zeros(0, dtype=np.int64)
+# Few releases, each looked up by its key: a person's answers without an index of their own.
+_HISTORY = """SELECT r.release, r.time, r.query, a.output FROM releases r CROSS JOIN answers a
+              ON a.release = r.release AND a.person = ? WHERE r.answered > 0 AND r.release <= ? ORDER BY r.release"""
+
+Draw = Callable[[npt.NDArray[np.intp]], npt.ArrayLike]
+History = tuple[list[int], list[int]]
+
+
+def _reopened(token: str, path: str) -> "PrivacyLedger":
+    """What a pickled ledger becomes."""
+    with _OPENING:
+        ledger = _BY_TOKEN.get(token)
+        if ledger is None and path == MEMORY:
+            raise LedgerError(
+                "A ledger in memory cannot be pickled to another process, because each process would spend the same "
+                "budgets again. Give it a file: PrivacyLedger(..., path='budgets.ledger')."
+            )
+        ledger = PrivacyLedger.open(path) if ledger is None else ledger
+        if ledger._token != token:
+            raise LedgerError(f"There is another ledger at {path!r} than the one that was pickled.")
+        return ledger
+
+
+def _renew_locks() -> None:
+    """A thread that held a lock while another one forked does not exist in the child."""
+    global _OPENING
+    _OPENING = threading.RLock()
+    for ledger in list(_ALL):
+        ledger._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
+
+
+def _history(connection: sqlite3.Connection, number: int, until: int) -> History:
+    rows = connection.execute(_HISTORY, (number, until)).fetchall()
+    return [query for _, _, query, _ in rows], [output for _, _, _, output in rows]
+
+
+def _recorded_outputs(
+    connection: sqlite3.Connection, query: int, numbers: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Each person's last output of a query, -1 where there is none."""
+    recorded = np.full(len(numbers), -1, dtype=np.int64)
+    known = np.flatnonzero(numbers >= 0)
+    if not known.size:
+        return recorded
+    low, high = int(numbers[known].min()), int(numbers[known].max())
+    last = np.full(high - low + 1, -1, dtype=np.int64)
+    rows = connection.execute(
+        """SELECT a.person, a.output FROM releases r CROSS JOIN answers a ON a.release = r.release
+           WHERE r.query = ? AND r.answered > 0 AND a.person BETWEEN ? AND ? ORDER BY r.release""",
+        (query, low, high),
+    ).fetchall()
+    if rows:
+        person, output = np.array(rows, dtype=np.int64).T
+        last[person - low] = output
+    recorded[known] = last[numbers[known] - low]
+    return recorded
+
+
+def _checked_outputs(outputs: npt.ArrayLike, n: int, query: Query) -> npt.NDArray[np.int64]:
+    drawn = np.asarray(outputs)
+    if drawn.shape != (n,) or drawn.dtype.kind not in "iu" or ((drawn < 0) | (drawn >= query.n_outputs)).any():
+        raise ValueError(
+            f"draw must return {n} outputs from 0 to {query.n_outputs - 1}. Got {drawn.dtype} of shape {drawn.shape}."
+        )
+    return drawn.astype(np.int64)
+
+
+def _domain(query: Query) -> str:
+    return f"{query.n_features} features" if isinstance(query, RegressionQuery) else f"{query.n_points} points"
+
+
+@dataclass(frozen=True)
+class LedgerAnswers:
+    """What a ledger hands out, in the order of the ids.
+
+    Attributes
+    ----------
+    outputs : ndarray of int
+        The recorded output; -1 where the person was refused.
+    fresh : ndarray of bool
+        Where the output was drawn now, not handed out again.
+    loss_bounds : ndarray of float
+        An upper bound on each person's privacy loss after this, as tight as the decisions needed it;
+        :meth:`PrivacyLedger.realized_loss` certifies it to `tol`.
+    """
+
+    outputs: npt.NDArray[np.int64]
+    fresh: npt.NDArray[np.bool_]
+    loss_bounds: npt.NDArray[np.float64]
+
+    @property
+    def accepted(self) -> npt.NDArray[np.bool_]:
+        """Where there is an output."""
+        return self.outputs >= 0
+
+
+class PrivacyLedger:
+    """Every person's privacy budget, and what they have answered, on disk.
+
+    An answer is committed before it is handed out: a crash may lose an answer, never its cost. Decisions depend on
+    queries and recorded outputs alone, so that a refusal says nothing about a person's values.
+
+    Parameters
+    ----------
+    epsilon : float
+        Each person's total budget, natural log.
+    bounds : tuple (low, high), default=None
+        The domain of a person's values, each a number or one number per feature. None takes those of an existing
+        file; a new ledger is bound to those of the first :class:`~skldp.BayesianFilter` that asks with it.
+    path : str or path-like, default=":memory:"
+        The file, which is made with mode 0600 where it does not exist.
+    rule : {"basic", "simplified", "bayesian"}, default="bayesian"
+        How a history is accounted for: ``"basic"`` adds up epsilons; ``"simplified"`` adds the next query's epsilon
+        to the certified realized loss; ``"bayesian"`` certifies the realized loss after each output that the next
+        query could have.
+    tol : float, default=1e-3
+        The certified gap that is aimed at, in units of epsilon. A wider one refuses earlier, never later.
+
+    Attributes
+    ----------
+    epsilon, bounds, path, rule, tol
+        What the ledger was made with. A ledger's settings never change.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as described.
+    LedgerError
+        If the file was made with other settings, is truncated, is no ledger, or comes from a newer version.
+
+    Notes
+    -----
+    `clone`, `copy.deepcopy` and `pickle` lead to the same ledger: a budget cannot be copied. In another process a
+    pickled ledger is opened anew from its file; one in memory refuses that, and refuses to work after a fork.
+
+    Values are never stored. Ids are stored as given; without ids, a person is the keyed hash of their row, with a key
+    that is made with the ledger. Of refusals, only the number per call is stored.
+
+    Examples
+    --------
+    >>> from skldp.accounting.ledger import PrivacyLedger
+    >>> from skldp.accounting.query import RegressionQuery
+    >>> ledger = PrivacyLedger(1.0, bounds=(0, 1), rule="basic")
+    >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(0, 1), epsilon=0.75)
+    >>> answers = ledger.answer(query, ids=["ann", "bob"], draw=lambda people: [1, 0])
+    >>> answers.outputs.tolist(), ledger.remaining(["ann", "eve"]).tolist()
+    ([1, 0], [0.25, 1.0])
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        *,
+        bounds: Bounds | None = None,
+        path: str | os.PathLike[str] = MEMORY,
+        rule: str = "bayesian",
+        tol: float = 1e-3,
+    ) -> None:
+        wanted = checked_settings(epsilon, bounds, rule, tol)
+        made = {"token": secrets.token_hex(16), "hash_key": secrets.token_bytes(_KEY_BYTES)}
+        target = MEMORY if path == MEMORY else os.path.abspath(os.fspath(path))
+        self._set_up(LedgerStore(target, {**wanted, **made}), wanted)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> "PrivacyLedger":
+        """Open an existing file with the settings that it was made with.
+
+        Parameters
+        ----------
+        path : str or path-like
+        read_only : bool, default=False
+            For reports: nothing can be asked.
+
+        Raises
+        ------
+        LedgerError
+            If there is no usable ledger.
+        """
+        ledger = cls.__new__(cls)
+        ledger._set_up(LedgerStore(os.path.abspath(os.fspath(path)), read_only=read_only), {})
+        return ledger
+
+    @property
+    def bounds(self) -> tuple[Any, Any] | None:
+        """The declared domain (low, high), or None where none is declared yet."""
+        return None if self._bounds is None else (self._bounds[0], self._bounds[1])
+
+    def __repr__(self) -> str:
+        return f"PrivacyLedger({self.epsilon!r}, bounds={self.bounds!r}, path={self.path!r}, rule={self.rule!r})"
+
+    def __copy__(self) -> "PrivacyLedger":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "PrivacyLedger":
+        return self
+
+    def __reduce__(self) -> Any:
+        return _reopened, (self._token, self.path)
+
+    def declare_bounds(self, bounds: Bounds) -> None:
+        """Bind the ledger to a domain, for good.
+
+        Raises
+        ------
+        LedgerError
+            If another one is declared.
+        """
+        declared = checked_bounds(bounds)
+        with self._lock:
+            if self._bounds is None:
+                self._bounds = self._store.add_setting("bounds", declared)
+        if self._bounds != declared:
+            raise LedgerError(
+                f"A ledger's bounds never change: {self.path!r} has bounds={self.bounds!r}. Got {bounds!r} instead."
+            )
+
+    def row_ids(self, X: npt.ArrayLike) -> list[Identity]:
+        """Keyed hashes of rows, which serve as the ids of people without ids.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        list of bytes
+        """
+        return row_identities(X, self._hash_key)
+
+    def answer(
+        self,
+        query: Query,
+        ids: Iterable[Any],
+        draw: Draw,
+        *,
+        repeat: bool = False,
+        all_or_none: bool = False,
+        n_jobs: int | None = None,
+    ) -> LedgerAnswers:
+        """Decide, draw, commit, and only then hand out.
+
+        Whoever has answered this very query before is handed their recorded answer again, at no cost.
+
+        Parameters
+        ----------
+        query : RegressionQuery or FiniteQuery
+        ids : iterable of int, str or bytes
+            The people, nobody twice.
+        draw : callable
+            Takes the positions (in `ids`) of those who answer now, and returns their outputs.
+        repeat : bool, default=False
+            Ask for a fresh answer, at its full cost, also where there is a recorded one.
+        all_or_none : bool, default=False
+            Ask nobody if anybody must be refused.
+        n_jobs : int, default=None
+            For decisions about people with different histories; as in joblib.
+
+        Returns
+        -------
+        LedgerAnswers
+
+        Raises
+        ------
+        ValueError
+            If a person is asked twice in one call.
+        BudgetExhaustedError
+            With `all_or_none`, if anybody must be refused.
+        LedgerError
+            If the answers could not be committed. Nothing is handed out then.
+        """
+        people = canonical_ids(ids)
+        twice = first_repeated(people)
+        if twice is not None:
+            raise ValueError(f"A person can be asked only once in a call. Got the id {twice!r} twice.")
+        decisions: dict[Fingerprint, Decision] = {}
+        for attempt in range(_ATTEMPTS + 1):
+            with self._lock, self._forgetting_after_errors():
+                with self._store.transaction(write=True) as connection:
+                    plan = self._plan(connection, query, people, decisions, repeat)
+                    if attempt == _ATTEMPTS:
+                        self._decide(plan, query, decisions, n_jobs)
+                    decided = decisions.keys() >= set(plan.histories)
+                    entry = None
+                    if decided:
+                        admitted = np.array([decisions[h].admitted for h in plan.histories], dtype=bool)[plan.group]
+                        refused_all = all_or_none and not admitted.all()
+                        if len(plan.asked) and not refused_all:
+                            entry = self._write(connection, plan, people, query, admitted, draw)
+                if decided and refused_all:
+                    raise BudgetExhaustedError(
+                        f"{np.count_nonzero(~admitted):,} of {len(people):,} people have not enough budget left for "
+                        "this query; nobody was asked."
+                    )
+                if decided:
+                    if entry is not None:
+                        self._enter(entry, query)
+                    self._keep_losses(plan, query, decisions)
+                    return self._answers(plan, people, entry)
+            self._decide(plan, query, decisions, n_jobs)
+        raise AssertionError("the last attempt decides within its transaction")
+
+    def realized_loss(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
+        """Certified upper bound on each person's realized privacy loss (their sum of epsilons with rule="basic").
+
+        Parameters
+        ----------
+        ids : iterable of int, str or bytes
+
+        Returns
+        -------
+        ndarray of shape (n_ids,)
+            0 for people of whom nothing is recorded.
+        """
+        people = canonical_ids(ids)
+        with self._lock, self._forgetting_after_errors(), self._store.transaction(write=False) as connection:
+            self._book.catch_up(connection)
+            return self._certified_losses(connection, self._book.numbers(people))
+
+    def remaining(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
+        """Each person's budget minus their realized loss.
+
+        With ``rule="bayesian"`` a query with a larger epsilon than this may still be admitted.
+        """
+        return np.maximum(self.epsilon - self.realized_loss(ids), 0.0)
+
+    def history(self, person: Any) -> list[dict[str, Any]]:
+        """What one person has answered, in order.
+
+        Parameters
+        ----------
+        person : int, str or bytes
+
+        Returns
+        -------
+        list of dict
+            With the keys ``release``, ``time`` (UTC, ISO 8601), ``query`` and ``output``.
+        """
+        identity = canonical_ids([person])[0]
+        with self._lock, self._forgetting_after_errors(), self._store.transaction(write=False) as connection:
+            self._book.catch_up(connection)
+            rows = connection.execute(_HISTORY, (self._book.number_of.get(identity, -1), self._book.release)).fetchall()
+            return [
+                {"release": release, "time": time, "query": self._book.queries[query], "output": output}
+                for release, time, query, output in rows
+            ]
+
+    def was_asked(self, query: Query) -> bool:
+        """Whether anybody was ever asked this query."""
+        with self._lock, self._forgetting_after_errors(), self._store.transaction(write=False) as connection:
+            self._book.catch_up(connection)
+            return query.key in self._book.query_number
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._store.close()
+
+    def _set_up(self, store: LedgerStore, wanted: dict[str, Any]) -> None:
+        self._store = store
+        self.path = store.path
+        stored = store.settings()
+        try:
+            self.epsilon, self.rule, self.tol = stored["epsilon"], stored["rule"], stored["tol"]
+            self._token, self._hash_key = stored["token"], stored["hash_key"]
+        except KeyError as error:
+            raise LedgerError(f"The ledger {self.path!r} is damaged: its setting {error} is missing.") from None
+        self._bounds = stored.get("bounds")
+        for name in ("epsilon", "rule", "tol"):
+            if name in wanted and wanted[name] != stored[name]:
+                raise LedgerError(
+                    f"A ledger's {name} never changes: {self.path!r} was made with {name}={stored[name]!r}. "
+                    f"Got {wanted[name]!r} instead."
+                )
+        self._lock = threading.RLock()
+        self._forget()
+        if wanted.get("bounds") is not None:
+            self.declare_bounds(wanted["bounds"])
+        _ALL.add(self)
+        if not store.read_only:
+            with _OPENING:
+                _BY_TOKEN.setdefault(self._token, self)
+
+    def _forget(self) -> None:
+        self._book = LedgerBook()
+        self._loss_bounds: dict[Fingerprint, float] = {}
+        self._certified: dict[Fingerprint, float] = {}
+
+    @contextmanager
+    def _forgetting_after_errors(self) -> Iterator[None]:
+        """After a failed transaction, what is on the disk is read anew."""
+        try:
+            yield
+        except BudgetExhaustedError:
+            raise
+        except BaseException:
+            self._forget()
+            raise
+
+    @property
+    def _rule(self) -> Rule:
+        return Rule(self.rule, self.epsilon, self.bounds, self.tol)
+
+    def _plan(
+        self,
+        connection: sqlite3.Connection,
+        query: Query,
+        people: list[Identity],
+        decisions: dict[Fingerprint, Decision],
+        repeat: bool,
+    ) -> "_Plan":
+        book = self._book
+        book.catch_up(connection)
+        self._check_query(query)
+        numbers = book.numbers(people)
+        recorded = np.full(len(people), -1, dtype=np.int64)
+        if query.key in book.query_number and not repeat:
+            recorded = _recorded_outputs(connection, book.query_number[query.key], numbers)
+        asked = np.flatnonzero(recorded < 0)
+        fingerprints = book.fingerprints_of(numbers[asked])
+        first, group = group_rows(fingerprints)
+        histories = [(int(a), int(b)) for a, b in fingerprints[first]]
+        undecided = {}
+        for position, history in zip(first, histories, strict=True):
+            if history not in decisions:
+                loss = 0.0 if history == _EMPTY else self._loss_bounds.get(history)
+                quick = None if loss is None else self._rule.decide_quickly(loss, query)
+                if quick is None:
+                    undecided[history] = _history(connection, int(numbers[asked[position]]), book.release)
+                else:
+                    decisions[history] = quick
+        return _Plan(numbers, recorded, asked, group, histories, undecided)
+
+    def _check_query(self, query: Query) -> None:
+        if self._book.queries and _domain(self._book.queries[0]) != _domain(query):
+            raise LedgerError(
+                f"A ledger is about one domain: {self.path!r} has queries over {_domain(self._book.queries[0])}. "
+                f"Got a query over {_domain(query)} instead."
+            )
+        if isinstance(query, RegressionQuery) and self.rule != "basic":
+            if self._bounds is None:
+                raise LedgerError(f"A ledger needs bounds before it is asked with rule={self.rule!r}: declare_bounds.")
+            if isinstance(self._bounds[0], list) and len(self._bounds[0]) != query.n_features:
+                raise LedgerError(
+                    f"The ledger {self.path!r} has bounds for {len(self._bounds[0])} features. "
+                    f"Got a query with {query.n_features} instead."
+                )
+
+    def _decide(self, plan: "_Plan", query: Query, decisions: dict[Fingerprint, Decision], n_jobs: int | None) -> None:
+        queries = self._book.queries
+        decided = Parallel(n_jobs=n_jobs)(
+            delayed(self._rule.decide)([queries[q] for q in asked], outputs, query)
+            for asked, outputs in plan.undecided.values()
+        )
+        decisions.update(zip(plan.undecided, decided, strict=True))
+
+    def _write(
+        self,
+        connection: sqlite3.Connection,
+        plan: "_Plan",
+        people: list[Identity],
+        query: Query,
+        admitted: npt.NDArray[np.bool_],
+        draw: Draw,
+    ) -> "_Entry":
+        book = self._book
+        positions = plan.asked[admitted]
+        outputs = _checked_outputs(draw(positions), len(positions), query) if len(positions) else _NO_OUTPUTS
+        numbers = plan.numbers[positions]
+        new = np.flatnonzero(numbers < 0)
+        new_people = [people[position] for position in positions[new]]
+        numbers[new] = np.arange(len(book.number_of), len(book.number_of) + len(new))
+        order = np.argsort(numbers)
+        release, query_number = book.release + 1, book.query_number.get(query.key, len(book.queries))
+        if query_number == len(book.queries):
+            connection.execute("INSERT INTO queries VALUES (?, ?, ?)", (query_number, query.key, query.to_json()))
+        connection.executemany("INSERT INTO people VALUES (?, ?)", zip(numbers[new].tolist(), new_people, strict=True))
+        counts = (len(people), len(positions), len(people) - len(plan.asked), len(plan.asked) - len(positions))
+        time = datetime.now(UTC).isoformat(timespec="seconds")
+        connection.execute("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?)", (release, query_number, time, *counts))
+        connection.executemany(
+            "INSERT INTO answers VALUES (?, ?, ?)",
+            zip(always(release), numbers[order].tolist(), outputs[order].tolist(), strict=False),
+        )
+        return _Entry(release, new_people, positions, numbers, outputs)
+
+    def _enter(self, entry: "_Entry", query: Query) -> None:
+        """Count in memory what has been committed."""
+        if query.key not in self._book.query_number:
+            self._book.add_query(query)
+        self._book.add_people(entry.new_people)
+        self._book.add_answers(query, entry.numbers, entry.outputs)
+        self._book.release = entry.release
+
+    def _keep_losses(self, plan: "_Plan", query: Query, decisions: dict[Fingerprint, Decision]) -> None:
+        if len(self._loss_bounds) > _KEPT_DECISIONS:
+            self._loss_bounds.clear()
+        for history in plan.histories:
+            if decisions[history].admitted:
+                for output, loss in enumerate(decisions[history].losses):
+                    after = np.array(history, dtype=np.uint64) + self._book.token(query, output)
+                    self._loss_bounds[int(after[0]), int(after[1])] = loss
+
+    def _answers(self, plan: "_Plan", people: list[Identity], entry: "_Entry | None") -> LedgerAnswers:
+        outputs, fresh = plan.recorded.copy(), np.zeros(len(people), dtype=bool)
+        if entry is not None:
+            outputs[entry.positions], fresh[entry.positions] = entry.outputs, True
+        fingerprints = self._book.fingerprints_of(self._book.numbers(people))
+        first, group = group_rows(fingerprints)
+        # Whatever was accepted has a certified loss within the budget.
+        known = [self._loss_bounds.get((int(a), int(b)), self.epsilon) for a, b in fingerprints[first]]
+        losses = np.array(known, dtype=np.float64)[group]
+        losses[(fingerprints == 0).all(axis=1)] = 0.0
+        return LedgerAnswers(outputs, fresh, losses)
+
+    def _certified_losses(
+        self, connection: sqlite3.Connection, numbers: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.float64]:
+        fingerprints = self._book.fingerprints_of(numbers)
+        first, group = group_rows(fingerprints)
+        losses = np.zeros(len(first))
+        for i, position in enumerate(first):
+            key = (int(fingerprints[position, 0]), int(fingerprints[position, 1]))
+            if key != _EMPTY:
+                if key not in self._certified:
+                    asked, outputs = _history(connection, int(numbers[position]), self._book.release)
+                    self._certified[key] = self._rule.loss([self._book.queries[q] for q in asked], outputs)
+                losses[i] = self._certified[key]
+        return losses[group]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Who is asked, and with which history: everything that a decision may depend on."""
+
+    numbers: npt.NDArray[np.int64]
+    recorded: npt.NDArray[np.int64]
+    asked: npt.NDArray[np.intp]
+    group: npt.NDArray[np.intp]
+    histories: list[Fingerprint]
+    undecided: dict[Fingerprint, History]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What one call has written."""
+
+    release: int
+    new_people: list[Identity]
+    positions: npt.NDArray[np.intp]
+    numbers: npt.NDArray[np.int64]
+    outputs: npt.NDArray[np.int64]
