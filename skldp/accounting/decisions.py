@@ -1,43 +1,71 @@
 """May a person with a given history be asked one more query? Pure functions of queries and outputs."""
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skldp.accounting.domain import Bounds
+from skldp.accounting.filters import (
+    BasicPrivacyFilter,
+    BayesianPrivacyFilter,
+    PrivacyFilter,
+    SimplifiedBayesianPrivacyFilter,
+)
 from skldp.accounting.query import Query
 
-__all__ = ["RULES", "Decision", "Rule"]
+__all__ = ["RULES", "Rule"]
 
-RULES = ("basic",)
-
-
-@dataclass(frozen=True)
-class Decision:
-    """Whether a query is admitted, and an upper bound on the loss after each output."""
-
-    admitted: bool
-    losses: tuple[float, ...]
+RULES = ("basic", "simplified", "bayesian")
+# Epsilons are added up one by one here, and exactly by the filters: far more than all rounding errors together.
+_SLACK = 1e-9
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A budget and the way of accounting for it."""
+    """A budget and the way of accounting for it.
+
+    Parameters
+    ----------
+    name : {"basic", "simplified", "bayesian"}
+    epsilon : float
+        Each person's total budget.
+    bounds : tuple (low, high) or None
+    tol : float
+
+    Examples
+    --------
+    >>> from skldp.accounting.decisions import Rule
+    >>> from skldp.accounting.query import RegressionQuery
+    >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
+    >>> [Rule(name, 0.6, (-1, 1), 1e-3).admits([query, query], [0, 1], query) for name in ("basic", "bayesian")]
+    [False, True]
+    """
 
     name: str
     epsilon: float
     bounds: Bounds | None
     tol: float
 
-    def decide(self, queries: list[Query], outputs: list[int], query: Query) -> Decision:
-        """Decide on one more query."""
-        loss = math.fsum([q.epsilon for q in queries] + [query.epsilon])
-        return Decision(loss <= self.epsilon, (loss,) * query.n_outputs)
+    def history(self, queries: Sequence[Query], outputs: Sequence[int]) -> PrivacyFilter:
+        """Make the filter of a person with this history."""
+        one: PrivacyFilter
+        if self.name == "basic":
+            one = BasicPrivacyFilter(self.epsilon)
+        elif self.name == "simplified":
+            one = SimplifiedBayesianPrivacyFilter(self.epsilon, bounds=self.bounds, tol=self.tol)
+        else:
+            one = BayesianPrivacyFilter(self.epsilon, bounds=self.bounds, tol=self.tol)
+        for query, output in zip(queries, outputs, strict=True):
+            one.record(query, output)
+        return one
 
-    def decide_quickly(self, loss: float, query: Query) -> Decision | None:
-        """Decide from an upper bound on the loss so far, where that is enough."""
-        after = loss + query.epsilon
-        return Decision(True, (after,) * query.n_outputs) if after <= self.epsilon else None
+    def admits(self, queries: Sequence[Query], outputs: Sequence[int], query: Query) -> bool:
+        """Decide on one more query after this history."""
+        return self.history(queries, outputs).admits(query)
 
-    def loss(self, queries: list[Query], outputs: list[int]) -> float:
-        """Certified upper bound on the loss of a history."""
-        return math.fsum([q.epsilon for q in queries])
+    def surely_admits(self, spent: float, query: Query) -> bool:
+        """Whether a sum of epsilons so far is small enough to admit the query, whatever was answered."""
+        return spent + query.epsilon + _SLACK * self.epsilon <= self.epsilon
+
+    def loss(self, queries: Sequence[Query], outputs: Sequence[int]) -> float:
+        """Certified upper bound on the loss of this history."""
+        return self.history(queries, outputs).realized_loss

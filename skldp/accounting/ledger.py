@@ -6,20 +6,26 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from itertools import repeat as always
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 
-from skldp.accounting.decisions import Decision, Rule
+from skldp.accounting.decisions import Rule
 from skldp.accounting.domain import Bounds
 from skldp.accounting.identity import Identity, canonical_ids, first_repeated, row_identities
 from skldp.accounting.ledger_book import Fingerprint, LedgerBook, group_rows
+from skldp.accounting.ledger_entries import (
+    History,
+    Release,
+    recorded_history,
+    recorded_outputs,
+    timed_history,
+    write_release,
+)
 from skldp.accounting.ledger_settings import checked_bounds, checked_settings
 from skldp.accounting.ledger_store import MEMORY, LedgerStore
 from skldp.accounting.query import Query, RegressionQuery
@@ -29,20 +35,14 @@ __all__ = ["LedgerAnswers", "PrivacyLedger"]
 
 # After so many decisions that other processes made obsolete, decide while they wait.
 _ATTEMPTS = 4
-_KEPT_DECISIONS = 200_000
 _KEY_BYTES = 32
 _BY_TOKEN: "weakref.WeakValueDictionary[str, PrivacyLedger]" = weakref.WeakValueDictionary()
 _ALL: "weakref.WeakSet[PrivacyLedger]" = weakref.WeakSet()
 _OPENING = threading.RLock()
-
 _EMPTY: Fingerprint = (0, 0)
 _NO_OUTPUTS = np.zeros(0, dtype=np.int64)
-# Few releases, each looked up by its key: a person's answers without an index of their own.
-_HISTORY = """SELECT r.release, r.time, r.query, a.output FROM releases r CROSS JOIN answers a
-              ON a.release = r.release AND a.person = ? WHERE r.answered > 0 AND r.release <= ? ORDER BY r.release"""
 
 Draw = Callable[[npt.NDArray[np.intp]], npt.ArrayLike]
-History = tuple[list[int], list[int]]
 
 
 def _reopened(token: str, path: str) -> "PrivacyLedger":
@@ -72,33 +72,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
 
 
-def _history(connection: sqlite3.Connection, number: int, until: int) -> History:
-    rows = connection.execute(_HISTORY, (number, until)).fetchall()
-    return [query for _, _, query, _ in rows], [output for _, _, _, output in rows]
-
-
-def _recorded_outputs(
-    connection: sqlite3.Connection, query: int, numbers: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """Each person's last output of a query, -1 where there is none."""
-    recorded = np.full(len(numbers), -1, dtype=np.int64)
-    known = np.flatnonzero(numbers >= 0)
-    if not known.size:
-        return recorded
-    low, high = int(numbers[known].min()), int(numbers[known].max())
-    last = np.full(high - low + 1, -1, dtype=np.int64)
-    rows = connection.execute(
-        """SELECT a.person, a.output FROM releases r CROSS JOIN answers a ON a.release = r.release
-           WHERE r.query = ? AND r.answered > 0 AND a.person BETWEEN ? AND ? ORDER BY r.release""",
-        (query, low, high),
-    ).fetchall()
-    if rows:
-        person, output = np.array(rows, dtype=np.int64).T
-        last[person - low] = output
-    recorded[known] = last[numbers[known] - low]
-    return recorded
-
-
 def _checked_outputs(outputs: npt.ArrayLike, n: int, query: Query) -> npt.NDArray[np.int64]:
     drawn = np.asarray(outputs)
     if drawn.shape != (n,) or drawn.dtype.kind not in "iu" or ((drawn < 0) | (drawn >= query.n_outputs)).any():
@@ -122,14 +95,10 @@ class LedgerAnswers:
         The recorded output; -1 where the person was refused.
     fresh : ndarray of bool
         Where the output was drawn now, not handed out again.
-    loss_bounds : ndarray of float
-        An upper bound on each person's privacy loss after this, as tight as the decisions needed it;
-        :meth:`PrivacyLedger.realized_loss` certifies it to `tol`.
     """
 
     outputs: npt.NDArray[np.int64]
     fresh: npt.NDArray[np.bool_]
-    loss_bounds: npt.NDArray[np.float64]
 
     @property
     def accepted(self) -> npt.NDArray[np.bool_]:
@@ -186,9 +155,15 @@ class PrivacyLedger:
     >>> ledger = PrivacyLedger(1.0, bounds=(0, 1), rule="basic")
     >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(0, 1), epsilon=0.75)
     >>> answers = ledger.answer(query, ids=["ann", "bob"], draw=lambda people: [1, 0])
-    >>> answers.outputs.tolist(), ledger.remaining(["ann", "eve"]).tolist()
+    >>> answers.outputs.tolist(), ledger.remaining(["ann", "eve"]).round(6).tolist()
     ([1, 0], [0.25, 1.0])
     """
+
+    epsilon: float
+    rule: str
+    tol: float
+    _bounds: list[Any] | None
+    _lock: AbstractContextManager[Any]
 
     def __init__(
         self,
@@ -315,30 +290,30 @@ class PrivacyLedger:
         twice = first_repeated(people)
         if twice is not None:
             raise ValueError(f"A person can be asked only once in a call. Got the id {twice!r} twice.")
-        decisions: dict[Fingerprint, Decision] = {}
+        decisions: dict[Fingerprint, bool] = {}
         for attempt in range(_ATTEMPTS + 1):
             with self._lock, self._forgetting_after_errors():
                 with self._store.transaction(write=True) as connection:
                     plan = self._plan(connection, query, people, decisions, repeat)
                     if attempt == _ATTEMPTS:
                         self._decide(plan, query, decisions, n_jobs)
-                    decided = decisions.keys() >= set(plan.histories)
-                    entry = None
-                    if decided:
-                        admitted = np.array([decisions[h].admitted for h in plan.histories], dtype=bool)[plan.group]
-                        refused_all = all_or_none and not admitted.all()
-                        if len(plan.asked) and not refused_all:
-                            entry = self._write(connection, plan, people, query, admitted, draw)
-                if decided and refused_all:
-                    raise BudgetExhaustedError(
-                        f"{np.count_nonzero(~admitted):,} of {len(people):,} people have not enough budget left for "
-                        "this query; nobody was asked."
-                    )
-                if decided:
-                    if entry is not None:
-                        self._enter(entry, query)
-                    self._keep_losses(plan, query, decisions)
-                    return self._answers(plan, people, entry)
+                    decided = all(history in decisions for history in plan.histories)
+                    admitted = plan.admitted(decisions)
+                    refused = np.count_nonzero(~admitted)
+                    release = None
+                    if decided and len(plan.asked) and not (all_or_none and refused):
+                        release = self._release(plan, people, query, admitted, draw)
+                        write_release(connection, release, query, n_people=len(self._book.number_of))
+                if release is not None:
+                    self._book.enter(release, query)
+            if decided and all_or_none and refused:
+                raise BudgetExhaustedError(
+                    f"{refused:,} of {len(people):,} people have not enough budget left for this query: nobody was "
+                    "asked."
+                )
+            if decided:
+                return plan.answers(admitted, release)
+            # Nobody waits while the losses are certified. If other answers come in meanwhile, the next attempt sees it.
             self._decide(plan, query, decisions, n_jobs)
         raise AssertionError("the last attempt decides within its transaction")
 
@@ -381,7 +356,7 @@ class PrivacyLedger:
         identity = canonical_ids([person])[0]
         with self._lock, self._forgetting_after_errors(), self._store.transaction(write=False) as connection:
             self._book.catch_up(connection)
-            rows = connection.execute(_HISTORY, (self._book.number_of.get(identity, -1), self._book.release)).fetchall()
+            rows = timed_history(connection, self._book.number_of.get(identity, -1), self._book.release)
             return [
                 {"release": release, "time": time, "query": self._book.queries[query], "output": output}
                 for release, time, query, output in rows
@@ -425,7 +400,6 @@ class PrivacyLedger:
 
     def _forget(self) -> None:
         self._book = LedgerBook()
-        self._loss_bounds: dict[Fingerprint, float] = {}
         self._certified: dict[Fingerprint, float] = {}
 
     @contextmanager
@@ -448,7 +422,7 @@ class PrivacyLedger:
         connection: sqlite3.Connection,
         query: Query,
         people: list[Identity],
-        decisions: dict[Fingerprint, Decision],
+        decisions: dict[Fingerprint, bool],
         repeat: bool,
     ) -> "_Plan":
         book = self._book
@@ -457,20 +431,18 @@ class PrivacyLedger:
         numbers = book.numbers(people)
         recorded = np.full(len(people), -1, dtype=np.int64)
         if query.key in book.query_number and not repeat:
-            recorded = _recorded_outputs(connection, book.query_number[query.key], numbers)
+            recorded = recorded_outputs(connection, book.query_number[query.key], numbers)
         asked = np.flatnonzero(recorded < 0)
         fingerprints = book.fingerprints_of(numbers[asked])
         first, group = group_rows(fingerprints)
         histories = [(int(a), int(b)) for a, b in fingerprints[first]]
         undecided = {}
-        for position, history in zip(first, histories, strict=True):
+        for history, number in zip(histories, numbers[asked[first]], strict=True):
             if history not in decisions:
-                loss = 0.0 if history == _EMPTY else self._loss_bounds.get(history)
-                quick = None if loss is None else self._rule.decide_quickly(loss, query)
-                if quick is None:
-                    undecided[history] = _history(connection, int(numbers[asked[position]]), book.release)
+                if self._rule.surely_admits(float(book.spent_by(number)), query):
+                    decisions[history] = True
                 else:
-                    decisions[history] = quick
+                    undecided[history] = recorded_history(connection, int(number), book.release)
         return _Plan(numbers, recorded, asked, group, histories, undecided)
 
     def _check_query(self, query: Query) -> None:
@@ -488,72 +460,33 @@ class PrivacyLedger:
                     f"Got a query with {query.n_features} instead."
                 )
 
-    def _decide(self, plan: "_Plan", query: Query, decisions: dict[Fingerprint, Decision], n_jobs: int | None) -> None:
+    def _decide(self, plan: "_Plan", query: Query, decisions: dict[Fingerprint, bool], n_jobs: int | None) -> None:
         queries = self._book.queries
         decided = Parallel(n_jobs=n_jobs)(
-            delayed(self._rule.decide)([queries[q] for q in asked], outputs, query)
+            delayed(self._rule.admits)([queries[q] for q in asked], outputs, query)
             for asked, outputs in plan.undecided.values()
         )
         decisions.update(zip(plan.undecided, decided, strict=True))
 
-    def _write(
-        self,
-        connection: sqlite3.Connection,
-        plan: "_Plan",
-        people: list[Identity],
-        query: Query,
-        admitted: npt.NDArray[np.bool_],
-        draw: Draw,
-    ) -> "_Entry":
+    def _release(
+        self, plan: "_Plan", people: list[Identity], query: Query, admitted: npt.NDArray[np.bool_], draw: Draw
+    ) -> Release:
         book = self._book
         positions = plan.asked[admitted]
         outputs = _checked_outputs(draw(positions), len(positions), query) if len(positions) else _NO_OUTPUTS
         numbers = plan.numbers[positions]
         new = np.flatnonzero(numbers < 0)
-        new_people = [people[position] for position in positions[new]]
         numbers[new] = np.arange(len(book.number_of), len(book.number_of) + len(new))
-        order = np.argsort(numbers)
-        release, query_number = book.release + 1, book.query_number.get(query.key, len(book.queries))
-        if query_number == len(book.queries):
-            connection.execute("INSERT INTO queries VALUES (?, ?, ?)", (query_number, query.key, query.to_json()))
-        connection.executemany("INSERT INTO people VALUES (?, ?)", zip(numbers[new].tolist(), new_people, strict=True))
-        counts = (len(people), len(positions), len(people) - len(plan.asked), len(plan.asked) - len(positions))
-        time = datetime.now(UTC).isoformat(timespec="seconds")
-        connection.execute("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?)", (release, query_number, time, *counts))
-        connection.executemany(
-            "INSERT INTO answers VALUES (?, ?, ?)",
-            zip(always(release), numbers[order].tolist(), outputs[order].tolist(), strict=False),
+        return Release(
+            number=book.release + 1,
+            query_number=book.query_number.get(query.key, len(book.queries)),
+            asked=len(people),
+            served=len(people) - len(plan.asked),
+            refused=len(plan.asked) - len(positions),
+            new_people=[people[position] for position in positions[new]],
+            numbers=numbers,
+            outputs=outputs,
         )
-        return _Entry(release, new_people, positions, numbers, outputs)
-
-    def _enter(self, entry: "_Entry", query: Query) -> None:
-        """Count in memory what has been committed."""
-        if query.key not in self._book.query_number:
-            self._book.add_query(query)
-        self._book.add_people(entry.new_people)
-        self._book.add_answers(query, entry.numbers, entry.outputs)
-        self._book.release = entry.release
-
-    def _keep_losses(self, plan: "_Plan", query: Query, decisions: dict[Fingerprint, Decision]) -> None:
-        if len(self._loss_bounds) > _KEPT_DECISIONS:
-            self._loss_bounds.clear()
-        for history in plan.histories:
-            if decisions[history].admitted:
-                for output, loss in enumerate(decisions[history].losses):
-                    after = np.array(history, dtype=np.uint64) + self._book.token(query, output)
-                    self._loss_bounds[int(after[0]), int(after[1])] = loss
-
-    def _answers(self, plan: "_Plan", people: list[Identity], entry: "_Entry | None") -> LedgerAnswers:
-        outputs, fresh = plan.recorded.copy(), np.zeros(len(people), dtype=bool)
-        if entry is not None:
-            outputs[entry.positions], fresh[entry.positions] = entry.outputs, True
-        fingerprints = self._book.fingerprints_of(self._book.numbers(people))
-        first, group = group_rows(fingerprints)
-        # Whatever was accepted has a certified loss within the budget.
-        known = [self._loss_bounds.get((int(a), int(b)), self.epsilon) for a, b in fingerprints[first]]
-        losses = np.array(known, dtype=np.float64)[group]
-        losses[(fingerprints == 0).all(axis=1)] = 0.0
-        return LedgerAnswers(outputs, fresh, losses)
 
     def _certified_losses(
         self, connection: sqlite3.Connection, numbers: npt.NDArray[np.int64]
@@ -565,7 +498,7 @@ class PrivacyLedger:
             key = (int(fingerprints[position, 0]), int(fingerprints[position, 1]))
             if key != _EMPTY:
                 if key not in self._certified:
-                    asked, outputs = _history(connection, int(numbers[position]), self._book.release)
+                    asked, outputs = recorded_history(connection, int(numbers[position]), self._book.release)
                     self._certified[key] = self._rule.loss([self._book.queries[q] for q in asked], outputs)
                 losses[i] = self._certified[key]
         return losses[group]
@@ -582,13 +515,13 @@ class _Plan:
     histories: list[Fingerprint]
     undecided: dict[Fingerprint, History]
 
+    def admitted(self, decisions: dict[Fingerprint, bool]) -> npt.NDArray[np.bool_]:
+        """Who of those asked may answer; nobody whose history is undecided."""
+        return np.array([decisions.get(history, False) for history in self.histories], dtype=bool)[self.group]
 
-@dataclass(frozen=True)
-class _Entry:
-    """What one call has written."""
-
-    release: int
-    new_people: list[Identity]
-    positions: npt.NDArray[np.intp]
-    numbers: npt.NDArray[np.int64]
-    outputs: npt.NDArray[np.int64]
+    def answers(self, admitted: npt.NDArray[np.bool_], release: Release | None) -> LedgerAnswers:
+        """What is handed out after the commit."""
+        outputs, fresh = self.recorded.copy(), np.zeros(len(self.numbers), dtype=bool)
+        if release is not None:
+            outputs[self.asked[admitted]], fresh[self.asked[admitted]] = release.outputs, True
+        return LedgerAnswers(outputs, fresh)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.accounting.identity import Identity
+from skldp.accounting.ledger_entries import Release
 from skldp.accounting.query import Query, query_from_json
 from skldp.exceptions import LedgerError
 
@@ -68,12 +69,8 @@ class LedgerBook:
         self.release = 0
         self.n_answers = 0
         self._fingerprints = np.zeros((16, 2), dtype=np.uint64)
+        self._spent = np.zeros(16)
         self._tokens: dict[str, npt.NDArray[np.uint64]] = {}
-
-    @property
-    def fingerprints(self) -> npt.NDArray[np.uint64]:
-        """One row per person."""
-        return self._fingerprints[: len(self.number_of)]
 
     def numbers(self, identities: list[Identity]) -> npt.NDArray[np.int64]:
         """Number of each person, -1 where nothing is recorded of them."""
@@ -84,9 +81,9 @@ class LedgerBook:
         # A row of zeros always follows the last person: -1 wraps around to one such row.
         return self._fingerprints[numbers]
 
-    def token(self, query: Query, output: int) -> npt.NDArray[np.uint64]:
-        """What an answer adds to a fingerprint."""
-        return self._query_tokens(query)[output]
+    def spent_by(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Sum of each person's epsilons, up to rounding, 0 for those of whom nothing is recorded."""
+        return self._spent[numbers]
 
     def add_people(self, identities: list[Identity]) -> npt.NDArray[np.int64]:
         """Give new people the next numbers."""
@@ -96,9 +93,9 @@ class LedgerBook:
             raise LedgerError("The ledger is damaged: a person is in it twice.")
         needed = len(self.number_of) + 1
         if needed > len(self._fingerprints):
-            grown = np.zeros((max(needed, 2 * len(self._fingerprints)), 2), dtype=np.uint64)
-            grown[:first] = self._fingerprints[:first]
-            self._fingerprints = grown
+            more = max(needed, 2 * first) - len(self._fingerprints)
+            self._fingerprints = np.concatenate([self._fingerprints, np.zeros((more, 2), dtype=np.uint64)])
+            self._spent = np.concatenate([self._spent, np.zeros(more)])
         return np.arange(first, len(self.number_of))
 
     def add_query(self, query: Query) -> int:
@@ -110,7 +107,16 @@ class LedgerBook:
     def add_answers(self, query: Query, numbers: npt.NDArray[np.int64], outputs: npt.NDArray[Any]) -> None:
         """Count one release's answers; nobody is in it twice."""
         self._fingerprints[numbers] += self._query_tokens(query)[outputs]
+        self._spent[numbers] += query.epsilon
         self.n_answers += len(numbers)
+
+    def enter(self, release: Release, query: Query) -> None:
+        """Count a release of this process, after it was committed."""
+        if query.key not in self.query_number:
+            self.add_query(query)
+        self.add_people(release.new_people)
+        self.add_answers(query, release.numbers, release.outputs)
+        self.release = release.number
 
     def catch_up(self, connection: sqlite3.Connection, *, until: int | None = None) -> None:
         """Read what was written since the last time, within a transaction of the caller.
@@ -154,10 +160,15 @@ class LedgerBook:
             release, person, output = flat.reshape(-1, 3).T
             starts = np.flatnonzero(np.diff(release, prepend=-1))
             for start, end in zip(starts, [*starts[1:], len(release)], strict=True):
-                number = int(release[start])
+                number, people, outputs = int(release[start]), person[start:end], output[start:end]
                 if number not in query_of:
                     raise LedgerError(f"The ledger is damaged: release {number} is missing.")
-                self.add_answers(self.queries[query_of[number]], person[start:end], output[start:end])
+                query = self.queries[query_of[number]]
+                if people[0] < 0 or people[-1] >= len(self.number_of):
+                    raise LedgerError(f"The ledger is damaged: release {number} has answers of nobody.")
+                if outputs.min() < 0 or outputs.max() >= query.n_outputs:
+                    raise LedgerError(f"The ledger is damaged: release {number} has an impossible output.")
+                self.add_answers(query, people, outputs)
                 missing[number] -= int(end - start)
         if any(missing.values()):
             raise LedgerError("The ledger is damaged: a release has not the number of answers that was recorded.")

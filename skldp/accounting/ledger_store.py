@@ -9,7 +9,7 @@ import json
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,8 @@ _CREATE = (
     # The column of identities has no type, so that the integer 1 and the text '1' stay two different people.
     "CREATE TABLE people (person INTEGER PRIMARY KEY, identity NOT NULL UNIQUE)",
     "CREATE TABLE queries (query INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL)",
-    """CREATE TABLE releases (release INTEGER PRIMARY KEY, query INTEGER NOT NULL REFERENCES queries, time TEXT NOT NULL,
-       asked INTEGER NOT NULL, answered INTEGER NOT NULL, served INTEGER NOT NULL, refused INTEGER NOT NULL)""",
+    """CREATE TABLE releases (release INTEGER PRIMARY KEY, query INTEGER NOT NULL REFERENCES queries,
+       time TEXT NOT NULL, asked INTEGER NOT NULL, answered INTEGER NOT NULL, served INTEGER NOT NULL, refused INTEGER NOT NULL)""",
     """CREATE TABLE answers (release INTEGER NOT NULL REFERENCES releases, person INTEGER NOT NULL REFERENCES people,
        output INTEGER NOT NULL, PRIMARY KEY (release, person)) WITHOUT ROWID""",
     *(

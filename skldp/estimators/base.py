@@ -21,7 +21,7 @@ from skldp.estimators.validation import (
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
 from skldp.mechanisms.randomness import noise_from
 
-__all__ = ["BoundedTransformer", "LocalTransformer", "attach_guarantee"]
+__all__ = ["BoundedTransformer", "LocalTransformer", "attach_guarantee", "warn_out_of_domain"]
 
 # Numbers in one block: what a mechanism works on at a time, small enough for its buffers to stay in the cache.
 _BLOCK = 32_768
@@ -151,7 +151,7 @@ class LocalTransformer(TransformerMixin, BaseEstimator):
                 delayed(self._release_part)(X[part], released[part], stream, block_rows)
                 for part, stream in zip(parts, streams, strict=True)
             )
-        _warn_out_of_domain(sum(moved), n_rows * X.shape[1])
+        warn_out_of_domain(sum(moved), n_rows * X.shape[1])
         return released
 
     def _release_part(self, X, released, noise, block_rows):
@@ -189,7 +189,8 @@ class BoundedTransformer(LocalTransformer):
         return inside, np.count_nonzero(inside != block)
 
 
-def _warn_out_of_domain(moved, total):
+def warn_out_of_domain(moved, total):
+    """Say how many values were moved into the declared domain, if any."""
     if moved:
         warnings.warn(
             f"{moved:,} of {total:,} values ({moved / total:.1%}) lay outside the declared domain and were moved into "
