@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from skldp.accounting.domain import Bounds
 from skldp.accounting.filters import (
     BasicPrivacyFilter,
@@ -62,8 +65,8 @@ class Rule:
         """Decide on one more query after this history."""
         return self.history(queries, outputs).admits(query)
 
-    def surely_admits(self, spent: float, query: Query) -> bool:
-        """Whether a sum of epsilons so far is small enough to admit the query, whatever was answered."""
+    def surely_admits(self, spent: npt.NDArray[np.float64], query: Query) -> npt.NDArray[np.bool_]:
+        """Whether sums of epsilons so far are small enough to admit the query, whatever was answered."""
         return spent + query.epsilon + _SLACK * self.epsilon <= self.epsilon
 
     def loss(self, queries: Sequence[Query], outputs: Sequence[int]) -> float:

@@ -2,12 +2,10 @@
 
 import os
 import secrets
-import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,21 +15,23 @@ from joblib import Parallel, delayed
 from skldp.accounting.decisions import Rule
 from skldp.accounting.domain import Bounds
 from skldp.accounting.identity import Identity, canonical_ids, first_repeated, row_identities
-from skldp.accounting.ledger_book import Fingerprint, LedgerBook, group_rows
-from skldp.accounting.ledger_entries import (
-    History,
-    Release,
-    recorded_history,
-    recorded_outputs,
-    timed_history,
-    write_release,
+from skldp.accounting.ledger_book import Fingerprint, LedgerBook
+from skldp.accounting.ledger_entries import History, timed_history, write_release
+from skldp.accounting.ledger_plan import Draw, LedgerAnswers, Plan
+from skldp.accounting.ledger_report import (
+    QUERY_COLUMNS,
+    Verification,
+    certified_losses,
+    query_rows,
+    report,
+    verify_store,
 )
 from skldp.accounting.ledger_settings import checked_bounds, checked_settings
 from skldp.accounting.ledger_store import MEMORY, LedgerStore
 from skldp.accounting.query import Query, RegressionQuery
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 
-__all__ = ["LedgerAnswers", "PrivacyLedger"]
+__all__ = ["LedgerAnswers", "PrivacyLedger", "ledger_report"]
 
 # After so many decisions that other processes made obsolete, decide while they wait.
 _ATTEMPTS = 4
@@ -39,10 +39,36 @@ _KEY_BYTES = 32
 _BY_TOKEN: "weakref.WeakValueDictionary[str, PrivacyLedger]" = weakref.WeakValueDictionary()
 _ALL: "weakref.WeakSet[PrivacyLedger]" = weakref.WeakSet()
 _OPENING = threading.RLock()
-_EMPTY: Fingerprint = (0, 0)
-_NO_OUTPUTS = np.zeros(0, dtype=np.int64)
 
-Draw = Callable[[npt.NDArray[np.intp]], npt.ArrayLike]
+
+def ledger_report(path: str | os.PathLike[str], *, verify: bool = False, n_jobs: int | None = None) -> dict[str, Any]:
+    """Report on a ledger's file, which is opened for reading only.
+
+    Parameters
+    ----------
+    path : str or path-like
+    verify : bool, default=False
+        Make every decision again, from the raw answers.
+    n_jobs : int, default=None
+        As in joblib.
+
+    Returns
+    -------
+    dict
+        The ledger's settings; ``people``, ``answers``, ``refused`` and ``exhausted`` (people with less left than the
+        cheapest query); ``loss_quantiles`` and ``remaining_quantiles``, from ``"0"`` to ``"1"``; ``queries``, a list
+        with one dict per query; and ``verification``, a dict with ``ok`` and ``problems``, or None.
+
+    Raises
+    ------
+    LedgerError
+        If there is no usable ledger.
+    """
+    ledger = PrivacyLedger.open(path, read_only=True)
+    try:
+        return ledger.report(verify=verify, n_jobs=n_jobs)
+    finally:
+        ledger.close()
 
 
 def _reopened(token: str, path: str) -> "PrivacyLedger":
@@ -72,38 +98,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
 
 
-def _checked_outputs(outputs: npt.ArrayLike, n: int, query: Query) -> npt.NDArray[np.int64]:
-    drawn = np.asarray(outputs)
-    if drawn.shape != (n,) or drawn.dtype.kind not in "iu" or ((drawn < 0) | (drawn >= query.n_outputs)).any():
-        raise ValueError(
-            f"draw must return {n} outputs from 0 to {query.n_outputs - 1}. Got {drawn.dtype} of shape {drawn.shape}."
-        )
-    return drawn.astype(np.int64)
-
-
 def _domain(query: Query) -> str:
     return f"{query.n_features} features" if isinstance(query, RegressionQuery) else f"{query.n_points} points"
-
-
-@dataclass(frozen=True)
-class LedgerAnswers:
-    """What a ledger hands out, in the order of the ids.
-
-    Attributes
-    ----------
-    outputs : ndarray of int
-        The recorded output; -1 where the person was refused.
-    fresh : ndarray of bool
-        Where the output was drawn now, not handed out again.
-    """
-
-    outputs: npt.NDArray[np.int64]
-    fresh: npt.NDArray[np.bool_]
-
-    @property
-    def accepted(self) -> npt.NDArray[np.bool_]:
-        """Where there is an output."""
-        return self.outputs >= 0
 
 
 class PrivacyLedger:
@@ -294,27 +290,30 @@ class PrivacyLedger:
         for attempt in range(_ATTEMPTS + 1):
             with self._lock, self._forgetting_after_errors():
                 with self._store.transaction(write=True) as connection:
-                    plan = self._plan(connection, query, people, decisions, repeat)
+                    self._book.catch_up(connection)
+                    self._check_query(query)
+                    plan = Plan.make(connection, self._book, query, people, repeat=repeat)
+                    undecided = plan.undecided(decisions, self._rule, connection)
                     if attempt == _ATTEMPTS:
-                        self._decide(plan, query, decisions, n_jobs)
-                    decided = all(history in decisions for history in plan.histories)
+                        decisions.update(self._decided(undecided, query, n_jobs))
+                        undecided = {}
                     admitted = plan.admitted(decisions)
-                    refused = np.count_nonzero(~admitted)
+                    refused = 0 if undecided else np.count_nonzero(~admitted)
                     release = None
-                    if decided and len(plan.asked) and not (all_or_none and refused):
-                        release = self._release(plan, people, query, admitted, draw)
+                    if len(plan.asked) and not undecided and not (all_or_none and refused):
+                        release = plan.release(admitted, draw)
                         write_release(connection, release, query, n_people=len(self._book.number_of))
                 if release is not None:
                     self._book.enter(release, query)
-            if decided and all_or_none and refused:
+            if all_or_none and refused:
                 raise BudgetExhaustedError(
                     f"{refused:,} of {len(people):,} people have not enough budget left for this query: nobody was "
                     "asked."
                 )
-            if decided:
+            if not undecided:
                 return plan.answers(admitted, release)
             # Nobody waits while the losses are certified. If other answers come in meanwhile, the next attempt sees it.
-            self._decide(plan, query, decisions, n_jobs)
+            decisions.update(self._decided(undecided, query, n_jobs))
         raise AssertionError("the last attempt decides within its transaction")
 
     def realized_loss(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
@@ -330,9 +329,10 @@ class PrivacyLedger:
             0 for people of whom nothing is recorded.
         """
         people = canonical_ids(ids)
-        with self._lock, self._forgetting_after_errors(), self._store.transaction(write=False) as connection:
-            self._book.catch_up(connection)
-            return self._certified_losses(connection, self._book.numbers(people))
+        with self._lock, self._forgetting_after_errors():
+            with self._store.transaction(write=False) as connection:
+                self._book.catch_up(connection)
+            return certified_losses(self._store, self._book, self._rule, self._book.numbers(people), self._certified)
 
     def remaining(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
         """Each person's budget minus their realized loss.
@@ -361,6 +361,55 @@ class PrivacyLedger:
                 {"release": release, "time": time, "query": self._book.queries[query], "output": output}
                 for release, time, query, output in rows
             ]
+
+    def summary(self) -> Any:
+        """What was asked and answered: one row per query.
+
+        Returns
+        -------
+        pandas.DataFrame, or list of dict where pandas is not installed
+            With the columns ``query`` (its number), ``kind``, ``epsilon``, ``first_asked``, ``calls``, ``asked``,
+            ``answered``, ``served_again``, ``refused`` and ``key``.
+        """
+        with self._lock:
+            rows = query_rows(self._store)
+        try:
+            import pandas as pd
+        except ImportError:
+            return rows
+        return pd.DataFrame(rows, columns=QUERY_COLUMNS)
+
+    def verify(self, n_jobs: int | None = None) -> Verification:
+        """Check the ledger from its raw answers: that nothing is damaged, and that nobody ever passed the budget.
+
+        Parameters
+        ----------
+        n_jobs : int, default=None
+            As in joblib.
+
+        Returns
+        -------
+        Verification
+        """
+        with self._lock:
+            return verify_store(self._store, self._rule, n_jobs)
+
+    def report(self, *, verify: bool = False, n_jobs: int | None = None) -> dict[str, Any]:
+        """Everything about the ledger, as plain data: settings, counts, quantiles of losses and of what remains.
+
+        Parameters
+        ----------
+        verify : bool, default=False
+            Verify it as well.
+        n_jobs : int, default=None
+            As in joblib.
+
+        Returns
+        -------
+        dict
+        """
+        with self._lock:
+            return report(self._store, self._rule, verify=verify, n_jobs=n_jobs)
 
     def was_asked(self, query: Query) -> bool:
         """Whether anybody was ever asked this query."""
@@ -417,34 +466,6 @@ class PrivacyLedger:
     def _rule(self) -> Rule:
         return Rule(self.rule, self.epsilon, self.bounds, self.tol)
 
-    def _plan(
-        self,
-        connection: sqlite3.Connection,
-        query: Query,
-        people: list[Identity],
-        decisions: dict[Fingerprint, bool],
-        repeat: bool,
-    ) -> "_Plan":
-        book = self._book
-        book.catch_up(connection)
-        self._check_query(query)
-        numbers = book.numbers(people)
-        recorded = np.full(len(people), -1, dtype=np.int64)
-        if query.key in book.query_number and not repeat:
-            recorded = recorded_outputs(connection, book.query_number[query.key], numbers)
-        asked = np.flatnonzero(recorded < 0)
-        fingerprints = book.fingerprints_of(numbers[asked])
-        first, group = group_rows(fingerprints)
-        histories = [(int(a), int(b)) for a, b in fingerprints[first]]
-        undecided = {}
-        for history, number in zip(histories, numbers[asked[first]], strict=True):
-            if history not in decisions:
-                if self._rule.surely_admits(float(book.spent_by(number)), query):
-                    decisions[history] = True
-                else:
-                    undecided[history] = recorded_history(connection, int(number), book.release)
-        return _Plan(numbers, recorded, asked, group, histories, undecided)
-
     def _check_query(self, query: Query) -> None:
         if self._book.queries and _domain(self._book.queries[0]) != _domain(query):
             raise LedgerError(
@@ -460,68 +481,12 @@ class PrivacyLedger:
                     f"Got a query with {query.n_features} instead."
                 )
 
-    def _decide(self, plan: "_Plan", query: Query, decisions: dict[Fingerprint, bool], n_jobs: int | None) -> None:
+    def _decided(
+        self, undecided: dict[Fingerprint, History], query: Query, n_jobs: int | None
+    ) -> dict[Fingerprint, bool]:
         queries = self._book.queries
-        decided = Parallel(n_jobs=n_jobs)(
+        admitted = Parallel(n_jobs=n_jobs)(
             delayed(self._rule.admits)([queries[q] for q in asked], outputs, query)
-            for asked, outputs in plan.undecided.values()
+            for asked, outputs in undecided.values()
         )
-        decisions.update(zip(plan.undecided, decided, strict=True))
-
-    def _release(
-        self, plan: "_Plan", people: list[Identity], query: Query, admitted: npt.NDArray[np.bool_], draw: Draw
-    ) -> Release:
-        book = self._book
-        positions = plan.asked[admitted]
-        outputs = _checked_outputs(draw(positions), len(positions), query) if len(positions) else _NO_OUTPUTS
-        numbers = plan.numbers[positions]
-        new = np.flatnonzero(numbers < 0)
-        numbers[new] = np.arange(len(book.number_of), len(book.number_of) + len(new))
-        return Release(
-            number=book.release + 1,
-            query_number=book.query_number.get(query.key, len(book.queries)),
-            asked=len(people),
-            served=len(people) - len(plan.asked),
-            refused=len(plan.asked) - len(positions),
-            new_people=[people[position] for position in positions[new]],
-            numbers=numbers,
-            outputs=outputs,
-        )
-
-    def _certified_losses(
-        self, connection: sqlite3.Connection, numbers: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.float64]:
-        fingerprints = self._book.fingerprints_of(numbers)
-        first, group = group_rows(fingerprints)
-        losses = np.zeros(len(first))
-        for i, position in enumerate(first):
-            key = (int(fingerprints[position, 0]), int(fingerprints[position, 1]))
-            if key != _EMPTY:
-                if key not in self._certified:
-                    asked, outputs = recorded_history(connection, int(numbers[position]), self._book.release)
-                    self._certified[key] = self._rule.loss([self._book.queries[q] for q in asked], outputs)
-                losses[i] = self._certified[key]
-        return losses[group]
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Who is asked, and with which history: everything that a decision may depend on."""
-
-    numbers: npt.NDArray[np.int64]
-    recorded: npt.NDArray[np.int64]
-    asked: npt.NDArray[np.intp]
-    group: npt.NDArray[np.intp]
-    histories: list[Fingerprint]
-    undecided: dict[Fingerprint, History]
-
-    def admitted(self, decisions: dict[Fingerprint, bool]) -> npt.NDArray[np.bool_]:
-        """Who of those asked may answer; nobody whose history is undecided."""
-        return np.array([decisions.get(history, False) for history in self.histories], dtype=bool)[self.group]
-
-    def answers(self, admitted: npt.NDArray[np.bool_], release: Release | None) -> LedgerAnswers:
-        """What is handed out after the commit."""
-        outputs, fresh = self.recorded.copy(), np.zeros(len(self.numbers), dtype=bool)
-        if release is not None:
-            outputs[self.asked[admitted]], fresh[self.asked[admitted]] = release.outputs, True
-        return LedgerAnswers(outputs, fresh)
+        return dict(zip(undecided, admitted, strict=True))

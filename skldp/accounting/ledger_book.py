@@ -134,13 +134,17 @@ class LedgerBook:
             if people[-1][0] != len(self.number_of) + len(people) - 1:
                 raise LedgerError("The ledger is damaged: a person is missing.")
             self.add_people([identity for _, identity in people])
+        self.read_queries(connection)
+        self._read_answers(connection, 2**62 if until is None else until)
+
+    def read_queries(self, connection: sqlite3.Connection) -> None:
+        """Read the new queries alone."""
         for number, key, content in connection.execute(
             "SELECT query, key, content FROM queries WHERE query >= ? ORDER BY query", (len(self.queries),)
         ):
             query = query_from_json(content)
             if query.key != key or self.add_query(query) != number:
                 raise LedgerError(f"The ledger is damaged: query {number} is not what was asked.")
-        self._read_answers(connection, 2**62 if until is None else until)
 
     def _read_answers(self, connection: sqlite3.Connection, until: int) -> None:
         releases = connection.execute(

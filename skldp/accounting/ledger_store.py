@@ -30,7 +30,8 @@ _CREATE = (
     "CREATE TABLE people (person INTEGER PRIMARY KEY, identity NOT NULL UNIQUE)",
     "CREATE TABLE queries (query INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL)",
     """CREATE TABLE releases (release INTEGER PRIMARY KEY, query INTEGER NOT NULL REFERENCES queries,
-       time TEXT NOT NULL, asked INTEGER NOT NULL, answered INTEGER NOT NULL, served INTEGER NOT NULL, refused INTEGER NOT NULL)""",
+       time TEXT NOT NULL, asked INTEGER NOT NULL, answered INTEGER NOT NULL,
+       served INTEGER NOT NULL, refused INTEGER NOT NULL)""",
     """CREATE TABLE answers (release INTEGER NOT NULL REFERENCES releases, person INTEGER NOT NULL REFERENCES people,
        output INTEGER NOT NULL, PRIMARY KEY (release, person)) WITHOUT ROWID""",
     *(

@@ -420,9 +420,9 @@ class BayesianFilter(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         return copy
 
     def __getstate__(self):
-        # A copy made before the first fit shares the budgets as well.
-        self._own_ledgers()
-        return super().__getstate__()
+        # A copy made before the first fit shares the budgets as well. With a ledger there are none to share.
+        own = {"_own": self._own_ledgers()} if self.ledger is None else {}
+        return {name: value for name, value in super().__getstate__().items() if name != "_own"} | own
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
