@@ -16,14 +16,14 @@ from typing import Any
 
 from skldp.exceptions import LedgerError
 
-__all__ = ["MEMORY", "LedgerStore"]
+__all__ = ["MEMORY", "TABLES", "LedgerStore"]
 
 MEMORY = ":memory:"
 # How long a process waits for another one's transaction before it gives up, with nothing released.
 BUSY_SECONDS = 120.0
 APPLICATION_ID = 0x736B6C64
 
-_TABLES = ("settings", "people", "queries", "releases", "answers")
+TABLES = ("settings", "people", "queries", "releases", "answers")
 _CREATE = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID",
     # The column of identities has no type, so that the integer 1 and the text '1' stay two different people.
@@ -37,7 +37,7 @@ _CREATE = (
     *(
         f"CREATE TRIGGER {table}_keeps_on_{change} BEFORE {change} ON {table} "
         "BEGIN SELECT RAISE(ABORT, 'a privacy ledger is append-only'); END"
-        for table in _TABLES
+        for table in TABLES
         for change in ("update", "delete")
     ),
     f"PRAGMA application_id = {APPLICATION_ID}",
@@ -222,7 +222,7 @@ class LedgerStore:
                 f"The ledger {self.path!r} was made by a newer skldp: it has schema version {version}, and this one "
                 f"knows versions up to {len(MIGRATIONS)}."
             )
-        if size < pages * page_size or not tables.issuperset(_TABLES):
+        if size < pages * page_size or not tables.issuperset(TABLES):
             raise LedgerError(f"The ledger {self.path!r} is truncated: {size} bytes of {pages * page_size} are there.")
         if version < len(MIGRATIONS):
             if self.read_only:

@@ -1,0 +1,230 @@
+"""What was handed out is in the file: after a kill, with a full disk, and when the disk fails."""
+
+import os
+import random
+import signal
+import sqlite3
+import threading
+import time
+
+import numpy as np
+import pytest
+from ledger_children import answer_many, answer_until_killed, query_number, start
+
+from skldp.accounting import ledger_store
+from skldp.accounting.ledger import PrivacyLedger, ledger_report
+from skldp.accounting.query import RegressionQuery
+from skldp.exceptions import LedgerError
+
+forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+ASK_ALL = RegressionQuery("linear", [1.0], 0.0, (0.0, 1.0), 0.3)
+
+
+def recorded(path):
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True)
+    rows = connection.execute(
+        """SELECT q.key, p.identity, a.output FROM answers a JOIN releases r USING (release)
+           JOIN queries q USING (query) JOIN people p USING (person)"""
+    ).fetchall()
+    connection.close()
+    return rows
+
+
+def kill_once(path, chance):
+    """Start a process, kill it at a random moment after its first answer, and return what it wrote."""
+    child, output = start(answer_until_killed, path)
+    with output:
+        first = output.readline()
+        time.sleep(chance.uniform(0, 0.05))
+        os.kill(child, signal.SIGKILL)
+        # The kill may cut the last line short: only whole lines were handed out.
+        lines = (first + output.read()).rpartition("\n")[0].splitlines()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    return lines
+
+
+def run_kills(path, n_kills):
+    PrivacyLedger(1000.0, bounds=(-1, 1), path=path, rule="basic").close()
+    chance = random.Random(0)
+    n_written = 0
+    for _ in range(n_kills):
+        written = kill_once(path, chance)
+        stored = {f"{key} {person} {output}" for key, person, output in recorded(path)}
+        assert [line for line in written if line not in stored] == []
+        n_written += len(written)
+    assert ledger_report(path, verify=True)["verification"]["ok"]
+    return n_written
+
+
+@forked
+def test_every_written_answer_is_in_the_file_after_a_kill(tmp_path):
+    assert run_kills(tmp_path / "a.ledger", 10) >= 10
+
+
+@pytest.mark.statistical
+@forked
+def test_every_written_answer_is_in_the_file_after_200_kills(tmp_path):
+    assert run_kills(tmp_path / "a.ledger", 200) >= 200
+
+
+def run_processes(path, rule, n_queries, n_people, epsilon):
+    """Four processes ask the same people; what each was handed must be recorded, once, and within the budget."""
+    PrivacyLedger(1.0, bounds=(-1, 1), path=path, rule=rule).close()
+    children = [start(answer_many, path, seed, n_queries, n_people, epsilon) for seed in range(4)]
+    written = []
+    for child, output in children:
+        with output:
+            written += output.read().splitlines()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    stored = recorded(path)
+    pairs = [(key, person) for key, person, _ in stored]
+    assert len(set(pairs)) == len(pairs)
+    assert {f"{key} {person} {output}" for key, person, output in stored} == set(written)
+    report = ledger_report(path, verify=True)
+    assert report["verification"]["problems"] == ()
+    assert report["people"] == n_people
+    assert report["refused"] > 0
+    assert report["loss_quantiles"]["1"] <= 1.0
+
+
+@pytest.mark.parametrize("rule", ["basic", "bayesian"])
+@forked
+def test_four_processes_never_overspend(tmp_path, rule):
+    run_processes(tmp_path / "a.ledger", rule, n_queries=8, n_people=5, epsilon=0.2)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("rule", ["basic", "bayesian"])
+@forked
+def test_four_processes_of_500_queries_never_overspend(tmp_path, rule):
+    run_processes(tmp_path / "a.ledger", rule, n_queries=500, n_people=50, epsilon=0.1)
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_threads_never_overspend(tmp_path, in_memory):
+    ledger = PrivacyLedger(0.5, bounds=(-1, 1), path=":memory:" if in_memory else tmp_path / "a.ledger")
+    handed_out, failures = [], []
+
+    def ask(seed):
+        chance = np.random.default_rng(seed)
+        try:
+            for number in chance.integers(30, size=12):
+                query = query_number(int(number), epsilon=0.1)
+                answers = ledger.answer(query, range(6), lambda rows: chance.integers(2, size=len(rows)))
+                handed_out.extend((query.key, p, int(o)) for p, o in enumerate(answers.outputs) if o >= 0)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert set(handed_out) == {
+        (entry["query"].key, p, entry["output"]) for p in range(6) for entry in ledger.history(p)
+    }
+    assert ledger.verify().ok
+    assert ledger.realized_loss(range(6)).max() <= 0.5
+
+
+class FailingConnection:
+    """A connection whose statements of one kind fail."""
+
+    def __init__(self, connection, statement):
+        self._connection = connection
+        self._statement = statement
+
+    def execute(self, sql, *arguments):
+        if sql.startswith(self._statement):
+            raise sqlite3.OperationalError("disk I/O error")
+        return self._connection.execute(sql, *arguments)
+
+    def executemany(self, sql, *arguments):
+        if sql.startswith(self._statement):
+            raise sqlite3.OperationalError("disk I/O error")
+        return self._connection.executemany(sql, *arguments)
+
+
+@pytest.mark.parametrize("what", ["BEGIN", "SELECT", "COMMIT", *map("INSERT INTO {}".format, ledger_store.TABLES[1:])])
+def test_nothing_is_handed_out_when_the_disk_fails(tmp_path, what):
+    path = tmp_path / "a.ledger"
+    ledger = PrivacyLedger(1.0, bounds=(0, 1), path=path)
+    whole = ledger._store._connection
+    ledger._store._connection = FailingConnection(whole, what)
+    with pytest.raises(LedgerError, match="nothing was released: disk I/O error"):
+        ledger.answer(ASK_ALL, [1, 2], lambda rows: [1, 0])
+    ledger._store._connection = whole
+    assert recorded(path) == []
+    assert ledger.remaining([1, 2]).tolist() == [1.0, 1.0]
+    assert ledger.answer(ASK_ALL, [1, 2], lambda rows: [1, 0]).outputs.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_nothing_is_handed_out_when_the_disk_is_full(tmp_path, in_memory):
+    ledger = PrivacyLedger(1.0, bounds=(0, 1), path=":memory:" if in_memory else tmp_path / "a.ledger")
+    ledger.answer(ASK_ALL, ["early"], lambda rows: [1])
+    (pages,) = ledger._store._connection.execute("PRAGMA page_count").fetchone()
+    ledger._store._connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(LedgerError, match="nothing was released: database or disk is full"):
+        ledger.answer(ASK_ALL, range(5000), lambda rows: np.ones(len(rows), dtype=int))
+    assert ledger.realized_loss(range(5000)).max() == 0.0
+    assert ledger.realized_loss(["early"])[0] == pytest.approx(0.3)
+    ledger._store._connection.execute("PRAGMA max_page_count = 100000")
+    assert ledger.answer(ASK_ALL, range(5000), lambda rows: np.ones(len(rows), dtype=int)).accepted.all()
+    assert ledger.verify().ok
+
+
+def test_a_draw_that_fails_costs_nothing(tmp_path):
+    path = tmp_path / "a.ledger"
+    ledger = PrivacyLedger(1.0, bounds=(0, 1), path=path)
+
+    def fail(rows):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        ledger.answer(ASK_ALL, [1], fail)
+    for wrong in ([2], [-1], [0.5], [0, 1], 1):
+        with pytest.raises(ValueError, match="draw must return 1 outputs from 0 to 1"):
+            ledger.answer(ASK_ALL, [1], lambda rows, wrong=wrong: wrong)
+    assert recorded(path) == []
+
+
+def test_a_ledger_that_was_removed_or_replaced_hands_out_nothing(tmp_path):
+    path = tmp_path / "a.ledger"
+    ledger = PrivacyLedger(1.0, bounds=(0, 1), path=path)
+    path.rename(tmp_path / "b.ledger")
+    with pytest.raises(LedgerError, match="removed or replaced"):
+        ledger.answer(ASK_ALL, [1], lambda rows: [1])
+    PrivacyLedger(1.0, bounds=(0, 1), path=path).close()
+    with pytest.raises(LedgerError, match="removed or replaced"):
+        ledger.answer(ASK_ALL, [1], lambda rows: [1])
+
+
+def test_somebody_who_never_lets_go_is_not_waited_for_forever(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger_store, "BUSY_SECONDS", 0.05)
+    ledger = PrivacyLedger(1.0, bounds=(0, 1), path=tmp_path / "a.ledger")
+    other = sqlite3.connect(tmp_path / "a.ledger", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match="nothing was released: database is locked"):
+        ledger.answer(ASK_ALL, [1], lambda rows: [1])
+    other.close()
+    assert ledger.answer(ASK_ALL, [1], lambda rows: [1]).accepted.all()
+
+
+@forked
+def test_a_fork_opens_a_file_anew_and_refuses_one_in_memory(tmp_path):
+    on_disk = PrivacyLedger(1.0, bounds=(0, 1), path=tmp_path / "a.ledger")
+    in_memory = PrivacyLedger(1.0, bounds=(0, 1))
+    on_disk.answer(ASK_ALL, ["a"], lambda rows: [1])
+
+    def use_both(write):
+        write(f"{on_disk.answer(ASK_ALL, ['a', 'b'], lambda rows: [0]).outputs.tolist()}")
+        with pytest.raises(LedgerError, match="after a fork"):
+            in_memory.answer(ASK_ALL, ["a"], lambda rows: [1])
+
+    child, output = start(use_both)
+    with output:
+        assert output.read() == "[1, 0]"
+    assert os.waitpid(child, 0)[1] == 0
+    assert on_disk.answer(ASK_ALL, ["b"], lambda rows: [1]).outputs.tolist() == [0]
