@@ -57,7 +57,8 @@ def ledger_report(path: str | os.PathLike[str], *, verify: bool = False, n_jobs:
     dict
         The ledger's settings; ``people``, ``answers``, ``refused`` and ``exhausted`` (people with less left than the
         cheapest query); ``loss_quantiles`` and ``remaining_quantiles``, from ``"0"`` to ``"1"``; ``queries``, a list
-        with one dict per query; and ``verification``, a dict with ``ok`` and ``problems``, or None.
+        with one dict per query; and ``verification``, a dict with ``ok`` and ``problems``, or None. Of a ledger that
+        verification finds damaged, the figures may be None.
 
     Raises
     ------

@@ -151,8 +151,6 @@ class LedgerBook:
             "SELECT release, query, answered FROM releases WHERE release > ? AND release <= ? ORDER BY release",
             (self.release, until),
         ).fetchall()
-        if not releases:
-            return
         answers = connection.execute(
             "SELECT release, person, output FROM answers WHERE release > ? AND release <= ? ORDER BY release, person",
             (self.release, until),
@@ -176,7 +174,7 @@ class LedgerBook:
                 missing[number] -= int(end - start)
         if any(missing.values()):
             raise LedgerError("The ledger is damaged: a release has not the number of answers that was recorded.")
-        self.release = releases[-1][0]
+        self.release = releases[-1][0] if releases else self.release
 
     def _query_tokens(self, query: Query) -> npt.NDArray[np.uint64]:
         if query.key not in self._tokens:

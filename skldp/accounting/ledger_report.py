@@ -21,6 +21,7 @@ __all__ = ["Verification", "budget_report", "certified_losses", "query_rows", "r
 QUERY_COLUMNS = (
     "query", "kind", "epsilon", "first_asked", "calls", "asked", "answered", "served_again", "refused", "key",
 )  # fmt: skip
+_BUDGETS = ("people", "answers", "exhausted", "loss_quantiles", "remaining_quantiles")
 _QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 _COUNTS = """SELECT query, COUNT(*), MIN(time), SUM(asked), SUM(answered), SUM(served), SUM(refused)
              FROM releases GROUP BY query ORDER BY query"""
@@ -123,14 +124,10 @@ def budget_report(store: Readable, rule: Rule, n_jobs: int | None = None) -> dic
     losses = certified_losses(store, book, rule, np.arange(len(book.number_of)), {}, n_jobs)
     remaining = np.maximum(rule.epsilon - losses, 0.0)
     smallest = min((query.epsilon for query in book.queries), default=0.0)
-    return {
-        "people": len(losses),
-        "answers": book.n_answers,
-        "loss_quantiles": _quantiles(losses),
-        "remaining_quantiles": _quantiles(remaining),
-        # Whether somebody is really refused depends on the query as well, with rule="bayesian".
-        "exhausted": int(np.count_nonzero(remaining < smallest * (1 - 1e-9))),
-    }
+    # Whether somebody is really refused depends on the query as well, with rule="bayesian".
+    exhausted = int(np.count_nonzero(remaining < smallest * (1 - 1e-9)))
+    figures = (len(losses), book.n_answers, exhausted, _quantiles(losses), _quantiles(remaining))
+    return dict(zip(_BUDGETS, figures, strict=True))
 
 
 def verify_store(store: Readable, rule: Rule, n_jobs: int | None = None) -> Verification:
@@ -153,6 +150,8 @@ def verify_store(store: Readable, rule: Rule, n_jobs: int | None = None) -> Veri
         problems += _structural_problems(store)
         for release, query_number in _releases(store):
             problems += _check_release(store, book, rule, release, query_number, decided, n_jobs)
+        with store.transaction(write=False) as connection:
+            book.catch_up(connection)
     except LedgerError as error:
         problems.append(str(error))
     return Verification(not problems, tuple(problems), len(book.number_of), book.release, book.n_answers, len(decided))
@@ -162,9 +161,14 @@ def report(store: Readable, rule: Rule, *, verify: bool, n_jobs: int | None = No
     """Everything about a ledger, as plain data."""
     checked = asdict(verify_store(store, rule, n_jobs)) if verify else None
     settings = {"path": store.path, "epsilon": rule.epsilon, "rule": rule.name, "tol": rule.tol, "bounds": rule.bounds}
-    queries = query_rows(store)
+    try:
+        queries, budgets = query_rows(store), budget_report(store, rule, n_jobs)
+    except LedgerError:
+        if checked is None:
+            raise
+        # What is damaged has no figures, but the problems are worth more than an error.
+        queries, budgets = [], dict.fromkeys(_BUDGETS)
     refused = sum(row["refused"] for row in queries)
-    budgets = budget_report(store, rule, n_jobs)
     return {**settings, **budgets, "refused": refused, "queries": queries, "verification": checked}
 
 
