@@ -94,10 +94,10 @@ def test_four_processes_never_overspend(tmp_path, rule):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("rule", ["basic", "bayesian"])
+@pytest.mark.parametrize(("rule", "epsilon"), [("basic", 0.1), ("bayesian", 0.5)])
 @forked
-def test_four_processes_of_500_queries_never_overspend(tmp_path, rule):
-    run_processes(tmp_path / "a.ledger", rule, n_queries=500, n_people=50, epsilon=0.1)
+def test_four_processes_of_500_queries_never_overspend(tmp_path, rule, epsilon):
+    run_processes(tmp_path / "a.ledger", rule, n_queries=500, n_people=50, epsilon=epsilon)
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
