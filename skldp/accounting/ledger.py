@@ -143,7 +143,8 @@ class PrivacyLedger:
     pickled ledger is opened anew from its file; one in memory refuses that, and refuses to work after a fork.
 
     Values are never stored. Ids are stored as given; without ids, a person is the keyed hash of their row, with a key
-    that is made with the ledger. Of refusals, only the number per call is stored.
+    that is made with the ledger. Of refusals, only the number per call is stored. Whoever copies the file copies the
+    budgets: there must be one.
 
     Examples
     --------
@@ -268,7 +269,8 @@ class PrivacyLedger:
         all_or_none : bool, default=False
             Ask nobody if anybody must be refused.
         n_jobs : int, default=None
-            For decisions about people with different histories; as in joblib.
+            For decisions about people with different histories; as in joblib, whose
+            ``parallel_config(verbose=10)`` shows how far they are.
 
         Returns
         -------

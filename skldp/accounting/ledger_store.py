@@ -195,7 +195,15 @@ class LedgerStore:
         if os.path.getsize(self.path) == 0:
             raise LedgerError(f"The ledger {self.path!r} is empty: it was truncated, and its record is lost.")
         with _ledger_errors(self.path):
-            self._connection = _connect(self.path, read_only=self.read_only)
+            try:
+                self._connection = _connect(self.path, read_only=self.read_only)
+            except sqlite3.OperationalError as error:
+                if self.read_only and os.path.exists(f"{self.path}-journal"):
+                    raise LedgerError(
+                        f"The ledger {self.path!r} holds an interrupted write, which must be undone first: open it "
+                        "once for writing."
+                    ) from error
+                raise
             try:
                 self._check_format()
             except BaseException:

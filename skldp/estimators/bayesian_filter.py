@@ -109,7 +109,8 @@ class BayesianFilter(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         None draws from the operating system. Anything else is for tests and studies; an int gives noise that depends
         on it and on the query.
     n_jobs : int, default=None
-        Processes or threads, as in joblib, for decisions about people with different histories.
+        Processes or threads, as in joblib, for decisions about people with different histories;
+        ``joblib.parallel_config(verbose=10)`` shows how far they are.
 
     Attributes
     ----------

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import threading
@@ -173,6 +174,39 @@ def test_nothing_is_handed_out_when_the_disk_is_full(tmp_path, in_memory):
     ledger._store._connection.execute("PRAGMA max_page_count = 100000")
     assert ledger.answer(ASK_ALL, range(5000), lambda rows: np.ones(len(rows), dtype=int)).accepted.all()
     assert ledger.verify().ok
+
+
+def test_an_interrupted_write_is_undone(tmp_path):
+    """The files as they lie on the disk in the middle of a transaction, which is what a crash leaves."""
+    path, crashed = tmp_path / "a.ledger", tmp_path / "crashed.ledger"
+    ledger = PrivacyLedger(1.0, bounds=(0, 1), path=path)
+    ledger.answer(ASK_ALL, ["early"], lambda rows: [1])
+    ledger._store._connection.execute("PRAGMA cache_size = 1")
+    fail = FailingConnection(ledger._store._connection, "COMMIT")
+
+    def crash(sql, *arguments):
+        if sql == "COMMIT":
+            for end in ("", "-journal"):
+                shutil.copy(f"{path}{end}", f"{crashed}{end}")
+        return FailingConnection.execute(fail, sql, *arguments)
+
+    fail.execute = crash
+    ledger._store._connection = fail
+    with pytest.raises(LedgerError, match="disk I/O error"):
+        ledger.answer(ASK_ALL, range(2000), lambda rows: np.ones(len(rows), dtype=int))
+    assert crashed.stat().st_size > path.stat().st_size
+    with pytest.raises(LedgerError, match="holds an interrupted write"):
+        ledger_report(crashed)
+    again = PrivacyLedger.open(crashed)
+    assert again.verify().ok
+    assert again.remaining(["early", 5]).round(6).tolist() == [0.7, 1.0]
+
+
+def test_a_commit_waits_for_the_disk(tmp_path):
+    """A kill leaves the system's caches whole; against a power cut there are only these settings."""
+    connection = PrivacyLedger(1.0, path=tmp_path / "a.ledger")._store._connection
+    assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
 def test_a_draw_that_fails_costs_nothing(tmp_path):
