@@ -4,28 +4,18 @@ import os
 import secrets
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 
-from skldp.accounting.decisions import Rule
 from skldp.accounting.domain import Bounds
-from skldp.accounting.identity import Identity, canonical_ids, first_repeated, row_identities
-from skldp.accounting.ledger_book import Fingerprint, LedgerBook
-from skldp.accounting.ledger_entries import History, timed_history, write_release
+from skldp.accounting.identity import canonical_ids, first_repeated
+from skldp.accounting.ledger_book import Fingerprint
+from skldp.accounting.ledger_entries import History, write_release
 from skldp.accounting.ledger_plan import Draw, LedgerAnswers, Plan
-from skldp.accounting.ledger_report import (
-    QUERY_COLUMNS,
-    Verification,
-    certified_losses,
-    query_rows,
-    report,
-    verify_store,
-)
+from skldp.accounting.ledger_reader import LedgerReader, ledger_report
 from skldp.accounting.ledger_settings import checked_bounds, checked_settings
 from skldp.accounting.ledger_store import MEMORY, LedgerStore
 from skldp.accounting.query import Query, RegressionQuery
@@ -39,37 +29,6 @@ _KEY_BYTES = 32
 _BY_TOKEN: "weakref.WeakValueDictionary[str, PrivacyLedger]" = weakref.WeakValueDictionary()
 _ALL: "weakref.WeakSet[PrivacyLedger]" = weakref.WeakSet()
 _OPENING = threading.RLock()
-
-
-def ledger_report(path: str | os.PathLike[str], *, verify: bool = False, n_jobs: int | None = None) -> dict[str, Any]:
-    """Report on a ledger's file, which is opened for reading only.
-
-    Parameters
-    ----------
-    path : str or path-like
-    verify : bool, default=False
-        Make every decision again, from the raw answers.
-    n_jobs : int, default=None
-        As in joblib.
-
-    Returns
-    -------
-    dict
-        The ledger's settings; ``people``, ``answers``, ``refused`` and ``exhausted`` (people with less left than the
-        cheapest query); ``loss_quantiles`` and ``remaining_quantiles``, from ``"0"`` to ``"1"``; ``queries``, a list
-        with one dict per query; and ``verification``, a dict with ``ok`` and ``problems``, or None. Of a ledger that
-        verification finds damaged, the figures may be None.
-
-    Raises
-    ------
-    LedgerError
-        If there is no usable ledger.
-    """
-    ledger = PrivacyLedger.open(path, read_only=True)
-    try:
-        return ledger.report(verify=verify, n_jobs=n_jobs)
-    finally:
-        ledger.close()
 
 
 def _reopened(token: str, path: str) -> "PrivacyLedger":
@@ -103,7 +62,7 @@ def _domain(query: Query) -> str:
     return f"{query.n_features} features" if isinstance(query, RegressionQuery) else f"{query.n_points} points"
 
 
-class PrivacyLedger:
+class PrivacyLedger(LedgerReader):
     """Every person's privacy budget, and what they have answered, on disk.
 
     An answer is committed before it is handed out: a crash may lose an answer, never its cost. Decisions depend on
@@ -157,12 +116,6 @@ class PrivacyLedger:
     ([1, 0], [0.25, 1.0])
     """
 
-    epsilon: float
-    rule: str
-    tol: float
-    _bounds: list[Any] | None
-    _lock: AbstractContextManager[Any]
-
     def __init__(
         self,
         epsilon: float,
@@ -196,14 +149,6 @@ class PrivacyLedger:
         ledger._set_up(LedgerStore(os.path.abspath(os.fspath(path)), read_only=read_only), {})
         return ledger
 
-    @property
-    def bounds(self) -> tuple[Any, Any] | None:
-        """The declared domain (low, high), or None where none is declared yet."""
-        return None if self._bounds is None else (self._bounds[0], self._bounds[1])
-
-    def __repr__(self) -> str:
-        return f"PrivacyLedger({self.epsilon!r}, bounds={self.bounds!r}, path={self.path!r}, rule={self.rule!r})"
-
     def __copy__(self) -> "PrivacyLedger":
         return self
 
@@ -229,19 +174,6 @@ class PrivacyLedger:
             raise LedgerError(
                 f"A ledger's bounds never change: {self.path!r} has bounds={self.bounds!r}. Got {bounds!r} instead."
             )
-
-    def row_ids(self, X: npt.ArrayLike) -> list[Identity]:
-        """Keyed hashes of rows, which serve as the ids of people without ids.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        list of bytes
-        """
-        return row_identities(X, self._hash_key)
 
     def answer(
         self,
@@ -298,7 +230,7 @@ class PrivacyLedger:
                     plan = Plan.make(connection, self._book, query, people, repeat=repeat)
                     undecided = plan.undecided(decisions, self._rule, connection)
                     if attempt == _ATTEMPTS:
-                        decisions.update(self._decided(undecided, query, n_jobs))
+                        decisions.update(self._decided(undecided, plan, n_jobs))
                         undecided = {}
                     admitted = plan.admitted(decisions)
                     refused = 0 if undecided else np.count_nonzero(~admitted)
@@ -316,158 +248,23 @@ class PrivacyLedger:
             if not undecided:
                 return plan.answers(admitted, release)
             # Nobody waits while the losses are certified. If other answers come in meanwhile, the next attempt sees it.
-            decisions.update(self._decided(undecided, query, n_jobs))
+            decisions.update(self._decided(undecided, plan, n_jobs))
         raise AssertionError("the last attempt decides within its transaction")
 
-    def realized_loss(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
-        """Certified upper bound on each person's realized privacy loss (their sum of epsilons with rule="basic").
-
-        Parameters
-        ----------
-        ids : iterable of int, str or bytes
-
-        Returns
-        -------
-        ndarray of shape (n_ids,)
-            0 for people of whom nothing is recorded.
-        """
-        people = canonical_ids(ids)
-        with self._lock, self._forgetting_after_errors():
-            with self._store.transaction(write=False) as connection:
-                self._book.catch_up(connection)
-            return certified_losses(self._store, self._book, self._rule, self._book.numbers(people), self._certified)
-
-    def remaining(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
-        """Each person's budget minus their realized loss.
-
-        With ``rule="bayesian"`` a query with a larger epsilon than this may still be admitted.
-        """
-        return np.maximum(self.epsilon - self.realized_loss(ids), 0.0)
-
-    def history(self, person: Any) -> list[dict[str, Any]]:
-        """What one person has answered, in order.
-
-        Parameters
-        ----------
-        person : int, str or bytes
-
-        Returns
-        -------
-        list of dict
-            With the keys ``release``, ``time`` (UTC, ISO 8601), ``query`` and ``output``.
-        """
-        identity = canonical_ids([person])[0]
-        with self._lock, self._forgetting_after_errors(), self._store.transaction(write=False) as connection:
-            self._book.catch_up(connection)
-            rows = timed_history(connection, self._book.number_of.get(identity, -1), self._book.release)
-            return [
-                {"release": release, "time": time, "query": self._book.queries[query], "output": output}
-                for release, time, query, output in rows
-            ]
-
-    def summary(self) -> Any:
-        """What was asked and answered: one row per query.
-
-        Returns
-        -------
-        pandas.DataFrame, or list of dict where pandas is not installed
-            With the columns ``query`` (its number), ``kind``, ``epsilon``, ``first_asked``, ``calls``, ``asked``,
-            ``answered``, ``served_again``, ``refused`` and ``key``.
-        """
-        with self._lock:
-            rows = query_rows(self._store)
-        try:
-            import pandas as pd
-        except ImportError:
-            return rows
-        return pd.DataFrame(rows, columns=QUERY_COLUMNS)
-
-    def verify(self, n_jobs: int | None = None) -> Verification:
-        """Check the ledger from its raw answers: that nothing is damaged, and that nobody ever passed the budget.
-
-        Parameters
-        ----------
-        n_jobs : int, default=None
-            As in joblib.
-
-        Returns
-        -------
-        Verification
-        """
-        with self._lock:
-            return verify_store(self._store, self._rule, n_jobs)
-
-    def report(self, *, verify: bool = False, n_jobs: int | None = None) -> dict[str, Any]:
-        """Everything about the ledger, as plain data: settings, counts, quantiles of losses and of what remains.
-
-        Parameters
-        ----------
-        verify : bool, default=False
-            Verify it as well.
-        n_jobs : int, default=None
-            As in joblib.
-
-        Returns
-        -------
-        dict
-        """
-        with self._lock:
-            return report(self._store, self._rule, verify=verify, n_jobs=n_jobs)
-
-    def was_asked(self, query: Query) -> bool:
-        """Whether anybody was ever asked this query."""
-        with self._lock, self._forgetting_after_errors(), self._store.transaction(write=False) as connection:
-            self._book.catch_up(connection)
-            return query.key in self._book.query_number
-
-    def close(self) -> None:
-        """Close the file."""
-        with self._lock:
-            self._store.close()
-
     def _set_up(self, store: LedgerStore, wanted: dict[str, Any]) -> None:
-        self._store = store
-        self.path = store.path
-        stored = store.settings()
-        try:
-            self.epsilon, self.rule, self.tol = stored["epsilon"], stored["rule"], stored["tol"]
-            self._token, self._hash_key = stored["token"], stored["hash_key"]
-        except KeyError as error:
-            raise LedgerError(f"The ledger {self.path!r} is damaged: its setting {error} is missing.") from None
-        self._bounds = stored.get("bounds")
+        super().__init__(store)
         for name in ("epsilon", "rule", "tol"):
-            if name in wanted and wanted[name] != stored[name]:
+            if name in wanted and wanted[name] != getattr(self, name):
                 raise LedgerError(
-                    f"A ledger's {name} never changes: {self.path!r} was made with {name}={stored[name]!r}. "
+                    f"A ledger's {name} never changes: {self.path!r} was made with {name}={getattr(self, name)!r}. "
                     f"Got {wanted[name]!r} instead."
                 )
-        self._lock = threading.RLock()
-        self._forget()
         if wanted.get("bounds") is not None:
             self.declare_bounds(wanted["bounds"])
         _ALL.add(self)
         if not store.read_only:
             with _OPENING:
                 _BY_TOKEN.setdefault(self._token, self)
-
-    def _forget(self) -> None:
-        self._book = LedgerBook()
-        self._certified: dict[Fingerprint, float] = {}
-
-    @contextmanager
-    def _forgetting_after_errors(self) -> Iterator[None]:
-        """After a failed transaction, what is on the disk is read anew."""
-        try:
-            yield
-        except BudgetExhaustedError:
-            raise
-        except BaseException:
-            self._forget()
-            raise
-
-    @property
-    def _rule(self) -> Rule:
-        return Rule(self.rule, self.epsilon, self.bounds, self.tol)
 
     def _check_query(self, query: Query) -> None:
         if self._book.queries and _domain(self._book.queries[0]) != _domain(query):
@@ -485,11 +282,11 @@ class PrivacyLedger:
                 )
 
     def _decided(
-        self, undecided: dict[Fingerprint, History], query: Query, n_jobs: int | None
+        self, undecided: dict[Fingerprint, History], plan: Plan, n_jobs: int | None
     ) -> dict[Fingerprint, bool]:
-        queries = self._book.queries
+        queries = plan.book.queries
         admitted = Parallel(n_jobs=n_jobs)(
-            delayed(self._rule.admits)([queries[q] for q in asked], outputs, query)
+            delayed(self._rule.admits)([queries[q] for q in asked], outputs, plan.query)
             for asked, outputs in undecided.values()
         )
         return dict(zip(undecided, admitted, strict=True))
