@@ -4,7 +4,7 @@ import os
 import secrets
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -101,6 +101,10 @@ class PrivacyLedger(LedgerReader):
     `clone`, `copy.deepcopy` and `pickle` lead to the same ledger: a budget cannot be copied. In another process a
     pickled ledger is opened anew from its file; one in memory refuses that, and refuses to work after a fork.
 
+    The realized loss is about one record: with the rules ``"simplified"`` and ``"bayesian"``, whoever is asked again
+    must answer from the same values, of the same features in the same order. Only ``"basic"`` composition holds for
+    values that change from query to query.
+
     Values are never stored. Ids are stored as given; without ids, a person is the keyed hash of their row, with a key
     that is made with the ledger. Of refusals, only the number per call is stored. Whoever copies the file copies the
     budgets: there must be one.
@@ -173,6 +177,29 @@ class PrivacyLedger(LedgerReader):
         if self._bounds != declared:
             raise LedgerError(
                 f"A ledger's bounds never change: {self.path!r} has bounds={self.bounds!r}. Got {bounds!r} instead."
+            )
+
+    def declare_features(self, names: Sequence[str]) -> None:
+        """Bind the ledger to the features that every query is about, for good.
+
+        Parameters
+        ----------
+        names : sequence of str
+            In the order of the coefficients.
+
+        Raises
+        ------
+        LedgerError
+            If others are declared: the same coefficients about other features would be another question, and a loss
+            that takes both for one would be too small.
+        """
+        declared = [str(name) for name in names]
+        with self._lock:
+            if self._features is None:
+                self._features = self._store.add_setting("features", declared)
+        if self._features != declared:
+            raise LedgerError(
+                f"A ledger's features never change: {self.path!r} is about {self._features}. Got {declared} instead."
             )
 
     def answer(

@@ -81,6 +81,7 @@ class LedgerReader:
     rule: str
     tol: float
     _bounds: list[Any] | None
+    _features: list[str] | None
     _lock: AbstractContextManager[Any]
 
     def __init__(self, store: LedgerStore) -> None:
@@ -93,6 +94,7 @@ class LedgerReader:
         self.path = store.path
         self._store = store
         self._bounds = stored.get("bounds")
+        self._features = stored.get("features")
         self._lock = threading.RLock()
         self._forget()
 
@@ -100,6 +102,11 @@ class LedgerReader:
     def bounds(self) -> tuple[Any, Any] | None:
         """The declared domain (low, high), or None where none is declared yet."""
         return None if self._bounds is None else (self._bounds[0], self._bounds[1])
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """The declared names of the features, in order, or None where none are declared."""
+        return None if self._features is None else tuple(self._features)
 
     def __repr__(self) -> str:
         name = type(self).__name__

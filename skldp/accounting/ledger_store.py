@@ -23,6 +23,7 @@ MEMORY = ":memory:"
 BUSY_SECONDS = 120.0
 APPLICATION_ID = 0x736B6C64
 
+_AS_JSON = ("bounds", "features")
 TABLES = ("settings", "people", "queries", "releases", "answers")
 _CREATE = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID",
@@ -81,7 +82,7 @@ def _migrate(connection: sqlite3.Connection) -> None:
 
 
 def _write_settings(connection: sqlite3.Connection, settings: dict[str, Any]) -> None:
-    stored = ((n, json.dumps(v) if n == "bounds" else v) for n, v in settings.items() if v is not None)
+    stored = ((n, json.dumps(v) if n in _AS_JSON else v) for n, v in settings.items() if v is not None)
     connection.executemany("INSERT INTO settings VALUES (?, ?)", stored)
 
 
@@ -156,9 +157,7 @@ class LedgerStore:
         """Read what the ledger was made with."""
         with self.transaction(write=False) as connection:
             stored = dict(connection.execute("SELECT name, value FROM settings").fetchall())
-        if "bounds" in stored:
-            stored["bounds"] = json.loads(stored["bounds"])
-        return stored
+        return {name: json.loads(value) if name in _AS_JSON else value for name, value in stored.items()}
 
     def add_setting(self, name: str, value: Any) -> Any:
         """Write a setting that is not there yet, and return the one that holds."""

@@ -144,6 +144,10 @@ class BayesianFilter(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     row: equal rows are one person, who answers once and whose answer stands in each of these rows. Since that lets a
     refusal show that two rows are equal, real people should have ids.
 
+    The realized loss is about one record. Whoever is asked again must answer from the same values, and all models
+    that share a ledger must have the same features in the same order: names are compared where X has them. For values
+    that change over time, take a ledger with ``rule="basic"``.
+
     A fitted filter that has asked people stays with its ledger: fitting it again with another one is refused, since
     answers of one person would then count against two budgets. Clone it for another, unrelated, population.
 
@@ -343,6 +347,8 @@ class BayesianFilter(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         inside = np.clip(rows, *self.bounds_)
         warn_out_of_domain(np.count_nonzero(inside != rows), rows.size)
         self.ledger_.declare_bounds(self.bounds_)
+        if hasattr(self, "feature_names_in_"):
+            self.ledger_.declare_features(self.feature_names_in_)
         noise = self._noise()
         answers = self.ledger_.answer(
             self.query_,
@@ -372,7 +378,7 @@ class BayesianFilter(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     def _find_ledger(self):
         if self.ledger is None:
             own = self._own_ledgers().get(
-                self.n_features_in_,
+                tuple(getattr(self, "feature_names_in_", [self.n_features_in_])),
                 epsilon=self.epsilon if self.total_epsilon is None else self.total_epsilon,
                 rule=self.rule,
                 tol=self.tol,

@@ -23,7 +23,7 @@ def _found_again(token):
 
 
 class OwnLedgers:
-    """Ledgers in memory, one for each number of features: a row with other columns is another record.
+    """Ledgers in memory, one for each set of features: a row with other columns is another record.
 
     Copying and cloning the estimator leads to the same ledgers, so that neither cross-validation nor a grid search
     spends a budget twice.
@@ -44,8 +44,8 @@ class OwnLedgers:
     def __reduce__(self):
         return _found_again, (self._token,)
 
-    def get(self, n_features, *, epsilon, rule, tol):
-        """Find or make the ledger of records with so many features.
+    def get(self, features, *, epsilon, rule, tol):
+        """Find or make the ledger of records with these features: their names, or how many there are.
 
         Raises
         ------
@@ -54,9 +54,9 @@ class OwnLedgers:
         """
         settings = {"epsilon": float(epsilon), "rule": rule, "tol": float(tol)}
         with self._lock:
-            if n_features not in self._ledgers:
-                self._ledgers[n_features] = PrivacyLedger(**settings)
-            ledger = self._ledgers[n_features]
+            if features not in self._ledgers:
+                self._ledgers[features] = PrivacyLedger(**settings)
+            ledger = self._ledgers[features]
         made = {name: getattr(ledger, name) for name in settings}
         if made != settings:
             raise LedgerError(

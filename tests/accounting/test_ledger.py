@@ -196,6 +196,19 @@ def test_the_domain_is_declared_once(tmp_path):
         ledger.declare_bounds((0, 2))
 
 
+def test_the_features_are_declared_once(tmp_path):
+    """Two questions with one coefficient each, about age and about dose, would seem to cancel each other."""
+    ledger = PrivacyLedger(1.0, path=tmp_path / "a.ledger")
+    assert ledger.features is None
+    ledger.declare_features(np.array(["age", "dose"], dtype=object))
+    ledger.declare_features(["age", "dose"])
+    ledger.close()
+    again = PrivacyLedger.open(tmp_path / "a.ledger")
+    assert again.features == ("age", "dose")
+    with pytest.raises(LedgerError, match=r"is about \['age', 'dose'\]. Got \['dose', 'age'\] instead"):
+        again.declare_features(["dose", "age"])
+
+
 def test_one_ledger_has_one_number_of_features():
     ledger = PrivacyLedger(1.0, bounds=([0, -1], [1, 1]))
     with pytest.raises(LedgerError, match=r"bounds for 2 features. Got a query with 1 instead"):

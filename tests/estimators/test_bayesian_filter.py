@@ -291,6 +291,20 @@ def test_it_works_as_a_step_and_with_data_frames():
     assert whole.fit(PUBLIC, PUBLIC @ SLOPES).predict(PUBLIC).shape == (40,)
 
 
+def test_models_of_other_features_have_other_budgets():
+    ledger = PrivacyLedger(1.0, bounds=(0, 1))
+    one, other = (pd.DataFrame(PUBLIC, columns=names) for names in (["age", "dose"], ["dose", "age"]))
+    survey = BayesianFilter(LinearRegression(), epsilon=0.4, ledger=ledger).fit(one, PUBLIC @ SLOPES)
+    survey.query(one)
+    swapped = clone(survey).fit(other, PUBLIC @ SLOPES)
+    with pytest.raises(LedgerError, match="features never change"):
+        swapped.query(other)
+    assert ledger.verify().n_answers == 40
+    alone = BayesianFilter(LinearRegression(), bounds=(0, 1)).fit(one, PUBLIC @ SLOPES)
+    assert clone(alone).fit(other, PUBLIC @ SLOPES).ledger_ is not alone.ledger_
+    assert clone(alone).fit(one, PUBLIC @ SLOPES).ledger_ is alone.ledger_
+
+
 def test_ids_and_weights_are_routed():
     ledger = PrivacyLedger(1.0, bounds=(0, 1))
     with config_context(enable_metadata_routing=True):
