@@ -10,13 +10,13 @@ from skldp.accounting.domain import Bounds
 from skldp.accounting.filters import (
     BasicPrivacyFilter,
     BayesianPrivacyFilter,
-    PrivacyFilter,
     SimplifiedBayesianPrivacyFilter,
 )
 from skldp.accounting.query import Query
 
 __all__ = ["RULES", "Rule"]
 
+Filter = BasicPrivacyFilter | SimplifiedBayesianPrivacyFilter | BayesianPrivacyFilter
 RULES = ("basic", "simplified", "bayesian")
 # Epsilons are added up one by one here, and exactly by the filters: far more than all rounding errors together.
 _SLACK = 1e-9
@@ -48,9 +48,9 @@ class Rule:
     bounds: Bounds | None
     tol: float
 
-    def history(self, queries: Sequence[Query], outputs: Sequence[int]) -> PrivacyFilter:
+    def history(self, queries: Sequence[Query], outputs: Sequence[int]) -> Filter:
         """Make the filter of a person with this history."""
-        one: PrivacyFilter
+        one: Filter
         if self.name == "basic":
             one = BasicPrivacyFilter(self.epsilon)
         elif self.name == "simplified":
@@ -72,3 +72,9 @@ class Rule:
     def loss(self, queries: Sequence[Query], outputs: Sequence[int]) -> float:
         """Certified upper bound on the loss of this history."""
         return self.history(queries, outputs).realized_loss
+
+    def surely_exceeded(self, queries: Sequence[Query], outputs: Sequence[int]) -> bool:
+        """Whether this history has provably cost more than the budget."""
+        one = self.history(queries, outputs)
+        lower = one.realized_loss if isinstance(one, BasicPrivacyFilter) else one.loss_bounds.lower
+        return lower > self.epsilon

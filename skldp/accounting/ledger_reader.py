@@ -28,7 +28,7 @@ from skldp.exceptions import BudgetExhaustedError, LedgerError
 __all__ = ["LedgerReader", "ledger_report"]
 
 
-def ledger_report(path: str | os.PathLike[str], *, verify: bool = False, n_jobs: int | None = None) -> dict[str, Any]:
+def ledger_report(path: str | os.PathLike[str], verify: bool = False, *, n_jobs: int | None = None) -> dict[str, Any]:
     """Report on a ledger's file, which is opened for reading only.
 
     Parameters

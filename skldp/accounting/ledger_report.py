@@ -131,7 +131,10 @@ def budget_report(store: Readable, rule: Rule, n_jobs: int | None = None) -> dic
 
 
 def verify_store(store: Readable, rule: Rule, n_jobs: int | None = None) -> Verification:
-    """Check a ledger from its raw answers: make every decision again that a sum of epsilons does not settle.
+    """Check a ledger from its raw answers, in two ways.
+
+    Every decision that a sum of epsilons does not settle is made again, from what was recorded before it; and the loss
+    of everybody's whole history is certified anew, which uses none of the shortcuts of the decisions.
 
     Parameters
     ----------
@@ -152,6 +155,7 @@ def verify_store(store: Readable, rule: Rule, n_jobs: int | None = None) -> Veri
             problems += _check_release(store, book, rule, release, query_number, decided, n_jobs)
         with store.transaction(write=False) as connection:
             book.catch_up(connection)
+        problems += _exceeded_budgets(store, book, rule, n_jobs)
     except LedgerError as error:
         problems.append(str(error))
     return Verification(not problems, tuple(problems), len(book.number_of), book.release, book.n_answers, len(decided))
@@ -228,9 +232,26 @@ def _check_release(
     wrong = ~np.array([decided[key] for key in keys], dtype=bool)[group]
     if not wrong.any():
         return []
+    return [f"Release {release} took {_some_people(book, numbers[wrong])} past their budget of {rule.epsilon}."]
+
+
+def _exceeded_budgets(store: Readable, book: LedgerBook, rule: Rule, n_jobs: int | None) -> list[str]:
+    """Certify everybody's loss, without a look at how it came about."""
+    numbers = np.arange(len(book.number_of))
+    first, group = group_rows(book.fingerprints_of(numbers))
+    with store.transaction(write=False) as connection:
+        histories = [recorded_history(connection, int(one), book.release) for one in first]
+    exceeded = Parallel(n_jobs=n_jobs)(
+        delayed(rule.surely_exceeded)([book.queries[q] for q in asked], outputs) for asked, outputs in histories
+    )
+    wrong = numbers[np.array(exceeded, dtype=bool)[group]]
+    return [f"{_some_people(book, wrong)} have lost more than their budget of {rule.epsilon}."] if wrong.size else []
+
+
+def _some_people(book: LedgerBook, numbers: npt.NDArray[np.int64]) -> str:
     name_of = {number: identity for identity, number in book.number_of.items()}
-    some = ", ".join(repr(name_of[int(number)]) for number in numbers[wrong][:5])
-    return [f"Release {release} took {np.count_nonzero(wrong)} people past their budget of {rule.epsilon}: {some}."]
+    some = ", ".join(repr(name_of[int(number)]) for number in numbers[:5])
+    return f"{len(numbers):,} people ({some}{', ...' if len(numbers) > 5 else ''})"
 
 
 def _quantiles(values: npt.NDArray[np.float64]) -> dict[str, float]:

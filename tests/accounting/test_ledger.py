@@ -18,6 +18,7 @@ from ledger_children import start
 from sklearn.base import clone
 
 from skldp.accounting import ledger_store
+from skldp.accounting.decisions import Rule
 from skldp.accounting.filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
 from skldp.accounting.ledger import PrivacyLedger, ledger_report
 from skldp.accounting.query import FiniteQuery, RegressionQuery
@@ -457,8 +458,18 @@ def test_verification_finds_who_was_taken_past_the_budget(tmp_path):
     )
     assert PrivacyLedger.open(tmp_path / "a.ledger").verify().problems == (
         "The counts of release 2 do not add up.",
-        "Release 2 took 1 people past their budget of 0.5: 'a'.",
+        "Release 2 took 1 people ('a') past their budget of 0.5.",
+        "1 people ('a') have lost more than their budget of 0.5.",
     )
+
+
+@pytest.mark.parametrize("rule", ["basic", "simplified", "bayesian"])
+def test_verification_does_not_trust_the_shortcuts_of_decisions(monkeypatch, rule):
+    ledger = PrivacyLedger(0.5, bounds=(-1, 1), rule=rule)
+    monkeypatch.setattr(Rule, "surely_admits", lambda self, spent, query: np.ones(len(spent), dtype=bool))
+    for slope in (1, 2, 3):
+        ledger.answer(linear(slope), ["a", "b"], outputs_of(1, 1))
+    assert ledger.verify().problems == ("2 people ('a', 'b') have lost more than their budget of 0.5.",)
 
 
 def test_a_report_reads_only(tmp_path):
