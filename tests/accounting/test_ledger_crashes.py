@@ -101,17 +101,16 @@ def test_four_processes_of_500_queries_never_overspend(tmp_path, rule, epsilon):
     run_processes(tmp_path / "a.ledger", rule, n_queries=500, n_people=50, epsilon=epsilon)
 
 
-@pytest.mark.parametrize("in_memory", [True, False])
-def test_threads_never_overspend(tmp_path, in_memory):
-    ledger = PrivacyLedger(0.5, bounds=(-1, 1), path=":memory:" if in_memory else tmp_path / "a.ledger")
+def run_threads(ledger, n_queries, n_people):
+    """The same with four threads on one ledger."""
     handed_out, failures = [], []
 
     def ask(seed):
         chance = np.random.default_rng(seed)
         try:
-            for number in chance.integers(30, size=12):
+            for number in chance.integers(4 * n_queries, size=n_queries):
                 query = query_number(int(number), epsilon=0.1)
-                answers = ledger.answer(query, range(6), lambda rows: chance.integers(2, size=len(rows)))
+                answers = ledger.answer(query, range(n_people), lambda rows: chance.integers(2, size=len(rows)))
                 handed_out.extend((query.key, p, int(o)) for p, o in enumerate(answers.outputs) if o >= 0)
         except Exception as error:
             failures.append(error)
@@ -122,11 +121,24 @@ def test_threads_never_overspend(tmp_path, in_memory):
     for thread in threads:
         thread.join()
     assert failures == []
-    assert set(handed_out) == {
-        (entry["query"].key, p, entry["output"]) for p in range(6) for entry in ledger.history(p)
-    }
-    assert ledger.verify().ok
-    assert ledger.realized_loss(range(6)).max() <= 0.5
+    entries = [(p, entry) for p in range(n_people) for entry in ledger.history(p)]
+    assert len({(p, entry["query"].key) for p, entry in entries}) == len(entries)
+    assert set(handed_out) == {(entry["query"].key, p, entry["output"]) for p, entry in entries}
+    assert ledger.verify().problems == ()
+    assert ledger.realized_loss(range(n_people)).max() <= ledger.epsilon
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_threads_never_overspend(tmp_path, in_memory):
+    path = ":memory:" if in_memory else tmp_path / "a.ledger"
+    run_threads(PrivacyLedger(0.5, bounds=(-1, 1), path=path), n_queries=12, n_people=6)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_threads_of_500_queries_never_overspend(tmp_path, in_memory):
+    path = ":memory:" if in_memory else tmp_path / "a.ledger"
+    run_threads(PrivacyLedger(1.0, bounds=(-1, 1), path=path, rule="basic"), n_queries=500, n_people=50)
 
 
 class FailingConnection:
@@ -173,6 +185,30 @@ def test_nothing_is_handed_out_when_the_disk_is_full(tmp_path, in_memory):
     assert ledger.realized_loss(["early"])[0] == pytest.approx(0.3)
     ledger._store._connection.execute("PRAGMA max_page_count = 100000")
     assert ledger.answer(ASK_ALL, range(5000), lambda rows: np.ones(len(rows), dtype=int)).accepted.all()
+    assert ledger.verify().ok
+
+
+@forked
+def test_nothing_is_handed_out_when_the_system_refuses_to_write(tmp_path):
+    """No stand-in: the process may not make files larger, so that the system itself fails the writes."""
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "a.ledger"
+    ledger = PrivacyLedger(1.0, bounds=(0, 1), path=path)
+    ledger.answer(ASK_ALL, ["early"], lambda rows: [1])
+
+    def ask_with_a_limit(write):
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, resource.RLIM_INFINITY))
+        with pytest.raises(LedgerError, match="nothing was released"):
+            write(str(ledger.answer(ASK_ALL, range(3000), lambda rows: np.ones(len(rows), dtype=int))))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        write(str(ledger.answer(ASK_ALL, ["late"], lambda rows: [0]).outputs))
+
+    child, output = start(ask_with_a_limit)
+    with output:
+        assert output.read() == "[0]"
+    assert os.waitpid(child, 0)[1] == 0
+    assert sorted(person for _, person, _ in recorded(path)) == ["early", "late"]
     assert ledger.verify().ok
 
 
