@@ -21,6 +21,7 @@ from skldp.accounting import ledger_store
 from skldp.accounting.decisions import Rule
 from skldp.accounting.filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
 from skldp.accounting.ledger import PrivacyLedger, ledger_report
+from skldp.accounting.ledger_book import LedgerBook
 from skldp.accounting.query import FiniteQuery, RegressionQuery
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms.randomness import noise_from
@@ -92,6 +93,26 @@ def test_a_closed_ledger_opens_as_it_was(tmp_path):
         ]
     assert again.realized_loss([1, "1", 7, "new"]).tolist() == losses.tolist()
     assert again.answer(linear(1), ["1", 1], outputs_of()).outputs.tolist() == [0, 1]
+
+
+def test_a_reading_that_breaks_off_is_begun_anew(tmp_path, monkeypatch):
+    path = tmp_path / "a.ledger"
+    writer, reader = (PrivacyLedger(2.0, bounds=(-1, 1), path=path, rule="basic") for _ in range(2))
+    for slope in (1, 2, 3):
+        writer.answer(linear(slope), ["a", "b"], outputs_of(1, 0))
+    add_answers = LedgerBook.add_answers
+
+    def fail_on_the_second(self, query, numbers, outputs):
+        if self.n_answers == 2:
+            raise MemoryError
+        add_answers(self, query, numbers, outputs)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(LedgerBook, "add_answers", fail_on_the_second)
+        with pytest.raises(MemoryError):
+            reader.remaining(["a"])
+    assert reader.remaining(["a"]).round(6).tolist() == [1.1]
+    assert reader._book.n_answers == 6
 
 
 def test_two_ledgers_on_one_file_see_each_other(tmp_path):
