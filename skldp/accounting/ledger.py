@@ -46,16 +46,17 @@ def _reopened(token: str, path: str) -> "PrivacyLedger":
         return ledger
 
 
-def _renew_locks() -> None:
-    """A thread that held a lock while another one forked does not exist in the child."""
+def _begin_anew() -> None:
+    """A thread that was at work when another one forked does not exist in the child, and leaves its work half done."""
     global _OPENING
     _OPENING = threading.RLock()
     for ledger in list(_ALL):
         ledger._lock = threading.RLock()
+        ledger._forget()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def _domain(query: Query) -> str:

@@ -180,8 +180,7 @@ class LedgerReader:
             With the columns ``query`` (its number), ``kind``, ``epsilon``, ``first_asked``, ``calls``, ``asked``,
             ``answered``, ``served_again``, ``refused`` and ``key``.
         """
-        with self._lock:
-            rows = query_rows(self._store)
+        rows = query_rows(self._store)
         try:
             import pandas as pd
         except ImportError:
@@ -200,8 +199,7 @@ class LedgerReader:
         -------
         Verification
         """
-        with self._lock:
-            return verify_store(self._store, self._rule, n_jobs)
+        return verify_store(self._store, self._rule, n_jobs)
 
     def report(self, *, verify: bool = False, n_jobs: int | None = None) -> dict[str, Any]:
         """Everything about the ledger, as plain data: settings, counts, quantiles of losses and of what remains.
@@ -217,8 +215,7 @@ class LedgerReader:
         -------
         dict
         """
-        with self._lock:
-            return report(self._store, self._rule, verify=verify, n_jobs=n_jobs)
+        return report(self._store, self._rule, verify=verify, n_jobs=n_jobs)
 
     def was_asked(self, query: Query) -> bool:
         """Whether anybody was ever asked this query."""

@@ -9,6 +9,8 @@ import json
 import os
 import secrets
 import sqlite3
+import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -44,6 +46,8 @@ _CREATE = (
     f"PRAGMA application_id = {APPLICATION_ID}",
 )
 _INHERITED: list[sqlite3.Connection] = []
+_STORES: "weakref.WeakSet[LedgerStore]" = weakref.WeakSet()
+_HELD: list[Any] = []
 # Statements that lead from schema version i to i + 1. A released entry is never edited: a change is a new entry.
 MIGRATIONS: list[tuple[str, ...]] = [_CREATE]
 
@@ -56,6 +60,24 @@ def _ledger_errors(path: str) -> Iterator[None]:
         raise LedgerError(
             f"The ledger {path!r} could not be read or written, and nothing was released: {error}."
         ) from error
+
+
+def _hold_transactions() -> None:
+    """Let every transaction end before a fork: a child that dropped an open one would undo it in the parent's file."""
+    for store in list(_STORES):
+        store.lock.acquire()
+        _HELD.append(store.lock)
+
+
+def _allow_transactions() -> None:
+    while _HELD:
+        _HELD.pop().release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_hold_transactions, after_in_parent=_allow_transactions, after_in_child=_allow_transactions
+    )
 
 
 def _connect(path: str, *, read_only: bool = False) -> sqlite3.Connection:
@@ -142,7 +164,9 @@ class LedgerStore:
     def __init__(self, path: str, settings: dict[str, Any] | None = None, *, read_only: bool = False) -> None:
         self.path = path
         self.read_only = read_only
+        self.lock = threading.RLock()
         self._pid = os.getpid()
+        _STORES.add(self)
         if path == MEMORY:
             with _ledger_errors(path):
                 self._connection = _connect(path)
@@ -169,7 +193,7 @@ class LedgerStore:
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
         """Run the block in one transaction: committed, and on the disk, when it ends without an error."""
-        with _ledger_errors(self.path):
+        with self.lock, _ledger_errors(self.path):
             connection = self._usable()
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:
@@ -250,8 +274,8 @@ class LedgerStore:
                 )
             # SQLite forbids a connection to cross a fork, even to be closed.
             _INHERITED.append(self._connection)
-            self._pid = os.getpid()
             self._open()
+            self._pid = os.getpid()
         return self._connection
 
     def _check_in_place(self) -> None:

@@ -189,6 +189,30 @@ def test_nothing_is_handed_out_when_the_disk_is_full(tmp_path, in_memory):
 
 
 @forked
+def test_a_fork_waits_for_the_transactions_of_other_threads(tmp_path):
+    ledger = PrivacyLedger(1.0, bounds=(0, 1), path=tmp_path / "a.ledger")
+    drawing, events = threading.Event(), []
+
+    def draw(rows):
+        drawing.set()
+        time.sleep(0.2)
+        events.append("drawn")
+        return [1]
+
+    thread = threading.Thread(target=ledger.answer, args=(ASK_ALL, ["a"], draw))
+    thread.start()
+    drawing.wait()
+    child, output = start(
+        lambda write: write(f"{events} {ledger.answer(ASK_ALL, ['a', 'b'], lambda rows: [0]).outputs}")
+    )
+    thread.join()
+    with output:
+        assert output.read() == "['drawn'] [1 0]"
+    assert os.waitpid(child, 0)[1] == 0
+    assert ledger.verify().n_answers == 2
+
+
+@forked
 def test_nothing_is_handed_out_when_the_system_refuses_to_write(tmp_path):
     """No stand-in: the process may not make files larger, so that the system itself fails the writes."""
     resource = pytest.importorskip("resource")
