@@ -137,6 +137,24 @@ def test_a_weak_question_costs_a_bayesian_filter_less_than_its_epsilon():
     assert not SimplifiedBayesianPrivacyFilter(0.2, bounds=(-1, 1)).admits(hardly)
 
 
+def test_what_cannot_be_proved_is_refused(monkeypatch):
+    """With the search cut short the bounds are far apart, and a budget between them is not enough."""
+    monkeypatch.setattr("skldp.accounting.extrema._MAX_BOX_NODES", 1)
+    rng = np.random.default_rng(4)
+    pairs = [(RegressionQuery("logistic", rng.uniform(-9, 9, 2), 0.0, (0, 1), 0.5), i % 2) for i in range(6)]
+    after = BayesianPrivacyFilter(9.0, bounds=(-1, 1))
+    for pair in pairs:
+        after.record(*pair)
+    bounds = after.loss_bounds
+    assert bounds.gap > 0.05
+    person = BayesianPrivacyFilter((bounds.lower + bounds.upper) / 2, bounds=(-1, 1))
+    for pair in pairs[:5]:
+        person.record(*pair)
+    # Only the output that was given is in question here.
+    assert not person._fits(*pairs[5])
+    assert not person.admits(pairs[5][0])
+
+
 def test_decisions_depend_on_the_answers_alone():
     rng = np.random.default_rng(0)
     queries = [RegressionQuery("logistic", rng.uniform(-5, 5, 2), 0.0, (0, 1), 0.3) for _ in range(5)]
