@@ -1,0 +1,92 @@
+"""
+# A survey team asks the same people one regression after another
+
+Five teams each want to know one thing about the same 300 patients. Each has trained a regression on other, public data,
+and wants the mean of its predictions over these patients. Every patient has one privacy budget for all that they ever
+answer, kept in a ledger that survives crashes, copies and cross-validation.
+
+    python examples/survey_with_budgets.py
+"""
+
+# %%
+# Public data to train on, and private people to ask: the bundled diabetes data, cut in two. What is asked of the people
+# are age, sex, body mass index and blood pressure; the teams predict other things from these.
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import Lasso, LinearRegression, Ridge
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skldp.accounting.ledger import PrivacyLedger, ledger_report
+from skldp.estimators.bayesian_filter import BayesianFilter
+from skldp.exceptions import OutOfDomainWarning
+
+X, progression = load_diabetes(return_X_y=True)
+public, people = X[:142, :4], X[142:, :4]
+ids = [f"patient {number}" for number in range(len(people))]
+
+# The domain is public knowledge; whoever lies outside is moved to its edge and counted.
+bounds = (-0.15, 0.15)
+warnings.simplefilter("ignore", OutOfDomainWarning)
+
+# %%
+# One ledger, in a file: each patient may lose at most 2 nats, over all teams together.
+folder = tempfile.TemporaryDirectory()
+path = Path(folder.name) / "patients.ledger"
+ledger = PrivacyLedger(2.0, bounds=bounds, path=path)
+
+teams = {
+    "progression": (LinearRegression(), progression[:142]),
+    "cholesterol": (make_pipeline(StandardScaler(), Ridge(10.0)), X[:142, 4]),
+    "lipoproteins": (LinearRegression(), X[:142, 6]),
+    "triglycerides": (Lasso(1e-4), X[:142, 8]),
+    "blood sugar": (LinearRegression(), X[:142, 9]),
+}
+
+# %%
+# Every team asks with epsilon = 1. Basic composition would refuse the third team and all after it. The Bayesian filter
+# certifies what each patient's answers have really given away, and lets them go on while it is safe. Who
+# is refused depends on their answers: the mean over the others is no longer that of all, and the teams that come late
+# must know it.
+filters = {}
+for team, (model, target) in teams.items():
+    survey = BayesianFilter(model, epsilon=1.0, ledger=ledger).fit(public, target)
+    result = survey.query(people, ids=ids)
+    truth = survey.estimator_.predict(people.clip(*bounds)).mean()
+    print(
+        f"{team:13}: {result.accepted.sum():3} of {len(ids)} answer; mean {result.mean:8.3f} "
+        f"+- {result.standard_error:.3f} (all, without privacy: {truth:.3f})"
+    )
+    filters[team] = survey
+
+# %%
+# Asking the same question again costs nothing: everybody is handed their recorded answer.
+before = ledger.realized_loss(ids)
+again = filters["progression"].query(people, ids=ids)
+changed = bool((ledger.realized_loss(ids) != before).any())
+print(f"asked again: {again.fresh.sum()} fresh answers, budgets changed: {changed}")
+
+# %%
+# Cross-validation clones the estimator, and leads to the same ledger: whatever the folds ask is counted.
+fresh_people = np.random.default_rng(0).uniform(-0.1, 0.1, (60, 4))
+cross_val_score(BayesianFilter(Ridge(), epsilon=1.0, ledger=ledger), fresh_people, fresh_people.sum(axis=1))
+print("answers of each person after cross-validation:", {len(ledger.history(i)) for i in ledger.row_ids(fresh_people)})
+
+# %%
+# The same file, read by somebody else: what is left, and whether every decision was right.
+print(ledger.summary())
+report = ledger_report(path, verify=True)
+print("loss quantiles:", {quantile: round(loss, 3) for quantile, loss in report["loss_quantiles"].items()})
+print("verified:", report["verification"]["ok"])
+one = ids[0]
+lost = ledger.realized_loss([one])[0]
+print(f"{one} has answered {len(ledger.history(one))} queries and lost {lost:.3f} of {ledger.epsilon}")
+assert clone(filters["progression"]).ledger is ledger
+ledger.close()
+folder.cleanup()

@@ -1,0 +1,438 @@
+"""A regression asked of people, each of whom answers until their own privacy budget is really used."""
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from numbers import Integral
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import r2_score
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted
+
+from skldp.accounting.decisions import RULES
+from skldp.accounting.domain import checked_box
+from skldp.accounting.estimates import mean_of_answers
+from skldp.accounting.from_estimator import query_from_estimator
+from skldp.accounting.identity import canonical_ids
+from skldp.accounting.ledger import PrivacyLedger
+from skldp.estimators.base import warn_out_of_domain
+from skldp.estimators.own_ledgers import OwnLedgers
+from skldp.estimators.validation import (
+    BOUNDS,
+    EPSILON,
+    NOISE_PARAMETERS,
+    StrOptions,
+    check_epsilon,
+    fit_context,
+    validate_finite,
+)
+from skldp.exceptions import LedgerError
+from skldp.mechanisms.guarantee import PrivacyGuarantee
+from skldp.mechanisms.randomness import noise_from
+
+__all__ = ["BayesianFilter", "QueryResult"]
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """The answers of some people to one query.
+
+    Attributes
+    ----------
+    accepted : ndarray of bool, shape (n_samples,)
+        Who answered.
+    fresh : ndarray of bool, shape (n_samples,)
+        Whose answer was drawn now; the others who answered are handed their recorded one again, at no cost.
+    outputs : ndarray of float, shape (n_samples,)
+        The answer, one of the two `output_bounds`; NaN where refused.
+    estimates : ndarray of float, shape (n_samples,)
+        The unbiased estimate of each person's prediction; NaN where refused.
+    mean, standard_error : float
+        Over the people who answered, each counted once. Who is refused depends on earlier answers, so that those who
+        are left need not be like all.
+    """
+
+    accepted: np.ndarray
+    fresh: np.ndarray
+    outputs: np.ndarray
+    estimates: np.ndarray
+    mean: float
+    standard_error: float
+    _ledger: PrivacyLedger = field(repr=False)
+    _ids: list = field(repr=False)
+
+    @cached_property
+    def realized_loss(self):
+        """Certified upper bound on each person's loss, by what is recorded when this is first looked at."""
+        people = dict.fromkeys(self._ids)
+        loss_of = dict(zip(people, self._ledger.realized_loss(people), strict=True))
+        return np.array([loss_of[person] for person in self._ids], dtype=np.float64)
+
+
+class BayesianFilter(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+    r"""Ask people a regression, and protect each with a budget for all that they ever answer.
+
+    `fit` trains a linear or logistic model on the analyst's own public data. `predict` and `query` ask the people in
+    X: each answers with one of two values, drawn so that the answer alone is `epsilon`-LDP, or is refused when another
+    answer could take their realized privacy loss past `total_epsilon`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The regression: any model with ``coef_`` and ``intercept_``, a binary logistic regression, or a Pipeline that
+        scales before it. Models that are fitted already come as a :class:`~sklearn.frozen.FrozenEstimator`.
+    epsilon : float, default=1.0
+        Natural-log budget of one answer.
+    total_epsilon : float, default=None
+        Each person's budget for all answers. None takes the ledger's; without a ledger, `epsilon`.
+    bounds : tuple (low, high), default=None
+        The domain of X, each a number or one number per feature. None takes those of the ledger if it has any, else
+        the range of the public X of `fit`. What lies outside is clipped and counted.
+    output_bounds : tuple (a, b), default=None
+        The two values of an answer. None takes the range of the model over `bounds`, and (0, 1) for a classifier.
+        A model that can leave them is truncated to them, with a warning.
+    ledger : PrivacyLedger, default=None
+        Where answers are recorded. Models that share a ledger share its budgets. None keeps one in memory, which all
+        clones of this estimator share.
+    rule : {"basic", "simplified", "bayesian"}, default="bayesian"
+        How histories are accounted for where `ledger` is None; a ledger brings its own.
+    tol : float, default=1e-3
+        The certified gap aimed at where `ledger` is None; a ledger brings its own.
+    on_refusal : {"prior", "nan", "raise"}, default="prior"
+        What `predict` gives for people who are refused: ``prior_``; NaN; or a
+        :class:`~skldp.exceptions.BudgetExhaustedError` before anybody is asked.
+    random_state : None, int, Generator or RandomState, default=None
+        None draws from the operating system. Anything else is for tests and studies; an int gives noise that depends
+        on it and on the query.
+    n_jobs : int, default=None
+        Processes or threads, as in joblib, for decisions about people with different histories;
+        ``joblib.parallel_config(verbose=10)`` shows how far they are.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted model.
+    query_ : RegressionQuery
+        What is asked.
+    bounds_ : tuple of two ndarrays of shape (n_features,)
+    ledger_ : PrivacyLedger
+    prior_ : float
+        The mean prediction on the public X, which needs no answer.
+    privacy_guarantee_ : PrivacyGuarantee
+        What holds for each person over all models that share the ledger.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X of `fit` had names.
+
+    Raises
+    ------
+    LedgerError
+        If the ledger was made for another budget or domain, or cannot be written. Nothing is released then.
+
+    Notes
+    -----
+    The answer to a prediction y in [a, b] is b with probability
+
+    .. math:: \frac{1}{e^\varepsilon + 1} + \frac{e^\varepsilon - 1}{e^\varepsilon + 1} \frac{y - a}{b - a}.
+
+    Somebody asked the same query a second time is handed their recorded answer, so that `predict` can be repeated,
+    cross-validated and scored without cost. ``query(X, repeat=True)`` asks afresh. Without `ids`, a person is their
+    row: equal rows are one person, who answers once and whose answer stands in each of these rows. Since that lets a
+    refusal show that two rows are equal, real people should have ids.
+
+    The realized loss is about one record. Whoever is asked again must answer from the same values, and all models
+    that share a ledger must have the same features in the same order: names are compared where X has them. For values
+    that change over time, take a ledger with ``rule="basic"``.
+
+    A fitted filter that has asked people stays with its ledger: fitting it again with another one is refused, since
+    answers of one person would then count against two budgets. Clone it for another, unrelated, population.
+
+    References
+    ----------
+    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from skldp.accounting.ledger import PrivacyLedger
+    >>> from skldp.estimators.bayesian_filter import BayesianFilter
+    >>> public_X = np.array([[0.0], [0.5], [1.0]])
+    >>> ledger = PrivacyLedger(1.0, bounds=(0, 1))
+    >>> survey = BayesianFilter(LinearRegression(), epsilon=0.6, ledger=ledger).fit(public_X, [0.0, 1.0, 2.0])
+    >>> people = np.linspace(0, 1, 200)[:, None]
+    >>> result = survey.query(people, ids=range(200))
+    >>> int(result.accepted.sum()), float(result.realized_loss.max().round(6))
+    (200, 0.6)
+    """
+
+    _parameter_constraints: dict = {
+        "estimator": [object],
+        "epsilon": EPSILON,
+        "total_epsilon": [None, *EPSILON],
+        "bounds": [None, *BOUNDS],
+        "output_bounds": [None, *BOUNDS],
+        "ledger": [None, PrivacyLedger],
+        "rule": [StrOptions(set(RULES))],
+        "tol": EPSILON,
+        "on_refusal": [StrOptions({"prior", "nan", "raise"})],
+        **NOISE_PARAMETERS,
+    }
+
+    def __init__(
+        self,
+        estimator,
+        *,
+        epsilon=1.0,
+        total_epsilon=None,
+        bounds=None,
+        output_bounds=None,
+        ledger=None,
+        rule="bayesian",
+        tol=1e-3,
+        on_refusal="prior",
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.estimator = estimator
+        self.epsilon = epsilon
+        self.total_epsilon = total_epsilon
+        self.bounds = bounds
+        self.output_bounds = output_bounds
+        self.ledger = ledger
+        self.rule = rule
+        self.tol = tol
+        self.on_refusal = on_refusal
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y=None, **fit_params):
+        """Train the model on the analyst's own, public data. Nobody is asked.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Not needed for a FrozenEstimator.
+        **fit_params : dict
+            Passed to the model; with metadata routing, what it requests.
+
+        Returns
+        -------
+        self : object
+        """
+        for epsilon in (self.epsilon, self.tol, *([] if self.total_epsilon is None else [self.total_epsilon])):
+            check_epsilon(epsilon)
+        if y is None and isinstance(self.estimator, FrozenEstimator):
+            X = validate_finite(self, X, reset=True)
+        else:
+            X, y = validate_finite(self, X, y=y, y_numeric=not is_classifier(self.estimator), reset=True)
+        ledger = self._find_ledger()
+        box = checked_box(self._find_bounds(X, ledger), n_features=X.shape[1])
+        model = clone(self.estimator).fit(X, y, **self._routed(fit_params))
+        query = query_from_estimator(
+            model, epsilon=self.epsilon, bounds=(box[0], box[1]), output_bounds=self.output_bounds
+        )
+        self.estimator_, self.query_, self.ledger_ = model, query, ledger
+        self.bounds_ = (box[0], box[1])
+        low, high = query.output_bounds
+        self.prior_ = float(low + (high - low) * query.unit_response(np.clip(X, *self.bounds_)).mean())
+        self.privacy_guarantee_ = PrivacyGuarantee(
+            epsilon=ledger.epsilon,
+            stated=ledger.epsilon,
+            basis=f"budget of each person in the ledger, whatever they are asked; rule {ledger.rule!r}",
+            seeded=self.random_state is not None,
+        )
+        return self
+
+    def query(self, X, ids=None, *, repeat=False):
+        """Ask the people in X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            One private row per person.
+        ids : array-like of int or str, shape (n_samples,), default=None
+            Who they are. None takes a keyed hash of each row.
+        repeat : bool, default=False
+            Ask for fresh answers, at their full cost, also where there are recorded ones.
+
+        Returns
+        -------
+        QueryResult
+
+        Raises
+        ------
+        ValueError
+            If an id occurs twice.
+        """
+        return self._ask(X, ids, repeat=repeat, all_or_none=False)
+
+    def predict(self, X, ids=None):
+        """Ask the people in X, and estimate each one's prediction without bias.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            One private row per person.
+        ids : array-like of int or str, shape (n_samples,), default=None
+            Who they are. None takes a keyed hash of each row.
+
+        Returns
+        -------
+        y : ndarray of float64, shape (n_samples,)
+            Far outside `output_bounds` where `epsilon` is small. People who are refused have `on_refusal`.
+        """
+        check_is_fitted(self)
+        result = self._ask(X, ids, repeat=False, all_or_none=self.on_refusal == "raise")
+        return (
+            np.where(result.accepted, result.estimates, self.prior_) if self.on_refusal == "prior" else result.estimates
+        )
+
+    def score(self, X, y, ids=None, sample_weight=None):
+        """Ask the people in X, and give the coefficient of determination of the estimates.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels, where the model is a classifier.
+        ids : array-like of int or str, shape (n_samples,), default=None
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+            R². It is often negative, since one person's estimate is mostly noise.
+        """
+        estimates = self.predict(X, ids=ids)
+        if is_classifier(self.estimator_):
+            y = (np.asarray(y) == self.estimator_.classes_[-1]).astype(np.float64)
+        return r2_score(y, estimates, sample_weight=sample_weight)
+
+    def get_metadata_routing(self):
+        """Say which metadata this estimator and its model use.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return (
+            MetadataRouter(owner=type(self).__name__)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=mapping)
+        )
+
+    def _ask(self, X, ids, *, repeat, all_or_none):
+        check_is_fitted(self)
+        if self.ledger is not None and self.ledger is not self.ledger_:
+            raise LedgerError(f"The filter was fitted with {self.ledger_}: fit it again. Got {self.ledger} instead.")
+        X = validate_finite(self, X, reset=False)
+        if ids is None:
+            people = self.ledger_.row_ids(X)
+            row_of = {person: row for row, person in reversed(list(enumerate(people)))}
+            asked = list(dict.fromkeys(people))
+            rows = X[[row_of[person] for person in asked]]
+        else:
+            people = asked = canonical_ids(ids)
+            rows = X
+            if len(people) != len(X):
+                raise ValueError(f"ids must have one id for each of the {len(X)} rows. Got {len(people)} instead.")
+        inside = np.clip(rows, *self.bounds_)
+        warn_out_of_domain(np.count_nonzero(inside != rows), rows.size)
+        self.ledger_.declare_bounds(self.bounds_)
+        if hasattr(self, "feature_names_in_"):
+            self.ledger_.declare_features(self.feature_names_in_)
+        noise = self._noise()
+        answers = self.ledger_.answer(
+            self.query_,
+            asked,
+            lambda positions: self.query_.sample(inside[positions], noise),
+            repeat=repeat,
+            all_or_none=all_or_none,
+            n_jobs=self.n_jobs,
+        )
+        mean, error = mean_of_answers(self.query_, answers.outputs[answers.accepted])
+        place = {person: position for position, person in enumerate(asked)}
+        spread = np.fromiter((place[person] for person in people), dtype=np.intp, count=len(people))
+        accepted, outputs = answers.accepted[spread], answers.outputs[spread]
+        values = np.array([*self.query_.output_values, np.nan])
+        estimates = np.array([*self.query_.estimate([0, 1]), np.nan])
+        return QueryResult(
+            accepted=accepted,
+            fresh=answers.fresh[spread],
+            outputs=values[outputs],
+            estimates=estimates[outputs],
+            mean=mean,
+            standard_error=error,
+            _ledger=self.ledger_,
+            _ids=people,
+        )
+
+    def _find_ledger(self):
+        if self.ledger is None:
+            own = self._own_ledgers().get(
+                tuple(getattr(self, "feature_names_in_", [self.n_features_in_])),
+                epsilon=self.epsilon if self.total_epsilon is None else self.total_epsilon,
+                rule=self.rule,
+                tol=self.tol,
+            )
+            return self._same_as_before(own)
+        defaults = {"total_epsilon": None, "rule": "bayesian", "tol": 1e-3}
+        for name, default in defaults.items():
+            wanted, has = getattr(self, name), getattr(self.ledger, name.removeprefix("total_"))
+            if wanted not in (default, has):
+                raise LedgerError(f"A ledger brings its own {name}: {self.ledger} has {has!r}. Got {wanted!r} instead.")
+        return self._same_as_before(self.ledger)
+
+    def _same_as_before(self, ledger):
+        before = getattr(self, "ledger_", ledger)
+        if before is not ledger and before.was_asked(self.query_):
+            raise LedgerError(
+                f"The filter has asked people with {before}: it stays with it, because with another ledger their "
+                f"budgets would begin anew. Got {ledger} instead. Clone the filter for another population."
+            )
+        return ledger
+
+    def _find_bounds(self, X, ledger):
+        if self.bounds is not None:
+            return self.bounds
+        return (X.min(axis=0), X.max(axis=0)) if ledger.bounds is None else ledger.bounds
+
+    def _routed(self, fit_params):
+        if not get_config()["enable_metadata_routing"]:
+            return fit_params
+        return process_routing(self, "fit", **fit_params)["estimator"]["fit"]
+
+    def _noise(self):
+        if isinstance(self.random_state, Integral) and not isinstance(self.random_state, bool):
+            # One seed for every query would give all of them the same uniforms, and a study of many queries would
+            # see answers that move together.
+            seed = hashlib.sha256(f"{self.random_state} {self.query_.key}".encode()).digest()
+            return noise_from(int.from_bytes(seed, "big"))
+        return noise_from(self.random_state)
+
+    def _own_ledgers(self):
+        return self.__dict__.setdefault("_own", OwnLedgers())
+
+    def __sklearn_clone__(self):
+        copy = super().__sklearn_clone__()
+        copy._own = self._own_ledgers()
+        return copy
+
+    def __getstate__(self):
+        # A copy made before the first fit shares the budgets as well. With a ledger there are none to share.
+        own = {"_own": self._own_ledgers()} if self.ledger is None else {}
+        return {name: value for name, value in super().__getstate__().items() if name != "_own"} | own
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        tags.regressor_tags.poor_score = True
+        return tags

@@ -1,0 +1,67 @@
+"""The budgets of an estimator that was given no ledger: shared by all its clones, never copied."""
+
+import secrets
+import threading
+import weakref
+
+from skldp.accounting.ledger import PrivacyLedger
+from skldp.exceptions import LedgerError
+
+__all__ = ["OwnLedgers"]
+
+_BY_TOKEN: "weakref.WeakValueDictionary[str, OwnLedgers]" = weakref.WeakValueDictionary()
+
+
+def _found_again(token):
+    if token not in _BY_TOKEN:
+        raise LedgerError(
+            "A BayesianFilter without a ledger keeps its budgets in the memory of one process and cannot be pickled to "
+            "another, where the same budgets would be spent again. Give it one on a file: "
+            "ledger=PrivacyLedger(..., path='budgets.ledger')."
+        )
+    return _BY_TOKEN[token]
+
+
+class OwnLedgers:
+    """Ledgers in memory, one for each set of features: a row with other columns is another record.
+
+    Copying and cloning the estimator leads to the same ledgers, so that neither cross-validation nor a grid search
+    spends a budget twice.
+    """
+
+    def __init__(self):
+        self._token = secrets.token_hex(16)
+        self._lock = threading.Lock()
+        self._ledgers = {}
+        _BY_TOKEN[self._token] = self
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return _found_again, (self._token,)
+
+    def get(self, features, *, epsilon, rule, tol):
+        """Find or make the ledger of records with these features: their names, or how many there are.
+
+        Raises
+        ------
+        LedgerError
+            If it was made with other settings.
+        """
+        settings = {"epsilon": float(epsilon), "rule": rule, "tol": float(tol)}
+        with self._lock:
+            if features not in self._ledgers:
+                self._ledgers[features] = PrivacyLedger(**settings)
+            ledger = self._ledgers[features]
+        made = {name: getattr(ledger, name) for name in settings}
+        if made != settings:
+            raise LedgerError(
+                "A BayesianFilter without a ledger shares one budget per person with all its clones, and its settings "
+                f"never change: it was made with {made}. Got {settings} instead. To compare budgets, pass a ledger for "
+                "each."
+            )
+        return ledger

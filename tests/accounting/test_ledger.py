@@ -1,0 +1,520 @@
+import copy
+import itertools
+import os
+import pickle
+import sqlite3
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ledger_children import start
+from sklearn.base import clone
+
+from skldp.accounting import ledger_store
+from skldp.accounting.decisions import Rule
+from skldp.accounting.filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
+from skldp.accounting.ledger import PrivacyLedger, ledger_report
+from skldp.accounting.ledger_book import LedgerBook
+from skldp.accounting.query import FiniteQuery, RegressionQuery
+from skldp.exceptions import BudgetExhaustedError, LedgerError
+from skldp.mechanisms.randomness import noise_from
+
+FILTERS = {
+    "basic": BasicPrivacyFilter,
+    "simplified": lambda epsilon: SimplifiedBayesianPrivacyFilter(epsilon, bounds=(-1, 1)),
+    "bayesian": lambda epsilon: BayesianPrivacyFilter(epsilon, bounds=(-1, 1)),
+}
+
+
+def linear(slope, epsilon=0.3):
+    return RegressionQuery("linear", [float(slope)], 0.0, (-abs(slope), abs(slope)), epsilon)
+
+
+def outputs_of(*outputs):
+    return lambda rows: np.array(outputs)[: len(rows)]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    rule=st.sampled_from(sorted(FILTERS)),
+    calls=st.lists(
+        st.tuples(st.sampled_from([-2, -1, 1, 3]), st.sampled_from([0.15, 0.3, 0.55]), st.integers(0, 15)),
+        min_size=1,
+        max_size=8,
+    ),
+)
+def test_a_ledger_decides_as_one_filter_per_person_would(rule, calls):
+    """The naive reference: a filter for everybody, and a dictionary of what they have answered."""
+    people = ["ann", 1, "1", b"x"]
+    ledger = PrivacyLedger(1.0, bounds=(-1, 1), rule=rule)
+    filters = {person: FILTERS[rule](1.0) for person in people}
+    given_before = {}
+    for slope, epsilon, bits in calls:
+        query = linear(slope, epsilon)
+        drawn = np.array([bits >> i & 1 for i in range(4)])
+        answers = ledger.answer(query, people, lambda rows, drawn=drawn: drawn[rows])
+        for i, person in enumerate(people):
+            before = given_before.get((person, query.key))
+            if before is not None:
+                expected, is_fresh = before, False
+            elif filters[person].admits(query):
+                expected, is_fresh = drawn[i], True
+                filters[person].record(query, int(drawn[i]))
+                given_before[person, query.key] = drawn[i]
+            else:
+                expected, is_fresh = -1, False
+            assert (answers.outputs[i], answers.fresh[i]) == (expected, is_fresh)
+    losses = [filters[person].realized_loss if filters[person].history else 0.0 for person in people]
+    np.testing.assert_allclose(ledger.realized_loss(people), losses, rtol=0, atol=2e-3)
+    assert [len(ledger.history(person)) for person in people] == [len(filters[p].history) for p in people]
+    assert ledger.verify().ok
+
+
+def test_a_closed_ledger_opens_as_it_was(tmp_path):
+    path = tmp_path / "a.ledger"
+    ledger = PrivacyLedger(1.0, bounds=(-1, [1]), path=path, tol=1e-4)
+    ledger.answer(linear(1), [1, "1", np.int64(7)], outputs_of(1, 0, 1))
+    ledger.answer(linear(2), ["1", 7], outputs_of(0, 1))
+    before = [ledger.history(person) for person in (1, "1", 7, "new")]
+    losses = ledger.realized_loss([1, "1", 7, "new"])
+    ledger.close()
+    again = PrivacyLedger.open(path)
+    assert (again.epsilon, again.bounds, again.rule, again.tol) == (1.0, (-1.0, 1.0), "bayesian", 1e-4)
+    for old, new in zip(before, (again.history(person) for person in (1, "1", 7, "new")), strict=True):
+        assert [(e["query"].key, e["output"], e["time"]) for e in old] == [
+            (e["query"].key, e["output"], e["time"]) for e in new
+        ]
+    assert again.realized_loss([1, "1", 7, "new"]).tolist() == losses.tolist()
+    assert again.answer(linear(1), ["1", 1], outputs_of()).outputs.tolist() == [0, 1]
+
+
+def test_a_reading_that_breaks_off_is_begun_anew(tmp_path, monkeypatch):
+    path = tmp_path / "a.ledger"
+    writer, reader = (PrivacyLedger(2.0, bounds=(-1, 1), path=path, rule="basic") for _ in range(2))
+    for slope in (1, 2, 3):
+        writer.answer(linear(slope), ["a", "b"], outputs_of(1, 0))
+    add_answers = LedgerBook.add_answers
+
+    def fail_on_the_second(self, query, numbers, outputs):
+        if self.n_answers == 2:
+            raise MemoryError
+        add_answers(self, query, numbers, outputs)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(LedgerBook, "add_answers", fail_on_the_second)
+        with pytest.raises(MemoryError):
+            reader.remaining(["a"])
+    assert reader.remaining(["a"]).round(6).tolist() == [1.1]
+    assert reader._book.n_answers == 6
+
+
+def test_two_ledgers_on_one_file_see_each_other(tmp_path):
+    one = PrivacyLedger(1.0, bounds=(-1, 1), path=tmp_path / "a.ledger", rule="basic")
+    two = PrivacyLedger(1.0, path=tmp_path / "a.ledger", rule="basic")
+    for number, ledger in enumerate([one, two, one, two], start=1):
+        accepted = ledger.answer(linear(number), ["a"], outputs_of(1)).accepted
+        assert accepted.tolist() == [number <= 3]
+    assert one.remaining(["a"]) == two.remaining(["a"])
+
+
+def test_the_order_of_answers_and_how_they_came_do_not_matter():
+    queries = [linear(1), linear(-1), linear(2)]
+    answers = [1, 0, 1]
+    losses = set()
+    for order in itertools.permutations(range(3)):
+        ledger = PrivacyLedger(1.0, bounds=(-1, 1))
+        for i in order:
+            ledger.answer(queries[i], ["a"], outputs_of(answers[i]))
+        losses.update(ledger.realized_loss(["a"]).round(9))
+    assert len(losses) == 1
+
+
+def test_a_repeated_query_is_served_again_unless_a_fresh_answer_is_asked_for():
+    ledger = PrivacyLedger(0.7, bounds=(-1, 1), rule="basic")
+    assert ledger.answer(linear(1), ["a", "b"], outputs_of(1, 0)).fresh.tolist() == [True, True]
+    again = ledger.answer(linear(1), ["b", "c", "a"], outputs_of(1))
+    assert again.outputs.tolist() == [0, 1, 1]
+    assert again.fresh.tolist() == [False, True, False]
+    fresh = ledger.answer(linear(1), ["a"], outputs_of(0), repeat=True)
+    assert (fresh.outputs.tolist(), fresh.fresh.tolist()) == ([0], [True])
+    assert ledger.answer(linear(1), ["a", "b"], outputs_of()).outputs.tolist() == [0, 0]
+    refused = ledger.answer(linear(1), ["a"], outputs_of(), repeat=True)
+    assert refused.outputs.tolist() == [-1]
+    assert ledger.remaining(["a", "b"]).round(6).tolist() == [0.1, 0.4]
+    rows = ledger.summary()
+    assert rows[["asked", "answered", "served_again", "refused"]].to_numpy().tolist() == [[7, 4, 2, 1]]
+
+
+def test_decisions_do_not_wait_for_values():
+    """Nothing is drawn for those who are refused, nor for those who are served again."""
+    ledger = PrivacyLedger(0.5, bounds=(-1, 1), rule="basic")
+    drawn = []
+
+    def draw(rows):
+        drawn.append(rows.tolist())
+        return np.ones(len(rows), dtype=int)
+
+    ledger.answer(linear(1), ["a", "b"], draw)
+    ledger.answer(linear(2), ["a", "new", "b"], draw)
+    ledger.answer(linear(1), ["b", "a"], draw)
+    assert drawn == [[0, 1], [1]]
+
+
+def test_all_or_none():
+    ledger = PrivacyLedger(0.5, bounds=(-1, 1), rule="basic")
+    ledger.answer(linear(1), ["a"], outputs_of(1))
+    with pytest.raises(BudgetExhaustedError, match="1 of 2 people have not enough budget"):
+        ledger.answer(linear(2), ["a", "b"], outputs_of(1), all_or_none=True)
+    assert ledger.history("b") == []
+    assert ledger.answer(linear(1), ["a", "b"], outputs_of(0), all_or_none=True).outputs.tolist() == [1, 0]
+
+
+def test_nobody_is_asked_twice_in_a_call():
+    ledger = PrivacyLedger(1.0, bounds=(-1, 1))
+    with pytest.raises(ValueError, match=r"asked only once in a call. Got the id 2 twice"):
+        ledger.answer(linear(1), [1, 2, np.int8(2)], outputs_of(1, 1, 1))
+    assert ledger.remaining([1, 2]).tolist() == [1.0, 1.0]
+    assert ledger.answer(linear(1), [], outputs_of()).outputs.size == 0
+
+
+def test_many_people_with_one_history_cost_one_decision(monkeypatch):
+    ledger = PrivacyLedger(0.7, bounds=(-1, 1))
+    calls = []
+    admits = BayesianPrivacyFilter.admits
+    monkeypatch.setattr(BayesianPrivacyFilter, "admits", lambda self, query: calls.append(1) or admits(self, query))
+    for slope in (1, 2, 3, 4):
+        ledger.answer(linear(slope), range(1000), lambda rows: np.arange(len(rows)) % 2)
+    # Two queries are settled by their epsilons alone; afterwards there are at most 2, then 6 different histories.
+    assert 2 <= len(calls) <= 8
+
+
+def test_a_finite_domain_needs_no_bounds():
+    high = np.array([0.4, 0.5, 0.6])
+    query = FiniteQuery.from_probabilities(np.column_stack([1 - high, high]))
+    ledger = PrivacyLedger(0.5)
+    answers = ledger.answer(query, ["a"], lambda rows: query.sample(np.array([2])[rows], noise_from()))
+    assert answers.accepted.all()
+    assert ledger.realized_loss(["a"])[0] == pytest.approx(np.log(1.5))
+    with pytest.raises(LedgerError, match=r"queries over 3 points. Got a query over 1 features"):
+        ledger.answer(linear(1), ["a"], outputs_of(1))
+
+
+def test_the_domain_is_declared_once(tmp_path):
+    ledger = PrivacyLedger(1.0, path=tmp_path / "a.ledger")
+    with pytest.raises(LedgerError, match="needs bounds before it is asked"):
+        ledger.answer(linear(1), ["a"], outputs_of(1))
+    other = PrivacyLedger.open(tmp_path / "a.ledger")
+    other.declare_bounds((np.array([0.0]), np.array([1.0])))
+    ledger.declare_bounds((0, 1))
+    assert ledger.bounds == other.bounds == (0.0, 1.0)
+    with pytest.raises(LedgerError, match=r"bounds=\(0.0, 1.0\). Got \(0, 2\) instead"):
+        ledger.declare_bounds((0, 2))
+
+
+def test_the_features_are_declared_once(tmp_path):
+    """Two questions with one coefficient each, about age and about dose, would seem to cancel each other."""
+    ledger = PrivacyLedger(1.0, path=tmp_path / "a.ledger")
+    assert ledger.features is None
+    ledger.declare_features(np.array(["age", "dose"], dtype=object))
+    ledger.declare_features(["age", "dose"])
+    ledger.close()
+    again = PrivacyLedger.open(tmp_path / "a.ledger")
+    assert again.features == ("age", "dose")
+    with pytest.raises(LedgerError, match=r"is about \['age', 'dose'\]. Got \['dose', 'age'\] instead"):
+        again.declare_features(["dose", "age"])
+
+
+def test_one_ledger_has_one_number_of_features():
+    ledger = PrivacyLedger(1.0, bounds=([0, -1], [1, 1]))
+    with pytest.raises(LedgerError, match=r"bounds for 2 features. Got a query with 1 instead"):
+        ledger.answer(linear(1), ["a"], outputs_of(1))
+    ledger = PrivacyLedger(1.0, bounds=(0, 1))
+    ledger.answer(linear(1), ["a"], outputs_of(1))
+    with pytest.raises(LedgerError, match=r"queries over 1 features. Got a query over 2 features instead"):
+        ledger.answer(RegressionQuery("linear", [1, 1], 0, (0, 2), 0.1), ["a"], outputs_of(1))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"epsilon": True}, "epsilon must be a finite number above 0. Got True"),
+        ({"epsilon": float("nan")}, "epsilon must be"),
+        ({"epsilon": 0}, "epsilon must be"),
+        ({"epsilon": "1"}, "epsilon must be"),
+        ({"tol": -1.0}, "tol must be"),
+        ({"rule": "renyi"}, "rule must be one of .* Got 'renyi' instead"),
+        ({"bounds": (1, 0)}, "low <= high"),
+        ({"bounds": (0, np.inf)}, "finite"),
+        ({"bounds": ([0, 1], [1, 2, 3])}, r"bounds must be \(low, high\)"),
+        ({"bounds": 3}, r"bounds must be \(low, high\)"),
+    ],
+)
+def test_settings_are_checked_before_a_file_is_made(tmp_path, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        PrivacyLedger(**{"epsilon": 1.0, "path": tmp_path / "a.ledger", **parameters})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"epsilon": 2.0}, "epsilon=1.0. Got 2.0"),
+        ({"rule": "basic"}, "rule='bayesian'. Got 'basic'"),
+        ({"tol": 0.1}, "tol=0.001. Got 0.1"),
+        ({"bounds": (-1, 2)}, r"bounds=\(-1.0, 1.0\). Got \[-1.0, 2.0\]"),
+    ],
+)
+def test_settings_never_change(tmp_path, other, message):
+    made = {"epsilon": 1.0, "bounds": (-1, 1), "path": tmp_path / "a.ledger"}
+    PrivacyLedger(**made).close()
+    with pytest.raises(LedgerError, match=message):
+        PrivacyLedger(**{**made, **other})
+
+
+def test_copies_are_the_same_ledger(tmp_path):
+    for path in (":memory:", tmp_path / "a.ledger"):
+        ledger = PrivacyLedger(1.0, bounds=(-1, 1), path=path)
+        assert copy.copy(ledger) is copy.deepcopy(ledger) is clone(ledger, safe=False) is ledger
+        assert pickle.loads(pickle.dumps(ledger)) is ledger
+        assert copy.deepcopy({"a": [ledger]})["a"][0] is ledger
+
+
+def test_another_process_opens_a_file_and_refuses_one_in_memory(tmp_path):
+    on_disk = PrivacyLedger(1.0, bounds=(-1, 1), path=tmp_path / "a.ledger")
+    on_disk.answer(linear(1), ["a"], outputs_of(1))
+    (tmp_path / "disk").write_bytes(pickle.dumps(on_disk))
+    (tmp_path / "memory").write_bytes(pickle.dumps(PrivacyLedger(1.0)))
+    code = """if True:
+        import pathlib, pickle, sys
+        disk, memory = (pathlib.Path(sys.argv[1], name).read_bytes() for name in ("disk", "memory"))
+        print(pickle.loads(disk).remaining(["a"]).round(6).tolist(), flush=True)
+        pickle.loads(memory)
+    """
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    ended = subprocess.run(
+        [sys.executable, "-c", code, tmp_path], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.stdout == "[0.7]\n"
+    assert ended.returncode == 1
+    assert "LedgerError: A ledger in memory cannot be pickled to another process" in ended.stderr
+
+
+def test_a_pickle_does_not_lead_to_another_ledger_of_the_same_name(tmp_path):
+    ledger = PrivacyLedger(1.0, path=tmp_path / "a.ledger")
+    pickled = pickle.dumps(ledger)
+    ledger.close()
+    del ledger
+    (tmp_path / "a.ledger").unlink()
+    PrivacyLedger(1.0, path=tmp_path / "a.ledger").close()
+    with pytest.raises(LedgerError, match="another ledger"):
+        pickle.loads(pickled)
+
+
+def test_the_file_is_private_and_holds_no_values(tmp_path):
+    path = tmp_path / "a.ledger"
+    secret = np.array([[0.123456789012345, -0.98765432109876]])
+    ledger = PrivacyLedger(1.0, bounds=(-1, 1), path=path)
+    query = RegressionQuery("linear", [0.5, 0.25], 0.0, (-1, 1), 0.3)
+    ids = ledger.row_ids(secret)
+    ledger.answer(query, ids, lambda rows: query.sample(secret[rows], noise_from()))
+    assert ledger.row_ids(secret) == ids
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.ledger"]
+    content = path.read_bytes()
+    for value in secret.ravel():
+        for trace in (
+            struct.pack("<d", value),
+            struct.pack(">d", value),
+            struct.pack("<f", value),
+            repr(float(value))[:8].encode(),
+        ):
+            assert trace not in content
+    assert ids[0] in content
+    ledger.close()
+    assert PrivacyLedger.open(path).row_ids(secret) == ids
+    assert PrivacyLedger(1.0).row_ids(secret) != ids
+
+
+@pytest.mark.parametrize("table", ledger_store.TABLES)
+def test_nothing_is_changed_or_deleted(tmp_path, table):
+    ledger = PrivacyLedger(1.0, bounds=(-1, 1), path=tmp_path / "a.ledger")
+    ledger.answer(linear(1), ["a"], outputs_of(1))
+    connection = ledger._store._connection
+    column = connection.execute(f"PRAGMA table_info({table})").fetchall()[-1][1]
+    for statement in (
+        f"UPDATE {table} SET {column} = 0",
+        f"DELETE FROM {table}",
+        f"REPLACE INTO {table} SELECT * FROM {table}",
+    ):
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            connection.execute(statement)
+
+
+def test_files_that_are_no_ledger(tmp_path):
+    path = tmp_path / "a.ledger"
+    path.write_bytes(b"")
+    with pytest.raises(LedgerError, match="empty"):
+        PrivacyLedger(1.0, path=path)
+    path.write_bytes(b"id,value\n1,0.5\n" * 100)
+    with pytest.raises(LedgerError, match="file is not a database"):
+        PrivacyLedger(1.0, path=path)
+    path.unlink()
+    foreign = sqlite3.connect(path)
+    foreign.execute("CREATE TABLE settings (name, value)")
+    foreign.close()
+    with pytest.raises(LedgerError, match="not a privacy ledger"):
+        PrivacyLedger(1.0, path=path)
+    with pytest.raises(LedgerError, match="There is no ledger at"):
+        PrivacyLedger.open(tmp_path / "b.ledger")
+    with pytest.raises(LedgerError, match="could not be made"):
+        PrivacyLedger(1.0, path=tmp_path / "missing" / "a.ledger")
+    with pytest.raises(LedgerError):
+        PrivacyLedger(1.0, path=tmp_path)
+
+
+@pytest.mark.parametrize("kept", [0.3, 0.6, 0.95])
+def test_a_truncated_file_is_refused(tmp_path, kept):
+    path = tmp_path / "a.ledger"
+    ledger = PrivacyLedger(1.0, bounds=(-1, 1), path=path)
+    ledger.answer(linear(1), range(5000), lambda rows: np.ones(len(rows), dtype=int))
+    ledger.close()
+    os.truncate(path, int(kept * path.stat().st_size))
+    with pytest.raises(LedgerError):
+        PrivacyLedger(1.0, path=path).answer(linear(2), [1], outputs_of(1))
+
+
+def test_a_file_of_a_newer_version_is_refused_and_an_older_one_is_brought_forward(tmp_path, monkeypatch):
+    path = tmp_path / "a.ledger"
+    ledger = PrivacyLedger(1.0, bounds=(-1, 1), path=path)
+    ledger.answer(linear(1), ["a"], outputs_of(1))
+    ledger.close()
+    newer = [*ledger_store.MIGRATIONS, ("CREATE TABLE notes (note TEXT)",)]
+    with monkeypatch.context() as later:
+        later.setattr(ledger_store, "MIGRATIONS", newer)
+        with pytest.raises(LedgerError, match="must be brought to version 2 first: open it once for writing"):
+            PrivacyLedger.open(path, read_only=True)
+        again = PrivacyLedger.open(path)
+        assert again.remaining(["a"]).round(6).tolist() == [0.7]
+        again._store._connection.execute("INSERT INTO notes VALUES ('x')")
+        again.close()
+        assert PrivacyLedger.open(path, read_only=True).verify().ok
+    with pytest.raises(LedgerError, match="newer skldp: it has schema version 2, and this one knows versions up to 1"):
+        PrivacyLedger(1.0, path=path)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_read_only_directory(exists):
+    def ask_as_somebody(write, path):
+        # Whoever is root may write anyway, and becomes somebody else first.
+        if os.geteuid() == 0:
+            os.setgid(65534)
+            os.setuid(65534)
+        with pytest.raises(LedgerError, match="nothing was released"):
+            write(str(PrivacyLedger(1.0, bounds=(-1, 1), path=path).answer(linear(1), ["a"], outputs_of(1))))
+
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "a.ledger"
+        if exists:
+            PrivacyLedger(1.0, bounds=(-1, 1), path=path).close()
+            path.chmod(0o666)
+        Path(directory).chmod(0o555)
+        child, output = start(ask_as_somebody, path)
+        with output:
+            assert output.read() == ""
+        assert os.waitpid(child, 0)[1] == 0
+        Path(directory).chmod(0o755)
+
+
+def edit(path, *statements):
+    """Make a ledger, and edit its file as no program should."""
+    ledger = PrivacyLedger(0.5, bounds=(-1, 1), path=path, rule="basic")
+    ledger.answer(linear(1), ["a", "b"], outputs_of(1, 0))
+    ledger.close()
+    connection = sqlite3.connect(path, isolation_level=None)
+    for (trigger,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        connection.execute(f"DROP TRIGGER {trigger}")
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("DELETE FROM answers WHERE person = 0", "has not the number of answers"),
+        ("UPDATE answers SET output = 7", "impossible output"),
+        ("UPDATE answers SET person = 9 WHERE person = 1", "answers of nobody"),
+        ("DELETE FROM people WHERE person = 0", "person is missing"),
+        ("UPDATE queries SET content = replace(content, '0.3', '0.1')", "query 0 is not what was asked"),
+        ("DELETE FROM releases", "release 1 is missing"),
+    ],
+)
+def test_damage_is_noticed(tmp_path, statement, message):
+    edit(tmp_path / "a.ledger", statement)
+    with pytest.raises(LedgerError, match=message):
+        PrivacyLedger.open(tmp_path / "a.ledger").answer(linear(2), ["c"], outputs_of(1))
+    verification = ledger_report(tmp_path / "a.ledger", verify=True)["verification"]
+    assert any(message in problem for problem in verification["problems"])
+
+
+def test_a_missing_setting_is_noticed(tmp_path):
+    edit(tmp_path / "a.ledger", "DELETE FROM settings WHERE name = 'epsilon'")
+    with pytest.raises(LedgerError, match="setting 'epsilon' is missing"):
+        PrivacyLedger.open(tmp_path / "a.ledger")
+
+
+def test_verification_finds_who_was_taken_past_the_budget(tmp_path):
+    edit(
+        tmp_path / "a.ledger",
+        "INSERT INTO releases VALUES (2, 0, '', 2, 1, 0, 0)",
+        "INSERT INTO answers VALUES (2, 0, 1)",
+    )
+    assert PrivacyLedger.open(tmp_path / "a.ledger").verify().problems == (
+        "The counts of release 2 do not add up.",
+        "Release 2 took 1 people ('a') past their budget of 0.5.",
+        "1 people ('a') have lost more than their budget of 0.5.",
+    )
+
+
+@pytest.mark.parametrize("rule", ["basic", "simplified", "bayesian"])
+def test_verification_does_not_trust_the_shortcuts_of_decisions(monkeypatch, rule):
+    ledger = PrivacyLedger(0.5, bounds=(-1, 1), rule=rule)
+    monkeypatch.setattr(Rule, "surely_admits", lambda self, spent, query: np.ones(len(spent), dtype=bool))
+    for slope in (1, 2, 3):
+        ledger.answer(linear(slope), ["a", "b"], outputs_of(1, 1))
+    assert ledger.verify().problems == ("2 people ('a', 'b') have lost more than their budget of 0.5.",)
+
+
+def test_a_report_reads_only(tmp_path):
+    path = tmp_path / "a.ledger"
+    ledger = PrivacyLedger(0.7, bounds=(-1, 1), path=path, rule="basic")
+    for slope in (1, 2, 3):
+        ledger.answer(linear(slope), ["a", "b", "c"][:slope], outputs_of(1, 1, 1))
+    before = path.read_bytes()
+    report = ledger_report(path, verify=True)
+    assert path.read_bytes() == before
+    assert (report["people"], report["answers"], report["refused"], report["exhausted"]) == (3, 5, 1, 2)
+    assert report["loss_quantiles"]["1"] == pytest.approx(0.6)
+    assert report["remaining_quantiles"]["1"] == pytest.approx(0.4)
+    assert [row["refused"] for row in report["queries"]] == [0, 0, 1]
+    assert report["verification"]["ok"]
+    assert ledger_report(path)["verification"] is None
+    with pytest.raises(LedgerError, match="readonly"):
+        PrivacyLedger.open(path, read_only=True).answer(linear(5), ["z"], outputs_of(1))
+
+
+def test_a_summary_without_pandas(monkeypatch):
+    ledger = PrivacyLedger(0.7, bounds=(-1, 1))
+    ledger.answer(linear(1), ["a"], outputs_of(1))
+    with_pandas = ledger.summary()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert with_pandas.to_dict("records") == ledger.summary()
+    assert list(with_pandas.columns) == list(ledger.summary()[0])

@@ -1,0 +1,386 @@
+import copy
+import os
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import parallel_config
+from scipy import stats
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skldp.accounting.estimates import mean_of_answers
+from skldp.accounting.ledger import PrivacyLedger
+from skldp.estimators.bayesian_filter import BayesianFilter
+from skldp.exceptions import BudgetExhaustedError, LedgerError, OutOfDomainWarning, SeededNoiseWarning
+
+SLOPES = np.array([1.0, -2.0])
+PUBLIC = np.random.default_rng(0).uniform(0, 1, (40, 2))
+PEOPLE = np.random.default_rng(1).uniform(0, 1, (30, 2))
+
+
+def model(slopes=SLOPES):
+    return FrozenEstimator(LinearRegression().fit(PUBLIC, PUBLIC @ slopes))
+
+
+def fitted(slopes=SLOPES, **parameters):
+    return BayesianFilter(model(slopes), **{"bounds": (0, 1), **parameters}).fit(PUBLIC)
+
+
+# Bounds and budgets belong to the family of clones, which all checks share: later data lie outside the first ones'.
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+@parametrize_with_checks(
+    [
+        BayesianFilter(LinearRegression()),
+        BayesianFilter(LinearRegression(), random_state=0),
+        BayesianFilter(Ridge(), epsilon=0.5, total_epsilon=3.0, random_state=0),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_an_answer_is_what_the_ledger_holds():
+    ledger = PrivacyLedger(1.0, bounds=(0, 1))
+    survey = fitted(epsilon=0.6, ledger=ledger)
+    result = survey.query(PEOPLE, ids=range(30))
+    assert result.accepted.all()
+    assert result.fresh.all()
+    low, high = survey.query_.output_bounds
+    assert (low, high) == pytest.approx((-2, 1))
+    outputs = (result.outputs == high).astype(int)
+    assert [ledger.history(i)[0]["output"] for i in range(30)] == outputs.tolist()
+    np.testing.assert_allclose(result.estimates, survey.query_.estimate(outputs))
+    assert (result.mean, result.standard_error) == mean_of_answers(survey.query_, outputs)
+    assert result.realized_loss == pytest.approx(np.full(30, 0.6))
+
+
+def test_estimates_are_unbiased():
+    """The mean over many people with known predictions, by the exact law of the two answers."""
+    survey = fitted(epsilon=1.0)
+    people = np.repeat(PEOPLE[:4], 2000, axis=0)
+    result = survey.query(people, ids=range(8000))
+    high = survey.query_.output_bounds[1]
+    probabilities = survey.query_.probability_of_high(PEOPLE[:4])
+    for count, probability in zip((result.outputs == high).reshape(4, -1).sum(axis=1), probabilities, strict=True):
+        assert stats.binomtest(int(count), 2000, probability).pvalue > 1e-6
+    values = survey.query_.estimate([0, 1])
+    np.testing.assert_allclose(np.stack([1 - probabilities, probabilities], axis=1) @ values, PEOPLE[:4] @ SLOPES)
+
+
+def test_people_are_refused_when_their_budget_is_used_and_predictions_fall_back():
+    ledger = PrivacyLedger(1.0, bounds=(0, 1), rule="basic")
+    first, second = (fitted(slopes, epsilon=0.6, ledger=ledger) for slopes in ([1.0, 0.0], [0.0, 1.0]))
+    first.query(PEOPLE[:20], ids=range(20))
+    result = second.query(PEOPLE, ids=range(30))
+    assert result.accepted.tolist() == [False] * 20 + [True] * 10
+    assert np.isnan(result.outputs[:20]).all()
+    assert np.isnan(result.estimates[:20]).all()
+    assert result.mean == pytest.approx(result.estimates[20:].mean())
+    predicted = second.predict(PEOPLE, ids=range(30))
+    assert (predicted[:20] == second.prior_).all()
+    assert (predicted[20:] == result.estimates[20:]).all()
+    assert second.prior_ == pytest.approx(PUBLIC[:, 1].mean())
+    assert np.isnan(second.set_params(on_refusal="nan").predict(PEOPLE, ids=range(30))[:20]).all()
+    with pytest.raises(BudgetExhaustedError, match="1 of 2 people"):
+        second.set_params(on_refusal="raise").predict(PEOPLE[:2], ids=[0, "new"])
+    assert ledger.history("new") == []
+
+
+def test_nobody_left_has_no_mean():
+    ledger = PrivacyLedger(0.5, bounds=(0, 1))
+    result = fitted(epsilon=0.6, ledger=ledger).query(PEOPLE)
+    assert not result.accepted.any()
+    assert np.isnan([result.mean, result.standard_error]).all()
+    assert ledger.summary()["refused"].tolist() == [30]
+
+
+def test_asking_again_serves_the_recorded_answer_and_repeat_asks_afresh():
+    ledger = PrivacyLedger(5.0, bounds=(0, 1), rule="basic")
+    survey = fitted(epsilon=1.0, ledger=ledger)
+    first = survey.query(PEOPLE)
+    again = survey.query(PEOPLE[::-1])
+    assert (again.outputs[::-1] == first.outputs).all()
+    assert not again.fresh.any()
+    afresh = survey.query(PEOPLE, repeat=True)
+    assert afresh.fresh.all()
+    assert first.realized_loss == pytest.approx(np.full(30, 2.0))
+    assert (survey.query(PEOPLE).outputs == afresh.outputs).all()
+
+
+def test_equal_rows_are_one_person_without_ids():
+    ledger = PrivacyLedger(1.0, bounds=(0, 1))
+    survey = fitted(epsilon=0.1, ledger=ledger)
+    rows = np.repeat(PEOPLE[:5], 20, axis=0)
+    rows[0] = [-0.0, 0.0]
+    rows[1] = [0.0, 0.0]
+    result = survey.query(rows)
+    assert result.outputs[0] == result.outputs[1]
+    assert (result.outputs.reshape(5, 20)[1:] == result.outputs.reshape(5, 20)[1:, :1]).all()
+    assert len(np.unique(result.realized_loss.round(12))) == 1
+    assert ledger.summary()["answered"].tolist() == [6]
+    one_each = result.estimates[[0, 2, *range(20, 100, 20)]]
+    assert result.mean == pytest.approx(one_each.mean())
+    with pytest.raises(ValueError, match="Got the id 1 twice"):
+        survey.query(rows[:3], ids=[0, 1, 1])
+
+
+def test_cross_validation_asks_everybody_once():
+    for ledger in (None, PrivacyLedger(1.0, bounds=(0, 1))):
+        survey = BayesianFilter(LinearRegression(), epsilon=1.0, bounds=(0, 1), ledger=ledger)
+        X = np.vstack([PUBLIC, PEOPLE])
+        y = X @ SLOPES + np.random.default_rng(2).normal(size=len(X))
+        cross_val_score(survey, X, y, cv=5)
+        # Each fold has a model of its own, and asks those whom it was not trained on.
+        used = clone(survey).fit(X, y).ledger_
+        assert [len(used.history(person)) for person in used.row_ids(X)] == [1] * len(X)
+        cross_val_score(survey, X, y, cv=5)
+        cross_val_predict(survey, X, y, cv=5)
+        assert [len(used.history(person)) for person in used.row_ids(X)] == [1] * len(X)
+        assert used.verify().n_answers == len(X)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_grid_search_spends_one_budget(shared):
+    ledger = PrivacyLedger(1.0, bounds=(0, 1)) if shared else None
+    survey = BayesianFilter(LinearRegression(), total_epsilon=1.0, bounds=(0, 1), ledger=ledger)
+    X = np.vstack([PUBLIC, PEOPLE])
+    y = X @ SLOPES + np.random.default_rng(2).normal(size=len(X))
+    search = GridSearchCV(survey, {"epsilon": [0.3, 0.6, 0.9]}, cv=5).fit(X, y)
+    used = search.best_estimator_.ledger_
+    losses = used.realized_loss(used.row_ids(X))
+    assert losses.max() <= 1.0
+    assert used.verify().ok
+    rows = used.summary()
+    assert rows["answered"].sum() == sum(len(used.history(person)) for person in used.row_ids(X))
+    assert rows["asked"].sum() == 3 * len(X)
+    assert rows["refused"].sum() > 0
+
+
+@pytest.mark.parametrize(
+    "backend",
+    [
+        pytest.param("multiprocessing", marks=pytest.mark.skipif(not hasattr(os, "fork"), reason="slow without fork")),
+        pytest.param("loky", marks=pytest.mark.statistical),
+    ],
+)
+def test_worker_processes_share_a_file(tmp_path, backend):
+    ledger = PrivacyLedger(1.0, bounds=(0, 1), path=tmp_path / "a.ledger")
+    survey = BayesianFilter(LinearRegression(), epsilon=1.0, ledger=ledger)
+    y = PEOPLE @ SLOPES + np.random.default_rng(2).normal(size=30)
+    with parallel_config(backend=backend):
+        cross_val_score(survey, PEOPLE, y, cv=3, n_jobs=2)
+    assert [len(ledger.history(person)) for person in ledger.row_ids(PEOPLE)] == [1] * 30
+
+
+def test_copies_and_pickles_share_the_budgets():
+    survey = BayesianFilter(model(), epsilon=1.0, bounds=(0, 1))
+    relatives = [clone(survey), copy.deepcopy(survey), copy.copy(survey), pickle.loads(pickle.dumps(survey))]
+    first = survey.fit(PUBLIC).query(PEOPLE)
+    for relative in [*relatives, clone(relatives[0])]:
+        result = relative.fit(PUBLIC).query(PEOPLE)
+        assert relative.ledger_ is survey.ledger_
+        assert (result.outputs == first.outputs).all()
+        assert not result.fresh.any()
+    again = pickle.loads(pickle.dumps(survey))
+    assert (again.predict(PEOPLE) == first.estimates).all()
+
+
+def test_the_promise_is_the_budget_of_the_ledger():
+    ledger = PrivacyLedger(2.5, bounds=(0, 1))
+    guarantee = fitted(epsilon=0.5, ledger=ledger).privacy_guarantee_
+    assert (guarantee.epsilon, guarantee.stated, guarantee.unit, guarantee.seeded) == (2.5, 2.5, "record", False)
+    assert fitted(random_state=0).privacy_guarantee_.seeded
+    assert fitted(epsilon=0.5).privacy_guarantee_.epsilon == 0.5
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"total_epsilon": 2.0}, "brings its own total_epsilon: .* has 1.0. Got 2.0"),
+        ({"rule": "basic"}, "brings its own rule: .* has 'bayesian'. Got 'basic'"),
+        ({"tol": 0.5}, "brings its own tol: .* has 0.001. Got 0.5"),
+        ({"bounds": (0, 3)}, r"bounds=\(0.0, 1.0\). Got"),
+    ],
+)
+def test_what_disagrees_with_the_ledger_is_refused(parameters, message):
+    ledger = PrivacyLedger(1.0, bounds=(0, 1))
+    with pytest.raises(LedgerError, match=message):
+        fitted(**{"epsilon": 0.5, "ledger": ledger, **parameters}).query(PEOPLE)
+    assert ledger.verify().n_answers == 0
+
+
+def test_one_model_stays_with_one_ledger():
+    one, two = PrivacyLedger(1.0, bounds=(0, 1)), PrivacyLedger(1.0, bounds=(0, 1))
+    survey = fitted(epsilon=0.5, ledger=one)
+    survey.set_params(ledger=two).fit(PUBLIC).query(PEOPLE)
+    survey.set_params(ledger=one)
+    with pytest.raises(LedgerError, match="fit it again"):
+        survey.query(PEOPLE)
+    with pytest.raises(LedgerError, match="has asked people with"):
+        survey.fit(PUBLIC)
+    assert one.verify().n_answers == 0
+    assert clone(survey).fit(PUBLIC).ledger_ is one
+
+
+def test_clones_without_a_ledger_have_one_budget_and_one_domain():
+    survey = BayesianFilter(LinearRegression(), epsilon=0.5, total_epsilon=1.0)
+    y = PUBLIC @ SLOPES
+    survey.fit(PUBLIC, y).query(PEOPLE[:3].clip(PUBLIC.min(axis=0), PUBLIC.max(axis=0)))
+    with pytest.raises(LedgerError, match="shares one budget per person with all its clones"):
+        clone(survey).set_params(total_epsilon=2.0).fit(PUBLIC, y)
+    narrower = clone(survey).fit(PUBLIC / 2, y)
+    assert np.array_equal(narrower.bounds_, survey.bounds_)
+    assert clone(survey).fit(PUBLIC[:, :1], y).ledger_ is not survey.ledger_
+
+
+def test_values_outside_the_bounds_are_moved_and_counted():
+    survey = fitted(epsilon=1.0)
+    with pytest.warns(OutOfDomainWarning, match="2 of 8 values"):
+        survey.query([[0.5, 2.0], [-3.0, 0.5], [0.0, 1.0], [0.5, 0.5]])
+    # A person is their record as given, not as clipped.
+    with pytest.warns(OutOfDomainWarning, match="1 of 2 values"):
+        assert survey.query([[0.5, 3.0]]).fresh.all()
+
+
+def test_a_model_that_can_leave_its_output_bounds_is_truncated_with_a_warning():
+    with pytest.warns(OutOfDomainWarning, match="truncated"):
+        survey = fitted(output_bounds=(-1.0, 0.5))
+    assert survey.query_.kind == "truncated"
+    assert -1.0 <= survey.prior_ <= 0.5
+
+
+def test_a_classifier_gives_estimates_of_its_probability():
+    y = np.where(PUBLIC @ SLOPES > -0.5, "yes", "no")
+    survey = BayesianFilter(LogisticRegression(), epsilon=2.0, bounds=(0, 1)).fit(PUBLIC, y)
+    result = survey.query(PEOPLE)
+    assert set(result.outputs) <= {0.0, 1.0}
+    assert survey.prior_ == pytest.approx(survey.estimator_.predict_proba(PUBLIC)[:, 1].mean())
+    labels = np.where(PEOPLE @ SLOPES > -0.5, "yes", "no")
+    assert survey.score(PEOPLE, labels) < 1
+    with pytest.raises(ValueError, match="OneVsRestClassifier"):
+        BayesianFilter(LogisticRegression(), bounds=(0, 1)).fit(PUBLIC, np.arange(40) % 3)
+
+
+def test_a_pipeline_of_scalers_is_folded_in():
+    inner = make_pipeline(StandardScaler(), Ridge())
+    survey = BayesianFilter(inner, epsilon=1.0, bounds=(0, 1)).fit(PUBLIC, PUBLIC @ SLOPES)
+    z = PEOPLE @ survey.query_.coef + survey.query_.intercept
+    np.testing.assert_allclose(z, survey.estimator_.predict(PEOPLE))
+    with pytest.raises(ValueError, match="linear model"):
+        BayesianFilter(DecisionTreeRegressor(), bounds=(0, 1)).fit(PUBLIC, PUBLIC @ SLOPES)
+
+
+def test_it_works_as_a_step_and_with_data_frames():
+    frame = pd.DataFrame(PUBLIC, columns=["age", "dose"])
+    survey = BayesianFilter(LinearRegression(), epsilon=1.0, bounds=(0, 1)).fit(frame, PUBLIC @ SLOPES)
+    assert survey.feature_names_in_.tolist() == ["age", "dose"]
+    people = pd.DataFrame(PEOPLE, columns=["age", "dose"], index=[f"p{i}" for i in range(30)])
+    assert survey.predict(people, ids=people.index).shape == (30,)
+    with pytest.raises(ValueError, match="feature names"):
+        survey.predict(people[["dose", "age"]], ids=people.index)
+    whole = make_pipeline(StandardScaler().fit(PUBLIC), BayesianFilter(LinearRegression(), bounds=(-3, 3)))
+    assert whole.fit(PUBLIC, PUBLIC @ SLOPES).predict(PUBLIC).shape == (40,)
+
+
+def test_models_of_other_features_have_other_budgets():
+    ledger = PrivacyLedger(1.0, bounds=(0, 1))
+    one, other = (pd.DataFrame(PUBLIC, columns=names) for names in (["age", "dose"], ["dose", "age"]))
+    survey = BayesianFilter(LinearRegression(), epsilon=0.4, ledger=ledger).fit(one, PUBLIC @ SLOPES)
+    survey.query(one)
+    swapped = clone(survey).fit(other, PUBLIC @ SLOPES)
+    with pytest.raises(LedgerError, match="features never change"):
+        swapped.query(other)
+    assert ledger.verify().n_answers == 40
+    alone = BayesianFilter(LinearRegression(), bounds=(0, 1)).fit(one, PUBLIC @ SLOPES)
+    assert clone(alone).fit(other, PUBLIC @ SLOPES).ledger_ is not alone.ledger_
+    assert clone(alone).fit(one, PUBLIC @ SLOPES).ledger_ is alone.ledger_
+
+
+def test_ids_and_weights_are_routed():
+    ledger = PrivacyLedger(1.0, bounds=(0, 1))
+    with config_context(enable_metadata_routing=True):
+        inner = LinearRegression().set_fit_request(sample_weight=True)
+        survey = BayesianFilter(inner, epsilon=0.5, ledger=ledger)
+        survey.set_score_request(ids=True, sample_weight=False)
+        ids = np.array([f"p{i}" for i in range(40)])
+        params = {"ids": ids, "sample_weight": np.r_[np.ones(39), 0.0]}
+        y = PUBLIC @ SLOPES
+        y[39] = 100.0
+        cross_val_score(survey, PUBLIC, y, params=params, cv=4)
+        # With the weight of 0 the outlier is no part of any fit, so that every fold has nearly the same model.
+        assert all(len(ledger.history(person)) == 1 for person in ids)
+        reached = [entry["query"].coef for person in ids for entry in ledger.history(person)]
+        np.testing.assert_allclose(reached, np.tile(SLOPES, (40, 1)))
+
+
+def test_seeded_noise_repeats_and_differs_between_queries():
+    def ask(slopes):
+        survey = fitted(slopes, epsilon=1.0, random_state=3)
+        with pytest.warns(SeededNoiseWarning):
+            return survey.query(np.tile([[0.5, 0.5]], (200, 1)), ids=range(200)).outputs
+
+    first, again, other = ask([1.0, 1.0]), ask([1.0, 1.0]), ask([2.0, 2.0])
+    assert (first == again).all()
+    agreement = ((first == first.max()) == (other == other.max())).sum()
+    assert stats.binomtest(int(agreement), 200, 0.5).pvalue > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error"),
+    [
+        ({"epsilon": True}, ValueError),
+        ({"epsilon": np.nan}, ValueError),
+        ({"total_epsilon": True}, ValueError),
+        ({"tol": 0.0}, ValueError),
+        ({"rule": "renyi"}, ValueError),
+        ({"on_refusal": "mean"}, ValueError),
+        ({"ledger": "a.ledger"}, ValueError),
+        ({"bounds": (1, 0)}, ValueError),
+        ({"bounds": ([0, 0, 0], [1, 1, 1])}, ValueError),
+        ({"random_state": -1}, ValueError),
+    ],
+)
+def test_wrong_parameters_are_refused(parameters, error):
+    with pytest.raises(error):
+        fitted(**parameters)
+
+
+def test_wrong_input_is_refused_before_anybody_is_asked():
+    ledger = PrivacyLedger(1.0, bounds=(0, 1))
+    survey = fitted(epsilon=0.5, ledger=ledger)
+    with pytest.raises(ValueError, match="NaN"):
+        survey.query([[0.5, np.nan]])
+    with pytest.raises(ValueError, match="features"):
+        survey.query([[0.5]])
+    with pytest.raises(ValueError, match=r"one id for each of the 30 rows\. Got 2"):
+        survey.query(PEOPLE, ids=[1, 2])
+    with pytest.raises(TypeError, match="An id must be"):
+        survey.query(PEOPLE[:2], ids=[1.0, 2.0])
+    assert ledger.verify().n_answers == 0
+    three = PrivacyLedger(1.0, bounds=([0] * 3, [1, 1, 2]))
+    with pytest.raises(ValueError, match="one for each of the 2 features"):
+        fitted(epsilon=0.5, ledger=three, bounds=None)
+
+
+def test_real_data_end_to_end():
+    X, y = load_diabetes(return_X_y=True)
+    ledger = PrivacyLedger(1.0, bounds=(X[:200].min(), X[:200].max()))
+    asked = []
+    for alpha in (0.01, 0.1, 1.0):
+        survey = BayesianFilter(Ridge(alpha), epsilon=0.4, ledger=ledger).fit(X[:200], y[:200])
+        with pytest.warns(OutOfDomainWarning):
+            asked.append(survey.query(X[200:], ids=range(200, 442)).accepted.sum())
+    assert asked[:2] == [242, 242]
+    assert ledger.realized_loss(range(200, 442)).max() <= 1.0
+    assert ledger.verify().ok
