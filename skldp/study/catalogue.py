@@ -1,0 +1,86 @@
+"""The mechanisms by the names that the command line and the studies call them."""
+
+import skldp
+from skldp.study.datasets import StudyInputError
+
+__all__ = ["FEATURE_MECHANISMS", "LABEL_MECHANISMS", "feature_mechanism", "label_mechanism"]
+
+FEATURE_MECHANISMS = {
+    "bitrand": ("BitRandTransformer", {"calibration": "published"}),
+    "bitrand-exact": ("BitRandTransformer", {"calibration": "exact"}),
+    "bitrand-unbiased": ("BitRandTransformer", {"calibration": "exact", "debias": True}),
+}
+LABEL_MECHANISMS = {
+    "label-rr": ("LabelRR", {}),
+}
+
+
+def feature_mechanism(name, *, epsilon=1.0, bounds=(-1, 1), transform_noise=True, **options):
+    """Make the transformer of a named mechanism.
+
+    Parameters
+    ----------
+    name : str
+        One of ``FEATURE_MECHANISMS``.
+    epsilon : float, default=1.0
+    bounds : (low, high), default=(-1, 1)
+    transform_noise : bool, default=True
+    **options : dict
+        Other parameters; those that the mechanism does not have are left out.
+
+    Returns
+    -------
+    transformer
+
+    Raises
+    ------
+    StudyInputError
+        If there is no such mechanism.
+
+    Examples
+    --------
+    >>> from skldp.study.catalogue import feature_mechanism
+    >>> feature_mechanism("bitrand-exact", epsilon=4.0, n_bits=8).n_bits
+    8
+    """
+    shared = {"epsilon": epsilon, "bounds": bounds, "transform_noise": transform_noise}
+    return _make(FEATURE_MECHANISMS, name, shared | options)
+
+
+def label_mechanism(name, *, epsilon=1.0, classes=None, **options):
+    """Make the label mechanism of a name.
+
+    Parameters
+    ----------
+    name : str
+        One of ``LABEL_MECHANISMS``.
+    epsilon : float, default=1.0
+    classes : array-like, default=None
+    **options : dict
+        Other parameters; those that the mechanism does not have are left out.
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    StudyInputError
+        If there is no such mechanism.
+
+    Examples
+    --------
+    >>> from skldp.study.catalogue import label_mechanism
+    >>> label_mechanism("label-rr", epsilon=2.0, classes=[0, 1])
+    LabelRR(classes=[0, 1], epsilon=2.0)
+    """
+    return _make(LABEL_MECHANISMS, name, {"epsilon": epsilon, "classes": classes} | options)
+
+
+def _make(catalogue, name, options):
+    if name not in catalogue:
+        raise StudyInputError(f"The mechanism must be one of {', '.join(catalogue)}. Got {name!r} instead.")
+    class_name, fixed = catalogue[name]
+    estimator = getattr(skldp, class_name)()
+    known = estimator.get_params(deep=False)
+    return estimator.set_params(**{key: value for key, value in (options | fixed).items() if key in known})
