@@ -132,7 +132,7 @@ def _caption(loaded, n_moved, labels, label_epsilon, clean_test, seed, folds, re
     lines = [
         f"{loaded.name}: {n_rows:,} rows, {n_features} features, {len(loaded.classes)} classes; {folds} folds"
         + (f" x {repeats} releases." if repeats > 1 else "."),
-        f"Features are scaled to [-1, 1] by their {loaded.bounds_source} bounds"
+        f"Features are scaled to [-1, 1] by their {loaded.bounds_source}"
         + (f"; {n_moved:,} values lay outside and were clipped." if n_moved else "."),
         "Training rows are released; test rows stay with their people (--clean-test)."
         if clean_test
@@ -191,8 +191,12 @@ def _draw(curves, title, path):
     plt.switch_backend("Agg")
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), sharey=True, layout="constrained")
     for ax, epsilon_axis in zip(axes, ("stated", "exact"), strict=True):
-        for i, (name, curve) in enumerate(curves.items()):
-            PrivacyUtilityDisplay.from_curve(curve, epsilon_axis=epsilon_axis, name=name, ax=ax, baselines=i == 0)
+        last = list(curves)[-1]
+        for name, curve in curves.items():
+            PrivacyUtilityDisplay.from_curve(
+                curve, epsilon_axis=epsilon_axis, name=name, ax=ax, baselines=name == last
+            )
+    axes[0].get_legend().remove()
     axes[1].set_ylabel("")
     figure.suptitle(f"{title}: what privacy costs")
     figure.savefig(path, dpi=150)

@@ -130,7 +130,7 @@ def load_study_data(source, *, target=None, bounds=None, folds=2):
             "knowledge and never learnt from the data."
         )
     low, high = _bounds(published if bounds is None else bounds, names)
-    return StudyData(name, X, y, tuple(names), low, high, "published ranges" if bounds is None else "declared")
+    return StudyData(name, X, y, tuple(names), low, high, "published bounds" if bounds is None else "declared bounds")
 
 
 def _read(path, target):
