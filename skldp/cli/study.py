@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
-import skldp
 from skldp.cli.options import one_line_errors, parse_epsilons, parse_names, writable
+from skldp.estimators.label_private_classifier import LabelPrivateClassifier
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.study.catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
 from skldp.study.curve import privacy_utility_curve
@@ -119,7 +119,7 @@ def _pipeline(name, labels, label_epsilon, classes, *, clean_test, bits):
     model = LogisticRegression(max_iter=1000)
     if labels != "none":
         randomised = label_mechanism(labels, epsilon=1.0 if label_epsilon is None else label_epsilon, classes=classes)
-        model = skldp.LabelPrivateClassifier(model, label_mechanism=randomised)
+        model = LabelPrivateClassifier(model, label_mechanism=randomised)
         if label_epsilon is None:
             param_names.append("labelprivateclassifier__label_mechanism__epsilon")
     if not param_names:

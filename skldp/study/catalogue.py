@@ -1,17 +1,22 @@
 """The mechanisms by the names that the command line and the studies call them."""
 
-import skldp
+from skldp.estimators.bitrand import BitRandTransformer, LatentTransformer, OMETransformer
+from skldp.estimators.labels import LabelLaplace, LabelRR
 from skldp.study.datasets import StudyInputError
 
 __all__ = ["FEATURE_MECHANISMS", "LABEL_MECHANISMS", "feature_mechanism", "label_mechanism"]
 
 FEATURE_MECHANISMS = {
-    "bitrand": ("BitRandTransformer", {"calibration": "published"}),
-    "bitrand-exact": ("BitRandTransformer", {"calibration": "exact"}),
-    "bitrand-unbiased": ("BitRandTransformer", {"calibration": "exact", "debias": True}),
+    "bitrand": (BitRandTransformer, {}),
+    "bitrand-exact": (BitRandTransformer, {"calibration": "exact"}),
+    "latent": (LatentTransformer, {}),
+    "latent-exact": (LatentTransformer, {"calibration": "exact"}),
+    "ome": (OMETransformer, {}),
+    "ome-exact": (OMETransformer, {"calibration": "exact"}),
 }
 LABEL_MECHANISMS = {
-    "label-rr": ("LabelRR", {}),
+    "label-rr": (LabelRR, {}),
+    "label-laplace": (LabelLaplace, {}),
 }
 
 
@@ -80,7 +85,7 @@ def label_mechanism(name, *, epsilon=1.0, classes=None, **options):
 def _make(catalogue, name, options):
     if name not in catalogue:
         raise StudyInputError(f"The mechanism must be one of {', '.join(catalogue)}. Got {name!r} instead.")
-    class_name, fixed = catalogue[name]
-    estimator = getattr(skldp, class_name)()
+    estimator_class, fixed = catalogue[name]
+    estimator = estimator_class()
     known = estimator.get_params(deep=False)
     return estimator.set_params(**{key: value for key, value in (options | fixed).items() if key in known})
