@@ -94,11 +94,11 @@ def privacy_utility_curve(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.pipeline import make_pipeline
     >>> from skldp import BitRandTransformer, privacy_utility_curve
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = make_pipeline(BitRandTransformer(bounds=(0, 8), calibration="exact"), LogisticRegression())
+    >>> model = make_pipeline(BitRandTransformer(bounds=(0, 8), calibration="exact"), GaussianNB())
     >>> curve = privacy_utility_curve(model, X, y, param_name="bitrandtransformer__epsilon", epsilons=[1, 50])
     >>> [point.exact_epsilon <= point.stated_epsilon for point in curve]
     [True, True]

@@ -100,7 +100,7 @@ def bit_errors(epsilons=(0.1, 1.0, 2.0), *, n_features=1000, n_bits=10, n_intege
     Examples
     --------
     >>> from skldp.study.theory import bit_errors
-    >>> sorted(set(bit_errors([1.0]).columns["mechanism"]))
+    >>> sorted(set(bit_errors([1.0]).columns["mechanism"].tolist()))
     ['LATENT corrected', 'OME corrected', 'f-RR', 'f-RR exact', 'f-RR without bit-awareness']
     """
     weights = FixedPoint(n_bits, n_integer_bits).sensitivities

@@ -87,16 +87,16 @@ class TheoryDisplay:
 
     def _draw_panel(self, ax, table, x, y):
         keys = list(zip(*(table.columns[name].tolist() for name in table.lines), strict=True)) or [()] * len(table)
-        for i, key in enumerate(dict.fromkeys(keys)):
+        names = list(dict.fromkeys(keys))
+        colors = require_pyplot().get_cmap("tab10" if len(names) <= 10 else "tab20").colors
+        for i, key in enumerate(names):
             rows = np.array([other == key for other in keys])
             label = ", ".join(
                 part if isinstance(part, str) else f"{name.replace('_', ' ')} {part:g}"
                 for name, part in zip(table.lines, key, strict=True)
             )
-            marker = "osD^vP*Xh<>"[i % 11]
-            (line,) = ax.plot(
-                table.columns[x][rows], table.columns[y][rows], marker=marker, ms=4, lw=1.3, label=label or None
-            )
+            style = {"marker": "osD^vP*Xh<>"[i % 11], "color": colors[i % len(colors)], "ms": 4, "lw": 1.3}
+            (line,) = ax.plot(table.columns[x][rows], table.columns[y][rows], label=label or None, **style)
             self.lines_.append(line)
         if table.log_x or x == "exact_epsilon":
             ax.set_xscale("log")
