@@ -17,7 +17,7 @@ from skldp import BitRandTransformer, privacy_guarantee
 
 wine = load_wine(as_frame=True).data[["alcohol", "hue", "magnesium"]]
 low, high = [10, 0, 50], [16, 2, 200]
-release = BitRandTransformer(epsilon=30, bounds=(low, high), n_bits=12, calibration="exact")
+release = BitRandTransformer(epsilon=30, bounds=(low, high), calibration="exact", debias=True)
 
 # %%
 # pandas.
@@ -38,8 +38,8 @@ print(released.head(3))
 # of the whole says so.
 
 columns = make_column_transformer(
-    (BitRandTransformer(epsilon=8, bounds=(10, 16), calibration="exact"), ["alcohol"]),
-    (BitRandTransformer(epsilon=12, bounds=(0, 2), calibration="exact"), ["hue"]),
+    (BitRandTransformer(epsilon=8, bounds=(10, 16), calibration="exact", debias=True), ["alcohol"]),
+    (BitRandTransformer(epsilon=12, bounds=(0, 2), calibration="exact", debias=True), ["hue"]),
     verbose_feature_names_out=False,
 ).set_output(transform="pandas")
 print(columns.fit_transform(wine).round(2).head(3))

@@ -46,7 +46,10 @@ def test_study_prints_the_table_and_writes_both_files(run, tmp_path):
 
 
 def test_study_of_a_file_with_a_seed_repeats_itself(run, tmp_path):
-    lines = ["age,height,sick", *(f"{20 + i % 60},{1.5 + i % 7 / 10},{'yes' if i % 60 > 30 else 'no'}" for i in range(90))]
+    lines = [
+        "age,height,sick",
+        *(f"{20 + i % 60},{1.5 + i % 7 / 10},{'yes' if i % 60 > 30 else 'no'}" for i in range(90)),
+    ]
     (tmp_path / "people.csv").write_text("\n".join(lines), encoding="utf-8")
     options = ["--target", "sick", "--bounds", "0,100", "--seed", "3", "--mechanism", "bitrand-exact"]
     options += ["--label-epsilon", "3", "--epsilons", "4", "--private-test", "--folds", "2", "--png", "a.png", "--csv"]
@@ -108,7 +111,9 @@ def test_guarantee_shows_stated_beside_exact(run):
     code, out, err = run("guarantee", "bitrand", "--epsilon", "1", "--features", "768")
     assert (code, err) == (0, "")
     assert out.startswith("bitrand: epsilon 3311 per record (stated 1, per feature 4.31")
-    assert run("guarantee", "label-rr", "--epsilon", "2", "--classes", "5")[1].startswith("label-rr: epsilon 2 per label")
+    assert run("guarantee", "label-rr", "--epsilon", "2", "--classes", "5")[1].startswith(
+        "label-rr: epsilon 2 per label"
+    )
 
 
 def test_version_and_help(run):

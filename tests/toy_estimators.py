@@ -36,9 +36,7 @@ class ToySigns(OneToOneFeatureMixin, LocalTransformer):
 
     _parameter_constraints = {**LocalTransformer._parameter_constraints, "exact_over_stated": [float]}
 
-    def __init__(
-        self, epsilon=1.0, *, exact_over_stated=1.0, transform_noise=True, random_state=None, n_jobs=None
-    ):
+    def __init__(self, epsilon=1.0, *, exact_over_stated=1.0, transform_noise=True, random_state=None, n_jobs=None):
         self.epsilon = epsilon
         self.exact_over_stated = exact_over_stated
         self.transform_noise = transform_noise

@@ -23,7 +23,9 @@ def guarantee(
     classes: Annotated[int, typer.Option(help="Number of classes, for labels.", min=1)] = 2,
     low: Annotated[float, typer.Option(help="Least value of a feature.")] = -1.0,
     high: Annotated[float, typer.Option(help="Largest value of a feature.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="For mechanisms that have one.")] = 1e-6,
+    delta: Annotated[
+        float | None, typer.Option(help="Only for gaussian.", show_default="1e-06 for gaussian, else 0")
+    ] = None,
 ) -> None:
     """Print the guarantee of a mechanism at given sizes: stated beside exact."""
     with one_line_errors(ValueError), warnings.catch_warnings():
@@ -32,6 +34,7 @@ def guarantee(
         if mechanism in LABEL_MECHANISMS:
             fitted = label_mechanism(mechanism, epsilon=epsilon, classes=np.arange(classes)).fit(np.arange(classes))
         else:
-            made = feature_mechanism(mechanism, epsilon=epsilon, bounds=(low, high), n_bits=bits, delta=delta)
+            given = {} if delta is None else {"delta": delta}
+            made = feature_mechanism(mechanism, epsilon=epsilon, bounds=(low, high), n_bits=bits, **given)
             fitted = made.fit(np.full((1, features), (low + high) / 2))
     typer.echo(f"{mechanism}: {fitted.privacy_guarantee_}")

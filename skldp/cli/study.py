@@ -58,9 +58,7 @@ def study(
             "released like the training rows.",
         ),
     ] = True,
-    seed: Annotated[
-        int | None, typer.Option(help="Make the noise repeatable. Folds always are.", min=0)
-    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Make the noise repeatable. Folds always are.", min=0)] = None,
     jobs: Annotated[int | None, typer.Option(help="Fits at once; -1 takes all cores.")] = None,
     csv_path: Annotated[Path, typer.Option("--csv", help="Where to write the table.")] = Path("study.csv"),
     png_path: Annotated[Path, typer.Option("--png", help="Where to write the picture.")] = Path("study.png"),
@@ -164,13 +162,18 @@ def _table(curves, caption):
             table.add_row(
                 name,
                 f"{point.stated_epsilon:g}",
-                f"{point.exact_epsilon:,.4g}" if point.exact_epsilon < 1000 else f"{point.exact_epsilon:,.0f}",
+                _exact(point),
                 f"{point.score_mean:.3f} ± {point.score_std:.3f}",
                 f"{point.fit_time:.2f}",
                 f"{point.score_time:.3f}",
                 end_section=point is curve[len(curve) - 1],
             )
     return table
+
+
+def _exact(point):
+    epsilon = f"{point.exact_epsilon:,.4g}" if point.exact_epsilon < 1000 else f"{point.exact_epsilon:,.0f}"
+    return f"{epsilon}, δ {point.delta:g}" if point.delta else epsilon
 
 
 def _write_csv(curves, path):
@@ -193,9 +196,7 @@ def _draw(curves, title, path):
     for ax, epsilon_axis in zip(axes, ("stated", "exact"), strict=True):
         last = list(curves)[-1]
         for name, curve in curves.items():
-            PrivacyUtilityDisplay.from_curve(
-                curve, epsilon_axis=epsilon_axis, name=name, ax=ax, baselines=name == last
-            )
+            PrivacyUtilityDisplay.from_curve(curve, epsilon_axis=epsilon_axis, name=name, ax=ax, baselines=name == last)
     axes[0].get_legend().remove()
     axes[1].set_ylabel("")
     figure.suptitle(f"{title}: what privacy costs")

@@ -2,6 +2,7 @@
 
 from skldp.estimators.bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators.labels import LabelLaplace, LabelRR
+from skldp.estimators.numeric import NumericPrivatizer
 from skldp.study.datasets import StudyInputError
 
 __all__ = ["FEATURE_MECHANISMS", "LABEL_MECHANISMS", "feature_mechanism", "label_mechanism"]
@@ -9,10 +10,20 @@ __all__ = ["FEATURE_MECHANISMS", "LABEL_MECHANISMS", "feature_mechanism", "label
 FEATURE_MECHANISMS = {
     "bitrand": (BitRandTransformer, {}),
     "bitrand-exact": (BitRandTransformer, {"calibration": "exact"}),
+    "bitrand-unbiased": (BitRandTransformer, {"calibration": "exact", "debias": True}),
     "latent": (LatentTransformer, {}),
     "latent-exact": (LatentTransformer, {"calibration": "exact"}),
     "ome": (OMETransformer, {}),
     "ome-exact": (OMETransformer, {"calibration": "exact"}),
+    "duchi": (NumericPrivatizer, {"mechanism": "duchi"}),
+    "duchi-vector": (NumericPrivatizer, {"mechanism": "duchi_vector"}),
+    "three-outputs": (NumericPrivatizer, {"mechanism": "three_outputs"}),
+    "piecewise": (NumericPrivatizer, {"mechanism": "piecewise"}),
+    "hybrid": (NumericPrivatizer, {"mechanism": "hybrid"}),
+    "hybrid-tp": (NumericPrivatizer, {"mechanism": "hybrid_tp"}),
+    "laplace": (NumericPrivatizer, {"mechanism": "laplace"}),
+    "gaussian": (NumericPrivatizer, {"mechanism": "gaussian", "delta": 1e-6}),
+    "best": (NumericPrivatizer, {"mechanism": "best"}),
 }
 LABEL_MECHANISMS = {
     "label-rr": (LabelRR, {}),
@@ -88,4 +99,4 @@ def _make(catalogue, name, options):
     estimator_class, fixed = catalogue[name]
     estimator = estimator_class()
     known = estimator.get_params(deep=False)
-    return estimator.set_params(**{key: value for key, value in (options | fixed).items() if key in known})
+    return estimator.set_params(**{key: value for key, value in (fixed | options).items() if key in known})

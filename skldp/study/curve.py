@@ -159,7 +159,9 @@ def _run(task, jobs, n_jobs, random_state, progress):
     if random_state is not None:
         seeds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(random_state).spawn(len(jobs))]
     outcomes = []
-    calls = (delayed(task)(model, split, private, seed) for (model, split, private), seed in zip(jobs, seeds, strict=True))
+    calls = (
+        delayed(task)(model, split, private, seed) for (model, split, private), seed in zip(jobs, seeds, strict=True)
+    )
     for outcome in Parallel(n_jobs=n_jobs, return_as="generator")(calls):
         outcomes.append(outcome)
         if progress is not None:
@@ -307,7 +309,8 @@ class PrivacyUtilityCurve:
     def __str__(self):
         lines = [f"{'stated eps':>10}  {'exact eps':>12}  {self.scoring}"]
         lines += [
-            f"{p.stated_epsilon:>10.4g}  {p.exact_epsilon:>12.6g}  {p.score_mean:.3f} +- {p.score_std:.3f}" for p in self
+            f"{p.stated_epsilon:>10.4g}  {p.exact_epsilon:>12.6g}  {p.score_mean:.3f} +- {p.score_std:.3f}"
+            for p in self
         ]
         lines.append(f"{'clean':>24}  {self.clean_mean:.3f} +- {self.clean_std:.3f}")
         lines.append(f"{'majority':>24}  {self.majority_mean:.3f} +- {self.majority_std:.3f}")
@@ -344,8 +347,9 @@ class _Task:
         if not private:
             return _Outcome(**measured)
         guarantee = privacy_guarantee(result["estimator"][0])
-        return _Outcome(**measured, exact_epsilon=guarantee.plain_epsilon, delta=guarantee.delta,
-                        stated_epsilon=guarantee.stated)
+        return _Outcome(
+            **measured, exact_epsilon=guarantee.plain_epsilon, delta=guarantee.delta, stated_epsilon=guarantee.stated
+        )
 
     def fitted(self, model, split):
         return self._cross_validate(model, split)["estimator"][0]
@@ -357,6 +361,12 @@ class _Task:
             if self.seeded:
                 warnings.simplefilter("ignore", SeededNoiseWarning)
             return cross_validate(
-                model, self.X, self.y, cv=[split], scoring=self.scorer, params=self.params,
-                return_estimator=True, error_score="raise",
+                model,
+                self.X,
+                self.y,
+                cv=[split],
+                scoring=self.scorer,
+                params=self.params,
+                return_estimator=True,
+                error_score="raise",
             )

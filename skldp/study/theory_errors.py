@@ -84,7 +84,9 @@ def expected_errors(
             rows.append((name, epsilon, error, exact_epsilon(laws, n_features)))
         share = epsilon / n_features
         for name, make in _FINITE.items():
-            rows.append((name, epsilon, reach * _mean_absolute_error(make(share)), n_features * make(share).exact_epsilon))
+            rows.append(
+                (name, epsilon, reach * _mean_absolute_error(make(share)), n_features * make(share).exact_epsilon)
+            )
         laplace, gaussian = Laplace(share), Gaussian(epsilon, delta, n_features)
         spread = math.sqrt(laplace.worst_variance / 2)
         rows.append(("Laplace", epsilon, reach * spread, n_features * laplace.exact_epsilon))

@@ -105,7 +105,8 @@ def test_refuses_missing_or_bad_bounds(bounds, message, write):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("column,low\nage,1\n", "needs the columns"), ("column,low,high\nage,0,9\n", "no bounds for height")]
+    ("text", "message"),
+    [("column,low\nage,1\n", "needs the columns"), ("column,low,high\nage,0,9\n", "no bounds for height")],
 )
 def test_refuses_an_incomplete_bounds_file(text, message, write):
     with pytest.raises(StudyInputError, match=message):

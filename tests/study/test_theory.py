@@ -45,7 +45,9 @@ def test_bit_errors_weigh_bits_as_lemma_1():
     np.testing.assert_allclose(table.columns["error"], published_q(1.0, 50, 10) * weights, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["f-RR", "f-RR without bit-awareness", "f-RR exact", "LATENT corrected", "OME corrected"])
+@pytest.mark.parametrize(
+    "name", ["f-RR", "f-RR without bit-awareness", "f-RR exact", "LATENT corrected", "OME corrected"]
+)
 @pytest.mark.parametrize("n_bits", [4, 5])
 def test_exact_epsilon_is_what_a_release_over_all_codes_guarantees(name, n_bits):
     laws = rival_laws(1.5, 7, n_bits)[name]
@@ -82,7 +84,9 @@ def test_longer_codes_cost_in_proportion():
     table = bit_flips_over_bits([1.0], n_bits=[100, 1000]).where(place="sign")
     assert table.columns["exact_epsilon"][1] / table.columns["exact_epsilon"][0] == pytest.approx(10, rel=0.01)
     np.testing.assert_allclose(
-        bit_flips_over_bits([2.0], n_features=30, n_bits=[9]).columns["q"], published_q(2.0, 30, 9)[[0, 4, 8]], rtol=1e-12
+        bit_flips_over_bits([2.0], n_features=30, n_bits=[9]).columns["q"],
+        published_q(2.0, 30, 9)[[0, 4, 8]],
+        rtol=1e-12,
     )
 
 
@@ -116,7 +120,9 @@ def test_corrected_ratios_are_theorems_5_and_6_and_not_what_figure_9_says():
 
 def test_expected_errors_of_the_finite_mechanisms_agree_with_closed_forms():
     table = expected_errors([800.0, 2000.0], n_features=1000)
-    error = {key: table.where(mechanism=key).columns["error"] for key in ("Duchi", "PM", "f-RR", "Laplace", "Constant 0")}
+    error = {
+        key: table.where(mechanism=key).columns["error"] for key in ("Duchi", "PM", "f-RR", "Laplace", "Constant 0")
+    }
     reach = 32 - 1 / 16
     for i, share in enumerate((0.8, 2.0)):
         size = (math.exp(share) + 1) / (math.exp(share) - 1)
