@@ -4,7 +4,6 @@ import math
 import warnings
 from dataclasses import asdict, dataclass, fields
 from numbers import Integral
-from pathlib import Path
 
 import numpy as np
 from sklearn.base import clone, is_classifier

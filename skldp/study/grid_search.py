@@ -71,7 +71,8 @@ class _SmallestEpsilon:
             searched = sorted({name for candidate in cv_results["params"] for name in candidate})
             rule = "that ends with epsilon" if self.names is None else f"among {list(self.names)}"
             raise ValueError(
-                f"smallest_epsilon needs a searched parameter {rule}; param_name names another one. Got {searched} instead."
+                f"smallest_epsilon needs a searched parameter {rule}; param_name names another one. "
+                f"Got {searched} instead."
             )
         if np.isnan(scores).all():
             raise ValueError("smallest_epsilon needs a score. Got only NaN instead: every fit failed.")

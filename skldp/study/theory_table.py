@@ -45,7 +45,8 @@ class TheoryTable:
     def of_rows(cls, title, names, rows, **drawing):
         """Make a table from rows and ``"comma, separated"`` names."""
         keys = names.split(", ")
-        return cls(title, {key: np.array(column) for key, column in zip(keys, zip(*rows), strict=True)}, **drawing)
+        columns = zip(*rows, strict=True)
+        return cls(title, {key: np.array(column) for key, column in zip(keys, columns, strict=True)}, **drawing)
 
     def __len__(self):
         return len(self.columns[self.x])
