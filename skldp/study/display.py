@@ -60,7 +60,7 @@ class PrivacyUtilityDisplay:
 
     Examples
     --------
-    >>> from skldp.study.curve import CurvePoint, PrivacyUtilityCurve
+    >>> from skldp.study.curve_result import CurvePoint, PrivacyUtilityCurve
     >>> from skldp import PrivacyUtilityDisplay
     >>> point = CurvePoint(1.0, 1.0, 43.1, 0.0, 0.8, 0.01, 0.1, 0.1, 5)
     >>> curve = PrivacyUtilityCurve((point,), ("epsilon",), "accuracy", 0.1, 0.0, 0.9, 0.01)

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from toy_estimators import ToySigns
 
-from skldp.study.curve import CurvePoint, PrivacyUtilityCurve
+from skldp.study.curve_result import CurvePoint, PrivacyUtilityCurve
 from skldp.study.display import PrivacyUtilityDisplay
 
 
