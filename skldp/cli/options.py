@@ -22,9 +22,10 @@ def one_line_errors(*expected: type[Exception]) -> Iterator[None]:
     *expected : exception types
         Beside :class:`StudyInputError`.
     """
+    expected = (StudyInputError, *expected)
     try:
         yield
-    except (StudyInputError, *expected) as error:
+    except expected as error:
         print(f"skldp: {' '.join(str(error).split())}", file=sys.stderr)
         raise typer.Exit(2) from None
 

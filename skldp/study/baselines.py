@@ -81,8 +81,8 @@ def _step_without_privacy(step):
         branches = [(name, kept.get(name, branch), columns) for name, branch, columns in step.transformers]
         return _shallow(step, transformers=branches)
     if isinstance(step, FeatureUnion):
-        branches = [(name, _step_without_privacy(branch)) for name, branch in step.transformer_list]
-        return _shallow(step, transformer_list=branches)
+        parts = [(name, _step_without_privacy(branch)) for name, branch in step.transformer_list]
+        return _shallow(step, transformer_list=parts)
     if hasattr(step, "privacy_guarantee_") and "estimator" not in step.get_params(deep=False):
         return "passthrough"
     return without_privacy(step)

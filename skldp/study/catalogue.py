@@ -7,7 +7,7 @@ from skldp.study.datasets import StudyInputError
 
 __all__ = ["FEATURE_MECHANISMS", "LABEL_MECHANISMS", "feature_mechanism", "label_mechanism"]
 
-FEATURE_MECHANISMS = {
+FEATURE_MECHANISMS: dict[str, tuple[type, dict]] = {
     "bitrand": (BitRandTransformer, {}),
     "bitrand-exact": (BitRandTransformer, {"calibration": "exact"}),
     "bitrand-unbiased": (BitRandTransformer, {"calibration": "exact", "debias": True}),
@@ -25,7 +25,7 @@ FEATURE_MECHANISMS = {
     "gaussian": (NumericPrivatizer, {"mechanism": "gaussian", "delta": 1e-6}),
     "best": (NumericPrivatizer, {"mechanism": "best"}),
 }
-LABEL_MECHANISMS = {
+LABEL_MECHANISMS: dict[str, tuple[type, dict]] = {
     "label-rr": (LabelRR, {}),
     "label-laplace": (LabelLaplace, {}),
 }

@@ -155,7 +155,7 @@ def _check_parameters(estimator, names, epsilons, n_repeats):
 
 
 def _run(task, jobs, n_jobs, random_state, progress):
-    seeds = [None] * len(jobs)
+    seeds: list[int | None] = [None] * len(jobs)
     if random_state is not None:
         seeds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(random_state).spawn(len(jobs))]
     outcomes = []

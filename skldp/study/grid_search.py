@@ -44,7 +44,7 @@ def smallest_epsilon(tolerance=0.0, *, param_name=None, metric="score"):
     >>> rule({"params": [{"epsilon": 1}, {"epsilon": 4}, {"epsilon": 9}], "mean_test_score": [0.6, 0.79, 0.8]})
     1
     """
-    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= tolerance < np.inf:
+    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= float(tolerance) < np.inf:
         raise ValueError(f"tolerance must be a finite number >= 0. Got {tolerance!r} instead.")
     names = (param_name,) if isinstance(param_name, str) else param_name
     return _SmallestEpsilon(float(tolerance), None if names is None else tuple(names), metric)

@@ -1,6 +1,6 @@
 """A table of theory that knows how it is drawn."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -65,8 +65,7 @@ class TheoryTable:
         """
         wanted = np.all([self.columns[name] == value for name, value in values.items()], axis=0)
         columns = {name: column[wanted] for name, column in self.columns.items()}
-        drawing = {"lines": self.lines, "panels": self.panels, "log_x": self.log_x, "log_y": self.log_y}
-        return TheoryTable(self.title, columns, self.x, self.y, **drawing)
+        return replace(self, columns=columns)
 
     def to_frame(self):
         """Give the table as a pandas DataFrame.

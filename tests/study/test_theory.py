@@ -7,7 +7,6 @@ import pytest
 from skldp.mechanisms.bit_flip import BitFlip
 from skldp.mechanisms.fixed_point import FixedPoint
 from skldp.mechanisms.two_valued import Duchi
-
 from skldp.study.rival_laws import exact_epsilon, rival_laws
 from skldp.study.theory import (
     bit_errors,
