@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+
 from skldp.mechanisms.bit_flip import BitFlip
 from skldp.mechanisms.fixed_point import FixedPoint
 from skldp.mechanisms.two_valued import Duchi
