@@ -20,7 +20,8 @@ from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.study.catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
 from skldp.study.curve import privacy_utility_curve
 from skldp.study.datasets import BUNDLED, StudyInputError, load_study_data
-from skldp.study.display import PrivacyUtilityDisplay, require_pyplot
+from skldp.study.display import PrivacyUtilityDisplay
+from skldp.study.extras import require_pyplot
 
 __all__ = ["study"]
 

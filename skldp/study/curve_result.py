@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass, fields
 
 import numpy as np
 
+from skldp.study.extras import require_pandas
+
 __all__ = ["CurvePoint", "PrivacyUtilityCurve"]
 
 
@@ -85,11 +87,7 @@ class PrivacyUtilityCurve:
         ImportError
             If pandas is missing.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError('to_frame needs pandas: pip install "skldp[study]".') from None
-        return pd.DataFrame([asdict(point) for point in self.points])
+        return require_pandas().DataFrame([asdict(point) for point in self.points])
 
     def __str__(self):
         lines = [f"{'stated eps':>10}  {'exact eps':>12}  {self.scoring}"]

@@ -8,6 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.utils.multiclass import type_of_target
 
 from skldp.estimators.validation import check_bounds
+from skldp.study.extras import require_pandas
 
 __all__ = ["BUNDLED", "StudyData", "StudyInputError", "load_study_data"]
 
@@ -108,6 +109,8 @@ def load_study_data(source, *, target=None, bounds=None, folds=2):
     ------
     StudyInputError
         If anything is missing or cannot be used, in one line.
+    ImportError
+        If a CSV or Parquet file is asked for and pandas is missing.
 
     Examples
     --------
@@ -151,7 +154,7 @@ def _read(path, target):
 
 
 def _read_csv(path, target):
-    pd = _pandas()
+    pd = require_pandas()
     try:
         first_row = pd.read_csv(path, header=None, nrows=1, dtype=str)
         # A first row of numbers is data, not names.
@@ -163,7 +166,7 @@ def _read_csv(path, target):
 
 
 def _read_parquet(path, target):
-    pd = _pandas()
+    pd = require_pandas()
     try:
         frame = pd.read_parquet(path)
     except (ValueError, OSError) as error:
@@ -208,7 +211,7 @@ def _from_frame(name, frame, target):
         raise StudyInputError(f"{name} has no column beside the target {target!r}.")
     if labels.isna().any():
         raise StudyInputError(f"Column {target!r} of {name} has {labels.isna().sum()} missing labels.")
-    pd = _pandas()
+    pd = require_pandas()
     for column in features:
         if not pd.api.types.is_numeric_dtype(features[column]):
             raise StudyInputError(f"Column {column!r} of {name} is not numeric: encode it or leave it out.")
@@ -262,7 +265,7 @@ def _two_numbers(text):
 def _bounds_from_file(path, names):
     if not path.is_file():
         raise StudyInputError(f"There is no file {path}.")
-    pd = _pandas()
+    pd = require_pandas()
     try:
         table = pd.read_csv(path)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
@@ -274,14 +277,6 @@ def _bounds_from_file(path, names):
     if missing:
         raise StudyInputError(f"{path.name} has no bounds for {_some(missing)}.")
     return table.loc[names, "low"].to_numpy(), table.loc[names, "high"].to_numpy()
-
-
-def _pandas():
-    try:
-        import pandas as pd
-    except ImportError:
-        raise StudyInputError('Reading CSV and Parquet files needs pandas: pip install "skldp[study]".') from None
-    return pd
 
 
 def _is_number(text):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from skldp.study.curve import privacy_utility_curve
+from skldp.study.extras import require_pyplot
 
 __all__ = ["PrivacyUtilityDisplay"]
 
@@ -10,26 +11,6 @@ _AXES = {
     "stated": ("stated_epsilon", "Stated epsilon"),
     "exact": ("exact_epsilon", "Exact epsilon (worst-case loss of one record)"),
 }
-
-
-def require_pyplot():
-    """Import matplotlib, or say which extra has it.
-
-    Returns
-    -------
-    module
-        ``matplotlib.pyplot``.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing.
-    """
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError('Drawing needs matplotlib: pip install "skldp[study]".') from None
-    return plt
 
 
 class PrivacyUtilityDisplay:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skldp.study.display import require_pyplot
+from skldp.study.extras import require_pyplot
 
 __all__ = ["TheoryDisplay"]
 

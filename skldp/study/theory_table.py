@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from skldp.study.extras import require_pandas
+
 __all__ = ["TheoryTable"]
 
 
@@ -75,8 +77,4 @@ class TheoryTable:
         ImportError
             If pandas is missing.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError('to_frame needs pandas: pip install "skldp[study]".') from None
-        return pd.DataFrame(self.columns)
+        return require_pandas().DataFrame(self.columns)
