@@ -1,0 +1,277 @@
+"""What privacy costs: the score of a pipeline over epsilon, beside what was really protected."""
+
+import math
+import warnings
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv, cross_validate
+from sklearn.utils.parallel import Parallel, delayed
+
+from skldp.estimators.composition import privacy_guarantee
+from skldp.estimators.validation import check_epsilon
+from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
+from skldp.study.baselines import majority_estimator, without_privacy
+from skldp.study.curve_result import CurvePoint, PrivacyUtilityCurve
+
+__all__ = ["privacy_utility_curve"]
+
+
+def privacy_utility_curve(
+    estimator,
+    X,
+    y,
+    *,
+    param_name="epsilon",
+    epsilons=(0.5, 1.0, 2.0, 4.0, 8.0),
+    cv=None,
+    scoring=None,
+    n_repeats=1,
+    n_jobs=None,
+    params=None,
+    clean_estimator="auto",
+    random_state=None,
+    progress=None,
+):
+    """Score a private estimator by cross-validation at every epsilon, beside its exact guarantee.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Usually a Pipeline with a private transformer, a private label step, or both.
+    X : array-like of shape (n_samples, n_features)
+        The data as the people hold them.
+    y : array-like of shape (n_samples,)
+        Their true labels. Scores are always against true labels.
+    param_name : str or list of str, default="epsilon"
+        The parameter, or parameters, that take each value of `epsilons`, for example
+        ``"bitrandtransformer__epsilon"``.
+    epsilons : iterable of float, default=(0.5, 1.0, 2.0, 4.0, 8.0)
+        Natural-log epsilons to set.
+    cv : int, cross-validation generator or iterable, default=None
+        As in scikit-learn. The splits are drawn once and are the same for all epsilons.
+    scoring : str or callable, default=None
+        One scorer; None takes the estimator's own `score`.
+    n_repeats : int, default=1
+        How often each split is released and fitted, with fresh noise.
+    n_jobs : int, default=None
+        Fits that run at once.
+    params : dict, default=None
+        Metadata for fit and score, as in :func:`sklearn.model_selection.cross_validate`.
+    clean_estimator : "auto", estimator or None, default="auto"
+        What the clean baseline fits. "auto" takes the private steps out of `estimator`; None leaves it out.
+    random_state : None or int, default=None
+        None gives secure noise. An int makes the whole study repeatable, with other noise in every fit.
+    progress : callable, default=None
+        Called as ``progress(done, total)`` after each fit.
+
+    Returns
+    -------
+    PrivacyUtilityCurve
+        One point per epsilon, with the clean and the majority baseline.
+
+    Raises
+    ------
+    ValueError
+        If `param_name` is no parameter of the estimator, an epsilon is not a finite number > 0, or nothing in
+        the estimator is private.
+
+    Warns
+    -----
+    PrivacyGuaranteeWarning
+        Once, if the exact epsilon is above the stated one somewhere on the curve.
+    SeededNoiseWarning
+        If `random_state` is given.
+
+    Notes
+    -----
+    A score on private data is itself a statement about those people: run this on data whose use for research is
+    agreed on. Whether test rows are released with noise is the transformer's `transform_noise`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skldp import BitRandTransformer, privacy_utility_curve
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = make_pipeline(BitRandTransformer(bounds=(0, 8), calibration="exact"), GaussianNB())
+    >>> curve = privacy_utility_curve(model, X, y, param_name="bitrandtransformer__epsilon", epsilons=[1, 50])
+    >>> [point.exact_epsilon <= point.stated_epsilon for point in curve]
+    [True, True]
+    """
+    names = [param_name] if isinstance(param_name, str) else list(param_name)
+    epsilons = list(epsilons)
+    _check_parameters(estimator, names, epsilons, n_repeats)
+    if random_state is not None:
+        warnings.warn("random_state makes every release of this study repeatable.", SeededNoiseWarning, stacklevel=2)
+
+    scorer = check_scoring(estimator, scoring=scoring)
+    splits = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y))
+    models = [clone(estimator).set_params(**dict.fromkeys(names, epsilon)) for epsilon in epsilons]
+    task = _Task(X, y, scorer, params, seeded=random_state is not None)
+    if isinstance(clean_estimator, str) and clean_estimator == "auto":
+        clean_estimator = without_privacy(task.fitted(models[0], splits[0]))
+
+    jobs = [(model, split, True) for model in models for _ in range(n_repeats) for split in splits]
+    jobs += [(majority_estimator(estimator), split, False) for split in splits]
+    if clean_estimator is not None:
+        jobs += [(clean_estimator, split, False) for split in splits]
+    outcomes = iter(_run(task, jobs, n_jobs, random_state, progress))
+
+    def take(count):
+        return [next(outcomes) for _ in range(count)]
+
+    points = tuple(_point(epsilon, take(len(splits) * n_repeats)) for epsilon in epsilons)
+    majority, clean = take(len(splits)), list(outcomes)
+    _warn_where_weaker(points)
+    return PrivacyUtilityCurve(
+        points=points,
+        param_names=tuple(names),
+        scoring=scoring if isinstance(scoring, str) else _score_name(estimator, scoring),
+        majority_mean=_mean_and_std(majority)[0],
+        majority_std=_mean_and_std(majority)[1],
+        clean_mean=_mean_and_std(clean)[0],
+        clean_std=_mean_and_std(clean)[1],
+    )
+
+
+def _check_parameters(estimator, names, epsilons, n_repeats):
+    known = estimator.get_params(deep=True)
+    for name in names:
+        if name not in known:
+            near = [key for key in known if key.rsplit("__", 1)[-1] == "epsilon"]
+            hint = f"Parameters that end with epsilon: {', '.join(near)}. " if near else ""
+            raise ValueError(f"param_name must be a parameter of the estimator. {hint}Got {name!r} instead.")
+    if not names or not epsilons:
+        raise ValueError(f"param_name and epsilons must not be empty. Got {names!r} and {epsilons!r} instead.")
+    for epsilon in epsilons:
+        check_epsilon(epsilon)
+    if isinstance(n_repeats, bool) or not isinstance(n_repeats, Integral) or n_repeats < 1:
+        raise ValueError(f"n_repeats must be an int >= 1. Got {n_repeats!r} instead.")
+
+
+def _run(task, jobs, n_jobs, random_state, progress):
+    seeds: list[int | None] = [None] * len(jobs)
+    if random_state is not None:
+        seeds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(random_state).spawn(len(jobs))]
+    outcomes = []
+    calls = (
+        delayed(task)(model, split, private, seed) for (model, split, private), seed in zip(jobs, seeds, strict=True)
+    )
+    for outcome in Parallel(n_jobs=n_jobs, return_as="generator")(calls):
+        outcomes.append(outcome)
+        if progress is not None:
+            progress(len(outcomes), len(jobs))
+    return outcomes
+
+
+def _with_seeds(model, seed):
+    """A clone whose unseeded random parts are seeded, each from its own number."""
+    model = clone(model)
+    names = sorted(
+        name
+        for name, value in model.get_params(deep=True).items()
+        if value is None and name.rsplit("__", 1)[-1] == "random_state"
+    )
+    numbers = np.random.SeedSequence(seed).generate_state(max(1, len(names)))
+    return model.set_params(**{name: int(number) for name, number in zip(names, numbers, strict=False)})
+
+
+def _point(epsilon, outcomes):
+    mean, std = _mean_and_std(outcomes)
+    # What the guarantee depends on could differ between folds (learnt classes): the worst one is reported.
+    worst = max(outcomes, key=lambda outcome: outcome.exact_epsilon)
+    return CurvePoint(
+        epsilon=float(epsilon),
+        stated_epsilon=float(epsilon) if worst.stated_epsilon is None else worst.stated_epsilon,
+        exact_epsilon=worst.exact_epsilon,
+        delta=max(outcome.delta for outcome in outcomes),
+        score_mean=mean,
+        score_std=std,
+        fit_time=float(np.mean([outcome.fit_time for outcome in outcomes])),
+        score_time=float(np.mean([outcome.score_time for outcome in outcomes])),
+        n_fits=len(outcomes),
+    )
+
+
+def _mean_and_std(outcomes):
+    scores = [outcome.score for outcome in outcomes]
+    return (float(np.mean(scores)), float(np.std(scores))) if scores else (math.nan, math.nan)
+
+
+def _score_name(estimator, scoring):
+    if scoring is not None:
+        return getattr(scoring, "__name__", "score")
+    return "accuracy" if is_classifier(estimator) else "score"
+
+
+def _warn_where_weaker(points):
+    weaker = [point for point in points if point.exact_epsilon > point.stated_epsilon * (1 + 1e-9)]
+    if weaker:
+        first, last = weaker[0], weaker[-1]
+        warnings.warn(
+            f"At {len(weaker)} of {len(points)} points the exact epsilon is above the stated one: "
+            f"{first.exact_epsilon:.4g} where {first.stated_epsilon:.4g} is stated, "
+            f"{last.exact_epsilon:.4g} where {last.stated_epsilon:.4g} is stated.",
+            PrivacyGuaranteeWarning,
+            stacklevel=3,
+        )
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    score: float
+    fit_time: float
+    score_time: float
+    exact_epsilon: float = math.inf
+    delta: float = 0.0
+    stated_epsilon: float | None = None
+
+
+class _Task:
+    """Fits one model on one split. An object, so that parallel workers receive the data once."""
+
+    def __init__(self, X, y, scorer, params, *, seeded):
+        self.X = X
+        self.y = y
+        self.scorer = scorer
+        self.params = params
+        self.seeded = seeded
+
+    def __call__(self, model, split, private, seed):
+        result = self._cross_validate(model if seed is None else _with_seeds(model, seed), split)
+        measured = {
+            "score": float(result["test_score"][0]),
+            "fit_time": float(result["fit_time"][0]),
+            "score_time": float(result["score_time"][0]),
+        }
+        if not private:
+            return _Outcome(**measured)
+        guarantee = privacy_guarantee(result["estimator"][0])
+        return _Outcome(
+            **measured, exact_epsilon=guarantee.plain_epsilon, delta=guarantee.delta, stated_epsilon=guarantee.stated
+        )
+
+    def fitted(self, model, split):
+        return self._cross_validate(model, split)["estimator"][0]
+
+    def _cross_validate(self, model, split):
+        with warnings.catch_warnings():
+            # The curve holds both epsilons and warns once itself.
+            warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
+            if self.seeded:
+                warnings.simplefilter("ignore", SeededNoiseWarning)
+            return cross_validate(
+                model,
+                self.X,
+                self.y,
+                cv=[split],
+                scoring=self.scorer,
+                params=self.params,
+                return_estimator=True,
+                error_score="raise",
+            )

@@ -1,0 +1,179 @@
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import ShuffleSplit
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from toy_estimators import ToyLabels, ToySigns
+
+from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
+from skldp.study.baselines import without_privacy
+from skldp.study.curve import privacy_utility_curve
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 3))
+y = (X[:, 0] + 0.1 * RNG.normal(size=200) > -0.5).astype(int)
+FEATURES = make_pipeline(ToySigns(), LogisticRegression())
+BOTH = make_pipeline(ToySigns(), ToyLabels(LogisticRegression()))
+
+
+def curve_of(estimator=FEATURES, **study):
+    return privacy_utility_curve(estimator, X, y, **({"param_name": "toysigns__epsilon", "epsilons": [1, 30]} | study))
+
+
+def test_more_epsilon_scores_better_between_the_two_baselines():
+    curve = curve_of(epsilons=[0.01, 30], cv=3, n_repeats=3)
+    assert curve.majority_mean == pytest.approx(max(y.mean(), 1 - y.mean()), abs=0.01)
+    assert curve[0].score_mean < curve[1].score_mean <= curve.clean_mean
+    assert curve[1].score_mean > curve.majority_mean + 0.05
+    assert [point.n_fits for point in curve] == [9, 9]
+
+
+def test_exact_epsilon_is_the_whole_pipelines():
+    curve = curve_of(BOTH, param_name=["toysigns__epsilon", "toylabels__epsilon"], epsilons=[0.5, 2])
+    assert [point.epsilon for point in curve] == [0.5, 2]
+    assert [point.stated_epsilon for point in curve] == [1, 4]
+    assert [point.exact_epsilon for point in curve] == [1, 4]
+
+
+def test_warns_once_with_both_figures_where_the_exact_epsilon_is_larger():
+    estimator = make_pipeline(ToySigns(exact_over_stated=7.0), LogisticRegression())
+    with pytest.warns(PrivacyGuaranteeWarning, match=r"2 of 2 points.* 7 where 1 is stated, 210 where 30") as caught:
+        curve = curve_of(estimator)
+    assert len(caught) == 1
+    assert [point.exact_epsilon for point in curve] == [7, 210]
+
+
+def test_seeded_study_repeats_itself_with_other_noise_in_every_fit():
+    # The same split twice: with one noise for both, the scores would agree.
+    split = next(ShuffleSplit(1, random_state=0).split(X))
+    with pytest.warns(SeededNoiseWarning, match="repeatable") as caught:
+        first, second = (curve_of(cv=[split] * 8, epsilons=[6], random_state=5) for _ in range(2))
+    assert len(caught) == 2
+    assert first[0].score_mean == second[0].score_mean
+    assert first[0].score_std > 0
+    with pytest.warns(SeededNoiseWarning):
+        other = curve_of(cv=[split] * 8, epsilons=[6], random_state=6)
+    assert other[0].score_mean != first[0].score_mean
+
+
+def test_same_splits_for_all_epsilons_even_from_a_shuffling_generator():
+    seen = []
+
+    class Spy(LogisticRegression):
+        def fit(self, X, y):
+            seen.append(X[:, 0].tobytes())
+            return super().fit(X, y)
+
+    privacy_utility_curve(
+        make_pipeline(ToySigns(), Spy()), np.sign(X) * 3, y, param_name="toysigns__epsilon",
+        epsilons=[700.0, 701.0], cv=ShuffleSplit(2), clean_estimator=None,
+    )  # fmt: skip
+    # One fit at first to find what is private is not made when no clean baseline is asked for.
+    assert len(seen) == 4
+    assert seen[:2] == seen[2:]
+    assert seen[0] != seen[1]
+
+
+def test_parallel_and_serial_seeded_studies_agree():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeededNoiseWarning)
+        serial = curve_of(random_state=1, cv=2)
+        parallel = curve_of(random_state=1, cv=2, n_jobs=2)
+    assert [p.score_mean for p in serial] == [p.score_mean for p in parallel]
+
+
+def test_progress_counts_every_fit():
+    calls = []
+    curve_of(cv=2, progress=lambda done, total: calls.append((done, total)))
+    assert calls == [(i, 8) for i in range(1, 9)]
+
+
+def test_leaves_the_estimator_as_it_was():
+    curve_of()
+    assert FEATURES.get_params()["toysigns__epsilon"] == 1.0
+    assert not hasattr(FEATURES[0], "mechanism_")
+
+
+def test_scoring_by_name_and_regressors():
+    assert curve_of(scoring="roc_auc").scoring == "roc_auc"
+    assert curve_of().scoring == "accuracy"
+    curve = privacy_utility_curve(
+        make_pipeline(ToySigns(), LinearRegression()), X, X[:, 0], param_name="toysigns__epsilon", epsilons=[30]
+    )
+    assert curve.majority_mean < 0 < curve[0].score_mean < curve.clean_mean == pytest.approx(1)
+
+
+def test_string_labels_and_frames():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    labels = pd.Series(np.where(y, "yes", "no"))
+    curve = privacy_utility_curve(FEATURES, frame, labels, param_name="toysigns__epsilon", epsilons=[30])
+    assert curve[0].score_mean > curve.majority_mean
+
+
+def test_table_as_arrays_frame_and_text():
+    curve = curve_of()
+    table = curve.to_dict()
+    assert list(table)[:3] == ["epsilon", "stated_epsilon", "exact_epsilon"]
+    assert table["epsilon"].tolist() == [1, 30]
+    assert curve.to_frame().shape == (2, len(table))
+    assert len(str(curve).splitlines()) == len(curve) + 3
+    assert pickle.loads(pickle.dumps(curve)) == curve
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"param_name": "toysigns__epsilom"}, "toysigns__epsilon"),
+        ({"param_name": []}, "empty"),
+        ({"epsilons": []}, "empty"),
+        ({"epsilons": [1, 0]}, "finite number > 0"),
+        ({"epsilons": [True]}, "finite number > 0"),
+        ({"epsilons": [float("nan")]}, "finite number > 0"),
+        ({"n_repeats": 0}, "n_repeats"),
+        ({"n_repeats": True}, "n_repeats"),
+    ],
+)
+def test_refuses(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        curve_of(**wrong)
+
+
+def test_refuses_an_estimator_without_privacy():
+    with pytest.raises(ValueError, match="private step"):
+        privacy_utility_curve(LogisticRegression(), X, y, param_name="C", epsilons=[1.0])
+
+
+def test_a_failing_fit_is_an_error_and_not_a_nan():
+    with pytest.raises(ValueError, match="NaN"):
+        privacy_utility_curve(FEATURES, np.where(X > 2, np.nan, X), y, param_name="toysigns__epsilon", epsilons=[1])
+
+
+def test_without_privacy_takes_out_every_private_part():
+    columns = ColumnTransformer([("signs", ToySigns(), [0, 1]), ("scale", StandardScaler(), [2])])
+    union = FeatureUnion([("signs", ToySigns()), ("scale", StandardScaler())])
+    private = make_pipeline(ToySigns(), columns, union, ToyLabels(LogisticRegression(C=3))).fit(X, y)
+    clean = without_privacy(private)
+    assert clean[0] == "passthrough"
+    assert clean[1].transformers[0][1] == "passthrough"
+    assert clean[2].transformer_list[0][1] == "passthrough"
+    assert isinstance(clean[-1], LogisticRegression)
+    assert clean[-1].C == 3
+    assert not hasattr(clean[-1], "coef_")
+    clean.fit(X, y)
+    assert not any("privacy_guarantee_" in vars(step) for step in clean.named_steps.values() if step != "passthrough")
+
+
+def test_without_privacy_asks_where_nothing_can_take_the_place():
+    class Alone(LogisticRegression):
+        def fit(self, X, y):
+            self.privacy_guarantee_ = None
+            return super().fit(X, y)
+
+    with pytest.raises(ValueError, match="pass clean_estimator"):
+        without_privacy(Alone().fit(X, y))

@@ -1,0 +1,142 @@
+import numpy as np
+import pytest
+
+from skldp.study.datasets import BUNDLED, StudyInputError, load_study_data
+
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_text(text, name="people.csv"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write_text
+
+
+GOOD = "age,height,sick\n20,1.7,no\n30,1.8,yes\n40,1.6,no\n50,1.9,yes\n"
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_published_bounds_fit_the_bundled_data(name):
+    data = load_study_data(name)
+    X, n_moved = data.scaled()
+    assert X.shape == data.X.shape
+    # The published tables round, so a few values lie a little outside.
+    assert n_moved <= 0.01 * X.size
+    assert np.abs(X).max() <= 1
+    assert len(data.feature_names) == len(data.low) == X.shape[1]
+
+
+def test_reads_a_csv_file(write):
+    data = load_study_data(write(GOOD), target="sick", bounds="0,120")
+    assert data.feature_names == ("age", "height")
+    assert data.classes.tolist() == ["no", "yes"]
+    assert data.X[1].tolist() == [30, 1.8]
+    X, n_moved = data.scaled()
+    assert X[0, 0] == pytest.approx(20 / 120 * 2 - 1)
+    assert n_moved == 0
+
+
+def test_numbers_columns_of_a_csv_file_without_header(write):
+    data = load_study_data(write("1,1,0\n2,3,1\n1,4,0\n5,4,1\n"), target="2", bounds=(0, 9))
+    assert data.feature_names == ("0", "1")
+    assert len(data.X) == 4
+
+
+def test_reads_bounds_per_column_from_a_file(write):
+    bounds = write("column,low,high\nheight,1,2\nage,0,100\nsick,0,1\n", "bounds.csv")
+    data = load_study_data(write(GOOD), target="sick", bounds=bounds)
+    assert data.low.tolist() == [0, 1]
+    assert data.high.tolist() == [100, 2]
+
+
+def test_reads_parquet_and_npz(write, tmp_path):
+    parquet = tmp_path / "people.parquet"
+    pd.read_csv(write(GOOD)).to_parquet(parquet)
+    assert load_study_data(parquet, target="sick", bounds="0,120").X.shape == (4, 2)
+    archive = tmp_path / "people.npz"
+    X = np.ones((4, 3), dtype=np.float16)
+    np.savez(archive, X_train=X, y_train=[0, 1, 0, 1], X_test=X[:2], y_test=[0, 1])
+    assert load_study_data(archive, target="y_train", bounds="0,1").X.dtype == np.float64
+
+
+BAD_CSV = {
+    "not numeric": ("age,city,sick\n20,Oslo,no\n30,Rome,yes\n", "Column 'city' of people.csv is not numeric"),
+    "empty file": ("", "people.csv is empty"),
+    "only a header": ("age,sick\n", "has no rows"),
+    "no such target": ("age,ill\n1,0\n2,1\n", r"--target must be a column of people.csv \(age, ill\). Got 'sick'"),
+    "nothing beside the target": ("sick\n0\n1\n", "no column beside"),
+    "one class": ("age,sick\n1,no\n2,no\n", "only one class: no"),
+    "missing value": ("age,sick\n1,no\n,yes\n", "Column 'age' of people.csv has 1 missing"),
+    "missing label": ("age,sick\n1,no\n2,\n", "has 1 missing labels"),
+    "continuous target": ("age,sick\n1,0.5\n2,0.7\n", "must hold classes. Got continuous"),
+    "fewer rows than folds": ("age,sick\n1,no\n", "has 1 rows, fewer than the 2 folds"),
+    "a class with fewer rows": ("age,sick\n1,no\n2,yes\n3,no\n", "Class yes of people.csv has 1 rows"),
+    "ragged": ("age,sick\n1,no\n2,yes,3,4\n", "is no CSV file"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CSV)
+def test_refuses_a_bad_file_in_one_line(case, write):
+    text, message = BAD_CSV[case]
+    with pytest.raises(StudyInputError, match=message) as caught:
+        load_study_data(write(text), target="sick", bounds="0,120")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        (None, "needs --bounds"),
+        ("1", "low,high"),
+        ("a,b", "low,high"),
+        ("nan,1", "low,high"),
+        ("2,1", "low < high"),
+        ("1,1", "low < high"),
+        ("absent.csv", "no file absent.csv"),
+    ],
+)
+def test_refuses_missing_or_bad_bounds(bounds, message, write):
+    with pytest.raises(StudyInputError, match=message):
+        load_study_data(write(GOOD), target="sick", bounds=bounds)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("column,low\nage,1\n", "needs the columns"), ("column,low,high\nage,0,9\n", "no bounds for height")],
+)
+def test_refuses_an_incomplete_bounds_file(text, message, write):
+    with pytest.raises(StudyInputError, match=message):
+        load_study_data(write(GOOD), target="sick", bounds=write(text, "bounds.csv"))
+
+
+def test_refuses_what_is_no_data(write, tmp_path):
+    for source, message in [
+        ("iris", "must be one of digits"),
+        (tmp_path / "absent.csv", "no file"),
+        (write("not parquet", "x.parquet"), "no Parquet file"),
+        (write("not npz", "x.npz"), "no npz file"),
+    ]:
+        with pytest.raises(StudyInputError, match=message):
+            load_study_data(source, target="y", bounds="0,1")
+    with pytest.raises(StudyInputError, match="--target is for files"):
+        load_study_data("digits", target="y")
+    with pytest.raises(StudyInputError, match="needs --target"):
+        load_study_data(write(GOOD), bounds="0,1")
+
+
+def test_refuses_an_npz_file_that_runs_code_or_is_unclear(tmp_path):
+    path = tmp_path / "x.npz"
+    for arrays, message in [
+        ({"X": np.array([[object()]]), "y": [0]}, "plain arrays"),
+        ({"X": np.ones((2, 2)), "Z": np.ones((2, 2)), "y": [0, 1]}, "exactly one"),
+        ({"X": np.ones((3, 2)), "y": [0, 1]}, "exactly one"),
+        ({"X": np.full((2, 2), np.nan), "y": [0, 1]}, "finite numbers"),
+        ({"X": np.ones((2, 2))}, "--target must name"),
+    ]:
+        np.savez(path, **arrays)
+        with pytest.raises(StudyInputError, match=message):
+            load_study_data(path, bounds="0,1")

@@ -1,0 +1,84 @@
+import math
+import sys
+
+import matplotlib
+import pytest
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from toy_estimators import ToySigns
+
+from skldp.study.curve_result import CurvePoint, PrivacyUtilityCurve
+from skldp.study.display import PrivacyUtilityDisplay
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def point(stated, exact, score):
+    return CurvePoint(stated, stated, exact, 0.0, score, 0.02, 0.1, 0.1, 5)
+
+
+def curve_of(*points):
+    return PrivacyUtilityCurve(points, ("epsilon",), "accuracy", 0.2, 0.0, 0.9, 0.01)
+
+
+CURVE = curve_of(point(2.0, 80.0, 0.8), point(1.0, 40.0, 0.6))
+
+
+@pytest.mark.parametrize(("axis", "values"), [("stated", [1.0, 2.0]), ("exact", [40.0, 80.0])])
+def test_draws_in_order_of_either_epsilon(axis, values):
+    display = PrivacyUtilityDisplay.from_curve(CURVE, epsilon_axis=axis, name="toy", color="red")
+    assert display.line_.get_xdata().tolist() == values
+    assert display.line_.get_ydata().tolist() == [0.6, 0.8]
+    assert display.line_.get_color() == "red"
+    assert display.ax_.get_xscale() == "log"
+    assert axis in display.ax_.get_xlabel().lower()
+    assert display.ax_.get_ylabel() == "accuracy"
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == [
+        "toy", "without privacy (0.9)", "majority (0.2)",
+    ]  # fmt: skip
+    assert display.figure_ is display.ax_.figure
+
+
+def test_a_second_curve_goes_into_the_same_axes():
+    first = PrivacyUtilityDisplay.from_curve(CURVE, name="first")
+    second = PrivacyUtilityDisplay.from_curve(CURVE, name="second", ax=first.ax_, baselines=False)
+    assert second.ax_ is first.ax_
+    assert second.baselines_ == []
+    assert len(first.ax_.get_legend().get_texts()) == 4
+
+
+def test_unprotected_points_are_left_out_of_the_exact_axis():
+    mixed = curve_of(point(1.0, math.inf, 0.7), point(2.0, 5.0, 0.8))
+    assert PrivacyUtilityDisplay.from_curve(mixed, epsilon_axis="exact").line_.get_xdata().tolist() == [5.0]
+    with pytest.raises(ValueError, match="finite epsilon"):
+        PrivacyUtilityDisplay.from_curve(curve_of(point(1.0, math.inf, 0.7)), epsilon_axis="exact")
+
+
+def test_from_estimator_runs_the_study():
+    X, y = load_iris(return_X_y=True)
+    display = PrivacyUtilityDisplay.from_estimator(
+        make_pipeline(ToySigns(), LogisticRegression()), X - X.mean(axis=0), y,
+        param_name="toysigns__epsilon", epsilons=[1, 10], cv=2, line_kwargs={"lw": 3},
+    )  # fmt: skip
+    assert display.line_.get_linewidth() == 3
+    assert len(display.curve) == 2
+
+
+def test_refuses_an_unknown_axis():
+    with pytest.raises(ValueError, match="epsilon_axis must be one of"):
+        PrivacyUtilityDisplay.from_curve(CURVE, epsilon_axis="true")
+
+
+def test_names_the_extra_where_matplotlib_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"skldp\[study\]"):
+        PrivacyUtilityDisplay.from_curve(CURVE)

@@ -1,0 +1,77 @@
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from toy_estimators import ToyLabels, ToySigns
+
+from skldp.study.grid_search import smallest_epsilon
+
+
+def results(candidates, scores, **more):
+    return {"params": candidates, "mean_test_score": np.array(scores), **more}
+
+
+@pytest.mark.parametrize(("tolerance", "chosen"), [(0, 3), (0.02, 2), (0.1, 1), (1, 0)])
+def test_takes_the_smallest_epsilon_within_the_tolerance(tolerance, chosen):
+    candidates = [{"a__epsilon": eps} for eps in (1, 2, 4, 8)]
+    assert smallest_epsilon(tolerance)(results(candidates, [0.5, 0.75, 0.79, 0.8])) == chosen
+
+
+def test_best_of_equal_epsilons_and_sum_of_several():
+    candidates = [{"x__epsilon": 1, "C": 1}, {"x__epsilon": 1, "C": 2}, {"x__epsilon": 0.4, "y__epsilon": 0.7}]
+    assert smallest_epsilon(0.1)(results(candidates, [0.8, 0.81, 0.85])) == 1
+    assert smallest_epsilon(0.1, param_name="x__epsilon")(results(candidates, [0.8, 0.81, 0.85])) == 2
+
+
+def test_candidates_without_epsilon_are_not_private():
+    candidates = [{"step": "passthrough"}, {"x__epsilon": 9}, {"x__epsilon": 5}]
+    assert smallest_epsilon(0.05)(results(candidates, [0.9, 0.87, 0.8])) == 1
+    assert smallest_epsilon(0.01)(results(candidates, [0.9, 0.87, 0.8])) == 0
+
+
+def test_failed_fits_are_passed_over():
+    candidates = [{"epsilon": 1}, {"epsilon": 2}]
+    assert smallest_epsilon(0.5)(results(candidates, [np.nan, 0.5])) == 1
+    with pytest.raises(ValueError, match="only NaN"):
+        smallest_epsilon()(results(candidates, [np.nan, np.nan]))
+
+
+def test_says_when_no_parameter_ends_with_epsilon():
+    with pytest.raises(ValueError, match=r"ends with epsilon.*Got \['C', 'total_epsilon'\]"):
+        smallest_epsilon()(results([{"C": 1}, {"total_epsilon": 1}], [0.1, 0.2]))
+    with pytest.raises(ValueError, match="among"):
+        smallest_epsilon(param_name="b")(results([{"a": 1}], [0.1]))
+
+
+def test_reads_one_of_several_metrics():
+    more = {"mean_test_auc": np.array([0.9, 0.9])}
+    found = {"params": [{"epsilon": 1}, {"epsilon": 2}], **more}
+    assert smallest_epsilon(metric="auc")(found) == 0
+    with pytest.raises(ValueError, match="metric must be one of"):
+        smallest_epsilon()(found)
+
+
+@pytest.mark.parametrize("tolerance", [-0.1, float("nan"), float("inf"), True, "1"])
+def test_refuses_a_bad_tolerance(tolerance):
+    with pytest.raises(ValueError, match="tolerance"):
+        smallest_epsilon(tolerance)
+
+
+def test_in_a_pickled_search_over_two_grids():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    y = (X[:, 0] > 0).astype(int)
+    search = GridSearchCV(
+        make_pipeline(ToySigns(), ToyLabels(LogisticRegression())),
+        [
+            {"toysigns__epsilon": [0.1, 40], "toylabels__epsilon": [20]},
+            {"toysigns__epsilon": [90], "toylabels__epsilon": [20], "toylabels__estimator__C": [0.1, 1]},
+        ],
+        refit=smallest_epsilon(0.05),
+        cv=3,
+    )
+    search = pickle.loads(pickle.dumps(search)).fit(X, y)
+    assert search.best_params_ == {"toysigns__epsilon": 40, "toylabels__epsilon": 20}

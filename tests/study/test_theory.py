@@ -1,0 +1,182 @@
+"""The tables against the formulas as the paper prints them, written out without the mechanisms."""
+
+import math
+
+import numpy as np
+import pytest
+
+from skldp.mechanisms.bit_flip import BitFlip
+from skldp.mechanisms.fixed_point import FixedPoint
+from skldp.mechanisms.two_valued import Duchi
+from skldp.study.rival_laws import exact_epsilon, rival_laws
+from skldp.study.theory import (
+    bit_errors,
+    bit_flips,
+    bit_flips_over_bits,
+    bit_flips_over_features,
+    corrected_ratios,
+    label_flips,
+)
+from skldp.study.theory_errors import expected_errors, mean_errors
+from skldp.study.theory_table import TheoryTable
+
+EPSILONS = [0.1, 1.0, 2.0]
+
+
+def published_q(epsilon, r, n_bits):
+    spread = sum(math.exp(2 * epsilon * i / n_bits) for i in range(n_bits))
+    alpha = math.sqrt((epsilon + r * n_bits) / (2 * r * spread))
+    a = np.array([alpha * math.exp(i * epsilon / n_bits) for i in range(n_bits)])
+    return a / (1 + a)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_bit_flips_are_equation_2_and_the_exact_level_its_log_ratios(epsilon):
+    table = bit_flips(EPSILONS, n_features=50).where(mechanism="f-RR", epsilon=epsilon)
+    q = published_q(epsilon, 50, 10)
+    np.testing.assert_allclose(table.columns["q"], q, rtol=1e-12)
+    np.testing.assert_allclose(table.columns["q_top_k"], [q[: k + 1].mean() for k in range(10)], rtol=1e-12)
+    np.testing.assert_allclose(table.columns["exact_epsilon"], 50 * np.abs(np.log((1 - q) / q)).sum(), rtol=1e-9)
+
+
+def test_bit_errors_weigh_bits_as_lemma_1():
+    table = bit_errors([1.0], n_features=50).where(mechanism="f-RR")
+    weights = np.array([64, *(2.0 ** (5 - i) for i in range(1, 10))])
+    np.testing.assert_allclose(table.columns["error"], published_q(1.0, 50, 10) * weights, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name", ["f-RR", "f-RR without bit-awareness", "f-RR exact", "LATENT corrected", "OME corrected"]
+)
+@pytest.mark.parametrize("n_bits", [4, 5])
+def test_exact_epsilon_is_what_a_release_over_all_codes_guarantees(name, n_bits):
+    laws = rival_laws(1.5, 7, n_bits)[name]
+    encoding = FixedPoint(n_bits, n_bits // 2)
+    ends = np.full(7, math.ldexp(1.0, n_bits // 2))
+    release = BitFlip(encoding, laws, -ends, ends)
+    assert exact_epsilon(laws, 7) == pytest.approx(release.guarantee().epsilon, rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_corrected_rivals_have_the_corrected_level_that_was_asked_for(epsilon):
+    r, n_bits = 20, 10
+    latent, ome = (rival_laws(epsilon, r, n_bits)[name] for name in ("LATENT corrected", "OME corrected"))
+    total = r * n_bits
+    # s from the odds of P(0 -> 1) = 1 / (1 + alpha e^s), then Theorems 5 and 6.
+    zero = float(latent[0].ones[0, 0])
+    s = math.log((1 - zero) / zero / 7)
+    assert 8 * (1 + 7 * math.exp(s)) / (7 * (1 + math.exp(s))) * s * total == pytest.approx(epsilon, rel=1e-6)
+    zero = float(ome[0].ones[0, 0])
+    s = math.log((1 - zero) / zero)
+    # With alpha = 1, Q1 = Q2 = 1/2, whatever s is.
+    assert 2 * s * total == pytest.approx(epsilon, rel=1e-6)
+
+
+def test_probabilities_do_not_depend_on_r_but_the_exact_epsilon_does():
+    table = bit_flips_over_features([1.0], n_features=[100, 10_000], bits=[0, 9])
+    q = table.columns["q"].reshape(2, 2)
+    np.testing.assert_allclose(q[0], q[1], rtol=1e-3)
+    exact = table.columns["exact_epsilon"]
+    assert exact[2] / exact[0] == pytest.approx(100, rel=1e-3)
+
+
+def test_longer_codes_cost_in_proportion():
+    table = bit_flips_over_bits([1.0], n_bits=[100, 1000]).where(place="sign")
+    assert table.columns["exact_epsilon"][1] / table.columns["exact_epsilon"][0] == pytest.approx(10, rel=0.01)
+    np.testing.assert_allclose(
+        bit_flips_over_bits([2.0], n_features=30, n_bits=[9]).columns["q"],
+        published_q(2.0, 30, 9)[[0, 4, 8]],
+        rtol=1e-12,
+    )
+
+
+def test_label_flips_are_equation_3():
+    table = label_flips([0.1, 3.0], n_classes=[2, 7])
+    columns = table.columns
+    expected = (columns["n_classes"] - 1) / (np.exp(columns["epsilon"]) + columns["n_classes"] - 1)
+    np.testing.assert_allclose(columns["q"], expected, rtol=1e-9)
+    assert (columns["exact_epsilon"] <= columns["epsilon"]).all()
+
+
+def test_corrected_ratios_are_theorems_5_and_6_and_not_what_figure_9_says():
+    features = [10, 100, 1000, 10_000]
+    over_r = corrected_ratios(n_features=features)
+    over_l = corrected_ratios(n_features=[1000], n_bits=[5, 10, 20, 100, 1000])
+    latent = np.concatenate([table.where(mechanism="LATENT").columns["ratio"] for table in (over_r, over_l)])
+    # The paper says [4.57, 4.75].
+    assert round(latent.min(), 3) == 4.571
+    assert round(latent.max(), 3) == 4.573
+    ome = over_r.where(mechanism="OME").columns
+    s = 0.1 / (10 * 10)
+    zero = 1 / (1 + 100 * math.exp(s))
+    even, odd = 100 / 101, 1 / (1 + 100.0**3)
+    first, second = (p * (1 - zero) + zero * (1 - p) for p in (even, odd))
+    printed = (100 / first - 100 / second) * math.log(100) + 0.1 / (2 * first) + 0.1 / (2 * second)
+    assert ome["ratio"][0] == pytest.approx(printed / 0.1)
+    assert (ome["ratio"] < 0).all()
+    assert (ome["magnitude"] == -ome["ratio"]).all()
+    assert over_r.where(mechanism="LATENT").columns["exact_ratio"] == pytest.approx(0.875, rel=1e-3)
+
+
+def test_expected_errors_of_the_finite_mechanisms_agree_with_closed_forms():
+    table = expected_errors([800.0, 2000.0], n_features=1000)
+    error = {
+        key: table.where(mechanism=key).columns["error"] for key in ("Duchi", "PM", "f-RR", "Laplace", "Constant 0")
+    }
+    reach = 32 - 1 / 16
+    for i, share in enumerate((0.8, 2.0)):
+        size = (math.exp(share) + 1) / (math.exp(share) - 1)
+        # Mean over x of P(+)(size - x) + P(-)(size + x) = size - x^2 / size.
+        x = (np.arange(16) + 0.5) / 8 - 1
+        assert error["Duchi"][i] == pytest.approx(reach * np.mean(size - x**2 / size), rel=1e-6)
+        assert error["Laplace"][i] == pytest.approx(reach * 2 / share, rel=1e-3)
+        assert error["PM"][i] == pytest.approx(reach * np.mean([_piecewise_error(share, v) for v in x]), rel=2e-3)
+    assert error["Constant 0"].tolist() == [reach / 2] * 2
+
+
+def _piecewise_error(epsilon, x):
+    """E|M(x) - x| of the Piecewise mechanism by integrating its density."""
+    e, t = math.exp(epsilon), math.exp(epsilon / 2)
+    f = (e + t) / (t * (e - 1))
+    grid = np.linspace(-f * (t + 1), f * (t + 1), 40_001)
+    middle = (grid[1:] + grid[:-1]) / 2
+    inner = (middle >= f * (x * t - 1)) & (middle <= f * (x * t + 1))
+    weights = np.where(inner, e, 1.0)
+    return float(np.abs(middle - x) @ weights / weights.sum())
+
+
+def test_mean_errors_agree_with_a_naive_sum():
+    table = mean_errors([4.0], n_samples=100, n_features=3, n_bits=4, n_integer_bits=1, centers=[0.5])
+    q = published_q(4.0, 3, 4)
+    reach, weights = 1.75, np.array([1, 0.5, 0.25])
+    means, squares = [], []
+    x = reach * (0.5 + np.linspace(-0.5, 0.5, 257)[:-1] + 0.5 / 256)
+    for value in x:
+        bits = [1, *(int(abs(value) // w % 2) for w in weights)]
+        ones = [1 - p if bit else p for p, bit in zip(q, bits, strict=True)]
+        magnitude = float(weights @ ones[1:])
+        means.append((2 * ones[0] - 1) * magnitude)
+        squares.append(magnitude**2 + sum(w**2 * p * (1 - p) for w, p in zip(weights, ones[1:], strict=True)))
+    bias = np.array(means) - x
+    variance = np.array(squares) - np.array(means) ** 2
+    rmse = math.sqrt(bias.mean() ** 2 + (bias.var() + variance.mean()) / 100)
+    assert table.where(mechanism="f-RR").columns["rmse"] == pytest.approx(rmse)
+    duchi = np.mean(3 * (Duchi(4.0).variance(x / reach) + (x / reach) ** 2) - (x / reach) ** 2) * reach**2
+    hybrid = table.where(mechanism="HM").columns["rmse"]
+    assert 0.2 < hybrid / math.sqrt(duchi / 100) < 1.5
+    assert table.where(mechanism="Constant 0").columns["exact_epsilon"] == 0
+
+
+def test_figure_3_and_10_reward_telling_nothing():
+    """What the figures compare is met better by a release that is always 0, at epsilon 1."""
+    errors = expected_errors([1.0])
+    means = mean_errors([1.0], centers=[0.0])
+    for table, y in ((errors, "error"), (means, "rmse")):
+        assert table.where(mechanism="Constant 0").columns[y] < table.where(mechanism="f-RR").columns[y]
+
+
+def test_table_selects_rows_and_becomes_a_frame():
+    table = TheoryTable.of_rows("t", "a, b", [(1, 2), (3, 4)], x="a", y="b")
+    assert table.where(a=3).columns["b"].tolist() == [4]
+    pytest.importorskip("pandas")
+    assert table.to_frame().shape == (2, 2)

@@ -1,0 +1,39 @@
+import matplotlib
+import pytest
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+
+from skldp.study.theory import bit_flips, corrected_ratios, label_flips
+from skldp.study.theory_display import TheoryDisplay
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def test_draws_a_panel_for_each_epsilon_and_a_line_for_each_mechanism():
+    display = TheoryDisplay.from_table(bit_flips([0.1, 1.0]), y="q_top_k")
+    assert [ax.get_title() for ax in display.axes_] == ["epsilon 0.1", "epsilon 1"]
+    assert len(display.lines_) == 10
+    assert display.axes_[0].get_ylabel() == "q top k"
+
+
+def test_draws_over_the_exact_epsilon_on_a_log_scale():
+    display = TheoryDisplay.from_table(label_flips([1.0, 2.0]), x="exact_epsilon")
+    assert len(display.axes_) == 1
+    assert display.axes_[0].get_xscale() == "log"
+    assert [text.get_text() for text in display.figure_.legends[0].get_texts()] == ["epsilon 1", "epsilon 2"]
+
+
+def test_log_axes_come_with_the_table():
+    ax = TheoryDisplay.from_table(corrected_ratios()).axes_[0]
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+
+
+def test_refuses_an_unknown_column():
+    with pytest.raises(ValueError, match="Got 'p' instead"):
+        TheoryDisplay.from_table(bit_flips([1.0]), y="p")

@@ -1,0 +1,139 @@
+import csv
+import subprocess
+import sys
+
+import pytest
+
+from skldp.cli import main
+
+pytest.importorskip("typer")
+pytest.importorskip("matplotlib").use("Agg")
+
+QUICK = ["--epsilons", "1,20", "--folds", "2", "--mechanism", "bitrand,bitrand-exact"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run a command in an empty directory; return its exit code, what it printed, and what it complained."""
+    monkeypatch.chdir(tmp_path)
+    # Wide enough that no table or line is wrapped.
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run_command(*arguments):
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return stop.value.code or 0, printed.out, printed.err
+
+    return run_command
+
+
+def test_study_prints_the_table_and_writes_both_files(run, tmp_path):
+    code, out, err = run("study", "wine", *QUICK)
+    assert (code, err) == (0, "")
+    assert "without privacy" in out
+    assert "majority class" in out
+    assert "test rows stay with their people" in out
+    with open(tmp_path / "study.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["mechanism"] for row in rows] == ["bitrand", "bitrand", "bitrand-exact", "bitrand-exact"]
+    # Features and label share the budget, so both sides count it twice.
+    assert [float(row["stated_epsilon"]) for row in rows] == [2, 40, 2, 40]
+    assert float(rows[0]["exact_epsilon"]) > 10
+    assert float(rows[2]["exact_epsilon"]) == pytest.approx(2)
+    assert float(rows[2]["exact_epsilon"]) <= 2
+    assert (tmp_path / "study.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_study_of_a_file_with_a_seed_repeats_itself(run, tmp_path):
+    lines = [
+        "age,height,sick",
+        *(f"{20 + i % 60},{1.5 + i % 7 / 10},{'yes' if i % 60 > 30 else 'no'}" for i in range(90)),
+    ]
+    (tmp_path / "people.csv").write_text("\n".join(lines), encoding="utf-8")
+    options = ["--target", "sick", "--bounds", "0,100", "--seed", "3", "--mechanism", "bitrand-exact"]
+    options += ["--label-epsilon", "3", "--epsilons", "4", "--private-test", "--folds", "2", "--png", "a.png", "--csv"]
+    scores = []
+    for name in ("a.csv", "b.csv"):
+        code, out, err = run("study", "people.csv", *options, name)
+        assert (code, err) == (0, "")
+        assert "seed 3" in out
+        assert "--private-test" in out
+        with open(tmp_path / name, newline="", encoding="utf-8") as file:
+            scores += [(row["score_mean"], row["stated_epsilon"]) for row in csv.DictReader(file)]
+    assert scores[0] == scores[1]
+    assert float(scores[0][1]) == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["study", "absent.csv"], "There is no file absent.csv"),
+        (["study", "iris"], "must be one of digits"),
+        (["study", "people.csv"], "needs --target"),
+        (["study", "people.csv", "--target", "ill"], "--target must be a column"),
+        (["study", "people.csv", "--target", "sick"], "'city' of people.csv is not numeric"),
+        (["study", "one.csv", "--target", "sick"], "only one class"),
+        (["study", "few.csv", "--target", "sick"], "fewer than the 5 folds"),
+        (["study", "good.csv", "--target", "sick", "--folds", "2"], "needs --bounds"),
+        (["study", "good.csv", "--target", "sick", "--folds", "2", "--bounds", "1,0"], "low < high"),
+        (["study", "empty.csv", "--target", "sick"], "is empty"),
+        (["study", "wine", "--epsilons", "1,0"], "finite numbers > 0"),
+        (["study", "wine", "--epsilons", "many"], "finite numbers > 0"),
+        (["study", "wine", "--mechanism", "bitrandom"], "must be one of bitrand"),
+        (["study", "wine", "--mechanism", ","], "at least one name"),
+        (["study", "wine", "--mechanism", "none", "--labels", "none"], "Nothing takes the epsilons"),
+        (["study", "wine", "--csv", "absent/study.csv"], "Cannot write"),
+        (["guarantee", "bitrandom"], "must be one of bitrand"),
+        (["guarantee", "bitrand", "--epsilon", "-1"], "epsilon"),
+        (["guarantee", "bitrand", "--epsilon", "nan"], "epsilon"),
+        (["guarantee", "bitrand", "--low", "2"], "low < high"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(arguments, message, run, tmp_path):
+    for name, text in {
+        "people.csv": "age,city,sick\n" + "20,Oslo,no\n30,Rome,yes\n" * 5,
+        "one.csv": "age,sick\n" + "20,no\n" * 10,
+        "few.csv": "age,sick\n20,no\n30,yes\n",
+        "good.csv": "age,sick\n" + "20,no\n30,yes\n" * 5,
+        "empty.csv": "",
+    }.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    code, out, err = run(*arguments)
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "study.csv").exists()
+
+
+def test_guarantee_shows_stated_beside_exact(run):
+    code, out, err = run("guarantee", "bitrand", "--epsilon", "1", "--features", "768")
+    assert (code, err) == (0, "")
+    assert out.startswith("bitrand: epsilon 3311 per record (stated 1, per feature 4.31")
+    assert run("guarantee", "label-rr", "--epsilon", "2", "--classes", "5")[1].startswith(
+        "label-rr: epsilon 2 per label"
+    )
+
+
+def test_version_and_help(run):
+    import skldp
+
+    assert run("--version") == (0, f"skldp {skldp.__version__}\n", "")
+    code, out, _ = run("study", "--help")
+    assert code == 0
+    assert "--target" in out
+
+
+@pytest.mark.parametrize("missing", ["typer", "rich"])
+def test_names_the_extra_where_it_is_missing(missing, run, monkeypatch):
+    monkeypatch.setitem(sys.modules, missing, None)
+    code, out, err = run("study")
+    assert (code, out) == (2, "")
+    assert 'pip install "skldp[study]"' in err
+
+
+def test_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "skldp", "--version"], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("skldp ")
+    assert done.returncode == 0

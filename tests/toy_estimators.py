@@ -1,0 +1,66 @@
+"""The smallest private estimators, for tests of what is built around private estimators."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, OneToOneFeatureMixin, clone
+
+from skldp.estimators.base import LocalTransformer
+from skldp.mechanisms.guarantee import PrivacyGuarantee
+from skldp.mechanisms.randomness import noise_from
+
+
+@dataclass(frozen=True)
+class Signs:
+    """Randomized response on the sign of every feature."""
+
+    epsilon: float
+    n_outputs: int
+    exact_over_stated: float
+
+    def sample(self, values, noise, out=None):
+        flipped = noise.uniform(values.shape) < 1 / (1 + np.exp(self.epsilon / self.n_outputs))
+        out[...] = np.where((values >= 0) ^ flipped, 1.0, -1.0)
+        return out
+
+    def encode(self, values, out=None):
+        out[...] = np.where(values >= 0, 1.0, -1.0)
+        return out
+
+    def guarantee(self):
+        return PrivacyGuarantee(self.epsilon * self.exact_over_stated, stated=self.epsilon)
+
+
+class ToySigns(OneToOneFeatureMixin, LocalTransformer):
+    """A private transformer that can be told to state less than it spends."""
+
+    _parameter_constraints = {**LocalTransformer._parameter_constraints, "exact_over_stated": [float]}
+
+    def __init__(self, epsilon=1.0, *, exact_over_stated=1.0, transform_noise=True, random_state=None, n_jobs=None):
+        self.epsilon = epsilon
+        self.exact_over_stated = exact_over_stated
+        self.transform_noise = transform_noise
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _make_mechanism(self, X):
+        return Signs(self.epsilon, X.shape[1], self.exact_over_stated)
+
+
+class ToyLabels(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Randomised labels 0 and 1 for any classifier."""
+
+    def __init__(self, estimator, *, epsilon=1.0, random_state=None):
+        self.estimator = estimator
+        self.epsilon = epsilon
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        flipped = noise_from(self.random_state).uniform(len(y)) < 1 / (1 + np.exp(self.epsilon))
+        self.estimator_ = clone(self.estimator).fit(X, np.asarray(y) ^ flipped)
+        self.classes_ = self.estimator_.classes_
+        self.privacy_guarantee_ = PrivacyGuarantee(self.epsilon, unit="label", stated=self.epsilon)
+        return self
+
+    def predict(self, X):
+        return self.estimator_.predict(X)
