@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+from skldp.accounting.ledger import PrivacyLedger
+from skldp.accounting.query import RegressionQuery
 from skldp.cli import main
 
 pytest.importorskip("typer")
@@ -114,6 +116,26 @@ def test_guarantee_shows_stated_beside_exact(run):
     assert run("guarantee", "label-rr", "--epsilon", "2", "--classes", "5")[1].startswith(
         "label-rr: epsilon 2 per label"
     )
+
+
+def test_ledger_reports_and_verifies(run, tmp_path):
+    path = tmp_path / "people.ledger"
+    book = PrivacyLedger(1.0, path=path, bounds=(0, 1))
+    query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(0, 1), epsilon=0.4)
+    book.answer(query, ids=["ann", "bob"], draw=lambda people: [1, 0])
+    book.close()
+    code, out, err = run("ledger", path, "--verify")
+    assert (code, err) == (0, "")
+    assert "people: 2" in out
+    assert "verified: every decision was right" in out
+
+
+def test_ledger_refuses_what_is_none_in_one_line(run, tmp_path):
+    (tmp_path / "notes.txt").write_text("no ledger", encoding="utf-8")
+    for path in ("absent.ledger", "notes.txt"):
+        code, out, err = run("ledger", path)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+    assert not (tmp_path / "absent.ledger").exists()
 
 
 def test_version_and_help(run):

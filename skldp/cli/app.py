@@ -6,6 +6,7 @@ import typer
 
 import skldp
 from skldp.cli.guarantee import guarantee
+from skldp.cli.ledger import ledger
 from skldp.cli.study import study
 
 __all__ = ["app"]
@@ -31,3 +32,4 @@ def _root(
 
 app.command()(study)
 app.command()(guarantee)
+app.command()(ledger)
