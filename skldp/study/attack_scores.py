@@ -20,17 +20,17 @@ def as_columns(outputs):
     Returns
     -------
     ndarray of float64, shape (n_trials, n_columns)
-        A column with NaN or infinity is followed by one that tells where.
+        Columns with NaN, infinity or a negative zero have another one at the end that tells them apart.
     """
     if outputs.dtype.kind not in "biuf":
         coded = [np.unique(column.astype(str), return_inverse=True)[1].ravel() for column in outputs.T]
         return np.stack(coded, axis=1).astype(np.float64)
     columns = outputs.astype(np.float64)
     finite = np.isfinite(columns)
-    if finite.all():
-        return columns
-    odd = np.where(np.isnan(columns), 2.0, np.sign(np.where(finite, 0.0, columns)))
-    return np.concatenate([np.where(finite, columns, 0.0), odd[:, ~finite.all(axis=0)]], axis=1)
+    # What equal numbers hide: the sign of a zero, and which of the values that are no numbers it is.
+    told = np.where((columns == 0) & np.signbit(columns), -1.0, 0.0)
+    told[~finite] = np.where(np.isnan(columns[~finite]), 3.0, np.sign(columns[~finite]) + 1.5)
+    return np.concatenate([np.where(finite, columns, 0.0), told[:, told.any(axis=0)]], axis=1)
 
 
 def candidate_scores(outputs, from_first, learn, pair):

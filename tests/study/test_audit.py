@@ -130,9 +130,10 @@ def test_a_claim_per_unit_of_distance_is_scaled_to_the_pair():
         lambda rows: np.where(rows[:, 0] > 0, np.nan, 1.0),
         lambda rows: np.where(rows[:, 0] > 0, np.inf, np.nan),
         lambda rows: rows[:, 0] > 0,
+        lambda rows: np.where(rows[:, 0] > 0, 0.0, -0.0),
         lambda rows: __import__("scipy.sparse").sparse.csr_array(rows),
     ],
-    ids=["text", "nan", "infinity", "bool", "sparse"],
+    ids=["text", "nan", "infinity", "bool", "signed zero", "sparse"],
 )
 def test_a_leak_of_any_type_is_seen(view):
     assert audit_epsilon(view, [1.0, 2.0], [0.0, 2.0], n_trials=1000).epsilon_lower > 3
