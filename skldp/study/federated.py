@@ -121,7 +121,7 @@ def federated_learning(
         X, X_test = _with_intercept(X), _with_intercept(X_test)
         one_hot = (y[:, None] == classes).astype(np.float64)
         step = 1 / _smoothness(X, model) if learning_rate == "auto" else float(learning_rate)
-        if setting.perturbs in ("nothing", "features"):
+        if not setting.on_gradients:
             theta = _train(X, one_hot, clients, model, n_rounds, step)
             counted = setting.count_records(parts)
         else:

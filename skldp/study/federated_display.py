@@ -11,10 +11,11 @@ EPSILON_AXES = {
 }
 _METRICS = {"accuracy": "test accuracy", "auc": "test AUC"}
 _STYLES = {
+    "nothing": ("d", "-."),
     "features": ("o", "-"),
     "gradients": ("s", "--"),
-    "gradients, anonymised": ("^", ":"),
-    "nothing": ("d", "-."),
+    "anonymised gradients": ("v", ":"),
+    "anonymised coordinates": ("^", ":"),
 }
 
 

@@ -92,17 +92,18 @@ def gradients_perturbed(mechanism, *, name=None, n_rounds=None):
     return _setting(name, "gradients", mechanism, None, n_rounds)
 
 
-def gradients_anonymised(mechanism, *, name=None, n_rounds=None):
-    """Every coordinate of every client's gradient is released in every round with the whole budget.
+def gradients_anonymised(mechanism, *, message="coordinate", name=None, n_rounds=None):
+    """Every message of every client is released with the whole budget, because an anonymiser mixes the clients'.
 
-    As the papers count it, an anonymiser that mixes the clients' messages lets nothing accumulate. Each client's own
-    loss does add up; a shuffler that is trusted gives each coordinate's messages a central guarantee, which adds up
-    over coordinates and rounds as well.
+    As the papers count it, an anonymiser lets nothing accumulate from message to message. Each client's own loss does
+    add up; a shuffler that is trusted gives every batch of messages a central guarantee, which adds up as well.
 
     Parameters
     ----------
     mechanism : transformer with `epsilon`
-        Is handed one coordinate at a time.
+    message : {"coordinate", "gradient"}, default="coordinate"
+        What is mixed with the other clients' on its own. "coordinate" (the BitRand paper's Table 2, and LDP-FL) lets
+        nothing accumulate over coordinates and rounds, "gradient" (its Figs. 17 and 20) nothing over rounds.
     name, n_rounds
         As in :func:`features_perturbed`.
 
@@ -110,12 +111,19 @@ def gradients_anonymised(mechanism, *, name=None, n_rounds=None):
     -------
     FederatedSetting
 
+    Raises
+    ------
+    ValueError
+        If the mechanism has no epsilon or `message` is neither.
+
     References
     ----------
     Sun, Qian and Chen, "LDP-FL: Practical private aggregation in federated learning with local differential privacy",
     IJCAI 2021. Feldman, McMillan and Talwar, "Hiding among the clones", FOCS 2021.
     """
-    return _setting(name, "gradients, anonymised", mechanism, None, n_rounds)
+    if message not in ("coordinate", "gradient"):
+        raise ValueError(f"message must be 'coordinate' or 'gradient'. Got {message!r} instead.")
+    return _setting(name, f"anonymised {message}s", mechanism, None, n_rounds)
 
 
 def _setting(name, perturbs, mechanism, label_mechanism, n_rounds):
@@ -162,7 +170,7 @@ class FederatedSetting:
     Attributes
     ----------
     name : str
-    perturbs : {"nothing", "features", "gradients", "gradients, anonymised"}
+    perturbs : {"nothing", "features", "gradients", "anonymised gradients", "anonymised coordinates"}
     mechanism : transformer or None
     label_mechanism : label transformer or None
     n_rounds : int or None
@@ -177,9 +185,14 @@ class FederatedSetting:
     @property
     def unit(self):
         """Whose change the guarantee is about: one row of a client's data, its label, or all that a client holds."""
-        if self.perturbs.startswith("gradients"):
+        if self.on_gradients:
             return "client"
         return "label" if self.mechanism is None and self.label_mechanism is not None else "record"
+
+    @property
+    def on_gradients(self):
+        """Whether it is the clients' gradients that are released, round by round."""
+        return self.perturbs not in ("nothing", "features")
 
     @property
     def has_epsilon(self):
@@ -202,10 +215,10 @@ class FederatedSetting:
 
     def gradient_release(self, mechanism, bound, n_rounds):
         """Give a function that releases the gradients of all clients; it keeps the mechanism's guarantee."""
-        changes = {"epsilon": mechanism.epsilon if self._one_by_one else mechanism.epsilon / n_rounds}
+        changes = {"epsilon": mechanism.epsilon / n_rounds if self.perturbs == "gradients" else mechanism.epsilon}
         if "bounds" in mechanism.get_params(deep=False):
             changes["bounds"] = (-bound, bound)
-        return _GradientRelease(mechanism.set_params(**changes), self._one_by_one)
+        return _GradientRelease(mechanism.set_params(**changes), self.perturbs == "anonymised coordinates")
 
     def count_records(self, parts):
         """Count what was released once: the sum of the guarantees of features and labels."""
@@ -221,19 +234,16 @@ class FederatedSetting:
     def count_gradients(self, release, n_coordinates, n_rounds, n_clients, delta):
         """Count a release of every client's gradient in every round."""
         once = release.guarantee
-        if not self._one_by_one:
+        if self.perturbs == "gradients":
             return Counted(_repeated(once, n_rounds, "rounds"), _stated(once) * n_rounds)
-        times = n_rounds * n_coordinates
-        local = _repeated(once, times, "coordinates and rounds")
+        times, what = n_rounds, "rounds"
+        if release.one_by_one:
+            times, what = n_rounds * n_coordinates, "coordinates and rounds"
         try:
-            shuffled = _repeated(once.shuffled(n_clients, delta / times), times, "coordinates and rounds")
+            shuffled = _repeated(once.shuffled(n_clients, delta / times), times, what)
         except ValueError:
             shuffled = None
-        return Counted(local, _stated(once), shuffled)
-
-    @property
-    def _one_by_one(self):
-        return self.perturbs == "gradients, anonymised"
+        return Counted(_repeated(once, times, what), _stated(once), shuffled)
 
 
 class _GradientRelease:

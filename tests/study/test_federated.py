@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
@@ -12,6 +13,7 @@ from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import noise_from
 from skldp.study import federated
 from skldp.study.federated import federated_learning
+from skldp.study.federated_display import plot_federated
 from skldp.study.federated_settings import (
     features_perturbed,
     gradients_anonymised,
@@ -121,6 +123,7 @@ def test_noiseless_learning_comes_near_to_central_learning(digits):
         features_perturbed(LaplaceStandIn()),
         gradients_perturbed(LaplaceStandIn()),
         gradients_anonymised(LaplaceStandIn()),
+        gradients_anonymised(LaplaceStandIn(), message="gradient"),
     ],
     ids=lambda setting: setting.perturbs,
 )
@@ -171,6 +174,35 @@ def test_an_anonymiser_is_counted_in_three_ways(digits):
     assert run.shuffled.epsilon == pytest.approx(once.epsilon * times)
     assert run.shuffled.delta == pytest.approx(1e-6)
     assert run.shuffled.model == "central"
+
+
+def test_an_anonymiser_of_whole_gradients_adds_up_over_rounds(digits):
+    setting = gradients_anonymised(LaplaceStandIn(), message="gradient")
+    run = federated_learning(*digits, setting=setting, epsilon=0.5, n_clients=600, n_rounds=5, delta=1e-6)
+    assert run.published_epsilon == 0.5
+    assert run.guarantee.epsilon == 2.5
+    assert run.shuffled.epsilon == pytest.approx(5 * PrivacyGuarantee(0.5).shuffled(600, 2e-7).epsilon)
+
+
+def test_a_message_is_a_coordinate_or_a_gradient():
+    with pytest.raises(ValueError, match="message must be 'coordinate' or 'gradient'"):
+        gradients_anonymised(LaplaceStandIn(), message="bit")
+
+
+@pytest.mark.parametrize("epsilon_axis", ["published", "exact", "shuffled"])
+def test_the_picture_shows_what_has_that_epsilon(iris, epsilon_axis):
+    settings = [noiseless(), gradients_perturbed(LaplaceStandIn()), gradients_anonymised(LaplaceStandIn(), name="anon")]
+    table = federated_study(*iris, settings, epsilons=[0.1, 0.2], n_seeds=1, n_clients=75, n_rounds=1)
+    ax = plot_federated(table, epsilon_axis=epsilon_axis, metric="auc", ax=Figure().add_subplot())
+    named = [text.get_text() for text in ax.get_legend().get_texts()]
+    expected = ["noiseless"] if epsilon_axis == "shuffled" else ["noiseless", "LaplaceStandIn", "anon"]
+    assert named == expected
+
+
+@pytest.mark.parametrize(("name", "value"), [("metric", "loss"), ("epsilon_axis", "stated")])
+def test_a_picture_of_something_else_is_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be one of"):
+        plot_federated([], **{name: value})
 
 
 def test_where_the_shuffling_theorem_is_silent_nothing_is_claimed(iris):
