@@ -128,7 +128,8 @@ def federated_learning(
             release = setting.gradient_release(mechanism, gradient_bound, n_rounds)
             theta = _train_on_released(X, one_hot, clients, model, n_rounds, step, gradient_bound, release)
             counted = setting.count_gradients(release, theta.size, n_rounds, clients.max() + 1, delta)
-    scores = X_test @ theta
+    # What is added to all scores of a row alike says nothing about its class, but moves it among the others.
+    scores = softmax(X_test @ theta, axis=1) if model == "softmax" else X_test @ theta
     return FederatedRun(
         accuracy=float(np.mean(classes[scores.argmax(axis=1)] == y_test)),
         auc=_auc(y_test, scores, classes),
