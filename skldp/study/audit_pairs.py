@@ -21,7 +21,8 @@ def candidate_pairs(estimator):
     Parameters
     ----------
     estimator : fitted estimator
-        With `bounds_`, `classes_` or `categories_`; without, the domain is taken to be vectors of length 1.
+        With `bounds_`, `classes_` or `categories_`; without, the domain is taken to be vectors as long as its
+        `radius_`, or 1.
 
     Returns
     -------
@@ -50,7 +51,7 @@ def candidate_pairs(estimator):
         points = list(_ends(estimator.classes_))
     else:
         first = np.zeros(estimator.n_features_in_)
-        first[0] = 1.0
+        first[0] = getattr(estimator, "radius_", None) or 1.0
         points = [first, -first]
     pairs = [(x, x_prime) for x, x_prime in combinations(points, 2) if not np.array_equal(x, x_prime)]
     if not pairs:
