@@ -12,7 +12,7 @@ itself. Here every training is drawn twice: over that epsilon, and over the exac
 # %%
 # The data
 # --------
-# Digits are public and small, so that this runs in under a minute. With ``SKLDP_AG_NEWS`` set to the path of an npz file
+# Digits are public and small, so that this is quick. With ``SKLDP_AG_NEWS`` set to the path of an npz file
 # of text embeddings (arrays ``X_train y_train X_test y_test``), or with ``shared/data`` beside the repository, the
 # embeddings of AG News are used instead, as in the paper.
 

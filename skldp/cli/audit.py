@@ -25,11 +25,12 @@ def audit(
     low: Annotated[float, typer.Option(help="Least value of a feature.")] = -1.0,
     high: Annotated[float, typer.Option(help="Largest value of a feature.")] = 1.0,
     trials: Annotated[int, typer.Option(help="Outputs to look at.")] = 20_000,
-    confidence: Annotated[float, typer.Option(help="Of the lower bound.")] = 0.95,
-    delta: Annotated[float, typer.Option(help="For mechanisms that have one.")] = 1e-6,
+    confidence: Annotated[float, typer.Option(help="Of every lower bound.")] = 0.9999,
+    delta: Annotated[float | None, typer.Option(help="For mechanisms that have one; without, their default.")] = None,
 ) -> None:
     """Bound the epsilon of a mechanism from below, from its outputs alone; exit code 1 if a claim is refuted."""
     names = [*FEATURE_MECHANISMS, *LABEL_MECHANISMS] if mechanism == "all" else parse_names(mechanism)
+    options = {"n_bits": bits} if delta is None else {"n_bits": bits, "delta": delta}
     refuted = False
     with one_line_errors(ValueError), warnings.catch_warnings():
         # What is claimed is the exact figure, and it is in the line that is printed.
@@ -39,7 +40,7 @@ def audit(
             if name in LABEL_MECHANISMS:
                 fitted = label_mechanism(name, epsilon=epsilon, classes=np.arange(classes)).fit(np.arange(classes))
             else:
-                made = feature_mechanism(name, epsilon=epsilon, bounds=(low, high), n_bits=bits, delta=delta)
+                made = feature_mechanism(name, epsilon=epsilon, bounds=(low, high), **options)
                 fitted = made.fit(np.full((1, features), (low + high) / 2))
             result = audit_estimator(
                 fitted, n_trials=trials, confidence=confidence, delta=fitted.privacy_guarantee_.delta
