@@ -7,7 +7,7 @@ __all__ = ["as_columns", "candidate_scores"]
 # Bins of a continuous column, and the largest number of values of one that is taken to be discrete.
 _BINS = 32
 # Trials that an outcome should have on average before its own frequencies are trusted.
-_TRIALS_PER_OUTCOME = 8
+_TRIALS_PER_OUTCOME = 2
 
 
 def as_columns(outputs):
@@ -52,8 +52,9 @@ def candidate_scores(outputs, from_first, learn, pair):
     """
     answers = from_first[learn]
     outcome = _outcomes(outputs)
-    n_outcomes = int(outcome.max()) + 1
-    if n_outcomes * _TRIALS_PER_OUTCOME <= len(outputs):
+    # Counted among the trials to learn from: which scores there are must not depend on the trials to bound.
+    n_outcomes = len(np.unique(outcome[learn]))
+    if n_outcomes * _TRIALS_PER_OUTCOME <= len(answers):
         yield f"the likelihood ratio of {n_outcomes} outcomes", _log_ratios(outcome, answers, learn)[outcome]
         if n_outcomes <= _BINS:
             return
@@ -90,8 +91,8 @@ def _product_score(outputs, answers, learn):
     """The likelihood ratio as if columns were independent, which they are where features are released one by one."""
     score = np.zeros(len(outputs))
     for column in outputs.T:
-        values, code = np.unique(column, return_inverse=True)
-        if len(values) > _BINS:
+        code = np.unique(column, return_inverse=True)[1]
+        if len(np.unique(code[learn])) > _BINS:
             cuts = np.unique(np.quantile(column[learn], np.linspace(0, 1, _BINS + 1)[1:-1]))
             code = np.searchsorted(cuts, column, side="right")
         code = code.ravel()

@@ -107,15 +107,9 @@ def audit_epsilon(
         coins = (noise_from(random_state).words(n_trials, np.uint8) & 1).astype(bool)
     outputs = _outputs(release, pair, coins, companion, rows_per_call or n_trials)
 
-    n_learn, n_choose = n_trials // 4, n_trials // 2
-    learn, choose, bound = slice(0, n_learn), slice(n_learn, n_choose), slice(n_choose, n_trials)
-    best = _Choice(-math.inf, None, 0.0, "", 1)
-    for name, score in candidate_scores(outputs, coins, learn, pair):
-        for direction in (1, -1):
-            from_first = coins[choose] == (direction > 0)
-            lower, threshold = _best_threshold(direction * score[choose], from_first, confidence, delta)
-            if lower > best.lower:
-                best = _Choice(lower, direction * score, threshold, name, direction)
+    n_choose = n_trials // 2
+    best = _choose_event(outputs, coins, n_choose, pair, confidence, delta)
+    bound = slice(n_choose, n_trials)
     inside = best.score[bound] >= best.threshold
     from_first = coins[bound] == (best.direction > 0)
     hits, misses = int((inside & from_first).sum()), int((inside & ~from_first).sum())
@@ -189,6 +183,18 @@ def _lower_bound(hits, misses, n_hits, n_misses, confidence, delta):
         return np.where(p_low > delta, np.log(np.maximum(p_low - delta, 0)) - np.log(q_high), -np.inf)
 
 
+def _choose_event(outputs, coins, n_choose, pair, confidence, delta):
+    """The score, threshold and direction that promise most, from the first `n_choose` trials alone."""
+    learn, choose = slice(0, n_choose // 2), slice(n_choose // 2, n_choose)
+    choices = []
+    for name, score in candidate_scores(outputs, coins, learn, pair):
+        for direction in (1, -1):
+            from_first = coins[choose] == (direction > 0)
+            lower, threshold = _best_threshold(direction * score[choose], from_first, confidence, delta)
+            choices.append(_Choice(lower, direction * score, threshold, name, direction))
+    return max(choices, key=lambda choice: choice.lower)
+
+
 def _best_threshold(score, from_first, confidence, delta):
     """The threshold whose event promises the largest bound."""
     order = np.argsort(-score, kind="stable")
@@ -255,7 +261,7 @@ def _claim(release, x, x_prime):
 def _check(n_trials, confidence, delta, rows_per_call):
     for name, value, low in (("confidence", confidence, 0), ("delta", delta, -1)):
         is_number = isinstance(value, Real) and not isinstance(value, bool)
-        if not is_number or not low < value < 1 or (name == "delta" and value < 0):
+        if not is_number or not low < float(value) < 1 or (name == "delta" and value < 0):
             ends = "inside (0, 1)" if low == 0 else "in [0, 1)"
             raise ValueError(f"{name} must be a number {ends}. Got {value!r} instead.")
     for name, value in (("n_trials", n_trials), ("rows_per_call", rows_per_call)):
@@ -274,7 +280,7 @@ def _check(n_trials, confidence, delta, rows_per_call):
 @dataclass(frozen=True)
 class _Choice:
     lower: float
-    score: np.ndarray | None
+    score: np.ndarray
     threshold: float
     name: str
     direction: int

@@ -115,6 +115,8 @@ def federated_learning(
         if label_mechanism is not None:
             y = np.asarray(label_mechanism.fit_transform(y))
             parts.append(label_mechanism.privacy_guarantee_)
+            # A declared class that no client has may still be answered.
+            classes = np.union1d(classes, y)
         if setting.perturbs == "features":
             X, X_test = _release_features(mechanism, X, X_test)
             parts.append(mechanism.privacy_guarantee_)
@@ -182,7 +184,7 @@ def _deal(n_clients, n_rows, noise):
     if np.ndim(n_clients) == 1:
         check_consistent_length(n_clients, np.empty(n_rows))
         return np.unique(np.asarray(n_clients), return_inverse=True)[1]
-    if not isinstance(n_clients, Integral) or isinstance(n_clients, bool) or not 1 <= n_clients <= n_rows:
+    if not isinstance(n_clients, Integral) or isinstance(n_clients, bool) or not 1 <= int(n_clients) <= n_rows:
         raise ValueError(
             f"n_clients must be a whole number from 1 to the number of rows, {n_rows}, or one client for each row. "
             f"Got {n_clients!r} instead."
@@ -241,7 +243,7 @@ def _check_numbers(model, n_rounds, gradient_bound, learning_rate):
     for name, value in (("gradient_bound", gradient_bound), ("learning_rate", learning_rate)):
         if name == "learning_rate" and isinstance(value, str) and value == "auto":
             continue
-        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < np.inf:
+        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
             raise ValueError(f"{name} must be a finite number > 0. Got {value!r} instead.")
 
 

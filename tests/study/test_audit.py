@@ -100,6 +100,11 @@ def test_trials_needed_is_the_least_number(epsilon, delta):
     assert k == 1 or float(_lower_bound(k - 1, 0, k - 1, k - 1, 0.95, delta)) <= epsilon
 
 
+def test_where_no_event_beats_delta_nothing_is_proved():
+    result = audit_epsilon(independent_of_the_input(), [0.0], [1.0], n_trials=300, delta=0.9)
+    assert result.epsilon_lower == 0
+
+
 class NoNoise(BaseEstimator):
     """An estimator that claims much and does nothing."""
 

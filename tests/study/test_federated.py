@@ -323,6 +323,19 @@ def test_a_bad_study_is_refused(iris, changes, rule):
         federated_study(*iris, **({"settings": [noiseless()]} | changes))
 
 
+def test_an_answer_may_be_a_class_that_no_client_has(iris):
+    class Declared(FlipLabels):
+        def fit_transform(self, y):
+            return np.append(super().fit_transform(y)[:-1], "none of these")
+
+    X, y, X_test, y_test = iris
+    names = np.array(["setosa", "versicolor", "virginica"])
+    run = federated_learning(
+        X, names[y], X_test, names[y_test], setting=labels_perturbed(Declared()), epsilon=9.0, n_clients=25
+    )
+    assert run.accuracy > 0.5
+
+
 def test_clients_may_be_named_and_uneven(iris):
     X = iris[0]
     clients = np.array(["a"] * 3 + ["b"] * (len(X) - 3))
