@@ -5,11 +5,11 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from skldp.cli.options import one_line_errors, parse_names
-from skldp.study.catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
 
+from skldp.cli.options import one_line_errors, parse_names
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.study.audit_pairs import audit_estimator
+from skldp.study.catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
 
 __all__ = ["audit"]
 

@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from sklearn.model_selection import train_test_split
+
 from skldp.cli.options import one_line_errors, parse_epsilons, parse_names, writable
+from skldp.exceptions import SeededNoiseWarning
 from skldp.study.catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
 from skldp.study.datasets import BUNDLED, load_study_data
 from skldp.study.display import require_pyplot
-from sklearn.model_selection import train_test_split
-
-from skldp.exceptions import SeededNoiseWarning
 from skldp.study.federated_display import EPSILON_AXES, plot_federated
 from skldp.study.federated_settings import (
     features_perturbed,
