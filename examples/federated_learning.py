@@ -1,0 +1,166 @@
+"""
+====================================
+Federated learning, honestly counted
+====================================
+
+The BitRand paper trains a model over many clients by FedSGD (its Algorithm 1) and compares four ways to protect them:
+release the features once, release every gradient with a share of the budget, release every gradient behind an
+anonymiser, and release the labels. Its Figs. 8 and 15 to 21 put the accuracy over an epsilon that each way counts for
+itself. Here every training is drawn twice: over that epsilon, and over the exact one.
+"""
+
+# %%
+# The data
+# --------
+# Digits are public and small, so that this is quick. With ``SKLDP_AG_NEWS`` set to the path of an npz file
+# of text embeddings (arrays ``X_train y_train X_test y_test``), or with ``shared/data`` beside the repository, the
+# embeddings of AG News are used instead, as in the paper.
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from skldp import BitRandTransformer, LabelLaplace, LabelRR, LatentTransformer, NumericPrivatizer, OMETransformer
+from skldp.exceptions import SeededNoiseWarning
+from skldp.study.federated_display import plot_federated
+from skldp.study.federated_settings import (
+    features_perturbed,
+    gradients_anonymised,
+    gradients_perturbed,
+    noiseless,
+)
+from skldp.study.federated_study import federated_study
+
+warnings.simplefilter("ignore", SeededNoiseWarning)
+
+HERE = Path(sys.argv[0]).resolve().parent
+AG_NEWS = Path(os.environ.get("SKLDP_AG_NEWS", HERE.parent.parent / "shared" / "data" / "ag_news_minilm.npz"))
+if AG_NEWS.is_file():
+    name, bound = "AG News embeddings", 0.25
+    arrays = np.load(AG_NEWS)
+    X, y, X_test, y_test = (arrays[key] for key in ("X_train", "y_train", "X_test", "y_test"))
+    X, X_test = (np.clip(part.astype(np.float64), -bound, bound) for part in (X, X_test))
+else:
+    name, bound = "digits", 1.0
+    X, y = load_digits(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X / 8 - 1, y, test_size=0.25, stratify=y, random_state=0)
+classes = np.unique(y)
+n_clients = min(len(X), 2000)
+print(f"{name}: {X.shape[0]} training rows, {X.shape[1]} features, {len(classes)} classes, {n_clients} clients")
+
+# %%
+# Four ways to protect the clients
+# --------------------------------
+# Features are released once and may be used for as many rounds as one likes. Gradients are released in every round,
+# so there are few rounds, and every coordinate is clipped. Numeric mechanisms release as many coordinates of a row as
+# their budget carries.
+
+BOUNDS = (-bound, bound)
+NUMERIC = {
+    "Duchi": "duchi",
+    "PM": "piecewise",
+    "HM": "hybrid",
+    "Three-Outputs": "three_outputs",
+    "PM-SUB": "piecewise_sub",
+}
+on_features = {"bounds": BOUNDS, "transform_noise": False}
+bitrand = BitRandTransformer(**on_features)
+features = [
+    noiseless(),
+    features_perturbed(bitrand, name="BitRand as published"),
+    features_perturbed(BitRandTransformer(calibration="exact", **on_features), name="BitRand, exact"),
+    features_perturbed(LatentTransformer(**on_features), name="LATENT"),
+    features_perturbed(OMETransformer(alpha=100.0, **on_features), name="OME, alpha 100"),
+]
+features += [
+    features_perturbed(NumericPrivatizer(mechanism=mechanism, **on_features), name=short)
+    for short, mechanism in NUMERIC.items()
+]
+gradients = [noiseless(), features_perturbed(bitrand, name="BitRand as published")]
+gradients += [
+    gradients_perturbed(NumericPrivatizer(mechanism=mechanism), name=short)
+    for short, mechanism in {**NUMERIC, "LDP-FL": "ldp_fl"}.items()
+]
+anonymised = [
+    noiseless(),
+    features_perturbed(bitrand, name="BitRand as published"),
+    gradients_anonymised(NumericPrivatizer(mechanism="hybrid"), message="gradient", name="HM, mixed by gradient"),
+    gradients_anonymised(NumericPrivatizer(mechanism="piecewise"), message="gradient", name="PM, mixed by gradient"),
+    gradients_anonymised(NumericPrivatizer(mechanism="hybrid"), name="HM, mixed by coordinate"),
+    gradients_anonymised(NumericPrivatizer(mechanism="ldp_fl"), name="LDP-FL, mixed by coordinate"),
+]
+labels = [noiseless()]
+for label_epsilon in (1.0, 2.5):
+    for short, label in (
+        ("label-RR", LabelRR(label_epsilon, classes=classes)),
+        ("Label-Laplace", LabelLaplace(label_epsilon, classes=classes)),
+    ):
+        labels.append(features_perturbed(bitrand, label_mechanism=label, name=f"{short} at {label_epsilon:g}"))
+
+# %%
+# Training
+# --------
+
+EPSILONS = (1.0, 2.0, 5.0, 10.0)
+N_SEEDS = int(os.environ.get("SKLDP_SEEDS", "1"))
+
+
+def train(settings, n_rounds):
+    return federated_study(
+        X,
+        y,
+        X_test,
+        y_test,
+        settings,
+        epsilons=EPSILONS,
+        n_seeds=N_SEEDS,
+        n_clients=n_clients,
+        n_rounds=n_rounds,
+        gradient_bound=0.02 if name.startswith("AG") else 0.1,
+        random_state=0,
+    )
+
+
+tables = {
+    "features (Figs. 15, 19)": train(features, 40),
+    "gradients (Figs. 16, 20)": train(gradients, 5),
+    "gradients, anonymised (Fig. 17, Table 2)": train(anonymised, 5),
+    "features and labels (Figs. 18, 21)": train(labels, 40),
+}
+for title, table in tables.items():
+    print(f"\n{title}\n{table}")
+
+# %%
+# Two axes
+# --------
+# Above, over the epsilon that the papers count, the claims stand: BitRand is far above every numeric mechanism on
+# features and on gradients, and label-RR is above Label-Laplace. What keeps up is OME at alpha 100, whose flips do not
+# depend on epsilon, and an anonymiser that lets nothing accumulate over coordinates, as in the paper's own Table 2.
+#
+# Below, over the exact epsilon, all three of these stand where nobody is protected. At a guarantee that means
+# something, BitRand with the exact calibration is the same kind of mechanism as the numeric ones: level with them on
+# digits, above them on the embeddings, whose values are small beside their bounds and whose signs say much. LATENT is
+# private as published, and near chance. Released gradients need many clients to be of use: near chance on digits up to
+# epsilon 5, about level with released features on the embeddings from 5 on. Label-Laplace spends less than it states,
+# so a part of its distance from label-RR is privacy. What a trusted shuffler guarantees is in the tables' column
+# "shuffled", where the theorem applies.
+
+for metric in ("accuracy", "auc"):
+    figure, axes = plt.subplots(2, 4, figsize=(18, 9), sharey=True, layout="constrained")
+    for column, (title, table) in zip(axes.T, tables.items(), strict=True):
+        for ax, epsilon_axis in zip(column, ("published", "exact"), strict=True):
+            plot_federated(table, metric=metric, epsilon_axis=epsilon_axis, ax=ax)
+        column[0].set_title(title)
+        column[0].get_legend().remove()
+        column[1].legend(fontsize="small", ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.15))
+    figure.suptitle(f"{name}: the epsilon that the papers count above, the exact one below")
+    if "SKLDP_FIGURES" in os.environ:
+        figure.savefig(Path(os.environ["SKLDP_FIGURES"]) / f"federated_{name.split()[0].lower()}_{metric}.png", dpi=80)
+
+plt.show()

@@ -1,0 +1,43 @@
+import pytest
+
+from skldp.study import catalogue
+
+
+def test_every_mechanism_of_the_catalogue_stands(run):
+    code, out, err = run("audit", "--trials", "2000", "--confidence", "0.999999")
+    assert (code, err) == (0, "")
+    names = [line.split(":")[0] for line in out.splitlines()]
+    assert names == [*catalogue.FEATURE_MECHANISMS, *catalogue.LABEL_MECHANISMS]
+    assert out.count("not refuted") == len(names)
+
+
+def test_a_broken_mechanism_is_refuted_with_exit_code_1(run, monkeypatch):
+    label_class = catalogue.LABEL_MECHANISMS["label-rr"][0]
+
+    class NoNoise(label_class):
+        def transform(self, y):
+            return y
+
+    monkeypatch.setitem(catalogue.LABEL_MECHANISMS, "label-rr", (NoNoise, {}))
+    code, out, err = run("audit", "label-rr", "--trials", "1000")
+    assert (code, err) == (1, "")
+    assert "claimed 1: REFUTED" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (
+            ["label-rr", "--trials", "10"],
+            "skldp: n_trials must be at least 56 to certify anything at confidence 0.9999.",
+        ),
+        (["unheard-of"], "skldp: The mechanism must be one of"),
+        (["label-rr", "--epsilon", "-1"], "epsilon"),
+        (["label-rr", "--confidence", "2"], "skldp: confidence must be a number inside (0, 1)"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(run, arguments, complaint):
+    code, out, err = run("audit", *arguments)
+    assert (code, out) == (2, "")
+    assert complaint in err
+    assert err.count("\n") == 1

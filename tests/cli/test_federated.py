@@ -1,0 +1,39 @@
+import csv
+
+import pytest
+
+QUICK = ["--epsilons", "2,8", "--clients", "50", "--rounds", "3", "--seeds", "1", "--seed", "0"]
+
+
+def test_the_table_and_both_files_are_written(run, tmp_path):
+    names = ["--features", "bitrand,bitrand-exact", "--labels", "label-rr", "--gradients", "bitrand-exact"]
+    names += ["--anonymised", "bitrand-exact", "--only-labels", "label-laplace"]
+    code, out, err = run("federated", "wine", *names, *QUICK)
+    assert (code, err) == (0, "")
+    assert "seed 0: void" in out
+    with open(tmp_path / "federated.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    named = list(dict.fromkeys(row["setting"] for row in rows))
+    on_gradients = ["bitrand-exact on gradients", "bitrand-exact anonymised"]
+    assert named == ["noiseless", "bitrand", "bitrand-exact", *on_gradients, "label-laplace on labels"]
+    # Published: epsilon 2 of the features and 1 of the label.
+    assert float(rows[1]["published_epsilon"]) == 3
+    assert float(rows[1]["exact_epsilon"]) > 3
+    assert (tmp_path / "federated.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--epsilons", "0"], "Epsilons must be finite numbers > 0"),
+        (["--features", "unheard-of"], "The mechanism must be one of"),
+        (["--model", "forest"], "model must be one of"),
+        (["--clients", "100000"], "n_clients must be a whole number from 1 to the number of rows"),
+        (["--csv", "nowhere/table.csv"], "Cannot write"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(run, arguments, complaint):
+    code, _, err = run("federated", "wine", *QUICK, *arguments)
+    assert code == 2
+    assert complaint in err
+    assert err.count("\n") == 1
