@@ -1,11 +1,46 @@
-"""Local differential privacy for scikit-learn."""
+"""Local differential privacy for scikit-learn, with the exact epsilon of every release."""
 
+from skldp.accounting.ledger import PrivacyLedger
+from skldp.estimators.bayesian_filter import BayesianFilter
+from skldp.estimators.bitrand import BitRandTransformer, LatentTransformer, OMETransformer
+from skldp.estimators.categorical import CategoricalPrivatizer
 from skldp.estimators.composition import privacy_guarantee
+from skldp.estimators.label_private_classifier import LabelPrivateClassifier
+from skldp.estimators.label_sampler import LabelSampler
+from skldp.estimators.labels import LabelLaplace, LabelRR
+from skldp.estimators.numeric import NumericPrivatizer
+from skldp.estimators.vector import (
+    MultivariateLaplacePrivatizer,
+    PrivUnitTransformer,
+    RandomProjectionPrivatizer,
+)
 from skldp.mechanisms.guarantee import PrivacyGuarantee
+from skldp.study.audit import audit_epsilon
+from skldp.study.curve import privacy_utility_curve
+from skldp.study.display import PrivacyUtilityDisplay
+from skldp.study.grid_search import smallest_epsilon
 
 __all__ = [
+    "BayesianFilter",
+    "BitRandTransformer",
+    "CategoricalPrivatizer",
+    "LabelLaplace",
+    "LabelPrivateClassifier",
+    "LabelRR",
+    "LabelSampler",
+    "LatentTransformer",
+    "MultivariateLaplacePrivatizer",
+    "NumericPrivatizer",
+    "OMETransformer",
+    "PrivUnitTransformer",
     "PrivacyGuarantee",
+    "PrivacyLedger",
+    "PrivacyUtilityDisplay",
+    "RandomProjectionPrivatizer",
+    "audit_epsilon",
     "privacy_guarantee",
+    "privacy_utility_curve",
+    "smallest_epsilon",
 ]
 
 __version__ = "0.1.0"

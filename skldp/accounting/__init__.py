@@ -1,1 +1,35 @@
 """Floor 2: many releases about one person."""
+
+from skldp.accounting.extrema import LossBounds, g_leakage_bound, realized_loss
+from skldp.accounting.filters import (
+    ApproximateBayesianPrivacyFilter,
+    BasicPrivacyFilter,
+    BayesianPrivacyFilter,
+    PrivacyFilter,
+    SimplifiedBayesianPrivacyFilter,
+    advanced_composition,
+)
+from skldp.accounting.from_estimator import query_from_estimator
+from skldp.accounting.ledger import PrivacyLedger
+from skldp.accounting.ledger_reader import LedgerReader, ledger_report
+from skldp.accounting.query import FiniteQuery, Query, RegressionQuery, query_from_json
+
+__all__ = [
+    "ApproximateBayesianPrivacyFilter",
+    "BasicPrivacyFilter",
+    "BayesianPrivacyFilter",
+    "FiniteQuery",
+    "LedgerReader",
+    "LossBounds",
+    "PrivacyFilter",
+    "PrivacyLedger",
+    "Query",
+    "RegressionQuery",
+    "SimplifiedBayesianPrivacyFilter",
+    "advanced_composition",
+    "g_leakage_bound",
+    "ledger_report",
+    "query_from_estimator",
+    "query_from_json",
+    "realized_loss",
+]

@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from skldp.accounting.query import RegressionQuery

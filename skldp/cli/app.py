@@ -5,6 +5,8 @@ from typing import Annotated
 import typer
 
 import skldp
+from skldp.cli.audit import audit
+from skldp.cli.federated import federated
 from skldp.cli.guarantee import guarantee
 from skldp.cli.ledger import ledger
 from skldp.cli.study import study
@@ -32,4 +34,6 @@ def _root(
 
 app.command()(study)
 app.command()(guarantee)
+app.command()(audit)
+app.command()(federated)
 app.command()(ledger)

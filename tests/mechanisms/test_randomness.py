@@ -173,7 +173,8 @@ def test_thresholds_round_to_the_private_side(log_odds):
     sampled = float(threshold_log_odds(threshold))
     # 44.37 is ln(2^64 - 1), the longest odds that 64 bits hold.
     assert abs(sampled) <= abs(log_odds) * (1 + 1e-13) + 1e-15
-    one_step = 1 / min(threshold, 2**64 - threshold)
+    smaller = min(threshold, 2**64 - threshold)
+    one_step = math.log(smaller / (smaller - 1)) if smaller > 1 else 1.0
     assert abs(sampled) >= min(abs(log_odds), math.log(2**64 - 1)) - one_step - 1e-14
     assert sampled == 0 or math.copysign(1, sampled) == math.copysign(1, log_odds)
 
