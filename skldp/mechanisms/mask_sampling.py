@@ -6,6 +6,7 @@ boundary falls inside their cell, 48 more bits are drawn, and in a tie at 2^-64 
 comes out is therefore exactly the product law.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -72,9 +73,9 @@ class MaskSampler:
         return list(accumulate(law))[:-1]
 
     @cached_property
-    def truncated(self) -> np.ndarray:
+    def first_words(self) -> list[int]:
         """The boundaries rounded down to the first `word_bits` bits."""
-        return np.array([self._first_bits(boundary, self.word_bits) for boundary in self.boundaries], dtype=np.uint64)
+        return [self._first_bits(boundary, self.word_bits) for boundary in self.boundaries]
 
     @cached_property
     def cells(self) -> tuple[np.ndarray, "OpenCells"]:
@@ -86,8 +87,9 @@ class MaskSampler:
         tail_bits = np.uint64(self.word_bits - self.index_bits)
         first_word = np.arange(1 << self.index_bits, dtype=np.uint64) << tail_bits
         last_word = first_word | ((np.uint64(1) << tail_bits) - np.uint64(1))
-        below = np.searchsorted(self.truncated, first_word, side="left")
-        through = np.searchsorted(self.truncated, last_word, side="right")
+        truncated = np.array(self.first_words, dtype=np.uint64)
+        below = np.searchsorted(truncated, first_word, side="left")
+        through = np.searchsorted(truncated, last_word, side="right")
         table, places = below.astype(np.uint16), np.flatnonzero(through > below)
         table[places] = (1 << len(self.thresholds)) + np.arange(len(places))
         low, high, start = below[places], through[places], first_word[places]
@@ -95,8 +97,8 @@ class MaskSampler:
             start,
             low.astype(np.uint16),
             high.astype(np.uint16),
-            self.truncated[low] - start,
-            self.truncated[high - 1] - start,
+            truncated[low] - start,
+            truncated[high - 1] - start,
         )
         return table, open_cells
 
@@ -110,24 +112,24 @@ class MaskSampler:
         n_masks = 1 << len(self.thresholds)
         undecided = (mask >= n_masks).nonzero()[0]
         if undecided.size:
-            mask[undecided] = self._refine(mask[undecided] - np.uint16(n_masks), open_cells, noise)
+            mask[undecided] = self._refine(mask[undecided].astype(np.intp) - n_masks, open_cells, noise)
         return mask
 
     def _refine(self, which: np.ndarray, open_cells: "OpenCells", noise: Noise) -> np.ndarray:
         tails = noise.words(which.size)
         tails >>= np.uint64(_WORD_BITS - self.word_bits + self.index_bits)
-        above = tails > open_cells.last[which]
-        masks = np.where(above, open_cells.high[which], open_cells.low[which])
+        above = tails > open_cells.last.take(which)
+        masks = np.where(above, open_cells.high.take(which), open_cells.low.take(which))
         # On a boundary, or between two of one cell: rare enough to look at one by one.
-        for place in ((tails >= open_cells.first[which]) != above).nonzero()[0]:
+        for place in ((tails >= open_cells.first.take(which)) != above).nonzero()[0]:
             masks[place] = self._settle(int(open_cells.start[which[place]] | tails[place]), noise)
         return masks
 
     def _settle(self, prefix: int, noise: Noise) -> int:
         """Number of boundaries at or below a uniform number that begins with the word `prefix`."""
         n_bits = self.word_bits
-        below, through = (int(np.searchsorted(self.truncated, np.uint64(prefix), side)) for side in ("left", "right"))
-        tied = list(range(below, through))
+        below = bisect_left(self.first_words, prefix)
+        tied = list(range(below, bisect_right(self.first_words, prefix)))
         while tied and n_bits < self.threshold_bits * len(self.thresholds):
             word = int(noise.words(1)[0]) >> (_WORD_BITS - self.word_bits)
             prefix, n_bits = prefix << self.word_bits | word, n_bits + self.word_bits

@@ -11,7 +11,7 @@ from skldp.mechanisms.randomness import Noise
 
 __all__ = ["RowRelease"]
 
-_BLOCK = 32_768
+_BLOCK = 65_536
 
 
 class RowRelease:
