@@ -6,6 +6,8 @@ from skldp.mechanisms.categorical import RandomizedResponse
 from skldp.mechanisms.categorical_record import CategoricalRecord
 from skldp.mechanisms.duchi_vector import DuchiVector
 from skldp.mechanisms.feature_sampling import BoundedFeatures
+from skldp.mechanisms.fixed_point import FixedPoint
+from skldp.mechanisms.flip_laws import BitLaw
 from skldp.mechanisms.flip_mechanisms import bitrand, latent, ome
 from skldp.mechanisms.frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms.gaussian_calibration import analytic_gaussian_sigma, gaussian_delta
@@ -19,16 +21,19 @@ from skldp.mechanisms.randomness import Noise, noise_from
 from skldp.mechanisms.response_with_prior import RandomizedResponseWithPrior
 from skldp.mechanisms.two_valued import LDPFL, Duchi, ThreeOutputs
 from skldp.mechanisms.unary import OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms.unbiased_flip import UnbiasedBitFlip
 from skldp.mechanisms.vector import MultivariateLaplace, PrivUnit, PrivUnitBall, ProjectedRelease, RandomProjection
 
 __all__ = [
     "LDPFL",
     "NUMERIC_MECHANISMS",
     "BitFlip",
+    "BitLaw",
     "BoundedFeatures",
     "CategoricalRecord",
     "Duchi",
     "DuchiVector",
+    "FixedPoint",
     "FrequencyEstimate",
     "Gaussian",
     "Hybrid",
@@ -48,6 +53,7 @@ __all__ = [
     "RandomizedResponseWithPrior",
     "ThreeOutputs",
     "UnaryEncoding",
+    "UnbiasedBitFlip",
     "analytic_gaussian_sigma",
     "best_mechanism",
     "bitrand",
