@@ -8,6 +8,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skldp.estimators.notebook import ShowsGuarantee
 from skldp.estimators.validation import (
     BOUNDS,
     EPSILON,
@@ -55,7 +56,7 @@ def attach_guarantee(estimator, guarantee):
         )
 
 
-class LocalTransformer(TransformerMixin, BaseEstimator):
+class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
     """Base of the transformers that release every row through a local mechanism.
 
     A subclass defines ``__init__`` with the parameters `epsilon`, `transform_noise`, `random_state` and `n_jobs`

@@ -20,6 +20,7 @@ from skldp.accounting.from_estimator import query_from_estimator
 from skldp.accounting.identity import canonical_ids
 from skldp.accounting.ledger import PrivacyLedger
 from skldp.estimators.base import warn_out_of_domain
+from skldp.estimators.notebook import ShowsGuarantee
 from skldp.estimators.own_ledgers import OwnLedgers
 from skldp.estimators.validation import (
     BOUNDS,
@@ -73,7 +74,7 @@ class QueryResult:
         return np.array([loss_of[person] for person in self._ids], dtype=np.float64)
 
 
-class BayesianFilter(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+class BayesianFilter(ShowsGuarantee, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     r"""Ask people a regression, and protect each with a budget for all that they ever answer.
 
     `fit` trains a linear or logistic model on the analyst's own public data. `predict` and `query` ask the people in

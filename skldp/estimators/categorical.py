@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from skldp.estimators.base import attach_guarantee
 from skldp.estimators.class_codes import declared_values, encode, warn_learnt
+from skldp.estimators.notebook import ShowsGuarantee
 from skldp.estimators.validation import (
     EPSILON,
     NOISE_PARAMETERS,
@@ -21,7 +22,7 @@ from skldp.mechanisms.randomness import noise_from
 __all__ = ["CategoricalPrivatizer"]
 
 
-class CategoricalPrivatizer(TransformerMixin, BaseEstimator):
+class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
     r"""Release columns of categories one-hot, under local differential privacy.
 
     Parameters

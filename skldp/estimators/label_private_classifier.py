@@ -9,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators.labels import LabelRR
+from skldp.estimators.notebook import ShowsGuarantee
 from skldp.estimators.validation import HasMethods, StrOptions, fit_context
 from skldp.mechanisms.label_correction import clean_probabilities
 
@@ -28,7 +29,7 @@ def _decides_on_true_labels(self):
     return self.correction == "none" and _inner_has("decision_function")(self)
 
 
-class LabelPrivateClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     r"""Train any classifier on labels that were randomized under local differential privacy.
 
     Only the labels are protected: the classifier sees X as it is.

@@ -4,12 +4,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_consistent_length
 
 from skldp.estimators.labels import LabelRR
+from skldp.estimators.notebook import ShowsGuarantee
 from skldp.estimators.validation import HasMethods, fit_context
 
 __all__ = ["LabelSampler"]
 
 
-class LabelSampler(BaseEstimator):
+class LabelSampler(ShowsGuarantee, BaseEstimator):
     """A label mechanism as a step of an imbalanced-learn pipeline.
 
     imbalanced-learn refuses a step that has both ``transform`` and ``fit_resample``, as the label mechanisms do; this

@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skldp.estimators.base import attach_guarantee
 from skldp.estimators.class_codes import declared_values, decode, encode, labels_1d, learnt_values, warn_learnt
+from skldp.estimators.notebook import ShowsGuarantee
 from skldp.estimators.validation import EPSILON, NOISE_PARAMETERS, check_epsilon, fit_context
 from skldp.mechanisms.categorical import RandomizedResponse
 from skldp.mechanisms.frequency import estimate_frequencies
@@ -17,6 +18,7 @@ __all__ = ["LabelLaplace", "LabelPrivatizer", "LabelRR"]
 
 
 class LabelPrivatizer(
+    ShowsGuarantee,
     TransformerMixin,
     BaseEstimator,
     auto_wrap_output_keys=None,  # type: ignore[call-arg]  # scikit-learn has no types to say that it takes it

@@ -1,0 +1,101 @@
+"""A notebook shows the guarantee of what is fitted, and nothing else is changed."""
+
+import inspect
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.utils import estimator_html_repr
+
+import skldp
+from skldp import BayesianFilter, CategoricalPrivatizer, LabelPrivateClassifier, LabelRR, LabelSampler
+
+pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
+
+X = np.linspace(-1, 1, 24).reshape(8, 3)
+Y = np.array([0, 1] * 4)
+
+
+FITTED = {
+    "BayesianFilter": lambda: BayesianFilter(LinearRegression(), bounds=(-1, 1), output_bounds=(0, 1)).fit(X, Y),
+    "BitRandTransformer": lambda: skldp.BitRandTransformer().fit(X),
+    "CategoricalPrivatizer": lambda: CategoricalPrivatizer(categories=[["a", "b"]]).fit([["a"], ["b"]]),
+    "LabelLaplace": lambda: skldp.LabelLaplace(classes=[0, 1]).fit(Y),
+    "LabelPrivateClassifier": lambda: LabelPrivateClassifier(LogisticRegression(), label_mechanism=label_rr()).fit(
+        X, Y
+    ),
+    "LabelRR": lambda: label_rr().fit(Y),
+    "LabelSampler": lambda: sampled(LabelSampler(label_rr())),
+    "LatentTransformer": lambda: skldp.LatentTransformer().fit(X),
+    "MultivariateLaplacePrivatizer": lambda: skldp.MultivariateLaplacePrivatizer().fit(X),
+    "NumericPrivatizer": lambda: skldp.NumericPrivatizer().fit(X),
+    "OMETransformer": lambda: skldp.OMETransformer().fit(X),
+    "PrivUnitTransformer": lambda: skldp.PrivUnitTransformer().fit(X),
+    "RandomProjectionPrivatizer": lambda: skldp.RandomProjectionPrivatizer(n_components=2).fit(X),
+}
+
+
+def label_rr():
+    return LabelRR(classes=[0, 1])
+
+
+def sampled(sampler):
+    sampler.fit_resample(X, Y)
+    return sampler
+
+
+def test_every_public_estimator_is_among_these():
+    public = {name for name, thing in inspect.getmembers(skldp, inspect.isclass) if hasattr(thing, "get_params")}
+    assert set(FITTED) == public
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_shows_the_guarantee_after_fit(name):
+    estimator = FITTED[name]()
+    assert type(estimator).__name__ == name
+    drawn, alone = estimator._repr_html_(), estimator_html_repr(estimator)
+    shown = estimator.privacy_guarantee_._repr_html_()
+    assert shown in drawn
+    assert "Privacy guarantee" not in alone
+    # The ids of scikit-learn's own picture differ between two drawings, so only its length is compared.
+    assert len(drawn) == pytest.approx(len(alone) + len(shown), abs=200)
+    assert estimator._repr_mimebundle_()["text/html"].count("Privacy guarantee") == 1
+    # scikit-learn's own picture has a stray tag in some versions.
+    assert unbalanced(drawn) == unbalanced(alone)
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_leaves_an_unfitted_one_as_it_is(name):
+    estimator = clone(FITTED[name]())
+    assert "Privacy guarantee" not in estimator._repr_html_()
+    assert "Privacy guarantee" not in estimator._repr_mimebundle_()["text/html"]
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+def test_is_text_where_scikit_learn_is_told_to_show_text(fitted):
+    estimator = label_rr().fit(Y) if fitted else label_rr()
+    with config_context(display="text"):
+        assert list(estimator._repr_mimebundle_()) == ["text/plain"]
+        assert not hasattr(estimator, "_repr_html_")
+
+
+def unbalanced(text):
+    """Tags that were opened and not closed, or closed and not opened."""
+    open_tags, wrong = [], []
+
+    class Balance(HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            if tag not in ("input", "br", "img", "meta", "link"):
+                open_tags.append(tag)
+
+        def handle_endtag(self, tag):
+            if open_tags and open_tags[-1] == tag:
+                open_tags.pop()
+            else:
+                wrong.append(tag)
+
+    Balance().feed(text)
+    return open_tags + wrong

@@ -1,0 +1,37 @@
+"""``import skldp`` asks for the core dependencies only; scikit-learn may bring others along where they are there."""
+
+import json
+import subprocess
+import sys
+
+WATCH = """
+import builtins, json, sys
+
+asked, own_import = set(), builtins.__import__
+EXTRAS = {"pandas", "polars", "pyarrow", "matplotlib", "rich", "typer", "dask", "imblearn"}
+
+
+def watched(name, globals=None, locals=None, fromlist=(), level=0):
+    if (globals or {}).get("__name__", "").split(".")[0] == "skldp" and name.split(".")[0] in EXTRAS:
+        asked.add(name)
+    return own_import(name, globals, locals, fromlist, level)
+
+
+builtins.__import__ = watched
+import skldp
+
+skldp.privacy_guarantee(skldp.BitRandTransformer(calibration="exact").fit([[0.5, 0.1]]))
+print(json.dumps([sorted(asked), sorted(name for name in sys.modules if name.startswith("skldp.cli"))]))
+"""
+
+
+def test_extras_are_imported_only_where_they_are_used():
+    done = subprocess.run([sys.executable, "-c", WATCH], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [[], []]
+
+
+def test_the_core_works_without_the_extras():
+    blocked = "import sys; sys.modules.update(dict.fromkeys(['matplotlib', 'typer', 'polars', 'dask', 'imblearn']));"
+    code = blocked + "import skldp; print(skldp.LabelRR(classes=[0, 1]).fit([0, 1]).privacy_guarantee_.epsilon <= 1)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
