@@ -2,10 +2,22 @@
 
 from skldp.estimators.bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators.labels import LabelLaplace, LabelRR
+from skldp.estimators.multivariate_laplace import MultivariateLaplacePrivatizer
 from skldp.estimators.numeric import NumericPrivatizer
+from skldp.estimators.privunit import PrivUnitTransformer
+from skldp.estimators.projection import RandomProjectionPrivatizer
 from skldp.study.datasets import StudyInputError
 
-__all__ = ["FEATURE_MECHANISMS", "LABEL_MECHANISMS", "feature_mechanism", "label_mechanism"]
+__all__ = [
+    "FAMILIES",
+    "FEATURE_MECHANISMS",
+    "LABEL_MECHANISMS",
+    "METRIC_MECHANISMS",
+    "family_of",
+    "feature_mechanism",
+    "label_mechanism",
+    "takes_delta",
+]
 
 FEATURE_MECHANISMS: dict[str, tuple[type, dict]] = {
     "bitrand": (BitRandTransformer, {}),
@@ -19,20 +31,83 @@ FEATURE_MECHANISMS: dict[str, tuple[type, dict]] = {
     "duchi-vector": (NumericPrivatizer, {"mechanism": "duchi_vector"}),
     "three-outputs": (NumericPrivatizer, {"mechanism": "three_outputs"}),
     "piecewise": (NumericPrivatizer, {"mechanism": "piecewise"}),
+    "piecewise-sub": (NumericPrivatizer, {"mechanism": "piecewise_sub"}),
+    "piecewise-opt": (NumericPrivatizer, {"mechanism": "piecewise_opt"}),
     "hybrid": (NumericPrivatizer, {"mechanism": "hybrid"}),
     "hybrid-tp": (NumericPrivatizer, {"mechanism": "hybrid_tp"}),
+    "ldp-fl": (NumericPrivatizer, {"mechanism": "ldp_fl"}),
     "laplace": (NumericPrivatizer, {"mechanism": "laplace"}),
     "gaussian": (NumericPrivatizer, {"mechanism": "gaussian", "delta": 1e-6}),
     "best": (NumericPrivatizer, {"mechanism": "best"}),
+    # Directions of rows, from the middle of the bounds.
+    "privunit": (PrivUnitTransformer, {}),
+    "privunit-projected": (RandomProjectionPrivatizer, {"noise": "privunit", "sensitivity": "orthonormal"}),
+    # The epsilon of these two is per unit of distance, and plain over a declared radius.
+    "multivariate-laplace": (MultivariateLaplacePrivatizer, {}),
+    # The published sensitivity fails with a probability over the matrix; this one holds for every two vectors.
+    "random-projection": (RandomProjectionPrivatizer, {"sensitivity": "spectral"}),
 }
+METRIC_MECHANISMS = ("multivariate-laplace", "random-projection")
+FAMILIES = ("bit by bit", "value by value", "whole vector")
 LABEL_MECHANISMS: dict[str, tuple[type, dict]] = {
     "label-rr": (LabelRR, {}),
     "label-laplace": (LabelLaplace, {}),
 }
 
 
+def family_of(name):
+    """What a mechanism of features works on: the bits of a value, one value after the other, or the whole vector.
+
+    Parameters
+    ----------
+    name : str
+        One of ``FEATURE_MECHANISMS``, or another name, which belongs to none.
+
+    Returns
+    -------
+    str
+        One of ``FAMILIES``, or "".
+
+    Examples
+    --------
+    >>> from skldp.study.catalogue import family_of
+    >>> family_of("piecewise"), family_of("duchi-vector")
+    ('value by value', 'whole vector')
+    """
+    if name not in FEATURE_MECHANISMS:
+        return ""
+    estimator_class, fixed = FEATURE_MECHANISMS[name]
+    if estimator_class in (BitRandTransformer, LatentTransformer, OMETransformer):
+        return FAMILIES[0]
+    one_by_one = estimator_class is NumericPrivatizer and fixed["mechanism"] not in ("duchi_vector", "gaussian")
+    return FAMILIES[1] if one_by_one else FAMILIES[2]
+
+
+def takes_delta(name):
+    """Whether the guarantee of a named mechanism may have a delta that one chooses.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from skldp.study.catalogue import takes_delta
+    >>> takes_delta("gaussian"), takes_delta("best"), takes_delta("duchi")
+    (True, True, False)
+    """
+    return FEATURE_MECHANISMS.get(name, (None, {}))[1].get("mechanism") in ("gaussian", "best")
+
+
 def feature_mechanism(name, *, epsilon=1.0, bounds=(-1, 1), transform_noise=True, **options):
     """Make the transformer of a named mechanism.
+
+    Nothing in it is tuned: the choices that a mechanism leaves open are made from epsilon, the bounds and the number
+    of features alone.
 
     Parameters
     ----------

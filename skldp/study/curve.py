@@ -16,6 +16,8 @@ from skldp.estimators.validation import check_epsilon
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.study.baselines import majority_estimator, without_privacy
 from skldp.study.curve_result import CurvePoint, PrivacyUtilityCurve
+from skldp.study.fitting_scorer import FittingScorer
+from skldp.study.private_steps import private_steps, stated_together
 
 __all__ = ["privacy_utility_curve"]
 
@@ -76,8 +78,8 @@ def privacy_utility_curve(
     Raises
     ------
     ValueError
-        If `param_name` is no parameter of the estimator, an epsilon is not a finite number > 0, or nothing in
-        the estimator is private.
+        If `param_name` is no parameter of the estimator, an epsilon is not a finite number > 0, nothing in the
+        estimator is private, y has one class, there are fewer rows than folds, or `scoring` does not fit.
 
     Warns
     -----
@@ -109,8 +111,9 @@ def privacy_utility_curve(
     if random_state is not None:
         warnings.warn("random_state makes every release of this study repeatable.", SeededNoiseWarning, stacklevel=2)
 
-    scorer = check_scoring(estimator, scoring=scoring)
-    splits = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y))
+    score_name = scoring if isinstance(scoring, str) else _score_name(estimator, scoring)
+    scorer = FittingScorer(check_scoring(estimator, scoring=scoring), score_name)
+    splits = _splits(estimator, X, y, cv)
     models = [clone(estimator).set_params(**dict.fromkeys(names, epsilon)) for epsilon in epsilons]
     task = _Task(X, y, scorer, params, seeded=random_state is not None)
     if isinstance(clean_estimator, str) and clean_estimator == "auto":
@@ -125,17 +128,19 @@ def privacy_utility_curve(
     def take(count):
         return [next(outcomes) for _ in range(count)]
 
-    points = tuple(_point(epsilon, take(len(splits) * n_repeats)) for epsilon in epsilons)
+    per_epsilon = [take(len(splits) * n_repeats) for _ in epsilons]
+    points = tuple(_point(epsilon, found) for epsilon, found in zip(epsilons, per_epsilon, strict=True))
     majority, clean = take(len(splits)), list(outcomes)
     _warn_where_weaker(points)
     return PrivacyUtilityCurve(
         points=points,
         param_names=tuple(names),
-        scoring=scoring if isinstance(scoring, str) else _score_name(estimator, scoring),
+        scoring=score_name,
         majority_mean=_mean_and_std(majority)[0],
         majority_std=_mean_and_std(majority)[1],
         clean_mean=_mean_and_std(clean)[0],
         clean_std=_mean_and_std(clean)[1],
+        guarantees=tuple(_worst(found).steps for found in per_epsilon),
     )
 
 
@@ -152,6 +157,17 @@ def _check_parameters(estimator, names, epsilons, n_repeats):
         check_epsilon(epsilon)
     if isinstance(n_repeats, bool) or not isinstance(n_repeats, Integral) or n_repeats < 1:
         raise ValueError(f"n_repeats must be an int >= 1. Got {n_repeats!r} instead.")
+
+
+def _splits(estimator, X, y, cv):
+    if is_classifier(estimator):
+        classes = np.unique(np.asarray(y))
+        if len(classes) < 2:
+            raise ValueError(f"y must hold at least two classes. Got only {classes.tolist()} instead.")
+    splits = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y))
+    if not splits:
+        raise ValueError(f"cv must give at least one split. Got {cv!r} instead.")
+    return splits
 
 
 def _run(task, jobs, n_jobs, random_state, progress):
@@ -184,7 +200,7 @@ def _with_seeds(model, seed):
 def _point(epsilon, outcomes):
     mean, std = _mean_and_std(outcomes)
     # What the guarantee depends on could differ between folds (learnt classes): the worst one is reported.
-    worst = max(outcomes, key=lambda outcome: outcome.exact_epsilon)
+    worst = _worst(outcomes)
     return CurvePoint(
         epsilon=float(epsilon),
         stated_epsilon=float(epsilon) if worst.stated_epsilon is None else worst.stated_epsilon,
@@ -196,6 +212,10 @@ def _point(epsilon, outcomes):
         score_time=float(np.mean([outcome.score_time for outcome in outcomes])),
         n_fits=len(outcomes),
     )
+
+
+def _worst(outcomes):
+    return max(outcomes, key=lambda outcome: outcome.exact_epsilon)
 
 
 def _mean_and_std(outcomes):
@@ -230,6 +250,7 @@ class _Outcome:
     exact_epsilon: float = math.inf
     delta: float = 0.0
     stated_epsilon: float | None = None
+    steps: tuple = ()
 
 
 class _Task:
@@ -252,8 +273,13 @@ class _Task:
         if not private:
             return _Outcome(**measured)
         guarantee = privacy_guarantee(result["estimator"][0])
+        steps = private_steps(result["estimator"][0])
         return _Outcome(
-            **measured, exact_epsilon=guarantee.plain_epsilon, delta=guarantee.delta, stated_epsilon=guarantee.stated
+            **measured,
+            exact_epsilon=guarantee.plain_epsilon,
+            delta=guarantee.delta,
+            stated_epsilon=stated_together(steps),
+            steps=steps,
         )
 
     def fitted(self, model, split):

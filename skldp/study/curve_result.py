@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, fields
 
 import numpy as np
 
+from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.study.extras import require_pandas
 
 __all__ = ["CurvePoint", "PrivacyUtilityCurve"]
@@ -56,6 +57,8 @@ class PrivacyUtilityCurve:
         The score of always answering the most frequent class (the mean, for a regressor).
     clean_mean, clean_std : float
         The score without privacy; NaN if it was left out.
+    guarantees : tuple of tuple of (str, PrivacyGuarantee)
+        For every point, the name of each private step with its guarantee.
     """
 
     points: tuple[CurvePoint, ...]
@@ -65,6 +68,7 @@ class PrivacyUtilityCurve:
     majority_std: float
     clean_mean: float
     clean_std: float
+    guarantees: tuple[tuple[tuple[str, PrivacyGuarantee], ...], ...] = ()
 
     def __iter__(self):
         return iter(self.points)
