@@ -1,5 +1,6 @@
 """The command line: ``skldp study``, ``skldp guarantee`` and the other commands, one module each."""
 
+import shlex
 import sys
 
 __all__ = ["main"]
@@ -21,4 +22,6 @@ def main(arguments=None):
         raise SystemExit(2) from None
     from skldp.cli.app import app
 
-    app(args=arguments, prog_name="skldp")
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    # A report shows the command that made it.
+    app(args=arguments, prog_name="skldp", obj=shlex.join(["skldp", *arguments]))

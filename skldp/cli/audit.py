@@ -6,10 +6,10 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from skldp.cli.options import one_line_errors, parse_names
+from skldp.cli.options import delta_option, one_line_errors, parse_names
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.study.audit_pairs import audit_estimator
-from skldp.study.catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
+from skldp.study.catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism, takes_delta
 
 __all__ = ["audit"]
 
@@ -30,17 +30,19 @@ def audit(
 ) -> None:
     """Bound the epsilon of a mechanism from below, from its outputs alone; exit code 1 if a claim is refuted."""
     names = [*FEATURE_MECHANISMS, *LABEL_MECHANISMS] if mechanism == "all" else parse_names(mechanism)
-    options = {"n_bits": bits} if delta is None else {"n_bits": bits, "delta": delta}
     refuted = False
     with one_line_errors(ValueError), warnings.catch_warnings():
         # What is claimed is the exact figure, and it is in the line that is printed.
         warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
         warnings.simplefilter("ignore", SeededNoiseWarning)
         for name in names:
+            # With all of them, it is for those that have one.
+            refuses = mechanism == "all" and not takes_delta(name)
+            given = {} if refuses or name in LABEL_MECHANISMS else delta_option(name, delta)
             if name in LABEL_MECHANISMS:
                 fitted = label_mechanism(name, epsilon=epsilon, classes=np.arange(classes)).fit(np.arange(classes))
             else:
-                made = feature_mechanism(name, epsilon=epsilon, bounds=(low, high), **options)
+                made = feature_mechanism(name, epsilon=epsilon, bounds=(low, high), n_bits=bits, **given)
                 fitted = made.fit(np.full((1, features), (low + high) / 2))
             result = audit_estimator(
                 fitted, n_trials=trials, confidence=confidence, delta=fitted.privacy_guarantee_.delta

@@ -8,9 +8,10 @@ from pathlib import Path
 import typer
 
 from skldp.estimators.validation import check_epsilon
+from skldp.study.catalogue import FEATURE_MECHANISMS, takes_delta
 from skldp.study.datasets import StudyInputError
 
-__all__ = ["one_line_errors", "parse_epsilons", "parse_names", "writable"]
+__all__ = ["delta_option", "one_line_errors", "parse_epsilons", "parse_names", "writable"]
 
 
 @contextmanager
@@ -70,12 +71,40 @@ def parse_names(text: str) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
-def writable(path: Path) -> Path:
+def delta_option(name: str, delta: float | None) -> dict[str, float]:
+    """Give the delta to a mechanism that has one.
+
+    Parameters
+    ----------
+    name : str
+    delta : float or None
+        None leaves the mechanism its own.
+
+    Returns
+    -------
+    dict
+        With "delta", or empty.
+
+    Raises
+    ------
+    StudyInputError
+        If the mechanism is always pure.
+    """
+    if delta is None:
+        return {}
+    if not takes_delta(name):
+        raise StudyInputError(f"--delta is for {', '.join(filter(takes_delta, FEATURE_MECHANISMS))}; {name} has none.")
+    return {"delta": delta}
+
+
+def writable(path: Path, *endings: str) -> Path:
     """Check that a file can be written where it is asked for, before hours of work.
 
     Parameters
     ----------
     path : Path
+    *endings : str
+        Those that its name may have; any, if none are given.
 
     Returns
     -------
@@ -85,8 +114,10 @@ def writable(path: Path) -> Path:
     Raises
     ------
     StudyInputError
-        If its directory does not exist, or it is a directory itself.
+        If its directory does not exist, it is a directory itself, or its name has another ending.
     """
+    if endings and path.suffix.lower() not in endings:
+        raise StudyInputError(f"The name of the file must end with {' or '.join(endings)}. Got {path} instead.")
     if path.is_dir() or not path.parent.is_dir():
         raise StudyInputError(f"Cannot write {path}: its directory must exist and it must not be one.")
     return path

@@ -1,7 +1,6 @@
 """``skldp study``: what privacy costs on a data set, with nothing to write."""
 
 import csv
-import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -10,25 +9,27 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import make_pipeline
 
 from skldp.cli.options import one_line_errors, parse_epsilons, parse_names, writable
-from skldp.estimators.label_private_classifier import LabelPrivateClassifier
-from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
-from skldp.study.catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
-from skldp.study.curve import privacy_utility_curve
+from skldp.study.catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS
+from skldp.study.comparison import ComparisonSettings, compare_mechanisms
 from skldp.study.datasets import BUNDLED, StudyInputError, load_study_data
-from skldp.study.display import PrivacyUtilityDisplay
 from skldp.study.extras import require_pyplot
+from skldp.study.html_report import html_report
+from skldp.study.panels import plot_comparison
 
 __all__ = ["study"]
 
 _FILES = "File options"
+# For all mechanisms, less of each: about a minute on the digits instead of several.
+_FEW_EPSILONS, _FEW_FOLDS = "1,2,5,10,20", 3
+_EPSILONS, _FOLDS = "1,2,5,10,20,50", 5
+# Above, a line for every point is more than a screen.
+_FEW_MECHANISMS = 4
 
 
 def study(
+    context: typer.Context,
     data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a .csv, .parquet or .npz file.")] = "digits",
     target: Annotated[
         str | None, typer.Option(help="The column (or npz array) of labels.", rich_help_panel=_FILES)
@@ -40,16 +41,33 @@ def study(
             rich_help_panel=_FILES,
         ),
     ] = None,
+    radius: Annotated[
+        float | None,
+        typer.Option(
+            help="Declares that rows have norms of at most this, for mechanisms of distances. Without, it is that of "
+            "the corner of the bounds.",
+            rich_help_panel=_FILES,
+        ),
+    ] = None,
     mechanism: Annotated[
-        str, typer.Option(help=f"One or more, with commas: none, {', '.join(FEATURE_MECHANISMS)}.")
+        str, typer.Option(help=f"all, or one or more with commas: none, {', '.join(FEATURE_MECHANISMS)}.")
     ] = "bitrand,bitrand-exact",
     labels: Annotated[str, typer.Option(help=f"none, {', '.join(LABEL_MECHANISMS)}.")] = "label-rr",
-    epsilons: Annotated[str, typer.Option(help="The budgets of a record's features, with commas.")] = "1,2,5,10,20,50",
+    epsilons: Annotated[
+        str | None,
+        typer.Option(
+            help="The budgets of a record's features, with commas.",
+            show_default=f"{_EPSILONS}; for all {_FEW_EPSILONS}",
+        ),
+    ] = None,
     label_epsilon: Annotated[
         float | None, typer.Option(help="A fixed budget of the label. Without it, the label gets the features' budget.")
     ] = None,
     bits: Annotated[int, typer.Option(help="Bits per feature, for the bit-flipping mechanisms.")] = 10,
-    folds: Annotated[int, typer.Option(help="Folds of the cross-validation.", min=2)] = 5,
+    folds: Annotated[
+        int | None,
+        typer.Option(help="Folds of the cross-validation.", min=2, show_default=f"{_FOLDS}; for all {_FEW_FOLDS}"),
+    ] = None,
     repeats: Annotated[int, typer.Option(help="Releases of every fold.", min=1)] = 1,
     clean_test: Annotated[
         bool,
@@ -59,101 +77,104 @@ def study(
             "released like the training rows.",
         ),
     ] = True,
+    scoring: Annotated[
+        str | None, typer.Option(help="A score of scikit-learn, such as f1_macro.", show_default="accuracy")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Make the noise repeatable. Folds always are.", min=0)] = None,
     jobs: Annotated[int | None, typer.Option(help="Fits at once; -1 takes all cores.")] = None,
     csv_path: Annotated[Path, typer.Option("--csv", help="Where to write the table.")] = Path("study.csv"),
-    png_path: Annotated[Path, typer.Option("--png", help="Where to write the picture.")] = Path("study.png"),
+    picture_path: Annotated[
+        Path, typer.Option("--picture", "--png", help="Where to write the picture, a .png, .svg or .pdf file.")
+    ] = Path("study.png"),
+    report_path: Annotated[
+        Path | None, typer.Option("--report", help="Where to write everything as one .html file.")
+    ] = None,
 ) -> None:
     """Train a linear model on private features and labels over a range of epsilon, and compare."""
     console = Console()
-    with one_line_errors(ImportError):
+    everything = mechanism.strip() == "all"
+    # What a mechanism, a label or a scorer refuses is about the input too.
+    with one_line_errors(ImportError, ValueError):
         require_pyplot()
-        budgets = parse_epsilons(epsilons)
-        names = parse_names(mechanism)
-        writable(csv_path), writable(png_path)
-        loaded = load_study_data(data, target=target, bounds=bounds, folds=folds)
-        X, n_moved = loaded.scaled()
-        plans = {
-            name: _pipeline(name, labels, label_epsilon, loaded.classes, clean_test=clean_test, bits=bits)
-            for name in names
-        }
-        if not plans:
+        settings = ComparisonSettings(
+            epsilons=tuple(parse_epsilons(epsilons or (_FEW_EPSILONS if everything else _EPSILONS))),
+            labels=labels,
+            label_epsilon=label_epsilon,
+            bits=bits,
+            folds=folds or (_FEW_FOLDS if everything else _FOLDS),
+            repeats=repeats,
+            clean_test=clean_test,
+            scoring=scoring,
+            seed=seed,
+            radius=radius,
+        )
+        names = list(FEATURE_MECHANISMS) if everything else parse_names(mechanism)
+        if not names:
             raise StudyInputError("--mechanism needs at least one name.")
-
-    curves = {}
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress, warnings.catch_warnings():
-        # Both epsilons are in the table, and the seed is in its caption.
-        warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
-        warnings.simplefilter("ignore", SeededNoiseWarning)
-        for name, (pipeline, param_name) in plans.items():
-            bar = progress.add_task(name, total=None)
-            with one_line_errors():
-                curves[name] = privacy_utility_curve(
-                    pipeline,
-                    X,
-                    loaded.y,
-                    param_name=param_name,
-                    epsilons=budgets,
-                    cv=StratifiedKFold(folds, shuffle=True, random_state=0),
-                    n_repeats=repeats,
-                    n_jobs=jobs,
-                    random_state=seed,
-                    progress=lambda done, total, bar=bar: progress.update(bar, completed=done, total=total),
-                )
-    caption = _caption(loaded, n_moved, labels, label_epsilon, clean_test, seed, folds, repeats)
-    console.print(_table(curves, caption))
-    _write_csv(curves, csv_path)
-    _draw(curves, loaded.name, png_path)
-    console.print(f"Wrote {csv_path} and {png_path}.")
-
-
-def _pipeline(name, labels, label_epsilon, classes, *, clean_test, bits):
-    """The pipeline of one mechanism, and the parameters that take the epsilon."""
-    steps, param_names = [], []
-    if name != "none":
-        private = feature_mechanism(name, transform_noise=not clean_test, n_bits=bits)
-        steps.append(private)
-        param_names.append(f"{type(private).__name__.lower()}__epsilon")
-    model = LogisticRegression(max_iter=1000)
-    if labels != "none":
-        randomised = label_mechanism(labels, epsilon=1.0 if label_epsilon is None else label_epsilon, classes=classes)
-        model = LabelPrivateClassifier(model, label_mechanism=randomised)
-        if label_epsilon is None:
-            param_names.append("labelprivateclassifier__label_mechanism__epsilon")
-    if not param_names:
-        raise StudyInputError("Nothing takes the epsilons: choose a --mechanism, or --labels without --label-epsilon.")
-    return make_pipeline(*steps, model), param_names
-
-
-def _caption(loaded, n_moved, labels, label_epsilon, clean_test, seed, folds, repeats):
-    n_rows, n_features = loaded.X.shape
-    lines = [
-        f"{loaded.name}: {n_rows:,} rows, {n_features} features, {len(loaded.classes)} classes; {folds} folds"
-        + (f" x {repeats} releases." if repeats > 1 else "."),
-        f"Features are scaled to [-1, 1] by their {loaded.bounds_source}"
-        + (f"; {n_moved:,} values lay outside and were clipped." if n_moved else "."),
-        "Training rows are released; test rows stay with their people (--clean-test)."
-        if clean_test
-        else "Training and test rows are released (--private-test).",
-    ]
-    if labels == "none":
-        lines.append("Training labels are not private.")
+        writable(csv_path)
+        writable(picture_path, ".png", ".svg", ".pdf")
+        if report_path is not None:
+            writable(report_path, ".html", ".htm")
+        loaded = load_study_data(data, target=target, bounds=bounds, folds=settings.folds)
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=console, transient=True) as progress:
+            bar = progress.add_task(names[0], total=None)
+            found = compare_mechanisms(
+                loaded,
+                names,
+                settings,
+                skip_unfit=everything,
+                n_jobs=jobs,
+                progress=lambda name, done, total: progress.update(
+                    bar, description=name.ljust(20), completed=done, total=total
+                ),
+            )
+    if len(found.curves) > _FEW_MECHANISMS:
+        console.print(_ranking(found))
+        console.print(
+            f"Best mean {found.first.scoring} of each mechanism among its points whose exact epsilon is at most that of "
+            "the column\n(bold: the best of all; -: no such point).",
+            markup=False,
+        )
+        weaker = {name: found.curves[name] for name in found.weaker_than_stated()}
+        if weaker:
+            console.print(_points(found, weaker, title="Weaker than stated"))
     else:
-        budget = "the same epsilon as the features" if label_epsilon is None else f"epsilon {label_epsilon:g}"
-        lines.append(f"Training labels are randomised by {labels} with {budget}; both epsilons count the sum.")
-    lines.append("Exact is the worst-case loss of one person's whole record. Only exact is a guarantee.")
-    if seed is not None:
-        lines.append(f"The noise comes from seed {seed}: void against whoever knows it.")
-    return "\n".join(lines)
+        console.print(_points(found, found.curves, title="What privacy costs"))
+    console.print("\n".join(found.caption()), markup=False, highlight=False)
+    _write_csv(found.curves, csv_path)
+    _draw(found, picture_path)
+    written = [str(csv_path), str(picture_path)]
+    if report_path is not None:
+        report_path.write_text(html_report(found, command=context.obj), encoding="utf-8")
+        written.append(str(report_path))
+    console.print(f"Wrote {', '.join(written[:-1])} and {written[-1]}.", markup=False)
 
 
-def _table(curves, caption):
-    table = Table(title="What privacy costs", caption=caption, caption_justify="left")
+def _ranking(found):
+    budgets, rows, best = found.table()
+    first = found.first
+    table = Table(title="What privacy costs")
+    table.add_column("mechanism", no_wrap=True)
+    for budget in budgets:
+        table.add_column(f"eps {budget:g}", justify="right", no_wrap=True)
+    table.add_row("without privacy", *[f"{first.clean_mean:.3f}"] * len(budgets))
+    table.add_row("majority", *[f"{first.majority_mean:.3f}"] * len(budgets), end_section=True)
+    for name, points in rows:
+        cells = []
+        for point, winner in zip(points, best, strict=True):
+            text = "-" if point is None else f"{point.score_mean:.3f}"
+            cells.append(f"[bold]{text}[/bold]" if point is not None and point is winner else text)
+        table.add_row(name, *cells)
+    return table
+
+
+def _points(found, curves, *, title):
+    table = Table(title=title)
     table.add_column("mechanism")
-    for heading in ("stated eps", "exact eps", "accuracy", "fit s", "score s"):
+    for heading in ("stated eps", "exact eps", found.first.scoring, "fit s", "score s"):
         table.add_column(heading, justify="right", no_wrap=True)
-    first = next(iter(curves.values()))
+    first = found.first
     table.add_row("without privacy", "", "inf", f"{first.clean_mean:.3f} ± {first.clean_std:.3f}", "", "")
     table.add_row(
         "majority class", "", "0", f"{first.majority_mean:.3f} ± {first.majority_std:.3f}", "", "", end_section=True
@@ -190,16 +211,9 @@ def _write_csv(curves, path):
         writer.writerows(rows)
 
 
-def _draw(curves, title, path):
+def _draw(found, path):
     plt = require_pyplot()
     plt.switch_backend("Agg")
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), sharey=True, layout="constrained")
-    for ax, epsilon_axis in zip(axes, ("stated", "exact"), strict=True):
-        last = list(curves)[-1]
-        for name, curve in curves.items():
-            PrivacyUtilityDisplay.from_curve(curve, epsilon_axis=epsilon_axis, name=name, ax=ax, baselines=name == last)
-    axes[0].get_legend().remove()
-    axes[1].set_ylabel("")
-    figure.suptitle(f"{title}: what privacy costs")
+    figure = plot_comparison(found)
     figure.savefig(path, dpi=150)
     plt.close(figure)

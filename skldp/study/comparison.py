@@ -133,12 +133,13 @@ def study_pipeline(name, data, settings):
     if settings.labels != "none":
         fixed = settings.label_epsilon
         randomised = label_mechanism(settings.labels, epsilon=1.0 if fixed is None else fixed, classes=data.classes)
-        model = Pipeline(model.steps[:-1] + [("labels", LabelPrivateClassifier(model[-1], label_mechanism=randomised))])
+        private = LabelPrivateClassifier(model[-1], label_mechanism=randomised)
+        model = Pipeline([*model.steps[:-1], ("labels", private)])
         if fixed is None:
             param_names.append("labels__label_mechanism__epsilon")
     if not param_names:
         raise StudyInputError("Nothing takes the epsilons: choose a --mechanism, or --labels without --label-epsilon.")
-    return Pipeline(steps + model.steps), param_names
+    return Pipeline([*steps, *model.steps]), param_names
 
 
 def _model():
@@ -256,6 +257,24 @@ class MechanismComparison:
             if (kept := [point for point in curve if point.exact_epsilon <= budget * _KEEPS])
         }
         return sorted(best.items(), key=lambda item: -item[1].score_mean)
+
+    def table(self):
+        """Put the rankings of all budgets side by side.
+
+        Returns
+        -------
+        budgets : list of float
+            The columns, on the exact axis.
+        rows : list of (str, list of CurvePoint or None)
+            The mechanisms, the best at the largest budget first; None where one has no point within the budget.
+        best : list of CurvePoint or None
+            Of every budget.
+        """
+        budgets = self.stated_budgets()
+        found = [dict(self.ranking(budget)) for budget in budgets]
+        rows = [(name, [places.get(name) for places in found]) for name in self.curves]
+        rows.sort(key=lambda row: [-np.inf if point is None else point.score_mean for point in reversed(row[1])])
+        return budgets, rows[::-1], [next(iter(places.values()), None) for places in found]
 
     def weaker_than_stated(self):
         """The names of the mechanisms whose exact epsilon is above the stated one somewhere."""

@@ -38,6 +38,7 @@ class FittingScorer:
         self.name = name
 
     def __call__(self, estimator, *args, **kwargs):
+        """Score."""
         try:
             with warnings.catch_warnings():
                 # What is undefined comes as NaN, which is refused below.

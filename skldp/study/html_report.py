@@ -68,24 +68,16 @@ def _style():
 
 
 def _ranking(comparison):
-    curves, first = comparison.curves, comparison.first
-    budgets = comparison.stated_budgets()
-    places = {budget: dict(comparison.ranking(budget)) for budget in budgets}
-    best = {
-        budget: max((point.score_mean for point in found.values()), default=None) for budget, found in places.items()
-    }
-    order = sorted(
-        curves, key=lambda name: [-places[b][name].score_mean if name in places[b] else 1.0 for b in reversed(budgets)]
-    )
-    rows = [["without privacy", *[_number(first.clean_mean)] * len(budgets)]]
-    rows += [["majority", *[_number(first.majority_mean)] * len(budgets)]]
-    for name in order:
-        cells = []
-        for budget in budgets:
-            point = places[budget].get(name)
-            text = "" if point is None else _number(point.score_mean)
-            cells.append(f"<b>{text}</b>" if point is not None and point.score_mean == best[budget] else text or "–")
-        rows.append([escape(name), *cells])
+    first = comparison.first
+    budgets, found, best = comparison.table()
+    rows = [
+        ["without privacy", *[_number(first.clean_mean)] * len(budgets)],
+        ["majority", *[_number(first.majority_mean)] * len(budgets)],
+    ]
+    rows += [
+        [escape(name), *(_place(point, winner) for point, winner in zip(points, best, strict=True))]
+        for name, points in found
+    ]
     weaker = comparison.weaker_than_stated()
     note = (
         f"<p>Weaker than stated, and so further to the right than asked for: {escape(', '.join(weaker))}.</p>"
@@ -95,7 +87,7 @@ def _ranking(comparison):
     return (
         f"<section><h2>The ranking at an exact epsilon</h2><p>Best mean {escape(first.scoring)} of each mechanism "
         "among its points whose exact epsilon is at most that of the column; the best one of a column is bold; a dash "
-        "where a mechanism has no such point.</p>"
+        "where a mechanism has no such point. Differences below the spreads in the table of all points are noise.</p>"
         + _table(
             f"Mean {first.scoring} within an exact epsilon",
             ["mechanism", *(f"ε ≤ {budget:g}" for budget in budgets)],
@@ -104,6 +96,13 @@ def _ranking(comparison):
         + note
         + "</section>"
     )
+
+
+def _place(point, winner):
+    if point is None:
+        return "–"
+    text = _number(point.score_mean)
+    return f"<b>{text}</b>" if point is winner else text
 
 
 def _pictures(comparison, axis):
@@ -171,11 +170,9 @@ def _guarantees(comparison):
 
 def _how_it_was_made(command):
     versions = [f"{name} {version(name)}" for name in ("skldp", "scikit-learn", "numpy", "scipy")]
+    versions.append(f"Python {platform.python_version()}")
     shown = "" if command is None else f'<pre tabindex="0"><code>{escape(command)}</code></pre>'
-    return (
-        f"<section><h2>How this was made</h2>{shown}<p>{escape(', '.join([*versions, 'Python ' + platform.python_version()]))}"
-        "</p></section>"
-    )
+    return f"<section><h2>How this was made</h2>{shown}<p>{escape(', '.join(versions))}</p></section>"
 
 
 def _table(caption, headings, rows, *, wrap=False):
@@ -185,8 +182,8 @@ def _table(caption, headings, rows, *, wrap=False):
         f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>' for first, *rest in rows
     )
     return (
-        f'<div class="scroll{" wrap" if wrap else ""}" role="region" tabindex="0" aria-label="{escape(caption)}"><table>'
-        f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f'<div class="scroll{" wrap" if wrap else ""}" role="region" tabindex="0" aria-label="{escape(caption)}">'
+        f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
