@@ -117,7 +117,7 @@ def study(
             writable(report_path, ".html", ".htm")
         loaded = load_study_data(data, target=target, bounds=bounds, folds=settings.folds)
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=console, transient=True) as progress:
+        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
             bar = progress.add_task(names[0], total=None)
             found = compare_mechanisms(
                 loaded,
@@ -132,8 +132,8 @@ def study(
     if len(found.curves) > _FEW_MECHANISMS:
         console.print(_ranking(found))
         console.print(
-            f"Best mean {found.first.scoring} of each mechanism among its points whose exact epsilon is at most that of "
-            "the column\n(bold: the best of all; -: no such point).",
+            f"Best mean {found.first.scoring} of each mechanism among its points whose exact epsilon is at most that "
+            "of the column\n(bold: the best of all; -: no such point).",
             markup=False,
         )
         weaker = {name: found.curves[name] for name in found.weaker_than_stated()}

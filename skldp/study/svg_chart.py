@@ -140,7 +140,10 @@ def _linear_scale(values):
     # A share from 0 to 1 is shown whole.
     if low >= 0 and high <= 1:
         low, high = 0.0, 1.0
-    step = 10.0 ** math.floor(math.log10(max(high - low, 1e-12)))
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
+        room = abs(high) / 2 or 0.5
+        low, high = low - room, high + room
+    step = 10.0 ** math.floor(math.log10(high - low))
     step *= next(factor for factor in (0.2, 0.5, 1.0, 2.0) if (high - low) / (step * factor) <= 6)
     low, high = math.floor(low / step) * step, max(math.ceil(high / step), math.floor(low / step) + 1) * step
     ticks = tuple(round(low + index * step, 12) for index in range(round((high - low) / step) + 1))

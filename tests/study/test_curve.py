@@ -4,10 +4,12 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.datasets import load_iris, make_regression
+from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegression
 from sklearn.model_selection import ShuffleSplit
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from toy_estimators import ToyLabels, ToySigns
 
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
@@ -177,3 +179,32 @@ def test_without_privacy_asks_where_nothing_can_take_the_place():
 
     with pytest.raises(ValueError, match="pass clean_estimator"):
         without_privacy(Alone().fit(X, y))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": np.zeros(150, dtype=int)}, "at least two classes"),
+        ({"cv": 151}, "n_splits=151"),
+        ({"scoring": "roc_auc"}, r"scoring must fit the estimator and the target: .*Got 'roc_auc'"),
+        ({"scoring": "no_such_score"}, "scoring"),
+        ({"scoring": "neg_log_loss", "last": LinearSVC()}, r"scoring must fit.*Got 'neg_log_loss'"),
+        ({"scoring": lambda estimator, X, y: float("nan")}, "finite numbers on every fold"),
+        ({"param_name": "logisticregression__epsilon"}, "must be a parameter of the estimator"),
+    ],
+)
+def test_refuses_a_study_that_cannot_be_run(change, message):
+    options = dict(change)
+    X, y = load_iris(return_X_y=True)
+    model = make_pipeline(ToySigns(), options.pop("last", LogisticRegression()))
+    y = options.pop("y", y)
+    with pytest.raises(ValueError, match=message):
+        privacy_utility_curve(
+            model, X, y, **({"param_name": "toysigns__epsilon", "epsilons": [1.0], "cv": 2} | options)
+        )
+
+
+def test_refuses_an_epsilon_that_protects_nothing():
+    X, y = make_regression(40, 3, random_state=0)
+    with pytest.raises(ValueError, match="at least one private step"):
+        privacy_utility_curve(HuberRegressor(), X, y, param_name="epsilon", epsilons=[2.0], cv=2, clean_estimator=None)

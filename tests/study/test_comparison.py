@@ -1,0 +1,119 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from comparisons import NAMES, small_comparison
+
+from skldp.study.catalogue import FAMILIES, FEATURE_MECHANISMS, METRIC_MECHANISMS, family_of, takes_delta
+from skldp.study.comparison import ComparisonSettings, compare_mechanisms, study_pipeline
+from skldp.study.datasets import StudyData, StudyInputError, load_study_data
+from skldp.study.panels import panel_names
+
+QUICK = ComparisonSettings(epsilons=(20.0,), folds=2)
+
+
+def test_all_mechanisms_but_the_published_bits_keep_what_they_state():
+    comparison = small_comparison()
+    assert tuple(comparison.curves) == NAMES
+    assert comparison.weaker_than_stated() == ["bitrand"]
+    # The features' budget and the label's.
+    assert comparison.stated_budgets() == pytest.approx([4, 40])
+    for name in METRIC_MECHANISMS[:1]:
+        # Over the declared diameter, epsilon per unit of distance is epsilon per record.
+        assert [point.exact_epsilon for point in comparison.curves[name]] == pytest.approx([4, 40])
+    for curve in comparison.curves.values():
+        assert [[step for step, _ in steps] for steps in curve.guarantees] == [["features", "labels"]] * 2
+        for point, steps in zip(curve, curve.guarantees, strict=True):
+            assert sum(guarantee.plain_epsilon for _, guarantee in steps) == pytest.approx(point.exact_epsilon)
+
+
+def test_baselines_are_the_same_for_all():
+    curves = small_comparison().curves.values()
+    assert len({(curve.clean_mean, curve.clean_std) for curve in curves}) == 1
+    assert len({curve.majority_mean for curve in curves}) == 1
+    assert next(iter(curves)).clean_mean > 0.95
+
+
+def test_ranking_takes_only_points_within_the_budget():
+    comparison = small_comparison()
+    for budget in (4.0, 40.0, 1e6):
+        ranking = comparison.ranking(budget)
+        scores = [point.score_mean for _, point in ranking]
+        assert scores == sorted(scores, reverse=True)
+        assert all(point.exact_epsilon <= budget * 1.00001 for _, point in ranking)
+    assert "bitrand" not in dict(comparison.ranking(40.0))
+    assert "bitrand" in dict(comparison.ranking(1e6))
+    assert comparison.ranking(0.1) == []
+
+
+def test_table_puts_the_best_at_the_largest_budget_first():
+    budgets, rows, best = small_comparison().table()
+    assert len(budgets) == len(best) == 2
+    last = [-math.inf if points[-1] is None else points[-1].score_mean for _, points in rows]
+    assert last == sorted(last, reverse=True)
+    assert rows[0][1][-1] is best[-1]
+    assert dict(rows)["bitrand"] == [None, None]
+
+
+def test_a_mechanism_that_cannot_work_is_left_out_with_its_reason():
+    rng = np.random.default_rng(0)
+    one_column = StudyData(
+        "one",
+        rng.uniform(-1, 1, (40, 1)),
+        np.arange(40) % 2,
+        ("x",),
+        np.array([-1.0]),
+        np.array([1.0]),
+        "declared bounds",
+    )
+    found = compare_mechanisms(one_column, ["duchi", "privunit"], QUICK, skip_unfit=True)
+    assert list(found.curves) == ["duchi"]
+    assert "at least 2 features" in found.left_out["privunit"]
+    assert any("privunit was left out" in line for line in found.caption())
+    with pytest.raises(ValueError, match="at least 2 features"):
+        compare_mechanisms(one_column, ["duchi", "privunit"], QUICK)
+    with pytest.raises(StudyInputError, match="No mechanism works"):
+        compare_mechanisms(one_column, ["privunit"], QUICK, skip_unfit=True)
+
+
+def test_progress_ends_at_its_total():
+    seen = []
+    compare_mechanisms(
+        load_study_data("wine"),
+        ["duchi", "laplace"],
+        QUICK,
+        progress=lambda name, done, total: seen.append((done, total)),
+    )
+    assert [done for done, _ in seen] == list(range(1, seen[0][1] + 1))
+
+
+def test_a_declared_radius_lessens_the_noise_of_distances():
+    wine = load_study_data("wine")
+    ball = replace(wine, X=wine.X * 0, low=np.full(13, -2.0), high=np.full(13, 2.0))
+    assert replace(QUICK, radius=None).scaled_radius(ball) == pytest.approx(13**0.5)
+    assert replace(QUICK, radius=1.0).scaled_radius(ball) == pytest.approx(0.5)
+    assert replace(QUICK, radius=1e9).scaled_radius(ball) == pytest.approx(13**0.5)
+    for radius, data, message in ((1.0, wine, "same bounds"), (-1.0, ball, "finite number > 0")):
+        with pytest.raises(StudyInputError, match=message):
+            replace(QUICK, radius=radius).scaled_radius(data)
+    rows = np.full((3, 13), 1.0)
+    pipeline, _ = study_pipeline("multivariate-laplace", ball, replace(QUICK, radius=1.0, labels="none"))
+    # A row of norm 0.5, the radius, has the norm 0.5 of half a unit of diameter.
+    shrunk = pipeline[0].transform(rows / 13**0.5 * 0.5)
+    assert np.linalg.norm(shrunk, axis=1) == pytest.approx([0.5] * 3)
+
+
+def test_a_scorer_that_does_not_fit_is_the_same_for_all_mechanisms():
+    wine = load_study_data("wine")
+    with pytest.raises(ValueError, match=r"scoring must fit.*roc_auc"):
+        compare_mechanisms(wine, ["duchi"], replace(QUICK, scoring="roc_auc"), skip_unfit=True)
+
+
+def test_every_mechanism_belongs_to_a_family_and_a_panel():
+    assert {family_of(name) for name in FEATURE_MECHANISMS} == set(FAMILIES)
+    assert family_of("none") == ""
+    panels = panel_names(dict.fromkeys([*FEATURE_MECHANISMS, "none"]))
+    assert sorted(name for names in panels.values() for name in names) == sorted([*FEATURE_MECHANISMS, "none"])
+    assert panel_names(dict.fromkeys(["duchi", "bitrand"])) == {"": ["duchi", "bitrand"]}
+    assert [name for name in FEATURE_MECHANISMS if takes_delta(name)] == ["gaussian", "best"]

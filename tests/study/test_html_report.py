@@ -1,0 +1,168 @@
+"""The report is one whole page: nothing fetched, everything escaped, tables with headers, readable on a phone."""
+
+import html
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pytest
+from comparisons import NAMES, NASTY, small_comparison
+
+from skldp.study.html_report import html_report
+
+VOID = {"meta", "br", "img", "line", "circle", "rect", "polygon", "polyline"}
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+in_chromium = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed here")
+
+
+@pytest.fixture(scope="module")
+def report():
+    return html_report(small_comparison(), command="skldp study '<b>.csv'")
+
+
+class Page(HTMLParser):
+    """What stands in a page: its tags in order, whether they close, and its texts."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.texts, self.open, self.wrong = [], [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        if self.open and self.open[-1] == tag:
+            self.open.pop()
+        else:
+            self.wrong.append(tag)
+
+    def handle_data(self, text):
+        self.texts.append(text)
+
+    def named(self, tag):
+        return [attrs for found, attrs in self.tags if found == tag]
+
+
+def test_is_one_well_formed_page(report):
+    page = Page(report)
+    assert (page.open, page.wrong) == ([], [])
+    assert report.startswith("<!doctype html>")
+    assert page.named("html") == [{"lang": "en"}]
+    assert [len(page.named(tag)) for tag in ("h1", "main", "title", "style")] == [
+        1,
+        1,
+        1 + report.count("<title>") - 1,
+        1,
+    ]
+
+
+def test_fetches_and_runs_nothing(report):
+    page = Page(report)
+    assert {"script", "link", "img", "iframe", "object", "form"}.isdisjoint(tag for tag, _ in page.tags)
+    for tag, attrs in page.tags:
+        assert {"src", "href", "srcset", "style"}.isdisjoint(attrs), tag
+        assert not [name for name in attrs if name.startswith("on")]
+    assert re.findall(r"url\(|@import", report) == []
+    addresses = set(re.findall(r"https?://[^\"' <]+", report))
+    assert addresses == {"http://www.w3.org/2000/svg"}
+    policy = next(attrs["content"] for attrs in page.named("meta") if "http-equiv" in attrs)
+    assert policy.startswith("default-src 'none'")
+
+
+def test_escapes_names_and_the_command(report):
+    page = Page(report)
+    assert "<img" not in report
+    assert "<b>.csv" not in report
+    text = " ".join(page.texts)
+    assert f"{NASTY}: what privacy costs" in text
+    assert "skldp study '<b>.csv'" in text
+
+
+def test_tables_have_headers_and_pictures_have_words(report):
+    page = Page(report)
+    assert len(page.named("table")) == len(page.named("caption")) == 2 + len(NAMES)
+    assert all(attrs.get("scope") in ("col", "row") for attrs in page.named("th"))
+    charts = [attrs for attrs in page.named("svg") if attrs["class"] == "chart"]
+    assert len(charts) == 6
+    assert all(attrs["role"] == "img" for attrs in charts)
+    assert len(re.findall(r'<svg class="chart"[^>]*><title>[^<]{20,}</title>', report)) == 6
+    assert all("aria-hidden" in attrs for attrs in page.named("svg") if attrs["class"] == "swatch")
+    # What scrolls can be reached without a mouse.
+    assert all(
+        attrs["tabindex"] == "0" and attrs["aria-label"] for attrs in page.named("div") if "scroll" in attrs["class"]
+    )
+
+
+def test_says_every_guarantee_and_version(report):
+    text = html.unescape(report)
+    comparison = small_comparison()
+    for name, curve in comparison.curves.items():
+        assert name in text
+        for steps in curve.guarantees:
+            for _, guarantee in steps:
+                assert str(guarantee) in text
+    for line in comparison.caption():
+        assert line in text
+    assert re.search(r"skldp \d.*scikit-learn \d.*numpy \d.*Python 3", text)
+
+
+def test_both_palettes_name_the_same_colours(report):
+    light, dark = (set(re.findall(r"(--\w+):", part)) for part in report.split("prefers-color-scheme: dark")[:2])
+    assert light == dark - (dark - light)
+    assert {f"--c{index}" for index in range(6)} <= light & dark
+
+
+def framed(report, tmp_path, width):
+    """A page that shows the report as a window of the given width would, and writes how wide it came out."""
+    page = tmp_path / "framed.html"
+    page.write_text(
+        f'<!doctype html><body style="margin:0"><iframe style="border:0" width="{width}" height="900" '
+        f'srcdoc="{html.escape(report)}" onload="const page = this.contentDocument.documentElement;'
+        "this.contentDocument.querySelectorAll('details').forEach(each => each.open = true);"
+        'document.title = [page.clientWidth, page.scrollWidth].join()"></iframe>',
+        encoding="utf-8",
+    )
+    return page.as_uri()
+
+
+def chromium(address, tmp_path, *options):
+    # No sandbox: containers and root have none, and the page is our own.
+    base = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"]
+    base += [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=2000", *options]
+    return subprocess.run([*base, address], capture_output=True, text=True, timeout=120, check=True)
+
+
+@in_chromium
+@pytest.mark.parametrize("width", [375, 1200])
+def test_is_never_wider_than_the_window(report, tmp_path, width):
+    done = chromium(framed(report, tmp_path, width), tmp_path, "--dump-dom")
+    inner, content = re.search(r"<title>(\d+),(\d+)</title>", done.stdout).groups()
+    assert 0 < int(content) <= int(inner) <= width
+    assert "CONSOLE" not in done.stderr
+
+
+@in_chromium
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_is_drawn_in_light_and_dark(report, tmp_path, scheme):
+    image = pytest.importorskip("matplotlib.image")
+    page, shot = tmp_path / "report.html", tmp_path / "shot.png"
+    page.write_text(report, encoding="utf-8")
+    done = chromium(
+        page.as_uri(),
+        tmp_path,
+        f"--screenshot={shot}",
+        "--window-size=1000,2000",
+        f"--blink-settings=preferredColorScheme={1 if scheme == 'light' else 0}",
+    )
+    assert "CONSOLE" not in done.stderr
+    pixels = image.imread(shot)[..., :3]
+    assert (pixels[0, 0].mean() > 0.5) == (scheme == "light")
+    assert len(set(map(tuple, pixels[::7, ::7].reshape(-1, 3)))) > 30
