@@ -7,6 +7,7 @@ import pytest
 from skldp.accounting.ledger import PrivacyLedger
 from skldp.accounting.query import RegressionQuery
 from skldp.cli import main
+from skldp.study.catalogue import FEATURE_MECHANISMS
 
 pytest.importorskip("typer")
 pytest.importorskip("matplotlib").use("Agg")
@@ -86,6 +87,18 @@ def test_study_of_a_file_with_a_seed_repeats_itself(run, tmp_path):
         (["study", "wine", "--mechanism", ","], "at least one name"),
         (["study", "wine", "--mechanism", "none", "--labels", "none"], "Nothing takes the epsilons"),
         (["study", "wine", "--csv", "absent/study.csv"], "Cannot write"),
+        (["study", "wine", "--report", "absent/study.html"], "Cannot write"),
+        (["study", "wine", "--report", "study.txt"], "must end with .html"),
+        (["study", "wine", "--picture", "study.bmp"], "must end with .png or .svg"),
+        (["study", "wine", "--scoring", "roc_auc", "--folds", "2"], "scoring must fit the estimator and the target"),
+        (["study", "wine", "--scoring", "roc_auc", "--mechanism", "all", "--folds", "2"], "scoring must fit"),
+        (["study", "wine", "--scoring", "no_such_score"], "scoring"),
+        (["study", "wine", "--radius", "1", "--mechanism", "all"], "same bounds"),
+        (["study", "wine", "--labels", "label-none"], "must be one of label-rr"),
+        (["study", "wine", "--label-epsilon", "-1"], "epsilon"),
+        (["guarantee", "duchi", "--delta", "1e-6"], "--delta is for gaussian, best; duchi has none"),
+        (["guarantee", "privunit-projected", "--delta", "1e-6"], "--delta is for gaussian"),
+        (["audit", "bitrand", "--delta", "1e-6"], "--delta is for gaussian"),
         (["guarantee", "bitrandom"], "must be one of bitrand"),
         (["guarantee", "bitrand", "--epsilon", "-1"], "epsilon"),
         (["guarantee", "bitrand", "--epsilon", "nan"], "epsilon"),
@@ -116,6 +129,34 @@ def test_guarantee_shows_stated_beside_exact(run):
     assert run("guarantee", "label-rr", "--epsilon", "2", "--classes", "5")[1].startswith(
         "label-rr: epsilon 2 per label"
     )
+
+
+def test_study_of_all_mechanisms_writes_one_report(run, tmp_path):
+    options = ["--epsilons", "20", "--folds", "2", "--report", "study.html", "--picture", "study.svg", "--seed", "1"]
+    code, out, err = run("study", "wine", "--mechanism", "all", *options)
+    assert (code, err) == (0, "")
+    for name in FEATURE_MECHANISMS:
+        assert f" {name} " in out
+    assert "Weaker than stated" in out
+    assert "C = 1/13" in out
+    assert "Wrote study.csv, study.svg and study.html." in out
+    report = (tmp_path / "study.html").read_text(encoding="utf-8")
+    assert "skldp study wine --mechanism all --epsilons 20" in report
+    assert all(name in report for name in FEATURE_MECHANISMS)
+    assert "<svg" in (tmp_path / "study.svg").read_text(encoding="utf-8")
+    with open(tmp_path / "study.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["mechanism"] for row in rows] == list(FEATURE_MECHANISMS)
+    weaker = [row["mechanism"] for row in rows if float(row["exact_epsilon"]) > 40.001]
+    assert weaker == ["bitrand"]
+
+
+def test_guarantee_counts_distances_over_the_corner_of_the_bounds(run):
+    code, out, err = run("guarantee", "multivariate-laplace", "--features", "64")
+    assert (code, err) == (0, "")
+    assert "per unit of distance" in out
+    assert "over the declared diameter 16" in out
+    assert "delta 1e-05" in run("guarantee", "gaussian", "--delta", "1e-5")[1]
 
 
 def test_ledger_reports_and_verifies(run, tmp_path):

@@ -133,7 +133,7 @@ def study(
         console.print(_ranking(found))
         console.print(
             f"Best mean {found.first.scoring} of each mechanism among its points whose exact epsilon is at most that "
-            "of the column\n(bold: the best of all; -: no such point).",
+            "of the column (bold: the best of all; -: no such point).",
             markup=False,
         )
         weaker = {name: found.curves[name] for name in found.weaker_than_stated()}

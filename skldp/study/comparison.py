@@ -98,8 +98,9 @@ def compare_mechanisms(data, names, settings, *, skip_unfit=False, n_jobs=None, 
     if not curves:
         raise StudyInputError(f"No mechanism works on {data.name}: {next(iter(left_out.values()))}")
     first = next(iter(curves.values()))
-    same = {"clean_mean": first.clean_mean, "clean_std": first.clean_std}
-    curves = {name: replace(curve, **same) for name, curve in curves.items()}
+    curves = {
+        name: replace(curve, clean_mean=first.clean_mean, clean_std=first.clean_std) for name, curve in curves.items()
+    }
     return MechanismComparison(data, settings, n_moved, curves, left_out)
 
 
