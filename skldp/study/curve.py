@@ -4,6 +4,7 @@ import math
 import warnings
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -265,7 +266,7 @@ class _Task:
 
     def __call__(self, model, split, private, seed):
         result = self._cross_validate(model if seed is None else _with_seeds(model, seed), split)
-        measured = {
+        measured: dict[str, Any] = {
             "score": float(result["test_score"][0]),
             "fit_time": float(result["fit_time"][0]),
             "score_time": float(result["score_time"][0]),

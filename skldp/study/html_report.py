@@ -141,7 +141,7 @@ def _all_points(comparison):
             f"{point.epsilon:g}",
             f"{point.stated_epsilon:g}",
             _epsilon(point.exact_epsilon),
-            f"{point.delta:g}",
+            f"{point.delta:.3g}",
             f"{_number(point.score_mean)} ± {_number(point.score_std)}",
             f"{point.fit_time:.2f}",
         ]

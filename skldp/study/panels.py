@@ -57,16 +57,33 @@ def plot_comparison(comparison):
     plt = require_pyplot()
     curves = comparison.curves
     panels = panel_names(curves)
-    figure, grid = plt.subplots(
-        2, len(panels), figsize=(max(7, 4.6 * len(panels)), 8.4), sharey=True, layout="constrained", squeeze=False
-    )
+    alone = len(panels) == 1
+    # The axes one above the other, or beside each other where there is one panel.
+    shape, size = ((1, 2), (11, 4.6)) if alone else ((2, len(panels)), (4.6 * len(panels), 9))
+    figure, grid = plt.subplots(*shape, figsize=size, sharey=True, layout="constrained", squeeze=False)
+    grid = grid.reshape(2, -1)
     for row, axis in zip(grid, ("stated", "exact"), strict=True):
         for ax, (title, names) in zip(row, panels.items(), strict=True):
             _panel(ax, curves, names, axis, title)
-            if ax is not row[0]:
-                ax.set_ylabel("")
+            _plain_ticks(ax)
+    for ax in [ax for ax in figure.axes if not ax.get_subplotspec().is_first_col()]:
+        ax.set_ylabel("")
+    for ax, below in zip(*grid, strict=True):
+        # The lines are the same in both rows, and inside there is seldom room.
+        ax.get_legend().remove()
+        place = {"loc": "best"} if alone else {"loc": "upper center", "bbox_to_anchor": (0.5, -0.17), "ncols": 2}
+        below.legend(**place, fontsize=8.5)
     figure.suptitle(f"{comparison.data.name}: what privacy costs")
     return figure
+
+
+def _plain_ticks(ax):
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    low, high = ax.get_xlim()
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < 200 else (1.0,)))
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _panel(ax, curves, names, axis, title):
@@ -89,4 +106,3 @@ def _panel(ax, curves, names, axis, title):
         for band in list(ax.collections):
             band.remove()
     ax.set_title(title, fontsize=11)
-    ax.legend(loc="best", fontsize=7.5)

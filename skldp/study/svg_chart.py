@@ -1,6 +1,7 @@
 """A line chart as inline SVG: real text, and colours that a style sheet sets, so that light and dark both work."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 
@@ -180,7 +181,7 @@ class _Scale:
     start: float
     end: float
     ticks: tuple
-    transform: object
+    transform: Callable[[float], float]
 
     def __call__(self, value):
         share = (self.transform(value) - self.low) / (self.high - self.low)
