@@ -3,7 +3,7 @@
 import math
 import platform
 from html import escape
-from importlib.metadata import version
+from importlib import import_module
 from importlib.resources import files
 
 from skldp.study.panels import panel_names
@@ -169,7 +169,7 @@ def _guarantees(comparison):
 
 
 def _how_it_was_made(command):
-    versions = [f"{name} {version(name)}" for name in ("skldp", "scikit-learn", "numpy", "scipy")]
+    versions = [f"{name} {import_module(name).__version__}" for name in ("skldp", "sklearn", "numpy", "scipy")]
     versions.append(f"Python {platform.python_version()}")
     shown = "" if command is None else f'<pre tabindex="0"><code>{escape(command)}</code></pre>'
     return f"<section><h2>How this was made</h2>{shown}<p>{escape(', '.join(versions))}</p></section>"

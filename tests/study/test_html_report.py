@@ -111,7 +111,7 @@ def test_says_every_guarantee_and_version(report):
                 assert str(guarantee) in text
     for line in comparison.caption():
         assert line in text
-    assert re.search(r"skldp \d.*scikit-learn \d.*numpy \d.*Python 3", text)
+    assert re.search(r"skldp \d.*sklearn \d.*numpy \d.*scipy \d.*Python 3", text)
 
 
 def test_both_palettes_name_the_same_colours(report):
