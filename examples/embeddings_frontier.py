@@ -6,7 +6,7 @@ Everyone releases one sentence embedding under plain local differential privacy;
 vectors and tested on clean ones. The table compares mechanisms at the same EXACT epsilon of a whole vector. The second
 table releases the labels as well, out of the same budget.
 
-PrivUnit's noise is known: its covariance is public. :class:`NoiseAwareDiscriminant` is linear discriminant analysis
+PrivUnit's noise is known: its covariance is public. ``NoiseAwareDiscriminant`` is linear discriminant analysis
 with that noise taken out of the covariance, and with ridge and intercept set by the size of the noise alone, so that
 nothing is tuned on clean data.
 

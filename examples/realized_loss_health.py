@@ -1,9 +1,12 @@
 """
-# Four health questions, sixteen outcomes
+Four health questions, sixteen outcomes
+=======================================
 
 Three logistic regressions (heart disease, stroke, diabetes) and a truncated linear one (hours of sleep) are asked with
 epsilon = 1 each: basic composition charges 4. What an outcome really gives away is much less (Pan 2025, Section 6.3,
 with the parameters of Table I). The figures of Appendix E lie 0.10 to 0.15 above the certified ones.
+
+.. code-block:: bash
 
     python examples/realized_loss_health.py             # to within 0.001
     python examples/realized_loss_health.py --full      # to within 0.0001

@@ -1,9 +1,12 @@
 """
-# How many linear regressions may be asked of one person?
+How many linear regressions may be asked of one person?
+=======================================================
 
 A person's record x lies in [-1, 1]^9. An analyst asks linear regressions with random coefficients, each answered with
 epsilon = 0.1, until the person's filter refuses (Pan 2025, Section 6.1). Basic composition stops after 10 queries; the
 Bayesian filter looks at what the answers really gave away.
+
+.. code-block:: bash
 
     python examples/realized_loss_linear.py             # a few runs
     python examples/realized_loss_linear.py --full      # the paper's 50 runs
