@@ -9,8 +9,6 @@ import contextlib
 import io
 import os
 import shlex
-import subprocess
-import sys
 import tempfile
 import traceback
 import warnings
@@ -19,6 +17,8 @@ import tables
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
+
+from skldp.cli import main
 
 
 def setup(app):
@@ -39,20 +39,32 @@ def run_python(code, names):
 
 
 def run_command(line):
-    """Execute a command line in an empty folder and give what it printed."""
-    words = shlex.split(line)
-    if words[0] == "skldp":
-        words = [sys.executable, "-m", "skldp", *words[1:]]
-    elif words[0] == "python":
-        words = [sys.executable, *words[1:]]
-    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "MPLBACKEND": "Agg", "PYTHONWARNINGS": "ignore"}
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            words, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300
-        )
-    if done.returncode:
-        raise RuntimeError(f"{line!r} ended with {done.returncode}:\n{done.stdout}")
-    return done.stdout
+    """Execute a ``skldp`` command in an empty folder and give what it printed."""
+    name, *arguments = shlex.split(line)
+    if name != "skldp":
+        raise ValueError(f"Only skldp commands are run here. Got {line!r} instead.")
+    printed = io.StringIO()
+    # In this process: a new one would spend seconds on imports, for every command of every page.
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), _environment(COLUMNS="100", NO_COLOR="1"):
+        with warnings.catch_warnings(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            warnings.simplefilter("ignore")
+            try:
+                main(arguments)
+            except SystemExit as stop:
+                if stop.code:
+                    raise RuntimeError(f"{line!r} ended with {stop.code}:\n{printed.getvalue()}") from None
+    return printed.getvalue()
+
+
+@contextlib.contextmanager
+def _environment(**changes):
+    before = dict(os.environ)
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 class _Live(SphinxDirective):
