@@ -54,6 +54,8 @@ sphinx_gallery_conf = {
     "show_memory": False,
 }
 
+# What the package or an example calls must not be deprecated.
+warnings.filterwarnings("error", category=DeprecationWarning, module=r"(skldp|__main__)(\.|$)")
 # Examples show the package's own warnings on purpose; matplotlib's non-interactive backend is no news.
 warnings.filterwarnings("ignore", message=".*is non-interactive.*")
 

@@ -45,14 +45,18 @@ def run_command(line):
         raise ValueError(f"Only skldp commands are run here. Got {line!r} instead.")
     printed = io.StringIO()
     # In this process: a new one would spend seconds on imports, for every command of every page.
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), _environment(COLUMNS="100", NO_COLOR="1"):
-        with warnings.catch_warnings(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            warnings.simplefilter("ignore")
-            try:
-                main(arguments)
-            except SystemExit as stop:
-                if stop.code:
-                    raise RuntimeError(f"{line!r} ended with {stop.code}:\n{printed.getvalue()}") from None
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.chdir(stack.enter_context(tempfile.TemporaryDirectory())))
+        stack.enter_context(_environment(COLUMNS="100", NO_COLOR="1"))
+        stack.enter_context(contextlib.redirect_stdout(printed))
+        stack.enter_context(contextlib.redirect_stderr(printed))
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        try:
+            main(arguments)
+        except SystemExit as stop:
+            if stop.code:
+                raise RuntimeError(f"{line!r} ended with {stop.code}:\n{printed.getvalue()}") from None
     return printed.getvalue()
 
 

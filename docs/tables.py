@@ -117,9 +117,7 @@ def label_laplace():
     """Exact epsilon of Label-Laplace."""
     rows = []
     for epsilon in (0.5, 1.0, 2.5, 5.0):
-        exact = [
-            LabelLaplace(epsilon, classes=range(n)).fit([0]).privacy_guarantee_.epsilon for n in (2, 4, 10, 100)
-        ]
+        exact = [LabelLaplace(epsilon, classes=range(n)).fit([0]).privacy_guarantee_.epsilon for n in (2, 4, 10, 100)]
         rows.append([f"{epsilon:g}", *(f"{value:.3f}" for value in exact)])
     return ["stated", "2 classes", "4 classes", "10 classes", "100 classes"], rows
 
