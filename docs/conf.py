@@ -31,6 +31,8 @@ nitpick_ignore_regex = [(r"py:.*", r"(sklearn|numpy|scipy|pandas|matplotlib|jobl
 
 html_theme = "pydata_sphinx_theme"
 html_title = "skldp"
+html_static_path = ["_static"]
+html_css_files = ["skldp.css"]
 html_theme_options = {
     "show_prev_next": False,
     "navigation_with_keys": False,
