@@ -1,6 +1,12 @@
 """Sphinx configuration. Build with ``python -m sphinx -W --keep-going -b html docs docs/_build``."""
 
+import sys
 import warnings
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from sphinx.util.nodes import make_refnode
 
 import skldp
 
@@ -14,17 +20,25 @@ extensions = [
     "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "live_pages",
 ]
 exclude_patterns = ["_build", "auto_examples/*.ipynb", "auto_examples/*.py"]
 templates_path = ["_templates"]
+# A cross reference that leads nowhere fails the build. Other projects' pages are not looked up, so that the build
+# needs no network.
+nitpicky = True
+nitpick_ignore_regex = [(r"py:.*", r"(sklearn|numpy|scipy|pandas|matplotlib|joblib)(\..*)?")]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "skldp"
+html_static_path = ["_static"]
+html_css_files = ["skldp.css"]
 html_theme_options = {
     "show_prev_next": False,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
 }
+html_sidebars = {"start": [], "epsilon": [], "conclusion": [], "security": [], "contributing": []}
 
 autosummary_generate = True
 autodoc_typehints = "none"
@@ -42,5 +56,36 @@ sphinx_gallery_conf = {
     "show_memory": False,
 }
 
+# What the package or an example calls must not be deprecated.
+warnings.filterwarnings("error", category=DeprecationWarning, module=r"(skldp|__main__)(\.|$)")
 # Examples show the package's own warnings on purpose; matplotlib's non-interactive backend is no news.
 warnings.filterwarnings("ignore", message=".*is non-interactive.*")
+
+
+def skip_scikit_learns_own(app, what, name, obj, skip, options):
+    """Leave out what scikit-learn puts on every estimator; its documentation refers to pages of its own site."""
+    own = name in {"set_output", "get_metadata_routing"} or (name.startswith("set_") and name.endswith("_request"))
+    return True if own else None
+
+
+def find_by_last_name(app, env, node, contnode):
+    """Lead a reference by a short name, or by the module of definition, to the one documented object it can mean."""
+    if node.get("refdomain") != "py":
+        return None
+    domain, last = env.domains["py"], node["reftarget"].rpartition(".")[2]
+    kinds = domain.objtypes_for_role(node["reftype"]) or ()
+    found = {
+        name
+        for name, entry in domain.objects.items()
+        if name.rpartition(".")[2] == last and entry.objtype in kinds and not entry.aliased
+    }
+    if len(found) != 1:
+        return None
+    (name,) = found
+    entry = domain.objects[name]
+    return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, contnode, name)
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", skip_scikit_learns_own)
+    app.connect("missing-reference", find_by_last_name)

@@ -6,7 +6,7 @@ Everyone releases one sentence embedding under plain local differential privacy;
 vectors and tested on clean ones. The table compares mechanisms at the same EXACT epsilon of a whole vector. The second
 table releases the labels as well, out of the same budget.
 
-PrivUnit's noise is known: its covariance is public. :class:`NoiseAwareDiscriminant` is linear discriminant analysis
+PrivUnit's noise is known: its covariance is public. ``NoiseAwareDiscriminant`` is linear discriminant analysis
 with that noise taken out of the covariance, and with ridge and intercept set by the size of the noise alone, so that
 nothing is tuned on clean data.
 
@@ -23,6 +23,7 @@ It reads sentence embeddings of AG News from the folder in the environment varia
 # %%
 import argparse
 import os
+import sys
 import warnings
 from importlib import import_module
 from pathlib import Path
@@ -44,7 +45,7 @@ from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, Seeded
 
 
 def load():
-    beside = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+    beside = Path(sys.argv[0]).resolve().parents[1].parent / "shared" / "data"
     path = Path(os.environ.get("SKLDP_DATA", beside)) / "ag_news_minilm.npz"
     if path.exists():
         with np.load(path) as data:
@@ -232,8 +233,25 @@ def with_labels(epsilon, share, X, y, test, y_test, seed):
     return model.score(test, y_test)
 
 
+def picture(found, clean):
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        print('No picture: pip install "skldp[study]"')
+        return
+    figure, axis = plt.subplots(figsize=(9, 5), layout="constrained")
+    for name, points in found.items():
+        axis.plot(*zip(*points, strict=True), marker="o", label=name)
+    axis.axhline(clean, color="k", linestyle="--", label="without noise")
+    axis.set(xscale="log", xlabel="exact epsilon of a whole vector", ylabel="accuracy on clean vectors")
+    figure.legend(loc="outside right upper", fontsize="small")
+    if "SKLDP_FIGURES" in os.environ:
+        figure.savefig(Path(os.environ["SKLDP_FIGURES"]) / "embeddings_frontier.png", dpi=100)
+    plt.show()
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
+    parser = argparse.ArgumentParser(description="See the text at the top of this file.")
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1, 2, 5, 10])
     parser.add_argument("--repeats", type=int, default=1, help="seeds of every case")
     parser.add_argument("--components", type=int, default=128, help="random directions of the projected PrivUnit")
@@ -247,6 +265,7 @@ def main():
     clean = LogisticRegression(C=10, max_iter=500).fit(X, y).score(test, y_test)
     print(f"{X.shape[0]} x {X.shape[1]} released, {len(test)} clean test vectors; without noise {clean:.3f}")
     print(f"{'asked':>6s} {'mechanism':48s}{'exact epsilon':>14s}{'accuracy':>10s}{'spread':>8s}")
+    found = {}
     for epsilon in options.epsilons:
         results = {}
         for seed in range(options.repeats):
@@ -255,6 +274,7 @@ def main():
                 results.setdefault(name, []).append((exact_epsilon(privatizer.privacy_guarantee_), score))
         for name, rows in results.items():
             exact, scores = np.mean([row[0] for row in rows]), [row[1] for row in rows]
+            found.setdefault(name, []).append((exact, np.mean(scores)))
             print(f"{epsilon:6g} {name:48s}{exact:14,.3f}{np.mean(scores):10.3f}{np.std(scores):8.3f}", flush=True)
     print("\nlabels released too, total epsilon as one vector, or split (share of the label: accuracy)")
     for epsilon in options.epsilons:
@@ -264,6 +284,7 @@ def main():
             scores = [with_labels(epsilon, share, X, y, test, y_test, seed) for seed in range(options.repeats)]
             line.append("no LabelRR here" if scores[0] is None else f"{share:.0%}: {np.mean(scores):.3f}")
         print(f"{epsilon:6g} {'   '.join(line)}")
+    picture(found, clean)
 
 
 if __name__ == "__main__":

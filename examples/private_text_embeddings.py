@@ -27,6 +27,7 @@ whether the digit is odd.
 # %%
 import argparse
 import os
+import sys
 import warnings
 from pathlib import Path
 
@@ -46,7 +47,7 @@ BETAS = (0.93, 0.66, 0.468)
 
 def data_file(name):
     """Path of a data set, or None where it is not there."""
-    beside = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+    beside = Path(sys.argv[0]).resolve().parents[1].parent / "shared" / "data"
     path = Path(os.environ.get("SKLDP_DATA", beside)) / name
     return path if path.exists() else None
 
@@ -193,7 +194,7 @@ def classification(repeats):
 # %%
 
 
-def picture(approximations, sentiments, path):
+def picture(approximations, sentiments):
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -212,16 +213,14 @@ def picture(approximations, sentiments, path):
         axes[2].plot(*zip(*points, strict=True), marker="o", label=name)
     axes[2].set(xlabel="epsilon per unit of distance", title="Sentiment accuracy")
     axes[2].legend(fontsize="small")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=100)
-    plt.close(figure)
-    print(f"\nPictures: {path}")
+    if "SKLDP_FIGURES" in os.environ:
+        figure.savefig(Path(os.environ["SKLDP_FIGURES"]) / "private_text_embeddings.png", dpi=100)
+    plt.show()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
+    parser = argparse.ArgumentParser(description="See the text at the top of this file.")
     parser.add_argument("--repeats", type=int, default=2, help="runs of every case (the paper: 10)")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "private_text_embeddings.png")
     options = parser.parse_args()
     # Seeds make the study repeatable; a release that matters has none.
     warnings.simplefilter("ignore", SeededNoiseWarning)
@@ -231,7 +230,7 @@ def main():
     approximations = approximation(words, options.repeats)
     sentiments = sentiment(words, labels, options.repeats)
     classification(options.repeats)
-    picture(approximations, sentiments, options.output)
+    picture(approximations, sentiments)
 
 
 if __name__ == "__main__":

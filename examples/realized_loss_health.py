@@ -1,9 +1,12 @@
 """
-# Four health questions, sixteen outcomes
+Four health questions, sixteen outcomes
+=======================================
 
 Three logistic regressions (heart disease, stroke, diabetes) and a truncated linear one (hours of sleep) are asked with
 epsilon = 1 each: basic composition charges 4. What an outcome really gives away is much less (Pan 2025, Section 6.3,
 with the parameters of Table I). The figures of Appendix E lie 0.10 to 0.15 above the certified ones.
+
+.. code-block:: bash
 
     python examples/realized_loss_health.py             # to within 0.001
     python examples/realized_loss_health.py --full      # to within 0.0001
@@ -13,6 +16,7 @@ with the parameters of Table I). The figures of Appendix E lie 0.10 to 0.15 abov
 # Table I: coefficients of age, sex, blood pressure and BMI, and the intercept.
 import argparse
 import itertools
+import os
 import time
 from pathlib import Path
 
@@ -66,8 +70,6 @@ try:
 except ImportError:
     print("Install matplotlib for the picture.")
 else:
-    output_folder = Path(__file__).parent / "output"
-    output_folder.mkdir(exist_ok=True)
     figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
     labels = ["".join(map(str, outputs)) for outputs in found]
     axis.bar(labels, uppers, label="certified")
@@ -75,4 +77,6 @@ else:
     axis.axhline(4, color="k", linestyle="--", label="basic composition")
     axis.set(xlabel="outcome", ylabel="realized privacy loss (nats)")
     axis.legend()
-    figure.savefig(output_folder / "realized_loss_health.png", dpi=150)
+    if "SKLDP_FIGURES" in os.environ:
+        figure.savefig(Path(os.environ["SKLDP_FIGURES"]) / "realized_loss_health.png", dpi=150)
+    plt.show()

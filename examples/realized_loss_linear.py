@@ -1,9 +1,12 @@
 """
-# How many linear regressions may be asked of one person?
+How many linear regressions may be asked of one person?
+=======================================================
 
 A person's record x lies in [-1, 1]^9. An analyst asks linear regressions with random coefficients, each answered with
 epsilon = 0.1, until the person's filter refuses (Pan 2025, Section 6.1). Basic composition stops after 10 queries; the
 Bayesian filter looks at what the answers really gave away.
+
+.. code-block:: bash
 
     python examples/realized_loss_linear.py             # a few runs
     python examples/realized_loss_linear.py --full      # the paper's 50 runs
@@ -12,6 +15,7 @@ Bayesian filter looks at what the answers really gave away.
 # %%
 # The experiment: ask until refused, and note the realized loss after every answer.
 import argparse
+import os
 import time
 import warnings
 from pathlib import Path
@@ -29,7 +33,6 @@ n_runs = 50 if parser.parse_args().full else 4
 
 N_FEATURES = 9
 BUDGETS = np.arange(0.2, 1.01, 0.2)
-output_folder = Path(__file__).parent / "output"
 
 with warnings.catch_warnings():
     # Repeatable noise is what a study wants, and nobody's data are at stake.
@@ -81,7 +84,6 @@ try:
 except ImportError:
     print("Install matplotlib for the pictures.")
 else:
-    output_folder.mkdir(exist_ok=True)
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     for losses in runs[:10]:
         left.plot(losses, linewidth=1)
@@ -93,4 +95,6 @@ else:
     right.plot(BUDGETS, BUDGETS / 0.1, "k--", label="basic composition")
     right.set(xlabel="privacy budget (nats)", ylabel="accepted queries")
     right.legend()
-    figure.savefig(output_folder / "realized_loss_linear.png", dpi=150)
+    if "SKLDP_FIGURES" in os.environ:
+        figure.savefig(Path(os.environ["SKLDP_FIGURES"]) / "realized_loss_linear.png", dpi=150)
+    plt.show()

@@ -1,10 +1,13 @@
 """
-# How many logistic regressions may be asked of one person?
+How many logistic regressions may be asked of one person?
+=========================================================
 
 As for linear regressions, with logistic ones (Pan 2025, Section 6.2). The paper draws ten coefficients from [-10, 10]
 without normalising them, and reports a median of 21 accepted queries at a budget of 1. With such steep regressions no
 sound filter reaches 21: points x already realise a loss above 1 much earlier. So both readings are run: the
 coefficients as printed ("box"), and the same directions scaled to an L1 norm of 10 ("norm").
+
+.. code-block:: bash
 
     python examples/realized_loss_logistic.py                # one run of each
     python examples/realized_loss_logistic.py --runs 50      # the paper's 50 runs: takes a while
@@ -13,6 +16,7 @@ coefficients as printed ("box"), and the same directions scaled to an L1 norm of
 # %%
 # The experiment, with two ways to draw the coefficients.
 import argparse
+import os
 import time
 import warnings
 from pathlib import Path
@@ -33,7 +37,6 @@ budget = options.budget or (0.3 if options.runs == 1 else 1.0)
 readings = ["box", "norm"] if options.reading == "both" else [options.reading]
 
 N_FEATURES = 9
-output_folder = Path(__file__).parent / "output"
 
 
 def random_query(rng, reading):
@@ -87,7 +90,6 @@ try:
 except ImportError:
     print("Install matplotlib for the picture.")
 else:
-    output_folder.mkdir(exist_ok=True)
     figure, axes = plt.subplots(1, len(readings), figsize=(5 * len(readings), 4), layout="constrained", squeeze=False)
     for axis, reading in zip(axes[0], readings, strict=True):
         for person in found[reading][:3]:
@@ -100,4 +102,6 @@ else:
         axis.plot([0, budget / 0.1], [0, budget], "k--", label="basic composition")
         axis.set(xlabel="accepted queries", ylabel="realized privacy loss (nats)", title=reading)
         axis.legend()
-    figure.savefig(output_folder / "realized_loss_logistic.png", dpi=150)
+    if "SKLDP_FIGURES" in os.environ:
+        figure.savefig(Path(os.environ["SKLDP_FIGURES"]) / "realized_loss_logistic.png", dpi=150)
+    plt.show()

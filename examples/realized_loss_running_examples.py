@@ -1,8 +1,11 @@
 """
-# The running examples: what eleven possible values give away
+The running examples: what eleven possible values give away
+===========================================================
 
 An object X has a value from 0 to 10. The question about X^i is answered 1 with probability 0.2 (x/10)^i + 0.4
 (Pan 2025, Examples 2 and 3). Every answer is ln(3/2)-LDP; what three answers really give away can be as little as one.
+
+.. code-block:: bash
 
     python examples/realized_loss_running_examples.py
 """
@@ -10,6 +13,7 @@ An object X has a value from 0 to 10. The question about X^i is answered 1 with 
 # %%
 # A mechanism with finitely many outputs over a finite domain is its table.
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -49,12 +53,12 @@ try:
 except ImportError:
     print("Install matplotlib for the picture.")
 else:
-    output_folder = Path(__file__).parent / "output"
-    output_folder.mkdir(exist_ok=True)
     figure, axis = plt.subplots(figsize=(5, 4), layout="constrained")
     axis.step(range(5), factors, where="post", label="realized")
     axis.plot(range(5), 1.5 ** np.arange(5), "k--", label="basic composition")
     axis.axhline(2.25, color="r", linewidth=1, label="budget")
     axis.set(xlabel="answers", ylabel="largest likelihood ratio")
     axis.legend()
-    figure.savefig(output_folder / "realized_loss_running_examples.png", dpi=150)
+    if "SKLDP_FIGURES" in os.environ:
+        figure.savefig(Path(os.environ["SKLDP_FIGURES"]) / "realized_loss_running_examples.png", dpi=150)
+    plt.show()

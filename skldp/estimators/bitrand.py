@@ -106,7 +106,7 @@ class BitRandTransformer(_BitFlipTransformer):
         The mechanism of one release.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X has them.
 
     See Also
@@ -184,7 +184,7 @@ class LatentTransformer(_BitFlipTransformer):
         The mechanism of one release.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X has them.
 
     See Also
@@ -287,7 +287,7 @@ class OMETransformer(_BitFlipTransformer):
         The mechanism of one release.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X has them.
 
     See Also

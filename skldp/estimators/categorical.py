@@ -50,7 +50,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per record.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Where X has names that are all strings.
 
     Raises

@@ -54,7 +54,7 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
         Exact, per label.
     n_features_in_ : int
         Where `estimator` sets it.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Where `estimator` sets it.
 
     Raises

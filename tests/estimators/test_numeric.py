@@ -121,3 +121,11 @@ def test_best_takes_the_gaussian_only_where_a_delta_is_given():
     assert pure.privacy_guarantee_.delta == 0
     assert relaxed.mechanism_name_ == "gaussian"
     assert 0 < relaxed.privacy_guarantee_.delta <= 1e-5
+
+
+def test_keeps_column_names():
+    pd = pytest.importorskip("pandas")
+    people = pd.DataFrame({"age": [0.5], "height": [1.0], "weight": [100.5]})
+    privatizer = private("hybrid").set_output(transform="pandas")
+    assert privatizer.fit_transform(people).columns.tolist() == ["age", "height", "weight"]
+    assert privatizer.get_feature_names_out().tolist() == ["age", "height", "weight"]

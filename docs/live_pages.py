@@ -1,0 +1,112 @@
+"""Directives that run what a page shows, so that no figure and no command in it can go stale.
+
+``run-python`` executes Python and shows what it printed; the blocks of one page share their names. ``run-command``
+executes a command line in an empty folder. ``exec-table`` shows a table that a function of ``tables.py`` computes. What
+fails is an error of the build.
+"""
+
+import contextlib
+import io
+import os
+import shlex
+import tempfile
+import traceback
+import warnings
+
+import tables
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.util.docutils import SphinxDirective
+
+from skldp.cli import main
+
+
+def setup(app):
+    app.add_directive("run-python", RunPython)
+    app.add_directive("run-command", RunCommand)
+    app.add_directive("exec-table", ExecTable)
+    return {"version": "1", "parallel_read_safe": True}
+
+
+def run_python(code, names):
+    """Execute code and give what it printed. Warnings are printed, one line each, as a reader would see them."""
+    printed = io.StringIO()
+    with warnings.catch_warnings(), contextlib.redirect_stdout(printed):
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, category, *_: print(f"{category.__name__}: {message}")
+        exec(compile(code, "<page>", "exec"), names)
+    return printed.getvalue()
+
+
+def run_command(line):
+    """Execute a ``skldp`` command in an empty folder and give what it printed."""
+    name, *arguments = shlex.split(line)
+    if name != "skldp":
+        raise ValueError(f"Only skldp commands are run here. Got {line!r} instead.")
+    printed = io.StringIO()
+    # In this process: a new one would spend seconds on imports, for every command of every page.
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.chdir(stack.enter_context(tempfile.TemporaryDirectory())))
+        stack.enter_context(_environment(COLUMNS="100", NO_COLOR="1"))
+        stack.enter_context(contextlib.redirect_stdout(printed))
+        stack.enter_context(contextlib.redirect_stderr(printed))
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        try:
+            main(arguments)
+        except SystemExit as stop:
+            if stop.code:
+                raise RuntimeError(f"{line!r} ended with {stop.code}:\n{printed.getvalue()}") from None
+    return printed.getvalue()
+
+
+@contextlib.contextmanager
+def _environment(**changes):
+    before = dict(os.environ)
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+class _Live(SphinxDirective):
+    has_content = True
+    option_spec = {"hide-output": directives.flag}
+
+    def run(self):
+        text = "\n".join(self.content)
+        try:
+            shown, language, printed = self.execute(text)
+        except Exception:
+            raise self.error(f"What this page runs has failed:\n{traceback.format_exc()}") from None
+        parts = [nodes.literal_block(shown, shown, language=language)]
+        if printed.strip() and "hide-output" not in self.options:
+            parts.append(nodes.literal_block(printed.rstrip(), printed.rstrip(), language="text", classes=["output"]))
+        return parts
+
+
+class RunPython(_Live):
+    def execute(self, text):
+        pages = self.env.temp_data.setdefault("live_pages_names", {})
+        return text, "python", run_python(text, pages.setdefault(self.env.docname, {"__name__": "__page__"}))
+
+
+class RunCommand(_Live):
+    def execute(self, text):
+        return text, "bash", "".join(run_command(line) for line in text.splitlines())
+
+
+class ExecTable(SphinxDirective):
+    required_arguments = 1
+
+    def run(self):
+        try:
+            header, rows = getattr(tables, self.arguments[0])()
+        except Exception:
+            raise self.error(f"The table has failed:\n{traceback.format_exc()}") from None
+        lines = [".. list-table::", "   :header-rows: 1", ""]
+        for row in [header, *rows]:
+            lines += [f"   {'*' if i == 0 else ' '} - {cell}" for i, cell in enumerate(row)]
+        return self.parse_text_to_nodes("\n".join(lines))
