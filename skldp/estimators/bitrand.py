@@ -53,7 +53,7 @@ class _BitFlipTransformer(OneToOneFeatureMixin, BoundedTransformer):
 
     def _make_mechanism(self, X):
         return self._recipe(
-            self.epsilon,
+            float(self.epsilon),
             self.bounds_,
             n_bits=self.n_bits,
             n_integer_bits=self.n_integer_bits,

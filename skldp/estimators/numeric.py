@@ -125,16 +125,16 @@ class NumericPrivatizer(BoundedTransformer):
         self.n_jobs = n_jobs
 
     def _make_mechanism(self, X):
-        n_features = X.shape[1]
+        n_features, epsilon = X.shape[1], float(self.epsilon)
         if self.mechanism == "best":
             self.mechanism_name_, mechanism, self.n_sampled_features_ = best_mechanism(
-                self.epsilon, n_features, n_sampled=self.n_sampled_features, delta=self.delta
+                epsilon, n_features, n_sampled=self.n_sampled_features, delta=self.delta
             )
         else:
             self.mechanism_name_ = self.mechanism
             self.n_sampled_features_ = number_of_sampled_features(
-                self.n_sampled_features, self.mechanism, self.epsilon, n_features
+                self.n_sampled_features, self.mechanism, epsilon, n_features
             )
-            mechanism = make_mechanism(self.mechanism, self.epsilon, self.n_sampled_features_, self.delta)
+            mechanism = make_mechanism(self.mechanism, epsilon, self.n_sampled_features_, self.delta)
         low, high = (tuple(end.tolist()) for end in self.bounds_)
-        return BoundedFeatures(mechanism, low, high, self.n_sampled_features_, float(self.epsilon))
+        return BoundedFeatures(mechanism, low, high, self.n_sampled_features_, epsilon)

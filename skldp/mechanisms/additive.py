@@ -144,7 +144,9 @@ class Laplace(_LatticeNoise):
     @cached_property
     def scale(self) -> int:
         """The scale of the noise, in lattice steps."""
-        return math.ceil(Fraction(2) ** (self.lattice_exponent + 1) / Fraction(min(self.epsilon, _LARGEST_EPSILON)))
+        return math.ceil(
+            Fraction(2) ** (self.lattice_exponent + 1) / Fraction(min(float(self.epsilon), _LARGEST_EPSILON))
+        )
 
     @cached_property
     def exact_epsilon(self) -> float:
