@@ -42,7 +42,10 @@ def attach_guarantee(estimator, guarantee):
     PrivacyGuaranteeWarning
         With both figures, if the exact epsilon is larger than the stated one.
     """
-    estimator.privacy_guarantee_ = replace(guarantee, seeded=estimator.random_state is not None)
+    basis = guarantee.basis
+    if not getattr(estimator, "transform_noise", True):
+        basis += "; of fit_transform alone: with transform_noise=False, transform does not protect what it is given"
+    estimator.privacy_guarantee_ = replace(guarantee, basis=basis, seeded=estimator.random_state is not None)
     stated = guarantee.stated
     if stated is not None and guarantee.epsilon > stated * (1 + 1e-9):
         alone = "" if guarantee.per_feature is None else f" ({guarantee.per_feature:.4g} for one feature alone)"

@@ -79,7 +79,7 @@ class LabelPrivateClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     randomized labels are.
 
     Anything else that is passed to ``fit`` goes to ``estimator.fit`` (by metadata routing where that is enabled).
-    Weights that were computed from the true labels are not private.
+    What holds the true labels, or was computed from them (weights, an evaluation set), is not protected there.
 
     References
     ----------
