@@ -90,8 +90,7 @@ class LabelPrivateClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from skldp.estimators.label_private_classifier import LabelPrivateClassifier
-    >>> from skldp.estimators.labels import LabelRR
+    >>> from skldp import LabelPrivateClassifier, LabelRR
     >>> X, y = load_iris(return_X_y=True)
     >>> label_rr = LabelRR(epsilon=4.0, classes=[0, 1, 2])
     >>> classifier = LabelPrivateClassifier(GaussianNB(), label_mechanism=label_rr, correction="forward").fit(X, y)

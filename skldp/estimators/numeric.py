@@ -87,7 +87,7 @@ class NumericPrivatizer(BoundedTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.estimators.numeric import NumericPrivatizer
+    >>> from skldp import NumericPrivatizer
     >>> X = np.random.default_rng(0).uniform(0, 16, (5000, 4))
     >>> privatizer = NumericPrivatizer(epsilon=4.0, mechanism="best", bounds=(0, 16)).fit(X)
     >>> privatizer.mechanism_name_, privatizer.n_sampled_features_
