@@ -15,10 +15,10 @@ from skldp.estimators.validation import (
     check_bounds,
     check_epsilon,
     fit_context,
-    round_inward,
     validate_finite,
 )
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
+from skldp.mechanisms.declared_bounds import round_inward
 from skldp.mechanisms.randomness import noise_from
 
 __all__ = ["BoundedTransformer", "LocalTransformer", "attach_guarantee", "warn_out_of_domain"]

@@ -22,7 +22,6 @@ __all__ = [
     "check_bounds",
     "check_epsilon",
     "fit_context",
-    "round_inward",
     "validate_finite",
 ]
 
@@ -93,14 +92,6 @@ def check_bounds(bounds, n_features):
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
     return low, high
-
-
-def round_inward(low, high, dtype):
-    """The tightest interval of another dtype that stays within the declared one."""
-    inner_low, inner_high = low.astype(dtype), high.astype(dtype)
-    inner_low = np.where(inner_low < low, np.nextafter(inner_low, np.inf, dtype=dtype), inner_low)
-    inner_high = np.where(inner_high > high, np.nextafter(inner_high, -np.inf, dtype=dtype), inner_high)
-    return inner_low, inner_high
 
 
 def validate_finite(estimator, X, *, reset, **kwargs):
