@@ -16,10 +16,10 @@ from skldp.estimators.validation import (
     check_bounds,
     check_epsilon,
     fit_context,
-    round_inward,
     validate_finite,
 )
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
+from skldp.mechanisms.declared_bounds import round_inward
 from skldp.mechanisms.randomness import noise_from
 
 __all__ = ["BoundedTransformer", "LocalTransformer", "attach_guarantee", "warn_out_of_domain"]
@@ -43,7 +43,10 @@ def attach_guarantee(estimator, guarantee):
     PrivacyGuaranteeWarning
         With both figures, if the exact epsilon is larger than the stated one.
     """
-    estimator.privacy_guarantee_ = replace(guarantee, seeded=estimator.random_state is not None)
+    basis = guarantee.basis
+    if not getattr(estimator, "transform_noise", True):
+        basis += "; of fit_transform alone: with transform_noise=False, transform does not protect what it is given"
+    estimator.privacy_guarantee_ = replace(guarantee, basis=basis, seeded=estimator.random_state is not None)
     stated = guarantee.stated
     if stated is not None and guarantee.epsilon > stated * (1 + 1e-9):
         alone = "" if guarantee.per_feature is None else f" ({guarantee.per_feature:.4g} for one feature alone)"

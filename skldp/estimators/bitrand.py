@@ -53,7 +53,7 @@ class _BitFlipTransformer(OneToOneFeatureMixin, BoundedTransformer):
 
     def _make_mechanism(self, X):
         return self._recipe(
-            self.epsilon,
+            float(self.epsilon),
             self.bounds_,
             n_bits=self.n_bits,
             n_integer_bits=self.n_integer_bits,
@@ -129,7 +129,7 @@ class BitRandTransformer(_BitFlipTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.estimators.bitrand import BitRandTransformer
+    >>> from skldp import BitRandTransformer
     >>> X = np.linspace(-1, 1, 12).reshape(4, 3)
     >>> release = BitRandTransformer(epsilon=3.0, calibration="exact")
     >>> release.fit_transform(X).shape
@@ -207,7 +207,7 @@ class LatentTransformer(_BitFlipTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.estimators.bitrand import LatentTransformer
+    >>> from skldp import LatentTransformer
     >>> X = np.linspace(-1, 1, 12).reshape(4, 3)
     >>> release = LatentTransformer(epsilon=3.0, calibration="exact")
     >>> release.fit_transform(X).shape
@@ -311,7 +311,7 @@ class OMETransformer(_BitFlipTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.estimators.bitrand import OMETransformer
+    >>> from skldp import OMETransformer
     >>> X = np.linspace(-1, 1, 12).reshape(4, 3)
     >>> release = OMETransformer(epsilon=3.0, calibration="exact")
     >>> release.fit_transform(X).shape

@@ -81,7 +81,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from skldp.estimators.categorical import CategoricalPrivatizer
+    >>> from skldp import CategoricalPrivatizer
     >>> privatizer = CategoricalPrivatizer(epsilon=2.0, categories=[["blue", "red"], [1, 2, 3]])
     >>> released = privatizer.fit_transform([["red", 1], ["blue", 3]])
     >>> released.shape, released.sum(axis=1).tolist()

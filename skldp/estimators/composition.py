@@ -40,6 +40,14 @@ def privacy_guarantee(estimator):
     -----
     Steps add up by basic composition, as if every step's output were released. Steps before the first private one
     must not have learnt from private data (a StandardScaler's mean is such a fact): what they learnt is not counted.
+    A guarantee per unit of distance counts distances of what its own step is given: a step before it that stretches
+    them, a scaler for one, weakens it as much.
+
+    A search fits every candidate on every split, with noise of its own each time, and scores it. Whoever sees more of
+    that than the best estimator sees more releases than are counted here.
+
+    With ``Pipeline(memory=...)`` the same input is given the same release again, which is no second release. But the
+    cache keeps the released rows on disk beside a hash of the private ones, against which guesses can be tried.
 
     Examples
     --------
@@ -58,14 +66,17 @@ def privacy_guarantee(estimator):
             f"Got {type(estimator).__name__} without one instead."
         )
     total = reduce(add, parts)
-    if len(parts) > 1 or not hasattr(estimator, "privacy_guarantee_"):
+    if len(parts) > 1 or not hasattr(estimator, "privacy_guarantee_") or hasattr(estimator, "label_mechanism_"):
         total = _say_what_is_unprotected(estimator, total, {part.unit for part in parts})
     return total
 
 
 def _guarantees(estimator):
     if hasattr(estimator, "best_estimator_"):
-        return _guarantees(estimator.best_estimator_)
+        aside = "the fits of the search, which are releases too, are not counted"
+        return [replace(part, basis=f"{part.basis}; {aside}") for part in _guarantees(estimator.best_estimator_)]
+    if hasattr(estimator, "label_mechanism_") and hasattr(estimator, "estimator_"):
+        return [estimator.privacy_guarantee_, *_guarantees(estimator.estimator_)]
     if isinstance(estimator, Pipeline):
         return [part for _, step in estimator.steps for part in _guarantees(step)]
     if isinstance(estimator, ColumnTransformer):

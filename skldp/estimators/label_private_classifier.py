@@ -80,7 +80,7 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
     randomized labels are.
 
     Anything else that is passed to ``fit`` goes to ``estimator.fit`` (by metadata routing where that is enabled).
-    Weights that were computed from the true labels are not private.
+    What holds the true labels, or was computed from them (weights, an evaluation set), is not protected there.
 
     References
     ----------
@@ -91,8 +91,7 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from skldp.estimators.label_private_classifier import LabelPrivateClassifier
-    >>> from skldp.estimators.labels import LabelRR
+    >>> from skldp import LabelPrivateClassifier, LabelRR
     >>> X, y = load_iris(return_X_y=True)
     >>> label_rr = LabelRR(epsilon=4.0, classes=[0, 1, 2])
     >>> classifier = LabelPrivateClassifier(GaussianNB(), label_mechanism=label_rr, correction="forward").fit(X, y)

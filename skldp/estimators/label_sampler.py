@@ -29,8 +29,7 @@ class LabelSampler(ShowsGuarantee, BaseEstimator):
 
     Examples
     --------
-    >>> from skldp.estimators.labels import LabelRR
-    >>> from skldp.estimators.label_sampler import LabelSampler
+    >>> from skldp import LabelRR, LabelSampler
     >>> sampler = LabelSampler(LabelRR(epsilon=2.0, classes=[0, 1]))
     >>> X, y_released = sampler.fit_resample([[0.1], [0.2]], [0, 1])
     >>> sampler.privacy_guarantee_.epsilon

@@ -242,7 +242,7 @@ class LabelRR(LabelPrivatizer):
 
     Examples
     --------
-    >>> from skldp.estimators.labels import LabelRR
+    >>> from skldp import LabelRR
     >>> label_rr = LabelRR(epsilon=1.0, classes=["no", "yes"])
     >>> label_rr.fit_transform(["no", "yes", "yes"]).shape
     (3,)
@@ -314,7 +314,7 @@ class LabelLaplace(LabelPrivatizer):
 
     Examples
     --------
-    >>> from skldp.estimators.labels import LabelLaplace
+    >>> from skldp import LabelLaplace
     >>> label_laplace = LabelLaplace(epsilon=1.0, classes=[0, 1]).fit([0, 1])
     >>> round(label_laplace.privacy_guarantee_.epsilon, 4), label_laplace.privacy_guarantee_.stated
     (0.4934, 1.0)

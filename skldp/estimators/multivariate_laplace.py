@@ -72,7 +72,7 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.estimators.multivariate_laplace import MultivariateLaplacePrivatizer
+    >>> from skldp import MultivariateLaplacePrivatizer
     >>> X = np.random.default_rng(0).normal(size=(100, 20))
     >>> privatizer = MultivariateLaplacePrivatizer(epsilon=5.0, radius=10.0).fit(X)
     >>> privatizer.privacy_guarantee_.plain_epsilon

@@ -89,7 +89,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.estimators.numeric import NumericPrivatizer
+    >>> from skldp import NumericPrivatizer
     >>> X = np.random.default_rng(0).uniform(0, 16, (5000, 4))
     >>> privatizer = NumericPrivatizer(epsilon=4.0, mechanism="best", bounds=(0, 16)).fit(X)
     >>> privatizer.mechanism_name_, privatizer.n_sampled_features_
@@ -127,16 +127,16 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
         self.n_jobs = n_jobs
 
     def _make_mechanism(self, X):
-        n_features = X.shape[1]
+        n_features, epsilon = X.shape[1], float(self.epsilon)
         if self.mechanism == "best":
             self.mechanism_name_, mechanism, self.n_sampled_features_ = best_mechanism(
-                self.epsilon, n_features, n_sampled=self.n_sampled_features, delta=self.delta
+                epsilon, n_features, n_sampled=self.n_sampled_features, delta=self.delta
             )
         else:
             self.mechanism_name_ = self.mechanism
             self.n_sampled_features_ = number_of_sampled_features(
-                self.n_sampled_features, self.mechanism, self.epsilon, n_features
+                self.n_sampled_features, self.mechanism, epsilon, n_features
             )
-            mechanism = make_mechanism(self.mechanism, self.epsilon, self.n_sampled_features_, self.delta)
+            mechanism = make_mechanism(self.mechanism, epsilon, self.n_sampled_features_, self.delta)
         low, high = (tuple(end.tolist()) for end in self.bounds_)
-        return BoundedFeatures(mechanism, low, high, self.n_sampled_features_, float(self.epsilon))
+        return BoundedFeatures(mechanism, low, high, self.n_sampled_features_, epsilon)

@@ -66,7 +66,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.estimators.privunit import PrivUnitTransformer
+    >>> from skldp import PrivUnitTransformer
     >>> X = np.random.default_rng(0).normal(size=(100, 20)) + 1
     >>> privatizer = PrivUnitTransformer(epsilon=3.0).fit(X)
     >>> print(privatizer.privacy_guarantee_)

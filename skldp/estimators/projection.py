@@ -106,7 +106,7 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.estimators.projection import RandomProjectionPrivatizer
+    >>> from skldp import RandomProjectionPrivatizer
     >>> X = np.random.default_rng(0).normal(size=(1000, 300))
     >>> privatizer = RandomProjectionPrivatizer(epsilon=5.0, beta=0.93).fit(X)
     >>> privatizer.n_components_, privatizer.transform(X).shape

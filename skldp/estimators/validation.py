@@ -5,7 +5,8 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn import config_context
 from sklearn.base import _fit_context as fit_context
-from sklearn.utils._param_validation import HasMethods, Interval, InvalidParameterError, Options, StrOptions
+from sklearn.utils import _param_validation
+from sklearn.utils._param_validation import HasMethods, InvalidParameterError, Options, StrOptions
 from sklearn.utils.validation import validate_data
 
 __all__ = [
@@ -21,9 +22,17 @@ __all__ = [
     "check_bounds",
     "check_epsilon",
     "fit_context",
-    "round_inward",
     "validate_finite",
 ]
+
+
+class Interval(_param_validation.Interval):
+    """scikit-learn's interval of numbers, within which a bool never is."""
+
+    def is_satisfied_by(self, val):
+        """Whether `val` is a number of the interval."""
+        return not isinstance(val, bool | np.bool_) and super().is_satisfied_by(val)
+
 
 FLOATS = (np.float64, np.float32)
 EPSILON = [Interval(Real, 0, None, closed="neither")]
@@ -68,9 +77,14 @@ def check_bounds(bounds, n_features):
     ends = []
     for end in bounds:
         try:
-            values = np.asarray(end, dtype=np.float64)
+            values = np.asarray(end)
+            # numpy would read True and "1" as numbers.
+            is_number = values.dtype.kind in "iuf"
+            values = values.astype(np.float64)
         except (TypeError, ValueError):
-            raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.") from None
+            is_number = False
+        if not is_number:
+            raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
         if values.shape not in ((), (n_features,)):
             raise InvalidParameterError(f"{rule} ({n_features} here). Got {bounds!r} instead.")
         ends.append(np.broadcast_to(values, (n_features,)).copy())
@@ -78,14 +92,6 @@ def check_bounds(bounds, n_features):
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
     return low, high
-
-
-def round_inward(low, high, dtype):
-    """The tightest interval of another dtype that stays within the declared one."""
-    inner_low, inner_high = low.astype(dtype), high.astype(dtype)
-    inner_low = np.where(inner_low < low, np.nextafter(inner_low, np.inf, dtype=dtype), inner_low)
-    inner_high = np.where(inner_high > high, np.nextafter(inner_high, -np.inf, dtype=dtype), inner_high)
-    return inner_low, inner_high
 
 
 def validate_finite(estimator, X, *, reset, **kwargs):

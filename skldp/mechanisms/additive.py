@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.mechanisms.discrete_noise import discrete_gaussian, discrete_laplace
+from skldp.mechanisms.epsilon_rounding import round_up
 from skldp.mechanisms.gaussian_calibration import analytic_gaussian_sigma, gaussian_delta
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
@@ -144,12 +145,14 @@ class Laplace(_LatticeNoise):
     @cached_property
     def scale(self) -> int:
         """The scale of the noise, in lattice steps."""
-        return math.ceil(Fraction(2) ** (self.lattice_exponent + 1) / Fraction(min(self.epsilon, _LARGEST_EPSILON)))
+        return math.ceil(
+            Fraction(2) ** (self.lattice_exponent + 1) / Fraction(min(float(self.epsilon), _LARGEST_EPSILON))
+        )
 
     @cached_property
     def exact_epsilon(self) -> float:
         """The range over the scale, both in lattice steps."""
-        return _rounded_up(Fraction(2) ** (self.lattice_exponent + 1) / self.scale)
+        return round_up(Fraction(2) ** (self.lattice_exponent + 1) / self.scale)
 
     @cached_property
     def _noise_variance(self) -> float:
@@ -289,8 +292,3 @@ class Gaussian(_LatticeNoise):
 def _check_lattice_bits(lattice_bits: int) -> None:
     if not 2 <= lattice_bits <= 28:
         raise ValueError(f"lattice_bits must be from 2 to 28. Got {lattice_bits!r} instead.")
-
-
-def _rounded_up(value: Fraction) -> float:
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)

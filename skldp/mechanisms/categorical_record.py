@@ -1,6 +1,5 @@
 """One record of several categorical columns: the budget split over them, each released on its own."""
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -9,27 +8,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from skldp.mechanisms.epsilon_rounding import round_up, split_epsilon
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.integer_odds import check_epsilon
 from skldp.mechanisms.randomness import Noise
 from skldp.mechanisms.unary import OneHotRandomizedResponse, UnaryEncoding
 
-__all__ = ["CategoricalRecord", "split_epsilon"]
-
-
-def split_epsilon(epsilon: float, n_parts: int) -> float:
-    """The largest float that `n_parts` times is not above `epsilon`.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms.categorical_record import split_epsilon
-    >>> split_epsilon(1.0, 4)
-    0.25
-    """
-    share = epsilon / n_parts
-    while Fraction(share) * n_parts > Fraction(epsilon):
-        share = math.nextafter(share, 0.0)
-    return share
+__all__ = ["CategoricalRecord"]
 
 
 @dataclass(frozen=True)
@@ -101,12 +86,9 @@ class CategoricalRecord:
     def guarantee(self) -> PrivacyGuarantee:
         """The exact guarantee of one record with all its columns, and of one column alone."""
         exact = [column.exact_epsilon for column in self.columns]
-        total = math.fsum(exact)
-        # Every term is at most its share, so the sum rounded up is still not above the stated epsilon.
-        if Fraction(total) < sum(map(Fraction, exact)):
-            total = math.nextafter(total, math.inf)
         return PrivacyGuarantee(
-            total,
+            # Every term is at most its share, so the sum rounded up is still not above the stated epsilon.
+            round_up(sum(map(Fraction, exact), Fraction(0))),
             per_feature=max(exact),
             stated=self.epsilon,
             basis="exact, the sum over the columns, from the 64-bit integer probabilities that are sampled",

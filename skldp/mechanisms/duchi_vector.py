@@ -19,8 +19,9 @@ from skldp.mechanisms.unit_interval import (
     unit_values,
 )
 
-__all__ = ["DuchiVector"]
+__all__ = ["MOST_VALUES", "DuchiVector"]
 
+MOST_VALUES = 100_000
 _WORD = 2**64
 
 
@@ -72,7 +73,11 @@ class DuchiVector(UnitMechanism):
 
     def __post_init__(self) -> None:
         check_positive_epsilon(self.epsilon)
-        if isinstance(self.n_values, bool) or not 1 <= self.n_values <= 100_000 or self.n_values != int(self.n_values):
+        if (
+            isinstance(self.n_values, bool)
+            or not 1 <= self.n_values <= MOST_VALUES
+            or self.n_values != int(self.n_values)
+        ):
             raise ValueError(f"n_values must be a whole number from 1 to 100,000. Got {self.n_values!r} instead.")
 
     @cached_property

@@ -1,12 +1,14 @@
 r"""A row of numbers within declared bounds: map to [-1, 1], release k of d features, map back without bias."""
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from skldp.mechanisms.epsilon_rounding import round_up
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
 from skldp.mechanisms.unit_interval import PickledByFields
@@ -153,7 +155,7 @@ class BoundedFeatures(PickledByFields):
         alone = of_one.epsilon if self.mechanism.n_values == 1 else None
         some = "" if self.n_sampled == self.n_outputs else f"{self.n_sampled} of {self.n_outputs} features; "
         return PrivacyGuarantee(
-            n_releases * of_one.epsilon,
+            round_up(n_releases * Fraction(of_one.epsilon)),
             delta=n_releases * of_one.delta,
             per_feature=alone if self.n_outputs > 1 else None,
             stated=self.stated,

@@ -9,7 +9,7 @@ from scipy import special
 
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
-from skldp.mechanisms.sphere import directions, public_step, shrink_factors, to_grid
+from skldp.mechanisms.sphere import directions, public_step, shorten_rows, to_grid
 from skldp.mechanisms.vector_parameters import check_dimension, check_positive
 
 __all__ = ["MultivariateLaplace", "nearest_rows"]
@@ -204,7 +204,9 @@ class MultivariateLaplace:
     def _shortened(self, values: np.ndarray) -> np.ndarray:
         if self.radius is None:
             return values
-        return values * shrink_factors(values, self.radius).astype(values.dtype)[:, None]
+        inside = values.copy()
+        shorten_rows(inside, self.radius)
+        return inside
 
 
 def _check_vocabulary(vocabulary: np.ndarray, n_features: int) -> npt.NDArray[np.float64]:

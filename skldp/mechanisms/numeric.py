@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from skldp.mechanisms.additive import Gaussian, Laplace
-from skldp.mechanisms.duchi_vector import DuchiVector
+from skldp.mechanisms.duchi_vector import MOST_VALUES, DuchiVector
+from skldp.mechanisms.epsilon_rounding import split_epsilon
 from skldp.mechanisms.feature_sampling import UnitRelease, automatic_n_sampled, worst_sampled_variance
 from skldp.mechanisms.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms.piecewise import Piecewise
@@ -107,7 +108,7 @@ def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float 
             f"epsilon must be at least {LEAST_EPSILON * n_released:.3g} where {n_released} values share it, because "
             f"smaller shares round away in 64-bit probabilities. Got {epsilon!r} instead."
         )
-    return _ALONE[name](epsilon / n_released)
+    return _ALONE[name](split_epsilon(float(epsilon), n_released))
 
 
 def best_mechanism(
@@ -142,6 +143,8 @@ def best_mechanism(
         if name == "ldp_fl" or (name == "gaussian" and delta == 0):
             continue
         n_released = number_of_sampled_features(n_sampled, name, epsilon, n_features)
+        if name == "duchi_vector" and n_released > MOST_VALUES:
+            continue
         mechanism = make_mechanism(name, epsilon, n_released, delta if name == "gaussian" else 0.0)
         variance = worst_sampled_variance(mechanism, n_features, n_released)
         # Equal laws may differ in the last digits: the simpler one, which comes first, keeps its place.

@@ -9,7 +9,7 @@ from scipy import optimize, special
 
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
-from skldp.mechanisms.sphere import gaussians, public_step, row_norms, to_grid
+from skldp.mechanisms.sphere import gaussians, public_step, row_norms, to_grid, unit_rows
 from skldp.mechanisms.spherical_cap import cap_height, cap_probability, log_mean_density
 from skldp.mechanisms.vector_parameters import check_dimension, check_positive
 
@@ -18,6 +18,8 @@ __all__ = ["PrivUnit"]
 # Larger budgets are treated as this one: the cap of the plane has a height of about e^(-2 epsilon), which must stay a
 # normal float, and at this budget the release is exact but for one answer in 2^64.
 _MAX_EPSILON = 150.0
+# Below it the margin of the ratio would be a large part of epsilon.
+_MIN_EPSILON = 1e-8
 # The relative error of cap_probability is below 1e-11; the density ratio keeps this distance from e^epsilon.
 _MARGIN = 2e-10
 # Below this dimension a Gaussian's component across the input can be so small that float32 loses it.
@@ -52,6 +54,24 @@ def _calibrate(d: int, epsilon: float) -> tuple[int, float]:
     return threshold, cap_height(c, d)
 
 
+def _across(unit: np.ndarray, noise: Noise) -> tuple[np.ndarray, npt.NDArray[np.float64]]:
+    """A vector in a uniform direction at right angles to each row, and its norm."""
+    across = _gaussians_across(unit, noise)
+    norms = row_norms(across)
+    # Beside (1, 0) there is one coordinate left, which is 0 once in 2^25: a release of NaN would tell that input.
+    while not norms.all():
+        again = np.flatnonzero(norms == 0)
+        across[again] = _gaussians_across(unit[again], noise)
+        norms[again] = row_norms(across[again])
+    return across, norms
+
+
+def _gaussians_across(unit: np.ndarray, noise: Noise) -> np.ndarray:
+    across = gaussians(noise, unit.shape).astype(unit.dtype, copy=False)
+    across -= np.einsum("ij,ij->i", across, unit)[:, None] * unit
+    return across
+
+
 @dataclass(frozen=True)
 class PrivUnit:
     r"""Release the direction of a vector: unbiased, exactly epsilon-LDP, with the least variance.
@@ -64,7 +84,7 @@ class PrivUnit:
     n_features : int
         Dimension d, at least 2.
     epsilon : float
-        Budget of the whole vector (natural log). Above 150 it is treated as 150.
+        Budget of the whole vector (natural log), at least 1e-8. Above 150 it is treated as 150.
 
     Attributes
     ----------
@@ -129,6 +149,8 @@ class PrivUnit:
     def __post_init__(self) -> None:
         check_dimension(self.n_features, least=2)
         check_positive("epsilon", self.epsilon)
+        if self.epsilon < _MIN_EPSILON:
+            raise ValueError(f"epsilon must be at least {_MIN_EPSILON} for PrivUnit. Got {self.epsilon!r} instead.")
         d, epsilon = self.n_features, min(float(self.epsilon), _MAX_EPSILON)
         threshold, height = _calibrate(d, epsilon)
         c = cap_probability(height, d)
@@ -167,11 +189,7 @@ class PrivUnit:
         ValueError
             If a row is zero: it has no direction.
         """
-        norms = row_norms(values)
-        if not norms.all():
-            zero = np.flatnonzero(norms == 0)
-            raise ValueError(f"Every row needs a direction, so none may be zero. Got {zero.size} zero rows instead.")
-        return np.divide(values, norms[:, None].astype(values.dtype), out=out)
+        return unit_rows(values, out=out)
 
     def sample(self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
         """Release every row once.
@@ -196,9 +214,8 @@ class PrivUnit:
         kind = values.dtype if self.n_features >= _FLOAT64_BELOW else np.dtype(np.float64)
         unit = self.encode(values.astype(kind, copy=False))
         along = self._coordinates(noise, len(values))
-        across = gaussians(noise, values.shape).astype(kind, copy=False)
-        across -= np.einsum("ij,ij->i", across, unit)[:, None] * unit
-        length = np.sqrt(np.maximum((1 - along) * (1 + along), 0.0)) * self.scale / row_norms(across)
+        across, norms = _across(unit, noise)
+        length = np.sqrt(np.maximum((1 - along) * (1 + along), 0.0)) * self.scale / norms
         across *= length[:, None].astype(kind)
         unit *= (along * self.scale)[:, None].astype(kind)
         across += unit

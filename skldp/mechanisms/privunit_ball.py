@@ -7,7 +7,7 @@ import numpy as np
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.privunit import PrivUnit
 from skldp.mechanisms.randomness import Noise
-from skldp.mechanisms.sphere import row_norms, shrink_factors
+from skldp.mechanisms.sphere import row_norms, shorten_rows, shrink_factors
 from skldp.mechanisms.vector_parameters import check_dimension, check_positive
 
 __all__ = ["PrivUnitBall"]
@@ -82,7 +82,11 @@ class PrivUnitBall:
 
     def encode(self, values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Rows shortened to the radius where they are longer."""
-        return np.multiply(values, shrink_factors(values, self.radius).astype(values.dtype)[:, None], out=out)
+        inside = values.copy() if out is None else out
+        if out is not None:
+            out[...] = values
+        shorten_rows(inside, self.radius)
+        return inside
 
     def sample(self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
         """Release every row once.
@@ -99,7 +103,8 @@ class PrivUnitBall:
         """
         factor = shrink_factors(values, self.radius) / self.radius
         lifted = np.empty((len(values), self.n_features + 1), dtype=values.dtype)
-        np.multiply(values, factor.astype(values.dtype)[:, None], out=lifted[:, :-1])
+        # In double precision: the factor of a row, or of a radius, near overflow is subnormal in single precision.
+        np.multiply(values, factor[:, None], out=lifted[:, :-1], casting="same_kind")
         lifted[:, -1] = np.sqrt(np.maximum(1 - row_norms(lifted[:, :-1]) ** 2, 0.0))
         released = self.sphere.sample(lifted, noise, out=lifted)
         return np.multiply(released[:, :-1], values.dtype.type(self.radius), out=out)

@@ -191,12 +191,22 @@ class ProjectedRelease:
             words = np.asarray(self.vocabulary, dtype=values.dtype)
             inside = words[nearest_rows(dense, words)]
             return self.projection.apply(inside), int(np.count_nonzero(inside != dense))
-        projected = self.projection.apply(values)
+        # What overflows here is projected anew below, where a radius makes the rows shorter.
+        with np.errstate(over="ignore", invalid="ignore"):
+            projected = self.projection.apply(values)
         if self.radius is None:
             return projected, 0
-        norms = np.sqrt(_sparse_squares(values)) if sparse.issparse(values) else row_norms(values)
+        norms = _sparse_norms(values) if sparse.issparse(values) else row_norms(values)
         factors = self.radius / np.maximum(norms, self.radius)
-        projected *= factors[:, None].astype(projected.dtype)
+        longer = np.flatnonzero(factors < 1)
+        with np.errstate(invalid="ignore"):
+            projected[longer] = projected[longer] * factors[longer, None]
+        lost = np.flatnonzero(~np.isfinite(projected).all(axis=1))
+        if lost.size:
+            # NaN would tell such a row from all others within the radius.
+            rows = values[lost]
+            short = sparse.diags(factors[lost]) @ rows if sparse.issparse(rows) else rows * factors[lost, None]
+            projected[lost] = self.projection.apply(short)
         # Whoever normalised rows to the radius may have rounded up: that is shortened too, but not worth a warning.
         outside = np.flatnonzero(factors < 1 - 64 * np.finfo(values.dtype).eps)
         moved = values[outside]
@@ -252,6 +262,8 @@ def _up(value: float) -> float:
     return math.ceil(value * 1000) / 1000
 
 
-def _sparse_squares(values: Any) -> np.ndarray:
-    """Sums of squares of the rows of a sparse matrix."""
-    return np.asarray(values.multiply(values).sum(axis=1, dtype=np.float64)).ravel()
+def _sparse_norms(values: Any) -> np.ndarray:
+    """Euclidean norms of the rows of a sparse matrix; infinite beyond 1e154, where the squares overflow."""
+    wide = values.astype(np.float64, copy=False)
+    with np.errstate(over="ignore"):
+        return np.sqrt(np.asarray(wide.multiply(wide).sum(axis=1)).ravel())

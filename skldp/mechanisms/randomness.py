@@ -207,7 +207,15 @@ class Noise:
         )
 
     def fill(self, buffer: np.ndarray) -> np.ndarray:
-        """Overwrite a C-contiguous array with random bits, and return it."""
+        """Overwrite a C-contiguous array with random bits, and return it.
+
+        Raises
+        ------
+        ValueError
+            If it is not C-contiguous: a copy of it would be overwritten instead.
+        """
+        if not buffer.flags.c_contiguous:
+            raise ValueError(f"buffer must be C-contiguous. Got strides {buffer.strides!r} instead.")
         view = buffer.reshape(-1).view(np.uint8).data
         with self._lock:
             if os.getpid() != self._pid:

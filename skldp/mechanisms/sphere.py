@@ -13,7 +13,16 @@ import numpy.typing as npt
 
 from skldp.mechanisms.randomness import Noise
 
-__all__ = ["directions", "gaussians", "public_step", "row_norms", "shorten_rows", "shrink_factors", "to_grid"]
+__all__ = [
+    "directions",
+    "gaussians",
+    "public_step",
+    "row_norms",
+    "shorten_rows",
+    "shrink_factors",
+    "to_grid",
+    "unit_rows",
+]
 
 # Of the bits of a float32, 14 resolve one standard deviation of a coordinate and 9 are left for its tails.
 _GRID_BITS = 14
@@ -74,14 +83,54 @@ def row_norms(values: np.ndarray) -> npt.NDArray[np.float64]:
     """
     with np.errstate(over="ignore", under="ignore"):
         norms = np.sqrt(np.einsum("ij,ij->i", values, values), dtype=np.float64)
-    limit = 1e-15 if values.dtype == np.float32 else 1e-150
-    extreme = np.flatnonzero((norms < limit) | (norms > 1 / limit))
-    if extreme.size:
-        wide = values[extreme].astype(np.float64)
-        largest = np.abs(wide).max(axis=1, initial=0.0)
-        wide /= np.where(largest > 0, largest, 1)[:, None]
-        norms[extreme] = largest * np.sqrt(np.einsum("ij,ij->i", wide, wide))
+        extreme = _extreme(norms, values.dtype)
+        if extreme.size:
+            wide = values[extreme].astype(np.float64)
+            largest = np.abs(wide).max(axis=1, initial=0.0)
+            wide /= np.where(largest > 0, largest, 1)[:, None]
+            norms[extreme] = largest * np.sqrt(np.einsum("ij,ij->i", wide, wide))
     return norms
+
+
+def unit_rows(values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """Rows divided by their norms: of norm 1 to rounding, also where the values themselves are near overflow or 0.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, d)
+    out : ndarray, default=None
+        Where to write; may be `values` itself.
+
+    Returns
+    -------
+    ndarray of shape (n, d)
+
+    Raises
+    ------
+    ValueError
+        If a row is zero: it has no direction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms.sphere import unit_rows
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 5e-324]])).tolist()
+    [[0.6, 0.8], [0.0, 1.0]]
+    """
+    norms = row_norms(values)
+    if not norms.all():
+        zero = np.flatnonzero(norms == 0)
+        raise ValueError(f"Every row needs a direction, so none may be zero. Got {zero.size} zero rows instead.")
+    extreme = _extreme(norms, values.dtype)
+    wide = values[extreme].astype(np.float64)
+    with np.errstate(over="ignore"):
+        unit = np.divide(values, norms[:, None].astype(values.dtype), out=out)
+    if extreme.size:
+        # A norm that overflows, or is subnormal and so of few bits, would leave a row that is not of norm 1, and a
+        # release whose length tells it from the others. Powers of two scale exactly.
+        wide = np.ldexp(wide, -np.frexp(np.abs(wide).max(axis=1))[1][:, None])
+        unit[extreme] = wide / row_norms(wide)[:, None]
+    return unit
 
 
 def shrink_factors(values: np.ndarray, radius: float) -> npt.NDArray[np.float64]:
@@ -116,7 +165,8 @@ def shorten_rows(values: np.ndarray, radius: float) -> int:
     """
     factors = shrink_factors(values, radius)
     longer = np.flatnonzero(factors < 1)
-    values[longer] *= factors[longer, None].astype(values.dtype)
+    # In double precision: a factor that is subnormal in single precision has too few bits to keep within the radius.
+    values[longer] = values[longer] * factors[longer, None]
     return int(np.count_nonzero(values[factors < 1 - _ROUNDING * np.finfo(values.dtype).eps]))
 
 
@@ -183,3 +233,9 @@ def to_grid(values: np.ndarray, step: float) -> np.ndarray:
     values *= values.dtype.type(step)
     values += values.dtype.type(0)
     return values
+
+
+def _extreme(norms: npt.NDArray[np.float64], dtype: np.dtype) -> npt.NDArray[np.intp]:
+    """Rows whose squares may have left the range of the type, or lost their digits."""
+    limit = 1e-15 if dtype == np.float32 else 1e-150
+    return np.flatnonzero((norms < limit) | (norms > 1 / limit))

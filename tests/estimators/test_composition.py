@@ -13,6 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from skldp.estimators.base import LocalTransformer
 from skldp.estimators.composition import privacy_guarantee
+from skldp.estimators.label_private_classifier import LabelPrivateClassifier
+from skldp.estimators.labels import LabelRR
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 
 X = np.random.default_rng(0).normal(size=(30, 4))
@@ -74,7 +76,26 @@ def test_says_that_labels_or_features_are_bare():
 
 def test_a_search_is_its_best_pipeline():
     search = GridSearchCV(make_pipeline(Private(), LogisticRegression()), {"private__epsilon": [2.0]}, cv=2)
-    assert privacy_guarantee(search.fit(X, y)).epsilon == 2.0
+    total = privacy_guarantee(search.fit(X, y))
+    assert total.epsilon == 2.0
+    assert "the fits of the search, which are releases too, are not counted" in total.basis
+
+
+def test_a_classifier_of_randomized_labels_adds_the_private_steps_within():
+    inner = make_pipeline(Private(2.0), LogisticRegression())
+    label_rr = LabelRR(0.5, classes=[0, 1])
+    classifier = LabelPrivateClassifier(inner, label_mechanism=label_rr).fit(X, y)
+    total = privacy_guarantee(classifier)
+    assert (total.epsilon, total.unit) == (2.0 + classifier.privacy_guarantee_.epsilon, "record")
+    assert "not randomised" not in total.basis
+    bare = LabelPrivateClassifier(LogisticRegression(), label_mechanism=label_rr).fit(X, y)
+    assert "features are not randomised" in privacy_guarantee(bare).basis
+
+
+def test_says_that_transform_passes_without_noise():
+    total = privacy_guarantee(make_pipeline(Private(transform_noise=False), LogisticRegression()).fit(X, y))
+    assert "of fit_transform alone" in total.basis
+    assert "fit_transform" not in Private().fit(X).privacy_guarantee_.basis
 
 
 def test_columns_add_up_and_bare_columns_are_infinite():

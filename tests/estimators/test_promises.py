@@ -89,6 +89,32 @@ def test_refuses_other_input(cls, X):
         cls().fit_transform(X)
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        skldp.PrivUnitTransformer(norm=True),
+        skldp.MultivariateLaplacePrivatizer(radius=True),
+        skldp.RandomProjectionPrivatizer(radius=True),
+        skldp.RandomProjectionPrivatizer(n_components=True),
+        skldp.RandomProjectionPrivatizer(gaussian_width=True),
+        skldp.RandomProjectionPrivatizer(projection_seed=True),
+        skldp.NumericPrivatizer(delta=False),
+        skldp.NumericPrivatizer(n_sampled_features=True),
+        skldp.BitRandTransformer(n_bits=np.True_),
+    ],
+    ids=str,
+)
+def test_a_bool_is_no_number(estimator):
+    with pytest.raises(ValueError, match="must be"):
+        estimator.fit(rows())
+
+
+@each_transformer
+@pytest.mark.parametrize("epsilon", [2, np.int64(2), np.float32(2), np.float64(2)], ids=lambda e: type(e).__name__)
+def test_takes_epsilon_in_every_numeric_type(cls, epsilon):
+    assert cls(epsilon).fit(rows()).privacy_guarantee_ == cls(2.0).fit(rows()).privacy_guarantee_
+
+
 @each_transformer
 def test_refuses_another_number_of_features(cls):
     with pytest.raises(ValueError, match="features"):
@@ -98,7 +124,20 @@ def test_refuses_another_number_of_features(cls):
 @each_bounded
 @pytest.mark.parametrize(
     "bounds",
-    [(1, -1), (0, 0), (-np.inf, 1), (-1, np.nan), (0,), "ab", ("a", "b"), ([0, 0], [1, 1]), (None, 1), 3],
+    [
+        (1, -1),
+        (0, 0),
+        (-np.inf, 1),
+        (-1, np.nan),
+        (0,),
+        "ab",
+        ("a", "b"),
+        ([0, 0], [1, 1]),
+        (None, 1),
+        3,
+        (False, True),
+        ("0", "1"),
+    ],
     ids=str,
 )
 def test_refuses_bad_bounds(cls, bounds):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue
 
 from skldp.mechanisms.buffers import Buffers
+from skldp.mechanisms.flip_calibration import feature_levels
 from skldp.mechanisms.flip_laws import log_alpha_bound
 from skldp.mechanisms.flip_mechanisms import bitrand, latent, ome
 from skldp.mechanisms.randomness import Noise
@@ -313,3 +314,14 @@ def test_an_epsilon_that_rounds_away_is_refused(debias):
 def test_exact_ome_refuses_an_alpha_that_tells_too_much():
     with pytest.raises(ValueError, match=r"exact level is .* however small the budget"):
         ome(1.0, box(3), alpha=100.0, calibration="exact")
+
+
+def test_a_record_of_sampled_features_costs_what_its_dearest_ones_do():
+    # Within (0, 1) nobody's sign is told, so the features cost differently; any of them may be the one drawn.
+    low, high = np.array([0.0, -1.0, 0.0]), np.ones(3)
+    for k in (1, 2, 3):
+        release = bitrand(2.0, (low, high), n_bits=4, n_sampled_features=k)
+        levels = sorted(feature_levels(release.laws, release.encoding.reachable(low, high)))
+        assert levels[0] < levels[2]
+        assert release.guarantee().epsilon == pytest.approx(sum(levels[3 - k :]), rel=1e-12)
+        assert release.guarantee().per_feature == levels[2]

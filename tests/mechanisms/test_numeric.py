@@ -1,6 +1,7 @@
 """The papers' anchor values, the mechanisms by name, and the choice of the best one."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from scipy.optimize import brentq
 
 from skldp.mechanisms.additive import Gaussian, Laplace
 from skldp.mechanisms.duchi_vector import DuchiVector
-from skldp.mechanisms.feature_sampling import automatic_n_sampled, worst_sampled_variance
+from skldp.mechanisms.feature_sampling import BoundedFeatures, automatic_n_sampled, worst_sampled_variance
 from skldp.mechanisms.gaussian_calibration import analytic_gaussian_sigma
 from skldp.mechanisms.hybrid import HYBRID_THRESHOLD, Hybrid, HybridThreeOutputs
 from skldp.mechanisms.numeric import (
@@ -161,3 +162,16 @@ def test_best_can_be_the_gaussian():
     assert best_mechanism(8.0, 2000, delta=1e-5, n_sampled="all")[0] == "gaussian"
     assert isinstance(best_mechanism(1e6, 1)[1], Laplace)
     assert isinstance(best_mechanism(8.0, 2000, delta=1e-5, n_sampled="all")[1], Gaussian)
+
+
+def test_best_works_beyond_what_duchis_vector_can():
+    assert best_mechanism(1.0, 200_000)[0] == "duchi"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(1e-3, 50), st.integers(1, 60))
+def test_shares_add_up_to_no_more_than_epsilon(epsilon, n):
+    # Laplace has no margin of its own: a share rounded up would show.
+    release = BoundedFeatures(make_mechanism("laplace", epsilon, n), (0.0,) * n, (1.0,) * n, n, epsilon)
+    total = release.guarantee().epsilon
+    assert n * Fraction(release.mechanism.exact_epsilon) <= Fraction(total) <= Fraction(epsilon)

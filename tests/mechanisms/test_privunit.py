@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, binomial_pvalue, ks_pvalue
 from scipy import optimize, special, stats
 
+from skldp.mechanisms import privunit, sphere
 from skldp.mechanisms.privunit import PrivUnit
 from skldp.mechanisms.privunit_ball import PrivUnitBall
 from skldp.mechanisms.randomness import Noise
@@ -185,3 +186,56 @@ def test_a_zero_row_has_no_direction():
 def test_a_huge_budget_is_cut_off_not_broken():
     assert PrivUnit(2, 1e5).guarantee().epsilon <= 150
     np.testing.assert_allclose(draws(PrivUnit(4, 1e5), [0, 0, 0, 2.0], 3), np.eye(4)[[3, 3, 3]], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("row", "dtype"),
+    [
+        ([5e-324] * 2, np.float64),
+        ([1.7e308] * 2, np.float64),
+        ([1e-45, 1e-45] * 32, np.float32),
+        ([3e38] * 64, np.float32),
+        ([1e-45] * 3, np.float32),
+    ],
+)
+def test_a_row_near_overflow_or_underflow_is_released_like_any_other(row, dtype):
+    # Its direction would not have norm 1 otherwise, and the length of the release would tell it from the rest.
+    mechanism = PrivUnit(len(row), 5.0)
+    x = np.tile(np.array(row, dtype=dtype), (50, 1))
+    np.testing.assert_allclose(mechanism.encode(x), 1 / math.sqrt(len(row)), rtol=1e-6)
+    plain = np.ones((50, len(row)), dtype=dtype)
+    np.testing.assert_allclose(
+        mechanism.sample(x, noise(1)), mechanism.sample(plain, noise(1)), atol=2e-3 * mechanism.scale
+    )
+
+
+def test_an_axis_is_never_released_as_nan(monkeypatch):
+    # In the plane, the Gaussian coordinate beside (1, 0) is 0 once in 2^25 draws: here it is so at the first ones.
+    mechanism, calls = PrivUnit(2, 1.0), []
+
+    def first_without_a_second_coordinate(stream, shape):
+        drawn = sphere.gaussians(stream, shape)
+        drawn[:, 1] *= len(calls) > 1
+        calls.append(shape)
+        return drawn
+
+    monkeypatch.setattr(privunit, "gaussians", first_without_a_second_coordinate)
+    out = mechanism.sample(np.tile([1.0, 0.0], (5, 1)), noise(1))
+    assert calls == [(5, 2)] * 3
+    np.testing.assert_allclose(np.linalg.norm(out, axis=1), mechanism.scale, rtol=1e-3)
+
+
+@pytest.mark.parametrize("d", [2, 3, 384, 1_000_000])
+def test_the_least_epsilon_works_and_smaller_ones_are_refused_by_name(d):
+    assert 0 < PrivUnit(d, 1e-8).guarantee().epsilon <= 1e-8
+    with pytest.raises(ValueError, match="at least 1e-08"):
+        PrivUnit(d, 9e-9)
+
+
+def test_the_ball_keeps_rows_near_overflow_within_itself():
+    mechanism = PrivUnitBall(3, 5.0, radius=1e-4)
+    x = np.full((4, 3), 3e38, dtype=np.float32)
+    inside = mechanism.encode(x)
+    assert (np.linalg.norm(inside.astype(np.float64), axis=1) <= 1e-4).all()
+    np.testing.assert_allclose(inside, 1e-4 / math.sqrt(3), rtol=1e-5)
+    assert np.isfinite(mechanism.sample(x, noise(1))).all()

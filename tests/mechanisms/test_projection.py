@@ -306,3 +306,25 @@ def test_guarantees_of_the_four_sensitivities():
 def test_refuses_what_does_not_go_together(kwargs, message):
     with pytest.raises(ValueError, match=message):
         ProjectedRelease(**({"projection": RandomProjection(9, 4), "epsilon": 1.0} | kwargs))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize("noise", ["laplace", "privunit"])
+def test_a_row_whose_projection_overflows_is_moved_within_the_radius_like_any_other(dtype, kind, noise):
+    # A NaN would tell it from all the others, whatever epsilon is.
+    release = ProjectedRelease(RandomProjection(300, 4), 5.0, sensitivity="spectral", noise=noise, radius=1.0)
+    rows = np.full((2, 300), np.finfo(dtype).max / 2, dtype=dtype)
+    rows[0] = 0.01
+    projected, moved = release.project(kind(rows))
+    assert np.isfinite(projected).all()
+    assert moved == 300
+    assert np.linalg.norm(projected[1].astype(np.float64)) <= release.stretch * (1 + 1e-6)
+
+
+def test_a_long_row_keeps_its_direction_in_single_precision():
+    release = ProjectedRelease(RandomProjection(300, 4), 5.0, sensitivity="spectral", radius=1.0)
+    long = np.full((1, 300), 1e30, dtype=np.float32)
+    expected = release.projection.apply(np.full((1, 300), 300**-0.5))
+    for kind in (np.asarray, sparse.csr_array):
+        np.testing.assert_allclose(release.project(kind(long))[0], expected, rtol=1e-4)

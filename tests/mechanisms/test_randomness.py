@@ -241,3 +241,9 @@ def test_subsets_refuse_more_than_there_are(k):
 def test_says_whether_it_is_secure():
     assert repr(noise_from()) == "Noise(secure=True)"
     assert isinstance(seeded(), Noise)
+
+
+@pytest.mark.parametrize("part", [(slice(None), slice(0, 2)), (slice(None), slice(None, None, 2))])
+def test_an_array_that_would_be_filled_in_a_copy_is_refused(part):
+    with pytest.raises(ValueError, match="C-contiguous"):
+        Noise(bytes(32), secure=False).fill(np.zeros((4, 4), dtype=np.uint64)[part])

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms.categorical_record import CategoricalRecord, split_epsilon
+from skldp.mechanisms.categorical_record import CategoricalRecord
+from skldp.mechanisms.epsilon_rounding import split_epsilon
 from skldp.mechanisms.frequency import estimate_frequencies
 from skldp.mechanisms.randomness import noise_from
 from skldp.mechanisms.unary import OneHotRandomizedResponse, UnaryEncoding

@@ -1,0 +1,35 @@
+"""Arithmetic on epsilons that rounds to the private side: shares down, totals up."""
+
+import math
+from fractions import Fraction
+
+__all__ = ["round_up", "split_epsilon"]
+
+
+def split_epsilon(epsilon: float, n_parts: int) -> float:
+    """The largest float that `n_parts` times is not above `epsilon`.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms.epsilon_rounding import split_epsilon
+    >>> split_epsilon(1.0, 4)
+    0.25
+    """
+    share = epsilon / n_parts
+    while Fraction(share) * n_parts > Fraction(epsilon):
+        share = math.nextafter(share, 0.0)
+    return share
+
+
+def round_up(value: Fraction) -> float:
+    """The smallest float that is not below `value`.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from skldp.mechanisms.epsilon_rounding import round_up
+    >>> round_up(Fraction(1, 4)), round_up(Fraction(1, 10)) >= Fraction(1, 10)
+    (0.25, True)
+    """
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
