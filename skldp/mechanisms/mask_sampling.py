@@ -80,6 +80,10 @@ class MaskSampler:
         return [self._first_bits(boundary, self.word_bits) for boundary in self.boundaries]
 
     @cached_property
+    def _truncated(self) -> np.ndarray:
+        return np.array(self.first_words, dtype=np.uint64)
+
+    @cached_property
     def cells(self) -> tuple[np.ndarray, "OpenCells"]:
         """The mask of every cell of the first `index_bits` bits, and the cells with a boundary in them.
 
@@ -89,7 +93,7 @@ class MaskSampler:
         tail_bits = np.uint64(self.word_bits - self.index_bits)
         first_word = np.arange(1 << self.index_bits, dtype=np.uint64) << tail_bits
         last_word = first_word | ((np.uint64(1) << tail_bits) - np.uint64(1))
-        truncated = np.array(self.first_words, dtype=np.uint64)
+        truncated = self._truncated
         below = np.searchsorted(truncated, first_word, side="left")
         through = np.searchsorted(truncated, last_word, side="right")
         table, places = self._masks(below), np.flatnonzero(through > below)
@@ -127,16 +131,22 @@ class MaskSampler:
         tails >>= np.uint64(_WORD_BITS - self.word_bits + self.index_bits)
         above = tails > open_cells.last.take(which)
         masks = np.where(above, open_cells.high.take(which), open_cells.low.take(which))
-        # On a boundary, or between two of one cell: rare enough to look at one by one.
-        for place in ((tails >= open_cells.first.take(which)) != above).nonzero()[0]:
-            settled = self._settle(int(open_cells.start[which[place]] | tails[place]), noise)
-            masks[place] = self._masks(np.array(settled))
+        between = ((tails >= open_cells.first.take(which)) != above).nonzero()[0]
+        if between.size:
+            masks[between] = self._masks(self._count(open_cells.start[which[between]] | tails[between], noise))
         return masks
 
     def _masks(self, counts: np.ndarray) -> np.ndarray:
         """The mask that a number of boundaries below stands for: itself, or its complement code."""
         masks = counts.astype(np.uint16)
         return complement_codes(masks, len(self.thresholds)) if self.complement else masks
+
+    def _count(self, prefixes: np.ndarray, noise: Noise) -> np.ndarray:
+        """Numbers of boundaries at or below uniform numbers that begin with the words `prefixes`."""
+        counts = np.searchsorted(self._truncated, prefixes, side="left")
+        for place in (np.searchsorted(self._truncated, prefixes, side="right") > counts).nonzero()[0]:
+            counts[place] = self._settle(int(prefixes[place]), noise)
+        return counts
 
     def _settle(self, prefix: int, noise: Noise) -> int:
         """Number of boundaries at or below a uniform number that begins with the word `prefix`."""

@@ -58,7 +58,8 @@ def encode_complement(grid: FixedPoint, values: np.ndarray, scratch: np.ndarray,
         raise ValueError("values must be finite. Got NaN or infinity instead.")
     negative, codes, kind = buffers.flags, buffers.signed, values.dtype.type
     np.less(values, 0, out=negative)
-    if max(-low, high) > grid.largest:
+    # What lies between the largest magnitude and the first that is too large is rounded down to it anyway.
+    if max(-low, high) >= grid.largest + grid.step:
         values = np.clip(values, kind(-grid.largest), kind(grid.largest), out=scratch)
     np.multiply(values, kind(1 / grid.step), out=scratch)
     np.copyto(codes, scratch, casting="unsafe")
