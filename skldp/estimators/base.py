@@ -61,7 +61,9 @@ class LocalTransformer(TransformerMixin, BaseEstimator):
     A subclass defines ``__init__`` with the parameters `epsilon`, `transform_noise`, `random_state` and `n_jobs`
     beside its own, and one hook, ``_make_mechanism(X)``, which may use only the shape and the dtype of X. Its
     mechanism offers ``sample(values, noise, out=None)``, ``encode(values, out=None)``, ``guarantee()`` and
-    ``n_outputs``; it is handed one C-contiguous block of rows at a time, which it may overwrite.
+    ``n_outputs``; it is handed one C-contiguous block of rows at a time, which it may overwrite. One that keeps its
+    values says so in ``keeps_values``, is handed rows as they are, and may share working arrays between blocks; see
+    :class:`~skldp.mechanisms.row_release.RowRelease`.
     """
 
     _parameter_constraints: dict = {
@@ -132,14 +134,15 @@ class LocalTransformer(TransformerMixin, BaseEstimator):
         attach_guarantee(self, self.mechanism_.guarantee())
 
     def _into_domain(self, block):
-        """A C-contiguous copy of the block within the declared domain, and how many values were moved."""
-        return np.array(block, order="C"), 0
+        """The block within the declared domain, itself if nothing is to be moved, and how many values were moved."""
+        return block, 0
 
     def _release(self, X, noise):
         n_rows = X.shape[0]
         n_outputs = self.mechanism_.n_outputs
         released = np.empty((n_rows, n_outputs), dtype=X.dtype)
-        block_rows = max(1, _BLOCK // max(X.shape[1], n_outputs))
+        block = _BLOCK * getattr(self.mechanism_, "blocks_at_once", 1)
+        block_rows = max(1, block // max(X.shape[1], n_outputs))
         task_rows = block_rows * _BLOCKS_PER_STREAM
         starts = range(0, n_rows, task_rows)
         streams = [None] * len(starts) if noise is None else noise.spawn(len(starts))
@@ -155,15 +158,19 @@ class LocalTransformer(TransformerMixin, BaseEstimator):
         return released
 
     def _release_part(self, X, released, noise, block_rows):
-        moved = 0
+        moved, mechanism = 0, self.mechanism_
+        keeps = getattr(mechanism, "keeps_values", False)
+        shared = {"buffers": mechanism.make_buffers(block_rows)} if keeps and noise is not None else {}
         for start in range(0, X.shape[0], block_rows):
             rows = slice(start, start + block_rows)
             block, outside = self._into_domain(X[rows])
             moved += outside
+            if not keeps and block.base is X:
+                block = np.array(block, order="C")
             if noise is None:
-                self.mechanism_.encode(block, out=released[rows])
+                mechanism.encode(block, out=released[rows])
             else:
-                self.mechanism_.sample(block, noise, out=released[rows])
+                mechanism.sample(block, noise, out=released[rows], **shared)
         return moved
 
     def __sklearn_tags__(self):
@@ -184,7 +191,12 @@ class BoundedTransformer(LocalTransformer):
 
     def _into_domain(self, block):
         declared_low, declared_high = self.bounds_
+        # Two passes over numbers in the cache spare most blocks the clipping, which takes several times as long.
+        if declared_low.max() <= block.min(initial=np.inf) and block.max(initial=-np.inf) <= declared_high.min():
+            return block, 0
         low, high = round_inward(declared_low, declared_high, block.dtype)
+        if (low == low[0]).all() and (high == high[0]).all():
+            low, high = low[0], high[0]
         inside = np.clip(block, low, high, out=np.empty(block.shape, dtype=block.dtype))
         return inside, np.count_nonzero(inside != block)
 

@@ -91,14 +91,13 @@ class MaskSampler:
         word is the cell's own first word may lie anywhere in that word, so it counts as in the cell.
         """
         tail_bits = np.uint64(self.word_bits - self.index_bits)
-        first_word = np.arange(1 << self.index_bits, dtype=np.uint64) << tail_bits
-        last_word = first_word | ((np.uint64(1) << tail_bits) - np.uint64(1))
         truncated = self._truncated
-        below = np.searchsorted(truncated, first_word, side="left")
-        through = np.searchsorted(truncated, last_word, side="right")
+        cell_of = (truncated >> tail_bits).astype(np.intp)
+        through = np.cumsum(np.bincount(cell_of, minlength=1 << self.index_bits))
+        below = np.append(0, through[:-1])
         table, places = self._masks(below), np.flatnonzero(through > below)
         table[places] = self.first_place + np.arange(len(places))
-        low, high, start = below[places], through[places], first_word[places]
+        low, high, start = below[places], through[places], places.astype(np.uint64) << tail_bits
         open_cells = OpenCells(
             start,
             self._masks(low),
