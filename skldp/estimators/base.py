@@ -1,6 +1,8 @@
 """The base of the transformers of X: validate, move into the declared domain, release block by block."""
 
 import warnings
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 
 import numpy as np
@@ -21,12 +23,20 @@ from skldp.estimators.validation import (
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
 from skldp.mechanisms.randomness import noise_from
 
-__all__ = ["BoundedTransformer", "LocalTransformer", "attach_guarantee", "warn_out_of_domain"]
+__all__ = [
+    "BoundedTransformer",
+    "LocalTransformer",
+    "attach_guarantee",
+    "counted_out_of_domain",
+    "warn_out_of_domain",
+]
 
 # Numbers in one block: what a mechanism works on at a time, small enough for its buffers to stay in the cache.
 _BLOCK = 32_768
 # Blocks that share one stream of noise. Fixed, so that a seeded result does not depend on the number of threads.
 _BLOCKS_PER_STREAM = 64
+# Where a caller releases in blocks, it warns once, of all of them.
+_COUNTS: ContextVar[list | None] = ContextVar("counts", default=None)
 
 
 def attach_guarantee(estimator, guarantee):
@@ -201,12 +211,26 @@ class BoundedTransformer(LocalTransformer):
         return inside, np.count_nonzero(inside != block)
 
 
-def warn_out_of_domain(moved, total):
+@contextmanager
+def counted_out_of_domain():
+    """Collect in a list, within this thread, the counts that :func:`warn_out_of_domain` would warn of."""
+    counts = []
+    token = _COUNTS.set(counts)
+    try:
+        yield counts
+    finally:
+        _COUNTS.reset(token)
+
+
+def warn_out_of_domain(moved, total, stacklevel=4):
     """Count, in an OutOfDomainWarning, the values that were moved into the declared domain; none, no warning."""
-    if moved:
+    counts = _COUNTS.get()
+    if counts is not None:
+        counts.append(moved)
+    elif moved:
         warnings.warn(
             f"{moved:,} of {total:,} values ({moved / total:.1%}) lay outside the declared domain and were moved into "
             "it. Declare a wider one if that is too many, from public knowledge and not from these data.",
             OutOfDomainWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
