@@ -2,6 +2,8 @@
 
 from numbers import Integral, Real
 
+from sklearn.base import OneToOneFeatureMixin
+
 from skldp.estimators.base import BoundedTransformer
 from skldp.estimators.validation import Interval, StrOptions
 from skldp.mechanisms.feature_sampling import BoundedFeatures
@@ -15,7 +17,7 @@ from skldp.mechanisms.numeric import (
 __all__ = ["NumericPrivatizer"]
 
 
-class NumericPrivatizer(BoundedTransformer):
+class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
     r"""Release numbers within declared bounds, unbiased, through a mechanism chosen by name.
 
     Parameters
