@@ -1,6 +1,8 @@
 """The base of the transformers of X: validate, move into the declared domain, release block by block."""
 
 import warnings
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 
 import numpy as np
@@ -22,12 +24,20 @@ from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
 from skldp.mechanisms.declared_bounds import round_inward
 from skldp.mechanisms.randomness import noise_from
 
-__all__ = ["BoundedTransformer", "LocalTransformer", "attach_guarantee", "warn_out_of_domain"]
+__all__ = [
+    "BoundedTransformer",
+    "LocalTransformer",
+    "attach_guarantee",
+    "counted_out_of_domain",
+    "warn_out_of_domain",
+]
 
 # Numbers in one block: what a mechanism works on at a time, small enough for its buffers to stay in the cache.
 _BLOCK = 32_768
 # Blocks that share one stream of noise. Fixed, so that a seeded result does not depend on the number of threads.
 _BLOCKS_PER_STREAM = 64
+# Where a caller releases in blocks, it warns once, of all of them.
+_COUNTS: ContextVar[list | None] = ContextVar("counts", default=None)
 
 
 def attach_guarantee(estimator, guarantee):
@@ -65,7 +75,9 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
     A subclass defines ``__init__`` with the parameters `epsilon`, `transform_noise`, `random_state` and `n_jobs`
     beside its own, and one hook, ``_make_mechanism(X)``, which may use only the shape and the dtype of X. Its
     mechanism offers ``sample(values, noise, out=None)``, ``encode(values, out=None)``, ``guarantee()`` and
-    ``n_outputs``; it is handed one C-contiguous block of rows at a time, which it may overwrite.
+    ``n_outputs``; it is handed one C-contiguous block of rows at a time, which it may overwrite. One that keeps its
+    values says so in ``keeps_values``, is handed rows as they are, and may share working arrays between blocks; see
+    :class:`~skldp.mechanisms.row_release.RowRelease`.
     """
 
     _parameter_constraints: dict = {
@@ -136,14 +148,15 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         attach_guarantee(self, self.mechanism_.guarantee())
 
     def _into_domain(self, block):
-        """A C-contiguous copy of the block within the declared domain, and how many values were moved."""
-        return np.array(block, order="C"), 0
+        """The block within the declared domain, itself if nothing is to be moved, and how many values were moved."""
+        return block, 0
 
     def _release(self, X, noise):
         n_rows = X.shape[0]
         n_outputs = self.mechanism_.n_outputs
         released = np.empty((n_rows, n_outputs), dtype=X.dtype)
-        block_rows = max(1, _BLOCK // max(X.shape[1], n_outputs))
+        block = _BLOCK * getattr(self.mechanism_, "blocks_at_once", 1)
+        block_rows = max(1, block // max(X.shape[1], n_outputs))
         task_rows = block_rows * _BLOCKS_PER_STREAM
         starts = range(0, n_rows, task_rows)
         streams = [None] * len(starts) if noise is None else noise.spawn(len(starts))
@@ -159,15 +172,19 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         return released
 
     def _release_part(self, X, released, noise, block_rows):
-        moved = 0
+        moved, mechanism = 0, self.mechanism_
+        keeps = getattr(mechanism, "keeps_values", False)
+        shared = {"buffers": mechanism.make_buffers(block_rows)} if keeps and noise is not None else {}
         for start in range(0, X.shape[0], block_rows):
             rows = slice(start, start + block_rows)
             block, outside = self._into_domain(X[rows])
             moved += outside
+            if not keeps and block.base is X:
+                block = np.array(block, order="C")
             if noise is None:
-                self.mechanism_.encode(block, out=released[rows])
+                mechanism.encode(block, out=released[rows])
             else:
-                self.mechanism_.sample(block, noise, out=released[rows])
+                mechanism.sample(block, noise, out=released[rows], **shared)
         return moved
 
     def __sklearn_tags__(self):
@@ -188,17 +205,36 @@ class BoundedTransformer(LocalTransformer):
 
     def _into_domain(self, block):
         declared_low, declared_high = self.bounds_
+        # Two passes over numbers in the cache spare most blocks the clipping, which takes several times as long.
+        if declared_low.max() <= block.min(initial=np.inf) and block.max(initial=-np.inf) <= declared_high.min():
+            return block, 0
         low, high = round_inward(declared_low, declared_high, block.dtype)
+        if (low == low[0]).all() and (high == high[0]).all():
+            low, high = low[0], high[0]
         inside = np.clip(block, low, high, out=np.empty(block.shape, dtype=block.dtype))
         return inside, np.count_nonzero(inside != block)
 
 
-def warn_out_of_domain(moved, total):
+@contextmanager
+def counted_out_of_domain():
+    """Collect in a list, within this thread, the counts that :func:`warn_out_of_domain` would warn of."""
+    counts = []
+    token = _COUNTS.set(counts)
+    try:
+        yield counts
+    finally:
+        _COUNTS.reset(token)
+
+
+def warn_out_of_domain(moved, total, stacklevel=4):
     """Count, in an OutOfDomainWarning, the values that were moved into the declared domain; none, no warning."""
-    if moved:
+    counts = _COUNTS.get()
+    if counts is not None:
+        counts.append(moved)
+    elif moved:
         warnings.warn(
             f"{moved:,} of {total:,} values ({moved / total:.1%}) lay outside the declared domain and were moved into "
             "it. Declare a wider one if that is too many, from public knowledge and not from these data.",
             OutOfDomainWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )

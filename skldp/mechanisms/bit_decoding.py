@@ -110,6 +110,16 @@ class BitDecoder:
         numbers = self.magnitude_tables[0] * np.repeat(self.signs, half)
         return {np.dtype(kind): numbers.astype(kind) for kind in (np.float32, np.float64)}
 
+    @cached_property
+    def complement_tables(self) -> dict[np.dtype, np.ndarray]:
+        """The same by one's-complement codes, those below 0 counted from the end."""
+        half = 1 << len(self.contributions)
+        return {kind: np.concatenate([table[half:], table[half - 1 :: -1]]) for kind, table in self.tables.items()}
+
+    def decode_complement(self, codes: np.ndarray, out: np.ndarray, buffers: Buffers) -> np.ndarray:
+        """Fill `out` with the numbers of one's-complement codes, which are short."""
+        return buffers.look_up(self.complement_tables[out.dtype], codes, out)
+
     def decode(self, codes: np.ndarray, out: np.ndarray, buffers: Buffers) -> np.ndarray:
         """Fill `out`, float32 or float64, with the numbers of codes; both one-dimensional, as long as `buffers`."""
         table = self.tables.get(out.dtype)

@@ -16,13 +16,12 @@ from skldp.mechanisms.fixed_point import FixedPoint
 from skldp.mechanisms.flip_calibration import feature_levels, record_level
 from skldp.mechanisms.flip_laws import BitLaw
 from skldp.mechanisms.guarantee import PrivacyGuarantee
-from skldp.mechanisms.mask_sampling import BitRandomizer
+from skldp.mechanisms.mask_sampling import BitRandomizer, MaskSampler
+from skldp.mechanisms.ones_complement import LONGEST, decode_complement, encode_complement, is_exact
 from skldp.mechanisms.randomness import Noise
 from skldp.mechanisms.row_release import RowRelease
 
 __all__ = ["BitFlip"]
-
-_BLOCK = 32_768
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +127,14 @@ class BitFlip(RowRelease):
     def _randomizers(self) -> tuple[BitRandomizer, ...]:
         return tuple(BitRandomizer(law) for law in self.laws)
 
+    @cached_property
+    def _complement_sampler(self) -> MaskSampler | None:
+        """Masks for one's-complement codes, where one short symmetric law randomizes them all."""
+        law = self.laws[0]
+        if len(self.laws) > 1 or not law.symmetric or law.n_bits > LONGEST:
+            return None
+        return MaskSampler(tuple(int(t) for t in law.from_zero), complement=True)
+
     @property
     def _code_dtype(self) -> np.dtype:
         # Masks come as 16-bit words; narrower codes would be widened at every step.
@@ -145,7 +152,16 @@ class BitFlip(RowRelease):
         if not self._saturated:
             low, high = self._ends(x.dtype)
             x = np.clip(x, low, high) if columns is None else np.clip(x, low[columns], high[columns])
-        codes = self.encoding.encode(x.reshape(-1), out=buffers.codes, scratch=out.reshape(-1))
+        flat = out.reshape(-1)
+        if self._complement_sampler is not None and is_exact(self.encoding, out.dtype):
+            signed = encode_complement(self.encoding, x.reshape(-1), flat, buffers)
+            signed ^= self._complement_sampler.draw(noise, buffers).view(np.int16)
+            if self.debias:
+                self.decoders[0].decode_complement(signed, flat, buffers)
+            else:
+                decode_complement(self.encoding, signed, flat, buffers)
+            return
+        codes = self.encoding.encode(x.reshape(-1), out=buffers.codes, scratch=flat)
         self._randomize(codes, columns, noise, out, buffers)
 
     def _randomize(

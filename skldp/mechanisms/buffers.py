@@ -20,6 +20,8 @@ class Buffers:
     ----------
     codes : ndarray of `code_dtype`, shape (size,)
     words, mask : ndarray of uint16, shape (size,)
+    signed : ndarray of int16, shape (size,)
+    flags : ndarray of bool, shape (size,)
     index : ndarray of intp, shape (size,)
         What a table is looked up with; `take` would copy indices of another type to a new array.
     """
@@ -28,6 +30,8 @@ class Buffers:
         self.codes = np.empty(size, dtype=code_dtype)
         self.words = np.empty(size, dtype=np.uint16)
         self.mask = np.empty(size, dtype=np.uint16)
+        self.signed = np.empty(size, dtype=np.int16)
+        self.flags = np.empty(size, dtype=bool)
         self.index = np.empty(size, dtype=np.intp)
 
     def of(self, size: int) -> "Buffers":
@@ -39,7 +43,7 @@ class Buffers:
         return shorter
 
     def look_up(self, table: np.ndarray, places: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Fill `out` with ``table[places]``, for places within the table."""
+        """Fill `out` with ``table[places]``, for places within the table, or below 0 and counted from its end."""
         np.copyto(self.index, places, casting="unsafe")
-        # The mode matters for its speed alone: no index is out of range.
+        # The mode matters for its speed alone: no index is further out of range.
         return table.take(self.index, out=out, mode="wrap")

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["FixedPoint", "integer_bits"]
+__all__ = ["SAFE_EXPONENT", "FixedPoint", "integer_bits"]
 
 _MANTISSA_BITS = {np.dtype(np.float32): 24, np.dtype(np.float64): 53}
 # A power of two with a smaller exponent than this multiplies without leaving the range of the type.
-_SAFE_EXPONENT = {np.dtype(np.float32): 100, np.dtype(np.float64): 900}
+SAFE_EXPONENT = {np.dtype(np.float32): 100, np.dtype(np.float64): 900}
 
 
 def integer_bits(bound: float) -> int:
@@ -153,7 +153,7 @@ class FixedPoint:
         if not largest < np.inf:
             raise ValueError("values must be finite. Got NaN or infinity instead.")
         shift = self.n_bits - 1 - self.n_integer_bits
-        if self.n_bits - 1 <= _MANTISSA_BITS[x.dtype] and abs(shift) <= _SAFE_EXPONENT[x.dtype]:
+        if self.n_bits - 1 <= _MANTISSA_BITS[x.dtype] and abs(shift) <= SAFE_EXPONENT[x.dtype]:
             self._scale(magnitude, largest, shift, codes)
         else:
             self._scale_far(magnitude, shift, codes)

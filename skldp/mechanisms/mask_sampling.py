@@ -17,12 +17,11 @@ import numpy as np
 
 from skldp.mechanisms.buffers import Buffers
 from skldp.mechanisms.flip_laws import BitLaw
+from skldp.mechanisms.ones_complement import LONGEST, complement_codes
 from skldp.mechanisms.randomness import Noise
 
 __all__ = ["BitRandomizer", "JointBits", "MaskSampler"]
 
-# More bits in one draw leave more cells undecided than a second draw costs.
-_LARGEST_CHUNK = 12
 _WORD_BITS = 64
 
 
@@ -34,7 +33,7 @@ class OpenCells(NamedTuple):
     start : ndarray of uint64
         The cell's first word.
     low, high : ndarray of uint16
-        Boundaries below the cell, and up to its end.
+        Masks below the cell's first boundary, and above its last.
     first, last : ndarray of uint64
         The cell's first and last boundary, counted from its first word.
     """
@@ -56,12 +55,15 @@ class MaskSampler:
         Bit i (the most significant first) is 1 with probability ``thresholds[i] / 2**threshold_bits``.
     threshold_bits, index_bits, word_bits : int
         Sizes that tests make small, so that every branch can be enumerated.
+    complement : bool, default=False
+        Whether the masks are for one's-complement codes.
     """
 
     thresholds: tuple[int, ...]
     threshold_bits: int = 64
     index_bits: int = 16
     word_bits: int = _WORD_BITS
+    complement: bool = False
 
     @cached_property
     def boundaries(self) -> list[int]:
@@ -78,29 +80,37 @@ class MaskSampler:
         return [self._first_bits(boundary, self.word_bits) for boundary in self.boundaries]
 
     @cached_property
+    def _truncated(self) -> np.ndarray:
+        return np.array(self.first_words, dtype=np.uint64)
+
+    @cached_property
     def cells(self) -> tuple[np.ndarray, "OpenCells"]:
         """The mask of every cell of the first `index_bits` bits, and the cells with a boundary in them.
 
-        In the first array the k-th open cell stands as 2^n + k, which no mask is as large as. A boundary whose first
+        In the first array the k-th open cell stands as ``first_place + k``, which no mask is. A boundary whose first
         word is the cell's own first word may lie anywhere in that word, so it counts as in the cell.
         """
         tail_bits = np.uint64(self.word_bits - self.index_bits)
-        first_word = np.arange(1 << self.index_bits, dtype=np.uint64) << tail_bits
-        last_word = first_word | ((np.uint64(1) << tail_bits) - np.uint64(1))
-        truncated = np.array(self.first_words, dtype=np.uint64)
-        below = np.searchsorted(truncated, first_word, side="left")
-        through = np.searchsorted(truncated, last_word, side="right")
-        table, places = below.astype(np.uint16), np.flatnonzero(through > below)
-        table[places] = (1 << len(self.thresholds)) + np.arange(len(places))
-        low, high, start = below[places], through[places], first_word[places]
+        truncated = self._truncated
+        cell_of = (truncated >> tail_bits).astype(np.intp)
+        through = np.cumsum(np.bincount(cell_of, minlength=1 << self.index_bits))
+        below = np.append(0, through[:-1])
+        table, places = self._masks(below), np.flatnonzero(through > below)
+        table[places] = self.first_place + np.arange(len(places))
+        low, high, start = below[places], through[places], places.astype(np.uint64) << tail_bits
         open_cells = OpenCells(
             start,
-            low.astype(np.uint16),
-            high.astype(np.uint16),
+            self._masks(low),
+            self._masks(high),
             truncated[low] - start,
             truncated[high - 1] - start,
         )
         return table, open_cells
+
+    @property
+    def first_place(self) -> int:
+        """What stands for the first open cell: as 16-bit integers, signed for complements, all masks are below."""
+        return 1 << (len(self.thresholds) - self.complement)
 
     def draw(self, noise: Noise, buffers: Buffers) -> np.ndarray:
         """Fill ``buffers.mask`` with masks, and return it."""
@@ -109,10 +119,10 @@ class MaskSampler:
             words >>= 16 - self.index_bits
         table, open_cells = self.cells
         buffers.look_up(table, words, mask)
-        n_masks = 1 << len(self.thresholds)
-        undecided = (mask >= n_masks).nonzero()[0]
+        ordered = mask.view(np.int16) if self.complement else mask
+        undecided = np.greater_equal(ordered, self.first_place, out=buffers.flags).nonzero()[0]
         if undecided.size:
-            mask[undecided] = self._refine(mask[undecided].astype(np.intp) - n_masks, open_cells, noise)
+            mask[undecided] = self._refine(mask[undecided].astype(np.intp) - self.first_place, open_cells, noise)
         return mask
 
     def _refine(self, which: np.ndarray, open_cells: "OpenCells", noise: Noise) -> np.ndarray:
@@ -120,10 +130,22 @@ class MaskSampler:
         tails >>= np.uint64(_WORD_BITS - self.word_bits + self.index_bits)
         above = tails > open_cells.last.take(which)
         masks = np.where(above, open_cells.high.take(which), open_cells.low.take(which))
-        # On a boundary, or between two of one cell: rare enough to look at one by one.
-        for place in ((tails >= open_cells.first.take(which)) != above).nonzero()[0]:
-            masks[place] = self._settle(int(open_cells.start[which[place]] | tails[place]), noise)
+        between = ((tails >= open_cells.first.take(which)) != above).nonzero()[0]
+        if between.size:
+            masks[between] = self._masks(self._count(open_cells.start[which[between]] | tails[between], noise))
         return masks
+
+    def _masks(self, counts: np.ndarray) -> np.ndarray:
+        """The mask that a number of boundaries below stands for: itself, or its complement code."""
+        masks = counts.astype(np.uint16)
+        return complement_codes(masks, len(self.thresholds)) if self.complement else masks
+
+    def _count(self, prefixes: np.ndarray, noise: Noise) -> np.ndarray:
+        """Numbers of boundaries at or below uniform numbers that begin with the words `prefixes`."""
+        counts = np.searchsorted(self._truncated, prefixes, side="left")
+        for place in (np.searchsorted(self._truncated, prefixes, side="right") > counts).nonzero()[0]:
+            counts[place] = self._settle(int(prefixes[place]), noise)
+        return counts
 
     def _settle(self, prefix: int, noise: Noise) -> int:
         """Number of boundaries at or below a uniform number that begins with the word `prefix`."""
@@ -158,7 +180,8 @@ class JointBits:
     @cached_property
     def chunks(self) -> tuple[MaskSampler, ...]:
         """Samplers of equally long runs of bits, the most significant first."""
-        n_chunks = -(-len(self.thresholds) // _LARGEST_CHUNK)
+        # More bits in one draw leave more cells undecided than a second draw costs.
+        n_chunks = -(-len(self.thresholds) // LONGEST)
         parts: Sequence[np.ndarray] = np.array_split(np.array(self.thresholds, dtype=object), n_chunks)
         return tuple(MaskSampler(tuple(int(t) for t in part)) for part in parts)
 

@@ -1,7 +1,7 @@
 """Walk over rows block by block, with buffers that stay in the cache, and draw which features a record releases."""
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,11 @@ class RowRelease:
     high: npt.NDArray[np.float64]
     n_released: int | None
 
+    # Release never writes to the values, so that rows need not be copied for it.
+    keeps_values: ClassVar[bool] = True
+    # Where a caller hands over blocks, what a block costs whatever its size is worth two of its usual ones.
+    blocks_at_once: ClassVar[int] = 2
+
     def __getstate__(self) -> dict[str, Any]:
         # Tables are made again where they are needed: what is pickled says what the mechanism is, and no more.
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
@@ -43,7 +48,18 @@ class RowRelease:
         """Features released per record, as a number."""
         return self.n_outputs if self.n_released is None else self.n_released
 
-    def sample(self, values: npt.ArrayLike, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
+    def make_buffers(self, n_rows: int) -> Buffers:
+        """Working arrays for calls of :meth:`sample`, one after the other, of up to `n_rows` rows each."""
+        return Buffers(min(max(1, _BLOCK // self.n_drawn), n_rows) * self.n_drawn, self._code_dtype)
+
+    def sample(
+        self,
+        values: npt.ArrayLike,
+        noise: Noise,
+        out: np.ndarray | None = None,
+        *,
+        buffers: Buffers | None = None,
+    ) -> np.ndarray:
         """Release rows.
 
         Parameters
@@ -52,6 +68,8 @@ class RowRelease:
             Finite; what lies outside the domain is clipped.
         noise : Noise
         out : ndarray of the same shape and dtype, default=None
+        buffers : Buffers, default=None
+            From :meth:`make_buffers`; None makes them.
 
         Returns
         -------
@@ -60,7 +78,7 @@ class RowRelease:
         x = self._check(values)
         released = out if out is not None and out.flags.c_contiguous else np.empty(x.shape, dtype=x.dtype)
         rows = max(1, _BLOCK // self.n_drawn)
-        buffers = Buffers(min(rows, len(x)) * self.n_drawn, self._code_dtype)
+        buffers = self.make_buffers(len(x)) if buffers is None else buffers
         for start in range(0, len(x), rows):
             part = slice(start, start + rows)
             if self.n_drawn == self.n_outputs:

@@ -1,0 +1,33 @@
+"""What the benchmarks share: medians of several runs, peak memory, and the load they ran under."""
+
+import os
+import time
+import tracemalloc
+
+import numpy as np
+
+
+def median_seconds(call, repeats=5):
+    """Medians of the seconds on the clock and of this process's processor seconds; the first run does not count."""
+    call()
+    runs = []
+    for _ in range(repeats):
+        start = time.perf_counter(), time.process_time()
+        call()
+        runs.append((time.perf_counter() - start[0], time.process_time() - start[1]))
+    return np.median(runs, axis=0)
+
+
+def peak_mib(call):
+    """Most that Python and numpy allocate during one call, in MiB, whatever it returns included."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1] / 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def load():
+    """Say how busy the machine is."""
+    return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"

@@ -1,0 +1,183 @@
+"""Every release beside the plain numpy way, the floor and its peers: one table, one process, medians of several runs.
+
+    python benchmarks/run.py                                   # about a minute
+    python benchmarks/run.py --rows 5000 --features 768 --bits 10 --growth
+
+The floor is what no release can avoid: a copy of the input and the random bytes that its law needs (2 a number, or 8).
+Peers are measured where they are installed: diffprivlib and OpenDP (numbers), pure-ldp and multi-freq-ldpy (categories).
+The other files of this directory go deeper into one subject each.
+"""
+
+import argparse
+import importlib
+import importlib.util
+import warnings
+
+import numpy as np
+from bitrand import plain_equations, plain_integers
+from measure import load, median_seconds, peak_mib
+from mechanisms import of_diffprivlib, of_opendp
+from sklearn.random_projection import GaussianRandomProjection
+
+from skldp.estimators.bitrand import BitRandTransformer
+from skldp.estimators.categorical import CategoricalPrivatizer
+from skldp.estimators.labels import LabelRR
+from skldp.estimators.numeric import NumericPrivatizer
+from skldp.estimators.vector import PrivUnitTransformer, RandomProjectionPrivatizer
+from skldp.mechanisms.numeric import make_mechanism
+from skldp.mechanisms.randomness import noise_from
+
+
+class Table:
+    """Prints one line a case, with what it costs beside something else."""
+
+    def __init__(self, repeats):
+        self.repeats = repeats
+        print(f"{'case':<58}{'clock ms':>10}{'cpu ms':>10}{'MiB':>8}   beside")
+
+    def add(self, name, call, beside=None, memory=True):
+        """Measure a call, print it, and give its processor seconds; `beside` maps names to seconds."""
+        clock, processor = median_seconds(call, self.repeats)
+        peak = f"{peak_mib(call):8.1f}" if memory else f"{'':8}"
+        ratios = "; ".join(f"{other / processor:,.3g} x {label}" for label, other in (beside or {}).items())
+        print(f"{name:<58}{clock * 1e3:>10.2f}{processor * 1e3:>10.2f}{peak}   {ratios}", flush=True)
+        return processor
+
+
+def floor_of(X, n_bytes):
+    out = np.empty_like(X)
+
+    def call():
+        np.copyto(out, X)
+        noise_from().words(X.size, f"u{n_bytes}")
+
+    return call
+
+
+def bits(table, options):
+    X = np.random.default_rng(0).uniform(-1, 1, (options.rows, options.features)).astype(np.float32)
+    estimator = BitRandTransformer(1.0, n_bits=options.bits).fit(X)
+    law = estimator.mechanism_.laws[0].error_probabilities[0]
+    rng = np.random.default_rng(1)
+    size = f"{options.rows:,} x {options.features} x {options.bits}"
+    floor = table.add(f"floor: copy, 2 random bytes ({size})", floor_of(X, 2))
+    printed = table.add("BitRand, plain numpy, (n, r, l) array, as printed", lambda: plain_equations(X, law, rng))
+    shifts = table.add("BitRand, plain numpy, (n, r, l) array, shifts", lambda: plain_integers(X, law, rng))
+    beside = {"faster than as printed": printed, "than shifts": shifts, "of its time is the floor": floor}
+    table.add("BitRandTransformer.transform", lambda: estimator.transform(X), beside)
+    table.add("BitRandTransformer.fit_transform", lambda: estimator.fit_transform(X), beside)
+    exact = BitRandTransformer(50.0, n_bits=options.bits, calibration="exact", n_sampled_features="all").fit(X)
+    table.add("the same, calibration='exact'", lambda: exact.transform(X), beside)
+    exact = BitRandTransformer(50.0, n_bits=options.bits, calibration="exact", debias=True).fit(X)
+    table.add("the same, calibration='exact', debias=True", lambda: exact.transform(X), beside)
+
+
+def numbers(table, options):
+    X = np.random.default_rng(0).uniform(-1, 1, (options.rows, options.features))
+    few = X[:64]
+    peers = {}
+    for ask in (of_diffprivlib, of_opendp):
+        found, note = ask(few)
+        print(f"  ({note})")
+        for rows in found.values():
+            peers.update((label, 1 / (rate * 1e6)) for label, rate in rows)
+    floor = table.add("floor: copy, 8 random bytes, float64", floor_of(X, 8))
+    for name in ("duchi", "three_outputs", "piecewise", "laplace"):
+        mechanism = make_mechanism(name, 1.0, 1, 0.0)
+        beside = {"of its time is the floor": floor} | {label: each * X.size for label, each in peers.items()}
+        out = np.empty_like(X)
+        table.add(f"{name}, each number", lambda m=mechanism, out=out: in_blocks(m, X, out), beside)
+    estimator = NumericPrivatizer(1.0, mechanism="duchi").fit(X)
+    table.add("NumericPrivatizer('duchi').transform, samples features", lambda: estimator.transform(X))
+
+
+def in_blocks(mechanism, X, out):
+    noise = noise_from()
+    for start in range(0, len(X), 42):
+        mechanism.sample(X[start : start + 42], noise, out=out[start : start + 42])
+
+
+def vectors(table, options):
+    X = np.random.default_rng(0).standard_normal((4 * options.rows, options.features), dtype=np.float32)
+    ours = RandomProjectionPrivatizer(5.0).fit(X[:2])
+    plain = GaussianRandomProjection(ours.n_components_, random_state=0).fit(X[:2])
+    bare = table.add(f"scikit-learn's projection, {4 * options.rows:,} rows, no noise", lambda: plain.transform(X))
+    table.add("RandomProjectionPrivatizer.transform", lambda: ours.transform(X), {"of its time without noise": bare})
+    few = X[: options.rows]
+    floor = table.add(f"floor: copy, 8 random bytes, {options.rows:,} rows", floor_of(few, 8))
+    unit = PrivUnitTransformer(5.0).fit(few)
+    table.add("PrivUnitTransformer.transform", lambda: unit.transform(few), {"of its time is the floor": floor})
+
+
+def labels(table, options):
+    y = np.random.default_rng(0).integers(10, size=options.labels)
+    names = np.arange(10)
+    estimator = LabelRR(1.0, classes=names).fit(y)
+    floor = table.add(f"floor: copy, 2 random bytes, {options.labels:,} labels", floor_of(y, 2))
+
+    def plain(rng=np.random.default_rng(1)):
+        keep = rng.random(y.size) < np.e / (np.e + 9)
+        return np.where(keep, y, (y + rng.integers(1, 10, y.size)) % 10)
+
+    numpy_way = table.add("k-RR of labels, plain numpy", plain)
+    beside = {"faster than plain": numpy_way, "of its time is the floor": floor}
+    table.add("LabelRR.transform, 10 classes", lambda: estimator.transform(y), beside)
+    column = y[: options.labels // 10, None]
+    peers = {}
+    if importlib.util.find_spec("multi_freq_ldpy") is not None:
+        client = importlib.import_module("multi_freq_ldpy.pure_frequency_oracles.GRR").GRR_Client
+        some = column[:2000, 0].tolist()
+        peers["multi-freq-ldpy GRR"] = median_seconds(lambda: [client(v, 10, 1.0) for v in some], 3)[1] / 2000
+    if importlib.util.find_spec("pure_ldp") is not None:
+        client = importlib.import_module("pure_ldp.frequency_oracles.direct_encoding").DEClient(epsilon=1.0, d=10)
+        some = (column[:2000, 0] + 1).tolist()
+        peers["pure-ldp DE"] = median_seconds(lambda: [client.privatise(v) for v in some], 3)[1] / 2000
+    print(f"  (frequency peers here: {', '.join(peers) or 'none is installed'})")
+    for mechanism in ("krr", "oue"):
+        encoder = CategoricalPrivatizer(1.0, mechanism=mechanism, categories=[names]).fit(column)
+        beside = {label: each * len(column) for label, each in peers.items()}
+        table.add(f"CategoricalPrivatizer('{mechanism}'), {len(column):,}", lambda e=encoder: e.transform(column), beside)
+
+
+def growth(options):
+    """Time and memory against n, d and n_bits, each doubled four times, and the fitted exponents."""
+    print("\ncost growth of BitRandTransformer.transform (exponent e: cost ~ size^e)")
+    base = {"rows": 1000, "features": 128, "bits": 10}
+    ladders = {"rows": [4000, 8000, 16000, 32000], "features": [128, 256, 512, 1024], "bits": [4, 8, 12, 16, 32, 64]}
+    for name, ladder in ladders.items():
+        times, peaks = [], []
+        for size in ladder:
+            now = base | {name: size}
+            X = np.random.default_rng(0).uniform(-1, 1, (now["rows"], now["features"])).astype(np.float32)
+            estimator = BitRandTransformer(1.0, n_bits=now["bits"], calibration="exact", n_sampled_features="all")
+            estimator.fit(X)
+            times.append(median_seconds(lambda e=estimator, X=X: e.transform(X), options.repeats)[1] * 1e3)
+            peaks.append(peak_mib(lambda e=estimator, X=X: e.transform(X)) - X.nbytes / 2**20)
+        exponent = np.polyfit(np.log(ladder), np.log(times), 1)[0]
+        cells = ", ".join(f"{s:,}: {t:.2f} ms {p:.1f} MiB" for s, t, p in zip(ladder, times, peaks, strict=True))
+        print(f"{name:<9} e = {exponent:4.2f}   {cells}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=5000)
+    parser.add_argument("--features", type=int, default=768)
+    parser.add_argument("--bits", type=int, default=10)
+    parser.add_argument("--labels", type=int, default=1_000_000)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--growth", action="store_true", help="also the table of cost growth")
+    parser.add_argument("--only", choices=["bits", "numbers", "vectors", "labels"])
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print(f"processor time decides the ratios; MiB is the most allocated, output included; {load()}")
+    table = Table(options.repeats)
+    for name, part in {"bits": bits, "numbers": numbers, "vectors": vectors, "labels": labels}.items():
+        if options.only in (None, name):
+            part(table, options)
+    if options.growth:
+        growth(options)
+    print(load())
+
+
+if __name__ == "__main__":
+    main()

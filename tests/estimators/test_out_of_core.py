@@ -1,0 +1,184 @@
+"""Releases block by block: from memory maps and through dask; noise is never shared between blocks or tasks."""
+
+import pickle
+
+import numpy as np
+import pytest
+from laws import THRESHOLD, chi_square_pvalue
+from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
+
+from skldp.estimators.bitrand import BitRandTransformer
+from skldp.estimators.numeric import NumericPrivatizer
+from skldp.estimators.out_of_core import release_blocks, release_dask
+from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning
+
+CODER = BitRandTransformer(epsilon=20.0, n_bits=4, calibration="exact", n_sampled_features="all")
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr("skldp.estimators.out_of_core._BLOCK_BYTES", 64)
+
+
+def fitted(estimator, n_features=3):
+    return clone(estimator).fit(np.zeros((1, n_features), dtype=np.float32))
+
+
+def law_pvalue(released, estimator, value):
+    """Of released numbers against the exact law of the mechanism."""
+    mechanism = estimator.mechanism_
+    code = int(mechanism.encoding.encode([value])[0])
+    numbers = mechanism.encoding.decode(np.arange(16, dtype=np.uint8))
+    law = mechanism.code_law(code)
+    # Both zeros are one number.
+    merged = {float(x): law[numbers == x].sum() for x in numbers}
+    seen = [int((released == x).sum()) for x in merged]
+    assert sum(seen) == released.size
+    return chi_square_pvalue(np.array(seen), np.array(list(merged.values())))
+
+
+def test_a_seed_would_give_every_block_the_same_noise_and_is_refused(small_blocks):
+    X = np.zeros((50, 3), dtype=np.float32)
+    with pytest.raises(ValueError, match="every block would get the same noise"):
+        release_blocks(fitted(CODER.set_params(random_state=None)).set_params(random_state=0), X, X.copy())
+    dask_array = pytest.importorskip("dask.array", reason="dask is an extra")
+    for seed in (0, np.random.default_rng(0)):
+        with pytest.raises(ValueError, match="every block would get the same noise"):
+            release_dask(fitted(CODER).set_params(random_state=seed), dask_array.from_array(X))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_blocks_of_a_memory_map_follow_the_law_each_with_its_own_noise(tmp_path, small_blocks, n_jobs):
+    X = np.lib.format.open_memmap(tmp_path / "in.npy", mode="w+", dtype=np.float32, shape=(2000, 3))
+    X[:] = 0.3
+    out = np.lib.format.open_memmap(tmp_path / "out.npy", mode="w+", dtype=np.float32, shape=X.shape)
+    estimator = fitted(CODER).set_params(n_jobs=n_jobs)
+    assert release_blocks(estimator, X, out) is out
+    assert law_pvalue(np.asarray(out), estimator, 0.3) > THRESHOLD
+    blocks = np.asarray(out).reshape(-1, 5 * 3)
+    assert len({block.tobytes() for block in blocks}) > 390  # of 400; a repeated stream would leave one
+    assert (X == np.float32(0.3)).all()
+
+
+def test_a_generator_is_advanced_block_by_block(small_blocks):
+    X = np.zeros((60, 3), dtype=np.float32)
+
+    def release():
+        estimator = fitted(CODER).set_params(random_state=np.random.default_rng(5), n_jobs=2)
+        with pytest.warns(SeededNoiseWarning):
+            return release_blocks(estimator, X, np.empty_like(X))
+
+    one = release()
+    np.testing.assert_array_equal(one, release())
+    assert len({block.tobytes() for block in one.reshape(-1, 15)}) == 12
+
+
+def test_one_warning_counts_all_blocks(small_blocks):
+    X = np.zeros((50, 3), dtype=np.float32)
+    X[::5] = 7.0
+    with pytest.warns(OutOfDomainWarning, match="30 of 150 values") as caught:
+        release_blocks(fitted(CODER), X, np.empty_like(X))
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_nothing_is_written_where_a_late_block_is_not_finite(small_blocks):
+    X = np.zeros((50, 3), dtype=np.float32)
+    X[-1, -1] = np.nan
+    out = np.full_like(X, 9.0)
+    with pytest.raises(ValueError, match="NaN"):
+        release_blocks(fitted(CODER), X, out)
+    assert (out == 9.0).all()
+
+
+def test_without_noise_the_blocks_are_the_whole(small_blocks):
+    X = np.random.default_rng(0).uniform(-1, 1, (50, 3)).astype(np.float32)
+    estimator = fitted(CODER).set_params(transform_noise=False)
+    np.testing.assert_array_equal(release_blocks(estimator, X, np.empty_like(X)), estimator.transform(X))
+
+
+def test_what_cannot_be_released_is_refused():
+    X = np.zeros((5, 3), dtype=np.float32)
+    with pytest.raises(ValueError, match="must have the shape"):
+        release_blocks(fitted(CODER), X, np.empty((5, 2)))
+    with pytest.raises(ValueError, match="must not overlap"):
+        release_blocks(fitted(CODER), X, X)
+    with pytest.raises(TypeError, match="transformer of X of this package"):
+        release_blocks(StandardScaler(), X, X.copy())
+    with pytest.raises(TypeError, match="dask array"):
+        pytest.importorskip("dask.array", reason="dask is an extra")
+        release_dask(fitted(CODER), X)
+
+
+def test_every_block_of_a_dask_array_has_its_own_noise_and_the_right_law():
+    da = pytest.importorskip("dask.array", reason="dask is an extra")
+    X = da.full((4000, 3), 0.3, dtype=np.float32, chunks=(40, 2))
+    estimator = fitted(CODER)
+    released = release_dask(estimator, X)
+    assert released.shape == X.shape
+    assert released.dtype == np.float32
+    first, second = released.compute(scheduler="synchronous"), released.compute(scheduler="threads")
+    assert law_pvalue(first, estimator, 0.3) > THRESHOLD
+    assert len({block.tobytes() for block in first.reshape(-1, 120)}) == 100
+    # Executed again, a task draws anew: that is a second release, and neither repeats the noise of the first.
+    assert not any((a == b).all() for a, b in zip(first.reshape(-1, 120), second.reshape(-1, 120), strict=True))
+    assert released.name != release_dask(estimator, X).name
+
+
+def test_within_one_computation_a_block_is_released_once():
+    da = pytest.importorskip("dask.array", reason="dask is an extra")
+    released = release_dask(fitted(CODER), da.zeros((400, 3), dtype=np.float32, chunks=(40, 3)))
+    one, again, total = da.compute(released, released + 0, released.sum(axis=0), scheduler="synchronous")
+    np.testing.assert_array_equal(one, again)
+    np.testing.assert_allclose(one.sum(axis=0), total, rtol=1e-5)
+
+
+def test_a_dask_frame_keeps_its_index_and_gets_the_names():
+    dd = pytest.importorskip("dask.dataframe", reason="dask is an extra")
+    import pandas as pd
+
+    frame = pd.DataFrame(np.full((300, 2), 0.5), columns=["a", "b"], index=np.arange(1000, 1300))
+    table = dd.from_pandas(frame, npartitions=10)
+    estimator = NumericPrivatizer(epsilon=2.0).fit(frame[:1])
+    # Leaves empty partitions behind.
+    chosen = table.map_partitions(lambda part: part[part.index >= 1100], meta=table._meta)
+    released = release_dask(estimator, chosen)
+    assert list(released.columns) == list(estimator.get_feature_names_out())
+    computed = released.compute(scheduler="synchronous")
+    np.testing.assert_array_equal(computed.index, np.arange(1100, 1300))
+    assert (computed.dtypes == released.dtypes).all()
+    assert released._name != release_dask(estimator, chosen)._name
+
+
+def test_no_key_travels_with_the_graph():
+    da = pytest.importorskip("dask.array", reason="dask is an extra")
+    released = release_dask(fitted(CODER), da.zeros((80, 3), dtype=np.float32, chunks=(40, 3)))
+    copies = [pickle.loads(pickle.dumps(released)) for _ in range(2)]
+    one, other = (copy.compute(scheduler="synchronous") for copy in copies)
+    assert not np.array_equal(one, other)
+
+
+@pytest.mark.statistical
+def test_two_worker_processes_draw_different_noise_within_their_memory():
+    distributed = pytest.importorskip("distributed", reason="dask is an extra")
+    da = pytest.importorskip("dask.array", reason="dask is an extra")
+    limit = 400 * 2**20
+    # 768 MB in all, of which a worker may hold about half.
+    X = da.full((250_000, 768), 0.3, dtype=np.float32, chunks=(5_000, 768))
+    estimator = fitted(CODER, 768)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, memory_limit=limit, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        assert X.nbytes > limit
+        released = release_dask(estimator, X)
+        firsts = released[::5_000, :64]
+        mean, sample, rows = client.gather(client.compute([released.mean(), released[::100, 0], firsts], retries=0))
+        pids = set(client.run(lambda: __import__("os").getpid()).values())
+    assert len(pids) == 2
+    assert len({row.tobytes() for row in rows}) == 50
+    assert law_pvalue(sample, estimator, 0.3) > THRESHOLD
+    assert np.isfinite(mean)
