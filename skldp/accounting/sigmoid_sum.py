@@ -62,18 +62,21 @@ def sigmoid_sum(queries: Sequence[RegressionQuery], outputs: Sequence[int], box:
     start = np.where(logistic, 0.0, np.where(sign > 0, ends[:, 0], ends[:, 1]))
     scale = sign / (ends[:, 1] - ends[:, 0])
     middle, half = box.mean(axis=0), (box[1] - box[0]) / 2
-    magnitude = np.abs(scale) * (np.abs(coef) @ np.abs(box).max(axis=0) + np.abs(intercept) + np.abs(start))
-    weights = scale[:, None] * coef * half
+    with np.errstate(over="ignore", invalid="ignore"):
+        magnitude = np.abs(scale) * (np.abs(coef) @ np.abs(box).max(axis=0) + np.abs(intercept) + np.abs(start))
+        offset = scale * (coef @ middle + intercept - start)
+        weights = scale[:, None] * coef * half
     # What moves an argument by less than this moves no sum of doubles, and its square would underflow.
     weights = np.where(np.abs(weights) > 1e-100, weights, 0.0)
     keep = (weights != 0).any(axis=1)
     return SigmoidSum(
         weights=weights[keep],
-        offset=(scale * (coef @ middle + intercept - start))[keep],
+        offset=offset[keep],
         count=np.array([count for _, _, count in merged], dtype=np.float64)[keep],
         epsilon=np.array([query.epsilon for query, _, _ in merged])[keep],
         logistic=logistic[keep],
-        error=((2 * box.shape[1] + 16) * _UNIT * magnitude)[keep],
+        # A sum of so many terms is off by at most as many roundings of the sum of their magnitudes.
+        error=((2 * box.shape[1] + len(merged) + 16) * _UNIT * magnitude)[keep],
         flipped=False,
     )
 
@@ -89,7 +92,7 @@ class SigmoidSum:
     logistic : ndarray of bool, shape (n,)
         Whether g comes from the logistic function, else from the ramp.
     error : ndarray of shape (n,)
-        Bound on the rounding error of ``weights @ s + offset``.
+        Bound on the rounding error of ``weights @ s + offset``, and of what a slope times it adds to a sum.
     flipped : bool
         False: g = h. True: g(v) = -h(-v), whose maximum is minus the minimum of the log-likelihood.
     """
@@ -133,11 +136,25 @@ class SigmoidSum:
         """Bound on how far a computed sum may lie from the true one, of the law that is really sampled.
 
         The argument's rounding error times the steepest slope of h (e^epsilon - 1 for a ramp, tanh(epsilon/4) for the
-        logistic), the rounding of the sampled integers, and 64 roundings of the value itself.
+        logistic), the rounding of the sampled integers, and of the value itself 64 roundings and one for each term of
+        the sum.
         """
         steepest = np.where(self.logistic, np.tanh(self.epsilon / 4), np.expm1(self.epsilon))
         sampled = (np.exp(self.epsilon) + 1) * 2.0**-50 + 2.0**-46
-        return float(self.count @ (steepest * self.error + sampled + 64 * _UNIT * (1 + self.epsilon)))
+        roundings = (64 + 2 * len(self.count)) * _UNIT
+        return float(self.count @ (steepest * self.error + sampled + roundings * (1 + self.epsilon)))
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether nothing overflowed: else no bound can be computed from the arguments."""
+        return bool(np.isfinite(self.weights).all() and np.isfinite(self.offset).all() and np.isfinite(self.allowance))
+
+    def slack(self, slopes: Floats) -> Floats:
+        """What rounding can take from a bound made of these slopes, shape (..., n).
+
+        The bound adds up slopes times arguments, which cancel: their errors grow with the slopes, which may be any.
+        """
+        return np.abs(slopes) @ (4.0 * self.count * self.error)
 
     @cached_property
     def _runs(self) -> list[slice]:
@@ -243,6 +260,8 @@ class SigmoidSum:
         run = tangent - low
         with np.errstate(divide="ignore", invalid="ignore"):
             chord = np.where(run > 0, (self.value(tangent) - self.value(low)) / run, 0.0)
+        # By rounding, an argument can lie a hair beyond its own range, where a convex g has no majorant to touch.
+        at = np.minimum(at, high)
         return np.where((at <= tangent) & (run > 0), chord, self.slope(at))
 
     def tangent_point(self, low: Floats, high: Floats) -> Floats:
