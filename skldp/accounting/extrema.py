@@ -21,7 +21,7 @@ from scipy.optimize import minimize
 
 from skldp.accounting.branch_and_bound import maximum_by_branching
 from skldp.accounting.convex_extrema import maximum_of_concave, maximum_of_convex, n_vertex_evaluations
-from skldp.accounting.domain import Bounds, checked_box
+from skldp.accounting.domain import Bounds, checked_box, middle_and_half
 from skldp.accounting.dual_branching import maximum_by_dual_branching
 from skldp.accounting.query import FiniteQuery, Query, RegressionQuery
 from skldp.accounting.sigmoid_sum import SigmoidSum, sigmoid_sum
@@ -197,7 +197,7 @@ def loss_over_box(
 ) -> "LossBounds":
     """Enclose the loss over a box."""
     problem = sigmoid_sum(queries, outputs, box)
-    middle, half = box.mean(axis=0), (box[1] - box[0]) / 2
+    middle, half = middle_and_half(box)
     if not len(problem.weights):
         return LossBounds(0.0, 0.0, middle, middle, True, "no answer depends on x")
     # No answer costs more than its own budget: the sampled integers see to that.
