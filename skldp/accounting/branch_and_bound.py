@@ -38,7 +38,7 @@ def box_bounds(problem: SigmoidSum, center: Floats, radius: Floats) -> tuple[Flo
     slope = problem.envelope_slope(low, high, middle)
     intercept = problem.conjugate(slope, low, high)
     tilt = (slope * problem.count) @ problem.weights
-    bounds = (intercept + slope * middle) @ problem.count + (np.abs(tilt) * radius).sum(axis=1)
+    bounds = (intercept + slope * middle) @ problem.count + (np.abs(tilt) * radius).sum(axis=1) + problem.slack(slope)
     peaks = center + np.where(tilt >= 0, radius, -radius)
     gap = problem.count * (intercept + slope * middle - problem.value(middle))
     chord = problem.count * np.maximum(

@@ -12,6 +12,7 @@ from skldp.accounting.filters import (
     BayesianPrivacyFilter,
     SimplifiedBayesianPrivacyFilter,
 )
+from skldp.accounting.linear_cohort import linear_decisions
 from skldp.accounting.query import Query
 
 __all__ = ["RULES", "Rule"]
@@ -64,6 +65,26 @@ class Rule:
     def admits(self, queries: Sequence[Query], outputs: Sequence[int], query: Query) -> bool:
         """Decide on one more query after this history."""
         return self.history(queries, outputs).admits(query)
+
+    def admits_many(
+        self, queries: Sequence[Query], histories: Sequence[tuple[Sequence[int], Sequence[int]]], query: Query
+    ) -> list[bool | None]:
+        """Decide as :meth:`admits` would on one more query after each of many histories, where that is quick.
+
+        Parameters
+        ----------
+        queries : sequence of RegressionQuery or FiniteQuery
+        histories : sequence of tuple (positions in `queries`, outputs)
+        query : RegressionQuery or FiniteQuery
+
+        Returns
+        -------
+        list of bool or None
+            None where each history has to be looked at by itself.
+        """
+        if self.name != "bayesian":
+            return [None] * len(histories)
+        return linear_decisions(queries, histories, query, epsilon=self.epsilon, bounds=self.bounds)
 
     def surely_admits(self, spent: npt.NDArray[np.float64], query: Query) -> npt.NDArray[np.bool_]:
         """Whether sums of epsilons so far are small enough to admit the query, whatever was answered."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Bounds", "checked_box"]
+__all__ = ["Bounds", "checked_box", "middle_and_half"]
 
 Bounds = tuple[npt.ArrayLike, npt.ArrayLike]
 
@@ -49,3 +49,9 @@ def checked_box(bounds: Any, *, n_features: int) -> npt.NDArray[np.float64]:
     if not np.isfinite(box).all() or (box[0] > box[1]).any():
         raise ValueError(f"bounds must be finite, with low <= high. Got {bounds!r} instead.")
     return box
+
+
+def middle_and_half(box: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Centre and half the width of a box, without overflow, each of shape (n_features,)."""
+    low, high = box / 2
+    return low + high, high - low

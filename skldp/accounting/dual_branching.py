@@ -45,7 +45,7 @@ def dual_bound(problem: SigmoidSum, multipliers: Floats, low: Floats, high: Floa
     scaled = multipliers * problem.count
     tilt = scaled @ problem.weights
     corners = np.where(tilt >= 0, 1.0, -1.0)
-    bounds = height @ problem.count + scaled @ problem.offset + np.abs(tilt).sum(axis=1)
+    bounds = height @ problem.count + scaled @ problem.offset + np.abs(tilt).sum(axis=1) + problem.slack(multipliers)
     return bounds, corners, corners @ problem.weights.T + problem.offset - place
 
 

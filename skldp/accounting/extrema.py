@@ -21,7 +21,7 @@ from scipy.optimize import minimize
 
 from skldp.accounting.branch_and_bound import maximum_by_branching
 from skldp.accounting.convex_extrema import maximum_of_concave, maximum_of_convex, n_vertex_evaluations
-from skldp.accounting.domain import Bounds, checked_box
+from skldp.accounting.domain import Bounds, checked_box, middle_and_half
 from skldp.accounting.dual_branching import maximum_by_dual_branching
 from skldp.accounting.query import FiniteQuery, Query, RegressionQuery
 from skldp.accounting.sigmoid_sum import SigmoidSum, sigmoid_sum
@@ -168,10 +168,11 @@ def loss_over_points(queries: Sequence[Query], outputs: Sequence[int], domain: A
         raise ValueError(f"All queries must speak of the same finite domain. Got sizes {sorted(sizes)} instead.")
     size = sizes.pop() if sizes else 1
     total, error = np.zeros(size), 0.0
-    for query, output in zip(queries, outputs, strict=True):
+    # In a fixed order, so that the sum is the same in whatever order the answers came.
+    for query, output in sorted(zip(queries, outputs, strict=True), key=lambda pair: (pair[0].key, pair[1])):
         if isinstance(query, FiniteQuery):
             total += query.log_likelihood(int(output), np.arange(size))
-            error += 2.0**-47
+            error += 2.0**-45
         else:
             if points is None:
                 raise ValueError(
@@ -196,11 +197,13 @@ def loss_over_box(
 ) -> "LossBounds":
     """Enclose the loss over a box."""
     problem = sigmoid_sum(queries, outputs, box)
-    middle, half = box.mean(axis=0), (box[1] - box[0]) / 2
+    middle, half = middle_and_half(box)
     if not len(problem.weights):
         return LossBounds(0.0, 0.0, middle, middle, True, "no answer depends on x")
     # No answer costs more than its own budget: the sampled integers see to that.
     ceiling = math.nextafter(math.fsum(query.exact_epsilon for query in queries), math.inf)
+    if not problem.is_finite:
+        return LossBounds(0.0, ceiling, middle, middle, False, "the predictions overflow")
     high, low = _Search(problem), _Search(problem.reversed())
     if threshold is None:
         _enclose(high, low, tol, -math.inf, math.inf)
@@ -235,7 +238,7 @@ def _common_features(queries: Sequence[Query]) -> int:
 
 
 def _grouped(parts: Sequence["LossBounds"]) -> "LossBounds":
-    upper = sum(part.upper for part in parts)
+    upper = math.fsum(part.upper for part in parts)
     converged = len(parts) <= 1 and all(part.converged for part in parts)
     reason = "the sum of the groups' bounds" if len(parts) != 1 else parts[0].reason
     one = parts[0] if len(parts) == 1 else None

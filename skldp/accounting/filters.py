@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
-from skldp.accounting.domain import Bounds
+from skldp.accounting.domain import Bounds, checked_box
 from skldp.accounting.extrema import LossBounds, realized_loss
+from skldp.accounting.linear_cohort import LinearTable, linear_decisions
 from skldp.accounting.query import FiniteQuery, Query, RegressionQuery
 
 __all__ = [
@@ -198,6 +199,7 @@ class _LossFilter(PrivacyFilter):
         self.group_size = group_size
         self._decided: dict[tuple[str, int] | None, LossBounds] = {}
         self._reported: LossBounds | None = None
+        self._table: LinearTable | None = None
 
     @property
     def loss_bounds(self) -> LossBounds:
@@ -314,12 +316,26 @@ class BayesianPrivacyFilter(_LossFilter):
     def admits(self, query: Query) -> bool:
         """Whether every output of the query keeps the certified loss within the budget."""
         _checked(query)
-        # Both shortcuts only say yes where the bounds of every output would: they save the search.
+        # The shortcuts only decide as the bounds of every output would: they save the search.
         if _sum_up(self._exact_epsilons(query)) <= self.epsilon:
             return True
+        quick = self._quickly_admits(query)
+        if quick is not None:
+            return quick
         if _sum_up([self._current_upper(), query.exact_epsilon]) <= self.epsilon:
             return True
         return all(self._fits(query, output) for output in range(query.n_outputs))
+
+    def _quickly_admits(self, query: Query) -> bool | None:
+        if self.group_size is not None or self.domain is not None or self.bounds is None:
+            return None
+        if self._table is None and isinstance(query, RegressionQuery):
+            self._table = LinearTable(checked_box(self.bounds, n_features=query.n_features))
+        queries, outputs = [asked for asked, _ in self._history], [output for _, output in self._history]
+        history = (range(len(queries)), outputs)
+        return linear_decisions(queries, [history], query, epsilon=self.epsilon, bounds=self.bounds, table=self._table)[
+            0
+        ]
 
 
 class ApproximateBayesianPrivacyFilter(BayesianPrivacyFilter):

@@ -313,8 +313,13 @@ class PrivacyLedger(LedgerReader):
         self, undecided: dict[Fingerprint, History], plan: Plan, n_jobs: int | None
     ) -> dict[Fingerprint, bool]:
         queries = plan.book.queries
+        quick = self._rule.admits_many(queries, list(undecided.values()), plan.query)
+        decisions = {
+            history: admitted for history, admitted in zip(undecided, quick, strict=True) if admitted is not None
+        }
+        others = {history: answers for history, answers in undecided.items() if history not in decisions}
         admitted = Parallel(n_jobs=n_jobs)(
             delayed(self._rule.admits)([queries[q] for q in asked], outputs, plan.query)
-            for asked, outputs in undecided.values()
+            for asked, outputs in others.values()
         )
-        return dict(zip(undecided, admitted, strict=True))
+        return decisions | dict(zip(others, admitted, strict=True))

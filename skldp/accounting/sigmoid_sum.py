@@ -22,12 +22,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from skldp.accounting.domain import middle_and_half
 from skldp.accounting.query import RegressionQuery
 
 __all__ = ["SigmoidSum", "sigmoid_sum"]
 
 Floats = npt.NDArray[np.float64]
 
+_COLUMNS = ("weights", "offset", "count", "epsilon", "logistic", "error")
 _UNIT = 2.0**-53
 # e^-600 is far from underflow.
 _DEEPEST = 600.0
@@ -60,20 +62,23 @@ def sigmoid_sum(queries: Sequence[RegressionQuery], outputs: Sequence[int], box:
     sign = np.where(np.array([output for _, output, _ in merged]) == 1, 1.0, -1.0)
     # A ramp starts at a where b was answered, and at b, downward, where a was.
     start = np.where(logistic, 0.0, np.where(sign > 0, ends[:, 0], ends[:, 1]))
-    scale = sign / (ends[:, 1] - ends[:, 0])
-    middle, half = box.mean(axis=0), (box[1] - box[0]) / 2
-    magnitude = np.abs(scale) * (np.abs(coef) @ np.abs(box).max(axis=0) + np.abs(intercept) + np.abs(start))
-    weights = scale[:, None] * coef * half
+    middle, half = middle_and_half(box)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = sign / (ends[:, 1] - ends[:, 0])
+        magnitude = np.abs(scale) * (np.abs(coef) @ np.abs(box).max(axis=0) + np.abs(intercept) + np.abs(start))
+        offset = scale * (coef @ middle + intercept - start)
+        weights = scale[:, None] * coef * half
     # What moves an argument by less than this moves no sum of doubles, and its square would underflow.
     weights = np.where(np.abs(weights) > 1e-100, weights, 0.0)
     keep = (weights != 0).any(axis=1)
     return SigmoidSum(
         weights=weights[keep],
-        offset=(scale * (coef @ middle + intercept - start))[keep],
+        offset=offset[keep],
         count=np.array([count for _, _, count in merged], dtype=np.float64)[keep],
         epsilon=np.array([query.epsilon for query, _, _ in merged])[keep],
         logistic=logistic[keep],
-        error=((2 * box.shape[1] + 16) * _UNIT * magnitude)[keep],
+        # A sum of so many terms is off by at most as many roundings of the sum of their magnitudes.
+        error=((2 * box.shape[1] + len(merged) + 16) * _UNIT * magnitude)[keep],
         flipped=False,
     )
 
@@ -89,7 +94,7 @@ class SigmoidSum:
     logistic : ndarray of bool, shape (n,)
         Whether g comes from the logistic function, else from the ramp.
     error : ndarray of shape (n,)
-        Bound on the rounding error of ``weights @ s + offset``.
+        Bound on the rounding error of ``weights @ s + offset``, and of what a slope times it adds to a sum.
     flipped : bool
         False: g = h. True: g(v) = -h(-v), whose maximum is minus the minimum of the log-likelihood.
     """
@@ -129,15 +134,34 @@ class SigmoidSum:
         return self.offset + np.abs(self.weights).sum(axis=1)
 
     @cached_property
-    def allowance(self) -> float:
-        """Bound on how far a computed sum may lie from the true one, of the law that is really sampled.
+    def allowances(self) -> Floats:
+        """Bound, for each answer, on how far its share of a computed sum may lie from the law that is really sampled.
 
         The argument's rounding error times the steepest slope of h (e^epsilon - 1 for a ramp, tanh(epsilon/4) for the
-        logistic), the rounding of the sampled integers, and 64 roundings of the value itself.
+        logistic), the rounding of the sampled integers, and of the value itself 64 roundings and two for each term of
+        the sum.
         """
         steepest = np.where(self.logistic, np.tanh(self.epsilon / 4), np.expm1(self.epsilon))
         sampled = (np.exp(self.epsilon) + 1) * 2.0**-50 + 2.0**-46
-        return float(self.count @ (steepest * self.error + sampled + 64 * _UNIT * (1 + self.epsilon)))
+        roundings = (64 + 2 * len(self.count)) * _UNIT
+        return cast(Floats, steepest * self.error + sampled + roundings * (1 + self.epsilon))
+
+    @cached_property
+    def allowance(self) -> float:
+        """Bound on how far a computed sum may lie from the true one, of the law that is really sampled."""
+        return float(self.count @ self.allowances)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether nothing overflowed: else no bound can be computed from the arguments."""
+        return bool(np.isfinite(self.weights).all() and np.isfinite(self.offset).all() and np.isfinite(self.allowance))
+
+    def slack(self, slopes: Floats) -> Floats:
+        """What rounding can take from a bound made of these slopes, shape (..., n).
+
+        The bound adds up slopes times arguments, which cancel: their errors grow with the slopes, which may be any.
+        """
+        return np.abs(slopes) @ (4.0 * self.count * self.error)
 
     @cached_property
     def _runs(self) -> list[slice]:
@@ -166,10 +190,13 @@ class SigmoidSum:
         """The problem whose maximum is minus the minimum of this one."""
         return replace(self, weights=-self.weights, offset=-self.offset, flipped=not self.flipped)
 
-    def part(self, rows: npt.NDArray[np.intp] | slice) -> "SigmoidSum":
+    def part(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice) -> "SigmoidSum":
         """The sum over some of the answers."""
-        names = ("weights", "offset", "count", "epsilon", "logistic", "error")
-        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+        return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
+
+    def joined(self, other: "SigmoidSum") -> "SigmoidSum":
+        """The sum over the answers of both, with each one's own error."""
+        return replace(self, **{name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _COLUMNS})
 
     def total(self, points: Floats) -> Floats:
         """Sum at each row of points, shape (k, d).
@@ -243,6 +270,8 @@ class SigmoidSum:
         run = tangent - low
         with np.errstate(divide="ignore", invalid="ignore"):
             chord = np.where(run > 0, (self.value(tangent) - self.value(low)) / run, 0.0)
+        # By rounding, an argument can lie a hair beyond its own range, where a convex g has no majorant to touch.
+        at = np.minimum(at, high)
         return np.where((at <= tangent) & (run > 0), chord, self.slope(at))
 
     def tangent_point(self, low: Floats, high: Floats) -> Floats:
