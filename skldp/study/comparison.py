@@ -253,12 +253,13 @@ class MechanismComparison:
         Returns
         -------
         list of (str, CurvePoint)
-            Without those that have no such point.
+            Without those that have no such point, and without "none".
         """
         best = {
             name: max(kept, key=lambda point: point.score_mean)
             for name, curve in self.curves.items()
-            if (kept := [point for point in curve if point.exact_epsilon <= budget * _KEEPS])
+            # Whose features are not private spends its epsilon on the label alone.
+            if name != "none" and (kept := [point for point in curve if point.exact_epsilon <= budget * _KEEPS])
         }
         return sorted(best.items(), key=lambda item: -item[1].score_mean)
 
@@ -318,6 +319,8 @@ class MechanismComparison:
             lines.append(
                 f"Mechanisms for distances are counted over {declared}: plain epsilon between any two records."
             )
+        if "none" in self.curves:
+            lines.append("With none the features are not private at all: its epsilons count the label alone.")
         lines.append("Exact is the worst-case loss of one person's whole record. Only exact is a guarantee.")
         lines += [f"{name} was left out: {reason}" for name, reason in self.left_out.items()]
         if settings.seed is not None:

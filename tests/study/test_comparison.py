@@ -47,6 +47,12 @@ def test_ranking_takes_only_points_within_the_budget():
     assert comparison.ranking(0.1) == []
 
 
+def test_features_that_are_not_private_are_no_mechanism_within_a_budget():
+    found = compare_mechanisms(load_study_data("wine"), ["none", "duchi"], QUICK)
+    assert [name for name, _ in found.ranking(40.0)] == ["duchi"]
+    assert any("the label alone" in line for line in found.caption())
+
+
 def test_table_puts_the_best_at_the_largest_budget_first():
     budgets, rows, best = small_comparison().table()
     assert len(budgets) == len(best) == 2
