@@ -4,7 +4,8 @@
     python benchmarks/run.py --rows 5000 --features 768 --bits 10 --growth
 
 The floor is what no release can avoid: a copy of the input and the random bytes that its law needs (2 a number, or 8).
-Peers are measured where they are installed: diffprivlib and OpenDP (numbers), pure-ldp and multi-freq-ldpy (categories).
+Peers are measured where they are installed: diffprivlib and OpenDP for numbers, pure-ldp and multi-freq-ldpy for
+categories.
 The other files of this directory go deeper into one subject each.
 """
 
@@ -33,15 +34,16 @@ class Table:
 
     def __init__(self, repeats):
         self.repeats = repeats
-        print(f"{'case':<58}{'clock ms':>10}{'cpu ms':>10}{'MiB':>8}   beside")
+        print(f"{'case':<58}{'clock':>9}{'cpu':>9}{'least':>9}{'MiB':>8}   beside")
 
     def add(self, name, call, beside=None, memory=True):
-        """Measure a call, print it, and give its processor seconds; `beside` maps names to seconds."""
-        clock, processor = median_seconds(call, self.repeats)
+        """Measure a call, print it, and give its least processor seconds; `beside` maps names to seconds."""
+        *medians, least = median_seconds(call, self.repeats)
         peak = f"{peak_mib(call):8.1f}" if memory else f"{'':8}"
-        ratios = "; ".join(f"{other / processor:,.3g} x {label}" for label, other in (beside or {}).items())
-        print(f"{name:<58}{clock * 1e3:>10.2f}{processor * 1e3:>10.2f}{peak}   {ratios}", flush=True)
-        return processor
+        ratios = "; ".join(f"{other / least:,.3g} x {label}" for label, other in (beside or {}).items())
+        times = "".join(f"{seconds * 1e3:>9.2f}" for seconds in (*medians, least))
+        print(f"{name:<58}{times}{peak}   {ratios}", flush=True)
+        return least
 
 
 def floor_of(X, n_bytes):
@@ -115,7 +117,9 @@ def labels(table, options):
     estimator = LabelRR(1.0, classes=names).fit(y)
     floor = table.add(f"floor: copy, 2 random bytes, {options.labels:,} labels", floor_of(y, 2))
 
-    def plain(rng=np.random.default_rng(1)):
+    rng = np.random.default_rng(1)
+
+    def plain():
         keep = rng.random(y.size) < np.e / (np.e + 9)
         return np.where(keep, y, (y + rng.integers(1, 10, y.size)) % 10)
 
@@ -127,16 +131,18 @@ def labels(table, options):
     if importlib.util.find_spec("multi_freq_ldpy") is not None:
         client = importlib.import_module("multi_freq_ldpy.pure_frequency_oracles.GRR").GRR_Client
         some = column[:2000, 0].tolist()
-        peers["multi-freq-ldpy GRR"] = median_seconds(lambda: [client(v, 10, 1.0) for v in some], 3)[1] / 2000
+        peers["multi-freq-ldpy GRR"] = median_seconds(lambda: [client(v, 10, 1.0) for v in some], 3)[-1] / 2000
     if importlib.util.find_spec("pure_ldp") is not None:
         client = importlib.import_module("pure_ldp.frequency_oracles.direct_encoding").DEClient(epsilon=1.0, d=10)
         some = (column[:2000, 0] + 1).tolist()
-        peers["pure-ldp DE"] = median_seconds(lambda: [client.privatise(v) for v in some], 3)[1] / 2000
+        peers["pure-ldp DE"] = median_seconds(lambda: [client.privatise(v) for v in some], 3)[-1] / 2000
     print(f"  (frequency peers here: {', '.join(peers) or 'none is installed'})")
     for mechanism in ("krr", "oue"):
         encoder = CategoricalPrivatizer(1.0, mechanism=mechanism, categories=[names]).fit(column)
         beside = {label: each * len(column) for label, each in peers.items()}
-        table.add(f"CategoricalPrivatizer('{mechanism}'), {len(column):,}", lambda e=encoder: e.transform(column), beside)
+        table.add(
+            f"CategoricalPrivatizer('{mechanism}'), {len(column):,}", lambda e=encoder: e.transform(column), beside
+        )
 
 
 def growth(options):
@@ -151,7 +157,7 @@ def growth(options):
             X = np.random.default_rng(0).uniform(-1, 1, (now["rows"], now["features"])).astype(np.float32)
             estimator = BitRandTransformer(1.0, n_bits=now["bits"], calibration="exact", n_sampled_features="all")
             estimator.fit(X)
-            times.append(median_seconds(lambda e=estimator, X=X: e.transform(X), options.repeats)[1] * 1e3)
+            times.append(median_seconds(lambda e=estimator, X=X: e.transform(X), options.repeats)[-1] * 1e3)
             peaks.append(peak_mib(lambda e=estimator, X=X: e.transform(X)) - X.nbytes / 2**20)
         exponent = np.polyfit(np.log(ladder), np.log(times), 1)[0]
         cells = ", ".join(f"{s:,}: {t:.2f} ms {p:.1f} MiB" for s, t, p in zip(ladder, times, peaks, strict=True))
@@ -169,7 +175,10 @@ def main():
     parser.add_argument("--only", choices=["bits", "numbers", "vectors", "labels"])
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(f"processor time decides the ratios; MiB is the most allocated, output included; {load()}")
+    print(
+        "milliseconds; the least processor time decides the ratios; MiB is the most allocated, output included; "
+        + load()
+    )
     table = Table(options.repeats)
     for name, part in {"bits": bits, "numbers": numbers, "vectors": vectors, "labels": labels}.items():
         if options.only in (None, name):

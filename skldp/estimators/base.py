@@ -218,7 +218,7 @@ class BoundedTransformer(LocalTransformer):
 @contextmanager
 def counted_out_of_domain():
     """Collect in a list, within this thread, the counts that :func:`warn_out_of_domain` would warn of."""
-    counts = []
+    counts: list = []
     token = _COUNTS.set(counts)
     try:
         yield counts

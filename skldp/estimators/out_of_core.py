@@ -55,7 +55,11 @@ def release_blocks(estimator, X, out):
     True
     """
     _check_estimator(estimator)
-    if estimator.transform_noise and estimator.random_state is not None and not hasattr(estimator.random_state, "bytes"):
+    if (
+        estimator.transform_noise
+        and estimator.random_state is not None
+        and not hasattr(estimator.random_state, "bytes")
+    ):
         raise ValueError(
             "random_state must be None or a generator, because with an int every block would get the same noise, and "
             f"two blocks would subtract to the secret. Got {estimator.random_state!r} instead."

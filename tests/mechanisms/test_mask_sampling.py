@@ -10,6 +10,7 @@ from laws import THRESHOLD, chi_square_pvalue
 from skldp.mechanisms.buffers import Buffers
 from skldp.mechanisms.flip_laws import BitLaw, bitrand_law, ome_laws
 from skldp.mechanisms.mask_sampling import BitRandomizer, JointBits, MaskSampler
+from skldp.mechanisms.ones_complement import complement_codes
 from skldp.mechanisms.randomness import Noise
 
 
@@ -76,6 +77,18 @@ def test_the_law_is_exactly_the_product_law(thresholds, bits, index_bits, word_b
     sampler = MaskSampler(thresholds, threshold_bits=bits, index_bits=index_bits, word_bits=word_bits)
     law, _ = enumerate_law(sampler)
     assert law == product_law(thresholds, bits)
+
+
+@pytest.mark.parametrize("thresholds", [(3, 8, 13), (1, 1, 15), (9,), (2, 14, 5, 11)])
+def test_masks_for_complements_have_the_same_law(thresholds):
+    plain = MaskSampler(thresholds, threshold_bits=4, index_bits=2, word_bits=4)
+    sampler = MaskSampler(thresholds, threshold_bits=4, index_bits=2, word_bits=4, complement=True)
+    n_bits = len(thresholds)
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        words = rng.integers(0, 2**64, 9, dtype=np.uint64)
+        masks = [one.draw(ScriptedNoise(words), Buffers(1, np.uint16)) for one in (plain, sampler)]
+        np.testing.assert_array_equal(complement_codes(masks[0].copy(), n_bits), masks[1])
 
 
 def test_ties_go_on_word_by_word():
