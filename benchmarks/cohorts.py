@@ -1,5 +1,6 @@
 """Whole cohorts under one ledger: how many are answered, how long it takes, and how much memory.
 
+python benchmarks/cohorts.py              # both
 python benchmarks/cohorts.py health       # 10,000 people x the 4 regressions of Pan 2025, Table I
 python benchmarks/cohorts.py linear       # 300 people x the linear regressions of Section 6.1, until refused
 python benchmarks/cohorts.py linear --people 50
@@ -24,6 +25,7 @@ HEALTH = {
     "diabetes": ("logistic", [0.0491, 0.0, -0.0091, 0.1039], -5.07, (0, 1)),
     "sleep": ("truncated", [0.0855, 0.4617, -0.07, 0.0], 12.323, (0, 12)),
 }
+MARKS = (5, 10, 11, 20, 40, 60, 80, 100, 150, 200, 300)
 
 
 def peak_memory():
@@ -48,6 +50,8 @@ def health(n_people, n_jobs):
     low, high = np.array(HEALTH_BOUNDS)
     X = rng.uniform(low, high, (n_people, 4))
     X[:, 1] = X[:, 1].round()
+    print(f"{n_people:,} people x 4 health regressions of epsilon 1")
+    print("budget  rule        seconds  MB     answered: " + ", ".join(HEALTH) + "; median and largest loss")
     for budget in (4.0, 3.0, 2.0):
         for rule in ("basic", "bayesian"):
             ledger = PrivacyLedger(budget, bounds=HEALTH_BOUNDS, rule=rule)
@@ -58,41 +62,53 @@ def health(n_people, n_jobs):
             ]
             seconds = time.perf_counter() - began
             losses = ledger.realized_loss(range(n_people))
-            print(f"budget {budget:g}, {rule}: {seconds:.2f} s, {peak_memory():,.0f} MB")
-            print("  answered:", ", ".join(f"{name} {share:.1%}" for name, share in zip(HEALTH, shares, strict=True)))
-            print(f"  loss: median {np.median(losses):.3f}, largest {losses.max():.3f}")
+            answered = " ".join(f"{share:6.1%}" for share in shares)
+            print(
+                f"{budget:<7g} {rule:10} {seconds:8.2f} {peak_memory():5,.0f}    {answered}   {np.median(losses):.3f} "
+                f"{losses.max():.3f}"
+            )
 
 
 def linear(n_people, n_jobs):
+    shares, summary = {}, []
     for rule in ("basic", "bayesian"):
         rng = np.random.default_rng(0)
         X = rng.uniform(-1, 1, (n_people, 9))
         ledger = PrivacyLedger(1.0, bounds=(-1, 1), rule=rule)
         answered = np.zeros(n_people, dtype=int)
         asking = np.arange(n_people)
-        shares = []
+        shares[rule] = []
         began = time.perf_counter()
+        began_working = time.process_time()
         while asking.size:
             # As in the paper, nobody is asked again after a first refusal.
             asking = asking[ask(ledger, random_linear(rng), X, asking, n_jobs)]
             answered[asking] += 1
-            shares.append(len(asking) / n_people)
-        seconds = time.perf_counter() - began
+            shares[rule].append(len(asking) / n_people)
+        seconds, worked = time.perf_counter() - began, time.process_time() - began_working
         low, median, high = np.percentile(answered, [10, 50, 90])
-        print(f"{rule}: {seconds:.1f} s, {peak_memory():,.0f} MB; {answered.sum():,} answers")
-        print(f"  answered per person: median {median:g}, 10th to 90th percentile {low:g} to {high:g}")
-        marks = [(number, share) for number, share in enumerate(shares, start=1) if number % 20 == 10]
-        print("  still answering at query", ", ".join(f"{number}: {share:.0%}" for number, share in marks))
+        summary.append(
+            f"{rule:10} {seconds:8.1f} {worked:10.1f} {peak_memory():5,.0f} {answered.sum():8,} {median:8g}   "
+            f"{low:g} to {high:g}"
+        )
+    print(f"{n_people:,} people x linear regressions of epsilon 0.1 until refused, budget 1")
+    print("rule        seconds  processor    MB  answers   median   10th to 90th percentile")
+    print("\n".join(summary))
+    print("query       " + " ".join(f"{number:5}" for number in MARKS))
+    for rule, share in shares.items():
+        share = [*share, *[0.0] * MARKS[-1]]
+        print(f"{rule:11} " + " ".join(f"{share[number - 1]:5.0%}" for number in MARKS))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cohort", choices=["health", "linear"])
+    parser.add_argument("cohort", nargs="?", choices=["health", "linear"], help="default: both")
     parser.add_argument("--people", type=int)
     parser.add_argument("--jobs", type=int)
     options = parser.parse_args()
-    work, n_people = {"health": (health, 10_000), "linear": (linear, 300)}[options.cohort]
-    work(options.people or n_people, options.jobs)
+    for name, work, n_people in (("health", health, 10_000), ("linear", linear, 300)):
+        if options.cohort in (None, name):
+            work(options.people or n_people, options.jobs)
 
 
 if __name__ == "__main__":

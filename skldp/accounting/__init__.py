@@ -1,5 +1,6 @@
 """Floor 2: many releases about one person."""
 
+from skldp.accounting.advanced_composition import advanced_composition
 from skldp.accounting.extrema import LossBounds, g_leakage_bound, realized_loss
 from skldp.accounting.filters import (
     ApproximateBayesianPrivacyFilter,
@@ -7,7 +8,6 @@ from skldp.accounting.filters import (
     BayesianPrivacyFilter,
     PrivacyFilter,
     SimplifiedBayesianPrivacyFilter,
-    advanced_composition,
 )
 from skldp.accounting.from_estimator import query_from_estimator
 from skldp.accounting.ledger import PrivacyLedger

@@ -12,7 +12,7 @@ from skldp.accounting.filters import (
     BayesianPrivacyFilter,
     SimplifiedBayesianPrivacyFilter,
 )
-from skldp.accounting.linear_cohort import linear_decisions
+from skldp.accounting.linear_cohort import LinearTable, linear_decisions
 from skldp.accounting.query import Query
 
 __all__ = ["RULES", "Rule"]
@@ -67,7 +67,11 @@ class Rule:
         return self.history(queries, outputs).admits(query)
 
     def admits_many(
-        self, queries: Sequence[Query], histories: Sequence[tuple[Sequence[int], Sequence[int]]], query: Query
+        self,
+        queries: Sequence[Query],
+        histories: Sequence[tuple[Sequence[int], Sequence[int]]],
+        query: Query,
+        table: LinearTable | None = None,
     ) -> list[bool | None]:
         """Decide as :meth:`admits` would on one more query after each of many histories, where that is quick.
 
@@ -76,6 +80,8 @@ class Rule:
         queries : sequence of RegressionQuery or FiniteQuery
         histories : sequence of tuple (positions in `queries`, outputs)
         query : RegressionQuery or FiniteQuery
+        table : LinearTable, default=None
+            To be kept from call to call.
 
         Returns
         -------
@@ -84,7 +90,7 @@ class Rule:
         """
         if self.name != "bayesian":
             return [None] * len(histories)
-        return linear_decisions(queries, histories, query, epsilon=self.epsilon, bounds=self.bounds)
+        return linear_decisions(queries, histories, query, epsilon=self.epsilon, bounds=self.bounds, table=table)
 
     def surely_admits(self, spent: npt.NDArray[np.float64], query: Query) -> npt.NDArray[np.bool_]:
         """Whether sums of epsilons so far are small enough to admit the query, whatever was answered."""

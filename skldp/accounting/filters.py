@@ -9,10 +9,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, Literal
+from typing import Any
 
 import numpy.typing as npt
 
+from skldp.accounting.advanced_composition import OutputIndependentRule, advanced_composition
 from skldp.accounting.domain import Bounds, checked_box
 from skldp.accounting.extrema import LossBounds, realized_loss
 from skldp.accounting.linear_cohort import LinearTable, linear_decisions
@@ -24,67 +25,7 @@ __all__ = [
     "BayesianPrivacyFilter",
     "PrivacyFilter",
     "SimplifiedBayesianPrivacyFilter",
-    "advanced_composition",
 ]
-
-Rule = Literal["basic", "rogers", "whitehouse"]
-
-
-def advanced_composition(epsilons: Sequence[float], *, epsilon: float, delta: float, rule: Rule) -> float:
-    r"""What an output-independent filter compares with its budget after the given queries.
-
-    Parameters
-    ----------
-    epsilons : sequence of float
-        The epsilon of each query, chosen adaptively.
-    epsilon, delta : float
-        The filter's budget.
-    rule : {"basic", "rogers", "whitehouse"}
-
-    Returns
-    -------
-    float
-        The filter accepts while this is at most `epsilon`: then, for each pair of values x and x', the log-ratio of the
-        outputs' probabilities is at most `epsilon` with probability at least :math:`1 - \delta` under x.
-
-    Notes
-    -----
-    With :math:`s = \sum_i \varepsilon_i^2`: ``"basic"`` is :math:`\sum_i \varepsilon_i`, ``"whitehouse"`` is
-
-    .. math:: \sqrt{2 \ln(1/\delta) s} + s/2,
-
-    and ``"rogers"``, with :math:`H = \varepsilon_g^2 / (28.04 \ln(1/\delta))`, is
-
-    .. math:: \sum_i \varepsilon_i (e^{\varepsilon_i} - 1)/2
-              + \sqrt{2 (s + H) (1 + \tfrac12 \ln(s/H + 1)) \ln(2/\delta)}.
-
-    References
-    ----------
-    R. Rogers, A. Roth, J. Ullman and S. Vadhan, "Privacy Odometers and Filters", NeurIPS 2016, Theorem 5.1.
-    J. Whitehouse, A. Ramdas, R. Rogers and Z. S. Wu, "Fully Adaptive Composition in Differential Privacy", 2022.
-
-    Examples
-    --------
-    >>> from skldp.accounting.filters import advanced_composition
-    >>> round(advanced_composition([0.01] * 100, epsilon=1.0, delta=1e-6, rule="whitehouse"), 4)
-    0.5307
-    """
-    values = list(epsilons)
-    if not values:
-        return 0.0
-    squares = math.fsum(value * value for value in values)
-    if rule == "basic":
-        total = math.fsum(values)
-    elif rule == "whitehouse":
-        total = math.sqrt(2 * math.log(1 / delta) * squares) + squares / 2
-    elif rule == "rogers":
-        floor = epsilon**2 / (28.04 * math.log(1 / delta))
-        drift = math.fsum(value * math.expm1(value) / 2 for value in values)
-        spread = 2 * (squares + floor) * (1 + math.log1p(squares / floor) / 2) * math.log(2 / delta)
-        total = drift + math.sqrt(spread)
-    else:
-        raise ValueError(f"rule must be 'basic', 'rogers' or 'whitehouse'. Got {rule!r} instead.")
-    return total if rule == "basic" else total * (1 + 2.0**-48)
 
 
 def _positive(value: Any, name: str) -> float:
@@ -348,7 +289,7 @@ class ApproximateBayesianPrivacyFilter(BayesianPrivacyFilter):
     bounds, domain, tol, group_size
         As in :class:`BayesianPrivacyFilter`.
     rule : {"whitehouse", "rogers", "basic"}, default="whitehouse"
-        The output-independent filter: see :func:`advanced_composition`.
+        The output-independent filter: see :func:`skldp.accounting.advanced_composition`.
 
     Notes
     -----
@@ -375,7 +316,7 @@ class ApproximateBayesianPrivacyFilter(BayesianPrivacyFilter):
         domain: npt.ArrayLike | None = None,
         tol: float = 1e-3,
         group_size: int | None = None,
-        rule: Rule = "whitehouse",
+        rule: OutputIndependentRule = "whitehouse",
     ) -> None:
         super().__init__(epsilon, bounds=bounds, domain=domain, tol=tol, group_size=group_size)
         self.delta = _positive(delta, "delta")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from skldp.accounting.domain import Bounds
+from skldp.accounting.domain import Bounds, checked_box
 from skldp.accounting.identity import canonical_ids, first_repeated
 from skldp.accounting.ledger_book import Fingerprint
 from skldp.accounting.ledger_entries import History, write_release
@@ -18,6 +18,7 @@ from skldp.accounting.ledger_plan import Draw, LedgerAnswers, Plan
 from skldp.accounting.ledger_reader import LedgerReader, ledger_report
 from skldp.accounting.ledger_settings import checked_bounds, checked_settings
 from skldp.accounting.ledger_store import MEMORY, LedgerStore
+from skldp.accounting.linear_cohort import LinearTable
 from skldp.accounting.query import Query, RegressionQuery
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 
@@ -313,7 +314,10 @@ class PrivacyLedger(LedgerReader):
         self, undecided: dict[Fingerprint, History], plan: Plan, n_jobs: int | None
     ) -> dict[Fingerprint, bool]:
         queries = plan.book.queries
-        quick = self._rule.admits_many(queries, list(undecided.values()), plan.query)
+        book, bounds = plan.book, self._rule.bounds
+        if book.table is None and bounds is not None and isinstance(plan.query, RegressionQuery):
+            book.table = LinearTable(checked_box(bounds, n_features=plan.query.n_features))
+        quick = self._rule.admits_many(queries, list(undecided.values()), plan.query, book.table)
         decisions = {
             history: admitted for history, admitted in zip(undecided, quick, strict=True) if admitted is not None
         }

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from skldp.accounting.identity import Identity
 from skldp.accounting.ledger_entries import Release
+from skldp.accounting.linear_cohort import LinearTable
 from skldp.accounting.query import Query, query_from_json
 from skldp.exceptions import LedgerError
 
@@ -60,6 +61,8 @@ class LedgerBook:
     release : int
         The last release that was read.
     n_answers : int
+    table : LinearTable or None
+        What quick decisions have worked out about linear queries.
     """
 
     def __init__(self) -> None:
@@ -68,6 +71,7 @@ class LedgerBook:
         self.query_number: dict[str, int] = {}
         self.release = 0
         self.n_answers = 0
+        self.table: LinearTable | None = None
         self._fingerprints = np.zeros((16, 2), dtype=np.uint64)
         self._spent = np.zeros(16)
         self._tokens: dict[str, npt.NDArray[np.uint64]] = {}

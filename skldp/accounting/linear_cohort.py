@@ -5,6 +5,7 @@ sums at all vertices of the box are one product of matrices, and all maxima are 
 works on many histories at a time. Each history is left alone as soon as its bounds decide, which is mostly at once.
 """
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
@@ -21,7 +22,7 @@ __all__ = ["LinearTable", "linear_decisions"]
 Floats = npt.NDArray[np.float64]
 History = tuple[Sequence[int], Sequence[int]]
 
-_MOST_MOVING = 12
+_MOST_MOVING = 10
 _MAX_STEPS = 12
 _HALVINGS = 6
 # About so many numbers in each temporary array.
@@ -90,11 +91,10 @@ def linear_decisions(
         for row, (numbers, outputs) in zip(counts, histories[first : first + n_at_once], strict=True):
             for number, output in zip(numbers, outputs, strict=True):
                 row[places[number] + output] += 1
-        needed = counts.max(axis=0) > 0
-        needed[next_places] = True
+        needed = np.union1d(np.flatnonzero(counts.max(axis=0)), next_places)
         problem, vertices = table.problem(needed)
-        columns = np.cumsum(needed) - 1
-        decided += _decided(problem, counts[:, needed], columns[next_places], vertices, epsilon)
+        columns = np.searchsorted(needed, next_places)
+        decided += _decided(problem, counts[:, needed], columns, vertices, epsilon)
     return decided
 
 
@@ -164,7 +164,7 @@ def _stepped(
 
 
 class LinearTable:
-    """Linear queries over one box, and the value of each of their answers at each vertex.
+    """Linear queries over one box, and the value of each of their answers at each vertex; threads may share one.
 
     Parameters
     ----------
@@ -177,6 +177,7 @@ class LinearTable:
 
     def __init__(self, box: Floats) -> None:
         self._box = box
+        self._lock = threading.Lock()
         self._moving = np.flatnonzero(box[0] < box[1])
         self._place: dict[str, int | None] = {}
         self._sum: SigmoidSum | None = None
@@ -194,29 +195,34 @@ class LinearTable:
 
     def add(self, query: Query) -> bool:
         """Take in a query, unless it is known; say whether it is one whose sums are concave over the box."""
-        if query.key not in self._place:
-            part = self._part_of(query)
-            self._place[query.key] = None if part is None else len(self)
-            if part is not None:
-                if len(self) == len(self._vertices):
-                    more = np.empty((max(64, len(self)), self.n_vertices))
-                    self._vertices = np.concatenate([self._vertices, more])
-                arguments = self._signs @ part.weights[:, self._moving].T + part.offset
-                self._vertices[len(self) : len(self) + 2] = part.value(arguments).T
-                self._sum = part if self._sum is None else self._sum.joined(part)
-        return self._place[query.key] is not None
+        with self._lock:
+            if query.key not in self._place:
+                self._take_in(query)
+            return self._place[query.key] is not None
 
     def place(self, query: Query) -> int:
         """Row of a query's output 0; that of output 1 is the next."""
         return cast(int, self._place[query.key])
 
-    def problem(self, needed: npt.NDArray[np.bool_]) -> tuple[SigmoidSum, Floats]:
+    def problem(self, rows: npt.NDArray[np.intp]) -> tuple[SigmoidSum, Floats]:
         """The sum of some of the answers, once each, and their values at the vertices."""
-        assert self._sum is not None
-        some = self._sum.part(needed)
+        with self._lock:
+            assert self._sum is not None
+            some, vertices = self._sum.part(rows), self._vertices[rows]
         # The error of a longer sum: each query has been taken in as a sum of two terms.
         some = replace(some, error=some.error * (1 + len(some.count) / 16))
-        return some, self._vertices[: len(self)][needed]
+        return some, vertices
+
+    def _take_in(self, query: Query) -> None:
+        part, n_rows = self._part_of(query), len(self)
+        self._place[query.key] = None if part is None else n_rows
+        if part is not None:
+            if n_rows == len(self._vertices):
+                more = np.empty((max(64, n_rows), self.n_vertices))
+                self._vertices = np.concatenate([self._vertices, more])
+            arguments = self._signs @ part.weights[:, self._moving].T + part.offset
+            self._vertices[n_rows : n_rows + 2] = part.value(arguments).T
+            self._sum = part if self._sum is None else self._sum.joined(part)
 
     def _part_of(self, query: Query) -> SigmoidSum | None:
         if not isinstance(query, RegressionQuery) or query.kind != "linear" or len(self._moving) > _MOST_MOVING:

@@ -5,22 +5,23 @@ A :class:`RegressionQuery` is a regression :math:`y = f(\theta x + c)` answered 
 
 .. math:: P(b \mid x) = \frac{1}{e^\varepsilon + 1} + \frac{e^\varepsilon - 1}{e^\varepsilon + 1} \frac{y - a}{b - a}
 
-A :class:`FiniteQuery` is any mechanism with finitely many outputs over a finite domain. Both give the
-log-likelihood of an output, which is all that the accounting of many releases needs.
+A :class:`~skldp.accounting.finite_query.FiniteQuery` is any mechanism with finitely many outputs over a finite domain.
+Both give the log-likelihood of an output, which is all that the accounting of many releases needs.
 """
 
-import hashlib
 import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from skldp.accounting.finite_query import FiniteQuery
+from skldp.accounting.query_content import content_key, output_index, read_only
 from skldp.mechanisms.randomness import Noise, flip_threshold, threshold_log_odds
 
 __all__ = ["FiniteQuery", "Query", "RegressionQuery", "query_from_json"]
@@ -29,7 +30,6 @@ Kind = Literal["linear", "truncated", "logistic"]
 
 # Beyond this a 64-bit threshold no longer resolves 1 / (e^epsilon + 1) to the accuracy that the accounting allows for.
 MAX_EPSILON = 30.0
-_GRID_BITS = 53
 
 
 def query_from_json(text: str) -> "Query":
@@ -76,21 +76,6 @@ def _checked_epsilon(value: Any) -> float:
     if not 0 < epsilon <= MAX_EPSILON:
         raise ValueError(f"epsilon must be above 0 and at most {MAX_EPSILON:g}. Got {value!r} instead.")
     return epsilon
-
-
-def _read_only(values: np.ndarray) -> np.ndarray:
-    values.flags.writeable = False
-    return values
-
-
-def _output_index(output: Any, n_outputs: int) -> int:
-    if isinstance(output, bool | np.bool_) or not isinstance(output, int | np.integer) or not 0 <= output < n_outputs:
-        raise ValueError(f"output must be an integer from 0 to {n_outputs - 1}. Got {output!r} instead.")
-    return int(output)
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +151,7 @@ class RegressionQuery:
             raise ValueError(f"output_bounds must be (a, b) with a < b. Got {self.output_bounds!r} instead.")
         if self.kind == "logistic" and (low, high) != (0.0, 1.0):
             raise ValueError(f"output_bounds of a logistic query must be (0, 1). Got {self.output_bounds!r} instead.")
-        object.__setattr__(self, "coef", _read_only(coef))
+        object.__setattr__(self, "coef", read_only(coef))
         object.__setattr__(self, "intercept", _number(self.intercept, "intercept"))
         object.__setattr__(self, "output_bounds", (low, high))
         object.__setattr__(self, "epsilon", _checked_epsilon(self.epsilon))
@@ -194,7 +179,7 @@ class RegressionQuery:
     @cached_property
     def key(self) -> str:
         """SHA-256 of the content, in hexadecimal."""
-        return _sha256(self.to_json())
+        return content_key(self.to_json())
 
     def to_json(self) -> str:
         """Write the query as JSON; every float survives exactly."""
@@ -212,7 +197,10 @@ class RegressionQuery:
     @classmethod
     def from_json(cls, text: str) -> "RegressionQuery":
         """Read back what :meth:`to_json` wrote."""
-        return cast(RegressionQuery, _of_class(query_from_json(text), cls))
+        query = query_from_json(text)
+        if not isinstance(query, RegressionQuery):
+            raise ValueError(f"The text must be the JSON of a RegressionQuery. Got a {type(query).__name__} instead.")
+        return query
 
     def unit_response(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Where the prediction lies between a (0) and b (1), clipped."""
@@ -244,7 +232,7 @@ class RegressionQuery:
         -------
         ndarray of shape (n_samples,)
         """
-        return np.log(self._probability(_output_index(output, 2), X))
+        return np.log(self._probability(output_index(output, 2), X))
 
     def sample(self, X: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int8]:
         """Draw every person's answer.
@@ -307,146 +295,4 @@ class RegressionQuery:
         return np.clip((z - low if output == 1 else high - z) / (high - low), 0.0, 1.0)
 
 
-@dataclass(frozen=True, eq=False)
-class FiniteQuery:
-    r"""Any mechanism with finitely many outputs over a finite domain, by its table.
-
-    Make one with :meth:`from_probabilities`.
-
-    Parameters
-    ----------
-    weights : array-like of int, shape (n_points, n_outputs)
-        :math:`2^{53} P(\text{output} \mid \text{point})`; every row sums to :math:`2^{53}`. These integers are
-        what is sampled, and `epsilon` is computed from them.
-
-    Attributes
-    ----------
-    n_points, n_outputs : int
-    epsilon : float
-        The exact worst log-ratio of the table, rounded up.
-    log_probabilities : ndarray of shape (n_points, n_outputs)
-    key : str
-        SHA-256 of the content.
-
-    Raises
-    ------
-    ValueError
-        If the rows are no probabilities, or an output is possible for some points and impossible for others.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.accounting.query import FiniteQuery
-    >>> high = 0.4 + 0.2 * np.arange(11) / 10
-    >>> query = FiniteQuery.from_probabilities(np.column_stack([1 - high, high]))
-    >>> round(float(np.exp(query.epsilon)), 6)
-    1.5
-    """
-
-    weights: npt.NDArray[np.uint64]
-
-    def __post_init__(self) -> None:
-        weights = np.array(self.weights, dtype=np.uint64)
-        if weights.ndim != 2 or 0 in weights.shape or (weights > 2**_GRID_BITS).any():
-            raise ValueError(f"weights must have shape (n_points, n_outputs). Got {self.weights!r} instead.")
-        if weights.shape[1] >= 2**10 or (weights.sum(axis=1) != 2**_GRID_BITS).any():
-            raise ValueError(f"Every row of weights must sum to 2**{_GRID_BITS}. Got {self.weights!r} instead.")
-        impossible = weights == 0
-        if (impossible.any(axis=0) & ~impossible.all(axis=0)).any():
-            raise ValueError(
-                "An output that is possible for some points must be possible for all, else its privacy loss is "
-                f"infinite. Got {self.weights!r} instead."
-            )
-        object.__setattr__(self, "weights", _read_only(weights))
-
-    @classmethod
-    def from_probabilities(cls, probabilities: npt.ArrayLike) -> "FiniteQuery":
-        """Make a query from a table of probabilities, rounded to the grid of 2^-53.
-
-        Parameters
-        ----------
-        probabilities : array-like of shape (n_points, n_outputs)
-            Rows sum to 1 within 1e-9.
-        """
-        table = np.asarray(probabilities, dtype=np.float64)
-        if table.ndim != 2 or table.size == 0 or not np.isfinite(table).all() or (table < 0).any():
-            raise ValueError(f"probabilities must be a table of numbers >= 0. Got {probabilities!r} instead.")
-        if np.abs(table.sum(axis=1) - 1).max() > 1e-9:
-            raise ValueError(f"Every row of probabilities must sum to 1. Got {probabilities!r} instead.")
-        weights = np.round(table * 2.0**_GRID_BITS).astype(np.int64)
-        # The largest entry of a row takes the rounding error: there it is the smallest change of a logarithm.
-        rows = np.arange(len(table))
-        weights[rows, weights.argmax(axis=1)] += 2**_GRID_BITS - weights.sum(axis=1)
-        return cls(weights.astype(np.uint64))
-
-    @property
-    def n_points(self) -> int:
-        """Number of points of the domain."""
-        return int(self.weights.shape[0])
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of different outputs."""
-        return int(self.weights.shape[1])
-
-    @property
-    def output_values(self) -> tuple[int, ...]:
-        """The outputs are their own indices."""
-        return tuple(range(self.n_outputs))
-
-    @cached_property
-    def log_probabilities(self) -> npt.NDArray[np.float64]:
-        """Log-probability of each output (column) for each point (row)."""
-        with np.errstate(divide="ignore"):
-            return _read_only(np.log(self.weights.astype(np.float64)) - _GRID_BITS * math.log(2))
-
-    @cached_property
-    def epsilon(self) -> float:
-        """The worst log-ratio of two points' probabilities of one output, rounded up."""
-        possible = self.weights[:, (self.weights > 0).any(axis=0)].astype(np.float64)
-        worst = float((possible.max(axis=0) / possible.min(axis=0)).max())
-        return math.log(worst) * (1 + 2.0**-50) + 2.0**-51 if worst > 1 else 0.0
-
-    @property
-    def exact_epsilon(self) -> float:
-        """The same as `epsilon`, which the sampled integers give."""
-        return self.epsilon
-
-    @cached_property
-    def key(self) -> str:
-        """SHA-256 of the content, in hexadecimal."""
-        return _sha256(self.to_json())
-
-    def to_json(self) -> str:
-        """Write the query as JSON."""
-        return json.dumps({"kind": "finite", "weights": self.weights.tolist()}, separators=(",", ":"))
-
-    @classmethod
-    def from_json(cls, text: str) -> "FiniteQuery":
-        """Read back what :meth:`to_json` wrote."""
-        return cast(FiniteQuery, _of_class(query_from_json(text), cls))
-
-    def log_likelihood(self, output: int, points: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Log-probability of an output, given indices into the domain."""
-        return self.log_probabilities[self._checked_points(points), _output_index(output, self.n_outputs)]
-
-    def sample(self, points: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int64]:
-        """Draw an output for each index into the domain."""
-        below = self.weights.cumsum(axis=1)[self._checked_points(points)]
-        words = noise.words(len(below)) >> np.uint64(64 - _GRID_BITS)
-        return (words[:, None] >= below).sum(axis=1)
-
-    def _checked_points(self, points: npt.ArrayLike) -> npt.NDArray[np.intp]:
-        index = np.asarray(points)
-        if index.ndim != 1 or index.dtype.kind not in "iu" or ((index < 0) | (index >= self.n_points)).any():
-            raise ValueError(f"points must be indices from 0 to {self.n_points - 1}. Got {points!r} instead.")
-        return index.astype(np.intp)
-
-
 Query = RegressionQuery | FiniteQuery
-
-
-def _of_class(query: Query, cls: type) -> Query:
-    if not isinstance(query, cls):
-        raise ValueError(f"The text must be the JSON of a {cls.__name__}. Got a {type(query).__name__} instead.")
-    return query

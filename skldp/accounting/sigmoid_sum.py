@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -144,7 +144,7 @@ class SigmoidSum:
         steepest = np.where(self.logistic, np.tanh(self.epsilon / 4), np.expm1(self.epsilon))
         sampled = (np.exp(self.epsilon) + 1) * 2.0**-50 + 2.0**-46
         roundings = (64 + 2 * len(self.count)) * _UNIT
-        return cast(Floats, steepest * self.error + sampled + roundings * (1 + self.epsilon))
+        return steepest * self.error + sampled + roundings * (1 + self.epsilon)
 
     @cached_property
     def allowance(self) -> float:
@@ -192,11 +192,15 @@ class SigmoidSum:
 
     def part(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice) -> "SigmoidSum":
         """The sum over some of the answers."""
-        return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _COLUMNS}
+        return replace(self, **columns)
 
     def joined(self, other: "SigmoidSum") -> "SigmoidSum":
         """The sum over the answers of both, with each one's own error."""
-        return replace(self, **{name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _COLUMNS})
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _COLUMNS
+        }
+        return replace(self, **columns)
 
     def total(self, points: Floats) -> Floats:
         """Sum at each row of points, shape (k, d).

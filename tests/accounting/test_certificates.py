@@ -99,7 +99,7 @@ def awkward_cases(draw):
 
 
 @given(awkward_cases(), st.integers(0, 2**32 - 1), st.one_of(st.none(), st.floats(0.01, 8)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_no_point_loses_more_than_is_certified(case, seed, threshold):
     queries, outputs, box = case
     rng = np.random.default_rng(seed)
@@ -135,7 +135,7 @@ def test_huge_multipliers_on_arguments_that_hardly_move_stay_certified(size):
     [
         ([1e308, 1e308], (-1, 1), (-1e10, 1e10)),
         ([1.0, 1.0], (0.0, 5e-324), (-1, 1)),
-        ([1.0, 0.0], (-1, 1), (-1.7e308, 1.7e308)),
+        ([4.0, 0.0], (-1, 1), (-1.7e308, 1.7e308)),
     ],
 )
 def test_what_overflows_costs_the_whole_epsilon(coef, output_bounds, bounds):
@@ -143,7 +143,7 @@ def test_what_overflows_costs_the_whole_epsilon(coef, output_bounds, bounds):
     found = realized_loss([query, query], [1, 0], bounds=bounds)
     assert found.upper == pytest.approx(0.8, abs=1e-12)
     assert not found.converged
-    assert "overflow" in found.reason
+    assert "too large" in found.reason
 
 
 def test_long_sums_are_certified():

@@ -232,7 +232,7 @@ def test_a_threshold_is_decided_as_the_full_search_decides(threshold):
 
 
 def test_running_out_of_nodes_is_said(monkeypatch):
-    monkeypatch.setattr("skldp.accounting.extrema._MAX_BOX_NODES", 4)
+    monkeypatch.setattr("skldp.accounting.loss_search._MAX_BOX_NODES", 4)
     found = realized_loss(HEALTH, [1, 1, 1, 1], bounds=HEALTH_BOUNDS, tol=1e-6)
     assert not found.converged
     assert "limit of nodes" in found.reason

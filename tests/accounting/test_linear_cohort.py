@@ -49,9 +49,7 @@ def test_almost_everything_is_decided_whatever_is_decided_with_it(monkeypatch):
     assert {True, False} <= set(together)
     assert together.count(None) <= 2
     table = LinearTable(np.array([[-1.0] * 3, [1.0] * 3]))
-    alone = [
-        linear_decisions(queries, [one], query, epsilon=0.6, bounds=(-1, 1), table=table)[0] for one in histories
-    ]
+    alone = [linear_decisions(queries, [one], query, epsilon=0.6, bounds=(-1, 1), table=table)[0] for one in histories]
     assert alone == together
     monkeypatch.setattr(linear_cohort, "_BLOCK", 64)
     assert linear_decisions(queries, histories, query, epsilon=0.6, bounds=(-1, 1)) == together
