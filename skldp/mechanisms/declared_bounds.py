@@ -21,10 +21,9 @@ def round_inward(
     >>> bool(low[0] >= 0.1), bool(high[0] <= 0.7)
     (True, True)
     """
-    kind = np.dtype(dtype).type
     # A bound beyond the range of the type becomes infinite, and then its largest number.
     with np.errstate(over="ignore"):
-        inner_low, inner_high = low.astype(kind), high.astype(kind)
-    inner_low = np.where(inner_low < low, np.nextafter(inner_low, kind(np.inf)), inner_low)
-    inner_high = np.where(inner_high > high, np.nextafter(inner_high, kind(-np.inf)), inner_high)
+        inner_low, inner_high = low.astype(dtype), high.astype(dtype)
+    inner_low = np.where(inner_low < low, np.nextafter(inner_low, np.inf, dtype=inner_low.dtype), inner_low)
+    inner_high = np.where(inner_high > high, np.nextafter(inner_high, -np.inf, dtype=inner_high.dtype), inner_high)
     return inner_low, inner_high

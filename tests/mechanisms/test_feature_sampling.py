@@ -127,3 +127,9 @@ def test_values_beyond_the_bounds_are_moved_and_nan_is_refused():
     assert far == pytest.approx(np.array([[1.0, -3.0, 10.5]]), abs=1e-6)
     with pytest.raises(ValueError, match="values must lie in"):
         bounded.sample(np.array([[0.5, np.nan, 10.2]]), noise(0))
+
+
+def test_bounds_near_the_largest_double_do_not_overflow():
+    release = BoundedFeatures(Duchi(1.0), (1e308, -1.7e308), (1.7e308, 1.7e308), 2, 2.0)
+    assert np.isfinite(release.center).all()
+    assert np.isfinite(release.radius).all()

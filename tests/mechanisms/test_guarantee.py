@@ -94,3 +94,10 @@ def test_shuffling_covers_the_exact_loss_of_shuffled_binary_responses():
     exact_delta = sum(max(0.0, a - math.exp(central.epsilon) * b) for a, b in zip(with_one, with_zero, strict=True))
     assert central.model == "central"
     assert exact_delta <= delta
+
+
+def test_two_guarantees_per_distance_keep_the_larger_diameter():
+    near = PrivacyGuarantee(1.0, unit="distance", diameter=2.0)
+    far = PrivacyGuarantee(1.0, unit="distance", diameter=8.0)
+    assert (near + far).plain_epsilon == (far + near).plain_epsilon == 16.0
+    assert (near + PrivacyGuarantee(1.0, unit="distance")).diameter is None

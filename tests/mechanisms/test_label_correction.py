@@ -45,3 +45,9 @@ def test_projection_agrees_with_a_numerical_minimum():
         tol=1e-12,
     )
     np.testing.assert_allclose(project_onto_simplex(row[None, :])[0], found.x, atol=1e-6)
+
+
+def test_a_flip_matrix_that_is_not_symmetric_is_solved_the_right_way_round():
+    flips = np.array([[0.9, 0.1], [0.4, 0.6]])
+    clean = np.array([[0.2, 0.8], [0.7, 0.3]])
+    np.testing.assert_allclose(clean_probabilities(clean @ flips, flips), clean, atol=1e-12)
