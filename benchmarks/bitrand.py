@@ -13,7 +13,7 @@ import tracemalloc
 
 import numpy as np
 
-from skldp.mechanisms.flip_mechanisms import bitrand
+from skldp.mechanisms.bits.flip_mechanisms import bitrand
 from skldp.mechanisms.randomness import noise_from
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skldp.accounting.ledger import PrivacyLedger
+from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting.query import RegressionQuery
 from skldp.mechanisms.randomness import noise_from
 

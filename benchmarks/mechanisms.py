@@ -18,8 +18,8 @@ import warnings
 
 import numpy as np
 
-from skldp.mechanisms.feature_sampling import BoundedFeatures
-from skldp.mechanisms.numeric import JOINT_MECHANISMS, NUMERIC_MECHANISMS, automatic_n_sampled, make_mechanism
+from skldp.mechanisms.numeric.catalogue import JOINT_MECHANISMS, NUMERIC_MECHANISMS, automatic_n_sampled, make_mechanism
+from skldp.mechanisms.numeric.feature_sampling import BoundedFeatures
 from skldp.mechanisms.randomness import noise_from
 
 EPSILON, DELTA, N_FEATURES = 1.0, 1e-5, 64

@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from skldp.accounting.extrema import realized_loss
+from skldp.accounting.extrema.realized_loss import realized_loss
 from skldp.accounting.filters import BasicPrivacyFilter, BayesianPrivacyFilter
 from skldp.accounting.query import RegressionQuery
 

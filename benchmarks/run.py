@@ -25,7 +25,7 @@ from skldp.estimators.categorical import CategoricalPrivatizer
 from skldp.estimators.labels import LabelRR
 from skldp.estimators.numeric import NumericPrivatizer
 from skldp.estimators.vector import PrivUnitTransformer, RandomProjectionPrivatizer
-from skldp.mechanisms.numeric import make_mechanism
+from skldp.mechanisms.numeric.catalogue import make_mechanism
 from skldp.mechanisms.randomness import noise_from
 
 

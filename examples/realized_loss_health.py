@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skldp.accounting.extrema import realized_loss
+from skldp.accounting.extrema.realized_loss import realized_loss
 from skldp.accounting.query import RegressionQuery
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skldp.accounting.extrema import g_leakage_bound, realized_loss
+from skldp.accounting.extrema.realized_loss import g_leakage_bound, realized_loss
 from skldp.accounting.filters import BayesianPrivacyFilter
 from skldp.accounting.query import FiniteQuery
 

@@ -26,7 +26,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skldp.accounting.ledger import PrivacyLedger, ledger_report
+from skldp.accounting.ledger.privacy_ledger import PrivacyLedger, ledger_report
 from skldp.estimators.bayesian_filter import BayesianFilter
 from skldp.exceptions import OutOfDomainWarning
 

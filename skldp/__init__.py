@@ -1,6 +1,6 @@
 """Local differential privacy for scikit-learn, with the exact epsilon of every release."""
 
-from skldp.accounting.ledger import PrivacyLedger
+from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
 from skldp.estimators.bayesian_filter import BayesianFilter
 from skldp.estimators.bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators.categorical import CategoricalPrivatizer
@@ -9,13 +9,14 @@ from skldp.estimators.label_private_classifier import LabelPrivateClassifier
 from skldp.estimators.label_sampler import LabelSampler
 from skldp.estimators.labels import LabelLaplace, LabelRR
 from skldp.estimators.numeric import NumericPrivatizer
+from skldp.estimators.out_of_core import release_blocks, release_dask
 from skldp.estimators.vector import (
     MultivariateLaplacePrivatizer,
     PrivUnitTransformer,
     RandomProjectionPrivatizer,
 )
 from skldp.mechanisms.guarantee import PrivacyGuarantee
-from skldp.study.audit import audit_epsilon
+from skldp.study.audit.lower_bound import audit_epsilon
 from skldp.study.curve import privacy_utility_curve
 from skldp.study.display import PrivacyUtilityDisplay
 from skldp.study.grid_search import smallest_epsilon
@@ -40,6 +41,8 @@ __all__ = [
     "audit_epsilon",
     "privacy_guarantee",
     "privacy_utility_curve",
+    "release_blocks",
+    "release_dask",
     "smallest_epsilon",
 ]
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from skldp.accounting.ledger import PrivacyLedger
+from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting.query import RegressionQuery
 from skldp.cli import main
 from skldp.study.catalogue import FEATURE_MECHANISMS

@@ -47,7 +47,7 @@ def test_imports_never_climb(path):
         assert floor_of(imported) <= floor_of(name), f"{name} imports {imported} from above"
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "mechanisms").glob("*.py")), ids=lambda p: p.name)
+@pytest.mark.parametrize("path", sorted((PACKAGE / "mechanisms").rglob("*.py")), ids=lambda p: p.name)
 def test_floor_one_knows_only_arrays(path):
     import sys
 

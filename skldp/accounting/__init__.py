@@ -1,7 +1,7 @@
 """Floor 2: many releases about one person."""
 
 from skldp.accounting.advanced_composition import advanced_composition
-from skldp.accounting.extrema import LossBounds, g_leakage_bound, realized_loss
+from skldp.accounting.extrema.realized_loss import LossBounds, g_leakage_bound, realized_loss
 from skldp.accounting.filters import (
     ApproximateBayesianPrivacyFilter,
     BasicPrivacyFilter,
@@ -10,8 +10,8 @@ from skldp.accounting.filters import (
     SimplifiedBayesianPrivacyFilter,
 )
 from skldp.accounting.from_estimator import query_from_estimator
-from skldp.accounting.ledger import PrivacyLedger
-from skldp.accounting.ledger_reader import LedgerReader, ledger_report
+from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
+from skldp.accounting.ledger.reader import LedgerReader, ledger_report
 from skldp.accounting.query import FiniteQuery, Query, RegressionQuery, query_from_json
 
 __all__ = [

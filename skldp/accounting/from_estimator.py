@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.accounting.domain import Bounds, checked_box
+from skldp.accounting.extrema.domain import Bounds, checked_box
 from skldp.accounting.query import RegressionQuery
 from skldp.exceptions import OutOfDomainWarning
 

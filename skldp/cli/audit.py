@@ -8,7 +8,7 @@ import typer
 
 from skldp.cli.options import delta_option, one_line_errors, parse_names
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
-from skldp.study.audit_pairs import audit_estimator
+from skldp.study.audit.pairs import audit_estimator
 from skldp.study.catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism, takes_delta
 
 __all__ = ["audit"]

@@ -14,15 +14,15 @@ from skldp.exceptions import SeededNoiseWarning
 from skldp.study.catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
 from skldp.study.datasets import BUNDLED, load_study_data
 from skldp.study.display import require_pyplot
-from skldp.study.federated_display import EPSILON_AXES, plot_federated
-from skldp.study.federated_settings import (
+from skldp.study.federated.display import EPSILON_AXES, plot_federated
+from skldp.study.federated.settings import (
     features_perturbed,
     gradients_anonymised,
     gradients_perturbed,
     labels_perturbed,
     noiseless,
 )
-from skldp.study.federated_study import federated_study
+from skldp.study.federated.study import federated_study
 
 __all__ = ["federated"]
 

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from skldp.accounting.ledger_reader import ledger_report
+from skldp.accounting.ledger.reader import ledger_report
 from skldp.cli.options import one_line_errors
 from skldp.exceptions import LedgerError
 

@@ -15,8 +15,8 @@ from skldp.study.catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS
 from skldp.study.comparison import ComparisonSettings, compare_mechanisms
 from skldp.study.datasets import BUNDLED, StudyInputError, load_study_data
 from skldp.study.extras import require_pyplot
-from skldp.study.html_report import html_report
-from skldp.study.panels import plot_comparison
+from skldp.study.report.html_report import html_report
+from skldp.study.report.panels import plot_comparison
 
 __all__ = ["study"]
 

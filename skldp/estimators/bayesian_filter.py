@@ -13,12 +13,12 @@ from sklearn.metrics import r2_score
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.accounting.decisions import RULES
-from skldp.accounting.domain import checked_box
 from skldp.accounting.estimates import mean_of_answers
+from skldp.accounting.extrema.domain import checked_box
 from skldp.accounting.from_estimator import query_from_estimator
-from skldp.accounting.identity import canonical_ids
-from skldp.accounting.ledger import PrivacyLedger
+from skldp.accounting.ledger.decisions import RULES
+from skldp.accounting.ledger.identity import canonical_ids
+from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
 from skldp.estimators.base import warn_out_of_domain
 from skldp.estimators.notebook import ShowsGuarantee
 from skldp.estimators.own_ledgers import OwnLedgers
@@ -160,7 +160,7 @@ class BayesianFilter(ShowsGuarantee, MetaEstimatorMixin, RegressorMixin, BaseEst
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import LinearRegression
-    >>> from skldp.accounting.ledger import PrivacyLedger
+    >>> from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
     >>> from skldp.estimators.bayesian_filter import BayesianFilter
     >>> public_X = np.array([[0.0], [0.5], [1.0]])
     >>> ledger = PrivacyLedger(1.0, bounds=(0, 1))

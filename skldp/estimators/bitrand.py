@@ -6,7 +6,7 @@ from sklearn.base import OneToOneFeatureMixin
 
 from skldp.estimators.base import BoundedTransformer
 from skldp.estimators.validation import Interval, StrOptions
-from skldp.mechanisms.flip_mechanisms import bitrand, latent, ome
+from skldp.mechanisms.bits.flip_mechanisms import bitrand, latent, ome
 
 __all__ = ["BitRandTransformer", "LatentTransformer", "OMETransformer"]
 

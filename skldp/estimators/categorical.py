@@ -15,8 +15,8 @@ from skldp.estimators.validation import (
     fit_context,
     validate_finite,
 )
-from skldp.mechanisms.categorical_record import CategoricalRecord
-from skldp.mechanisms.frequency import estimate_frequencies
+from skldp.mechanisms.categorical.frequency import estimate_frequencies
+from skldp.mechanisms.categorical.record import CategoricalRecord
 from skldp.mechanisms.randomness import noise_from
 
 __all__ = ["CategoricalPrivatizer"]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from skldp.estimators.base import LocalTransformer
-from skldp.mechanisms.sphere import shorten_rows
+from skldp.mechanisms.vector.sphere import shorten_rows
 
 __all__ = ["RadiusTransformer"]
 

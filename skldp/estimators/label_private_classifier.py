@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp.estimators.labels import LabelRR
 from skldp.estimators.notebook import ShowsGuarantee
 from skldp.estimators.validation import HasMethods, StrOptions, fit_context
-from skldp.mechanisms.label_correction import clean_probabilities
+from skldp.mechanisms.categorical.label_correction import clean_probabilities
 
 __all__ = ["LabelPrivateClassifier"]
 

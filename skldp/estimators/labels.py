@@ -8,11 +8,11 @@ from skldp.estimators.base import attach_guarantee
 from skldp.estimators.class_codes import declared_values, decode, encode, labels_1d, learnt_values, warn_learnt
 from skldp.estimators.notebook import ShowsGuarantee
 from skldp.estimators.validation import EPSILON, NOISE_PARAMETERS, check_epsilon, fit_context
-from skldp.mechanisms.categorical import RandomizedResponse
-from skldp.mechanisms.frequency import estimate_frequencies
-from skldp.mechanisms.label_laplace import LabelLaplaceMechanism
+from skldp.mechanisms.categorical.frequency import estimate_frequencies
+from skldp.mechanisms.categorical.label_laplace import LabelLaplaceMechanism
+from skldp.mechanisms.categorical.randomized_response import RandomizedResponse
+from skldp.mechanisms.categorical.response_with_prior import RandomizedResponseWithPrior
 from skldp.mechanisms.randomness import noise_from
-from skldp.mechanisms.response_with_prior import RandomizedResponseWithPrior
 
 __all__ = ["LabelLaplace", "LabelPrivatizer", "LabelRR"]
 

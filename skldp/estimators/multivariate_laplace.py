@@ -8,8 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators.embedding_base import RadiusTransformer
 from skldp.estimators.validation import Interval
-from skldp.mechanisms.multivariate_laplace import MultivariateLaplace, nearest_rows
 from skldp.mechanisms.randomness import noise_from
+from skldp.mechanisms.vector.multivariate_laplace import MultivariateLaplace, nearest_rows
 
 __all__ = ["MultivariateLaplacePrivatizer"]
 

@@ -6,13 +6,13 @@ from sklearn.base import OneToOneFeatureMixin
 
 from skldp.estimators.base import BoundedTransformer
 from skldp.estimators.validation import Interval, StrOptions
-from skldp.mechanisms.feature_sampling import BoundedFeatures
-from skldp.mechanisms.numeric import (
+from skldp.mechanisms.numeric.catalogue import (
     NUMERIC_MECHANISMS,
     best_mechanism,
     make_mechanism,
     number_of_sampled_features,
 )
+from skldp.mechanisms.numeric.feature_sampling import BoundedFeatures
 
 __all__ = ["NumericPrivatizer"]
 
@@ -72,7 +72,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
 
     See Also
     --------
-    skldp.mechanisms.numeric.best_mechanism : The choice behind ``"best"``.
+    skldp.mechanisms.numeric.catalogue.best_mechanism : The choice behind ``"best"``.
 
     Notes
     -----

@@ -4,7 +4,7 @@ import secrets
 import threading
 import weakref
 
-from skldp.accounting.ledger import PrivacyLedger
+from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
 from skldp.exceptions import LedgerError
 
 __all__ = ["OwnLedgers"]

@@ -6,8 +6,8 @@ from sklearn.base import OneToOneFeatureMixin
 
 from skldp.estimators.embedding_base import RadiusTransformer
 from skldp.estimators.validation import Interval, StrOptions
-from skldp.mechanisms.privunit import PrivUnit
-from skldp.mechanisms.privunit_ball import PrivUnitBall
+from skldp.mechanisms.vector.privunit import PrivUnit
+from skldp.mechanisms.vector.privunit_ball import PrivUnitBall
 
 __all__ = ["PrivUnitTransformer"]
 
@@ -49,7 +49,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
 
     See Also
     --------
-    skldp.mechanisms.privunit.PrivUnit : The law.
+    skldp.mechanisms.vector.privunit.PrivUnit : The law.
     RandomProjectionPrivatizer : With ``noise="privunit"`` the same in fewer dimensions, with less noise.
 
     Notes

@@ -8,8 +8,8 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from skldp.estimators.base import LocalTransformer, warn_out_of_domain
 from skldp.estimators.validation import FLOATS, Interval, StrOptions, validate_finite
-from skldp.mechanisms.projected_release import SENSITIVITIES, ProjectedRelease
-from skldp.mechanisms.projection import RandomProjection, projected_dimension
+from skldp.mechanisms.vector.projected_release import SENSITIVITIES, ProjectedRelease
+from skldp.mechanisms.vector.projection import RandomProjection, projected_dimension
 
 __all__ = ["RandomProjectionPrivatizer"]
 
@@ -32,8 +32,8 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     n_components : "auto" or int, default="auto"
         Number of dimensions m. ``"auto"`` follows from `beta`, `delta` and `gaussian_width`.
     gaussian_width : "auto" or float, default="auto"
-        Of the set of vectors, declared from public knowledge; see :mod:`skldp.mechanisms.gaussian_width`. ``"auto"`` is
-        the paper's :math:`\sqrt{\log_2 d}`.
+        Of the set of vectors, declared from public knowledge; see :mod:`skldp.mechanisms.vector.gaussian_width`.
+        ``"auto"`` is the paper's :math:`\sqrt{\log_2 d}`.
     sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary"}, default="gordon"
         How far Phi can stretch a distance, which the Laplace noise is scaled with:
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting.dual_branching import dual_bound
-from skldp.accounting.extrema import realized_loss
+from skldp.accounting.extrema.dual_branching import dual_bound
+from skldp.accounting.extrema.realized_loss import realized_loss
+from skldp.accounting.extrema.sigmoid_sum import sigmoid_sum
 from skldp.accounting.query import FiniteQuery, RegressionQuery
-from skldp.accounting.sigmoid_sum import sigmoid_sum
 from skldp.mechanisms.randomness import flip_threshold
 
 

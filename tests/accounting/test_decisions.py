@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting.decisions import RULES, Rule
+from skldp.accounting.ledger.decisions import RULES, Rule
 from skldp.accounting.query import RegressionQuery
 
 QUERIES = [

@@ -7,12 +7,12 @@ from accounting.reference import grid_loss, log_likelihood, regression_queries
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting.branch_and_bound import box_bounds, maximum_by_branching
-from skldp.accounting.convex_extrema import maximum_of_concave, maximum_of_convex, tangent_bound
-from skldp.accounting.dual_branching import dual_bound, maximum_by_dual_branching
-from skldp.accounting.extrema import g_leakage_bound, realized_loss
+from skldp.accounting.extrema.branch_and_bound import box_bounds, maximum_by_branching
+from skldp.accounting.extrema.convex import maximum_of_concave, maximum_of_convex, tangent_bound
+from skldp.accounting.extrema.dual_branching import dual_bound, maximum_by_dual_branching
+from skldp.accounting.extrema.realized_loss import g_leakage_bound, realized_loss
+from skldp.accounting.extrema.sigmoid_sum import sigmoid_sum
 from skldp.accounting.query import FiniteQuery, RegressionQuery
-from skldp.accounting.sigmoid_sum import sigmoid_sum
 
 BOX = {d: np.stack([-np.ones(d), np.ones(d)]) for d in (1, 2, 3, 5, 9)}
 LINEAR = ("linear",)
@@ -232,7 +232,7 @@ def test_a_threshold_is_decided_as_the_full_search_decides(threshold):
 
 
 def test_running_out_of_nodes_is_said(monkeypatch):
-    monkeypatch.setattr("skldp.accounting.loss_search._MAX_BOX_NODES", 4)
+    monkeypatch.setattr("skldp.accounting.extrema.loss_search._MAX_BOX_NODES", 4)
     found = realized_loss(HEALTH, [1, 1, 1, 1], bounds=HEALTH_BOUNDS, tol=1e-6)
     assert not found.converged
     assert "limit of nodes" in found.reason

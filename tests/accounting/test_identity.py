@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skldp.accounting.identity import canonical_ids, first_repeated, row_identities
+from skldp.accounting.ledger.identity import canonical_ids, first_repeated, row_identities
 
 
 def test_integers_of_any_kind_are_one_person_and_strings_are_others():

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from ledger_children import start
 from sklearn.base import clone
 
-from skldp.accounting import decisions, ledger_store
-from skldp.accounting.decisions import Rule
 from skldp.accounting.filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
-from skldp.accounting.ledger import PrivacyLedger, ledger_report
-from skldp.accounting.ledger_book import LedgerBook
+from skldp.accounting.ledger import decisions, ledger_store
+from skldp.accounting.ledger.book import LedgerBook
+from skldp.accounting.ledger.decisions import Rule
+from skldp.accounting.ledger.privacy_ledger import PrivacyLedger, ledger_report
 from skldp.accounting.query import FiniteQuery, RegressionQuery
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms.randomness import noise_from

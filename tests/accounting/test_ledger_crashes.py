@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from ledger_children import answer_many, answer_until_killed, query_number, start
 
-from skldp.accounting import ledger_store
-from skldp.accounting.ledger import PrivacyLedger, ledger_report
+from skldp.accounting.ledger import store as ledger_store
+from skldp.accounting.ledger.privacy_ledger import PrivacyLedger, ledger_report
 from skldp.accounting.query import RegressionQuery
 from skldp.exceptions import LedgerError
 

@@ -4,9 +4,9 @@ from accounting.reference import regression_queries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting import linear_cohort
-from skldp.accounting.extrema import realized_loss
-from skldp.accounting.linear_cohort import LinearTable, linear_decisions
+from skldp.accounting.extrema import linear_cohort
+from skldp.accounting.extrema.linear_cohort import LinearTable, linear_decisions
+from skldp.accounting.extrema.realized_loss import realized_loss
 from skldp.accounting.query import FiniteQuery, RegressionQuery
 
 

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp.accounting.estimates import mean_of_answers
-from skldp.accounting.ledger import PrivacyLedger
+from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
 from skldp.estimators.bayesian_filter import BayesianFilter
 from skldp.exceptions import BudgetExhaustedError, LedgerError, OutOfDomainWarning, SeededNoiseWarning
 

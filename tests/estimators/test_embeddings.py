@@ -12,7 +12,7 @@ from skldp.estimators.vector import (
     RandomProjectionPrivatizer,
 )
 from skldp.exceptions import OutOfDomainWarning
-from skldp.mechanisms.multivariate_laplace import nearest_rows
+from skldp.mechanisms.vector.multivariate_laplace import nearest_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp.estimators.numeric import NumericPrivatizer
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning
-from skldp.mechanisms.numeric import NUMERIC_MECHANISMS
+from skldp.mechanisms.numeric.catalogue import NUMERIC_MECHANISMS
 from skldp.mechanisms.randomness import Noise
 
 BOUNDS = ([0.0, -4.0, 100.0], [1.0, 4.0, 101.0])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue
 from scipy import integrate, stats
 
-from skldp.mechanisms.additive import Gaussian, Laplace
-from skldp.mechanisms.gaussian_calibration import analytic_gaussian_sigma, gaussian_delta
+from skldp.mechanisms.numeric.additive import Gaussian, Laplace
+from skldp.mechanisms.numeric.gaussian_calibration import analytic_gaussian_sigma, gaussian_delta
 from skldp.mechanisms.randomness import Noise
 
 INPUTS = (-1.0, -0.4, 0.0, 1 / 3, 0.9999, 1.0)

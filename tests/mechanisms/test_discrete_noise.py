@@ -7,8 +7,8 @@ import pytest
 from laws import THRESHOLD, chi_square_pvalue, ks_pvalue
 from scipy import stats
 
-from skldp.mechanisms import discrete_noise
-from skldp.mechanisms.discrete_noise import discrete_gaussian, discrete_laplace
+from skldp.mechanisms.numeric import discrete_noise
+from skldp.mechanisms.numeric.discrete_noise import discrete_gaussian, discrete_laplace
 from skldp.mechanisms.randomness import Noise
 
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from laws import THRESHOLD, chi_square_pvalue
 
-from skldp.mechanisms.additive import Gaussian, Laplace
-from skldp.mechanisms.duchi_vector import DuchiVector
-from skldp.mechanisms.feature_sampling import BoundedFeatures, worst_sampled_variance
-from skldp.mechanisms.hybrid import Hybrid
-from skldp.mechanisms.numeric import make_mechanism
+from skldp.mechanisms.numeric.additive import Gaussian, Laplace
+from skldp.mechanisms.numeric.catalogue import make_mechanism
+from skldp.mechanisms.numeric.duchi_vector import DuchiVector
+from skldp.mechanisms.numeric.feature_sampling import BoundedFeatures, worst_sampled_variance
+from skldp.mechanisms.numeric.hybrid import Hybrid
+from skldp.mechanisms.numeric.two_valued import Duchi, ThreeOutputs
 from skldp.mechanisms.randomness import Noise
-from skldp.mechanisms.two_valued import Duchi, ThreeOutputs
 
 LOW, HIGH = (0.0, -3.0, 10.0), (1.0, 5.0, 10.5)
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from laws import THRESHOLD, chi_square_pvalue
 
+from skldp.mechanisms.bits.flip_laws import BitLaw, bitrand_law, ome_laws
+from skldp.mechanisms.bits.mask_sampling import BitRandomizer, JointBits, MaskSampler
+from skldp.mechanisms.bits.ones_complement import complement_codes
 from skldp.mechanisms.buffers import Buffers
-from skldp.mechanisms.flip_laws import BitLaw, bitrand_law, ome_laws
-from skldp.mechanisms.mask_sampling import BitRandomizer, JointBits, MaskSampler
-from skldp.mechanisms.ones_complement import complement_codes
 from skldp.mechanisms.randomness import Noise
 
 

@@ -9,21 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from skldp.mechanisms.additive import Gaussian, Laplace
-from skldp.mechanisms.duchi_vector import DuchiVector
-from skldp.mechanisms.feature_sampling import BoundedFeatures, automatic_n_sampled, worst_sampled_variance
-from skldp.mechanisms.gaussian_calibration import analytic_gaussian_sigma
-from skldp.mechanisms.hybrid import HYBRID_THRESHOLD, Hybrid, HybridThreeOutputs
-from skldp.mechanisms.numeric import (
+from skldp.mechanisms.numeric.additive import Gaussian, Laplace
+from skldp.mechanisms.numeric.catalogue import (
     JOINT_MECHANISMS,
     NUMERIC_MECHANISMS,
     best_mechanism,
     make_mechanism,
     number_of_sampled_features,
 )
-from skldp.mechanisms.piecewise import Piecewise, piecewise_shape
-from skldp.mechanisms.two_valued import Duchi, ThreeOutputs, three_outputs_zero_probability
-from skldp.mechanisms.unit_interval import worst_quadratic
+from skldp.mechanisms.numeric.duchi_vector import DuchiVector
+from skldp.mechanisms.numeric.feature_sampling import BoundedFeatures, automatic_n_sampled, worst_sampled_variance
+from skldp.mechanisms.numeric.gaussian_calibration import analytic_gaussian_sigma
+from skldp.mechanisms.numeric.hybrid import HYBRID_THRESHOLD, Hybrid, HybridThreeOutputs
+from skldp.mechanisms.numeric.piecewise import Piecewise, piecewise_shape
+from skldp.mechanisms.numeric.two_valued import Duchi, ThreeOutputs, three_outputs_zero_probability
+from skldp.mechanisms.numeric.unit_interval import worst_quadratic
 
 
 def test_anchor_values_at_epsilon_one():

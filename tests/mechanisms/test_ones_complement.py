@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.mechanisms.bit_decoding import fixed_point_decoder, plain_bits
-from skldp.mechanisms.buffers import Buffers
-from skldp.mechanisms.fixed_point import FixedPoint
-from skldp.mechanisms.ones_complement import (
+from skldp.mechanisms.bits.decoding import fixed_point_decoder, plain_bits
+from skldp.mechanisms.bits.fixed_point import FixedPoint
+from skldp.mechanisms.bits.ones_complement import (
     LONGEST,
     complement_codes,
     decode_complement,
     encode_complement,
     is_exact,
 )
+from skldp.mechanisms.buffers import Buffers
 
 
 @given(st.integers(2, LONGEST), st.integers(-20, 20), st.sampled_from([np.float32, np.float64]), st.data())

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue, ks_pvalue
 from scipy import sparse, stats
 
-from skldp.mechanisms import projection as module
-from skldp.mechanisms.gaussian_width import (
+from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms.vector import projection as module
+from skldp.mechanisms.vector.gaussian_width import (
     default_width,
     difference_directions,
     finite_set_width,
@@ -17,10 +18,9 @@ from skldp.mechanisms.gaussian_width import (
     simplex_width,
     sparse_width,
 )
-from skldp.mechanisms.projected_release import ProjectedRelease
-from skldp.mechanisms.projection import RandomProjection, gordon_delta, projected_dimension
-from skldp.mechanisms.randomness import Noise
-from skldp.mechanisms.utility_bounds import (
+from skldp.mechanisms.vector.projected_release import ProjectedRelease
+from skldp.mechanisms.vector.projection import RandomProjection, gordon_delta, projected_dimension
+from skldp.mechanisms.vector.utility_bounds import (
     distance_bound,
     inner_product_bound,
     linear_model_bound,

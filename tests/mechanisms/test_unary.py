@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms.categorical_record import CategoricalRecord
+from skldp.mechanisms.categorical.frequency import estimate_frequencies
+from skldp.mechanisms.categorical.record import CategoricalRecord
+from skldp.mechanisms.categorical.unary import OneHotRandomizedResponse, UnaryEncoding
 from skldp.mechanisms.epsilon_rounding import split_epsilon
-from skldp.mechanisms.frequency import estimate_frequencies
 from skldp.mechanisms.randomness import noise_from
-from skldp.mechanisms.unary import OneHotRandomizedResponse, UnaryEncoding
 
 epsilons = st.floats(1e-3, 20)
 variants = st.sampled_from(["sue", "oue"])

@@ -13,7 +13,7 @@ from skldp.estimators.multivariate_laplace import MultivariateLaplacePrivatizer
 from skldp.estimators.numeric import NumericPrivatizer
 from skldp.estimators.privunit import PrivUnitTransformer
 from skldp.exceptions import PrivacyGuaranteeWarning
-from skldp.study.audit_pairs import audit_estimator
+from skldp.study.audit.pairs import audit_estimator
 
 CONFIDENCE = 1 - 1e-6
 ONE = np.zeros((1, 1))

@@ -11,17 +11,17 @@ from sklearn.linear_model import LogisticRegression
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import noise_from
-from skldp.study import federated
-from skldp.study.federated import federated_learning
-from skldp.study.federated_display import plot_federated
-from skldp.study.federated_settings import (
+from skldp.study.federated import learning as federated
+from skldp.study.federated.display import plot_federated
+from skldp.study.federated.learning import federated_learning
+from skldp.study.federated.settings import (
     features_perturbed,
     gradients_anonymised,
     gradients_perturbed,
     labels_perturbed,
     noiseless,
 )
-from skldp.study.federated_study import federated_study
+from skldp.study.federated.study import federated_study
 
 
 class LaplaceStandIn(TransformerMixin, BaseEstimator):

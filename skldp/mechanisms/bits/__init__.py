@@ -1,0 +1,1 @@
+"""Numbers as randomized binary codes: BitRand, LATENT and OME."""

@@ -1,0 +1,327 @@
+r"""Public random projections: how many dimensions, the matrix, and how far it can stretch a distance."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg, sparse
+
+from skldp.mechanisms.randomness import public_stream
+from skldp.mechanisms.vector.gaussian_width import default_width
+from skldp.mechanisms.vector.parameters import check_dimension, check_fraction
+from skldp.mechanisms.vector.sphere import gaussians
+
+__all__ = ["RandomProjection", "gordon_delta", "projected_dimension"]
+
+# Columns of Phi that share a stream, so that a block of them can be made without the others.
+_BLOCK_COLUMNS = 4096
+# A matrix of at most this many numbers (128 MiB) is kept; a larger one is made anew, block by block, at every use.
+_KEPT = 1 << 25
+# Numbers of Phi in use at a time (16 MiB): few enough to stay small, enough to pass over the output rarely.
+_CHUNK = 1 << 22
+# Pairs of vocabulary words whose ratio is within this of the largest are computed anew, without cancellation.
+_PAIR_SLACK = 1e-5
+
+
+def projected_dimension(d: int, beta: float, delta: float, width: float | None = None) -> int:
+    r"""Number of dimensions m to project to.
+
+    Parameters
+    ----------
+    d : int
+        Number of features.
+    beta : float
+        Distortion, in (0, 1).
+    delta : float
+        In (0, 1).
+    width : float, default=None
+        Gaussian width of the vectors; None is :func:`~skldp.mechanisms.vector.gaussian_width.default_width`.
+
+    Returns
+    -------
+    int
+        From 1 to d.
+
+    Notes
+    -----
+    .. math:: m = \operatorname{round}\Bigl(\frac{(\omega + \sqrt{\ln(1 / \delta)})^2}{\beta^2}\Bigr)
+
+    The paper's :math:`\Omega(\cdot)` hides a constant; 1 gives its own dimensions.
+
+    References
+    ----------
+    Feyisetan and Kasiviswanathan, "Private release of text embedding vectors", 2021, Algorithm 1.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms.vector.projection import projected_dimension
+    >>> [projected_dimension(300, beta, 1e-6) for beta in (0.93, 0.66, 0.468)]
+    [50, 100, 198]
+    """
+    check_dimension(d, least=1)
+    check_fraction("beta", beta)
+    check_fraction("delta", delta)
+    width = default_width(d) if width is None else width
+    if not 0 <= width < math.inf:
+        raise ValueError(f"The Gaussian width must be a finite number >= 0. Got {width!r} instead.")
+    return int(min(max(round((width + math.sqrt(-math.log(delta))) ** 2 / beta**2), 1), d))
+
+
+def gordon_delta(m: int, beta: float, width: float) -> float:
+    r"""Probability, over the draw of a Gaussian Phi, that it stretches some distance by more than 1 + beta.
+
+    Parameters
+    ----------
+    m : int
+    beta : float
+    width : float
+        Gaussian width of the set of DIRECTIONS of the differences of two records.
+
+    Returns
+    -------
+    float
+        An upper bound; 1 where the theorem says nothing.
+
+    Notes
+    -----
+    Gordon's inequality and Gaussian concentration give
+
+    .. math:: P\Bigl(\sup_{u \in S} \|\Phi u\| > 1 + \beta\Bigr) \le e^{-(\beta \sqrt m - \omega(S))^2 / 2},
+
+    so that m of :func:`projected_dimension` has the failure probability :math:`\sqrt\delta`, not :math:`\delta`.
+    Lemma 4 of the paper takes for S the set of differences itself. The width of their directions can be much larger:
+    for vectors in an open set, however small, S is the whole sphere and its width about :math:`\sqrt d`.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms.vector.projection import gordon_delta
+    >>> round(gordon_delta(50, 0.93, 2.87), 5)
+    0.00104
+    """
+    margin = beta * math.sqrt(m) - width
+    return math.exp(-margin * margin / 2) if margin > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class RandomProjection:
+    r"""A public random matrix Phi of shape (m, d), the same for everyone who knows its seed.
+
+    Parameters
+    ----------
+    n_features : int
+        d.
+    n_components : int
+        m, at most d.
+    seed : int, default=0
+    kind : {"gaussian", "sparse", "orthonormal"}, default="gaussian"
+        - ``"gaussian"``: independent entries from :math:`N(0, 1 / m)`;
+        - ``"sparse"``: in every column :math:`s = \lceil \sqrt m \rceil` entries :math:`\pm 1 / \sqrt s`, one in
+          each of s bands of rows (Kane and Nelson's block construction);
+        - ``"orthonormal"``: orthonormal rows, scaled by :math:`\sqrt{d / m}`.
+
+    Raises
+    ------
+    ValueError
+        If m exceeds d, a parameter is out of range, or an orthonormal matrix would be too large to keep.
+
+    Notes
+    -----
+    Phi is made of single-precision numbers, 4,096 columns at a time, each block from a stream of its own. Up to 2^25
+    numbers are kept; a larger Gaussian Phi is made anew at every use and never held as a whole, which costs about
+    5 ns a number. A sparse Phi is always kept.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms.vector.projection import RandomProjection
+    >>> RandomProjection(1_000_000, 83).kept
+    False
+    """
+
+    n_features: int
+    n_components: int
+    seed: int = 0
+    kind: str = "gaussian"
+
+    def __post_init__(self) -> None:
+        check_dimension(self.n_features, least=1)
+        check_dimension(self.n_components, least=1)
+        if self.n_components > self.n_features:
+            raise ValueError(
+                f"n_components must be at most n_features = {self.n_features}. Got {self.n_components!r} instead."
+            )
+        if self.kind not in ("gaussian", "sparse", "orthonormal"):
+            raise ValueError(f"kind must be 'gaussian', 'sparse' or 'orthonormal'. Got {self.kind!r} instead.")
+        if self.kind == "orthonormal" and not self.kept:
+            raise ValueError(
+                f"An orthonormal projection must be kept, so n_features * n_components must be at most {_KEPT:,}. "
+                f"Got {self.n_features * self.n_components:,} instead."
+            )
+        public_stream(self.seed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The parameters alone: whoever loads it can make the matrix."""
+        return {name: getattr(self, name) for name in ("n_features", "n_components", "seed", "kind")}
+
+    @property
+    def kept(self) -> bool:
+        """Whether the matrix is held in memory."""
+        return self.kind == "sparse" or self.n_features * self.n_components <= _KEPT
+
+    @cached_property
+    def matrix(self) -> Any:
+        """Phi, of shape (m, d): an array, or a sparse matrix. Made at the first use; large where it is not `kept`."""
+        if self.kind == "sparse":
+            return sparse.hstack([block for _, block in self._fresh_blocks()], format="csc")
+        # Stored by columns, which is how both dense and sparse rows run through it.
+        columns = np.vstack([block.T for _, block in self._fresh_blocks()])
+        if self.kind == "orthonormal":
+            orthonormal = np.linalg.qr(columns.astype(np.float64))[0]
+            columns = (orthonormal * math.sqrt(self.n_features / self.n_components)).astype(np.float32)
+        return columns.T
+
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        """Phi in blocks of columns: the slice, and the block as an array."""
+        if self.kept:
+            width = max(1, _CHUNK // self.n_components)
+            for start in range(0, self.n_features, width):
+                columns = slice(start, min(start + width, self.n_features))
+                block = self.matrix[:, columns]
+                yield columns, block.toarray(order="F") if self.kind == "sparse" else block
+            return
+        waiting: list[np.ndarray] = []
+        start = 0
+        for columns, block in self._fresh_blocks():
+            waiting.append(block.T)
+            if (columns.stop - start) * self.n_components >= _CHUNK or columns.stop == self.n_features:
+                yield slice(start, columns.stop), np.vstack(waiting).T
+                start, waiting = columns.stop, []
+
+    def apply(self, values: Any) -> np.ndarray:
+        """Project rows.
+
+        Parameters
+        ----------
+        values : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, m), dtype of `values`
+        """
+        if self.kept and not (sparse.issparse(values) and self.kind == "sparse"):
+            return np.asarray(values @ self.matrix.T).astype(values.dtype, copy=False)
+        projected = np.zeros((values.shape[0], self.n_components), dtype=values.dtype)
+        by_columns = values.tocsc() if sparse.issparse(values) else values
+        for columns, block in self.blocks():
+            projected += by_columns[:, columns] @ block.T
+        return projected
+
+    def invert(self, projected: np.ndarray) -> np.ndarray:
+        r"""The rows of least norm that Phi takes to the projected ones: :math:`\Phi^\top (\Phi \Phi^\top)^+ w`.
+
+        Parameters
+        ----------
+        projected : ndarray of shape (n, m)
+
+        Returns
+        -------
+        ndarray of shape (n, d), dtype of `projected`
+        """
+        solved = (np.asarray(projected, dtype=np.float64) @ np.linalg.pinv(self.gram, hermitian=True)).astype(
+            projected.dtype
+        )
+        values = np.empty((len(projected), self.n_features), dtype=projected.dtype)
+        for columns, block in self.blocks():
+            values[:, columns] = solved @ block
+        return values
+
+    @cached_property
+    def gram(self) -> npt.NDArray[np.float64]:
+        r""":math:`\Phi \Phi^\top`, in double precision."""
+        total = np.zeros((self.n_components, self.n_components))
+        for _, block in self.blocks():
+            wide = block.astype(np.float64)
+            total += wide @ wide.T
+        return total
+
+    def spectral_bound(self) -> float:
+        """The largest singular value of this Phi, rounded up by a bound on all rounding errors."""
+        gram, m = self.gram, self.n_components
+        largest = linalg.eigvalsh(gram, subset_by_index=[m - 1, m - 1])[0]
+        unit = np.finfo(np.float64).eps
+        # Each entry of the Gram matrix is a sum of d products; the eigenvalue solver is backward stable.
+        error = unit * (self.n_features + 2) * np.trace(gram) + 10 * m * unit * largest
+        return float(math.sqrt(largest + error) * (1 + 4 * unit))
+
+    def vocabulary_bound(self, vocabulary: np.ndarray) -> float:
+        """The largest stretch of the distance of two rows of a public finite set, rounded up.
+
+        Parameters
+        ----------
+        vocabulary : ndarray of shape (n_words, d)
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than two distinct rows.
+        """
+        words = np.asarray(vocabulary, dtype=np.float64)
+        images = self.apply(words)
+        best = 0.0
+        step = max(1, (1 << 21) // len(words))
+        for start in range(0, len(words), step):
+            block = slice(start, start + step)
+            distance, noise = _squared_distances(words[block], words)
+            image, image_noise = _squared_distances(images[block], images)
+            # Where rounding swamps a distance, or the ratio may be the largest, look at the pair itself.
+            clear = distance > noise / _PAIR_SLACK
+            likely = np.full(distance.shape, np.inf)
+            likely[clear] = (image[clear] + image_noise) / (distance[clear] - noise)
+            reached = np.where(np.isfinite(likely), likely, 0).max(initial=best) * (1 - _PAIR_SLACK)
+            rows, columns = np.nonzero(likely >= max(reached, best))
+            for part in np.array_split(np.arange(len(rows)), 1 + len(rows) * words.shape[1] // (1 << 21)):
+                difference = words[start + rows[part]] - words[columns[part]]
+                squares = np.einsum("ij,ij->i", difference, difference)
+                stretched = self.apply(difference[squares > 0])
+                ratios = np.einsum("ij,ij->i", stretched, stretched) / squares[squares > 0]
+                best = max(best, ratios.max(initial=0.0))
+        if best == 0:
+            raise ValueError(
+                "vocabulary must have at least two rows that the projection tells apart. Got none instead."
+            )
+        return float(math.sqrt(best) * (1 + 1e-9))
+
+    def _fresh_blocks(self) -> Iterator[tuple[slice, Any]]:
+        starts = range(0, self.n_features, _BLOCK_COLUMNS)
+        make = self._sparse_block if self.kind == "sparse" else self._gaussian_block
+        for start, stream in zip(starts, public_stream(self.seed).spawn(len(starts)), strict=True):
+            columns = slice(start, min(start + _BLOCK_COLUMNS, self.n_features))
+            yield columns, make(stream, columns.stop - columns.start)
+
+    def _gaussian_block(self, stream: Any, n_columns: int) -> npt.NDArray[np.float32]:
+        return gaussians(stream, (n_columns, self.n_components)).T / np.float32(math.sqrt(self.n_components))
+
+    def _sparse_block(self, stream: Any, n_columns: int) -> Any:
+        m = self.n_components
+        s = math.ceil(math.sqrt(m))
+        edges = np.linspace(0, m, s + 1).astype(np.int64)
+        bands = zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+        rows = np.stack([low + stream.integers(high - low, n_columns) for low, high in bands])
+        signs = np.float32(1) - np.float32(2) * stream.bernoulli(2**63, (s, n_columns))
+        pointers = np.arange(0, s * n_columns + 1, s)
+        data = (signs / np.float32(math.sqrt(s))).T.ravel()
+        return sparse.csc_matrix((data, rows.T.ravel(), pointers), shape=(m, n_columns))
+
+
+def _squared_distances(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float]:
+    """Squared distances of all pairs by a matrix product, and a bound on their rounding errors."""
+    left_squares, right_squares = (np.einsum("ij,ij->i", side, side) for side in (left, right))
+    distances = np.maximum(left_squares[:, None] + right_squares - 2 * (left @ right.T), 0)
+    return distances, float(8 * np.finfo(np.float64).eps * left.shape[1] * (left_squares.max() + right_squares.max()))

@@ -1,0 +1,1 @@
+"""Federated learning of linear models, and what each way of perturbing it protects."""

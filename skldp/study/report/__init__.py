@@ -1,0 +1,1 @@
+"""The pictures and the page of a study over many mechanisms."""
