@@ -1,6 +1,6 @@
 """Floor 2: many releases about one person."""
 
-from skldp.accounting.advanced_composition import advanced_composition
+from skldp.accounting.composition import advanced_composition
 from skldp.accounting.extrema.realized_loss import LossBounds, g_leakage_bound, realized_loss
 from skldp.accounting.filters import (
     ApproximateBayesianPrivacyFilter,

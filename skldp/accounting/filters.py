@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from skldp.accounting.advanced_composition import OutputIndependentRule, advanced_composition
+from skldp.accounting.composition import OutputIndependentRule, advanced_composition
 from skldp.accounting.extrema.domain import Bounds, checked_box
 from skldp.accounting.extrema.linear_cohort import LinearTable, linear_decisions
 from skldp.accounting.extrema.realized_loss import LossBounds, realized_loss

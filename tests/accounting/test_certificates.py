@@ -103,7 +103,7 @@ def short_searches():
     """Bounds hold however early the search ends: the awkward cases are the slowest to converge."""
     with pytest.MonkeyPatch.context() as patch:
         for name, limit in (("_MAX_BOX_NODES", 1_500), ("_MAX_FALLBACK_NODES", 300), ("_MAX_DUAL_NODES", 300)):
-            patch.setattr(f"skldp.accounting.loss_search.{name}", limit)
+            patch.setattr(f"skldp.accounting.extrema.loss_search.{name}", limit)
         yield
 
 

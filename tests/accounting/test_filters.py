@@ -6,7 +6,7 @@ from accounting.reference import grid_loss, regression_queries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting.advanced_composition import advanced_composition
+from skldp.accounting.composition import advanced_composition
 from skldp.accounting.filters import (
     ApproximateBayesianPrivacyFilter,
     BasicPrivacyFilter,

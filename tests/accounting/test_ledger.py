@@ -18,7 +18,8 @@ from ledger_children import start
 from sklearn.base import clone
 
 from skldp.accounting.filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
-from skldp.accounting.ledger import decisions, ledger_store
+from skldp.accounting.ledger import decisions
+from skldp.accounting.ledger import store as ledger_store
 from skldp.accounting.ledger.book import LedgerBook
 from skldp.accounting.ledger.decisions import Rule
 from skldp.accounting.ledger.privacy_ledger import PrivacyLedger, ledger_report
