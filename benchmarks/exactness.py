@@ -21,7 +21,8 @@ from skldp.mechanisms.numeric.duchi_vector import DuchiVector
 from skldp.mechanisms.numeric.gaussian_calibration import analytic_gaussian_sigma
 from skldp.mechanisms.numeric.hybrid import HYBRID_THRESHOLD, Hybrid, HybridThreeOutputs
 from skldp.mechanisms.numeric.piecewise import Piecewise, piecewise_shape
-from skldp.mechanisms.numeric.two_valued import Duchi, ThreeOutputs, three_outputs_zero_probability
+from skldp.mechanisms.numeric.three_outputs import ThreeOutputs, three_outputs_zero_probability
+from skldp.mechanisms.numeric.two_valued import Duchi
 
 EPSILONS = (0.01, 0.1, 0.5, 0.62, 1.0, 2.0, 4.0, 8.0)
 INPUTS = np.array([-1.0, -0.83, -1 / 3, -1e-12, 0.0, 0.25, math.sqrt(0.5), 1.0])

@@ -1,8 +1,6 @@
 """A regression asked of people, each of whom answers until their own privacy budget is really used."""
 
 import hashlib
-from dataclasses import dataclass, field
-from functools import cached_property
 from numbers import Integral
 
 import numpy as np
@@ -22,6 +20,7 @@ from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
 from skldp.estimators.base import warn_out_of_domain
 from skldp.estimators.notebook import ShowsGuarantee
 from skldp.estimators.own_ledgers import OwnLedgers
+from skldp.estimators.query_result import QueryResult
 from skldp.estimators.validation import (
     BOUNDS,
     EPSILON,
@@ -35,43 +34,7 @@ from skldp.exceptions import LedgerError
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import noise_from
 
-__all__ = ["BayesianFilter", "QueryResult"]
-
-
-@dataclass(frozen=True)
-class QueryResult:
-    """The answers of some people to one query.
-
-    Attributes
-    ----------
-    accepted : ndarray of bool, shape (n_samples,)
-        Who answered.
-    fresh : ndarray of bool, shape (n_samples,)
-        Whose answer was drawn now; the others who answered are handed their recorded one again, at no cost.
-    outputs : ndarray of float, shape (n_samples,)
-        The answer, one of the two `output_bounds`; NaN where refused.
-    estimates : ndarray of float, shape (n_samples,)
-        The unbiased estimate of each person's prediction; NaN where refused.
-    mean, standard_error : float
-        Over the people who answered, each counted once. Who is refused depends on earlier answers, so that those who
-        are left need not be like all.
-    """
-
-    accepted: np.ndarray
-    fresh: np.ndarray
-    outputs: np.ndarray
-    estimates: np.ndarray
-    mean: float
-    standard_error: float
-    _ledger: PrivacyLedger = field(repr=False)
-    _ids: list = field(repr=False)
-
-    @cached_property
-    def realized_loss(self):
-        """Certified upper bound on each person's loss, by what is recorded when this is first looked at."""
-        people = dict.fromkeys(self._ids)
-        loss_of = dict(zip(people, self._ledger.realized_loss(people), strict=True))
-        return np.array([loss_of[person] for person in self._ids], dtype=np.float64)
+__all__ = ["BayesianFilter"]
 
 
 class BayesianFilter(ShowsGuarantee, MetaEstimatorMixin, RegressorMixin, BaseEstimator):

@@ -20,7 +20,8 @@ from skldp.mechanisms.numeric.feature_sampling import BoundedFeatures
 from skldp.mechanisms.numeric.gaussian_calibration import analytic_gaussian_sigma, gaussian_delta
 from skldp.mechanisms.numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms.numeric.piecewise import Piecewise
-from skldp.mechanisms.numeric.two_valued import LDPFL, Duchi, ThreeOutputs
+from skldp.mechanisms.numeric.three_outputs import ThreeOutputs
+from skldp.mechanisms.numeric.two_valued import LDPFL, Duchi
 from skldp.mechanisms.randomness import Noise, noise_from
 from skldp.mechanisms.vector import MultivariateLaplace, PrivUnit, PrivUnitBall, ProjectedRelease, RandomProjection
 

@@ -12,7 +12,8 @@ from skldp.mechanisms.numeric.catalogue import make_mechanism
 from skldp.mechanisms.numeric.duchi_vector import DuchiVector
 from skldp.mechanisms.numeric.feature_sampling import BoundedFeatures, worst_sampled_variance
 from skldp.mechanisms.numeric.hybrid import Hybrid
-from skldp.mechanisms.numeric.two_valued import Duchi, ThreeOutputs
+from skldp.mechanisms.numeric.three_outputs import ThreeOutputs
+from skldp.mechanisms.numeric.two_valued import Duchi
 from skldp.mechanisms.randomness import Noise
 
 LOW, HIGH = (0.0, -3.0, 10.0), (1.0, 5.0, 10.5)

@@ -22,7 +22,8 @@ from skldp.mechanisms.numeric.feature_sampling import BoundedFeatures, automatic
 from skldp.mechanisms.numeric.gaussian_calibration import analytic_gaussian_sigma
 from skldp.mechanisms.numeric.hybrid import HYBRID_THRESHOLD, Hybrid, HybridThreeOutputs
 from skldp.mechanisms.numeric.piecewise import Piecewise, piecewise_shape
-from skldp.mechanisms.numeric.two_valued import Duchi, ThreeOutputs, three_outputs_zero_probability
+from skldp.mechanisms.numeric.three_outputs import ThreeOutputs, three_outputs_zero_probability
+from skldp.mechanisms.numeric.two_valued import Duchi
 from skldp.mechanisms.numeric.unit_interval import worst_quadratic
 
 

@@ -14,7 +14,8 @@ from skldp.mechanisms.numeric.additive import Gaussian, Laplace
 from skldp.mechanisms.numeric.duchi_vector import DuchiVector
 from skldp.mechanisms.numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms.numeric.piecewise import Piecewise, piecewise_shape
-from skldp.mechanisms.numeric.two_valued import LDPFL, Duchi, ThreeOutputs
+from skldp.mechanisms.numeric.three_outputs import ThreeOutputs
+from skldp.mechanisms.numeric.two_valued import LDPFL, Duchi
 from skldp.mechanisms.randomness import Noise
 
 EPSILONS = (0.01, 0.1, 0.5, 0.62, 1, 2, 4, 8)

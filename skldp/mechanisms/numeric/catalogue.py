@@ -12,7 +12,8 @@ from skldp.mechanisms.numeric.duchi_vector import MOST_VALUES, DuchiVector
 from skldp.mechanisms.numeric.feature_sampling import UnitRelease, automatic_n_sampled, worst_sampled_variance
 from skldp.mechanisms.numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms.numeric.piecewise import Piecewise
-from skldp.mechanisms.numeric.two_valued import Duchi, ThreeOutputs
+from skldp.mechanisms.numeric.three_outputs import ThreeOutputs
+from skldp.mechanisms.numeric.two_valued import Duchi
 from skldp.mechanisms.numeric.unit_interval import LEAST_EPSILON
 
 __all__ = ["JOINT_MECHANISMS", "NUMERIC_MECHANISMS", "best_mechanism", "make_mechanism", "number_of_sampled_features"]

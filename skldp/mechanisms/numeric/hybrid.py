@@ -10,7 +10,8 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
 from skldp.mechanisms.numeric.piecewise import Piecewise
-from skldp.mechanisms.numeric.two_valued import Duchi, ThreeOutputs
+from skldp.mechanisms.numeric.three_outputs import ThreeOutputs
+from skldp.mechanisms.numeric.two_valued import Duchi
 from skldp.mechanisms.numeric.unit_interval import UnitMechanism, check_positive_epsilon, worst_quadratic
 from skldp.mechanisms.randomness import Noise
 

@@ -25,6 +25,7 @@ __all__ = [
     "UnitMechanism",
     "calibration_epsilon",
     "check_positive_epsilon",
+    "floor_to_double",
     "log_ratio",
     "output_dtype",
     "two_signs",
@@ -107,6 +108,12 @@ def worst_quadratic(constant: float, linear: float, square: float) -> float:
     """Find the largest ``constant + linear * x + square * x**2`` for x in [0, 1], where ``linear >= 0``."""
     peak = min(1.0, -linear / (2 * square)) if square < 0 else 1.0
     return max(constant, constant + linear * peak + square * peak**2)
+
+
+def floor_to_double(value: float | int) -> int:
+    """Give the largest integer up to `value` that a double holds exactly."""
+    nearest = float(value)
+    return int(nearest) if int(nearest) <= value else int(np.nextafter(nearest, 0))
 
 
 class PickledByFields:

@@ -11,7 +11,8 @@ from skldp.mechanisms.numeric.catalogue import make_mechanism, number_of_sampled
 from skldp.mechanisms.numeric.feature_sampling import BoundedFeatures
 from skldp.mechanisms.numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms.numeric.piecewise import Piecewise
-from skldp.mechanisms.numeric.two_valued import Duchi, ThreeOutputs
+from skldp.mechanisms.numeric.three_outputs import ThreeOutputs
+from skldp.mechanisms.numeric.two_valued import Duchi
 from skldp.study.theory.rival_laws import error_probabilities, exact_epsilon, rival_laws
 from skldp.study.theory.table import TheoryTable
 

@@ -1,0 +1,52 @@
+"""What people answered to one query."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skldp.accounting.ledger import PrivacyLedger
+
+__all__ = ["QueryResult"]
+
+
+@dataclass(frozen=True, repr=False)
+class QueryResult:
+    """The answers of some people to one query.
+
+    Attributes
+    ----------
+    accepted : ndarray of bool, shape (n_samples,)
+        Who answered.
+    fresh : ndarray of bool, shape (n_samples,)
+        Whose answer was drawn now; the others who answered are handed their recorded one again, at no cost.
+    outputs : ndarray of float, shape (n_samples,)
+        The answer, one of the two `output_bounds`; NaN where refused.
+    estimates : ndarray of float, shape (n_samples,)
+        The unbiased estimate of each person's prediction; NaN where refused.
+    mean, standard_error : float
+        Over the people who answered, each counted once. Who is refused depends on earlier answers, so that those who
+        are left need not be like all.
+    """
+
+    accepted: np.ndarray
+    fresh: np.ndarray
+    outputs: np.ndarray
+    estimates: np.ndarray
+    mean: float
+    standard_error: float
+    _ledger: PrivacyLedger
+    _ids: list
+
+    @cached_property
+    def realized_loss(self):
+        """Certified upper bound on each person's loss, by what is recorded when this is first looked at."""
+        people = dict.fromkeys(self._ids)
+        loss_of = dict(zip(people, self._ledger.realized_loss(people), strict=True))
+        return np.array([loss_of[person] for person in self._ids], dtype=np.float64)
+
+    def __repr__(self):
+        return (
+            f"QueryResult({np.count_nonzero(self.accepted):,} of {self.accepted.size:,} answered, "
+            f"mean={self.mean:.6g}, standard_error={self.standard_error:.3g})"
+        )
