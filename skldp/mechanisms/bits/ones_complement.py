@@ -14,7 +14,7 @@ from skldp.mechanisms.buffers import Buffers
 
 __all__ = ["LONGEST", "complement_codes", "decode_complement", "encode_complement", "is_exact"]
 
-# Of these codes and of their masks, beside the places of undecided masks, in 16 bits.
+# Of these codes and of their masks; more bits in one draw leave more of it undecided than a second draw costs.
 LONGEST = 12
 
 
