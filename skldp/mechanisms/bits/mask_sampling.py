@@ -86,7 +86,7 @@ class MaskSampler:
         starts = np.arange((len(self.table) - self.n_closed) << self._fine_bits, dtype=np.uint64)
         starts <<= self._after_fine
         below = np.searchsorted(self._truncated, starts)
-        # A boundary whose first word is the last of a piece may lie anywhere in that word, so it counts as in the piece.
+        # A boundary whose first word is the last of a piece may lie anywhere in that word, so the piece holds it.
         through = np.searchsorted(self._truncated, starts | (np.uint64(1) << self._after_fine) - np.uint64(1), "right")
         return np.where(below == through, self._masks[below], _OPEN)
 
