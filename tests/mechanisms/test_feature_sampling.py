@@ -141,7 +141,7 @@ def test_single_precision_answers_what_double_precision_does(low, high):
     """Two answers a feature, the same for every input, and as often as for the exact numbers."""
     bounded = BoundedFeatures(Duchi(1.0), (low,) * 3, (high,) * 3, 3, 3.0)
     rows = np.tile(np.linspace(low, high, 20_001)[:, None], 3).clip(low, high).astype(np.float32)
-    single, double = (release.sample(X, Noise(bytes(32), secure=False)) for X in (rows, rows.astype(np.float64)))
+    single, double = (bounded.sample(X, Noise(bytes(32), secure=False)) for X in (rows, rows.astype(np.float64)))
     assert single.dtype == np.float32
     width = 2 * bounded.radius[0]
     assert all(len(np.unique(column)) == 2 for column in single.T)
