@@ -3,6 +3,7 @@
 import numpy as np
 
 from skldp.study.curve import privacy_utility_curve
+from skldp.study.epsilon_axis import draw_epsilon_axis
 from skldp.study.extras import require_pyplot
 
 __all__ = ["PrivacyUtilityDisplay"]
@@ -146,7 +147,7 @@ class PrivacyUtilityDisplay:
         (self.line_,) = ax.plot(epsilon, mean, **({"marker": "o", "label": self.name} | line_kwargs))
         self.band_ = ax.fill_between(epsilon, mean - std, mean + std, alpha=0.2, color=self.line_.get_color(), lw=0)
         self.baselines_ = self._draw_baselines() if baselines else []
-        ax.set_xscale("log")
+        draw_epsilon_axis(ax)
         ax.set_xlabel(label)
         ax.set_ylabel(self.curve.scoring)
         if ax.get_legend_handles_labels()[1]:

@@ -2,6 +2,8 @@
 
 import math
 
+from skldp.study.epsilon_axis import draw_epsilon_axis
+
 __all__ = ["EPSILON_AXES", "plot_federated"]
 
 EPSILON_AXES = {
@@ -65,7 +67,7 @@ def plot_federated(table, *, metric="accuracy", epsilon_axis="published", ax=Non
         marker, line = _STYLES[rows[0].perturbs]
         spread = [getattr(row, f"{metric}_std") for row in rows]
         ax.errorbar(places, scores, spread, marker=marker, linestyle=line, markersize=4, capsize=2, label=name)
-    ax.set_xscale("log")
+    draw_epsilon_axis(ax)
     ax.set_xlabel(label)
     ax.set_ylabel(_METRICS[metric])
     ax.legend(fontsize="x-small")

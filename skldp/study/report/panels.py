@@ -2,6 +2,7 @@
 
 from skldp.study.catalogue import FAMILIES, family_of
 from skldp.study.display import PrivacyUtilityDisplay
+from skldp.study.epsilon_axis import draw_epsilon_axis
 from skldp.study.extras import require_pyplot
 
 __all__ = ["panel_names", "plot_comparison"]
@@ -65,7 +66,7 @@ def plot_comparison(comparison):
     for row, axis in zip(grid, ("stated", "exact"), strict=True):
         for ax, (title, names) in zip(row, panels.items(), strict=True):
             _panel(ax, curves, names, axis, title)
-            _plain_ticks(ax)
+            draw_epsilon_axis(ax)
     for ax in [ax for ax in figure.axes if not ax.get_subplotspec().is_first_col()]:
         ax.set_ylabel("")
     for ax, below in zip(*grid, strict=True):
@@ -75,15 +76,6 @@ def plot_comparison(comparison):
         below.legend(**place, fontsize=8.5)
     figure.suptitle(f"{comparison.data.name}: what privacy costs")
     return figure
-
-
-def _plain_ticks(ax):
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    low, high = ax.get_xlim()
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < 200 else (1.0,)))
-    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
-    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _panel(ax, curves, names, axis, title):
