@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-__all__ = ["round_up", "split_epsilon"]
+__all__ = ["product_above", "round_up", "split_epsilon", "sum_above"]
 
 
 def split_epsilon(epsilon: float, n_parts: int) -> float:
@@ -33,3 +33,22 @@ def round_up(value: Fraction) -> float:
     """
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def sum_above(left: float, right: float) -> float:
+    """The smallest float that is not below the exact sum of two epsilons, which may be infinite.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms.epsilon_rounding import sum_above
+    >>> sum_above(0.7, 0.1), 0.7 + 0.1
+    (0.8, 0.7999999999999999)
+    """
+    total = left + right
+    return total if math.isinf(total) else round_up(Fraction(left) + Fraction(right))
+
+
+def product_above(left: float, right: float) -> float:
+    """The smallest float that is not below the exact product of two numbers >= 0, which may be infinite."""
+    product = left * right
+    return product if math.isinf(product) else round_up(Fraction(left) * Fraction(right))

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
+from skldp.mechanisms.epsilon_rounding import product_above, sum_above
+
 __all__ = ["PrivacyGuarantee"]
 
 _UNITS = ("record", "label", "distance")
@@ -88,7 +90,7 @@ class PrivacyGuarantee:
         """The epsilon between any two inputs of the declared domain; infinite where no diameter is declared."""
         if self.unit != "distance":
             return self.epsilon
-        return math.inf if self.diameter is None else self.epsilon * self.diameter
+        return math.inf if self.diameter is None else product_above(self.epsilon, self.diameter)
 
     def over_diameter(self, diameter: float | None = None) -> "PrivacyGuarantee":
         """Turn a guarantee per unit of distance into one per record.
@@ -113,7 +115,7 @@ class PrivacyGuarantee:
             )
         return replace(
             self,
-            epsilon=self.epsilon * declared,
+            epsilon=product_above(self.epsilon, declared),
             unit="record",
             stated=None,
             diameter=None,
@@ -196,10 +198,10 @@ class PrivacyGuarantee:
         if left.unit != right.unit and "distance" in (left.unit, right.unit):
             left, right = left.over_diameter(), right.over_diameter()
         return PrivacyGuarantee(
-            epsilon=left.epsilon + right.epsilon,
-            delta=min(1.0, left.delta + right.delta),
+            epsilon=sum_above(left.epsilon, right.epsilon),
+            delta=min(1.0, sum_above(left.delta, right.delta)),
             unit=left.unit if left.unit == right.unit else "record",
-            stated=None if None in (left.stated, right.stated) else left.stated + right.stated,  # type: ignore[operator]
+            stated=None if left.stated is None or right.stated is None else left.stated + right.stated,
             basis=f"sum of ({left.basis}) and ({right.basis})",
             diameter=_common_diameter(left, right),
             seeded=left.seeded or right.seeded,
@@ -256,9 +258,9 @@ class PrivacyGuarantee:
 
 
 def _common_diameter(left: PrivacyGuarantee, right: PrivacyGuarantee) -> float | None:
-    if left.unit != "distance" or None in (left.diameter, right.diameter):
+    if left.unit != "distance" or left.diameter is None or right.diameter is None:
         return None
-    return max(left.diameter, right.diameter)  # type: ignore[type-var]
+    return max(left.diameter, right.diameter)
 
 
 def _number(value: float) -> str:

@@ -1,6 +1,9 @@
 import math
+from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 
@@ -101,3 +104,16 @@ def test_two_guarantees_per_distance_keep_the_larger_diameter():
     far = PrivacyGuarantee(1.0, unit="distance", diameter=8.0)
     assert (near + far).plain_epsilon == (far + near).plain_epsilon == 16.0
     assert (near + PrivacyGuarantee(1.0, unit="distance")).diameter is None
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6))
+def test_sums_and_products_are_never_below_the_exact_ones(left, right):
+    total = PrivacyGuarantee(left) + PrivacyGuarantee(right)
+    assert Fraction(total.epsilon) >= Fraction(left) + Fraction(right)
+    over = PrivacyGuarantee(left, unit="distance", diameter=right)
+    assert Fraction(over.plain_epsilon) >= Fraction(left) * Fraction(right)
+    assert over.over_diameter().epsilon == over.plain_epsilon
+
+
+def test_an_infinite_epsilon_adds_up_to_one():
+    assert (PrivacyGuarantee(math.inf) + PrivacyGuarantee(1.0)).epsilon == math.inf
