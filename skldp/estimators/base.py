@@ -76,8 +76,8 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
     beside its own, and one hook, ``_make_mechanism(X)``, which may use only the shape and the dtype of X. Its
     mechanism offers ``sample(values, noise, out=None)``, ``encode(values, out=None)``, ``guarantee()`` and
     ``n_outputs``; it is handed one C-contiguous block of rows at a time, which it may overwrite. One that keeps its
-    values says so in ``keeps_values``, is handed rows as they are, and may share working arrays between blocks; see
-    :class:`~skldp.mechanisms.row_release.RowRelease`.
+    values says so in ``keeps_values`` and is handed rows as they are. One that makes working arrays for a block, with
+    ``make_buffers``, is handed these with every block; see :class:`~skldp.mechanisms.row_release.RowRelease`.
     """
 
     _parameter_constraints: dict = {
@@ -151,10 +151,11 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         """The block within the declared domain, itself if nothing is to be moved, and how many values were moved."""
         return block, 0
 
-    def _release(self, X, noise):
+    def _release(self, X, noise, released=None):
         n_rows = X.shape[0]
         n_outputs = self.mechanism_.n_outputs
-        released = np.empty((n_rows, n_outputs), dtype=X.dtype)
+        if released is None:
+            released = np.empty((n_rows, n_outputs), dtype=X.dtype)
         block = _BLOCK * getattr(self.mechanism_, "blocks_at_once", 1)
         block_rows = max(1, block // max(X.shape[1], n_outputs))
         task_rows = block_rows * _BLOCKS_PER_STREAM
@@ -174,7 +175,8 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
     def _release_part(self, X, released, noise, block_rows):
         moved, mechanism = 0, self.mechanism_
         keeps = getattr(mechanism, "keeps_values", False)
-        shared = {"buffers": mechanism.make_buffers(block_rows)} if keeps and noise is not None else {}
+        shares = noise is not None and hasattr(mechanism, "make_buffers")
+        shared = {"buffers": mechanism.make_buffers(block_rows)} if shares else {}
         for start in range(0, X.shape[0], block_rows):
             rows = slice(start, start + block_rows)
             block, outside = self._into_domain(X[rows])

@@ -216,7 +216,8 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     def _release(self, X, noise):
         projected, moved = self.mechanism_.project(X)
         warn_out_of_domain(moved, X.shape[0] * X.shape[1])
-        return super()._release(projected, noise)
+        # The projected rows are nobody else's, so the releases take their place.
+        return super()._release(projected, noise, projected)
 
     @property
     def _n_features_out(self):

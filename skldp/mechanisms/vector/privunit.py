@@ -2,6 +2,7 @@ r"""PrivUnit: the best unbiased release of a direction under plain local differe
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -146,6 +147,10 @@ class PrivUnit:
     scale: float = field(init=False, repr=False)
     step: float = field(init=False, repr=False)
 
+    keeps_values: ClassVar[bool] = True
+    # What a call costs whatever its size is a third of a block of the usual size.
+    blocks_at_once: ClassVar[int] = 8
+
     def __post_init__(self) -> None:
         check_dimension(self.n_features, least=2)
         check_positive("epsilon", self.epsilon)
@@ -218,11 +223,12 @@ class PrivUnit:
         length = np.sqrt(np.maximum((1 - along) * (1 + along), 0.0)) * self.scale / norms
         across *= length[:, None].astype(kind)
         unit *= (along * self.scale)[:, None].astype(kind)
-        across += unit
-        to_grid(across, self.step)
+        released = np.add(across, unit, out=out if out is not None and out.dtype == kind else across)
+        to_grid(released, self.step)
         if out is None:
-            return across.astype(values.dtype, copy=False)
-        out[...] = across
+            return released.astype(values.dtype, copy=False)
+        if released is not out:
+            out[...] = released
         return out
 
     def bias(self, values: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """PrivUnit for vectors whose norm is released as well."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -65,6 +66,9 @@ class PrivUnitBall:
     epsilon: float
     radius: float
     sphere: PrivUnit = field(init=False, repr=False)
+
+    keeps_values: ClassVar[bool] = True
+    blocks_at_once: ClassVar[int] = 8
 
     def __post_init__(self) -> None:
         check_dimension(self.n_features, least=2)

@@ -3,7 +3,7 @@ r"""Release in fewer dimensions: a public projection, then noise (PRIVEMB, M2), 
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -84,6 +84,9 @@ class ProjectedRelease:
     radius: float | None = None
     vocabulary: np.ndarray | None = None
     inner: MultivariateLaplace | PrivUnit | PrivUnitBall = field(init=False, repr=False, compare=False)
+
+    keeps_values: ClassVar[bool] = True
+    blocks_at_once: ClassVar[int] = 4
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)

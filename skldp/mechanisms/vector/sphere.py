@@ -31,18 +31,20 @@ _ROUNDING = 64
 _TURN = np.float32(2 * math.pi * 2.0**-32)
 
 
-def gaussians(noise: Noise, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
-    """Independent standard normal numbers, in single precision (Box and Muller's transform of 32-bit words).
+def gaussians(noise: Noise, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[np.floating]:
+    """Independent standard normal numbers: Box and Muller's transform of words of the type's own length.
 
     Parameters
     ----------
     noise : Noise
     shape : tuple of int
+    dtype : float32 or float64, default=float32
 
     Returns
     -------
-    ndarray of float32
-        No larger than 6.8 in magnitude: the tails that are cut have probability 2^-33.
+    ndarray of `dtype`
+        No larger than 6.8 in magnitude in single precision, 8.6 in double: the tails that are cut have the
+        probability 2^-33 and 2^-53.
 
     Examples
     --------
@@ -53,16 +55,19 @@ def gaussians(noise: Noise, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
     """
     size = math.prod(shape)
     half = (size + 1) // 2
-    words = noise.words((2, half), np.uint32)
-    radius = words[0].astype(np.float32)
-    radius += np.float32(0.5)
-    radius *= np.float32(2.0**-32)
+    if dtype == np.float64:
+        radius, angle = noise.uniform((2, half))
+        angle *= 2 * math.pi
+    else:
+        words = noise.words((2, half), np.uint32)
+        radius, angle = words[0].astype(np.float32), words[1].astype(np.float32)
+        radius += np.float32(0.5)
+        radius *= np.float32(2.0**-32)
+        angle *= _TURN
     np.log(radius, out=radius)
-    radius *= np.float32(-2)
+    radius *= -2
     np.sqrt(radius, out=radius)
-    angle = words[1].astype(np.float32)
-    angle *= _TURN
-    out = np.empty(2 * half, dtype=np.float32)
+    out = np.empty(2 * half, dtype=dtype)
     np.cos(angle, out=out[:half])
     np.sin(angle, out=out[half:])
     out[:half] *= radius
@@ -145,7 +150,11 @@ def shrink_factors(values: np.ndarray, radius: float) -> npt.NDArray[np.float64]
     -------
     ndarray of shape (n,)
     """
-    factors = radius / np.maximum(row_norms(values.astype(np.float64, copy=False)), radius)
+    norms = row_norms(values)
+    # Only rows that rounding leaves near the radius, or beyond it, need their norms in double precision.
+    near = np.flatnonzero(norms > radius * (1 - (values.shape[1] + 8) * float(np.finfo(values.dtype).eps)))
+    norms[near] = row_norms(values[near].astype(np.float64, copy=False))
+    factors = radius / np.maximum(norms, radius)
     # A row that is shortened must not end up longer than the radius by the rounding of its own type.
     return np.where(factors < 1, factors * (1 - 2 * np.finfo(values.dtype).eps), 1.0)
 
@@ -170,27 +179,30 @@ def shorten_rows(values: np.ndarray, radius: float) -> int:
     return int(np.count_nonzero(values[factors < 1 - _ROUNDING * np.finfo(values.dtype).eps]))
 
 
-def directions(noise: Noise, n: int, d: int) -> npt.NDArray[np.float32]:
-    """Uniform points of the unit sphere of d dimensions.
+def directions(noise: Noise, lengths: npt.NDArray[np.float64], d: int, dtype: npt.DTypeLike) -> np.ndarray:
+    """Vectors of given lengths, in uniform directions of d dimensions that are drawn in single precision.
 
     Parameters
     ----------
     noise : Noise
-    n, d : int
+    lengths : ndarray of shape (n,)
+    d : int
+    dtype : float32 or float64
 
     Returns
     -------
-    ndarray of float32, shape (n, d)
+    ndarray of `dtype`, shape (n, d)
     """
-    points = gaussians(noise, (n, d))
+    points = gaussians(noise, (len(lengths), d))
     norms = row_norms(points)
     # A Gaussian vector of exactly 0 has no direction; in one dimension that happens about once in 10^8 draws.
     while not norms.all():
         zero = np.flatnonzero(norms == 0)
         points[zero] = gaussians(noise, (zero.size, d))
         norms[zero] = row_norms(points[zero])
-    points /= norms[:, None].astype(np.float32)
-    return points
+    scaled = points.astype(dtype, copy=False)
+    scaled *= (lengths / norms)[:, None].astype(dtype)
+    return scaled
 
 
 def public_step(spread: float) -> float:
