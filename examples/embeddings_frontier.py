@@ -8,15 +8,15 @@ table releases the labels as well, out of the same budget.
 
 PrivUnit's noise is known: its covariance is public. ``NoiseAwareDiscriminant`` is linear discriminant analysis
 with that noise taken out of the covariance, and with ridge and intercept set by the size of the noise alone, so that
-nothing is tuned on clean data. It can also use unlabelled vectors that are nobody's secret: these say in which directions
-embeddings differ at all, and the class means are shrunk to them (200 people release nothing in that case).
+nothing is tuned on clean data. It can also use unlabelled vectors that are nobody's secret: these say in which
+directions embeddings differ at all, and the class means are shrunk to them (200 people release nothing in that case).
 
 On AG News (8,000 released sentences of 384 dimensions, four topics, 3 seeds) PrivUnit with the noise-aware classifier
 reaches 0.63, 0.77, 0.84 and 0.85 at epsilon 1, 2, 5 and 10, and with 200 public vectors 0.76, 0.81, 0.84 and 0.85. The
 best value-by-value mechanism reaches 0.45, 0.57, 0.73 and 0.76, and Laplace noise at the same exact epsilon stays below
-0.47. The nearest class mean reaches 0.86 on clean vectors, and with true means and noise of the size that PrivUnit leaves
-on them 0.65, 0.78, 0.84 and 0.85: without public vectors there is next to nothing left to gain. With the label released
-too, one joint vector reaches 0.50, 0.66, 0.80 and 0.84; splitting the budget is better only at epsilon 10.
+0.47. The nearest class mean reaches 0.86 on clean vectors, and with true means and noise of the size that PrivUnit
+leaves on them 0.65, 0.78, 0.84 and 0.85: without public vectors there is little left to gain here. With the label
+released too, one joint vector reaches 0.50, 0.66, 0.80 and 0.84; splitting the budget is better only at epsilon 10.
 
 It reads sentence embeddings of AG News from the folder in the environment variable SKLDP_DATA, or from
 ../shared/data beside the repository, and scikit-learn's digits where neither is there.
