@@ -12,6 +12,7 @@ from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
 from skldp.mechanisms.vector.gamma import gamma_variates
 from skldp.mechanisms.vector.parameters import check_dimension, check_positive
+from skldp.mechanisms.vector.scratch import Scratch
 from skldp.mechanisms.vector.sphere import directions, public_step, shorten_rows, to_grid
 
 __all__ = ["MultivariateLaplace", "nearest_rows"]
@@ -159,7 +160,13 @@ class MultivariateLaplace:
         out[...] = inside
         return out
 
-    def sample(self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
+    def make_buffers(self, n_rows: int) -> Scratch:
+        """Working arrays for calls of :meth:`sample`, one after the other."""
+        return Scratch()
+
+    def sample(
+        self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None, *, buffers: Scratch | None = None
+    ) -> np.ndarray:
         """Release every row once.
 
         Parameters
@@ -167,12 +174,14 @@ class MultivariateLaplace:
         values : ndarray of float32 or float64, shape (n, n_features)
         noise : Noise
         out : ndarray, default=None
+        buffers : Scratch, default=None
+            From :meth:`make_buffers`; None makes them.
 
         Returns
         -------
         ndarray of shape (n, n_features), dtype of `values`
         """
-        noisy = self.perturb(values, noise, out if self.vocabulary is None else None)
+        noisy = self.perturb(values, noise, out if self.vocabulary is None else None, buffers=buffers)
         if self.vocabulary is None:
             return noisy
         words = self.vocabulary[nearest_rows(noisy, self.vocabulary)].astype(values.dtype)
@@ -181,9 +190,11 @@ class MultivariateLaplace:
         out[...] = words
         return out
 
-    def perturb(self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
+    def perturb(
+        self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None, *, buffers: Scratch | None = None
+    ) -> np.ndarray:
         """The noisy rows themselves, whatever the vocabulary; `out` may be `values` itself."""
-        kappa = directions(noise, self.radii(noise, len(values)), self.n_features, values.dtype)
+        kappa = directions(noise, self.radii(noise, len(values)), self.n_features, values.dtype, buffers)
         noisy = np.add(self._shortened(values), kappa, out=out)
         return to_grid(noisy, self.step)
 

@@ -16,6 +16,7 @@ from skldp.mechanisms.vector.parameters import check_dimension, check_fraction, 
 from skldp.mechanisms.vector.privunit import PrivUnit
 from skldp.mechanisms.vector.privunit_ball import PrivUnitBall
 from skldp.mechanisms.vector.projection import RandomProjection, gordon_delta
+from skldp.mechanisms.vector.scratch import Scratch
 from skldp.mechanisms.vector.sphere import row_norms
 
 __all__ = ["SENSITIVITIES", "ProjectedRelease"]
@@ -219,7 +220,13 @@ class ProjectedRelease:
         """Projected rows as they are, or their directions where only these are released."""
         return self.inner.encode(values, out=out)
 
-    def sample(self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
+    def make_buffers(self, n_rows: int) -> Scratch:
+        """Working arrays for calls of :meth:`sample`, one after the other."""
+        return self.inner.make_buffers(n_rows)
+
+    def sample(
+        self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None, *, buffers: Scratch | None = None
+    ) -> np.ndarray:
         """Release every projected row once.
 
         Parameters
@@ -228,12 +235,14 @@ class ProjectedRelease:
             From :meth:`project`.
         noise : Noise
         out : ndarray, default=None
+        buffers : Scratch, default=None
+            From :meth:`make_buffers`; None makes them.
 
         Returns
         -------
         ndarray of shape (n, n_outputs)
         """
-        return self.inner.sample(values, noise, out=out)
+        return self.inner.sample(values, noise, out=out, buffers=buffers)
 
     def variance(self, projected: np.ndarray) -> np.ndarray:
         """Variance of every released coordinate, given the projected rows."""
