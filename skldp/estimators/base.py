@@ -23,6 +23,7 @@ from skldp.estimators.validation import (
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
 from skldp.mechanisms.declared_bounds import round_inward
 from skldp.mechanisms.randomness import noise_from
+from skldp.mechanisms.row_release import RowRelease
 
 __all__ = [
     "BoundedTransformer",
@@ -75,9 +76,9 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
     A subclass defines ``__init__`` with the parameters `epsilon`, `transform_noise`, `random_state` and `n_jobs`
     beside its own, and one hook, ``_make_mechanism(X)``, which may use only the shape and the dtype of X. Its
     mechanism offers ``sample(values, noise, out=None)``, ``encode(values, out=None)``, ``guarantee()`` and
-    ``n_outputs``; it is handed one C-contiguous block of rows at a time, which it may overwrite. One that keeps its
-    values says so in ``keeps_values`` and is handed rows as they are. One that makes working arrays for a block, with
-    ``make_buffers``, is handed these with every block; see :class:`~skldp.mechanisms.row_release.RowRelease`.
+    ``n_outputs``; it is handed one C-contiguous block of rows at a time, which it may overwrite. One with
+    ``make_buffers`` leaves the rows as they are, and is handed its working arrays with every block. A
+    :class:`~skldp.mechanisms.row_release.RowRelease` is handed all rows, and walks over them itself.
     """
 
     _parameter_constraints: dict = {
@@ -156,9 +157,9 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         n_outputs = self.mechanism_.n_outputs
         if released is None:
             released = np.empty((n_rows, n_outputs), dtype=X.dtype)
-        block = _BLOCK * getattr(self.mechanism_, "blocks_at_once", 1)
-        block_rows = max(1, block // max(X.shape[1], n_outputs))
-        task_rows = block_rows * _BLOCKS_PER_STREAM
+        at_once = getattr(self.mechanism_, "blocks_at_once", 1)
+        block_rows = max(1, at_once * _BLOCK // max(X.shape[1], n_outputs))
+        task_rows = block_rows * max(1, _BLOCKS_PER_STREAM // at_once)
         starts = range(0, n_rows, task_rows)
         streams = [None] * len(starts) if noise is None else noise.spawn(len(starts))
         parts = [slice(start, min(start + task_rows, n_rows)) for start in starts]
@@ -173,20 +174,21 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         return released
 
     def _release_part(self, X, released, noise, block_rows):
-        moved, mechanism = 0, self.mechanism_
-        keeps = getattr(mechanism, "keeps_values", False)
-        shares = noise is not None and hasattr(mechanism, "make_buffers")
-        shared = {"buffers": mechanism.make_buffers(block_rows)} if shares else {}
+        mechanism = self.mechanism_
+        if isinstance(mechanism, RowRelease) and noise is not None:
+            return mechanism.sample_into(X, noise, released)
+        moved = 0
+        shared = {"buffers": mechanism.make_buffers()} if hasattr(mechanism, "make_buffers") else {}
         for start in range(0, X.shape[0], block_rows):
             rows = slice(start, start + block_rows)
             block, outside = self._into_domain(X[rows])
             moved += outside
-            if not keeps and block.base is X:
-                block = np.array(block, order="C")
             if noise is None:
                 mechanism.encode(block, out=released[rows])
-            else:
-                mechanism.sample(block, noise, out=released[rows], **shared)
+                continue
+            if not shared and block.base is X:
+                block = np.array(block, order="C")
+            mechanism.sample(block, noise, out=released[rows], **shared)
         return moved
 
     def __sklearn_tags__(self):

@@ -1,17 +1,21 @@
-"""Walk over rows block by block, with buffers that stay in the cache, and draw which features a record releases."""
+"""Walk over rows block by block, move them into the domain, and draw which features a record releases."""
 
+import math
 from dataclasses import fields
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from skldp.mechanisms.buffers import Buffers
+from skldp.mechanisms.declared_bounds import round_inward
 from skldp.mechanisms.randomness import Noise
 
 __all__ = ["RowRelease"]
 
-_BLOCK = 65_536
+# Numbers in one block: the working arrays stay in the second-level cache, or near it, and calls cost little.
+_BLOCK = 131_072
 
 
 class RowRelease:
@@ -29,11 +33,6 @@ class RowRelease:
     high: npt.NDArray[np.float64]
     n_released: int | None
 
-    # Release never writes to the values, so that rows need not be copied for it.
-    keeps_values: ClassVar[bool] = True
-    # Where a caller hands over blocks, what a block costs whatever its size is worth two of its usual ones.
-    blocks_at_once: ClassVar[int] = 2
-
     def __getstate__(self) -> dict[str, Any]:
         # Tables are made again where they are needed: what is pickled says what the mechanism is, and no more.
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
@@ -48,18 +47,7 @@ class RowRelease:
         """Features released per record, as a number."""
         return self.n_outputs if self.n_released is None else self.n_released
 
-    def make_buffers(self, n_rows: int) -> Buffers:
-        """Working arrays for calls of :meth:`sample`, one after the other, of up to `n_rows` rows each."""
-        return Buffers(min(max(1, _BLOCK // self.n_drawn), n_rows) * self.n_drawn, self._code_dtype)
-
-    def sample(
-        self,
-        values: npt.ArrayLike,
-        noise: Noise,
-        out: np.ndarray | None = None,
-        *,
-        buffers: Buffers | None = None,
-    ) -> np.ndarray:
+    def sample(self, values: npt.ArrayLike, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
         """Release rows.
 
         Parameters
@@ -68,27 +56,56 @@ class RowRelease:
             Finite; what lies outside the domain is clipped.
         noise : Noise
         out : ndarray of the same shape and dtype, default=None
-        buffers : Buffers, default=None
-            From :meth:`make_buffers`; None makes them.
 
         Returns
         -------
         ndarray of shape (n, n_features)
+
+        Raises
+        ------
+        ValueError
+            If a value is NaN or infinite, or the shape is another.
         """
         x = self._check(values)
         released = out if out is not None and out.flags.c_contiguous else np.empty(x.shape, dtype=x.dtype)
-        rows = max(1, _BLOCK // self.n_drawn)
-        buffers = self.make_buffers(len(x)) if buffers is None else buffers
-        for start in range(0, len(x), rows):
-            part = slice(start, start + rows)
-            if self.n_drawn == self.n_outputs:
-                self._release(x[part], None, noise, released[part], buffers.of(x[part].size))
-            else:
-                self._sample_features(x[part], noise, released[part], buffers)
+        self.sample_into(x, noise, released)
         if out is None or out is released:
             return released
         np.copyto(out, released)
         return out
+
+    def sample_into(self, rows: np.ndarray, noise: Noise, released: np.ndarray) -> int:
+        """Release rows as :meth:`sample` does, and count the values that lay outside the domain.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features), float32 or float64
+            Never written to.
+        noise : Noise
+        released : ndarray of the same shape and dtype
+            C-contiguous; overwritten.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        ValueError
+            If a value is NaN or infinite.
+        """
+        step = max(1, _BLOCK // self.n_drawn)
+        buffers = Buffers(min(step, len(rows)) * self.n_drawn, self._code_dtype)
+        n_outside = 0
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            inside, extent, moved = self._into_domain(rows[part])
+            n_outside += moved
+            if self.n_drawn == self.n_outputs:
+                self._release(inside, None, noise, released[part], buffers.of(inside.size), extent)
+            else:
+                self._sample_features(inside, noise, released[part], buffers, extent)
+        return n_outside
 
     def bias(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Mean of the released number minus the value, for values of shape (n, n_features)."""
@@ -99,11 +116,32 @@ class RowRelease:
         mean, square = self._moments(values)
         return square - mean**2
 
-    def _sample_features(self, x: np.ndarray, noise: Noise, out: np.ndarray, buffers: Buffers) -> None:
+    def _into_domain(self, x: np.ndarray) -> tuple[np.ndarray, float, int]:
+        """The rows, themselves where nothing is to be moved, their largest magnitude, and how many values moved."""
+        # Both are NaN if any value is.
+        lowest, highest = float(x.min(initial=math.inf)), float(x.max(initial=-math.inf))
+        if not (-math.inf < lowest and highest < math.inf):
+            raise ValueError("values must be finite. Got NaN or infinity instead.")
+        # Two passes over numbers in the cache spare most blocks the clipping, which takes several times as long.
+        if self._common[0] <= lowest and highest <= self._common[1]:
+            return x, max(-lowest, highest), 0
+        low, high = round_inward(self.low, self.high, x.dtype)
+        if (low == low[0]).all() and (high == high[0]).all():
+            low, high = low[0], high[0]
+        inside = np.clip(x, low, high, out=np.empty(x.shape, dtype=x.dtype))
+        extent = max(-float(inside.min()), float(inside.max()))
+        return inside, extent, int(np.count_nonzero(inside != x))
+
+    @cached_property
+    def _common(self) -> tuple[float, float]:
+        """The numbers that lie in the domain of every feature."""
+        return float(self.low.max()), float(self.high.min())
+
+    def _sample_features(self, x: np.ndarray, noise: Noise, out: np.ndarray, buffers: Buffers, extent: float) -> None:
         columns = noise.subsets(len(x), self.n_outputs, self.n_drawn)
         chosen = np.take_along_axis(x, columns, axis=1)
         released = np.empty_like(chosen)
-        self._release(chosen, columns, noise, released, buffers.of(chosen.size))
+        self._release(chosen, columns, noise, released, buffers.of(chosen.size), extent)
         scale = self.n_outputs / self.n_drawn
         # What is not released stands at the centre, and the rest is scaled away from it: the mean stays what it was.
         centre = self._centre.astype(x.dtype)
@@ -137,8 +175,15 @@ class RowRelease:
         raise NotImplementedError
 
     def _release(
-        self, x: np.ndarray, columns: np.ndarray | None, noise: Noise, out: np.ndarray, buffers: Buffers
+        self,
+        x: np.ndarray,
+        columns: np.ndarray | None,
+        noise: Noise,
+        out: np.ndarray,
+        buffers: Buffers,
+        extent: float,
     ) -> None:
+        """Release numbers of the domain, of magnitude up to `extent`, which are not to be overwritten."""
         raise NotImplementedError
 
     def _moments(self, values: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:

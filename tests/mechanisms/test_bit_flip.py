@@ -325,3 +325,16 @@ def test_a_record_of_sampled_features_costs_what_its_dearest_ones_do():
         assert levels[0] < levels[2]
         assert release.guarantee().epsilon == pytest.approx(sum(levels[3 - k :]), rel=1e-12)
         assert release.guarantee().per_feature == levels[2]
+
+
+@pytest.mark.parametrize("bounds", [(5.0, 10.0), (-9.0, -6.5), (-2.0, 0.25)])
+@pytest.mark.parametrize("value", [1e30, -1e30, 0.001, -0.001])
+def test_values_that_are_moved_into_bounds_off_zero_are_released_like_the_bound(bounds, value):
+    low, high = (np.full(3, end) for end in bounds)
+    release = bitrand(700.0, (low, high), n_bits=8, n_integer_bits=2, n_sampled_features="all")
+    moved = np.clip(np.full((4, 3), value), low, high)
+    outputs = [release.sample(rows, Noise(bytes(32), secure=False)) for rows in (np.full((4, 3), value), moved)]
+    np.testing.assert_array_equal(*outputs)
+    out = np.empty((4, 3))
+    expected = 0 if bounds[0] <= value <= bounds[1] else 12
+    assert release.sample_into(np.full((4, 3), value), Noise(bytes(32), secure=False), out) == expected

@@ -134,3 +134,16 @@ def test_bounds_near_the_largest_double_do_not_overflow():
     release = BoundedFeatures(Duchi(1.0), (1e308, -1.7e308), (1.7e308, 1.7e308), 2, 2.0)
     assert np.isfinite(release.center).all()
     assert np.isfinite(release.radius).all()
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.1, 0.7), (-3.0, 9.0), (1000.0, 1000.001), (-1e35, 1e35)])
+def test_single_precision_answers_what_double_precision_does(low, high):
+    """Two answers a feature, the same for every input, and as often as for the exact numbers."""
+    bounded = BoundedFeatures(Duchi(1.0), (low,) * 3, (high,) * 3, 3, 3.0)
+    rows = np.tile(np.linspace(low, high, 20_001)[:, None], 3).clip(low, high).astype(np.float32)
+    single, double = (bounded.sample(X, Noise(bytes(32), secure=False)) for X in (rows, rows.astype(np.float64)))
+    assert single.dtype == np.float32
+    width = 2 * bounded.radius[0]
+    assert all(len(np.unique(column)) == 2 for column in single.T)
+    # One noise, two precisions: both answer alike but where rounding moves a threshold past the noise.
+    assert np.mean(np.abs(single - double) > 0.1 * width) < 1e-3

@@ -31,7 +31,7 @@ def noise(seed):
 def test_releases_are_the_same_whether_they_share_arrays_or_not(mechanism, dtype):
     rows = np.random.default_rng(0).normal(size=(7, mechanism.n_outputs)).astype(dtype)
     given = rows.copy()
-    shared, streams = mechanism.make_buffers(7), (noise(1), noise(1))
+    shared, streams = mechanism.make_buffers(), (noise(1), noise(1))
     blocks = [rows, rows[:3], rows]
     # The first releases must not change when later blocks take the arrays.
     released = [mechanism.sample(block, streams[0], buffers=shared) for block in blocks]

@@ -121,12 +121,6 @@ class BitFlip(RowRelease):
         return self.encoding.reachable(self.low, self.high)
 
     @cached_property
-    def _saturated(self) -> bool:
-        """Whether the bounds reach every code, so that saturation does what clipping would."""
-        whole = np.array([0, (1 << (self.encoding.n_bits - 1)) - 1], dtype=np.uint64)
-        return bool((self._reachable == whole).all())
-
-    @cached_property
     def _randomizers(self) -> tuple[BitRandomizer, ...]:
         return tuple(BitRandomizer(law) for law in self.laws)
 
@@ -144,14 +138,17 @@ class BitFlip(RowRelease):
         return np.promote_types(self.encoding.code_dtype, np.uint16)
 
     def _release(
-        self, x: np.ndarray, columns: np.ndarray | None, noise: Noise, out: np.ndarray, buffers: Buffers
+        self,
+        x: np.ndarray,
+        columns: np.ndarray | None,
+        noise: Noise,
+        out: np.ndarray,
+        buffers: Buffers,
+        extent: float,
     ) -> None:
-        if not self._saturated:
-            low, high = round_inward(self.low, self.high, x.dtype)
-            x = np.clip(x, low, high) if columns is None else np.clip(x, low[columns], high[columns])
         flat = out.reshape(-1)
         if self._complement_sampler is not None and is_exact(self.encoding, out.dtype):
-            signed = encode_complement(self.encoding, x.reshape(-1), flat, buffers)
+            signed = encode_complement(self.encoding, x.reshape(-1), extent, flat, buffers)
             signed ^= self._complement_sampler.draw(noise, buffers).view(np.int16)
             if self.debias:
                 self.decoders[0].decode_complement(signed, flat, buffers)

@@ -1,9 +1,9 @@
 """Exact joint sampling of independent bits: one short random word for all the bits of a number.
 
-The bits of one feature are a single draw from a product law on 2^n masks. A uniform number in [0, 1) is compared with
-the cumulative boundaries of that law, which are integers over 2^(64 n). Its first 16 bits nearly always decide; where a
-boundary falls inside their cell, 48 more bits are drawn, and in a tie at 2^-64 it goes on word by word. The law that
-comes out is therefore exactly the product law.
+The bits of one feature are a single draw from a product law on 2^n masks. Of the 2^16 values of a random 16-bit word,
+each mask has as many to itself as fit into its probability. The few values left over are shared: what the masks still
+lack of their probabilities lies end to end on them, and 48 more random bits tell where on that line a draw falls. In a
+tie at 2^-48 of a value it goes on word by word. The law that comes out is therefore exactly the product law.
 """
 
 from bisect import bisect_left, bisect_right
@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from skldp.mechanisms.bits.flip_laws import BitLaw
 from skldp.mechanisms.bits.ones_complement import LONGEST, complement_codes
@@ -23,26 +23,10 @@ from skldp.mechanisms.randomness import Noise
 __all__ = ["BitRandomizer", "JointBits", "MaskSampler"]
 
 _WORD_BITS = 64
-
-
-class OpenCells(NamedTuple):
-    """The cells that a boundary falls into, one entry each.
-
-    Parameters
-    ----------
-    start : ndarray of uint64
-        The cell's first word.
-    low, high : ndarray of uint16
-        Masks below the cell's first boundary, and above its last.
-    first, last : ndarray of uint64
-        The cell's first and last boundary, counted from its first word.
-    """
-
-    start: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    first: np.ndarray
-    last: np.ndarray
+# Each value of the first word that is left over is cut into 2^7 pieces, few of which have a boundary in them.
+_FINE_BITS = 7
+# What stands in a table for no mask: these have 12 bits, or are complements of 11.
+_OPEN = np.uint16(1 << 15)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,93 +50,107 @@ class MaskSampler:
     complement: bool = False
 
     @cached_property
-    def boundaries(self) -> list[int]:
-        """The 2^n - 1 inner boundaries of the cumulative law, over 2^(threshold_bits n)."""
+    def shares(self) -> list[tuple[int, int]]:
+        """How many values of the first word each mask has to itself, and what it lacks, over 2^(threshold_bits n)."""
         law = [1]
         for threshold in self.thresholds:
             rest = (1 << self.threshold_bits) - threshold
             law = [weight * side for weight in law for side in (rest, threshold)]
-        return list(accumulate(law))[:-1]
+        return [divmod(weight << self.index_bits, 1 << self._law_bits) for weight in law]
+
+    @cached_property
+    def boundaries(self) -> list[int]:
+        """Where one mask ends and the next begins on the values left over, over 2^(threshold_bits n)."""
+        return list(accumulate(lack for _, lack in self.shares))[:-1]
 
     @cached_property
     def first_words(self) -> list[int]:
-        """The boundaries rounded down to the first `word_bits` bits."""
-        return [self._first_bits(boundary, self.word_bits) for boundary in self.boundaries]
+        """The boundaries rounded down to the bits of one word: the number of a value, and the bits after it."""
+        return [self._first_bits(boundary, self._tail_bits) for boundary in self.boundaries]
 
     @cached_property
-    def _truncated(self) -> np.ndarray:
-        return np.array(self.first_words, dtype=np.uint64)
+    def n_closed(self) -> int:
+        """Values of the first word that decide by themselves; those from here on are left over."""
+        return sum(whole for whole, _ in self.shares)
 
     @cached_property
-    def cells(self) -> tuple[np.ndarray, "OpenCells"]:
-        """The mask of every cell of the first `index_bits` bits, and the cells with a boundary in them.
+    def table(self) -> npt.NDArray[np.uint16]:
+        """The mask of every value of the first word, and ``_OPEN`` for those left over."""
+        table = np.full(1 << self.index_bits, _OPEN, dtype=np.uint16)
+        table[: self.n_closed] = np.repeat(self._masks, [whole for whole, _ in self.shares])
+        return table
 
-        In the first array the k-th open cell stands as ``first_place + k``, which no mask is. A boundary whose first
-        word is the cell's own first word may lie anywhere in that word, so it counts as in the cell.
-        """
-        tail_bits = np.uint64(self.word_bits - self.index_bits)
-        truncated = self._truncated
-        cell_of = (truncated >> tail_bits).astype(np.intp)
-        through = np.cumsum(np.bincount(cell_of, minlength=1 << self.index_bits))
-        below = np.append(0, through[:-1])
-        table, places = self._masks(below), np.flatnonzero(through > below)
-        table[places] = self.first_place + np.arange(len(places))
-        low, high, start = below[places], through[places], places.astype(np.uint64) << tail_bits
-        open_cells = OpenCells(
-            start,
-            self._masks(low),
-            self._masks(high),
-            truncated[low] - start,
-            truncated[high - 1] - start,
-        )
-        return table, open_cells
+    @cached_property
+    def fine_table(self) -> npt.NDArray[np.uint16]:
+        """The mask of every piece of the values left over, and ``_OPEN`` for those with a boundary in them."""
+        starts = np.arange((len(self.table) - self.n_closed) << self._fine_bits, dtype=np.uint64)
+        starts <<= self._after_fine
+        below = np.searchsorted(self._truncated, starts)
+        # A boundary whose first word is the last of a piece may lie anywhere in that word, so the piece holds it.
+        through = np.searchsorted(self._truncated, starts | (np.uint64(1) << self._after_fine) - np.uint64(1), "right")
+        return np.where(below == through, self._masks[below], _OPEN)
 
     @property
-    def first_place(self) -> int:
-        """What stands for the first open cell: as 16-bit integers, signed for complements, all masks are below."""
-        return 1 << (len(self.thresholds) - self.complement)
+    def _law_bits(self) -> int:
+        return self.threshold_bits * len(self.thresholds)
+
+    @property
+    def _tail_bits(self) -> int:
+        return self.word_bits - self.index_bits
+
+    @property
+    def _fine_bits(self) -> int:
+        return min(_FINE_BITS, self._tail_bits)
+
+    @property
+    def _after_fine(self) -> np.uint64:
+        return np.uint64(self._tail_bits - self._fine_bits)
+
+    @cached_property
+    def _masks(self) -> npt.NDArray[np.uint16]:
+        """The masks in the order of the law, which a number of boundaries below stands for."""
+        masks = np.arange(len(self.shares), dtype=np.uint16)
+        return complement_codes(masks, len(self.thresholds)) if self.complement else masks
+
+    @cached_property
+    def _truncated(self) -> npt.NDArray[np.uint64]:
+        return np.array(self.first_words, dtype=np.uint64)
 
     def draw(self, noise: Noise, buffers: Buffers) -> np.ndarray:
         """Fill ``buffers.mask`` with masks, and return it."""
         words, mask = noise.fill(buffers.words), buffers.mask
         if self.index_bits < 16:
             words >>= 16 - self.index_bits
-        table, open_cells = self.cells
-        buffers.look_up(table, words, mask)
-        ordered = mask.view(np.int16) if self.complement else mask
-        undecided = np.greater_equal(ordered, self.first_place, out=buffers.flags).nonzero()[0]
-        if undecided.size:
-            mask[undecided] = self._refine(mask[undecided].astype(np.intp) - self.first_place, open_cells, noise)
+        buffers.look_up(self.table, words, mask)
+        left = np.greater_equal(words, self.n_closed, out=buffers.flags).nonzero()[0]
+        if left.size:
+            mask[left] = self._divide(words[left] - np.uint16(self.n_closed), noise)
         return mask
 
-    def _refine(self, which: np.ndarray, open_cells: "OpenCells", noise: Noise) -> np.ndarray:
-        tails = noise.words(which.size)
-        tails >>= np.uint64(_WORD_BITS - self.word_bits + self.index_bits)
-        above = tails > open_cells.last.take(which)
-        masks = np.where(above, open_cells.high.take(which), open_cells.low.take(which))
-        between = ((tails >= open_cells.first.take(which)) != above).nonzero()[0]
-        if between.size:
-            masks[between] = self._masks(self._count(open_cells.start[which[between]] | tails[between], noise))
+    def _divide(self, values: np.ndarray, noise: Noise) -> np.ndarray:
+        """Masks for values left over, counted from the first of them."""
+        prefixes = noise.words(values.size) >> np.uint64(_WORD_BITS - self._tail_bits)
+        prefixes |= values.astype(np.uint64) << np.uint64(self._tail_bits)
+        masks = self.fine_table.take((prefixes >> self._after_fine).astype(np.intp))
+        undecided = (masks == _OPEN).nonzero()[0]
+        if undecided.size:
+            masks[undecided] = self._masks[self._count(prefixes[undecided], noise)]
         return masks
-
-    def _masks(self, counts: np.ndarray) -> np.ndarray:
-        """The mask that a number of boundaries below stands for: itself, or its complement code."""
-        masks = counts.astype(np.uint16)
-        return complement_codes(masks, len(self.thresholds)) if self.complement else masks
 
     def _count(self, prefixes: np.ndarray, noise: Noise) -> np.ndarray:
         """Numbers of boundaries at or below uniform numbers that begin with the words `prefixes`."""
-        counts = np.searchsorted(self._truncated, prefixes, side="left")
-        for place in (np.searchsorted(self._truncated, prefixes, side="right") > counts).nonzero()[0]:
+        counts = np.searchsorted(self._truncated, prefixes)
+        tied = self._truncated.take(counts, mode="clip") == prefixes
+        for place in tied.nonzero()[0]:
             counts[place] = self._settle(int(prefixes[place]), noise)
         return counts
 
     def _settle(self, prefix: int, noise: Noise) -> int:
         """Number of boundaries at or below a uniform number that begins with the word `prefix`."""
-        n_bits = self.word_bits
+        n_bits = self._tail_bits
         below = bisect_left(self.first_words, prefix)
         tied = list(range(below, bisect_right(self.first_words, prefix)))
-        while tied and n_bits < self.threshold_bits * len(self.thresholds):
+        while tied and n_bits < self._law_bits:
             word = int(noise.words(1)[0]) >> (_WORD_BITS - self.word_bits)
             prefix, n_bits = prefix << self.word_bits | word, n_bits + self.word_bits
             firsts = {k: self._first_bits(self.boundaries[k], n_bits) for k in tied}
@@ -161,7 +159,7 @@ class MaskSampler:
         return below + len(tied)
 
     def _first_bits(self, boundary: int, n_bits: int) -> int:
-        excess = self.threshold_bits * len(self.thresholds) - n_bits
+        excess = self._law_bits - n_bits
         return boundary >> excess if excess >= 0 else boundary << -excess
 
 
@@ -180,7 +178,7 @@ class JointBits:
     @cached_property
     def chunks(self) -> tuple[MaskSampler, ...]:
         """Samplers of equally long runs of bits, the most significant first."""
-        # More bits in one draw leave more cells undecided than a second draw costs.
+        # More bits in one draw leave more values left over than a second draw costs.
         n_chunks = -(-len(self.thresholds) // LONGEST)
         parts: Sequence[np.ndarray] = np.array_split(np.array(self.thresholds, dtype=object), n_chunks)
         return tuple(MaskSampler(tuple(int(t) for t in part)) for part in parts)

@@ -5,8 +5,6 @@ as its complement where it is. Flipping the sign then is flipping all bits, so t
 or, and a code is a signed integer but for one subtraction: no table is needed to encode or to decode.
 """
 
-import math
-
 import numpy as np
 
 from skldp.mechanisms.bits.fixed_point import SAFE_EXPONENT, FixedPoint
@@ -14,7 +12,7 @@ from skldp.mechanisms.buffers import Buffers
 
 __all__ = ["LONGEST", "complement_codes", "decode_complement", "encode_complement", "is_exact"]
 
-# Of these codes and of their masks, beside the places of undecided masks, in 16 bits.
+# Of these codes and of their masks; more bits in one draw leave more of it undecided than a second draw costs.
 LONGEST = 12
 
 
@@ -30,7 +28,9 @@ def complement_codes(codes: np.ndarray, n_bits: int) -> np.ndarray:
     return np.where(codes & top, ~magnitude, magnitude)
 
 
-def encode_complement(grid: FixedPoint, values: np.ndarray, scratch: np.ndarray, buffers: Buffers) -> np.ndarray:
+def encode_complement(
+    grid: FixedPoint, values: np.ndarray, extent: float, scratch: np.ndarray, buffers: Buffers
+) -> np.ndarray:
     """Encode numbers as :meth:`FixedPoint.encode` does, to ``buffers.signed``.
 
     Parameters
@@ -38,6 +38,9 @@ def encode_complement(grid: FixedPoint, values: np.ndarray, scratch: np.ndarray,
     grid : FixedPoint
         One that :func:`is_exact`.
     values : ndarray of float32 or float64, shape (n,)
+        Finite.
+    extent : float
+        No magnitude is larger.
     scratch : ndarray of the same shape and dtype
         Overwritten; may be `values` itself.
     buffers : Buffers
@@ -46,20 +49,11 @@ def encode_complement(grid: FixedPoint, values: np.ndarray, scratch: np.ndarray,
     Returns
     -------
     ndarray of int16, shape (n,)
-
-    Raises
-    ------
-    ValueError
-        If a value is NaN or infinite.
     """
-    # Both are NaN if any value is.
-    low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))
-    if not (-math.inf < low and high < math.inf):
-        raise ValueError("values must be finite. Got NaN or infinity instead.")
     negative, codes, kind = buffers.flags, buffers.signed, values.dtype.type
     np.less(values, 0, out=negative)
     # What lies between the largest magnitude and the first that is too large is rounded down to it anyway.
-    if max(-low, high) >= grid.largest + grid.step:
+    if extent >= grid.largest + grid.step:
         values = np.clip(values, kind(-grid.largest), kind(grid.largest), out=scratch)
     np.multiply(values, kind(1 / grid.step), out=scratch)
     np.copyto(codes, scratch, casting="unsafe")

@@ -159,15 +159,19 @@ class UnbiasedBitFlip(RowRelease):
         return lower, position - lower, sign
 
     def _unit(self, x: np.ndarray, columns: np.ndarray | None) -> npt.NDArray[np.float64]:
-        if not np.isfinite(x).all():
-            raise ValueError("values must be finite. Got NaN or infinity instead.")
         centre, half = (end if columns is None else end[columns] for end in (self._centre, self._half))
         unit = np.subtract(x, centre, dtype=np.float64)
         unit /= half
         return np.clip(unit, -1.0, 1.0, out=unit)
 
     def _release(
-        self, x: np.ndarray, columns: np.ndarray | None, noise: Noise, out: np.ndarray, buffers: Buffers
+        self,
+        x: np.ndarray,
+        columns: np.ndarray | None,
+        noise: Noise,
+        out: np.ndarray,
+        buffers: Buffers,
+        extent: float,
     ) -> None:
         lower, fraction, sign = self._grid(self._unit(x, columns))
         # A fraction is below 1 and a multiple of 2^-53 of its scale: the threshold holds it, down to 2^-64.

@@ -15,6 +15,10 @@ from skldp.mechanisms.randomness import Noise
 
 __all__ = ["BoundedFeatures", "UnitRelease", "automatic_n_sampled", "worst_sampled_variance"]
 
+# Single precision serves rows of it where centres are at most so many half-widths, and half-widths within this range.
+_NEAR = 4.0
+_SINGLE_RADII = (1e-30, 1e30)
+
 
 class UnitRelease(Protocol):
     """What a mechanism for numbers in [-1, 1] offers."""
@@ -22,6 +26,10 @@ class UnitRelease(Protocol):
     @property
     def n_values(self) -> int:
         """How many values are released under one guarantee."""
+
+    @property
+    def takes_singles(self) -> bool:
+        """Whether float32 is worked on as it is, not as float64."""
 
     @property
     def worst_variance(self) -> float:
@@ -198,21 +206,38 @@ class BoundedFeatures(PickledByFields):
         rows = np.asarray(values)
         if out is None:
             out = np.empty(rows.shape, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
+        center, radius = self._scales(rows.dtype)
         if self.n_sampled == self.n_outputs:
             released = self.mechanism.sample(self._to_unit(rows, slice(None)), noise)
-            released *= self.radius
-            np.add(released, self.center, out=out, casting="same_kind")
+            released *= radius
+            np.add(released, center, out=out, casting="same_kind")
             return out
         chosen = noise.subsets(len(rows), self.n_outputs, self.n_sampled)
         picked = np.take_along_axis(rows, chosen, axis=1)
         released = self.mechanism.sample(self._to_unit(picked, chosen), noise)
-        released *= self.radius[chosen] * (self.n_outputs / self.n_sampled)
-        released += self.center[chosen]
-        out[...] = self.center
+        released *= radius[chosen] * (self.n_outputs / self.n_sampled)
+        released += center[chosen]
+        out[...] = center
         np.put_along_axis(out, chosen, released.astype(out.dtype, copy=False), axis=1)
         return out
 
-    def _to_unit(self, values: np.ndarray, features: slice | npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        unit = values - self.center[features]
-        unit /= self.radius[features]
+    def _to_unit(self, values: np.ndarray, features: slice | npt.NDArray[np.int64]) -> np.ndarray:
+        center, radius = self._scales(values.dtype)
+        unit = values - center[features]
+        unit /= radius[features]
         return np.clip(unit, -1, 1, out=unit)
+
+    def _scales(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+        """Centre and half-width, in single precision where rows are and these lose nothing to speak of by it."""
+        single = dtype == np.float32 and self.mechanism.takes_singles and self._fit_singles
+        return self._singles if single else (self.center, self.radius)
+
+    @cached_property
+    def _singles(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.center.astype(np.float32), self.radius.astype(np.float32)
+
+    @cached_property
+    def _fit_singles(self) -> bool:
+        # A centre far from 0 for its width would be rounded by much of the width.
+        near = np.abs(self.center) <= _NEAR * self.radius
+        return bool((near & (self.radius > _SINGLE_RADII[0]) & (self.radius < _SINGLE_RADII[1])).all())

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,10 @@ from skldp.mechanisms.randomness import Noise
 __all__ = ["LDPFL", "Duchi"]
 
 _WORD = 2**64
+# Up to here a threshold's first 16 bits, rounded, are still a signed 16-bit integer.
+_LARGEST_FIRST = 2.0**15 - 2
+# By how much rounding can move them: the product in single precision by one, cutting off below zero by another.
+_FIRST_ERROR = 2
 # Of ends that are given in single precision.
 _END_ROUNDING = 1e-6
 
@@ -55,6 +59,7 @@ class Duchi(UnitMechanism):
     A signed 64-bit word is compared with the integer nearest to :math:`x D`, where D is an integer just below
     :math:`2^{63} \tanh(\varepsilon / 2)` that a double holds exactly. So :math:`x D` is monotone in x and never
     beyond :math:`\pm D`, the worst ratio is :math:`(2^{63} + D) / (2^{63} - D)`, and B is :math:`2^{63} / D`.
+    The word's first 16 bits decide unless they are next to those of the integer; only then the rest is drawn.
 
     References
     ----------
@@ -68,6 +73,8 @@ class Duchi(UnitMechanism):
     """
 
     epsilon: float
+    takes_singles: ClassVar[bool] = True
+    chunk: ClassVar[int] = 32_768
 
     def __post_init__(self) -> None:
         check_positive_epsilon(self.epsilon)
@@ -101,10 +108,26 @@ class Duchi(UnitMechanism):
         up = 2**63 + round(x * float(self.slope))
         return np.array([-self.magnitude, self.magnitude]), [_WORD - up, up]
 
-    def _draw(self, x: npt.NDArray[np.float64], noise: Noise, out: np.ndarray) -> None:
-        threshold = np.rint(x * float(self.slope)).astype(np.int64)
-        up = noise.words(x.shape).view(np.int64) < threshold
+    def _draw(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
+        scale = self.slope * 2.0**-48
+        if scale > _LARGEST_FIRST:
+            up = noise.words(x.shape).view(np.int64) < self._thresholds(x)
+        else:
+            first = noise.words(x.shape, np.uint16).view(np.int16)
+            scratch = out if out.dtype == x.dtype else np.empty_like(x)
+            near = np.multiply(x, x.dtype.type(scale), out=scratch).astype(np.int16)
+            up = first < near
+            # How far apart they are, where it wraps around 2^16 no less than 2: what is drawn anew may be too much.
+            near -= first
+            near += _FIRST_ERROR
+            close = (near.view(np.uint16) <= 2 * _FIRST_ERROR).nonzero()[0]
+            words = noise.words(close.shape) >> np.uint64(16)
+            words |= first[close].astype(np.uint64) << np.uint64(48)
+            up[close] = words.view(np.int64) < self._thresholds(x[close])
         two_signs(up, self.magnitude, out)
+
+    def _thresholds(self, x: np.ndarray) -> npt.NDArray[np.int64]:
+        return np.rint(x.astype(np.float64, copy=False) * float(self.slope)).astype(np.int64)
 
     def _mean(self, x: float) -> Fraction:
         return Fraction(self.magnitude) * round(x * float(self.slope)) / 2**63

@@ -9,7 +9,7 @@ from dataclasses import fields
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -79,21 +79,22 @@ def log_ratio(high: int, low: int) -> float:
 
 def two_signs(up: npt.NDArray[np.bool_], magnitude: float, out: np.ndarray) -> None:
     """Write `magnitude` where `up`, else its negative; faster than a choice, which branches."""
-    # Both steps are exact: 2 m - m and 0 - m.
+    # All steps are exact: 2 m - m and 0 - m.
     size = out.dtype.type(magnitude)
-    np.multiply(up, 2 * size, out=out)
+    np.copyto(out, up)
+    out *= 2 * size
     out -= size
 
 
-def unit_values(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Give the values as float64, all in [-1, 1].
+def unit_values(values: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> np.ndarray:
+    """Give the values as an array of a floating-point type, all in [-1, 1].
 
     Raises
     ------
     ValueError
         If one is outside, or NaN.
     """
-    x = np.asarray(values, dtype=np.float64)
+    x = np.asarray(values, dtype=dtype)
     if x.size and not (x.min() >= -1 and x.max() <= 1):
         raise ValueError(f"values must lie in [-1, 1]. Got values from {x.min()!r} to {x.max()!r} instead.")
     return x
@@ -119,6 +120,9 @@ def floor_to_double(value: float | int) -> int:
 class PickledByFields:
     """Base of the dataclasses whose cached integers are made anew from their fields in every process."""
 
+    # Whether float32 is worked on as it is; other mechanisms turn it into float64.
+    takes_singles: ClassVar[bool] = False
+
     def __getstate__(self) -> dict[str, Any]:
         # A pickle must not tell whether, or what, a mechanism has released.
         return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]  # A dataclass is.
@@ -134,6 +138,7 @@ class UnitMechanism(PickledByFields):
     epsilon: float
     # How many values one guarantee covers: 1 for mechanisms that treat each value alone.
     n_values: int = 1
+    chunk: ClassVar[int] = _CHUNK
 
     @cached_property
     def exact_epsilon(self) -> float:
@@ -171,14 +176,15 @@ class UnitMechanism(PickledByFields):
         ValueError
             If a value is outside [-1, 1].
         """
-        x = unit_values(values)
+        x = unit_values(values, output_dtype(values))
         if out is None:
-            out = np.empty(x.shape, dtype=output_dtype(values))
+            out = np.empty(x.shape, dtype=x.dtype)
         flat = x.reshape(-1)
         written = out.reshape(-1) if out.flags.c_contiguous else np.empty(x.size, dtype=out.dtype)
-        for start in range(0, x.size, _CHUNK):
-            part = slice(start, start + _CHUNK)
-            self._draw(flat[part], noise, written[part])
+        for start in range(0, x.size, self.chunk):
+            part = slice(start, start + self.chunk)
+            some = flat[part] if self.takes_singles else flat[part].astype(np.float64, copy=False)
+            self._draw(some, noise, written[part])
         if not out.flags.c_contiguous:
             out[...] = written.reshape(out.shape)
         return out
@@ -201,7 +207,7 @@ class UnitMechanism(PickledByFields):
         """Give the exact guarantee of one release."""
         return PrivacyGuarantee(self.exact_epsilon, stated=float(self.epsilon), basis=EXACT)
 
-    def _draw(self, x: npt.NDArray[np.float64], noise: Noise, out: np.ndarray) -> None:
+    def _draw(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
         raise NotImplementedError
 
     def _mean(self, x: float) -> Fraction:

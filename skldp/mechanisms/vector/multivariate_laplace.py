@@ -120,7 +120,6 @@ class MultivariateLaplace:
     radius: float | None = None
     vocabulary: np.ndarray | None = None
 
-    keeps_values: ClassVar[bool] = True
     # A block of fewer rows would cost more in calls than it gains by staying in the cache.
     blocks_at_once: ClassVar[int] = 4
 
@@ -160,7 +159,7 @@ class MultivariateLaplace:
         out[...] = inside
         return out
 
-    def make_buffers(self, n_rows: int) -> Scratch:
+    def make_buffers(self) -> Scratch:
         """Working arrays for calls of :meth:`sample`, one after the other."""
         return Scratch()
 

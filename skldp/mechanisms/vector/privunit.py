@@ -152,7 +152,6 @@ class PrivUnit:
     scale: float = field(init=False, repr=False)
     step: float = field(init=False, repr=False)
 
-    keeps_values: ClassVar[bool] = True
     # What a call costs whatever its size is a third of a block of the usual size.
     blocks_at_once: ClassVar[int] = 8
 
@@ -201,7 +200,7 @@ class PrivUnit:
         """
         return unit_rows(values, out=out)
 
-    def make_buffers(self, n_rows: int) -> Scratch:
+    def make_buffers(self) -> Scratch:
         """Working arrays for calls of :meth:`sample`, one after the other."""
         return Scratch()
 

@@ -68,7 +68,6 @@ class PrivUnitBall:
     radius: float
     sphere: PrivUnit = field(init=False, repr=False)
 
-    keeps_values: ClassVar[bool] = True
     blocks_at_once: ClassVar[int] = 8
 
     def __post_init__(self) -> None:
@@ -93,7 +92,7 @@ class PrivUnitBall:
         shorten_rows(inside, self.radius)
         return inside
 
-    def make_buffers(self, n_rows: int) -> Scratch:
+    def make_buffers(self) -> Scratch:
         """Working arrays for calls of :meth:`sample`, one after the other."""
         return Scratch()
 

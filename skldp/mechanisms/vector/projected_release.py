@@ -86,7 +86,6 @@ class ProjectedRelease:
     vocabulary: np.ndarray | None = None
     inner: MultivariateLaplace | PrivUnit | PrivUnitBall = field(init=False, repr=False, compare=False)
 
-    keeps_values: ClassVar[bool] = True
     blocks_at_once: ClassVar[int] = 4
 
     def __post_init__(self) -> None:
@@ -220,9 +219,9 @@ class ProjectedRelease:
         """Projected rows as they are, or their directions where only these are released."""
         return self.inner.encode(values, out=out)
 
-    def make_buffers(self, n_rows: int) -> Scratch:
+    def make_buffers(self) -> Scratch:
         """Working arrays for calls of :meth:`sample`, one after the other."""
-        return self.inner.make_buffers(n_rows)
+        return self.inner.make_buffers()
 
     def sample(
         self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None, *, buffers: Scratch | None = None
