@@ -76,7 +76,8 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
     A subclass defines ``__init__`` with the parameters `epsilon`, `transform_noise`, `random_state` and `n_jobs`
     beside its own, and one hook, ``_make_mechanism(X)``, which may use only the shape and the dtype of X. Its
     mechanism offers ``sample(values, noise, out=None)``, ``encode(values, out=None)``, ``guarantee()`` and
-    ``n_outputs``; it is handed one C-contiguous block of rows at a time, which it may overwrite. A
+    ``n_outputs``; it is handed one C-contiguous block of rows at a time, which it may overwrite. One with
+    ``make_buffers`` leaves the rows as they are, and is handed its working arrays with every block. A
     :class:`~skldp.mechanisms.row_release.RowRelease` is handed all rows, and walks over them itself.
     """
 
@@ -151,12 +152,14 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         """The block within the declared domain, itself if nothing is to be moved, and how many values were moved."""
         return block, 0
 
-    def _release(self, X, noise):
+    def _release(self, X, noise, released=None):
         n_rows = X.shape[0]
         n_outputs = self.mechanism_.n_outputs
-        released = np.empty((n_rows, n_outputs), dtype=X.dtype)
-        block_rows = max(1, _BLOCK // max(X.shape[1], n_outputs))
-        task_rows = block_rows * _BLOCKS_PER_STREAM
+        if released is None:
+            released = np.empty((n_rows, n_outputs), dtype=X.dtype)
+        at_once = getattr(self.mechanism_, "blocks_at_once", 1)
+        block_rows = max(1, at_once * _BLOCK // max(X.shape[1], n_outputs))
+        task_rows = block_rows * max(1, _BLOCKS_PER_STREAM // at_once)
         starts = range(0, n_rows, task_rows)
         streams = [None] * len(starts) if noise is None else noise.spawn(len(starts))
         parts = [slice(start, min(start + task_rows, n_rows)) for start in starts]
@@ -175,6 +178,7 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         if isinstance(mechanism, RowRelease) and noise is not None:
             return mechanism.sample_into(X, noise, released)
         moved = 0
+        shared = {"buffers": mechanism.make_buffers()} if hasattr(mechanism, "make_buffers") else {}
         for start in range(0, X.shape[0], block_rows):
             rows = slice(start, start + block_rows)
             block, outside = self._into_domain(X[rows])
@@ -182,9 +186,9 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
             if noise is None:
                 mechanism.encode(block, out=released[rows])
                 continue
-            if block.base is X:
+            if not shared and block.base is X:
                 block = np.array(block, order="C")
-            mechanism.sample(block, noise, out=released[rows])
+            mechanism.sample(block, noise, out=released[rows], **shared)
         return moved
 
     def __sklearn_tags__(self):

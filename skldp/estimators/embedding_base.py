@@ -15,5 +15,7 @@ class RadiusTransformer(LocalTransformer):
     """
 
     def _into_domain(self, block):
+        if self.radius_ is None:
+            return block, 0
         copy = np.array(block, order="C")
-        return copy, 0 if self.radius_ is None else shorten_rows(copy, self.radius_)
+        return copy, shorten_rows(copy, self.radius_)

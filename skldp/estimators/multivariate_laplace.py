@@ -64,6 +64,14 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
 
     The noise has a norm of about :math:`d / \varepsilon`.
 
+    The guarantee does not resolve distances below the rounding of X. Rows keep their type (float32 or float64, all
+    else becomes float64). The noise is drawn with a direction in single precision and a norm in double, rounded to that
+    type, and the sum is computed in it before it is rounded to multiples of ``mechanism_.step``, at most 2^-14 of the
+    noise's standard deviation. A coordinate x of float32 is therefore moved by some 2^-24 of \|x\| or of the noise,
+    whichever is larger (2^-53 in float64): of two rows nearer to each other than that, epsilon times their distance
+    speaks about real numbers and not about what is computed. Pass float64, or subtract a public centre, where such
+    distances matter.
+
     References
     ----------
     Feyisetan, Balle, Drake and Diethe, "Privacy- and utility-preserving textual analysis via calibrated multivariate

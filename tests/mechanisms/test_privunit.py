@@ -213,7 +213,7 @@ def test_an_axis_is_never_released_as_nan(monkeypatch):
     # In the plane, the Gaussian coordinate beside (1, 0) is 0 once in 2^25 draws: here it is so at the first ones.
     mechanism, calls = PrivUnit(2, 1.0), []
 
-    def first_without_a_second_coordinate(stream, shape):
+    def first_without_a_second_coordinate(stream, shape, **_):
         drawn = sphere.gaussians(stream, shape)
         drawn[:, 1] *= len(calls) > 1
         calls.append(shape)

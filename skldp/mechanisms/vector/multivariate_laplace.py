@@ -2,6 +2,7 @@ r"""The multivariate Laplace mechanism: privacy in proportion to the Euclidean d
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +10,9 @@ from scipy import special
 
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms.vector.gamma import gamma_variates
 from skldp.mechanisms.vector.parameters import check_dimension, check_positive
+from skldp.mechanisms.vector.scratch import Scratch
 from skldp.mechanisms.vector.sphere import directions, public_step, shorten_rows, to_grid
 
 __all__ = ["MultivariateLaplace", "nearest_rows"]
@@ -117,6 +120,9 @@ class MultivariateLaplace:
     radius: float | None = None
     vocabulary: np.ndarray | None = None
 
+    # A block of fewer rows would cost more in calls than it gains by staying in the cache.
+    blocks_at_once: ClassVar[int] = 4
+
     def __post_init__(self) -> None:
         check_dimension(self.n_features, least=1)
         check_positive("epsilon", self.epsilon)
@@ -153,7 +159,13 @@ class MultivariateLaplace:
         out[...] = inside
         return out
 
-    def sample(self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
+    def make_buffers(self) -> Scratch:
+        """Working arrays for calls of :meth:`sample`, one after the other."""
+        return Scratch()
+
+    def sample(
+        self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None, *, buffers: Scratch | None = None
+    ) -> np.ndarray:
         """Release every row once.
 
         Parameters
@@ -161,30 +173,33 @@ class MultivariateLaplace:
         values : ndarray of float32 or float64, shape (n, n_features)
         noise : Noise
         out : ndarray, default=None
+        buffers : Scratch, default=None
+            From :meth:`make_buffers`; None makes them.
 
         Returns
         -------
         ndarray of shape (n, n_features), dtype of `values`
         """
-        noisy = self.perturb(values, noise)
-        if self.vocabulary is not None:
-            noisy = self.vocabulary[nearest_rows(noisy, self.vocabulary)].astype(values.dtype)
-        if out is None:
+        noisy = self.perturb(values, noise, out if self.vocabulary is None else None, buffers=buffers)
+        if self.vocabulary is None:
             return noisy
-        out[...] = noisy
+        words = self.vocabulary[nearest_rows(noisy, self.vocabulary)].astype(values.dtype)
+        if out is None:
+            return words
+        out[...] = words
         return out
 
-    def perturb(self, values: np.ndarray, noise: Noise) -> np.ndarray:
-        """The noisy rows themselves, whatever the vocabulary."""
-        n, d = values.shape
-        kappa = directions(noise, n, d).astype(values.dtype, copy=False)
-        kappa *= self.radii(noise, n)[:, None].astype(values.dtype)
-        kappa += self._shortened(values)
-        return to_grid(kappa, self.step)
+    def perturb(
+        self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None, *, buffers: Scratch | None = None
+    ) -> np.ndarray:
+        """The noisy rows themselves, whatever the vocabulary; `out` may be `values` itself."""
+        kappa = directions(noise, self.radii(noise, len(values)), self.n_features, values.dtype, buffers)
+        noisy = np.add(self._shortened(values), kappa, out=out)
+        return to_grid(noisy, self.step)
 
     def radii(self, noise: Noise, n: int) -> npt.NDArray[np.float64]:
-        """Norms of `n` draws of the noise, by inverting the Gamma distribution function."""
-        return special.gammaincinv(self.n_features, noise.uniform(n)) * (self.sensitivity / self.epsilon)
+        """Norms of `n` draws of the noise."""
+        return gamma_variates(noise, self.n_features, n) * (self.sensitivity / self.epsilon)
 
     def bias(self, values: np.ndarray) -> np.ndarray:
         """The mean noisy row less the row: zero within the radius."""

@@ -2,6 +2,7 @@ r"""PrivUnit: the best unbiased release of a direction under plain local differe
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ from scipy import optimize, special
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
 from skldp.mechanisms.vector.parameters import check_dimension, check_positive
+from skldp.mechanisms.vector.scratch import Scratch
 from skldp.mechanisms.vector.sphere import gaussians, public_step, row_norms, to_grid, unit_rows
 from skldp.mechanisms.vector.spherical_cap import cap_height, cap_probability, log_mean_density
 
@@ -54,21 +56,25 @@ def _calibrate(d: int, epsilon: float) -> tuple[int, float]:
     return threshold, cap_height(c, d)
 
 
-def _across(unit: np.ndarray, noise: Noise) -> tuple[np.ndarray, npt.NDArray[np.float64]]:
+def _across(unit: np.ndarray, noise: Noise, buffers: Scratch) -> tuple[np.ndarray, npt.NDArray[np.float64]]:
     """A vector in a uniform direction at right angles to each row, and its norm."""
-    across = _gaussians_across(unit, noise)
+    across = _gaussians_across(unit, noise, buffers)
     norms = row_norms(across)
     # Beside (1, 0) there is one coordinate left, which is 0 once in 2^25: a release of NaN would tell that input.
     while not norms.all():
         again = np.flatnonzero(norms == 0)
-        across[again] = _gaussians_across(unit[again], noise)
+        across[again] = _gaussians_across(unit[again], noise, Scratch())
         norms[again] = row_norms(across[again])
     return across, norms
 
 
-def _gaussians_across(unit: np.ndarray, noise: Noise) -> np.ndarray:
-    across = gaussians(noise, unit.shape).astype(unit.dtype, copy=False)
-    across -= np.einsum("ij,ij->i", across, unit)[:, None] * unit
+def _gaussians_across(unit: np.ndarray, noise: Noise, buffers: Scratch) -> np.ndarray:
+    across = gaussians(noise, unit.shape, scratch=buffers)
+    if unit.dtype != np.float32:
+        drawn, across = across, buffers.take("across", unit.shape, unit.dtype)
+        across[...] = drawn
+    along = np.einsum("ij,ij->i", across, unit)[:, None]
+    across -= np.multiply(along, unit, out=buffers.take("along", unit.shape, unit.dtype))
     return across
 
 
@@ -146,6 +152,9 @@ class PrivUnit:
     scale: float = field(init=False, repr=False)
     step: float = field(init=False, repr=False)
 
+    # What a call costs whatever its size is a third of a block of the usual size.
+    blocks_at_once: ClassVar[int] = 8
+
     def __post_init__(self) -> None:
         check_dimension(self.n_features, least=2)
         check_positive("epsilon", self.epsilon)
@@ -191,7 +200,13 @@ class PrivUnit:
         """
         return unit_rows(values, out=out)
 
-    def sample(self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
+    def make_buffers(self) -> Scratch:
+        """Working arrays for calls of :meth:`sample`, one after the other."""
+        return Scratch()
+
+    def sample(
+        self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None, *, buffers: Scratch | None = None
+    ) -> np.ndarray:
         """Release every row once.
 
         Parameters
@@ -201,6 +216,8 @@ class PrivUnit:
         noise : Noise
         out : ndarray, default=None
             Where to write; may be `values` itself.
+        buffers : Scratch, default=None
+            From :meth:`make_buffers`; None makes them.
 
         Returns
         -------
@@ -212,17 +229,20 @@ class PrivUnit:
             If a row is zero.
         """
         kind = values.dtype if self.n_features >= _FLOAT64_BELOW else np.dtype(np.float64)
-        unit = self.encode(values.astype(kind, copy=False))
+        scratch = Scratch() if buffers is None else buffers
+        unit = self.encode(values.astype(kind, copy=False), out=scratch.take("unit", values.shape, kind))
         along = self._coordinates(noise, len(values))
-        across, norms = _across(unit, noise)
+        across, norms = _across(unit, noise, scratch)
         length = np.sqrt(np.maximum((1 - along) * (1 + along), 0.0)) * self.scale / norms
         across *= length[:, None].astype(kind)
         unit *= (along * self.scale)[:, None].astype(kind)
-        across += unit
-        to_grid(across, self.step)
+        # Never into the scratch, which the next block overwrites.
+        released = np.add(across, unit, out=out if out is not None and out.dtype == kind else None)
+        to_grid(released, self.step)
         if out is None:
-            return across.astype(values.dtype, copy=False)
-        out[...] = across
+            return released.astype(values.dtype, copy=False)
+        if released is not out:
+            out[...] = released
         return out
 
     def bias(self, values: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """PrivUnit for vectors whose norm is released as well."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
 from skldp.mechanisms.vector.parameters import check_dimension, check_positive
 from skldp.mechanisms.vector.privunit import PrivUnit
+from skldp.mechanisms.vector.scratch import Scratch
 from skldp.mechanisms.vector.sphere import row_norms, shorten_rows, shrink_factors
 
 __all__ = ["PrivUnitBall"]
@@ -66,6 +68,8 @@ class PrivUnitBall:
     radius: float
     sphere: PrivUnit = field(init=False, repr=False)
 
+    blocks_at_once: ClassVar[int] = 8
+
     def __post_init__(self) -> None:
         check_dimension(self.n_features, least=2)
         check_positive("radius", self.radius)
@@ -88,7 +92,13 @@ class PrivUnitBall:
         shorten_rows(inside, self.radius)
         return inside
 
-    def sample(self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
+    def make_buffers(self) -> Scratch:
+        """Working arrays for calls of :meth:`sample`, one after the other."""
+        return Scratch()
+
+    def sample(
+        self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None, *, buffers: Scratch | None = None
+    ) -> np.ndarray:
         """Release every row once.
 
         Parameters
@@ -96,17 +106,20 @@ class PrivUnitBall:
         values : ndarray of float32 or float64, shape (n, n_features)
         noise : Noise
         out : ndarray, default=None
+        buffers : Scratch, default=None
+            From :meth:`make_buffers`; None makes them.
 
         Returns
         -------
         ndarray of shape (n, n_features), dtype of `values`
         """
         factor = shrink_factors(values, self.radius) / self.radius
-        lifted = np.empty((len(values), self.n_features + 1), dtype=values.dtype)
+        buffers = Scratch() if buffers is None else buffers
+        lifted = buffers.take("lifted", (len(values), self.n_features + 1), values.dtype)
         # In double precision: the factor of a row, or of a radius, near overflow is subnormal in single precision.
         np.multiply(values, factor[:, None], out=lifted[:, :-1], casting="same_kind")
         lifted[:, -1] = np.sqrt(np.maximum(1 - row_norms(lifted[:, :-1]) ** 2, 0.0))
-        released = self.sphere.sample(lifted, noise, out=lifted)
+        released = self.sphere.sample(lifted, noise, out=lifted, buffers=buffers)
         return np.multiply(released[:, :-1], values.dtype.type(self.radius), out=out)
 
     def bias(self, values: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@ r"""Release in fewer dimensions: a public projection, then noise (PRIVEMB, M2), 
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +16,7 @@ from skldp.mechanisms.vector.parameters import check_dimension, check_fraction, 
 from skldp.mechanisms.vector.privunit import PrivUnit
 from skldp.mechanisms.vector.privunit_ball import PrivUnitBall
 from skldp.mechanisms.vector.projection import RandomProjection, gordon_delta
+from skldp.mechanisms.vector.scratch import Scratch
 from skldp.mechanisms.vector.sphere import row_norms
 
 __all__ = ["SENSITIVITIES", "ProjectedRelease"]
@@ -84,6 +85,8 @@ class ProjectedRelease:
     radius: float | None = None
     vocabulary: np.ndarray | None = None
     inner: MultivariateLaplace | PrivUnit | PrivUnitBall = field(init=False, repr=False, compare=False)
+
+    blocks_at_once: ClassVar[int] = 4
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
@@ -216,7 +219,13 @@ class ProjectedRelease:
         """Projected rows as they are, or their directions where only these are released."""
         return self.inner.encode(values, out=out)
 
-    def sample(self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
+    def make_buffers(self) -> Scratch:
+        """Working arrays for calls of :meth:`sample`, one after the other."""
+        return self.inner.make_buffers()
+
+    def sample(
+        self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None, *, buffers: Scratch | None = None
+    ) -> np.ndarray:
         """Release every projected row once.
 
         Parameters
@@ -225,12 +234,14 @@ class ProjectedRelease:
             From :meth:`project`.
         noise : Noise
         out : ndarray, default=None
+        buffers : Scratch, default=None
+            From :meth:`make_buffers`; None makes them.
 
         Returns
         -------
         ndarray of shape (n, n_outputs)
         """
-        return self.inner.sample(values, noise, out=out)
+        return self.inner.sample(values, noise, out=out, buffers=buffers)
 
     def variance(self, projected: np.ndarray) -> np.ndarray:
         """Variance of every released coordinate, given the projected rows."""

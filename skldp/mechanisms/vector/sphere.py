@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms.vector.scratch import Scratch
 
 __all__ = [
     "directions",
@@ -26,23 +27,31 @@ __all__ = [
 
 # Of the bits of a float32, 14 resolve one standard deviation of a coordinate and 9 are left for its tails.
 _GRID_BITS = 14
+# Pairs of normal numbers made at a time: few enough for their arrays to stay in the cache.
+_CHUNK = 16_384
 # A row normalised by other code may be this many units in the last place too long.
 _ROUNDING = 64
 _TURN = np.float32(2 * math.pi * 2.0**-32)
 
 
-def gaussians(noise: Noise, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
-    """Independent standard normal numbers, in single precision (Box and Muller's transform of 32-bit words).
+def gaussians(
+    noise: Noise, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32, scratch: Scratch | None = None
+) -> npt.NDArray[np.floating]:
+    """Independent standard normal numbers: Box and Muller's transform of words of the type's own length.
 
     Parameters
     ----------
     noise : Noise
     shape : tuple of int
+    dtype : float32 or float64, default=float32
+    scratch : Scratch, default=None
+        Where the numbers stand until the next call with it.
 
     Returns
     -------
-    ndarray of float32
-        No larger than 6.8 in magnitude: the tails that are cut have probability 2^-33.
+    ndarray of `dtype`
+        No larger than 6.8 in magnitude in single precision, 8.6 in double: the tails that are cut have the
+        probability 2^-33 and 2^-53.
 
     Examples
     --------
@@ -53,20 +62,30 @@ def gaussians(noise: Noise, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
     """
     size = math.prod(shape)
     half = (size + 1) // 2
-    words = noise.words((2, half), np.uint32)
-    radius = words[0].astype(np.float32)
-    radius += np.float32(0.5)
-    radius *= np.float32(2.0**-32)
-    np.log(radius, out=radius)
-    radius *= np.float32(-2)
-    np.sqrt(radius, out=radius)
-    angle = words[1].astype(np.float32)
-    angle *= _TURN
-    out = np.empty(2 * half, dtype=np.float32)
-    np.cos(angle, out=out[:half])
-    np.sin(angle, out=out[half:])
-    out[:half] *= radius
-    out[half:] *= radius
+    scratch = Scratch() if scratch is None else scratch
+    out = scratch.take("gaussians", (2 * half,), dtype)
+    if dtype == np.float64:
+        out[:] = noise.uniform(2 * half)
+    else:
+        # The words are drawn where the numbers will stand.
+        noise.fill(out.view(np.uint32))
+    for start in range(0, half, _CHUNK):
+        stop = min(start + _CHUNK, half)
+        cosine, sine = out[start:stop], out[half + start : half + stop]
+        if dtype == np.float64:
+            radius, angle = cosine.copy(), sine * (2 * math.pi)
+        else:
+            radius, angle = cosine.view(np.uint32).astype(np.float32), sine.view(np.uint32).astype(np.float32)
+            radius += np.float32(0.5)
+            radius *= np.float32(2.0**-32)
+            angle *= _TURN
+        np.log(radius, out=radius)
+        radius *= -2
+        np.sqrt(radius, out=radius)
+        np.cos(angle, out=cosine)
+        np.sin(angle, out=sine)
+        cosine *= radius
+        sine *= radius
     return out[:size].reshape(shape)
 
 
@@ -145,7 +164,11 @@ def shrink_factors(values: np.ndarray, radius: float) -> npt.NDArray[np.float64]
     -------
     ndarray of shape (n,)
     """
-    factors = radius / np.maximum(row_norms(values.astype(np.float64, copy=False)), radius)
+    norms = row_norms(values)
+    # Only rows that rounding leaves near the radius, or beyond it, need their norms in double precision.
+    near = np.flatnonzero(norms > radius * (1 - (values.shape[1] + 8) * float(np.finfo(values.dtype).eps)))
+    norms[near] = row_norms(values[near].astype(np.float64, copy=False))
+    factors = radius / np.maximum(norms, radius)
     # A row that is shortened must not end up longer than the radius by the rounding of its own type.
     return np.where(factors < 1, factors * (1 - 2 * np.finfo(values.dtype).eps), 1.0)
 
@@ -170,27 +193,34 @@ def shorten_rows(values: np.ndarray, radius: float) -> int:
     return int(np.count_nonzero(values[factors < 1 - _ROUNDING * np.finfo(values.dtype).eps]))
 
 
-def directions(noise: Noise, n: int, d: int) -> npt.NDArray[np.float32]:
-    """Uniform points of the unit sphere of d dimensions.
+def directions(
+    noise: Noise, lengths: npt.NDArray[np.float64], d: int, dtype: npt.DTypeLike, scratch: Scratch | None = None
+) -> np.ndarray:
+    """Vectors of given lengths, in uniform directions of d dimensions that are drawn in single precision.
 
     Parameters
     ----------
     noise : Noise
-    n, d : int
+    lengths : ndarray of shape (n,)
+    d : int
+    dtype : float32 or float64
+    scratch : Scratch, default=None
+        Where the vectors stand until the next call with it.
 
     Returns
     -------
-    ndarray of float32, shape (n, d)
+    ndarray of `dtype`, shape (n, d)
     """
-    points = gaussians(noise, (n, d))
+    scratch = Scratch() if scratch is None else scratch
+    points = gaussians(noise, (len(lengths), d), scratch=scratch)
     norms = row_norms(points)
     # A Gaussian vector of exactly 0 has no direction; in one dimension that happens about once in 10^8 draws.
     while not norms.all():
         zero = np.flatnonzero(norms == 0)
         points[zero] = gaussians(noise, (zero.size, d))
         norms[zero] = row_norms(points[zero])
-    points /= norms[:, None].astype(np.float32)
-    return points
+    scaled = points if dtype == np.float32 else scratch.take("directions", points.shape, dtype)
+    return np.multiply(points, (lengths / norms)[:, None].astype(dtype), out=scaled)
 
 
 def public_step(spread: float) -> float:
