@@ -84,9 +84,10 @@ def numbers(table, options):
         print(f"  ({note})")
         for rows in found.values():
             peers.update((label, 1 / (rate * 1e6)) for label, rate in rows)
-    floor = table.add("floor: copy, 8 random bytes, float64", floor_of(X, 8))
+    floors = {n: table.add(f"floor: copy, {n} random bytes, float64", floor_of(X, n)) for n in (2, 8)}
     for name in ("duchi", "three_outputs", "piecewise", "laplace"):
         mechanism = make_mechanism(name, 1.0, 1, 0.0)
+        floor = floors[2 if name == "duchi" else 8]
         beside = {"of its time is the floor": floor} | {label: each * X.size for label, each in peers.items()}
         out = np.empty_like(X)
         table.add(f"{name}, each number", lambda m=mechanism, out=out: in_blocks(m, X, out), beside)
