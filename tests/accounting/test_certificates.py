@@ -98,11 +98,12 @@ def awkward_cases(draw):
     return queries, outputs, box
 
 
-@pytest.fixture(scope="module")
-def short_searches():
+@pytest.fixture(scope="module", params=[4, 0], ids=["on the box", "on the answers"])
+def short_searches(request):
     """Bounds hold however early the search ends: the awkward cases are the slowest to converge."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, limit in (("_MAX_BOX_NODES", 1_500), ("_MAX_DUAL_NODES", 300)):
+        limits = {"_MAX_BOX_NODES": 1_500, "_MAX_DUAL_NODES": 100, "_FEW_FEATURES": request.param}
+        for name, limit in limits.items():
             patch.setattr(f"skldp.accounting.extrema.loss_search.{name}", limit)
         yield
 
