@@ -9,8 +9,8 @@ coefficients as printed ("box"), and the same directions scaled to an L1 norm of
 
 .. code-block:: bash
 
-    python examples/realized_loss_logistic.py                                  # two runs of each, small budgets
-    python examples/realized_loss_logistic.py --runs 50 --budgets 0.25 0.5 0.75 1      # as many as the paper
+    python examples/realized_loss_logistic.py      # two runs of each
+    python examples/realized_loss_logistic.py --runs 50 --readings box --budgets 0.25 0.5 0.75 1
 """
 
 # %%
@@ -31,7 +31,7 @@ from skldp.mechanisms.randomness import noise_from
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--runs", type=int, default=2)
-parser.add_argument("--budgets", type=float, nargs="+", default=[0.25, 0.5])
+parser.add_argument("--budgets", type=float, nargs="+", default=[0.25, 0.5, 0.75])
 parser.add_argument("--readings", nargs="+", choices=["box", "norm"], default=["box", "norm"])
 options = parser.parse_args()
 
@@ -79,7 +79,7 @@ for reading in options.readings:
     runs[reading] = []
     for run in range(options.runs):
         runs[reading].append(ask_until_refused(run, reading))
-        if options.runs > 2:
+        if options.runs > 3:
             print(f"  {reading} {run}: {runs[reading][-1][0]}", flush=True)
     tables[reading] = np.percentile([accepted for accepted, _, _ in runs[reading]], [10, 50, 90], axis=0)
     print(
@@ -104,8 +104,8 @@ else:
         2, len(options.readings), figsize=(5 * len(options.readings), 7), layout="constrained", squeeze=False
     )
     for (above, below), reading in zip(axes.T, options.readings, strict=True):
-        for _, history, _ in runs[reading][: 10 if options.runs > 2 else 1]:
-            person = BayesianPrivacyFilter(budgets[-1], bounds=(-1, 1), tol=0.02)
+        for _, history, _ in runs[reading][:3]:
+            person = BayesianPrivacyFilter(budgets[-1], bounds=(-1, 1), tol=0.01)
             losses = [0.0]
             for answer in history:
                 person.record(*answer)
@@ -117,7 +117,7 @@ else:
         low, median, high = tables[reading]
         below.fill_between(budgets, low, high, alpha=0.3, label="10th to 90th percentile")
         below.plot(budgets, median, "o-", label="median")
-        below.plot(budgets, np.array(budgets) / 0.1, "k--", label="basic composition")
+        below.plot(budgets, [int(budget / 0.1 + 1e-9) for budget in budgets], "k--", label="basic composition")
         below.set(xlabel="privacy budget (nats)", ylabel="accepted queries")
         below.legend()
     if "SKLDP_FIGURES" in os.environ:
