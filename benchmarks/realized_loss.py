@@ -1,7 +1,8 @@
 """Time and gap of one certified realized loss, by number of queries and features, and a cohort of filters.
 
 Run with ``python benchmarks/realized_loss.py``; ``--cohort 300`` sets the number of people asked linear queries until
-refused. Times depend on the machine; the ratio to one pass over the answers' log-likelihoods at 512 points does not.
+refused; ``--growth`` fits how cost grows with the number of answers and of people instead. Times depend on the machine;
+the ratio to one pass over the answers' log-likelihoods at 512 points does not.
 """
 
 import argparse
@@ -10,9 +11,11 @@ import resource
 import time
 
 import numpy as np
+from measure import load
 
 from skldp.accounting.extrema.realized_loss import realized_loss
 from skldp.accounting.filters import BasicPrivacyFilter, BayesianPrivacyFilter
+from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting.query import RegressionQuery
 
 KINDS = {"linear": ("linear",), "mixture": ("linear", "truncated", "logistic")}
@@ -71,12 +74,56 @@ def cohort(n_people):
         print(f"  still answering at query {number}: {np.mean(np.array(answered) >= number):.0%}")
 
 
+def least_seconds(work, repeats=5):
+    times = []
+    for _ in range(repeats):
+        began = time.process_time()
+        work()
+        times.append(time.process_time() - began)
+    return min(times)
+
+
+def growth():
+    """Least processor times and the fitted exponent e of cost ~ size^e."""
+    ladders = {}
+    for name, n_features, sizes in (("linear", 9, (100, 200, 400, 800)), ("mixture", 2, (5, 10, 20, 40, 80))):
+        ladders[f"answers, {name} d={n_features}"] = {}
+        for size in sizes:
+            rng = np.random.default_rng(size)
+            kinds = KINDS[name]
+            queries = [random_query(kinds[i % len(kinds)], n_features, rng) for i in range(size)]
+            outputs = rng.integers(0, 2, size).tolist()
+            ladders[f"answers, {name} d={n_features}"][size] = least_seconds(
+                lambda queries=queries, outputs=outputs: realized_loss(queries, outputs, bounds=(-1, 1))
+            )
+    ladders["people, 15 linear queries d=9"] = {
+        n: least_seconds(lambda n=n: survey(n), 3) for n in (100, 200, 400, 800)
+    }
+    for name, ladder in ladders.items():
+        exponent = np.polyfit(np.log(list(ladder)), np.log(list(ladder.values())), 1)[0]
+        cells = ", ".join(f"{size:,}: {seconds * 1e3:.1f} ms" for size, seconds in ladder.items())
+        print(f"{name}: e = {exponent:.2f}   {cells}; {load()}", flush=True)
+
+
+def survey(n_people):
+    """Ask as many people 15 linear queries under one ledger, at the budget of ten."""
+    rng = np.random.default_rng(0)
+    ledger = PrivacyLedger(1.0, bounds=(-1, 1))
+    for _ in range(15):
+        ledger.answer(random_query("linear", 9, rng), range(n_people), lambda rows: rng.integers(0, 2, len(rows)))
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cohort", type=int, default=20)
     parser.add_argument("--sizes", type=int, nargs="+", default=[5, 10, 20, 40])
     parser.add_argument("--widths", type=int, nargs="+", default=[2, 4, 9, 30])
     parser.add_argument("--tol", type=float, default=1e-3)
+    parser.add_argument("--growth", action="store_true", help="only the table of cost growth")
     options = parser.parse_args()
-    solves(options.sizes, options.widths, options.tol)
-    cohort(options.cohort)
+    if options.growth:
+        growth()
+    else:
+        solves(options.sizes, options.widths, options.tol)
+        cohort(options.cohort)
+        print(load())

@@ -9,12 +9,13 @@ coefficients as printed ("box"), and the same directions scaled to an L1 norm of
 
 .. code-block:: bash
 
-    python examples/realized_loss_logistic.py                # one run of each
-    python examples/realized_loss_logistic.py --runs 50      # the paper's 50 runs: takes a while
+    python examples/realized_loss_logistic.py      # two runs of each
+    python examples/realized_loss_logistic.py --runs 50 --readings box --budgets 0.25 0.5 0.75 1
 """
 
 # %%
-# The experiment, with two ways to draw the coefficients.
+# The experiment, with two ways to draw the coefficients. A larger budget goes on from where a smaller one stopped, with
+# the same queries and the same answers.
 import argparse
 import os
 import time
@@ -29,14 +30,13 @@ from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms.randomness import noise_from
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("--runs", type=int, default=1)
-parser.add_argument("--budget", type=float, default=None, help="default 0.3 with one run (quick), else 1")
-parser.add_argument("--reading", choices=["box", "norm", "both"], default="both")
+parser.add_argument("--runs", type=int, default=2)
+parser.add_argument("--budgets", type=float, nargs="+", default=[0.25, 0.5, 0.75])
+parser.add_argument("--readings", nargs="+", choices=["box", "norm"], default=["box", "norm"])
 options = parser.parse_args()
-budget = options.budget or (0.3 if options.runs == 1 else 1.0)
-readings = ["box", "norm"] if options.reading == "both" else [options.reading]
 
 N_FEATURES = 9
+budgets = sorted(options.budgets)
 
 
 def random_query(rng, reading):
@@ -46,62 +46,80 @@ def random_query(rng, reading):
     return RegressionQuery("logistic", theta[1:], theta[0], output_bounds=(0, 1), epsilon=0.1)
 
 
-def ask_until_refused(rng, noise, reading):
-    person = BayesianPrivacyFilter(budget, bounds=(-1, 1))
-    seconds = []
-    while True:
-        query = random_query(rng, reading)
-        began = time.process_time()
-        admitted = person.admits(query)
-        seconds.append(time.process_time() - began)
-        if not admitted:
-            return person, seconds
-        person.record(query, int(query.sample(np.zeros((1, N_FEATURES)), noise)[0]))
+def ask_until_refused(run, reading):
+    """How many answers each budget allows, the answers to the largest, and the seconds of the slowest decision."""
+    rng = np.random.default_rng(run)
+    with warnings.catch_warnings():
+        # Repeatable noise is what a study wants, and nobody's data are at stake.
+        warnings.simplefilter("ignore", SeededNoiseWarning)
+        noise = noise_from(run)
+    query, history, accepted, slowest = random_query(rng, reading), [], [], 0.0
+    for budget in budgets:
+        person = BayesianPrivacyFilter(budget, bounds=(-1, 1))
+        for answer in history:
+            person.record(*answer)
+        while True:
+            began = time.process_time()
+            admitted = person.admits(query)
+            slowest = max(slowest, time.process_time() - began)
+            if not admitted:
+                break
+            person.record(query, int(query.sample(np.zeros((1, N_FEATURES)), noise)[0]))
+            query = random_query(rng, reading)
+        history = person.history
+        accepted.append(len(history))
+    return accepted, history, slowest
 
 
 # %%
-# How many are accepted.
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", SeededNoiseWarning)
-    noise = noise_from(0)
-found = {}
-for reading in readings:
-    people = []
+# Accepted queries against the budget.
+runs, tables = {}, {}
+for reading in options.readings:
+    began = time.process_time()
+    runs[reading] = []
     for run in range(options.runs):
-        person, seconds = ask_until_refused(np.random.default_rng(run), noise, reading)
-        people.append(person)
+        runs[reading].append(ask_until_refused(run, reading))
+        if options.runs > 3:
+            print(f"  {reading} {run}: {runs[reading][-1][0]}", flush=True)
+    tables[reading] = np.percentile([accepted for accepted, _, _ in runs[reading]], [10, 50, 90], axis=0)
+    print(
+        f"reading {reading!r}: {options.runs} runs in {time.process_time() - began:.1f} s of processor time, slowest "
+        f"decision {max(slowest for _, _, slowest in runs[reading]):.1f} s"
+    )
+    for budget, (low, median, high) in zip(budgets, tables[reading].T, strict=True):
         print(
-            f"{reading} {run}: {len(person.history)} accepted, {sum(seconds):.1f} s of processor time, "
-            f"slowest decision {max(seconds):.1f} s",
+            f"  budget {budget:g}: median {median:g} accepted, 10th to 90th percentile {low:g} to {high:g}; "
+            f"basic composition {int(budget / 0.1 + 1e-9)}",
             flush=True,
         )
-    found[reading] = people
-    low, median, high = np.percentile([len(person.history) for person in people], [10, 50, 90])
-    print(
-        f"reading {reading!r}, budget {budget:g}, {options.runs} runs: median {median:g}, 10th to 90th percentile "
-        f"{low:g} to {high:g}; basic composition {budget / 0.1:.0f}",
-        flush=True,
-    )
 
 # %%
-# The realized loss after every answer, for the first runs.
+# Pictures: the realized loss after every answer of the first runs, and the table.
 try:
     import matplotlib.pyplot as plt
 except ImportError:
-    print("Install matplotlib for the picture.")
+    print("Install matplotlib for the pictures.")
 else:
-    figure, axes = plt.subplots(1, len(readings), figsize=(5 * len(readings), 4), layout="constrained", squeeze=False)
-    for axis, reading in zip(axes[0], readings, strict=True):
-        for person in found[reading][:3]:
-            again = BayesianPrivacyFilter(budget, bounds=(-1, 1), tol=0.05)
+    figure, axes = plt.subplots(
+        2, len(options.readings), figsize=(5 * len(options.readings), 7), layout="constrained", squeeze=False
+    )
+    for (above, below), reading in zip(axes.T, options.readings, strict=True):
+        for _, history, _ in runs[reading][:3]:
+            person = BayesianPrivacyFilter(budgets[-1], bounds=(-1, 1), tol=0.01)
             losses = [0.0]
-            for query, output in person.history:
-                again.record(query, output)
-                losses.append(again.realized_loss)
-            axis.plot(losses, linewidth=1)
-        axis.plot([0, budget / 0.1], [0, budget], "k--", label="basic composition")
-        axis.set(xlabel="accepted queries", ylabel="realized privacy loss (nats)", title=reading)
-        axis.legend()
+            for answer in history:
+                person.record(*answer)
+                losses.append(person.realized_loss)
+            above.plot(losses, linewidth=1)
+        above.plot([0, budgets[-1] / 0.1], [0, budgets[-1]], "k--", label="basic composition")
+        above.set(xlabel="accepted queries", ylabel="realized privacy loss (nats)", title=reading)
+        above.legend()
+        low, median, high = tables[reading]
+        below.fill_between(budgets, low, high, alpha=0.3, label="10th to 90th percentile")
+        below.plot(budgets, median, "o-", label="median")
+        below.plot(budgets, [int(budget / 0.1 + 1e-9) for budget in budgets], "k--", label="basic composition")
+        below.set(xlabel="privacy budget (nats)", ylabel="accepted queries")
+        below.legend()
     if "SKLDP_FIGURES" in os.environ:
         figure.savefig(Path(os.environ["SKLDP_FIGURES"]) / "realized_loss_logistic.png", dpi=150)
     plt.show()

@@ -11,15 +11,15 @@ from sklearn.metrics import r2_score
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.accounting.estimates import mean_of_answers
 from skldp.accounting.extrema.domain import checked_box
 from skldp.accounting.from_estimator import query_from_estimator
 from skldp.accounting.ledger.decisions import RULES
 from skldp.accounting.ledger.identity import canonical_ids
 from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
 from skldp.estimators.base import warn_out_of_domain
+from skldp.estimators.chosen_ledger import ChoosesLedger
 from skldp.estimators.notebook import ShowsGuarantee
-from skldp.estimators.own_ledgers import OwnLedgers
+from skldp.estimators.progress import decisions_bar
 from skldp.estimators.query_result import QueryResult
 from skldp.estimators.validation import (
     BOUNDS,
@@ -30,14 +30,13 @@ from skldp.estimators.validation import (
     fit_context,
     validate_finite,
 )
-from skldp.exceptions import LedgerError
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import noise_from
 
 __all__ = ["BayesianFilter"]
 
 
-class BayesianFilter(ShowsGuarantee, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     r"""Ask people a regression, and protect each with a budget for all that they ever answer.
 
     `fit` trains a linear or logistic model on the analyst's own public data. `predict` and `query` ask the people in
@@ -73,8 +72,9 @@ class BayesianFilter(ShowsGuarantee, MetaEstimatorMixin, RegressorMixin, BaseEst
         None draws from the operating system. Anything else is for tests and studies; an int gives noise that depends
         on it and on the query.
     n_jobs : int, default=None
-        Processes or threads, as in joblib, for decisions about people with different histories;
-        ``joblib.parallel_config(verbose=10)`` shows how far they are.
+        Processes or threads, as in joblib, for decisions about people with different histories.
+    verbose : bool, default=False
+        Show a progress bar while histories that need a search are certified; needs ``pip install "skldp[study]"``.
 
     Attributes
     ----------
@@ -144,6 +144,7 @@ class BayesianFilter(ShowsGuarantee, MetaEstimatorMixin, RegressorMixin, BaseEst
         "rule": [StrOptions(set(RULES))],
         "tol": EPSILON,
         "on_refusal": [StrOptions({"prior", "nan", "raise"})],
+        "verbose": ["boolean"],
         **NOISE_PARAMETERS,
     }
 
@@ -161,6 +162,7 @@ class BayesianFilter(ShowsGuarantee, MetaEstimatorMixin, RegressorMixin, BaseEst
         on_refusal="prior",
         random_state=None,
         n_jobs=None,
+        verbose=False,
     ):
         self.estimator = estimator
         self.epsilon = epsilon
@@ -173,6 +175,7 @@ class BayesianFilter(ShowsGuarantee, MetaEstimatorMixin, RegressorMixin, BaseEst
         self.on_refusal = on_refusal
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None, **fit_params):
@@ -199,11 +202,9 @@ class BayesianFilter(ShowsGuarantee, MetaEstimatorMixin, RegressorMixin, BaseEst
         ledger = self._find_ledger()
         box = checked_box(self._find_bounds(X, ledger), n_features=X.shape[1])
         model = clone(self.estimator).fit(X, y, **self._routed(fit_params))
-        query = query_from_estimator(
-            model, epsilon=self.epsilon, bounds=(box[0], box[1]), output_bounds=self.output_bounds
-        )
-        self.estimator_, self.query_, self.ledger_ = model, query, ledger
-        self.bounds_ = (box[0], box[1])
+        bounds = (box[0], box[1])
+        query = query_from_estimator(model, epsilon=self.epsilon, bounds=bounds, output_bounds=self.output_bounds)
+        self.estimator_, self.query_, self.ledger_, self.bounds_ = model, query, ledger, bounds
         low, high = query.output_bounds
         self.prior_ = float(low + (high - low) * query.unit_response(np.clip(X, *self.bounds_)).mean())
         self.privacy_guarantee_ = PrivacyGuarantee(
@@ -295,14 +296,13 @@ class BayesianFilter(ShowsGuarantee, MetaEstimatorMixin, RegressorMixin, BaseEst
 
     def _ask(self, X, ids, *, repeat, all_or_none):
         check_is_fitted(self)
-        if self.ledger is not None and self.ledger is not self.ledger_:
-            raise LedgerError(f"The filter was fitted with {self.ledger_}: fit it again. Got {self.ledger} instead.")
+        self._check_same_ledger()
+        progress = decisions_bar() if self.verbose else None
         X = validate_finite(self, X, reset=False)
         if ids is None:
             people = self.ledger_.row_ids(X)
-            row_of = {person: row for row, person in reversed(list(enumerate(people)))}
-            asked = list(dict.fromkeys(people))
-            rows = X[[row_of[person] for person in asked]]
+            row_of = dict(zip(people, X, strict=True))
+            asked, rows = list(row_of), np.stack(list(row_of.values()))
         else:
             people = asked = canonical_ids(ids)
             rows = X
@@ -321,48 +321,9 @@ class BayesianFilter(ShowsGuarantee, MetaEstimatorMixin, RegressorMixin, BaseEst
             repeat=repeat,
             all_or_none=all_or_none,
             n_jobs=self.n_jobs,
+            progress=progress,
         )
-        mean, error = mean_of_answers(self.query_, answers.outputs[answers.accepted])
-        place = {person: position for position, person in enumerate(asked)}
-        spread = np.fromiter((place[person] for person in people), dtype=np.intp, count=len(people))
-        accepted, outputs = answers.accepted[spread], answers.outputs[spread]
-        values = np.array([*self.query_.output_values, np.nan])
-        estimates = np.array([*self.query_.estimate([0, 1]), np.nan])
-        return QueryResult(
-            accepted=accepted,
-            fresh=answers.fresh[spread],
-            outputs=values[outputs],
-            estimates=estimates[outputs],
-            mean=mean,
-            standard_error=error,
-            _ledger=self.ledger_,
-            _ids=people,
-        )
-
-    def _find_ledger(self):
-        if self.ledger is None:
-            own = self._own_ledgers().get(
-                tuple(getattr(self, "feature_names_in_", [self.n_features_in_])),
-                epsilon=self.epsilon if self.total_epsilon is None else self.total_epsilon,
-                rule=self.rule,
-                tol=self.tol,
-            )
-            return self._same_as_before(own)
-        defaults = {"total_epsilon": None, "rule": "bayesian", "tol": 1e-3}
-        for name, default in defaults.items():
-            wanted, has = getattr(self, name), getattr(self.ledger, name.removeprefix("total_"))
-            if wanted not in (default, has):
-                raise LedgerError(f"A ledger brings its own {name}: {self.ledger} has {has!r}. Got {wanted!r} instead.")
-        return self._same_as_before(self.ledger)
-
-    def _same_as_before(self, ledger):
-        before = getattr(self, "ledger_", ledger)
-        if before is not ledger and before.was_asked(self.query_):
-            raise LedgerError(
-                f"The filter has asked people with {before}: it stays with it, because with another ledger their "
-                f"budgets would begin anew. Got {ledger} instead. Clone the filter for another population."
-            )
-        return ledger
+        return QueryResult.of(self.query_, self.ledger_, answers, asked, people)
 
     def _find_bounds(self, X, ledger):
         if self.bounds is not None:
@@ -381,19 +342,6 @@ class BayesianFilter(ShowsGuarantee, MetaEstimatorMixin, RegressorMixin, BaseEst
             seed = hashlib.sha256(f"{self.random_state} {self.query_.key}".encode()).digest()
             return noise_from(int.from_bytes(seed, "big"))
         return noise_from(self.random_state)
-
-    def _own_ledgers(self):
-        return self.__dict__.setdefault("_own", OwnLedgers())
-
-    def __sklearn_clone__(self):
-        copy = super().__sklearn_clone__()
-        copy._own = self._own_ledgers()
-        return copy
-
-    def __getstate__(self):
-        # A copy made before the first fit shares the budgets as well. With a ledger there are none to share.
-        own = {"_own": self._own_ledgers()} if self.ledger is None else {}
-        return {name: value for name, value in super().__getstate__().items() if name != "_own"} | own
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

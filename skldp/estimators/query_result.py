@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from skldp.accounting.estimates import mean_of_answers
 from skldp.accounting.ledger import PrivacyLedger
 
 __all__ = ["QueryResult"]
@@ -37,6 +38,25 @@ class QueryResult:
     standard_error: float
     _ledger: PrivacyLedger
     _ids: list
+
+    @classmethod
+    def of(cls, query, ledger, answers, asked, people):
+        """Spread the answers of those who were asked, each once, over the rows, which name their people."""
+        mean, error = mean_of_answers(query, answers.outputs[answers.accepted])
+        place = {person: position for position, person in enumerate(asked)}
+        rows = np.fromiter((place[person] for person in people), dtype=np.intp, count=len(people))
+        outputs = answers.outputs[rows]
+        # A refusal is output -1: the NaN at the end.
+        return cls(
+            accepted=answers.accepted[rows],
+            fresh=answers.fresh[rows],
+            outputs=np.array([*query.output_values, np.nan])[outputs],
+            estimates=np.array([*query.estimate([0, 1]), np.nan])[outputs],
+            mean=mean,
+            standard_error=error,
+            _ledger=ledger,
+            _ids=people,
+        )
 
     @cached_property
     def realized_loss(self):

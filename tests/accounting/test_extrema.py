@@ -1,5 +1,6 @@
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -108,7 +109,7 @@ def test_bounds_hold_whatever_the_slopes_and_multipliers_are(answers, seed, reve
     everywhere = rng.uniform(-1, 1, (400, 3))
     arguments = everywhere @ problem.weights.T + problem.offset
     totals = problem.total(everywhere)
-    for bound, least, most in zip(dual_bound(problem, multipliers, low, high)[0], low, high, strict=True):
+    for bound, least, most in zip(dual_bound(problem, multipliers, low, high), low, high, strict=True):
         allowed = ((arguments >= least) & (arguments <= most)).all(axis=1)
         assert (totals[allowed] <= bound + 1e-12 * (1 + abs(bound))).all()
 
@@ -135,6 +136,23 @@ def test_the_least_majorant_touches_and_never_cuts(answers):
             assert (slope * meets + intercept - side.value(meets) <= 1e-6 + 1e-3 * np.abs(slope) * (high - low)).all()
 
 
+def test_the_tangent_point_is_found_to_the_last_digits():
+    rng = np.random.default_rng(0)
+    queries = [
+        RegressionQuery("logistic", scale * rng.uniform(-1, 1, 3), rng.uniform(-1, 1), (0, 1), rng.uniform(0.05, 2))
+        for scale in (1.0, 3.0, 10.0)
+        for _ in range(100)
+    ]
+    problem = sigmoid_sum(queries, rng.integers(0, 2, 300), BOX[3])
+    for side in (problem, problem.reversed()):
+        tangent = side.tangent_point(side.low, side.high)
+        turns = (side.bend < tangent) & (tangent < side.high) & (side.low < side.bend)
+        assert turns.sum() > 50
+        rise = side.value(tangent) - side.value(side.low)
+        # Its slope is the chord's.
+        assert np.abs(side.slope(tangent) * (tangent - side.low) - rise)[turns].max() < 1e-14
+
+
 @given(answers_of(5, max_size=6))
 @settings(max_examples=8, deadline=None)
 def test_both_ways_of_branching_agree(answers):
@@ -146,6 +164,53 @@ def test_both_ways_of_branching_agree(answers):
         one = maximum_by_branching(side, tol=2e-2, start=start, max_nodes=2_000)
         two = maximum_by_dual_branching(side, tol=2e-2, start=start, max_nodes=600)
         assert max(one[0], two[0]) <= min(one[1], two[1]) + 1e-12
+
+
+def mixture(n_queries, n_features, rng):
+    """As in benchmarks/realized_loss.py: linear, truncated and logistic queries in turn, steep enough to be hard."""
+    queries = []
+    for i in range(n_queries):
+        theta = rng.uniform(-1, 1, n_features + 1)
+        theta /= np.abs(theta).sum()
+        kind, size, ends = [
+            ("linear", 1, (-1, 1)),
+            ("truncated", 1, (-0.3, 0.3)),
+            ("logistic", 10, (0, 1)),
+        ][i % 3]
+        queries.append(RegressionQuery(kind, size * theta[1:], size * theta[0], ends, 0.1))
+    return queries, rng.integers(0, 2, n_queries).tolist()
+
+
+@pytest.mark.parametrize(("n_queries", "n_features"), [(10, 9), (12, 30)])
+def test_mixtures_in_many_dimensions_close(n_queries, n_features):
+    rng = np.random.default_rng(n_queries)
+    queries, outputs = mixture(n_queries, n_features, rng)
+    found = realized_loss(queries, outputs, bounds=(-1, 1), tol=1e-3)
+    assert found.converged
+    assert found.gap <= 1e-3 + 1e-9
+    points = np.concatenate([rng.uniform(-1, 1, (2000, n_features)), rng.choice([-1.0, 1.0], (2000, n_features))])
+    total = sum(query.log_likelihood(output, points) for query, output in zip(queries, outputs, strict=True))
+    assert np.ptp(total) <= found.upper
+
+
+@pytest.mark.parametrize("solver", ["finds nothing", "is wrong", "gives NaN"])
+def test_a_wrong_linear_program_leaves_the_bounds_certified(monkeypatch, solver):
+    rng = np.random.default_rng(4)
+    queries, outputs = mixture(6, 5, rng)
+    truth = realized_loss(queries, outputs, bounds=(-1, 1), tol=1e-3)
+
+    def broken(costs, A_ub, **_):
+        noise = rng.normal(size=len(A_ub)) if solver == "is wrong" else np.full(len(A_ub), np.nan)
+        x = None if solver == "finds nothing" else rng.uniform(-1, 1, len(costs))
+        return SimpleNamespace(x=x, ineqlin=SimpleNamespace(marginals=noise))
+
+    monkeypatch.setattr("skldp.accounting.extrema.dual_branching.linprog", broken)
+    monkeypatch.setattr("skldp.accounting.extrema.loss_search._MAX_DUAL_NODES", 40)
+    found = realized_loss(queries, outputs, bounds=(-1, 1), tol=1e-3)
+    assert truth.converged
+    assert truth.lower <= found.upper <= sum(query.epsilon for query in queries)
+    assert not found.converged
+    assert "limit of nodes" in found.reason
 
 
 def test_tangent_bound_is_above_the_maximum_from_any_point():

@@ -29,11 +29,12 @@ def worst_true_loss(history):
     return grid_loss(queries, outputs, LOW, HIGH, 41) - 1e-12
 
 
+@pytest.mark.parametrize("max_examples", [12, pytest.param(2000, marks=pytest.mark.statistical)])
 @pytest.mark.parametrize("kind", [SimplifiedBayesianPrivacyFilter, BayesianPrivacyFilter])
-def test_no_adversary_gets_an_answer_beyond_the_budget(kind):
+def test_no_adversary_gets_an_answer_beyond_the_budget(kind, max_examples):
     """Whatever is asked next, and whatever is answered: what was admitted stays within the budget."""
 
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=max_examples, deadline=None)
     @given(st.data(), st.floats(0.3, 1.5))
     def play(data, budget):
         person = kind(budget, bounds=(-1, 1), tol=1e-2)

@@ -1,6 +1,7 @@
 import copy
 import os
 import pickle
+import sys
 
 import numpy as np
 import pandas as pd
@@ -194,6 +195,41 @@ def test_copies_and_pickles_share_the_budgets():
         assert not result.fresh.any()
     again = pickle.loads(pickle.dumps(survey))
     assert (again.predict(PEOPLE) == first.estimates).all()
+
+
+def steep_surveys(ledger, **parameters):
+    """Two logistic models, the second of which needs a search for everybody's history after the first."""
+    rng = np.random.default_rng(3)
+    for _ in range(2):
+        slopes = rng.uniform(-5, 5, 2)
+        classifier = FrozenEstimator(LogisticRegression().fit(PUBLIC, PUBLIC @ slopes > np.median(PUBLIC @ slopes)))
+        yield BayesianFilter(classifier, epsilon=1.0, ledger=ledger, **parameters).fit(PUBLIC)
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_progress_is_shown_where_it_is_wanted(capsys, n_jobs):
+    pytest.importorskip("rich")
+    accepted = {}
+    for verbose in (False, True):
+        first, second = steep_surveys(PrivacyLedger(1.5, bounds=(0, 1)), n_jobs=n_jobs, verbose=verbose, random_state=0)
+        with parallel_config(backend="threading"):
+            first.query(PEOPLE, ids=range(30))
+            assert capsys.readouterr().out == ""
+            accepted[verbose] = second.query(PEOPLE, ids=range(30)).accepted
+        shown = capsys.readouterr().out
+        # Two histories: everybody answered the first model with one of two values.
+        assert ("certifying histories" in shown and "2/2" in shown) == verbose
+    assert (accepted[True] == accepted[False]).all()
+
+
+def test_progress_without_rich_says_what_to_install_and_asks_nobody(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    ledger = PrivacyLedger(1.5, bounds=(0, 1))
+    survey = next(steep_surveys(ledger, verbose=True))
+    with pytest.raises(ImportError, match=r"skldp\[study\]"):
+        survey.query(PEOPLE, ids=range(30))
+    assert len(ledger.history(0)) == 0
 
 
 def test_the_promise_is_the_budget_of_the_ledger():

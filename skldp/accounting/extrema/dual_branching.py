@@ -5,13 +5,19 @@ A node restricts every argument :math:`v_i = w_i s + c_i` to an interval. For an
 .. math:: \max_s \sum_i m_i g_i(v_i) \le \sum_i m_i \max_{l_i \le v \le u_i} (g_i(v) - \lambda_i v)
           + \max_{s \in [-1, 1]^d} \sum_i m_i \lambda_i (w_i s + c_i),
 
-and both maxima have closed forms. So the bound is certified whatever the multipliers are; subgradient steps, towards
-the value that has to be proved and for hundreds of nodes at a time, make it tight. A child starts from its parent's
-multipliers. The work depends on the number of answers more than on the number of features.
+and both maxima have closed forms. So the bound is certified whatever the multipliers are: a linear program over
+majorants of the answers proposes them, and no bound rests on its tolerances. At its optimum the bound is the maximum
+of the least concave majorants, the best that a node's intervals can give. The work depends on the number of answers
+more than on the number of features.
 """
+
+import heapq
+from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linprog
 
 from skldp.accounting.extrema.sigmoid_sum import SigmoidSum
 
@@ -19,12 +25,13 @@ __all__ = ["dual_bound", "maximum_by_dual_branching"]
 
 Floats = npt.NDArray[np.float64]
 
-_BATCH = 256
-_ROOT_STEPS = 400
-_STEPS = 24
+_ROOT_ROUNDS = 12
+_ROUNDS = 4
+# What leaves its interval by a thousandth of its range costs a tenth of all that the answers can give.
+_STEEPNESS = 100.0
 
 
-def dual_bound(problem: SigmoidSum, multipliers: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
+def dual_bound(problem: SigmoidSum, multipliers: Floats, low: Floats, high: Floats) -> Floats:
     """Upper bounds of the sum over nodes, from any multipliers.
 
     Parameters
@@ -34,19 +41,12 @@ def dual_bound(problem: SigmoidSum, multipliers: Floats, low: Floats, high: Floa
 
     Returns
     -------
-    bounds : ndarray of shape (k,)
-    corners : ndarray of shape (k, d)
-        Where the affine part peaks.
-    mismatch : ndarray of shape (k, n)
-        The arguments at the corner minus those where the separate parts peak: a subgradient with respect to
-        ``count * multipliers``.
+    ndarray of shape (k,)
     """
-    height, place = problem.conjugate_and_place(multipliers, low, high)
+    height = problem.conjugate(multipliers, low, high)
     scaled = multipliers * problem.count
-    tilt = scaled @ problem.weights
-    corners = np.where(tilt >= 0, 1.0, -1.0)
-    bounds = height @ problem.count + scaled @ problem.offset + np.abs(tilt).sum(axis=1) + problem.slack(multipliers)
-    return bounds, corners, corners @ problem.weights.T + problem.offset - place
+    tilt = np.abs(scaled @ problem.weights).sum(axis=1)
+    return height @ problem.count + scaled @ problem.offset + tilt + problem.slack(multipliers)
 
 
 def maximum_by_dual_branching(
@@ -63,107 +63,134 @@ def maximum_by_dual_branching(
     Parameters and returned values are those of :func:`skldp.accounting.extrema.branch_and_bound.maximum_by_branching`.
     """
     lower, point = start
-    low, high = problem.low[None, :].copy(), problem.high[None, :].copy()
-    multipliers = problem.envelope_slope(low, high, (problem.weights @ point + problem.offset)[None, :])
-    primal = point[None, :]
-    goal = max(at_most, lower + tol)
-    bounds, multipliers, primal = _tighten(problem, multipliers, low, high, primal, goal, _ROOT_STEPS)
-    proved = -np.inf
+    low, high = problem.low, problem.high
+    tangent = problem.tangent_point(low, high)
+    parts = low + np.array([0.0, 0.5, 1.0])[:, None] * (high - low)
+    cuts = (np.tile(np.arange(len(low)), 3), problem.envelope_slope(low, high, parts, tangent).ravel())
+    node = _Node(low, high, tangent, np.inf, point, cuts)
+    node = _bounded(problem, node, max(at_most, lower + tol), _ROOT_ROUNDS)
+    order = count()
+    nodes = [(-node.bound, next(order), node)]
+    # What a discarded node may still hold: it bounds the maximum together with the nodes that are left.
+    discarded = -np.inf
     seen = 1
     while True:
-        inside = np.clip(primal, -1.0, 1.0)
-        totals = problem.total(inside) if len(inside) else np.array([-np.inf])
-        if totals.max() > lower:
-            lower, point = float(totals.max()), inside[totals.argmax()]
-        upper = max(lower, proved, float(bounds.max(initial=-np.inf)))
-        if upper - lower <= tol or upper <= at_most or lower > above or seen >= max_nodes:
+        upper = max(lower, discarded, -nodes[0][0] if nodes else -np.inf)
+        if not nodes or upper - lower <= tol or upper <= at_most or lower > above or seen >= max_nodes:
             return lower, upper, point
+        node = heapq.heappop(nodes)[2]
+        value = float(problem.total(node.point[None, :])[0])
+        if value > lower:
+            lower, point = value, node.point
         goal = max(at_most, lower + tol)
-        order = np.argsort(-bounds, kind="stable")
-        chosen, rest = order[:_BATCH], order[_BATCH:]
-        child_low, child_high = _split(problem, low[chosen], high[chosen], primal[chosen])
-        found = _tighten(
-            problem,
-            np.tile(multipliers[chosen], (2, 1)),
-            child_low,
-            child_high,
-            np.tile(primal[chosen], (2, 1)),
-            goal,
-            _STEPS,
-        )
-        seen += 2 * len(chosen)
-        bounds = np.concatenate([bounds[rest], np.minimum(found[0], np.tile(bounds[chosen], 2))])
-        keep = bounds > goal
-        proved = max(proved, float(bounds[~keep].max(initial=-np.inf)))
-        low, high = (np.concatenate([old[rest], new])[keep] for old, new in ((low, child_low), (high, child_high)))
-        multipliers = np.concatenate([multipliers[rest], found[1]])[keep]
-        primal = np.concatenate([primal[rest], found[2]])[keep]
-        bounds = bounds[keep]
+        for half in _halves(problem, node):
+            child = _bounded(problem, half, goal, _ROUNDS)
+            seen += 1
+            if child.bound > goal:
+                heapq.heappush(nodes, (-child.bound, next(order), child))
+            else:
+                discarded = max(discarded, child.bound)
 
 
-def _tighten(
-    problem: SigmoidSum,
-    multipliers: Floats,
-    low: Floats,
-    high: Floats,
-    primal: Floats,
-    goal: float,
-    n_steps: int,
-) -> tuple[Floats, Floats, Floats]:
-    """Improve multipliers by deflected Polyak steps; return the best bounds, their multipliers and mean corners."""
-    width = np.maximum(problem.high - problem.low, 1e-300)
-    result_bounds, result_multipliers, result_primal = np.full(len(low), np.inf), multipliers.copy(), primal.copy()
-    active = np.arange(len(low))
-    direction = np.zeros_like(multipliers)
-    for step in range(n_steps):
-        bounds, corners, mismatch = dual_bound(problem, multipliers, low, high)
-        better = bounds < result_bounds[active]
-        result_bounds[active[better]] = bounds[better]
-        result_multipliers[active[better]] = multipliers[better]
-        weight = max(1.0 / (step + 1.0), 1.0 / 64) if n_steps > _STEPS else 1.0 / 16
-        result_primal[active] += weight * (corners - result_primal[active])
-        still = result_bounds[active] > goal
-        if not still.any():
+@dataclass(frozen=True)
+class _Node:
+    """Intervals of the arguments, where their majorants turn, a bound of the sum, and where the relaxation peaks.
+
+    `cuts` are the majorants that hold it there: the index of an answer and a slope each.
+    """
+
+    low: Floats
+    high: Floats
+    tangent: Floats
+    bound: float
+    point: Floats
+    cuts: tuple[npt.NDArray[np.intp], Floats]
+
+
+def _bounded(problem: SigmoidSum, node: _Node, goal: float, n_rounds: int) -> _Node:
+    """Tighten a node's bound by cutting planes, until it is at most `goal` or about as good as it gets."""
+    (which, slopes), low, high, point = node.cuts, node.low, node.high, node.point
+    best = np.inf
+    for _ in range(n_rounds):
+        found = _linear_program(problem, low, high, which, slopes)
+        if found is None:
             break
-        if not still.all():
-            active, multipliers, direction = active[still], multipliers[still], direction[still]
-            bounds, mismatch = bounds[still], mismatch[still]
-            low, high = low[still], high[still]
-        # In units of each argument's own range, so that steep and flat answers move alike.
-        gradient = mismatch / width
-        size = (direction**2).sum(axis=1)
-        turn = (gradient * direction).sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            deflect = np.where((turn < 0) & (size > 0), -1.5 * turn / size, 0.0)
-        direction = gradient + deflect[:, None] * direction
-        size = (direction**2).sum(axis=1)
-        target = goal - 0.1 * np.maximum(result_bounds[active] - goal, 0.0) - 1e-9
-        length = np.where(size > 1e-200, (bounds - target) / np.maximum(size, 1e-200), 0.0)
-        multipliers = multipliers - length[:, None] * direction / width / problem.count
-    return result_bounds, result_multipliers, result_primal
+        peak, height, which, slopes, duals = found
+        multipliers = np.bincount(which, duals * slopes, len(low)) / problem.count
+        bound = float(dual_bound(problem, multipliers[None, :], low[None, :], high[None, :])[0])
+        if bound < best:
+            best, point = bound, peak
+        held = duals > 1e-9
+        which, slopes = which[held], slopes[held]
+        if best <= goal:
+            break
+        slope, majorant = _majorants(problem, node, peak)
+        excess = height - majorant
+        left = float(height @ problem.count) - goal
+        if excess @ problem.count < 0.1 * max(left, 1e-6):
+            break
+        new = np.flatnonzero(excess > 1e-6)
+        which, slopes = np.concatenate([which, new]), np.concatenate([slopes, slope[new]])
+    return replace(node, bound=min(best, node.bound), point=point, cuts=(which, slopes))
 
 
-def _split(problem: SigmoidSum, low: Floats, high: Floats, primal: Floats) -> tuple[Floats, Floats]:
-    """Cut the answer whose majorant is loosest at the mean corner, there or near."""
-    at = np.clip(np.clip(primal, -1, 1) @ problem.weights.T + problem.offset, low, high)
-    # Half way along the majorant's straight piece it is about as loose as it gets: that gap shrinks with the interval,
-    # while the mean corner may mislead.
-    inside = (low + problem.tangent_point(low, high)) / 2
-    seen = _looseness(problem, low, high, at)
-    possible = 0.3 * _looseness(problem, low, high, inside)
-    rows = np.arange(len(low))
-    which = np.maximum(seen, possible).argmax(axis=1)
-    place = np.where(seen >= possible, at, inside)[rows, which]
-    start, end = low[rows, which], high[rows, which]
-    margin = 0.2 * (end - start)
-    cut = np.clip(place, start + margin, end - margin)
-    left_high, right_low = high.copy(), low.copy()
-    left_high[rows, which] = cut
-    right_low[rows, which] = cut
-    return np.concatenate([low, right_low]), np.concatenate([left_high, high])
+def _majorants(problem: SigmoidSum, node: _Node, point: Floats) -> tuple[Floats, Floats]:
+    """Slope and value of each answer's least concave majorant at a point, or at the end of its interval beyond."""
+    at = np.clip(problem.weights @ point + problem.offset, node.low, node.high)
+    slope = problem.envelope_slope(node.low, node.high, at, node.tangent)
+    return slope, problem.conjugate(slope, node.low, node.high) + slope * at
 
 
-def _looseness(problem: SigmoidSum, low: Floats, high: Floats, at: Floats) -> Floats:
-    """How far the least concave majorant of each answer lies above it."""
-    slope = problem.envelope_slope(low, high, at)
-    return problem.count * (problem.conjugate(slope, low, high) + slope * at - problem.value(at))
+def _linear_program(
+    problem: SigmoidSum, low: Floats, high: Floats, which: npt.NDArray[np.intp], slopes: Floats
+) -> tuple[Floats, Floats, npt.NDArray[np.intp], Floats, Floats] | None:
+    """Maximise the sum of the least of each answer's majorants.
+
+    A majorant of great slope at either end of an interval keeps the argument inside, so that every node has a
+    solution. Returned are the point, the majorants there, all cuts (answers and slopes) and their duals; None where
+    the solver finds nothing.
+    """
+    n_answers, n_features = problem.weights.shape
+    steep = _STEEPNESS * (problem.count @ problem.epsilon) / np.maximum(problem.high - problem.low, 1e-6)
+    ends = np.concatenate([np.flatnonzero(low > problem.low), np.flatnonzero(high < problem.high)])
+    signs = np.where(np.arange(len(ends)) < np.count_nonzero(low > problem.low), 1.0, -1.0)
+    rows, lines = np.concatenate([which, ends]), np.concatenate([slopes, signs * steep[ends]])
+    part = problem.part(rows)
+    matrix = np.zeros((len(rows), n_features + n_answers))
+    matrix[:, :n_features] = -lines[:, None] * part.weights
+    matrix[np.arange(len(rows)), n_features + rows] = 1.0
+    found = linprog(
+        np.concatenate([np.zeros(n_features), -problem.count]),
+        A_ub=matrix,
+        b_ub=lines * part.offset + part.conjugate(lines, low[rows], high[rows]),
+        bounds=np.array([[-1.0, 1.0]] * n_features + [[-np.inf, np.inf]] * n_answers),
+        method="highs-ds",
+        options={"presolve": False},
+    )
+    if found.x is None or not np.isfinite(found.x).all():
+        return None
+    return np.clip(found.x[:n_features], -1.0, 1.0), found.x[n_features:], rows, lines, -found.ineqlin.marginals
+
+
+def _halves(problem: SigmoidSum, node: _Node) -> list[_Node]:
+    """Cut the answer whose majorant is loosest where the relaxation peaks.
+
+    A ramp is cut at its convex kink: on either side it is concave, or nearly straight. Anything else is cut in the
+    middle of its majorant's straight piece; a cut at the peak itself leaves one side about as loose as before.
+    """
+    at = np.clip(problem.weights @ node.point + problem.offset, node.low, node.high)
+    looseness = problem.count * (_majorants(problem, node, node.point)[1] - problem.value(at))
+    i = int(looseness.argmax())
+    start, end, turn = node.low[i], node.high[i], node.tangent[i]
+    kink = -1.0 if problem.flipped else 0.0
+    snaps = not problem.logistic[i] and start < kink < end
+    cut = kink if snaps else (start + (turn if turn > start else end)) / 2
+    low, high = np.tile(node.low, (2, 1)), np.tile(node.high, (2, 1))
+    high[0, i] = low[1, i] = cut
+    tangents = problem.tangent_point(low, high)
+    slopes = problem.envelope_slope(low, high, np.clip(at, low, high), tangents)
+    which = np.concatenate([node.cuts[0], np.arange(len(at))])
+    return [
+        replace(node, low=a, high=b, tangent=tangent, cuts=(which, np.concatenate([node.cuts[1], slope])))
+        for a, b, tangent, slope in zip(low, high, tangents, slopes, strict=True)
+    ]

@@ -20,8 +20,7 @@ _MOST_VERTEX_EVALUATIONS = 2.0**23
 # Branching on the box beats branching on the answers up to so many features.
 _FEW_FEATURES = 4
 _MAX_BOX_NODES = 200_000
-_MAX_FALLBACK_NODES = 20_000
-_MAX_DUAL_NODES = 6_000
+_MAX_DUAL_NODES = 2_000
 _N_SCATTERED = 512
 
 
@@ -61,6 +60,7 @@ class Search:
         self.is_concave = problem.is_concave
         self.by_vertices = problem.is_convex and n_vertex_evaluations(problem) <= _MOST_VERTEX_EVALUATIONS
         self.is_easy = self.is_concave or self.by_vertices
+        self.is_exhausted = False
         self.upper = float(problem.count @ problem.value(problem.high))
         self.point = np.zeros(problem.weights.shape[1])
         self.lower = float(problem.total(self.point[None, :])[0])
@@ -73,21 +73,23 @@ class Search:
             self._climb()
 
     def narrow(self, tol: float, at_most: float, above: float) -> None:
-        """Search until the bounds meet within tol, or the maximum is known to be `at_most` or `above`."""
-        if self.is_easy or self.upper - self.lower <= tol or self.upper <= at_most or self.lower > above:
+        """Search until the bounds meet within tol, or the maximum is known to be `at_most` or `above`.
+
+        A search that has once reached its limit of nodes would reach it again, and is not repeated.
+        """
+        if self.is_easy or self.is_exhausted or self._has_reached(tol, at_most, above):
             return
         goals = {"tol": tol, "at_most": at_most, "above": above}
+        start = (self.lower, self.point)
         moving = int((self.problem.weights != 0).any(axis=0).sum())
         if moving > _FEW_FEATURES and not self.problem.is_convex:
-            start = (self.lower, self.point)
             self._keep(*maximum_by_dual_branching(self.problem, start=start, max_nodes=_MAX_DUAL_NODES, **goals))
-            if self.upper - self.lower <= tol or self.upper <= at_most or self.lower > above:
-                return
-            max_nodes = _MAX_FALLBACK_NODES
         else:
-            max_nodes = _MAX_BOX_NODES
-        start = (self.lower, self.point)
-        self._keep(*maximum_by_branching(self.problem, start=start, max_nodes=max_nodes, **goals))
+            self._keep(*maximum_by_branching(self.problem, start=start, max_nodes=_MAX_BOX_NODES, **goals))
+        self.is_exhausted = not self._has_reached(tol, at_most, above)
+
+    def _has_reached(self, tol: float, at_most: float, above: float) -> bool:
+        return self.upper - self.lower <= tol or self.upper <= at_most or self.lower > above
 
     def _keep(self, lower: float, upper: float, point: Floats) -> None:
         self.upper = min(self.upper, upper)

@@ -256,21 +256,18 @@ class SigmoidSum:
 
     def conjugate(self, slope: Floats, low: Floats, high: Floats) -> Floats:
         """Maximum of g(v) - slope * v over low <= v <= high: at an end, or at the stationary point past the bend."""
-        return self.conjugate_and_place(slope, low, high)[0]
-
-    def conjugate_and_place(self, slope: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """The conjugate, and an argument where it is attained."""
         stationary = np.clip(self._stationary(slope), np.minimum(np.maximum(low, self.bend), high), high)
-        best, place = self.value(low) - slope * low, low
+        best = self.value(low) - slope * low
         for v in (stationary, high):
-            height = self.value(v) - slope * v
-            place = np.where(height > best, v, place)
-            best = np.maximum(height, best)
-        return best, place
+            best = np.maximum(self.value(v) - slope * v, best)
+        return best
 
-    def envelope_slope(self, low: Floats, high: Floats, at: Floats) -> Floats:
-        """Slope, at some argument, of the least concave majorant of g over [low, high]."""
-        tangent = self.tangent_point(low, high)
+    def envelope_slope(self, low: Floats, high: Floats, at: Floats, tangent: Floats | None = None) -> Floats:
+        """Slope, at some argument, of the least concave majorant of g over [low, high].
+
+        `tangent` spares finding the tangent point where it is known.
+        """
+        tangent = self.tangent_point(low, high) if tangent is None else tangent
         run = tangent - low
         with np.errstate(divide="ignore", invalid="ignore"):
             chord = np.where(run > 0, (self.value(tangent) - self.value(low)) / run, 0.0)
@@ -295,7 +292,8 @@ class SigmoidSum:
             bend = self.curvature(t) * (t - low)
             with np.errstate(divide="ignore", invalid="ignore"):
                 step = t - excess / bend
-            t = np.where((step > left) & (step < right), step, (left + right) / 2)
+            # An end of the bracket is where Newton stands still: halving would throw it far away again.
+            t = np.where((step >= left) & (step <= right), step, (left + right) / 2)
         t = np.where(left >= last, last, t)
         return np.where(low >= self.bend, low, t)
 

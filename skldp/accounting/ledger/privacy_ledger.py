@@ -4,7 +4,7 @@ import os
 import secrets
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from skldp.exceptions import BudgetExhaustedError, LedgerError
 
 __all__ = ["LedgerAnswers", "PrivacyLedger", "ledger_report"]
 
+Progress = Callable[[Iterable[bool], int], Iterable[bool]]
 # After so many decisions that other processes made obsolete, decide while they wait.
 _ATTEMPTS = 4
 _KEY_BYTES = 32
@@ -213,6 +214,7 @@ class PrivacyLedger(LedgerReader):
         repeat: bool = False,
         all_or_none: bool = False,
         n_jobs: int | None = None,
+        progress: Progress | None = None,
     ) -> LedgerAnswers:
         """Decide, draw, commit, and only then hand out.
 
@@ -230,8 +232,9 @@ class PrivacyLedger(LedgerReader):
         all_or_none : bool, default=False
             Ask nobody if anybody must be refused.
         n_jobs : int, default=None
-            For decisions about people with different histories; as in joblib, whose
-            ``parallel_config(verbose=10)`` shows how far they are.
+            For decisions about people with different histories, as in joblib.
+        progress : callable, default=None
+            Takes an iterable of decisions as they come in and how many there will be, and yields them.
 
         Returns
         -------
@@ -259,7 +262,7 @@ class PrivacyLedger(LedgerReader):
                     plan = Plan.make(connection, self._book, query, people, repeat=repeat)
                     undecided = plan.undecided(decisions, self._rule, connection)
                     if attempt == _ATTEMPTS:
-                        decisions.update(self._decided(undecided, plan, n_jobs))
+                        decisions.update(self._decided(undecided, plan, n_jobs, progress))
                         undecided = {}
                     admitted = plan.admitted(decisions)
                     refused = 0 if undecided else np.count_nonzero(~admitted)
@@ -277,7 +280,7 @@ class PrivacyLedger(LedgerReader):
             if not undecided:
                 return plan.answers(admitted, release)
             # Nobody waits while the losses are certified. If other answers come in meanwhile, the next attempt sees it.
-            decisions.update(self._decided(undecided, plan, n_jobs))
+            decisions.update(self._decided(undecided, plan, n_jobs, progress))
         raise AssertionError("the last attempt decides within its transaction")
 
     def _set_up(self, store: LedgerStore, wanted: dict[str, Any]) -> None:
@@ -311,7 +314,7 @@ class PrivacyLedger(LedgerReader):
                 )
 
     def _decided(
-        self, undecided: dict[Fingerprint, History], plan: Plan, n_jobs: int | None
+        self, undecided: dict[Fingerprint, History], plan: Plan, n_jobs: int | None, progress: Progress | None
     ) -> dict[Fingerprint, bool]:
         queries = plan.book.queries
         book, bounds = plan.book, self._rule.bounds
@@ -322,8 +325,10 @@ class PrivacyLedger(LedgerReader):
             history: admitted for history, admitted in zip(undecided, quick, strict=True) if admitted is not None
         }
         others = {history: answers for history, answers in undecided.items() if history not in decisions}
-        admitted = Parallel(n_jobs=n_jobs)(
+        admitted = Parallel(n_jobs=n_jobs, return_as="list" if progress is None else "generator")(
             delayed(self._rule.admits)([queries[q] for q in asked], outputs, plan.query)
             for asked, outputs in others.values()
         )
+        if progress is not None and others:
+            admitted = progress(admitted, len(others))
         return decisions | dict(zip(others, admitted, strict=True))
