@@ -24,7 +24,8 @@ from skldp.exceptions import SeededNoiseWarning
 
 __all__ = ["Noise", "flip_threshold", "noise_from", "public_stream", "threshold_log_odds"]
 
-_ZEROS = bytes(1 << 16)
+# Long calls cost less, and other threads run meanwhile.
+_ZEROS = bytes(1 << 19)
 # Older releases of cryptography want this many bytes of room behind what they write in place.
 _SLACK = 15
 # The relative error of expit in double precision is a few ulps; this is a generous bound on it.

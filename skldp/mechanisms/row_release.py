@@ -14,8 +14,9 @@ from skldp.mechanisms.randomness import Noise
 
 __all__ = ["RowRelease"]
 
-# Numbers in one block: the working arrays stay in the second-level cache, or near it, and calls cost little.
-_BLOCK = 131_072
+# Numbers in one block. Each step over them is long enough for other threads to run meanwhile; the working arrays, nine
+# bytes a number, still stay in a third-level cache.
+_BLOCK = 262_144
 
 
 class RowRelease:
