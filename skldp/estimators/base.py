@@ -21,7 +21,7 @@ from skldp.estimators.validation import (
     validate_finite,
 )
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
-from skldp.mechanisms.declared_bounds import round_inward
+from skldp.mechanisms.declared_bounds import into_bounds
 from skldp.mechanisms.randomness import noise_from
 from skldp.mechanisms.row_release import RowRelease
 
@@ -76,9 +76,9 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
     A subclass defines ``__init__`` with the parameters `epsilon`, `transform_noise`, `random_state` and `n_jobs`
     beside its own, and one hook, ``_make_mechanism(X)``, which may use only the shape and the dtype of X. Its
     mechanism offers ``sample(values, noise, out=None)``, ``encode(values, out=None)``, ``guarantee()`` and
-    ``n_outputs``; it is handed one C-contiguous block of rows at a time, which it may overwrite. One with
-    ``make_buffers`` leaves the rows as they are, and is handed its working arrays with every block. A
-    :class:`~skldp.mechanisms.row_release.RowRelease` is handed all rows, and walks over them itself.
+    ``n_outputs``; it is handed one block of rows at a time, which it must not write to. One with ``make_buffers`` is
+    handed its working arrays with every block. A :class:`~skldp.mechanisms.row_release.RowRelease` is handed all rows,
+    and walks over them itself.
     """
 
     _parameter_constraints: dict = {
@@ -186,8 +186,6 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
             if noise is None:
                 mechanism.encode(block, out=released[rows])
                 continue
-            if not shared and block.base is X:
-                block = np.array(block, order="C")
             mechanism.sample(block, noise, out=released[rows], **shared)
         return moved
 
@@ -208,15 +206,8 @@ class BoundedTransformer(LocalTransformer):
         super()._declare(X)
 
     def _into_domain(self, block):
-        declared_low, declared_high = self.bounds_
-        # Two passes over numbers in the cache spare most blocks the clipping, which takes several times as long.
-        if declared_low.max() <= block.min(initial=np.inf) and block.max(initial=-np.inf) <= declared_high.min():
-            return block, 0
-        low, high = round_inward(declared_low, declared_high, block.dtype)
-        if (low == low[0]).all() and (high == high[0]).all():
-            low, high = low[0], high[0]
-        inside = np.clip(block, low, high, out=np.empty(block.shape, dtype=block.dtype))
-        return inside, np.count_nonzero(inside != block)
+        inside = into_bounds(block, *self.bounds_)
+        return inside.rows, inside.n_moved
 
 
 @contextmanager

@@ -44,11 +44,12 @@ def sum_above(left: float, right: float) -> float:
     >>> sum_above(0.7, 0.1), 0.7 + 0.1
     (0.8, 0.7999999999999999)
     """
-    total = left + right
-    return total if math.isinf(total) else round_up(Fraction(left) + Fraction(right))
+    total = float(left) + float(right)
+    return total if math.isinf(total) else round_up(Fraction(float(left)) + Fraction(float(right)))
 
 
 def product_above(left: float, right: float) -> float:
     """The smallest float that is not below the exact product of two numbers >= 0, which may be infinite."""
-    product = left * right
-    return product if math.isinf(product) else round_up(Fraction(left) * Fraction(right))
+    if math.isinf(left) or math.isinf(right):
+        return math.inf
+    return round_up(Fraction(float(left)) * Fraction(float(right)))

@@ -1,15 +1,13 @@
 """Walk over rows block by block, move them into the domain, and draw which features a record releases."""
 
-import math
 from dataclasses import fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from skldp.mechanisms.buffers import Buffers
-from skldp.mechanisms.declared_bounds import round_inward
+from skldp.mechanisms.declared_bounds import into_bounds
 from skldp.mechanisms.randomness import Noise
 
 __all__ = ["RowRelease"]
@@ -56,7 +54,8 @@ class RowRelease:
         values : array-like of shape (n, n_features), float32 or float64
             Finite; what lies outside the domain is clipped.
         noise : Noise
-        out : ndarray of the same shape and dtype, default=None
+        out : ndarray of the same shape, default=None
+            Where to write; what is released is rounded to its dtype.
 
         Returns
         -------
@@ -68,11 +67,14 @@ class RowRelease:
             If a value is NaN or infinite, or the shape is another.
         """
         x = self._check(values)
-        released = out if out is not None and out.flags.c_contiguous else np.empty(x.shape, dtype=x.dtype)
+        if out is not None and out.flags.c_contiguous and out.dtype == x.dtype:
+            self.sample_into(x, noise, out)
+            return out
+        released = np.empty(x.shape, dtype=x.dtype)
         self.sample_into(x, noise, released)
-        if out is None or out is released:
+        if out is None:
             return released
-        np.copyto(out, released)
+        np.copyto(out, released, casting="same_kind")
         return out
 
     def sample_into(self, rows: np.ndarray, noise: Noise, released: np.ndarray) -> int:
@@ -100,8 +102,8 @@ class RowRelease:
         n_outside = 0
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
-            inside, extent, moved = self._into_domain(rows[part])
-            n_outside += moved
+            inside, extent, n_moved = into_bounds(rows[part], self.low, self.high)
+            n_outside += n_moved
             if self.n_drawn == self.n_outputs:
                 self._release(inside, None, noise, released[part], buffers.of(inside.size), extent)
             else:
@@ -116,27 +118,6 @@ class RowRelease:
         """Variance of the released number, for values of shape (n, n_features)."""
         mean, square = self._moments(values)
         return square - mean**2
-
-    def _into_domain(self, x: np.ndarray) -> tuple[np.ndarray, float, int]:
-        """The rows, themselves where nothing is to be moved, their largest magnitude, and how many values moved."""
-        # Both are NaN if any value is.
-        lowest, highest = float(x.min(initial=math.inf)), float(x.max(initial=-math.inf))
-        if not (-math.inf < lowest and highest < math.inf):
-            raise ValueError("values must be finite. Got NaN or infinity instead.")
-        # Two passes over numbers in the cache spare most blocks the clipping, which takes several times as long.
-        if self._common[0] <= lowest and highest <= self._common[1]:
-            return x, max(-lowest, highest), 0
-        low, high = round_inward(self.low, self.high, x.dtype)
-        if (low == low[0]).all() and (high == high[0]).all():
-            low, high = low[0], high[0]
-        inside = np.clip(x, low, high, out=np.empty(x.shape, dtype=x.dtype))
-        extent = max(-float(inside.min()), float(inside.max()))
-        return inside, extent, int(np.count_nonzero(inside != x))
-
-    @cached_property
-    def _common(self) -> tuple[float, float]:
-        """The numbers that lie in the domain of every feature."""
-        return float(self.low.max()), float(self.high.min())
 
     def _sample_features(self, x: np.ndarray, noise: Noise, out: np.ndarray, buffers: Buffers, extent: float) -> None:
         columns = noise.subsets(len(x), self.n_outputs, self.n_drawn)

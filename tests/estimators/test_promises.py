@@ -267,3 +267,19 @@ def test_is_searched_over_epsilon_in_a_pipeline(cls):
     search = GridSearchCV(pipeline, {name: [0.5, 5.0]}, cv=2).fit(X, y)
     assert search.best_params_[name] in (0.5, 5.0)
     assert skldp.privacy_guarantee(search).epsilon > 0
+
+
+@each_transformer
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_are_never_written_to(cls, dtype, monkeypatch):
+    """Not even a view, which is handed on without a copy, in one task or in several."""
+    monkeypatch.setattr("skldp.estimators.base._BLOCK", 12)
+    monkeypatch.setattr("skldp.estimators.base._BLOCKS_PER_STREAM", 2)
+    whole = np.repeat(rows(n=120), 2, axis=1).astype(dtype)
+    kept = whole.copy()
+    for view in (whole[5:100, ::2], whole[7:9, :3], np.asfortranarray(whole)[:, :3]):
+        before = view.copy()
+        cls().fit(view).transform(view)
+        cls(transform_noise=False).fit(view).transform(view)
+        np.testing.assert_array_equal(view, before)
+    np.testing.assert_array_equal(whole, kept)

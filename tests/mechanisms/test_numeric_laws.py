@@ -381,12 +381,16 @@ class FirstAndTail:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 9.0, 9.7, 12.0])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 2.61, 9.0, 9.7, 12.0])
 def test_16_bits_decide_as_64_would(epsilon, dtype):
     """Every first word around the threshold's, with extreme tails: the answer is that of the whole 64-bit word."""
     mechanism = Duchi(epsilon)
     rng = np.random.default_rng(4)
-    inputs = np.concatenate([[-1, -1e-12, 0, 1e-12, 1, -0.5, 0.5], rng.uniform(-1, 1, 60)]).astype(dtype)
+    # Below 0, next to where the first 16 bits change, rounding and cutting off add up.
+    edges = -np.arange(100, 140) / (mechanism.slope * 2.0**-48)
+    edges = edges[edges > -1].astype(dtype)
+    inputs = np.concatenate([[-1, -1e-12, 0, 1e-12, 1, -0.5, 0.5], rng.uniform(-1, 1, 40), edges]).astype(dtype)
+    inputs = np.concatenate([inputs, np.nextafter(edges, dtype(0)), np.nextafter(edges, dtype(-1))])
     for x in inputs:
         threshold = round(float(x) * float(mechanism.slope))
         firsts = [(threshold >> 48) + near for near in range(-6, 7)] + rng.integers(-(2**15), 2**15, 20).tolist()
@@ -396,3 +400,13 @@ def test_16_bits_decide_as_64_would(epsilon, dtype):
             for tail in (0, 1, 2**47, 2**48 - 1, threshold % 2**48, max(threshold % 2**48 - 1, 0)):
                 released = mechanism.sample(np.array([x], dtype=dtype), FirstAndTail(first, tail))
                 assert (released[0] > 0) == ((first << 48 | tail) < threshold)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", FINE)
+def test_values_may_be_overwritten_by_their_own_release(name, dtype):
+    """The release of an array into itself is the one beside it: no decision reads what was already written."""
+    mechanism = FINE[name](5.0)
+    values = np.random.default_rng(0).uniform(-1, 1, 100_000).astype(dtype)
+    apart = mechanism.sample(values, noise(3))
+    np.testing.assert_array_equal(mechanism.sample(values, noise(3), out=values), apart)

@@ -114,10 +114,9 @@ class Duchi(UnitMechanism):
             up = noise.words(x.shape).view(np.int64) < self._thresholds(x)
         else:
             first = noise.words(x.shape, np.uint16).view(np.int16)
-            scratch = out if out.dtype == x.dtype else np.empty_like(x)
-            near = np.multiply(x, x.dtype.type(scale), out=scratch).astype(np.int16)
+            near = (x * x.dtype.type(scale)).astype(np.int16)
             up = first < near
-            # How far apart they are, where it wraps around 2^16 no less than 2: what is drawn anew may be too much.
+            # Their difference modulo 2^16: where it wraps, it only adds numbers for all 64 bits to decide.
             near -= first
             near += _FIRST_ERROR
             close = (near.view(np.uint16) <= 2 * _FIRST_ERROR).nonzero()[0]

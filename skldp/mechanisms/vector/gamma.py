@@ -41,7 +41,7 @@ def gamma_variates(noise: Noise, shape: float, n: int) -> npt.NDArray[np.float64
 
     .. math:: v > 0, \qquad \ln U < \frac{x^2}{2} + b (1 - v + \ln v),
 
-    and then follows the law exactly. More than 95% are kept, and a number costs about a fifteenth of inverting the
+    and then follows the law exactly. More than 95% are kept, and a number costs a fraction of inverting the
     distribution function.
 
     References

@@ -177,10 +177,15 @@ class RandomProjection:
     @property
     def matrix(self) -> Any:
         """Phi, of shape (m, d): an array, or a sparse matrix made of what is kept. Large where it is not `kept`."""
-        return sparse_matrix(self._codes, self.n_components) if self.kind == "sparse" else self._array
+        if self.kind == "sparse":
+            return sparse_matrix(self._codes, self.n_components)
+        return self._array if self.kept else self._all_columns()
 
     @cached_property
     def _array(self) -> npt.NDArray[np.float32]:
+        return self._all_columns()
+
+    def _all_columns(self) -> npt.NDArray[np.float32]:
         # Stored by columns, which is how both dense and sparse rows run through it.
         columns = np.vstack([block.T for _, block in self._fresh_blocks()])
         if self.kind == "orthonormal":
@@ -216,8 +221,11 @@ class RandomProjection:
 
         Returns
         -------
-        ndarray of shape (n, m), dtype of `values`
+        ndarray of shape (n, m)
+            float32 if `values` are, else float64.
         """
+        if values.dtype not in (np.float32, np.float64):
+            values = values.astype(np.float64)
         if sparse.issparse(values):
             if self.kind == "sparse":
                 return project_sparse(values, self._codes, self.n_components)

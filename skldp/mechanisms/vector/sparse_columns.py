@@ -87,7 +87,8 @@ def project_sparse(values: Any, codes: npt.NDArray[np.unsignedinteger], m: int) 
     n_bands = codes.shape[1]
     projected = np.empty((rows.shape[0], m), dtype=values.dtype)
     size = values.dtype.type(entry_size(n_bands))
-    step = max(1, _ENTRIES * rows.shape[0] // max(1, rows.nnz * n_bands))
+    # Entries to look up, and numbers of the dense sums.
+    step = max(1, min(_ENTRIES * rows.shape[0] // max(1, rows.nnz * n_bands), _ENTRIES // (2 * m)))
     for start in range(0, rows.shape[0], step):
         pointers = rows.indptr[start : start + step + 1]
         entries = slice(pointers[0], pointers[-1])
