@@ -11,7 +11,6 @@ The other files of this directory go deeper into one subject each.
 
 import argparse
 import importlib
-import importlib.util
 import warnings
 
 import numpy as np
@@ -142,21 +141,29 @@ def labels(table, options):
     table.add("LabelRR.transform, 10 classes", lambda: estimator.transform(y), beside)
     column = y[: options.labels // 10, None]
     peers = {}
-    if importlib.util.find_spec("multi_freq_ldpy") is not None:
-        client = importlib.import_module("multi_freq_ldpy.pure_frequency_oracles.GRR").GRR_Client
-        some = column[:2000, 0].tolist()
-        peers["multi-freq-ldpy GRR"] = median_seconds(lambda: [client(v, 10, 1.0) for v in some], 3)[-1] / 2000
-    if importlib.util.find_spec("pure_ldp") is not None:
-        client = importlib.import_module("pure_ldp.frequency_oracles.direct_encoding").DEClient(epsilon=1.0, d=10)
-        some = (column[:2000, 0] + 1).tolist()
-        peers["pure-ldp DE"] = median_seconds(lambda: [client.privatise(v) for v in some], 3)[-1] / 2000
-    print(f"  (frequency peers here: {', '.join(peers) or 'none is installed'})")
+    some = column[:2000, 0].tolist()
+    if (oracle := peer("multi_freq_ldpy.pure_frequency_oracles.GRR")) is not None:
+        each = median_seconds(lambda: [oracle.GRR_Client(v, 10, 1.0) for v in some], 3)[-1]
+        peers["multi-freq-ldpy GRR"] = each / len(some)
+    if (oracle := peer("pure_ldp.frequency_oracles.direct_encoding")) is not None:
+        client = oracle.DEClient(epsilon=1.0, d=10)
+        peers["pure-ldp DE"] = median_seconds(lambda: [client.privatise(v + 1) for v in some], 3)[-1] / len(some)
+    print(f"  (frequency peers here: {', '.join(peers) or 'none'})")
     for mechanism in ("krr", "oue"):
         encoder = CategoricalPrivatizer(1.0, mechanism=mechanism, categories=[names]).fit(column)
         beside = {label: each * len(column) for label, each in peers.items()}
         table.add(
             f"CategoricalPrivatizer('{mechanism}'), {len(column):,}", lambda e=encoder: e.transform(column), beside
         )
+
+
+def peer(name):
+    """Another library's module; None, and a line that says so, where it does not import."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        print(f"  ({name.split('.')[0]} does not import here: {error})")
+        return None
 
 
 def growth(options):
