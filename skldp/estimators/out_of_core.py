@@ -3,7 +3,7 @@
 import uuid
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators.base import LocalTransformer, counted_out_of_domain, warn_out_of_domain
@@ -12,6 +12,8 @@ __all__ = ["release_blocks", "release_dask"]
 
 # What one block takes in and gives out, in bytes: several of them, one a thread, stay far below 64 MB.
 _BLOCK_BYTES = 1 << 22
+# From this size on, processes gain more than their start costs.
+_WORTH_PROCESSES = 1 << 28
 
 
 def release_blocks(estimator, X, out):
@@ -20,7 +22,8 @@ def release_blocks(estimator, X, out):
     Parameters
     ----------
     estimator : transformer of this package
-        Fitted; ``estimator.fit(X[:1])`` is enough, because only the shape counts. Its `n_jobs` threads work.
+        Fitted; ``estimator.fit(X[:1])`` is enough, because only the shape counts. Its `n_jobs` threads work; where X
+        and `out` are memory maps of 256 MiB or more, as many processes, which do not wait for each other.
     X : ndarray or memory map of shape (n_samples, n_features), float32 or float64
         The private rows.
     out : ndarray or memory map of shape (n_samples, n_features_out)
@@ -76,9 +79,13 @@ def release_blocks(estimator, X, out):
         estimator._validate(X[part], reset=False)
     # A generator is advanced block by block, in their order.
     n_jobs = estimator.n_jobs if estimator.random_state is None else 1
-    counts = Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(_release_into)(estimator, X[part], out[part]) for part in parts
-    )
+    if X.nbytes >= _WORTH_PROCESSES and _is_file(X, "r", "r+", "w+") and _is_file(out, "r+", "w+"):
+        # Few long tasks: a worker makes the mechanism's tables anew for each.
+        workers, rows_each = Parallel(n_jobs=n_jobs), n_rows * -(-len(parts) // (4 * effective_n_jobs(n_jobs)))
+    else:
+        workers, rows_each = Parallel(n_jobs=n_jobs, require="sharedmem"), n_rows
+    tasks = [slice(start, start + rows_each) for start in range(0, shape[0], rows_each)]
+    counts = workers(delayed(_release_into)(estimator, X[task], out[task], n_rows) for task in tasks)
     warn_out_of_domain(sum(counts), X.shape[0] * X.shape[1], stacklevel=3)
     return out
 
@@ -157,9 +164,15 @@ def _check_estimator(estimator):
     check_is_fitted(estimator)
 
 
-def _release_into(estimator, X, out):
+def _is_file(array, *modes):
+    """Whether other processes can open the memory map, and see the same numbers."""
+    return isinstance(array, np.memmap) and array.filename is not None and array.mode in modes
+
+
+def _release_into(estimator, X, out, n_rows):
     with counted_out_of_domain() as counts:
-        out[...] = estimator.transform(X)
+        for start in range(0, len(X), n_rows):
+            out[start : start + n_rows] = estimator.transform(X[start : start + n_rows])
     return sum(counts)
 
 

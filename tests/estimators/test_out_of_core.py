@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from joblib import Parallel
 from laws import THRESHOLD, chi_square_pvalue
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
@@ -59,6 +60,62 @@ def test_blocks_of_a_memory_map_follow_the_law_each_with_its_own_noise(tmp_path,
     blocks = np.asarray(out).reshape(-1, 5 * 3)
     assert len({block.tobytes() for block in blocks}) > 390  # of 400; a repeated stream would leave one
     np.testing.assert_array_equal(X, np.float32(0.3))
+
+
+@pytest.fixture
+def recorded_tasks(monkeypatch):
+    """The arguments that joblib's workers were made with."""
+    made = []
+
+    def parallel(**arguments):
+        made.append(arguments)
+        return Parallel(**arguments)
+
+    monkeypatch.setattr("skldp.estimators.out_of_core.Parallel", parallel)
+    monkeypatch.setattr("skldp.estimators.out_of_core._WORTH_PROCESSES", 0)
+    return made
+
+
+def memory_maps(folder, n_rows=2000, out_mode="w+"):
+    X = np.lib.format.open_memmap(folder / "in.npy", mode="w+", dtype=np.float32, shape=(n_rows, 3))
+    X[:] = 0.3
+    X.flush()
+    np.lib.format.open_memmap(folder / "out.npy", mode="w+", dtype=np.float32, shape=X.shape).flush()
+    return np.load(folder / "in.npy", mmap_mode="r"), np.load(folder / "out.npy", mmap_mode=out_mode)
+
+
+def test_processes_write_large_memory_maps_each_with_its_own_noise(tmp_path, small_blocks, recorded_tasks):
+    X, out = memory_maps(tmp_path, out_mode="r+")
+    estimator = fitted(CODER).set_params(n_jobs=2)
+    # Part of a map begins in the middle of its file; what is before it stays as it is.
+    assert release_blocks(estimator, X[500:], out[500:]).base is not None
+    assert recorded_tasks == [{"n_jobs": 2}]
+    stored = np.load(tmp_path / "out.npy")
+    np.testing.assert_array_equal(stored[:500], 0)
+    assert law_pvalue(stored[500:], estimator, 0.3) > THRESHOLD
+    blocks = stored[500:].reshape(-1, 5 * 3)
+    assert len({block.tobytes() for block in blocks}) > 290  # of 300
+
+
+def test_processes_count_what_they_moved_in_one_warning(tmp_path, small_blocks, recorded_tasks):
+    _, out = memory_maps(tmp_path, n_rows=50, out_mode="r+")
+    whole = np.load(tmp_path / "in.npy", mmap_mode="r+")
+    whole[::5] = 7.0
+    with pytest.warns(OutOfDomainWarning, match="30 of 150 values") as caught:
+        release_blocks(fitted(CODER).set_params(n_jobs=2), whole, out)
+    assert len(caught) == 1
+
+
+def test_only_threads_share_what_is_in_no_file(tmp_path, small_blocks, recorded_tasks):
+    X, private = memory_maps(tmp_path, n_rows=50, out_mode="c")
+    for rows, out in (
+        (X, private),
+        (X, np.empty_like(X)),
+        (np.array(X), np.load(tmp_path / "out.npy", mmap_mode="r+")),
+    ):
+        release_blocks(fitted(CODER).set_params(n_jobs=2), rows, out)
+        assert np.count_nonzero(out) > out.size / 2
+    assert recorded_tasks == [{"n_jobs": 2, "require": "sharedmem"}] * 3
 
 
 def test_a_generator_is_advanced_block_by_block(small_blocks):
