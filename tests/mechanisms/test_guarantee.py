@@ -1,6 +1,7 @@
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,3 +118,10 @@ def test_sums_and_products_are_never_below_the_exact_ones(left, right):
 
 def test_an_infinite_epsilon_adds_up_to_one():
     assert (PrivacyGuarantee(math.inf) + PrivacyGuarantee(1.0)).epsilon == math.inf
+
+
+def test_single_precision_adds_up_like_double_precision():
+    half, quarter = np.float32(0.5), np.float32(0.25)
+    assert (PrivacyGuarantee(half) + PrivacyGuarantee(quarter)).epsilon == 0.75
+    assert PrivacyGuarantee(half, unit="distance", diameter=quarter).plain_epsilon == 0.125
+    assert PrivacyGuarantee(math.inf, unit="distance", diameter=0.0).plain_epsilon == math.inf

@@ -7,6 +7,7 @@ from scipy import sparse
 
 from skldp.mechanisms.randomness import public_stream
 from skldp.mechanisms.vector import sparse_columns
+from skldp.mechanisms.vector.projection import RandomProjection
 from skldp.mechanisms.vector.sparse_columns import (
     code_gram,
     dense_columns,
@@ -80,3 +81,13 @@ def test_codes_fit_their_type_and_fill_their_bands(m, kind):
     assert ((codes >> 1) >= edges[:-1]).all()
     assert ((codes >> 1) < edges[1:]).all()
     assert chi_square_pvalue(np.bincount(codes.ravel() & 1, minlength=2), [0.5, 0.5]) > THRESHOLD
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "sparse"])
+def test_whole_numbers_are_projected_like_floats(kind):
+    counts = sparse.random(20, 50, density=0.3, format="csr", random_state=0)
+    counts.data = np.ceil(9 * counts.data)
+    projection = RandomProjection(50, 10, seed=0, kind=kind)
+    whole, dense = counts.astype(np.int64), counts.toarray().astype(np.int64)
+    np.testing.assert_allclose(projection.apply(whole), projection.apply(counts))
+    np.testing.assert_allclose(projection.apply(dense), projection.apply(counts), rtol=1e-6)
