@@ -77,9 +77,10 @@ def release_blocks(estimator, X, out):
     parts = [slice(start, start + n_rows) for start in range(0, shape[0], n_rows)]
     for part in parts:
         estimator._validate(X[part], reset=False)
-    # A generator is advanced block by block, in their order.
-    n_jobs = estimator.n_jobs if estimator.random_state is None else 1
-    if X.nbytes >= _WORTH_PROCESSES and _is_file(X, "r", "r+", "w+") and _is_file(out, "r+", "w+"):
+    # A generator is advanced block by block, in their order; a copy in another process would repeat its noise.
+    secure = estimator.random_state is None
+    n_jobs = estimator.n_jobs if secure else 1
+    if secure and X.nbytes >= _WORTH_PROCESSES and _is_file(X, "r", "r+", "w+") and _is_file(out, "r+", "w+"):
         # Few long tasks: a worker makes the mechanism's tables anew for each.
         workers, rows_each = Parallel(n_jobs=n_jobs), n_rows * -(-len(parts) // (4 * effective_n_jobs(n_jobs)))
     else:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.mechanisms.buffers import Buffers
-from skldp.mechanisms.declared_bounds import into_bounds
+from skldp.mechanisms.declared_bounds import Inside, into_bounds
 from skldp.mechanisms.randomness import Noise
 
 __all__ = ["RowRelease"]
@@ -102,12 +102,12 @@ class RowRelease:
         n_outside = 0
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
-            inside, extent, n_moved = into_bounds(rows[part], self.low, self.high)
-            n_outside += n_moved
+            inside = into_bounds(rows[part], self.low, self.high)
+            n_outside += inside.n_moved
             if self.n_drawn == self.n_outputs:
-                self._release(inside, None, noise, released[part], buffers.of(inside.size), extent)
+                self._release(inside, None, noise, released[part], buffers.of(inside.rows.size))
             else:
-                self._sample_features(inside, noise, released[part], buffers, extent)
+                self._sample_features(inside, noise, released[part], buffers)
         return n_outside
 
     def bias(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -119,14 +119,14 @@ class RowRelease:
         mean, square = self._moments(values)
         return square - mean**2
 
-    def _sample_features(self, x: np.ndarray, noise: Noise, out: np.ndarray, buffers: Buffers, extent: float) -> None:
-        columns = noise.subsets(len(x), self.n_outputs, self.n_drawn)
-        chosen = np.take_along_axis(x, columns, axis=1)
+    def _sample_features(self, inside: Inside, noise: Noise, out: np.ndarray, buffers: Buffers) -> None:
+        columns = noise.subsets(len(inside.rows), self.n_outputs, self.n_drawn)
+        chosen = np.take_along_axis(inside.rows, columns, axis=1)
         released = np.empty_like(chosen)
-        self._release(chosen, columns, noise, released, buffers.of(chosen.size), extent)
+        self._release(inside._replace(rows=chosen), columns, noise, released, buffers.of(chosen.size))
         scale = self.n_outputs / self.n_drawn
         # What is not released stands at the centre, and the rest is scaled away from it: the mean stays what it was.
-        centre = self._centre.astype(x.dtype)
+        centre = self._centre.astype(out.dtype)
         out[:] = centre
         released -= centre[columns]
         released *= released.dtype.type(scale)
@@ -157,15 +157,9 @@ class RowRelease:
         raise NotImplementedError
 
     def _release(
-        self,
-        x: np.ndarray,
-        columns: np.ndarray | None,
-        noise: Noise,
-        out: np.ndarray,
-        buffers: Buffers,
-        extent: float,
+        self, inside: Inside, columns: np.ndarray | None, noise: Noise, out: np.ndarray, buffers: Buffers
     ) -> None:
-        """Release numbers of the domain, of magnitude up to `extent`, which are not to be overwritten."""
+        """Release numbers of the domain, which are not to be overwritten."""
         raise NotImplementedError
 
     def _moments(self, values: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:

@@ -118,6 +118,14 @@ def test_only_threads_share_what_is_in_no_file(tmp_path, small_blocks, recorded_
     assert recorded_tasks == [{"n_jobs": 2, "require": "sharedmem"}] * 3
 
 
+def test_a_generator_never_goes_to_a_process(tmp_path, small_blocks, recorded_tasks):
+    """Whatever the backend: each would draw from a copy, and all blocks would share their noise."""
+    X, out = memory_maps(tmp_path, n_rows=50, out_mode="r+")
+    with pytest.warns(SeededNoiseWarning):
+        release_blocks(fitted(CODER).set_params(random_state=np.random.default_rng(5), n_jobs=2), X, out)
+    assert recorded_tasks == [{"n_jobs": 1, "require": "sharedmem"}]
+
+
 def test_a_generator_is_advanced_block_by_block(small_blocks):
     X = np.zeros((60, 3), dtype=np.float32)
 

@@ -17,7 +17,7 @@ from skldp.mechanisms.bits.flip_laws import BitLaw
 from skldp.mechanisms.bits.mask_sampling import BitRandomizer, MaskSampler
 from skldp.mechanisms.bits.ones_complement import LONGEST, decode_complement, encode_complement, is_exact
 from skldp.mechanisms.buffers import Buffers
-from skldp.mechanisms.declared_bounds import round_inward
+from skldp.mechanisms.declared_bounds import Inside, round_inward
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
 from skldp.mechanisms.row_release import RowRelease
@@ -138,24 +138,18 @@ class BitFlip(RowRelease):
         return np.promote_types(self.encoding.code_dtype, np.uint16)
 
     def _release(
-        self,
-        x: np.ndarray,
-        columns: np.ndarray | None,
-        noise: Noise,
-        out: np.ndarray,
-        buffers: Buffers,
-        extent: float,
+        self, inside: Inside, columns: np.ndarray | None, noise: Noise, out: np.ndarray, buffers: Buffers
     ) -> None:
         flat = out.reshape(-1)
         if self._complement_sampler is not None and is_exact(self.encoding, out.dtype):
-            signed = encode_complement(self.encoding, x.reshape(-1), extent, flat, buffers)
+            signed = encode_complement(self.encoding, inside.rows.reshape(-1), inside.extent, flat, buffers)
             signed ^= self._complement_sampler.draw(noise, buffers).view(np.int16)
             if self.debias:
                 self.decoders[0].decode_complement(signed, flat, buffers)
             else:
                 decode_complement(self.encoding, signed, flat, buffers)
             return
-        codes = self.encoding.encode(x.reshape(-1), out=buffers.codes, scratch=flat)
+        codes = self.encoding.encode(inside.rows.reshape(-1), out=buffers.codes, scratch=flat)
         self._randomize(codes, columns, noise, out, buffers)
 
     def _randomize(

@@ -17,6 +17,7 @@ from skldp.mechanisms.bits.flip_laws import BitLaw, symmetric_law
 from skldp.mechanisms.bits.mask_sampling import BitRandomizer
 from skldp.mechanisms.bits.unbiased_allocation import least_variance_costs, least_variance_sample
 from skldp.mechanisms.buffers import Buffers
+from skldp.mechanisms.declared_bounds import Inside
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
 from skldp.mechanisms.row_release import RowRelease
@@ -165,15 +166,9 @@ class UnbiasedBitFlip(RowRelease):
         return np.clip(unit, -1.0, 1.0, out=unit)
 
     def _release(
-        self,
-        x: np.ndarray,
-        columns: np.ndarray | None,
-        noise: Noise,
-        out: np.ndarray,
-        buffers: Buffers,
-        extent: float,
+        self, inside: Inside, columns: np.ndarray | None, noise: Noise, out: np.ndarray, buffers: Buffers
     ) -> None:
-        lower, fraction, sign = self._grid(self._unit(x, columns))
+        lower, fraction, sign = self._grid(self._unit(inside.rows, columns))
         # A fraction is below 1 and a multiple of 2^-53 of its scale: the threshold holds it, down to 2^-64.
         fraction *= 2.0**64
         lower += noise.bernoulli(fraction.astype(np.uint64))
@@ -182,7 +177,7 @@ class UnbiasedBitFlip(RowRelease):
         codes |= sign.reshape(-1).astype(codes.dtype) << np.asarray(self.n_magnitude_bits, dtype=codes.dtype)
         self._randomizer.randomize(codes, noise, buffers)
         self.decoder.decode(codes, out.reshape(-1), buffers)
-        centre, half = (end.astype(x.dtype) for end in (self._centre, self._half))
+        centre, half = (end.astype(out.dtype) for end in (self._centre, self._half))
         out *= half if columns is None else half[columns]
         out += centre if columns is None else centre[columns]
 
