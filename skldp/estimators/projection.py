@@ -8,8 +8,9 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from skldp.estimators.base import LocalTransformer, warn_out_of_domain
 from skldp.estimators.validation import FLOATS, Interval, StrOptions, validate_finite
+from skldp.mechanisms.vector.dimension import projected_dimension
 from skldp.mechanisms.vector.projected_release import SENSITIVITIES, ProjectedRelease
-from skldp.mechanisms.vector.projection import RandomProjection, projected_dimension
+from skldp.mechanisms.vector.projection import RandomProjection
 
 __all__ = ["RandomProjectionPrivatizer"]
 

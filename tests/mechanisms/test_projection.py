@@ -10,6 +10,7 @@ from scipy import sparse, stats
 
 from skldp.mechanisms.randomness import Noise
 from skldp.mechanisms.vector import projection as module
+from skldp.mechanisms.vector.dimension import gordon_delta, projected_dimension
 from skldp.mechanisms.vector.gaussian_width import (
     default_width,
     difference_directions,
@@ -19,7 +20,7 @@ from skldp.mechanisms.vector.gaussian_width import (
     sparse_width,
 )
 from skldp.mechanisms.vector.projected_release import ProjectedRelease
-from skldp.mechanisms.vector.projection import RandomProjection, gordon_delta, projected_dimension
+from skldp.mechanisms.vector.projection import RandomProjection
 from skldp.mechanisms.vector.utility_bounds import (
     distance_bound,
     inner_product_bound,

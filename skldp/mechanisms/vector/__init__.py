@@ -1,5 +1,6 @@
 """The mechanisms for vectors under one name: multivariate Laplace, PrivUnit, random projection, and their bounds."""
 
+from skldp.mechanisms.vector.dimension import gordon_delta, projected_dimension
 from skldp.mechanisms.vector.gaussian_width import (
     default_width,
     difference_directions,
@@ -12,7 +13,7 @@ from skldp.mechanisms.vector.multivariate_laplace import MultivariateLaplace, ne
 from skldp.mechanisms.vector.privunit import PrivUnit
 from skldp.mechanisms.vector.privunit_ball import PrivUnitBall
 from skldp.mechanisms.vector.projected_release import ProjectedRelease
-from skldp.mechanisms.vector.projection import RandomProjection, gordon_delta, projected_dimension
+from skldp.mechanisms.vector.projection import RandomProjection
 from skldp.mechanisms.vector.spherical_cap import cap_probability
 from skldp.mechanisms.vector.utility_bounds import (
     distance_bound,

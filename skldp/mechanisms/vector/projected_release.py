@@ -10,12 +10,13 @@ from scipy import sparse
 
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms.vector.dimension import gordon_delta
 from skldp.mechanisms.vector.gaussian_width import default_width
 from skldp.mechanisms.vector.multivariate_laplace import MultivariateLaplace, nearest_rows
 from skldp.mechanisms.vector.parameters import check_dimension, check_fraction, check_positive
 from skldp.mechanisms.vector.privunit import PrivUnit
 from skldp.mechanisms.vector.privunit_ball import PrivUnitBall
-from skldp.mechanisms.vector.projection import RandomProjection, gordon_delta
+from skldp.mechanisms.vector.projection import RandomProjection
 from skldp.mechanisms.vector.scratch import Scratch
 from skldp.mechanisms.vector.sphere import row_norms
 
