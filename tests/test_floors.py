@@ -16,7 +16,7 @@ FLOORS = {
     "study": 4,
     "cli": 5,
 }
-FLOOR_ONE_MAY_IMPORT = {"numpy", "scipy", "cryptography", "skldp"}
+FLOOR_ONE_MAY_IMPORT = {"numpy", "scipy", "cryptography", "numba", "skldp"}
 
 
 def floor_of(module):

@@ -6,11 +6,11 @@ from contextvars import ContextVar
 from dataclasses import replace
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators.notebook import ShowsGuarantee
+from skldp.estimators.threads import in_threads
 from skldp.estimators.validation import (
     BOUNDS,
     EPSILON,
@@ -21,9 +21,9 @@ from skldp.estimators.validation import (
     validate_finite,
 )
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
+from skldp.mechanisms.bits.row_release import RowRelease
 from skldp.mechanisms.declared_bounds import into_bounds
 from skldp.mechanisms.randomness import noise_from
-from skldp.mechanisms.row_release import RowRelease
 
 __all__ = [
     "BoundedTransformer",
@@ -77,8 +77,8 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
     beside its own, and one hook, ``_make_mechanism(X)``, which may use only the shape and the dtype of X. Its
     mechanism offers ``sample(values, noise, out=None)``, ``encode(values, out=None)``, ``guarantee()`` and
     ``n_outputs``; it is handed one block of rows at a time, which it must not write to. One with ``make_buffers`` is
-    handed its working arrays with every block. A :class:`~skldp.mechanisms.row_release.RowRelease` is handed all rows,
-    and walks over them itself.
+    handed its working arrays with every block. A :class:`~skldp.mechanisms.bits.row_release.RowRelease` is handed all
+    rows, and walks over them itself.
     """
 
     _parameter_constraints: dict = {
@@ -163,13 +163,12 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         starts = range(0, n_rows, task_rows)
         streams = [None] * len(starts) if noise is None else noise.spawn(len(starts))
         parts = [slice(start, min(start + task_rows, n_rows)) for start in starts]
-        if len(parts) == 1:
-            moved = [self._release_part(X, released, streams[0], block_rows)]
-        else:
-            moved = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-                delayed(self._release_part)(X[part], released[part], stream, block_rows)
-                for part, stream in zip(parts, streams, strict=True)
-            )
+        moved = in_threads(
+            lambda part, stream: self._release_part(X[part], released[part], stream, block_rows),
+            parts,
+            streams,
+            n_jobs=self.n_jobs,
+        )
         warn_out_of_domain(sum(moved), n_rows * X.shape[1])
         return released
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue
 
+from skldp.mechanisms.bits.buffers import Buffers
 from skldp.mechanisms.bits.flip_calibration import feature_levels
 from skldp.mechanisms.bits.flip_laws import log_alpha_bound
 from skldp.mechanisms.bits.flip_mechanisms import bitrand, latent, ome
-from skldp.mechanisms.buffers import Buffers
 from skldp.mechanisms.randomness import Noise
 
 RECIPES = {"bitrand": bitrand, "latent": latent, "ome": ome}

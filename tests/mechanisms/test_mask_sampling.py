@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from laws import THRESHOLD, chi_square_pvalue
 
+from skldp.mechanisms.bits.buffers import Buffers
+from skldp.mechanisms.bits.compiled_buffers import INTERPRETED, CompiledBuffers
 from skldp.mechanisms.bits.flip_laws import BitLaw, bitrand_law, ome_laws
 from skldp.mechanisms.bits.mask_sampling import BitRandomizer, JointBits, MaskSampler
 from skldp.mechanisms.bits.ones_complement import complement_codes
-from skldp.mechanisms.buffers import Buffers
 from skldp.mechanisms.randomness import Noise
 
 
@@ -39,7 +40,11 @@ def product_law(thresholds, bits):
     return law
 
 
-def enumerate_law(sampler):
+def in_loops(size, dtype):
+    return CompiledBuffers(size, dtype, INTERPRETED)
+
+
+def enumerate_law(sampler, make_buffers=Buffers):
     """Follow every way the random bits can fall, and add up their exact probabilities."""
     law = [Fraction(0)] * 2 ** len(sampler.thresholds)
     sizes = [sampler.index_bits, sampler.word_bits - sampler.index_bits]
@@ -49,7 +54,7 @@ def enumerate_law(sampler):
         script = stack.pop()
         noise = ScriptedNoise(script)
         try:
-            mask = int(sampler.draw(noise, Buffers(1, np.uint16))[0])
+            mask = int(sampler.draw(noise, make_buffers(1, np.uint16))[0])
         except EOFError:
             size = sizes[len(script)] if len(script) < 2 else sampler.word_bits
             stack += [(*script, value << (64 - size)) for value in range(2**size)]
@@ -61,6 +66,7 @@ def enumerate_law(sampler):
     return law, deepest
 
 
+@pytest.mark.parametrize("make_buffers", [Buffers, in_loops])
 @pytest.mark.parametrize(
     ("thresholds", "bits", "index_bits", "word_bits"),
     [
@@ -73,9 +79,9 @@ def enumerate_law(sampler):
         ((9,), 4, 2, 4),
     ],
 )
-def test_the_law_is_exactly_the_product_law(thresholds, bits, index_bits, word_bits):
+def test_the_law_is_exactly_the_product_law(thresholds, bits, index_bits, word_bits, make_buffers):
     sampler = MaskSampler(thresholds, threshold_bits=bits, index_bits=index_bits, word_bits=word_bits)
-    law, _ = enumerate_law(sampler)
+    law, _ = enumerate_law(sampler, make_buffers)
     assert law == product_law(thresholds, bits)
 
 
@@ -91,9 +97,10 @@ def test_masks_for_complements_have_the_same_law(thresholds):
         np.testing.assert_array_equal(complement_codes(masks[0].copy(), n_bits), masks[1])
 
 
-def test_ties_go_on_word_by_word():
+@pytest.mark.parametrize("make_buffers", [Buffers, in_loops])
+def test_ties_go_on_word_by_word(make_buffers):
     sampler = MaskSampler((5, 11, 3, 7), threshold_bits=4, index_bits=2, word_bits=4)
-    law, deepest = enumerate_law(sampler)
+    law, deepest = enumerate_law(sampler, make_buffers)
     assert deepest == 6  # index, tail, and four further words reach the 16 bits after the index
     assert law == product_law((5, 11, 3, 7), 4)
 

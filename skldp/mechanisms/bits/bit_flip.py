@@ -10,17 +10,18 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from skldp.mechanisms.bits.buffers import Buffers
+from skldp.mechanisms.bits.compiled_buffers import CompiledBuffers
 from skldp.mechanisms.bits.decoding import BitDecoder, code_moments, fixed_point_decoder, plain_bits, unbiased_bits
-from skldp.mechanisms.bits.fixed_point import FixedPoint
+from skldp.mechanisms.bits.fixed_point import SAFE_EXPONENT, FixedPoint
 from skldp.mechanisms.bits.flip_calibration import feature_levels, record_level
 from skldp.mechanisms.bits.flip_laws import BitLaw
 from skldp.mechanisms.bits.mask_sampling import BitRandomizer, MaskSampler
 from skldp.mechanisms.bits.ones_complement import LONGEST, decode_complement, encode_complement, is_exact
-from skldp.mechanisms.buffers import Buffers
+from skldp.mechanisms.bits.row_release import RowRelease
 from skldp.mechanisms.declared_bounds import Inside, round_inward
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
-from skldp.mechanisms.row_release import RowRelease
 
 __all__ = ["BitFlip"]
 
@@ -132,10 +133,38 @@ class BitFlip(RowRelease):
             return None
         return MaskSampler(tuple(int(t) for t in law.from_zero), complement=True)
 
+    @cached_property
+    def _limits(self) -> dict[np.dtype, tuple[np.floating, np.floating]]:
+        """By dtype, the interval that all features are declared to have, where compiled steps can encode it."""
+        apart = np.ptp(self.low) or np.ptp(self.high)
+        farthest = max(float(-self.low[0]), float(self.high[0]))
+        if apart or self.n_drawn < self.n_outputs or farthest >= CompiledBuffers.reach * self.encoding.step:
+            return {}
+        ends = {dtype: round_inward(self.low[:1], self.high[:1], dtype) for dtype in SAFE_EXPONENT}
+        return {dtype: (low[0], high[0]) for dtype, (low, high) in ends.items() if is_exact(self.encoding, dtype)}
+
     @property
     def _code_dtype(self) -> np.dtype:
         # Masks come as 16-bit words; narrower codes would be widened at every step.
         return np.promote_types(self.encoding.code_dtype, np.uint16)
+
+    def _release_rows(self, rows: np.ndarray, noise: Noise, released: np.ndarray, buffers: Buffers) -> int:
+        if isinstance(buffers, CompiledBuffers) and self._release_compiled(rows, noise, released, buffers):
+            return 0
+        return super()._release_rows(rows, noise, released, buffers)
+
+    def _release_compiled(self, rows: np.ndarray, noise: Noise, released: np.ndarray, buffers: CompiledBuffers) -> bool:
+        """Release rows that lie within one interval for all features; do nothing where another way is needed."""
+        sampler, limits, flat = self._complement_sampler, self._limits.get(rows.dtype), released.reshape(-1)
+        if sampler is None or limits is None or not buffers.encode(self.encoding, rows.reshape(-1), *limits):
+            return False
+        sampler.draw(noise, buffers)
+        if self.debias:
+            buffers.signed ^= buffers.mask.view(np.int16)
+            self.decoders[0].decode_complement(buffers.signed, flat, buffers)
+        else:
+            buffers.decode(self.encoding, flat)
+        return True
 
     def _release(
         self, inside: Inside, columns: np.ndarray | None, noise: Noise, out: np.ndarray, buffers: Buffers

@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from skldp.mechanisms.bits.buffers import Buffers
 from skldp.mechanisms.bits.fixed_point import FixedPoint
 from skldp.mechanisms.bits.flip_laws import BitLaw
-from skldp.mechanisms.buffers import Buffers
 
 __all__ = ["BitDecoder", "code_moments", "fixed_point_decoder", "plain_bits", "unbiased_bits"]
 

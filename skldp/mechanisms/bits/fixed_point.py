@@ -16,7 +16,7 @@ __all__ = ["SAFE_EXPONENT", "FixedPoint", "integer_bits"]
 
 _MANTISSA_BITS = {np.dtype(np.float32): 24, np.dtype(np.float64): 53}
 # A power of two with a smaller exponent than this multiplies without leaving the range of the type.
-SAFE_EXPONENT = {np.dtype(np.float32): 100, np.dtype(np.float64): 900}
+SAFE_EXPONENT: dict[np.dtype, int] = {np.dtype(np.float32): 100, np.dtype(np.float64): 900}
 
 
 def integer_bits(bound: float) -> int:

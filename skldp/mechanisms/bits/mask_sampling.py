@@ -15,9 +15,9 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
+from skldp.mechanisms.bits.buffers import OPEN, Buffers, Shared
 from skldp.mechanisms.bits.flip_laws import BitLaw
 from skldp.mechanisms.bits.ones_complement import LONGEST, complement_codes
-from skldp.mechanisms.buffers import Buffers
 from skldp.mechanisms.randomness import Noise
 
 __all__ = ["BitRandomizer", "JointBits", "MaskSampler"]
@@ -25,8 +25,6 @@ __all__ = ["BitRandomizer", "JointBits", "MaskSampler"]
 _WORD_BITS = 64
 # Each value of the first word that is left over is cut into 2^7 pieces, few of which have a boundary in them.
 _FINE_BITS = 7
-# What stands in a table for no mask: these have 12 bits, or are complements of 11.
-_OPEN = np.uint16(1 << 15)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,20 +73,22 @@ class MaskSampler:
 
     @cached_property
     def table(self) -> npt.NDArray[np.uint16]:
-        """The mask of every value of the first word, and ``_OPEN`` for those left over."""
-        table = np.full(1 << self.index_bits, _OPEN, dtype=np.uint16)
+        """The mask of every value of the first word, and ``OPEN`` for those left over."""
+        table = np.full(1 << self.index_bits, OPEN, dtype=np.uint16)
         table[: self.n_closed] = np.repeat(self._masks, [whole for whole, _ in self.shares])
         return table
 
     @cached_property
-    def fine_table(self) -> npt.NDArray[np.uint16]:
-        """The mask of every piece of the values left over, and ``_OPEN`` for those with a boundary in them."""
+    def shared(self) -> Shared:
+        """The values left over, with the boundaries to the bits of one word."""
+        truncated = np.array(self.first_words, dtype=np.uint64)
         starts = np.arange((len(self.table) - self.n_closed) << self._fine_bits, dtype=np.uint64)
         starts <<= self._after_fine
-        below = np.searchsorted(self._truncated, starts)
+        below = np.searchsorted(truncated, starts)
         # A boundary whose first word is the last of a piece may lie anywhere in that word, so the piece holds it.
-        through = np.searchsorted(self._truncated, starts | (np.uint64(1) << self._after_fine) - np.uint64(1), "right")
-        return np.where(below == through, self._masks[below], _OPEN)
+        through = np.searchsorted(truncated, starts | (np.uint64(1) << self._after_fine) - np.uint64(1), "right")
+        pieces = np.where(below == through, self._masks[below], OPEN)
+        return Shared(self._masks, truncated, pieces, self._after_fine)
 
     @property
     def _law_bits(self) -> int:
@@ -112,38 +112,18 @@ class MaskSampler:
         masks = np.arange(len(self.shares), dtype=np.uint16)
         return complement_codes(masks, len(self.thresholds)) if self.complement else masks
 
-    @cached_property
-    def _truncated(self) -> npt.NDArray[np.uint64]:
-        return np.array(self.first_words, dtype=np.uint64)
-
     def draw(self, noise: Noise, buffers: Buffers) -> np.ndarray:
         """Fill ``buffers.mask`` with masks, and return it."""
-        words, mask = noise.fill(buffers.words), buffers.mask
+        words = noise.fill(buffers.words)
         if self.index_bits < 16:
             words >>= 16 - self.index_bits
-        buffers.look_up(self.table, words, mask)
-        left = np.greater_equal(words, self.n_closed, out=buffers.flags).nonzero()[0]
+        left = buffers.look_up_words(self.table, self.n_closed)
         if left.size:
-            mask[left] = self._divide(words[left] - np.uint16(self.n_closed), noise)
-        return mask
-
-    def _divide(self, values: np.ndarray, noise: Noise) -> np.ndarray:
-        """Masks for values left over, counted from the first of them."""
-        prefixes = noise.words(values.size) >> np.uint64(_WORD_BITS - self._tail_bits)
-        prefixes |= values.astype(np.uint64) << np.uint64(self._tail_bits)
-        masks = self.fine_table.take((prefixes >> self._after_fine).astype(np.intp))
-        undecided = (masks == _OPEN).nonzero()[0]
-        if undecided.size:
-            masks[undecided] = self._masks[self._count(prefixes[undecided], noise)]
-        return masks
-
-    def _count(self, prefixes: np.ndarray, noise: Noise) -> np.ndarray:
-        """Numbers of boundaries at or below uniform numbers that begin with the words `prefixes`."""
-        counts = np.searchsorted(self._truncated, prefixes)
-        tied = self._truncated.take(counts, mode="clip") == prefixes
-        for place in tied.nonzero()[0]:
-            counts[place] = self._settle(int(prefixes[place]), noise)
-        return counts
+            places = noise.words(left.size) >> np.uint64(_WORD_BITS - self._tail_bits)
+            places |= (words[left] - np.uint16(self.n_closed)).astype(np.uint64) << np.uint64(self._tail_bits)
+            for k in buffers.divide(left, places, self.shared):
+                buffers.mask[left[k]] = self._masks[self._settle(int(places[k]), noise)]
+        return buffers.mask
 
     def _settle(self, prefix: int, noise: Noise) -> int:
         """Number of boundaries at or below a uniform number that begins with the word `prefix`."""

@@ -7,8 +7,8 @@ or, and a code is a signed integer but for one subtraction: no table is needed t
 
 import numpy as np
 
+from skldp.mechanisms.bits.buffers import Buffers
 from skldp.mechanisms.bits.fixed_point import SAFE_EXPONENT, FixedPoint
-from skldp.mechanisms.buffers import Buffers
 
 __all__ = ["LONGEST", "complement_codes", "decode_complement", "encode_complement", "is_exact"]
 

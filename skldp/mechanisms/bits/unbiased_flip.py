@@ -12,15 +12,15 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from skldp.mechanisms.bits.buffers import Buffers
 from skldp.mechanisms.bits.decoding import BitDecoder, code_moments, unbiased_bits
 from skldp.mechanisms.bits.flip_laws import BitLaw, symmetric_law
 from skldp.mechanisms.bits.mask_sampling import BitRandomizer
+from skldp.mechanisms.bits.row_release import RowRelease
 from skldp.mechanisms.bits.unbiased_allocation import least_variance_costs, least_variance_sample
-from skldp.mechanisms.buffers import Buffers
 from skldp.mechanisms.declared_bounds import Inside
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
-from skldp.mechanisms.row_release import RowRelease
 
 __all__ = ["UnbiasedBitFlip", "unbiased_bitrand"]
 

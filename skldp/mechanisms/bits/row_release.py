@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp.mechanisms.buffers import Buffers
+from skldp.mechanisms.bits.buffers import Buffers
+from skldp.mechanisms.bits.compiled_buffers import CompiledBuffers, compiled_loops
 from skldp.mechanisms.declared_bounds import Inside, into_bounds
 from skldp.mechanisms.randomness import Noise
 
@@ -15,6 +16,8 @@ __all__ = ["RowRelease"]
 # Numbers in one block. Each step over them is long enough for other threads to run meanwhile; the working arrays, nine
 # bytes a number, still stay in a third-level cache.
 _BLOCK = 262_144
+# From so many numbers on, importing numba is not the longest part of a release.
+_WORTH_COMPILING = 1_000_000
 
 
 class RowRelease:
@@ -98,16 +101,13 @@ class RowRelease:
             If a value is NaN or infinite.
         """
         step = max(1, _BLOCK // self.n_drawn)
-        buffers = Buffers(min(step, len(rows)) * self.n_drawn, self._code_dtype)
+        buffers = self._make_buffers(min(step, len(rows)), len(rows))
         n_outside = 0
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
-            inside = into_bounds(rows[part], self.low, self.high)
-            n_outside += inside.n_moved
-            if self.n_drawn == self.n_outputs:
-                self._release(inside, None, noise, released[part], buffers.of(inside.rows.size))
-            else:
-                self._sample_features(inside, noise, released[part], buffers)
+            n_outside += self._release_rows(
+                rows[part], noise, released[part], buffers.of(len(rows[part]) * self.n_drawn)
+            )
         return n_outside
 
     def bias(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -119,11 +119,26 @@ class RowRelease:
         mean, square = self._moments(values)
         return square - mean**2
 
+    def _make_buffers(self, n_at_once: int, n_rows: int) -> Buffers:
+        loops = compiled_loops() if n_rows * self.n_drawn >= _WORTH_COMPILING else None
+        if loops is None:
+            return Buffers(n_at_once * self.n_drawn, self._code_dtype)
+        return CompiledBuffers(n_at_once * self.n_drawn, self._code_dtype, loops)
+
+    def _release_rows(self, rows: np.ndarray, noise: Noise, released: np.ndarray, buffers: Buffers) -> int:
+        """Release the rows of one block, and count the values that lay outside the domain."""
+        inside = into_bounds(rows, self.low, self.high)
+        if self.n_drawn == self.n_outputs:
+            self._release(inside, None, noise, released, buffers)
+        else:
+            self._sample_features(inside, noise, released, buffers)
+        return inside.n_moved
+
     def _sample_features(self, inside: Inside, noise: Noise, out: np.ndarray, buffers: Buffers) -> None:
         columns = noise.subsets(len(inside.rows), self.n_outputs, self.n_drawn)
         chosen = np.take_along_axis(inside.rows, columns, axis=1)
         released = np.empty_like(chosen)
-        self._release(inside._replace(rows=chosen), columns, noise, released, buffers.of(chosen.size))
+        self._release(inside._replace(rows=chosen), columns, noise, released, buffers)
         scale = self.n_outputs / self.n_drawn
         # What is not released stands at the centre, and the rest is scaled away from it: the mean stays what it was.
         centre = self._centre.astype(out.dtype)

@@ -1,0 +1,96 @@
+"""Arrays that the steps of one release write into, block after block, and the steps that look masks up."""
+
+from copy import copy
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["OPEN", "Buffers", "Shared"]
+
+# What stands in a table for no mask: these have 12 bits, or are complements of 11.
+OPEN = np.uint16(1 << 15)
+# An index takes eight bytes, as much as all other arrays together: it is made piece by piece.
+_PIECE = 131_072
+
+
+class Shared(NamedTuple):
+    """A line that masks share, one after the other; uint64 numbers are places on it.
+
+    Parameters
+    ----------
+    masks : ndarray of uint16, shape (n,)
+        In their order.
+    boundaries : ndarray of uint64, shape (n - 1,)
+        The places in which one mask ends and the next begins; a draw in such a place is undecided.
+    pieces : ndarray of uint16
+        The mask of every piece of the line, and ``OPEN`` for those with a boundary in them.
+    after_piece : uint64
+        The bits of a place that follow on the number of its piece.
+    """
+
+    masks: npt.NDArray[np.uint16]
+    boundaries: npt.NDArray[np.uint64]
+    pieces: npt.NDArray[np.uint16]
+    after_piece: np.uint64
+
+
+class Buffers:
+    """Working arrays, one block long, that all blocks of one call share.
+
+    Parameters
+    ----------
+    size : int
+        Numbers in a block.
+    code_dtype : dtype
+        Of the codes.
+
+    Attributes
+    ----------
+    codes : ndarray of `code_dtype`, shape (size,)
+    words, mask : ndarray of uint16, shape (size,)
+    signed : ndarray of int16, shape (size,)
+    flags : ndarray of bool, shape (size,)
+    index : ndarray of intp, at most of shape (131072,)
+        What a table is looked up with, piece by piece; `take` would copy indices of another type to a new array.
+    """
+
+    def __init__(self, size: int, code_dtype: npt.DTypeLike) -> None:
+        self.codes = np.empty(size, dtype=code_dtype)
+        self.words = np.empty(size, dtype=np.uint16)
+        self.mask = np.empty(size, dtype=np.uint16)
+        self.signed = np.empty(size, dtype=np.int16)
+        self.flags = np.empty(size, dtype=bool)
+        self.index = np.empty(min(size, _PIECE), dtype=np.intp)
+
+    def of(self, size: int) -> "Buffers":
+        """The same buffers, `size` long."""
+        if size == self.codes.size:
+            return self
+        shorter = copy(self)
+        vars(shorter).update((name, held[:size]) for name, held in vars(self).items() if isinstance(held, np.ndarray))
+        return shorter
+
+    def look_up(self, table: np.ndarray, places: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Fill `out` with ``table[places]``, for places within the table, or below 0 and counted from its end."""
+        for start in range(0, places.size, self.index.size):
+            piece = slice(start, start + self.index.size)
+            index = self.index[: places[piece].size]
+            np.copyto(index, places[piece], casting="unsafe")
+            # The mode matters for its speed alone: no index is further out of range.
+            table.take(index, out=out[piece], mode="wrap")
+        return out
+
+    def look_up_words(self, table: np.ndarray, n_closed: int) -> np.ndarray:
+        """Fill `mask` with ``table[words]``, and give the places of the words from `n_closed` on."""
+        self.look_up(table, self.words, self.mask)
+        return np.greater_equal(self.words, n_closed, out=self.flags).nonzero()[0]
+
+    def divide(self, left: np.ndarray, drawn: np.ndarray, shared: Shared) -> np.ndarray:
+        """Fill ``mask[left]`` by where draws fall on the line, and give the numbers of those that are undecided."""
+        masks = shared.pieces.take((drawn >> shared.after_piece).astype(np.intp))
+        near = (masks == OPEN).nonzero()[0]
+        below = np.searchsorted(shared.boundaries, drawn[near])
+        masks[near] = shared.masks[below]
+        self.mask[left] = masks
+        return near[shared.boundaries.take(below, mode="clip") == drawn[near]]

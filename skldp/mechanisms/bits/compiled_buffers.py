@@ -1,0 +1,157 @@
+"""The long steps of a release as loops, which numba compiles where it is installed (the extra ``fast``).
+
+numpy's passes over a block are the reference: for the same noise the loops give the same bits. What one loop does takes
+numpy several passes, between which threads wait for the interpreter's lock; a compiled loop runs without it.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp.mechanisms.bits.buffers import OPEN, Buffers, Shared
+from skldp.mechanisms.bits.fixed_point import FixedPoint
+
+__all__ = ["INTERPRETED", "CompiledBuffers", "Loops", "compiled_loops"]
+
+
+def _encode(values: np.ndarray, low: Any, high: Any, scale: Any, largest: Any, codes: np.ndarray) -> bool:
+    """Write one's-complement codes of values times `scale`, and say whether all values lie from `low` to `high`.
+
+    Magnitudes are rounded down, and to `largest` where they are larger.
+    """
+    outside = False
+    for i in range(values.size):
+        value = values[i]
+        # A NaN is not inside either.
+        outside |= not ((low <= value) & (value <= high))
+        codes[i] = min(max(np.int32(value * scale), -largest), largest) - (value < 0)
+    return not outside
+
+
+def _look_up_words(table: np.ndarray, words: np.ndarray, n_closed: int, masks: np.ndarray, left: np.ndarray) -> int:
+    """Write the mask of every word, and the places of words of `n_closed` and more; say how many these are."""
+    n_left = 0
+    for i in range(words.size):
+        masks[i] = table[words[i]]
+        if words[i] >= n_closed:
+            left[n_left] = i
+            n_left += 1
+    return n_left
+
+
+def _divide(
+    drawn: np.ndarray,
+    in_order: np.ndarray,
+    boundaries: np.ndarray,
+    pieces: np.ndarray,
+    after_piece: Any,
+    left: np.ndarray,
+    masks: np.ndarray,
+    tied: np.ndarray,
+) -> int:
+    """Write masks to the places `left`, and the numbers of those next to a boundary; say how many these are."""
+    n_tied = 0
+    for k in range(drawn.size):
+        mask = pieces[drawn[k] >> after_piece]
+        if mask == OPEN:
+            below, above = 0, boundaries.size
+            while below < above:
+                middle = (below + above) // 2
+                if boundaries[middle] < drawn[k]:
+                    below = middle + 1
+                else:
+                    above = middle
+            mask = in_order[below]
+            if below < boundaries.size and boundaries[below] == drawn[k]:
+                tied[n_tied] = k
+                n_tied += 1
+        masks[left[k]] = mask
+    return n_tied
+
+
+def _decode(codes: np.ndarray, masks: np.ndarray, step: Any, out: np.ndarray) -> None:
+    """Write what one's-complement codes stand for after masks were added, in units of `step`."""
+    for i in range(out.size):
+        code = codes[i] ^ masks[i]
+        out[i] = np.int16(code + (code < 0)) * step
+
+
+class Loops(NamedTuple):
+    """The functions above."""
+
+    encode: Callable[..., bool]
+    look_up_words: Callable[..., int]
+    divide: Callable[..., int]
+    decode: Callable[..., None]
+
+
+INTERPRETED = Loops(_encode, _look_up_words, _divide, _decode)
+
+
+@cache
+def compiled_loops() -> Loops | None:
+    """Give the loops compiled, or None where numba is not installed, does not import or is switched off.
+
+    ``NUMBA_DISABLE_JIT=1`` switches it off. A loop is compiled when it is called first; the result is kept beside this
+    file or, where that cannot be written, in the user's cache.
+    """
+    try:
+        import numba
+    except ImportError:
+        return None
+    if numba.config.DISABLE_JIT:
+        return None
+
+    def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
+        try:
+            return numba.njit(loop, nogil=True, error_model="numpy", cache=True)
+        except RuntimeError:
+            # There is no place at all to keep it: every process compiles it for itself.
+            return numba.njit(loop, nogil=True, error_model="numpy")
+
+    return Loops(*map(compiled, INTERPRETED))
+
+
+class CompiledBuffers(Buffers):
+    """Working arrays whose long steps are compiled.
+
+    Parameters
+    ----------
+    size : int
+        Numbers in a block.
+    code_dtype : dtype
+        Of the codes.
+    loops : Loops
+    """
+
+    # What is encoded is an int32 before it is limited to the largest magnitude.
+    reach: ClassVar[float] = 2.0**31
+
+    def __init__(self, size: int, code_dtype: npt.DTypeLike, loops: Loops) -> None:
+        super().__init__(size, code_dtype)
+        self.loops = loops
+        self.left = np.empty(size, dtype=np.int32)
+
+    def look_up_words(self, table: np.ndarray, n_closed: int) -> np.ndarray:
+        """Fill `mask` with ``table[words]``, and give the places of the words from `n_closed` on."""
+        return self.left[: self.loops.look_up_words(table, self.words, n_closed, self.mask, self.left)]
+
+    def divide(self, left: np.ndarray, drawn: np.ndarray, shared: Shared) -> np.ndarray:
+        """Fill ``mask[left]`` by where draws fall on the line, and give the numbers of those that are undecided."""
+        tied = np.empty(left.size, dtype=np.intp)
+        return tied[: self.loops.divide(drawn, *shared, left, self.mask, tied)]
+
+    def encode(self, grid: FixedPoint, values: np.ndarray, low: np.floating, high: np.floating) -> bool:
+        """Fill `signed` with one's-complement codes, and say whether all values lie from `low` to `high`.
+
+        Only then the codes mean something. Both ends are below `reach` steps.
+        """
+        largest = np.int32((1 << (grid.n_bits - 1)) - 1)
+        return self.loops.encode(values, low, high, values.dtype.type(1 / grid.step), largest, self.signed)
+
+    def decode(self, grid: FixedPoint, out: np.ndarray) -> None:
+        """Fill `out` with the numbers of the codes `signed` after `mask` was added."""
+        self.loops.decode(self.signed, self.mask.view(np.int16), out.dtype.type(grid.step), out)

@@ -1,0 +1,195 @@
+"""The loops give the bits of numpy's steps: interpreted everywhere, compiled where numba is installed."""
+
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from skldp.mechanisms.bits import compiled_buffers, row_release
+from skldp.mechanisms.bits.buffers import Buffers
+from skldp.mechanisms.bits.compiled_buffers import INTERPRETED, CompiledBuffers, compiled_loops
+from skldp.mechanisms.bits.flip_mechanisms import bitrand, latent, ome
+from skldp.mechanisms.randomness import Noise
+
+UNIT = (-np.ones(7), np.ones(7))
+RELEASES = {
+    "published": bitrand(1.0, UNIT),
+    "exact": bitrand(20.0, UNIT, calibration="exact", n_sampled_features="all"),
+    "two bits": bitrand(1.0, UNIT, n_bits=2),
+    "twelve bits": bitrand(1.0, UNIT, n_bits=12),
+    "thirteen bits": bitrand(1.0, UNIT, n_bits=13),
+    "saturated": bitrand(1.0, (-np.full(7, 5.0), np.full(7, 5.0)), n_integer_bits=0),
+    "one-sided": bitrand(1.0, (np.full(7, 0.2), np.full(7, 0.9))),
+    "far apart": bitrand(1.0, (-np.full(7, 1e12), np.full(7, 1e12)), n_integer_bits=0),
+    "bounds of their own": bitrand(1.0, (-np.arange(1.0, 8), np.arange(1.0, 8))),
+    "some features": bitrand(1.0, UNIT, n_sampled_features=3),
+    "unbiased": bitrand(1.0, UNIT, debias=True),
+    "unbiased, exact": bitrand(20.0, UNIT, calibration="exact", debias=True),
+    "latent": latent(1.0, UNIT),
+    "ome": ome(1.0, UNIT),
+}
+
+
+@pytest.fixture
+def use_loops(monkeypatch):
+    """Have releases of any size use these loops."""
+    monkeypatch.setattr(row_release, "_WORTH_COMPILING", 0)
+    return lambda loops: monkeypatch.setattr(row_release, "compiled_loops", lambda: loops)
+
+
+def rows(dtype, n=400):
+    X = np.random.default_rng(0).uniform(-1, 1, (n, 7)).astype(dtype)
+    grid = np.arange(-512, 513) / 512
+    X.reshape(-1)[: grid.size] = grid
+    X[-1] = [0.0, -0.0, 1.0, -1.0, np.finfo(dtype).smallest_subnormal, -np.finfo(dtype).smallest_subnormal, 0.5]
+    return X
+
+
+def released(mechanism, X):
+    out = np.empty_like(X)
+    n_outside = mechanism.sample_into(X, Noise(bytes(32), secure=False), out)
+    return out.tobytes(), n_outside
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", RELEASES)
+def test_the_loops_release_the_same_bits(use_loops, name, dtype):
+    mechanism, X = RELEASES[name], rows(dtype)
+    use_loops(None)
+    expected = released(mechanism, X)
+    use_loops(INTERPRETED)
+    assert released(mechanism, X) == expected
+
+
+def test_every_value_is_released_from_where_it_was_even_in_place(use_loops):
+    X = rows(np.float64)
+    use_loops(INTERPRETED)
+    expected, _ = released(RELEASES["published"], X)
+    RELEASES["published"].sample_into(X, Noise(bytes(32), secure=False), X)
+    assert X.tobytes() == expected
+
+
+@pytest.mark.parametrize("where", [0, 1234, -1])
+@pytest.mark.parametrize("value", [1.0000001, -1e30, 3e300])
+def test_a_value_outside_is_moved_and_counted_as_ever(use_loops, value, where):
+    X = rows(np.float64)
+    X.reshape(-1)[where] = value
+    use_loops(None)
+    expected = released(RELEASES["published"], X)
+    assert expected[1] == 1
+    use_loops(INTERPRETED)
+    with np.errstate(invalid="ignore"):
+        assert released(RELEASES["published"], X) == expected
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_is_refused_before_its_block_is_written(use_loops, value):
+    X = rows(np.float32)
+    X[-1, -1] = value
+    out = np.full_like(X, 9)
+    use_loops(INTERPRETED)
+    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="must be finite"):
+        RELEASES["published"].sample_into(X, Noise(bytes(32), secure=False), out)
+    assert (out == 9).all()
+
+
+def test_short_buffers_keep_their_loops():
+    buffers = CompiledBuffers(9, np.uint16, INTERPRETED).of(4)
+    assert (buffers.loops, buffers.left.size, buffers.mask.size) == (INTERPRETED, 4, 4)
+    assert type(Buffers(9, np.uint16).of(4)) is Buffers
+
+
+@pytest.fixture
+def chosen_anew():
+    """Have the choice made again within the test, and after it."""
+    compiled_loops.cache_clear()
+    yield
+    compiled_loops.cache_clear()
+
+
+@pytest.mark.usefixtures("chosen_anew")
+def test_without_numba_numpy_does_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert compiled_loops() is None
+    assert released(RELEASES["published"], np.zeros((200_000, 7)))[1] == 0
+
+
+def test_few_numbers_do_not_import_numba(monkeypatch):
+    def refuse():
+        raise AssertionError
+
+    monkeypatch.setattr(row_release, "compiled_loops", refuse)
+    released(RELEASES["published"], rows(np.float64))
+    with pytest.raises(AssertionError):
+        released(RELEASES["published"], np.zeros((200_000, 7)))
+
+
+@pytest.fixture
+def numba():
+    return pytest.importorskip("numba", reason="needs the extra fast")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", RELEASES)
+def test_compiled_loops_release_the_same_bits(numba, use_loops, name, dtype):
+    mechanism, X = RELEASES[name], rows(dtype, 50_000)
+    use_loops(None)
+    expected = released(mechanism, X)
+    use_loops(compiled_loops())
+    assert released(mechanism, X) == expected
+    X.flags.writeable = False
+    assert released(mechanism, X) == expected
+
+
+@pytest.mark.parametrize("value", [np.nan, -1e30, 1.0000001])
+def test_compiled_loops_see_what_lies_outside(numba, use_loops, value):
+    X = rows(np.float64, 50_000)
+    X[-1, -1] = value
+    use_loops(None)
+    plain = outcome(X)
+    use_loops(compiled_loops())
+    assert outcome(X) == plain
+
+
+def outcome(X):
+    try:
+        return released(RELEASES["published"], X)
+    except ValueError as error:
+        return str(error)
+
+
+@pytest.mark.usefixtures("chosen_anew")
+def test_threads_may_compile_at_the_same_time(numba, monkeypatch):
+    monkeypatch.setattr(row_release, "_WORTH_COMPILING", 0)
+    X, seen = rows(np.float64), []
+    threads = [threading.Thread(target=lambda: seen.append(released(RELEASES["published"], X))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 4
+    assert len(set(seen)) == 1
+
+
+@pytest.mark.usefixtures("chosen_anew")
+def test_numba_can_be_switched_off(numba, monkeypatch):
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    assert compiled_loops() is None
+
+
+@pytest.mark.usefixtures("chosen_anew")
+def test_where_no_compiled_code_can_be_kept_it_is_made_anew(numba, use_loops, monkeypatch):
+    own = numba.njit
+
+    def nowhere(loop, *, cache=False, **options):
+        if cache:
+            raise RuntimeError("no locator available")
+        return own(loop, **options)
+
+    X = rows(np.float64)
+    use_loops(None)
+    expected = released(RELEASES["published"], X)
+    monkeypatch.setattr(numba, "njit", nowhere)
+    use_loops(compiled_buffers.compiled_loops())
+    assert released(RELEASES["published"], X) == expected
