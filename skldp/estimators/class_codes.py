@@ -98,7 +98,11 @@ def encode(values, domain, name):
     ValueError
         If a value is not in the domain.
     """
-    if values.dtype.kind in _NUMERIC and domain.dtype.kind in _NUMERIC:
+    if _counts_up(domain) and np.can_cast(values.dtype, np.int64) and values.dtype.kind != "b":
+        # What is below the first class wraps to a large unsigned integer, even if int64 does not hold the difference.
+        codes = np.subtract(values, domain[0], dtype=np.int64)
+        known = codes.view(np.uint64) < domain.size
+    elif values.dtype.kind in _NUMERIC and domain.dtype.kind in _NUMERIC:
         codes = np.minimum(np.searchsorted(domain, values), domain.size - 1)
         known = domain[codes] == values
     else:
@@ -122,6 +126,11 @@ def decode(codes, domain, dtype):
     ):
         return domain.astype(dtype)[codes]
     return domain[codes]
+
+
+def _counts_up(domain):
+    """Whether the domain is a run of integers, such as 0 to 9."""
+    return np.issubdtype(domain.dtype, np.signedinteger) and int(domain[-1]) - int(domain[0]) == domain.size - 1
 
 
 def _is_missing(value):

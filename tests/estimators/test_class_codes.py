@@ -1,0 +1,50 @@
+"""Codes of labels: the quick way for a run of integers agrees with the long one, and refuses what it refuses."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skldp.estimators.class_codes import declared_values, encode
+
+ENDS = [np.iinfo(np.int64).min, np.iinfo(np.int64).max]
+KINDS = [np.int8, np.uint8, np.int16, np.uint32, np.int64, np.uint64, np.float32, np.float64]
+
+
+@given(st.sampled_from([-3, 0, 5, ENDS[0], ENDS[1] - 3]), st.integers(1, 4), st.data())
+@settings(max_examples=100, deadline=None)
+def test_codes_are_places_in_the_domain(first, n_classes, data):
+    domain = np.arange(n_classes) + first
+    codes = np.array(data.draw(st.lists(st.integers(0, n_classes - 1), min_size=1)))
+    np.testing.assert_array_equal(encode(domain[codes], domain, "y"), codes)
+
+
+@pytest.mark.parametrize("domain", [[0, 1, 2], [5, 6, 7], [-1, 0, 1], [ENDS[0], ENDS[0] + 1], [ENDS[1] - 1, ENDS[1]]])
+@pytest.mark.parametrize("label", [*ENDS, ENDS[0] + 3, ENDS[1] - 3, -2, 8, 4])
+def test_a_label_beside_a_run_is_refused(domain, label):
+    if label in domain:
+        label = 0
+    classes = declared_values(domain, "classes")
+    with pytest.raises(ValueError, match="nothing was released"):
+        encode(np.array([domain[0], label]), classes, "y")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_of_any_number_type_meet_a_run_of_integers(kind):
+    domain = np.arange(3)
+    assert encode(np.array([2, 0, 1], dtype=kind), domain, "y").tolist() == [2, 0, 1]
+    top = np.iinfo(kind).max if np.issubdtype(kind, np.integer) else 2.5
+    with pytest.raises(ValueError, match="nothing was released"):
+        encode(np.array([0, top], dtype=kind), domain, "y")
+
+
+def test_truth_values_are_no_quick_integers():
+    assert encode(np.array([True, False]), np.array([False, True]), "y").tolist() == [1, 0]
+    assert encode(np.array([True, False]), np.arange(2), "y").tolist() == [1, 0]
+
+
+def test_a_domain_with_gaps_is_no_run():
+    domain = declared_values([ENDS[0], -1, 0, ENDS[1]], "classes")
+    assert encode(domain[[3, 0, 2, 1]], domain, "y").tolist() == [3, 0, 2, 1]
+    with pytest.raises(ValueError, match="nothing was released"):
+        encode(np.array([1]), domain, "y")
