@@ -3,8 +3,8 @@
     python benchmarks/threads.py --rows 49152 --features 768
 
 Every case runs once with one thread and once with two in each round, so that other work disturbs both. The ceiling is
-SHA-256, which needs neither memory nor the interpreter's lock: on virtual cores it is often far from 2. `release` writes
-into an array that exists; `transform` also checks its input, in one thread, and makes its output.
+SHA-256, which needs neither memory nor the interpreter's lock: on virtual cores it is often far from 2. `release`
+writes into an array that exists; `transform` also checks its input, in one thread, and makes its output.
 """
 
 import argparse

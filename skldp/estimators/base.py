@@ -136,9 +136,17 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
         """
+        return self._transform(X)
+
+    def _transform(self, X, out=None):
+        """Release the rows of X, into `out` if there is one."""
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        return self._release(X, noise_from(self.random_state) if self.transform_noise else None)
+        noise = noise_from(self.random_state) if self.transform_noise else None
+        if out is None or (out.dtype == X.dtype and out.flags.c_contiguous):
+            return self._release(X, noise, out)
+        out[...] = self._release(X, noise)
+        return out
 
     def _validate(self, X, *, reset):
         return validate_finite(self, X, reset=reset)

@@ -7,6 +7,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators.base import LocalTransformer, counted_out_of_domain, warn_out_of_domain
+from skldp.estimators.threads import in_threads
 
 __all__ = ["release_blocks", "release_dask"]
 
@@ -23,7 +24,8 @@ def release_blocks(estimator, X, out):
     ----------
     estimator : transformer of this package
         Fitted; ``estimator.fit(X[:1])`` is enough, because only the shape counts. Its `n_jobs` threads work; where X
-        and `out` are memory maps of 256 MiB or more, as many processes, which do not wait for each other.
+        and `out` are memory maps of 256 MiB or more and the steps are not compiled, as many processes, which do not
+        wait for each other.
     X : ndarray or memory map of shape (n_samples, n_features), float32 or float64
         The private rows.
     out : ndarray or memory map of shape (n_samples, n_features_out)
@@ -79,14 +81,16 @@ def release_blocks(estimator, X, out):
         estimator._validate(X[part], reset=False)
     # A generator is advanced block by block, in their order; a copy in another process would repeat its noise.
     secure = estimator.random_state is None
-    n_jobs = estimator.n_jobs if secure else 1
-    if secure and X.nbytes >= _WORTH_PROCESSES and _is_file(X, "r", "r+", "w+") and _is_file(out, "r+", "w+"):
-        # Few long tasks: a worker makes the mechanism's tables anew for each.
-        workers, rows_each = Parallel(n_jobs=n_jobs), n_rows * -(-len(parts) // (4 * effective_n_jobs(n_jobs)))
+    locked = not getattr(estimator.mechanism_, "runs_compiled", False)
+    in_files = _is_file(X, "r", "r+", "w+") and _is_file(out, "r+", "w+")
+    if secure and locked and in_files and X.nbytes >= _WORTH_PROCESSES:
+        counts = _in_processes(estimator, X, out, n_rows)
     else:
-        workers, rows_each = Parallel(n_jobs=n_jobs, require="sharedmem"), n_rows
-    tasks = [slice(start, start + rows_each) for start in range(0, shape[0], rows_each)]
-    counts = workers(delayed(_release_into)(estimator, X[task], out[task], n_rows) for task in tasks)
+        counts = in_threads(
+            lambda part: _release_into(estimator, X[part], out[part], n_rows),
+            parts,
+            n_jobs=estimator.n_jobs if secure else 1,
+        )
     warn_out_of_domain(sum(counts), X.shape[0] * X.shape[1], stacklevel=3)
     return out
 
@@ -165,6 +169,16 @@ def _check_estimator(estimator):
     check_is_fitted(estimator)
 
 
+def _in_processes(estimator, X, out, n_rows):
+    # Few long tasks: a worker makes the mechanism's tables anew for each.
+    n_tasks = 4 * effective_n_jobs(estimator.n_jobs)
+    rows_each = n_rows * -(-len(X) // (n_tasks * n_rows))
+    return Parallel(n_jobs=estimator.n_jobs)(
+        delayed(_release_into)(estimator, X[start : start + rows_each], out[start : start + rows_each], n_rows)
+        for start in range(0, len(X), rows_each)
+    )
+
+
 def _is_file(array, *modes):
     """Whether other processes can open the memory map, and see the same numbers."""
     return isinstance(array, np.memmap) and array.filename is not None and array.mode in modes
@@ -173,7 +187,7 @@ def _is_file(array, *modes):
 def _release_into(estimator, X, out, n_rows):
     with counted_out_of_domain() as counts:
         for start in range(0, len(X), n_rows):
-            out[start : start + n_rows] = estimator.transform(X[start : start + n_rows])
+            estimator._transform(X[start : start + n_rows], np.asarray(out[start : start + n_rows]))
     return sum(counts)
 
 

@@ -12,7 +12,9 @@ from sklearn.preprocessing import StandardScaler
 from skldp.estimators.bitrand import BitRandTransformer
 from skldp.estimators.numeric import NumericPrivatizer
 from skldp.estimators.out_of_core import release_blocks, release_dask
+from skldp.estimators.threads import in_threads
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning
+from skldp.mechanisms.bits.compiled_buffers import INTERPRETED
 
 CODER = BitRandTransformer(epsilon=20.0, n_bits=4, calibration="exact", n_sampled_features="all")
 
@@ -64,15 +66,21 @@ def test_blocks_of_a_memory_map_follow_the_law_each_with_its_own_noise(tmp_path,
 
 @pytest.fixture
 def recorded_tasks(monkeypatch):
-    """The arguments that joblib's workers were made with."""
+    """Which kind of workers were made for the blocks, and how many."""
     made = []
 
-    def parallel(**arguments):
-        made.append(arguments)
-        return Parallel(**arguments)
+    def processes(n_jobs):
+        made.append(("processes", n_jobs))
+        return Parallel(n_jobs=n_jobs)
 
-    monkeypatch.setattr("skldp.estimators.out_of_core.Parallel", parallel)
+    def threads(function, parts, *, n_jobs):
+        made.append(("threads", n_jobs))
+        return in_threads(function, parts, n_jobs=n_jobs)
+
+    monkeypatch.setattr("skldp.estimators.out_of_core.Parallel", processes)
+    monkeypatch.setattr("skldp.estimators.out_of_core.in_threads", threads)
     monkeypatch.setattr("skldp.estimators.out_of_core._WORTH_PROCESSES", 0)
+    monkeypatch.setattr("skldp.mechanisms.bits.bit_flip.compiled_loops", lambda: None)
     return made
 
 
@@ -89,7 +97,7 @@ def test_processes_write_large_memory_maps_each_with_its_own_noise(tmp_path, sma
     estimator = fitted(CODER).set_params(n_jobs=2)
     # Part of a map begins in the middle of its file; what is before it stays as it is.
     assert release_blocks(estimator, X[500:], out[500:]).base is not None
-    assert recorded_tasks == [{"n_jobs": 2}]
+    assert recorded_tasks == [("processes", 2)]
     stored = np.load(tmp_path / "out.npy")
     np.testing.assert_array_equal(stored[:500], 0)
     assert law_pvalue(stored[500:], estimator, 0.3) > THRESHOLD
@@ -106,6 +114,27 @@ def test_processes_count_what_they_moved_in_one_warning(tmp_path, small_blocks, 
     assert len(caught) == 1
 
 
+def test_compiled_steps_need_no_processes(tmp_path, small_blocks, recorded_tasks, monkeypatch):
+    monkeypatch.setattr("skldp.mechanisms.bits.bit_flip.compiled_loops", lambda: INTERPRETED)
+    X, out = memory_maps(tmp_path, out_mode="r+")
+    release_blocks(fitted(CODER).set_params(n_jobs=2), X, out)
+    assert recorded_tasks == [("threads", 2)]
+
+
+def test_other_types_and_orders_are_written_to_as_well(small_blocks):
+    X = np.random.default_rng(0).uniform(-1, 1, (50, 3)).astype(np.float32)
+    estimator = fitted(CODER).set_params(transform_noise=False)
+    expected = estimator.transform(X)
+    for out in (
+        np.empty(X.shape),
+        np.empty(X.shape, dtype=np.float32, order="F"),
+        np.empty((50, 6), np.float32)[:, ::2],
+    ):
+        np.testing.assert_array_equal(release_blocks(estimator, X, out), expected)
+    whole = np.rint(X).astype(int)
+    np.testing.assert_array_equal(release_blocks(estimator, whole, np.empty(X.shape)), estimator.transform(whole))
+
+
 def test_only_threads_share_what_is_in_no_file(tmp_path, small_blocks, recorded_tasks):
     X, private = memory_maps(tmp_path, n_rows=50, out_mode="c")
     for rows, out in (
@@ -115,7 +144,7 @@ def test_only_threads_share_what_is_in_no_file(tmp_path, small_blocks, recorded_
     ):
         release_blocks(fitted(CODER).set_params(n_jobs=2), rows, out)
         assert np.count_nonzero(out) > out.size / 2
-    assert recorded_tasks == [{"n_jobs": 2, "require": "sharedmem"}] * 3
+    assert recorded_tasks == [("threads", 2)] * 3
 
 
 def test_a_generator_never_goes_to_a_process(tmp_path, small_blocks, recorded_tasks):
@@ -123,7 +152,7 @@ def test_a_generator_never_goes_to_a_process(tmp_path, small_blocks, recorded_ta
     X, out = memory_maps(tmp_path, n_rows=50, out_mode="r+")
     with pytest.warns(SeededNoiseWarning):
         release_blocks(fitted(CODER).set_params(random_state=np.random.default_rng(5), n_jobs=2), X, out)
-    assert recorded_tasks == [{"n_jobs": 1, "require": "sharedmem"}]
+    assert recorded_tasks == [("threads", 1)]
 
 
 def test_a_generator_is_advanced_block_by_block(small_blocks):

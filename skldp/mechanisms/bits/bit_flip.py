@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.mechanisms.bits.buffers import Buffers
-from skldp.mechanisms.bits.compiled_buffers import CompiledBuffers
+from skldp.mechanisms.bits.compiled_buffers import CompiledBuffers, compiled_loops
 from skldp.mechanisms.bits.decoding import BitDecoder, code_moments, fixed_point_decoder, plain_bits, unbiased_bits
 from skldp.mechanisms.bits.fixed_point import SAFE_EXPONENT, FixedPoint
 from skldp.mechanisms.bits.flip_calibration import feature_levels, record_level
@@ -77,6 +77,11 @@ class BitFlip(RowRelease):
             for law in self.laws
         )
 
+    @property
+    def runs_compiled(self) -> bool:
+        """Whether large releases of rows within the domain run compiled, so that threads do not wait for each other."""
+        return bool(self._limits) and compiled_loops() is not None
+
     def guarantee(self) -> PrivacyGuarantee:
         """Give the exact worst-case loss over the declared domain, from the integers that are sampled."""
         levels = feature_levels(self.laws, self._reachable)
@@ -136,9 +141,9 @@ class BitFlip(RowRelease):
     @cached_property
     def _limits(self) -> dict[np.dtype, tuple[np.floating, np.floating]]:
         """By dtype, the interval that all features are declared to have, where compiled steps can encode it."""
-        apart = np.ptp(self.low) or np.ptp(self.high)
-        farthest = max(float(-self.low[0]), float(self.high[0]))
-        if apart or self.n_drawn < self.n_outputs or farthest >= CompiledBuffers.reach * self.encoding.step:
+        of_their_own = (self.low != self.low[0]).any() or (self.high != self.high[0]).any()
+        far = max(-self.low[0], self.high[0]) >= CompiledBuffers.reach * self.encoding.step
+        if of_their_own or far or self.n_drawn < self.n_outputs or self._complement_sampler is None:
             return {}
         ends = {dtype: round_inward(self.low[:1], self.high[:1], dtype) for dtype in SAFE_EXPONENT}
         return {dtype: (low[0], high[0]) for dtype, (low, high) in ends.items() if is_exact(self.encoding, dtype)}

@@ -16,8 +16,8 @@ __all__ = ["RowRelease"]
 # Numbers in one block. Each step over them is long enough for other threads to run meanwhile; the working arrays, nine
 # bytes a number, still stay in a third-level cache.
 _BLOCK = 262_144
-# From so many numbers on, importing numba is not the longest part of a release.
-_WORTH_COMPILING = 1_000_000
+# Releases of fewer numbers take a millisecond or two, for which numba is not imported.
+_WORTH_COMPILING = 500_000
 
 
 class RowRelease:
