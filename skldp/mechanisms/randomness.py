@@ -30,8 +30,6 @@ _ZEROS = bytes(1 << 19)
 _SLACK = 15
 # The relative error of expit in double precision is a few ulps; this is a generous bound on it.
 _EXPIT_ERROR = 2.0**-48
-# Floyd's method compares each draw with all earlier ones, which a shuffle beats from about here on.
-_FLOYD_LIMIT = 16
 
 
 def noise_from(random_state: Any = None) -> "Noise":
@@ -281,12 +279,14 @@ class Noise:
 
     def permutation(self, n: int) -> npt.NDArray[np.int64]:
         """A uniform random order of 0 to ``n - 1``."""
-        return self.subsets(1, n, n)[0]
+        keys = self.words(n)
+        # Words that are all different have every order equally often.
+        while np.unique(keys).size < n:
+            keys = self.words(n)
+        return np.argsort(keys)
 
     def subsets(self, n_rows: int, n: int, k: int) -> npt.NDArray[np.int64]:
-        """For each row, `k` of the integers 0 to ``n - 1`` without replacement.
-
-        Every set is equally likely; with ``k > 16`` every order as well.
+        """For each row, `k` of the integers 0 to ``n - 1`` without replacement; every set is equally likely.
 
         Returns
         -------
@@ -296,12 +296,21 @@ class Noise:
         ------
         ValueError
             If not ``0 <= k <= n``.
+
+        References
+        ----------
+        Bentley and Floyd, "Programming pearls: a sample of brilliance", Communications of the ACM, 1987.
         """
         if not 0 <= k <= n:
             raise ValueError(f"k must be from 0 to n = {n}. Got {k!r} instead.")
-        if k <= _FLOYD_LIMIT and k < n:
-            return self._floyd(n_rows, n, k)
-        return self._shuffle(n_rows, n, k)
+        chosen = np.empty((k, n_rows), dtype=np.int64)
+        taken, row_starts = np.zeros(n_rows * n, dtype=bool), np.arange(n_rows) * n
+        for draws, newest in zip(chosen, range(n - k, n), strict=True):
+            draws[:] = self.integers(newest + 1, n_rows)
+            # The newest number was in no earlier draw.
+            draws[taken[row_starts + draws]] = newest
+            taken[row_starts + draws] = True
+        return np.ascontiguousarray(chosen.T)
 
     def spawn(self, n: int) -> list["Noise"]:
         """Independent streams for threads; which ones depends only on this stream's key and on earlier spawns."""
@@ -311,19 +320,3 @@ class Noise:
 
     def _child_key(self, child: int) -> bytes:
         return hashlib.blake2b(child.to_bytes(8, "big"), key=self._key, digest_size=32, person=b"skldp spawn").digest()
-
-    def _floyd(self, n_rows: int, n: int, k: int) -> npt.NDArray[np.int64]:
-        chosen = np.empty((n_rows, k), dtype=np.int64)
-        for j, newest in enumerate(range(n - k, n)):
-            draw = self.integers(newest + 1, n_rows)
-            taken = (chosen[:, :j] == draw[:, None]).any(axis=1)
-            chosen[:, j] = np.where(taken, newest, draw)
-        return chosen
-
-    def _shuffle(self, n_rows: int, n: int, k: int) -> npt.NDArray[np.int64]:
-        order = np.tile(np.arange(n, dtype=np.int64), (n_rows, 1))
-        rows = np.arange(n_rows)
-        for j in range(min(k, n - 1)):
-            other = j + self.integers(n - j, n_rows)
-            order[:, j], order[rows, other] = order[rows, other], order[:, j].copy()
-        return order[:, :k]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue
 
+from skldp.mechanisms.bits import row_release
 from skldp.mechanisms.bits.buffers import Buffers
 from skldp.mechanisms.bits.flip_calibration import feature_levels
 from skldp.mechanisms.bits.flip_laws import log_alpha_bound
@@ -338,3 +339,14 @@ def test_values_that_are_moved_into_bounds_off_zero_are_released_like_the_bound(
     out = np.empty((4, 3))
     expected = 0 if bounds[0] <= value <= bounds[1] else 12
     assert release.sample_into(np.full((4, 3), value), Noise(bytes(32), secure=False), out) == expected
+
+
+@pytest.mark.parametrize(("n_sampled", "n_rows"), [(1, 12), (4, 12), (10, 6)])
+def test_a_block_reads_few_numbers_whatever_is_released_of_them(monkeypatch, n_sampled, n_rows):
+    monkeypatch.setattr(row_release, "_BLOCK", 64)
+    monkeypatch.setattr(row_release, "_MOST_READ", 128)
+    seen, own = [], row_release.into_bounds
+    monkeypatch.setattr(row_release, "into_bounds", lambda rows, *ends: seen.append(len(rows)) or own(rows, *ends))
+    mechanism = bitrand(1.0, (-np.ones(10), np.ones(10)), n_sampled_features=n_sampled)
+    mechanism.sample(np.zeros((60, 10)), Noise(bytes(32), secure=False))
+    assert seen == [n_rows] * (60 // n_rows)

@@ -216,12 +216,18 @@ def test_subsets_are_uniform(n, k):
     assert len(possible) == 1 or chi_square_pvalue(counts, np.full(len(possible), 1 / len(possible))) > THRESHOLD
 
 
-def test_large_subsets_are_uniform_in_every_place():
-    drawn = seeded(9).subsets(5_000, 20, 18)
-    assert all(len(set(row)) == 18 for row in drawn[:100])
-    for place in (0, 17):
-        counts = np.bincount(drawn[:, place], minlength=20)
-        assert chi_square_pvalue(counts, np.full(20, 1 / 20)) > THRESHOLD
+@pytest.mark.parametrize("k", [3, 18])
+def test_every_number_is_in_a_subset_equally_often(k):
+    drawn = seeded(9).subsets(5_000, 20, k)
+    assert all(len(set(row)) == k for row in drawn)
+    assert chi_square_pvalue(np.bincount(drawn.reshape(-1), minlength=20), np.full(20, 1 / 20)) > THRESHOLD
+    assert np.bincount(drawn[0], minlength=20).max() == 1
+
+
+def test_words_that_are_alike_give_no_order(monkeypatch):
+    stream, words = noise_from(), iter([[7, 1, 7], [5, 9, 2]])
+    monkeypatch.setattr(stream, "words", lambda size: np.array(next(words), dtype=np.uint64))
+    assert stream.permutation(3).tolist() == [2, 0, 1]
 
 
 def test_permutations_are_uniform():

@@ -16,6 +16,8 @@ __all__ = ["RowRelease"]
 # Numbers in one block. Each step over them is long enough for other threads to run meanwhile; the working arrays, nine
 # bytes a number, still stay in a third-level cache.
 _BLOCK = 262_144
+# Numbers that a block is taken from, of which a few may be released.
+_MOST_READ = 2_097_152
 # Releases of fewer numbers take a millisecond or two, for which numba is not imported.
 _WORTH_COMPILING = 500_000
 
@@ -100,7 +102,7 @@ class RowRelease:
         ValueError
             If a value is NaN or infinite.
         """
-        step = max(1, _BLOCK // self.n_drawn)
+        step = max(1, min(_BLOCK // self.n_drawn, _MOST_READ // self.n_outputs))
         buffers = self._make_buffers(min(step, len(rows)), len(rows))
         n_outside = 0
         for start in range(0, len(rows), step):
@@ -136,7 +138,8 @@ class RowRelease:
 
     def _sample_features(self, inside: Inside, noise: Noise, out: np.ndarray, buffers: Buffers) -> None:
         columns = noise.subsets(len(inside.rows), self.n_outputs, self.n_drawn)
-        chosen = np.take_along_axis(inside.rows, columns, axis=1)
+        places = columns + np.arange(len(inside.rows))[:, None] * self.n_outputs
+        chosen = inside.rows.reshape(-1).take(places)
         released = np.empty_like(chosen)
         self._release(inside._replace(rows=chosen), columns, noise, released, buffers)
         scale = self.n_outputs / self.n_drawn
@@ -146,7 +149,7 @@ class RowRelease:
         released -= centre[columns]
         released *= released.dtype.type(scale)
         released += centre[columns]
-        np.put_along_axis(out, columns, released, axis=1)
+        out.reshape(-1)[places] = released
 
     def _check(self, values: npt.ArrayLike) -> np.ndarray:
         x = np.asarray(values)
