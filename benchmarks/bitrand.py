@@ -3,7 +3,8 @@
     python benchmarks/bitrand.py --rows 5000 --features 768 --bits 10
 
 The plain way draws one uniform number for every bit, an array of shape (rows, features, bits). The floor is what no
-release can avoid: one copy of the rows and two random bytes for every feature.
+release can avoid: one copy of the rows and two random bytes for every feature. Where numba is installed, the release
+is measured with numpy's steps and with compiled ones, in turns with the floor.
 """
 
 import argparse
@@ -12,7 +13,9 @@ import time
 import tracemalloc
 
 import numpy as np
+from measure import numpy_steps
 
+from skldp.mechanisms.bits.compiled_buffers import compiled_loops
 from skldp.mechanisms.bits.flip_mechanisms import bitrand
 from skldp.mechanisms.randomness import noise_from
 
@@ -40,15 +43,16 @@ def plain_integers(X, flip_probabilities, rng):
     return (2 * flipped[..., 0] - 1) * (flipped[..., 1:] @ 2.0 ** -places[1:])
 
 
-def fastest(call, repeats):
-    """Least seconds on the clock, and least seconds of processor time, which other work disturbs less."""
-    clock, processor = [], []
+def fastest(calls, repeats):
+    """Least time on the clock, and of the processor, which other work disturbs less; every round runs each call."""
+    clock, processor = ({name: [] for name in calls} for _ in range(2))
     for _ in range(repeats):
-        start = time.perf_counter(), time.process_time()
-        call()
-        clock.append(time.perf_counter() - start[0])
-        processor.append(time.process_time() - start[1])
-    return np.array([min(clock), min(processor)]) * 1e3
+        for name, call in calls.items():
+            start = time.perf_counter(), time.process_time()
+            call()
+            clock[name].append(time.perf_counter() - start[0])
+            processor[name].append(time.process_time() - start[1])
+    return {name: np.array([min(clock[name]), min(processor[name])]) * 1e3 for name in calls}
 
 
 def main():
@@ -73,6 +77,10 @@ def main():
     def release():
         mechanism.sample(X, noise_from(), out=out)
 
+    def release_with_numpy():
+        with numpy_steps():
+            release()
+
     def floor():
         out[:] = X
         noise_from().words(X.shape, np.uint16)
@@ -82,25 +90,25 @@ def main():
     release()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    fast, least = fastest(release, options.repeats), fastest(floor, options.repeats)
     flips = mechanism.laws[0].error_probabilities[0]
     rng = np.random.default_rng(1)
-    equations = fastest(lambda: plain_equations(X, flips, rng), 3)
-    integers = fastest(lambda: plain_integers(X, flips, rng), 3)
+    plain = {
+        "plain numpy, equations as printed": lambda: plain_equations(X, flips, rng),
+        "plain numpy, shifts of integers": lambda: plain_integers(X, flips, rng),
+    }
+    ours = {"skldp, numpy's steps": release_with_numpy}
+    if compiled_loops() is not None:
+        ours["skldp, compiled steps"] = release
+    least = fastest(plain, 3) | fastest({"floor, copy + 2 random bytes": floor} | ours, options.repeats)
 
     print(f"{options.rows:,} x {options.features} {options.dtype}, {options.bits} bits; {mechanism.guarantee()}")
-    rows = {
-        "plain numpy, equations as printed": equations,
-        "plain numpy, shifts of integers": integers,
-        "skldp, secure noise": fast,
-        "floor, copy + 2 random bytes": least,
-        "equations / skldp": equations / fast,
-        "integers / skldp": integers / fast,
-        "skldp / floor": fast / least,
-    }
     print("least milliseconds, and ratios          clock  processor")
-    for name, (clock, processor) in rows.items():
+    for name, (clock, processor) in least.items():
         print(f"{name:35s} {clock:9.1f}  {processor:9.1f}")
+    for name in ours:
+        for other in [*plain, "floor, copy + 2 random bytes"]:
+            clock, processor = least[other] / least[name]
+            print(f"{other:35s} {clock:9.3g}  {processor:9.3g}  x {name}")
     print(f"peak extra memory of the release {peak / 2**20:9.2f} MiB")
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
 

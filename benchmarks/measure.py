@@ -3,6 +3,7 @@
 import os
 import time
 import tracemalloc
+from unittest.mock import patch
 
 import numpy as np
 
@@ -31,6 +32,11 @@ def peak_mib(call):
         return tracemalloc.get_traced_memory()[1] / 2**20
     finally:
         tracemalloc.stop()
+
+
+def numpy_steps():
+    """A context in which releases do not run compiled, even where numba is installed."""
+    return patch("skldp.mechanisms.bits.row_release.compiled_loops", lambda: None)
 
 
 def load():

@@ -15,7 +15,7 @@ import warnings
 
 import numpy as np
 from bitrand import plain_equations, plain_integers
-from measure import load, median_seconds, peak_mib
+from measure import load, median_seconds, numpy_steps, peak_mib
 from mechanisms import of_diffprivlib, of_opendp
 from sklearn.random_projection import GaussianRandomProjection
 from sklearn.utils import check_array
@@ -25,6 +25,7 @@ from skldp.estimators.categorical import CategoricalPrivatizer
 from skldp.estimators.labels import LabelRR
 from skldp.estimators.numeric import NumericPrivatizer
 from skldp.estimators.vector import PrivUnitTransformer, RandomProjectionPrivatizer
+from skldp.mechanisms.bits.compiled_buffers import compiled_loops
 from skldp.mechanisms.numeric.catalogue import make_mechanism
 from skldp.mechanisms.randomness import noise_from
 
@@ -66,6 +67,10 @@ def bits(table, options):
     printed = table.add("BitRand, plain numpy, (n, r, l) array, as printed", lambda: plain_equations(X, law, rng))
     shifts = table.add("BitRand, plain numpy, (n, r, l) array, shifts", lambda: plain_integers(X, law, rng))
     beside = {"faster than as printed": printed, "than shifts": shifts, "of its time is the floor": floor}
+    with numpy_steps():
+        table.add("BitRandTransformer.transform, numpy's steps", lambda: estimator.transform(X), beside)
+    if compiled_loops() is None:
+        print("  (numba is not installed: all that follows takes numpy's steps)")
     table.add("BitRandTransformer.transform", lambda: estimator.transform(X), beside)
     table.add("BitRandTransformer.fit_transform", lambda: estimator.fit_transform(X), beside)
     exact = BitRandTransformer(50.0, n_bits=options.bits, calibration="exact", n_sampled_features="all").fit(X)
@@ -168,7 +173,7 @@ def peer(name):
 
 def growth(options):
     """Time and memory against n, d and n_bits, each doubled four times, and the fitted exponents."""
-    print("\ncost growth of BitRandTransformer.transform (exponent e: cost ~ size^e)")
+    print("\ncost growth of BitRandTransformer.transform, numpy's steps (exponent e: cost ~ size^e)")
     base = {"rows": 1000, "features": 128, "bits": 10}
     ladders = {"rows": [4000, 8000, 16000, 32000], "features": [128, 256, 512, 1024], "bits": [4, 8, 12, 16, 32, 64]}
     for name, ladder in ladders.items():
@@ -205,7 +210,8 @@ def main():
         if options.only in (None, name):
             part(table, options)
     if options.growth:
-        growth(options)
+        with numpy_steps():
+            growth(options)
     print(load())
 
 

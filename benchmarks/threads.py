@@ -12,10 +12,9 @@ import hashlib
 import time
 import warnings
 from threading import Thread
-from unittest.mock import patch
 
 import numpy as np
-from measure import load
+from measure import load, numpy_steps
 
 from skldp import BitRandTransformer
 from skldp.mechanisms.bits.compiled_buffers import compiled_loops
@@ -38,7 +37,7 @@ def hash_twice(n_threads):
 
 def with_numpy(call):
     def patched(n_threads):
-        with patch("skldp.mechanisms.bits.row_release.compiled_loops", lambda: None):
+        with numpy_steps():
             call(n_threads)
 
     return patched
