@@ -2,12 +2,13 @@
 
 from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
 from skldp.estimators.bayesian_filter import BayesianFilter
-from skldp.estimators.bitrand import BitRandTransformer, LatentTransformer, OMETransformer
+from skldp.estimators.bitrand import BitRandTransformer
 from skldp.estimators.categorical import CategoricalPrivatizer
 from skldp.estimators.composition import privacy_guarantee
 from skldp.estimators.label_private_classifier import LabelPrivateClassifier
 from skldp.estimators.label_sampler import LabelSampler
 from skldp.estimators.labels import LabelLaplace, LabelRR
+from skldp.estimators.latent_ome import LatentTransformer, OMETransformer
 from skldp.estimators.numeric import NumericPrivatizer
 from skldp.estimators.out_of_core import release_blocks, release_dask
 from skldp.estimators.vector import (

@@ -1,7 +1,8 @@
 """The mechanisms by the names that the command line and the studies call them."""
 
-from skldp.estimators.bitrand import BitRandTransformer, LatentTransformer, OMETransformer
+from skldp.estimators.bitrand import BitRandTransformer
 from skldp.estimators.labels import LabelLaplace, LabelRR
+from skldp.estimators.latent_ome import LatentTransformer, OMETransformer
 from skldp.estimators.multivariate_laplace import MultivariateLaplacePrivatizer
 from skldp.estimators.numeric import NumericPrivatizer
 from skldp.estimators.privunit import PrivUnitTransformer

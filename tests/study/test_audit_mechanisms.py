@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from skldp.estimators.bitrand import BitRandTransformer, LatentTransformer, OMETransformer
+from skldp.estimators.bitrand import BitRandTransformer
 from skldp.estimators.categorical import CategoricalPrivatizer
 from skldp.estimators.labels import LabelLaplace, LabelRR
+from skldp.estimators.latent_ome import LatentTransformer, OMETransformer
 from skldp.estimators.multivariate_laplace import MultivariateLaplacePrivatizer
 from skldp.estimators.numeric import NumericPrivatizer
 from skldp.estimators.privunit import PrivUnitTransformer
