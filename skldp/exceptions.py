@@ -1,5 +1,8 @@
 """Warnings and errors of the package."""
 
+import inspect
+import warnings
+
 __all__ = [
     "BudgetExhaustedError",
     "LearntDomainWarning",
@@ -7,7 +10,11 @@ __all__ = [
     "OutOfDomainWarning",
     "PrivacyGuaranteeWarning",
     "SeededNoiseWarning",
+    "warn_user",
 ]
+
+# Code whose calls a warning is not about.
+_BETWEEN = {"skldp", "sklearn", "joblib"}
 
 
 class PrivacyGuaranteeWarning(UserWarning):
@@ -32,3 +39,12 @@ class LedgerError(RuntimeError):
 
 class BudgetExhaustedError(RuntimeError):
     """A person's privacy budget does not admit the release; nothing was released."""
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn of the line that called this package, through scikit-learn or not."""
+    level, frame = 2, inspect.currentframe()
+    caller = frame.f_back if frame else None
+    while caller and caller.f_back and caller.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        level, caller = level + 1, caller.f_back
+    warnings.warn(message, category, stacklevel=level)

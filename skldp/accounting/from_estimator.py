@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting.extrema.domain import Bounds, checked_box
 from skldp.accounting.query import RegressionQuery
-from skldp.exceptions import OutOfDomainWarning
+from skldp.exceptions import OutOfDomainWarning, warn_user
 
 __all__ = ["query_from_estimator"]
 
@@ -103,11 +103,10 @@ def query_from_estimator(
     slack = _ROUNDING * coef.size * (np.abs(coef) @ np.abs(box).max(axis=0) + abs(intercept))
     if a <= low + slack and high - slack <= b:
         return RegressionQuery("linear", coef, intercept, output_bounds, epsilon)
-    warnings.warn(
+    warn_user(
         f"The model's predictions over the bounds reach from {low:.6g} to {high:.6g}, beyond output_bounds "
         f"({a:.6g}, {b:.6g}): they are truncated to them.",
         OutOfDomainWarning,
-        stacklevel=2,
     )
     return query
 

@@ -1,6 +1,5 @@
 """The base of the transformers of X: validate, move into the declared domain, release block by block."""
 
-import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -20,7 +19,7 @@ from skldp.estimators.validation import (
     fit_context,
     validate_finite,
 )
-from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
+from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, warn_user
 from skldp.mechanisms.bits.row_release import RowRelease
 from skldp.mechanisms.declared_bounds import into_bounds
 from skldp.mechanisms.randomness import noise_from
@@ -61,12 +60,11 @@ def attach_guarantee(estimator, guarantee):
     stated = guarantee.stated
     if stated is not None and guarantee.epsilon > stated * (1 + 1e-9):
         alone = "" if guarantee.per_feature is None else f" ({guarantee.per_feature:.4g} for one feature alone)"
-        warnings.warn(
+        warn_user(
             f"{type(estimator).__name__} states epsilon {stated:.4g}, as published, but the exact worst-case loss "
             f"of what it releases is {guarantee.epsilon:.4g} per {guarantee.unit}{alone}. "
             "calibration='exact' gives the epsilon that it states.",
             PrivacyGuaranteeWarning,
-            stacklevel=3,
         )
 
 
@@ -228,15 +226,14 @@ def counted_out_of_domain():
         _COUNTS.reset(token)
 
 
-def warn_out_of_domain(moved, total, stacklevel=4):
+def warn_out_of_domain(moved, total):
     """Count, in an OutOfDomainWarning, the values that were moved into the declared domain; none, no warning."""
     counts = _COUNTS.get()
     if counts is not None:
         counts.append(moved)
     elif moved:
-        warnings.warn(
+        warn_user(
             f"{moved:,} of {total:,} values ({moved / total:.1%}) lay outside the declared domain and were moved into "
             "it. Declare a wider one if that is too many, from public knowledge and not from these data.",
             OutOfDomainWarning,
-            stacklevel=stacklevel,
         )

@@ -241,7 +241,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         self.categories_ = categories
         attach_guarantee(self, self.mechanism_.guarantee())
         if learnt:
-            warn_learnt("The categories", "CategoricalPrivatizer(categories=[[...], ...])", stacklevel=5)
+            warn_learnt("The categories", "CategoricalPrivatizer(categories=[[...], ...])")
         return codes
 
     def _codes(self, columns, categories):

@@ -1,13 +1,12 @@
 """Declared classes and categories: labels of any type to codes 0 to C - 1 and back."""
 
 import math
-import warnings
 
 import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from skldp.exceptions import LearntDomainWarning
+from skldp.exceptions import LearntDomainWarning, warn_user
 
 __all__ = ["declared_values", "decode", "encode", "labels_1d", "learnt_values", "warn_learnt"]
 
@@ -68,13 +67,12 @@ def learnt_values(y):
     return declared_values(np.unique(y), "The labels in y")
 
 
-def warn_learnt(what, how, stacklevel=4):
+def warn_learnt(what, how):
     """Warn that a domain was learnt from private data, and say how to declare it."""
-    warnings.warn(
+    warn_user(
         f"{what} were learnt from private data, which releases which of them occur: nobody's epsilon covers that. "
         f"Declare them from public knowledge: {how}.",
         LearntDomainWarning,
-        stacklevel=stacklevel,
     )
 
 
@@ -130,7 +128,7 @@ def decode(codes, domain, dtype):
 
 def _counts_up(domain):
     """Whether the domain is a run of integers, such as 0 to 9."""
-    return np.issubdtype(domain.dtype, np.signedinteger) and int(domain[-1]) - int(domain[0]) == domain.size - 1
+    return domain.dtype.kind == "i" and int(domain[-1]) - int(domain[0]) == domain.size - 1
 
 
 def _is_missing(value):

@@ -170,7 +170,7 @@ class LabelPrivatizer(
         attach_guarantee(self, self.mechanism_.guarantee())
         if learnt:
             shown = np.array2string(classes, threshold=10, separator=", ")
-            warn_learnt("The classes", f"{type(self).__name__}(classes={shown})", stacklevel=5)
+            warn_learnt("The classes", f"{type(self).__name__}(classes={shown})")
         return codes
 
     def _release(self, codes, dtype):

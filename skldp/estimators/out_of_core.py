@@ -15,6 +15,8 @@ __all__ = ["release_blocks", "release_dask"]
 _BLOCK_BYTES = 1 << 22
 # From this size on, processes gain more than their start costs.
 _WORTH_PROCESSES = 1 << 28
+# Enough for any number of threads, and few enough to keep in a list.
+_MOST_TASKS = 1024
 
 
 def release_blocks(estimator, X, out):
@@ -38,10 +40,10 @@ def release_blocks(estimator, X, out):
     Raises
     ------
     ValueError
-        If `out` has the wrong shape or overlaps X, if a value is not finite (all blocks are checked before the first
-        is released), or if `random_state` is an int: every block would get the same noise.
+        If `out` has the wrong shape, is read-only or overlaps X, if a value is not finite (all blocks are checked
+        before the first is released), or if `random_state` is an int: every block would get the same noise.
     TypeError
-        If `estimator` is of another kind.
+        If `estimator` or `out` is of another kind.
 
     Warns
     -----
@@ -60,38 +62,28 @@ def release_blocks(estimator, X, out):
     True
     """
     _check_estimator(estimator)
-    if (
-        estimator.transform_noise
-        and estimator.random_state is not None
-        and not hasattr(estimator.random_state, "bytes")
-    ):
-        raise ValueError(
-            "random_state must be None or a generator, because with an int every block would get the same noise, and "
-            f"two blocks would subtract to the secret. Got {estimator.random_state!r} instead."
-        )
-    shape = (X.shape[0], estimator.mechanism_.n_outputs)
-    if out.shape != shape:
-        raise ValueError(f"out must have the shape {shape}. Got {out.shape} instead.")
-    if np.may_share_memory(X, out):
-        raise ValueError("out must not overlap X. Got overlapping arrays instead.")
-    row_bytes = max(X.shape[1] * X.dtype.itemsize, shape[1] * out.dtype.itemsize)
+    _check_out(estimator, X, out)
+    row_bytes = max(X.shape[1] * X.dtype.itemsize, out.shape[1] * out.dtype.itemsize)
     n_rows = max(1, _BLOCK_BYTES // row_bytes)
-    parts = [slice(start, start + n_rows) for start in range(0, shape[0], n_rows)]
-    for part in parts:
-        estimator._validate(X[part], reset=False)
+    for start in range(0, len(X), n_rows):
+        estimator._validate(X[start : start + n_rows], reset=False)
     # A generator is advanced block by block, in their order; a copy in another process would repeat its noise.
     secure = estimator.random_state is None
-    locked = not getattr(estimator.mechanism_, "runs_compiled", False)
     in_files = _is_file(X, "r", "r+", "w+") and _is_file(out, "r+", "w+")
-    if secure and locked and in_files and X.nbytes >= _WORTH_PROCESSES:
-        counts = _in_processes(estimator, X, out, n_rows)
+    large = in_files and X.nbytes >= _WORTH_PROCESSES
+    if secure and large and not getattr(estimator.mechanism_, "runs_compiled", False):
+        # Few long tasks: a worker makes the mechanism's tables anew for each.
+        tasks = _runs(len(X), n_rows, 4 * effective_n_jobs(estimator.n_jobs))
+        counts = Parallel(n_jobs=estimator.n_jobs)(
+            delayed(_release_into)(estimator, X[task], out[task], n_rows) for task in tasks
+        )
     else:
         counts = in_threads(
-            lambda part: _release_into(estimator, X[part], out[part], n_rows),
-            parts,
+            lambda task: _release_into(estimator, X[task], out[task], n_rows),
+            _runs(len(X), n_rows, _MOST_TASKS),
             n_jobs=estimator.n_jobs if secure else 1,
         )
-    warn_out_of_domain(sum(counts), X.shape[0] * X.shape[1], stacklevel=3)
+    warn_out_of_domain(sum(counts), X.shape[0] * X.shape[1])
     return out
 
 
@@ -169,14 +161,32 @@ def _check_estimator(estimator):
     check_is_fitted(estimator)
 
 
-def _in_processes(estimator, X, out, n_rows):
-    # Few long tasks: a worker makes the mechanism's tables anew for each.
-    n_tasks = 4 * effective_n_jobs(estimator.n_jobs)
-    rows_each = n_rows * -(-len(X) // (n_tasks * n_rows))
-    return Parallel(n_jobs=estimator.n_jobs)(
-        delayed(_release_into)(estimator, X[start : start + rows_each], out[start : start + rows_each], n_rows)
-        for start in range(0, len(X), rows_each)
-    )
+def _check_out(estimator, X, out):
+    """Refuse what blocks cannot be written to, and a seed, with which their noise would be one."""
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out must be a numpy array or a memory map. Got {type(out).__name__} instead.")
+    if not out.flags.writeable:
+        raise ValueError("out must be writeable. Got a read-only array instead.")
+    if (
+        estimator.transform_noise
+        and estimator.random_state is not None
+        and not hasattr(estimator.random_state, "bytes")
+    ):
+        raise ValueError(
+            "random_state must be None or a generator, because with an int every block would get the same noise, and "
+            f"two blocks would subtract to the secret. Got {estimator.random_state!r} instead."
+        )
+    shape = (X.shape[0], estimator.mechanism_.n_outputs)
+    if out.shape != shape:
+        raise ValueError(f"out must have the shape {shape}. Got {out.shape} instead.")
+    if np.may_share_memory(X, out):
+        raise ValueError("out must not overlap X. Got overlapping arrays instead.")
+
+
+def _runs(n_total, n_rows, n_tasks):
+    """At most `n_tasks` slices of whole blocks of `n_rows` rows."""
+    rows_each = n_rows * -(-n_total // (n_rows * n_tasks))
+    return [slice(start, start + rows_each) for start in range(0, n_total, rows_each or 1)]
 
 
 def _is_file(array, *modes):

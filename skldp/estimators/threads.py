@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 
 __all__ = ["in_threads"]
 
@@ -15,8 +15,7 @@ def in_threads(function, *arguments, n_jobs):
     function : callable
     *arguments : sequences of equal length
     n_jobs : int or None
-        As joblib counts them, :func:`joblib.parallel_config` included. joblib's own threads take 12 ms to start, in
-        which a release is done with a million numbers.
+        As joblib counts threads, :func:`joblib.parallel_config` and calls within its workers included.
 
     Returns
     -------
@@ -28,8 +27,12 @@ def in_threads(function, *arguments, n_jobs):
     >>> in_threads(pow, [2, 3, 4], [5, 2, 3], n_jobs=2)
     [32, 9, 64]
     """
-    n_threads = min(effective_n_jobs(n_jobs), len(arguments[0]))
-    if n_threads <= 1:
+    if len(arguments[0]) <= 1:
         return list(map(function, *arguments))
+    backend, configured = get_active_backend(require="sharedmem")
+    n_threads = min(backend.effective_n_jobs(configured if n_jobs is None else n_jobs), len(arguments[0]))
+    if n_threads == 1:
+        return list(map(function, *arguments))
+    # joblib's own threads take 12 ms to start, in which millions of numbers are released.
     with ThreadPoolExecutor(n_threads) as pool:
         return list(pool.map(function, *arguments))

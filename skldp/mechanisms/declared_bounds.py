@@ -6,7 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Inside", "into_bounds", "round_inward"]
+__all__ = ["NOT_FINITE", "Inside", "into_bounds", "round_inward"]
+
+NOT_FINITE = "values must be finite. Got NaN or infinity instead."
 
 
 def round_inward(
@@ -77,7 +79,7 @@ def into_bounds(rows: np.ndarray, low: npt.NDArray[np.float64], high: npt.NDArra
     # Both are NaN if any value is.
     lowest, highest = float(rows.min(initial=math.inf)), float(rows.max(initial=-math.inf))
     if not (-math.inf < lowest and highest < math.inf):
-        raise ValueError("values must be finite. Got NaN or infinity instead.")
+        raise ValueError(NOT_FINITE)
     # Two passes over numbers in the cache spare most blocks the clipping, which takes several times as long.
     if low.max() <= lowest and highest <= high.min():
         return Inside(rows, max(-lowest, highest), 0)

@@ -12,7 +12,6 @@ Every discrete law drawn here is exact: a probability is an integer fraction :ma
 import hashlib
 import os
 import threading
-import warnings
 from numbers import Integral
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from skldp.exceptions import SeededNoiseWarning
+from skldp.exceptions import SeededNoiseWarning, warn_user
 
 __all__ = ["Noise", "flip_threshold", "noise_from", "public_stream", "threshold_log_odds"]
 
@@ -75,11 +74,10 @@ def noise_from(random_state: Any = None) -> "Noise":
         raise TypeError(
             f"random_state must be None, an int, or a numpy Generator or RandomState. Got {random_state!r} instead."
         )
-    warnings.warn(
+    warn_user(
         "The noise comes from random_state and is repeatable: whoever knows the seed can remove it, and two releases "
         "with one seed differ by exactly the secret. Use random_state=None for data that matter.",
         SeededNoiseWarning,
-        stacklevel=2,
     )
     return Noise(key, secure=False)
 

@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skldp.estimators.composition import privacy_guarantee
 from skldp.estimators.validation import check_epsilon
-from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
+from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning, warn_user
 from skldp.study.baselines import majority_estimator, without_privacy
 from skldp.study.curve_result import CurvePoint, PrivacyUtilityCurve
 from skldp.study.fitting_scorer import FittingScorer
@@ -110,7 +110,7 @@ def privacy_utility_curve(
     epsilons = list(epsilons)
     _check_parameters(estimator, names, epsilons, n_repeats)
     if random_state is not None:
-        warnings.warn("random_state makes every release of this study repeatable.", SeededNoiseWarning, stacklevel=2)
+        warn_user("random_state makes every release of this study repeatable.", SeededNoiseWarning)
 
     score_name = scoring if isinstance(scoring, str) else _score_name(estimator, scoring)
     scorer = FittingScorer(check_scoring(estimator, scoring=scoring), score_name)
@@ -234,12 +234,11 @@ def _warn_where_weaker(points):
     weaker = [point for point in points if point.exact_epsilon > point.stated_epsilon * (1 + 1e-9)]
     if weaker:
         first, last = weaker[0], weaker[-1]
-        warnings.warn(
+        warn_user(
             f"At {len(weaker)} of {len(points)} points the exact epsilon is above the stated one: "
             f"{first.exact_epsilon:.4g} where {first.stated_epsilon:.4g} is stated, "
             f"{last.exact_epsilon:.4g} where {last.stated_epsilon:.4g} is stated.",
             PrivacyGuaranteeWarning,
-            stacklevel=3,
         )
 
 

@@ -38,6 +38,13 @@ def test_labels_of_any_number_type_meet_a_run_of_integers(kind):
         encode(np.array([0, top], dtype=kind), domain, "y")
 
 
+def test_durations_are_no_integers():
+    days = np.array([0, 1, 2], dtype="m8[D]")
+    assert encode(days[[2, 0]], days, "y").tolist() == [2, 0]
+    with pytest.raises(ValueError, match="nothing was released"):
+        encode(np.array([0, 1]), days, "y")
+
+
 def test_truth_values_are_no_quick_integers():
     assert encode(np.array([True, False]), np.array([False, True]), "y").tolist() == [1, 0]
     assert encode(np.array([True, False]), np.arange(2), "y").tolist() == [1, 0]

@@ -121,6 +121,21 @@ def test_compiled_steps_need_no_processes(tmp_path, small_blocks, recorded_tasks
     assert recorded_tasks == [("threads", 2)]
 
 
+def test_small_tables_do_not_import_numba(small_blocks, monkeypatch):
+    monkeypatch.setattr("skldp.mechanisms.bits.bit_flip.compiled_loops", lambda: pytest.fail("asked for"))
+    X = np.zeros((50, 3), dtype=np.float32)
+    release_blocks(fitted(CODER), X, np.empty_like(X))
+
+
+def test_blocks_are_handed_out_in_a_bounded_number_of_tasks(small_blocks, recorded_tasks, monkeypatch):
+    monkeypatch.setattr("skldp.estimators.out_of_core._MOST_TASKS", 7)
+    X = np.full((200, 3), 0.3, dtype=np.float32)
+    out = np.zeros_like(X)
+    release_blocks(fitted(CODER).set_params(n_jobs=2), X, out)
+    assert recorded_tasks == [("threads", 2)]
+    assert np.count_nonzero(out) > out.size / 2
+
+
 def test_other_types_and_orders_are_written_to_as_well(small_blocks):
     X = np.random.default_rng(0).uniform(-1, 1, (50, 3)).astype(np.float32)
     estimator = fitted(CODER).set_params(transform_noise=False)
@@ -200,6 +215,12 @@ def test_what_cannot_be_released_is_refused():
         release_blocks(fitted(CODER), X, X)
     with pytest.raises(TypeError, match="transformer of X of this package"):
         release_blocks(StandardScaler(), X, X.copy())
+    fixed = X.copy()
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError, match="must be writeable"):
+        release_blocks(fitted(CODER), X, fixed)
+    with pytest.raises(TypeError, match="out must be a numpy array"):
+        release_blocks(fitted(CODER), X, X.tolist())
     pytest.importorskip("dask.array", reason="dask is an extra")
     with pytest.raises(TypeError, match="dask array"):
         release_dask(fitted(CODER), X)

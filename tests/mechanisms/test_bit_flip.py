@@ -345,6 +345,7 @@ def test_values_that_are_moved_into_bounds_off_zero_are_released_like_the_bound(
 def test_a_block_reads_few_numbers_whatever_is_released_of_them(monkeypatch, n_sampled, n_rows):
     monkeypatch.setattr(row_release, "_BLOCK", 64)
     monkeypatch.setattr(row_release, "_MOST_READ", 128)
+    monkeypatch.setattr(row_release, "compiled_loops", lambda: None)
     seen, own = [], row_release.into_bounds
     monkeypatch.setattr(row_release, "into_bounds", lambda rows, *ends: seen.append(len(rows)) or own(rows, *ends))
     mechanism = bitrand(1.0, (-np.ones(10), np.ones(10)), n_sampled_features=n_sampled)

@@ -6,9 +6,9 @@ import threading
 import numpy as np
 import pytest
 
-from skldp.mechanisms.bits import compiled_buffers, row_release
+from skldp.mechanisms.bits import row_release
 from skldp.mechanisms.bits.buffers import Buffers
-from skldp.mechanisms.bits.compiled_buffers import INTERPRETED, CompiledBuffers, compiled_loops
+from skldp.mechanisms.bits.compiled_buffers import INTERPRETED, CompiledBuffers, Loops, compiled_loops
 from skldp.mechanisms.bits.flip_mechanisms import bitrand, latent, ome
 from skldp.mechanisms.randomness import Noise
 
@@ -34,7 +34,7 @@ RELEASES = {
 @pytest.fixture
 def use_loops(monkeypatch):
     """Have releases of any size use these loops."""
-    monkeypatch.setattr(row_release, "_WORTH_COMPILING", 0)
+    monkeypatch.setattr(row_release, "_BLOCK", 1000)
     return lambda loops: monkeypatch.setattr(row_release, "compiled_loops", lambda: loops)
 
 
@@ -79,19 +79,68 @@ def test_a_value_outside_is_moved_and_counted_as_ever(use_loops, value, where):
     expected = released(RELEASES["published"], X)
     assert expected[1] == 1
     use_loops(INTERPRETED)
-    with np.errstate(invalid="ignore"):
-        assert released(RELEASES["published"], X) == expected
+    assert released(RELEASES["published"], X) == expected
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_is_refused_before_its_block_is_written(use_loops, value):
+@pytest.mark.parametrize("loops", [None, INTERPRETED])
+def test_what_is_not_finite_is_refused_before_its_block_is_written(use_loops, value, loops):
     X = rows(np.float32)
-    X[-1, -1] = value
+    X[0, -1] = value
     out = np.full_like(X, 9)
-    use_loops(INTERPRETED)
-    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="must be finite"):
+    use_loops(loops)
+    with pytest.raises(ValueError, match="must be finite"):
         RELEASES["published"].sample_into(X, Noise(bytes(32), secure=False), out)
     assert (out == 9).all()
+
+
+@pytest.mark.parametrize("loops", [None, INTERPRETED])
+@pytest.mark.parametrize(
+    "out",
+    [
+        np.zeros((200, 7)),
+        np.zeros((50, 7)),
+        np.zeros((100, 14)),
+        np.zeros(700),
+        np.zeros((100, 7, 1)),
+        np.zeros((100, 7), dtype=np.float32),
+        np.zeros((100, 7), order="F"),
+    ],
+    ids=lambda out: f"{out.dtype} {out.shape}",
+)
+def test_loops_never_run_over_arrays_that_do_not_fit(use_loops, loops, out):
+    use_loops(loops)
+    with pytest.raises(ValueError, match="out must"):
+        RELEASES["published"].sample_into(rows(np.float64, 150)[:100], Noise(bytes(32), secure=False), out)
+    assert not out.any()
+
+
+@pytest.mark.parametrize("loops", [None, INTERPRETED])
+def test_other_rows_and_read_only_outputs_are_refused(use_loops, loops):
+    use_loops(loops)
+    X = rows(np.float64)
+    with pytest.raises(ValueError, match="out must have the shape"):
+        RELEASES["published"].sample_into(X.reshape(-1, 14), Noise(bytes(32), secure=False), X.reshape(-1, 14).copy())
+    fixed = np.zeros_like(X)
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError, match="writeable"):
+        RELEASES["published"].sample_into(X, Noise(bytes(32), secure=False), fixed)
+    with pytest.raises(ValueError, match="out must have the shape"):
+        RELEASES["published"].sample(X, Noise(bytes(32), secure=False), np.zeros((9, 7)))
+
+
+def test_whole_rows_of_one_interval_take_every_loop(use_loops):
+    called = []
+
+    def counted(name, loop):
+        return lambda *arguments: called.append(name) or loop(*arguments)
+
+    use_loops(Loops(*(counted(name, loop) for name, loop in INTERPRETED._asdict().items())))
+    released(RELEASES["published"], rows(np.float64))
+    assert set(called) == set(Loops._fields)
+    called.clear()
+    released(RELEASES["bounds of their own"], rows(np.float64))
+    assert set(called) == {"look_up_words", "divide"}
 
 
 def test_short_buffers_keep_their_loops():
@@ -115,6 +164,15 @@ def test_without_numba_numpy_does_it(monkeypatch):
     assert released(RELEASES["published"], np.zeros((200_000, 7)))[1] == 0
 
 
+@pytest.mark.usefixtures("chosen_anew")
+@pytest.mark.parametrize("error", [OSError, AttributeError, SystemError])
+def test_a_broken_numba_is_as_good_as_none(monkeypatch, tmp_path, error):
+    (tmp_path / "numba.py").write_text(f"raise {error.__name__}")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    assert compiled_loops() is None
+
+
 def test_few_numbers_do_not_import_numba(monkeypatch):
     def refuse():
         raise AssertionError
@@ -130,25 +188,35 @@ def numba():
     return pytest.importorskip("numba", reason="needs the extra fast")
 
 
+@pytest.fixture
+def loops(numba):
+    found = compiled_loops()
+    assert found is not None
+    assert all(hasattr(loop, "signatures") for loop in found)
+    return found
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", RELEASES)
-def test_compiled_loops_release_the_same_bits(numba, use_loops, name, dtype):
+def test_compiled_loops_release_the_same_bits(loops, use_loops, name, dtype):
     mechanism, X = RELEASES[name], rows(dtype, 50_000)
     use_loops(None)
     expected = released(mechanism, X)
-    use_loops(compiled_loops())
+    use_loops(loops)
     assert released(mechanism, X) == expected
     X.flags.writeable = False
     assert released(mechanism, X) == expected
+    unaligned = np.frombuffer(b" " + X.tobytes(), dtype=X.dtype, offset=1).reshape(X.shape)
+    assert released(mechanism, unaligned) == expected
 
 
-@pytest.mark.parametrize("value", [np.nan, -1e30, 1.0000001])
-def test_compiled_loops_see_what_lies_outside(numba, use_loops, value):
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1e30, 1.0000001])
+def test_compiled_loops_see_what_lies_outside(loops, use_loops, value):
     X = rows(np.float64, 50_000)
     X[-1, -1] = value
     use_loops(None)
     plain = outcome(X)
-    use_loops(compiled_loops())
+    use_loops(loops)
     assert outcome(X) == plain
 
 
@@ -159,9 +227,9 @@ def outcome(X):
         return str(error)
 
 
-@pytest.mark.usefixtures("chosen_anew")
-def test_threads_may_compile_at_the_same_time(numba, monkeypatch):
-    monkeypatch.setattr(row_release, "_WORTH_COMPILING", 0)
+@pytest.mark.usefixtures("chosen_anew", "numba")
+def test_threads_may_compile_at_the_same_time(monkeypatch):
+    monkeypatch.setattr(row_release, "_BLOCK", 1000)
     X, seen = rows(np.float64), []
     threads = [threading.Thread(target=lambda: seen.append(released(RELEASES["published"], X))) for _ in range(4)]
     for thread in threads:
@@ -179,17 +247,21 @@ def test_numba_can_be_switched_off(numba, monkeypatch):
 
 
 @pytest.mark.usefixtures("chosen_anew")
-def test_where_no_compiled_code_can_be_kept_it_is_made_anew(numba, use_loops, monkeypatch):
-    own = numba.njit
+@pytest.mark.parametrize("error", [RuntimeError("no locator available"), OSError(28, "No space left on device")])
+def test_where_no_compiled_code_can_be_kept_it_is_made_anew(numba, use_loops, monkeypatch, error):
+    own, kept = numba.njit, []
 
-    def nowhere(loop, *, cache=False, **options):
+    def nowhere(types, *, cache, **options):
+        kept.append(cache)
         if cache:
-            raise RuntimeError("no locator available")
-        return own(loop, **options)
+            raise error
+        return own(types, cache=False, **options)
 
     X = rows(np.float64)
     use_loops(None)
     expected = released(RELEASES["published"], X)
     monkeypatch.setattr(numba, "njit", nowhere)
-    use_loops(compiled_buffers.compiled_loops())
+    loops = compiled_loops()
+    assert kept == [True, False, False, False, False]
+    use_loops(loops)
     assert released(RELEASES["published"], X) == expected

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.mechanisms.bits.buffers import Buffers
-from skldp.mechanisms.bits.compiled_buffers import CompiledBuffers, compiled_loops
+from skldp.mechanisms.bits.compiled_buffers import REACH, CompiledBuffers, compiled_loops
 from skldp.mechanisms.bits.decoding import BitDecoder, code_moments, fixed_point_decoder, plain_bits, unbiased_bits
 from skldp.mechanisms.bits.fixed_point import SAFE_EXPONENT, FixedPoint
 from skldp.mechanisms.bits.flip_calibration import feature_levels, record_level
@@ -19,7 +19,7 @@ from skldp.mechanisms.bits.flip_laws import BitLaw
 from skldp.mechanisms.bits.mask_sampling import BitRandomizer, MaskSampler
 from skldp.mechanisms.bits.ones_complement import LONGEST, decode_complement, encode_complement, is_exact
 from skldp.mechanisms.bits.row_release import RowRelease
-from skldp.mechanisms.declared_bounds import Inside, round_inward
+from skldp.mechanisms.declared_bounds import NOT_FINITE, Inside, round_inward
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
 
@@ -79,8 +79,8 @@ class BitFlip(RowRelease):
 
     @property
     def runs_compiled(self) -> bool:
-        """Whether large releases of rows within the domain run compiled, so that threads do not wait for each other."""
-        return bool(self._limits) and compiled_loops() is not None
+        """Whether large releases run compiled from end to end, so that threads do not wait for each other."""
+        return bool(self._limits) and not self.debias and compiled_loops() is not None
 
     def guarantee(self) -> PrivacyGuarantee:
         """Give the exact worst-case loss over the declared domain, from the integers that are sampled."""
@@ -142,7 +142,7 @@ class BitFlip(RowRelease):
     def _limits(self) -> dict[np.dtype, tuple[np.floating, np.floating]]:
         """By dtype, the interval that all features are declared to have, where compiled steps can encode it."""
         of_their_own = (self.low != self.low[0]).any() or (self.high != self.high[0]).any()
-        far = max(-self.low[0], self.high[0]) >= CompiledBuffers.reach * self.encoding.step
+        far = max(-self.low[0], self.high[0]) >= REACH * self.encoding.step
         if of_their_own or far or self.n_drawn < self.n_outputs or self._complement_sampler is None:
             return {}
         ends = {dtype: round_inward(self.low[:1], self.high[:1], dtype) for dtype in SAFE_EXPONENT}
@@ -154,22 +154,20 @@ class BitFlip(RowRelease):
         return np.promote_types(self.encoding.code_dtype, np.uint16)
 
     def _release_rows(self, rows: np.ndarray, noise: Noise, released: np.ndarray, buffers: Buffers) -> int:
-        if isinstance(buffers, CompiledBuffers) and self._release_compiled(rows, noise, released, buffers):
-            return 0
-        return super()._release_rows(rows, noise, released, buffers)
-
-    def _release_compiled(self, rows: np.ndarray, noise: Noise, released: np.ndarray, buffers: CompiledBuffers) -> bool:
-        """Release rows that lie within one interval for all features; do nothing where another way is needed."""
-        sampler, limits, flat = self._complement_sampler, self._limits.get(rows.dtype), released.reshape(-1)
-        if sampler is None or limits is None or not buffers.encode(self.encoding, rows.reshape(-1), *limits):
-            return False
+        limits, sampler = self._limits.get(rows.dtype), self._complement_sampler
+        if limits is None or sampler is None or not isinstance(buffers, CompiledBuffers):
+            return super()._release_rows(rows, noise, released, buffers)
+        n_moved = buffers.encode(self.encoding, np.require(rows.reshape(-1), requirements="A"), *limits)
+        if n_moved < 0:
+            raise ValueError(NOT_FINITE)
         sampler.draw(noise, buffers)
+        flat = released.reshape(-1)
         if self.debias:
             buffers.signed ^= buffers.mask.view(np.int16)
             self.decoders[0].decode_complement(buffers.signed, flat, buffers)
         else:
             buffers.decode(self.encoding, flat)
-        return True
+        return n_moved
 
     def _release(
         self, inside: Inside, columns: np.ndarray | None, noise: Noise, out: np.ndarray, buffers: Buffers

@@ -15,7 +15,9 @@ _PIECE = 131_072
 
 
 class Shared(NamedTuple):
-    """A line that masks share, one after the other; uint64 numbers are places on it.
+    """The values of the first word that masks share, as a line on which one mask follows the other.
+
+    uint64 numbers are places on it.
 
     Parameters
     ----------

@@ -14,12 +14,11 @@ from skldp.mechanisms.randomness import Noise
 __all__ = ["RowRelease"]
 
 # Numbers in one block. Each step over them is long enough for other threads to run meanwhile; the working arrays, nine
-# bytes a number, still stay in a third-level cache.
+# bytes a number (13 with compiled steps), still stay in a third-level cache. Releases of less than one block take a
+# millisecond, for which numba is not imported.
 _BLOCK = 262_144
 # Numbers that a block is taken from, of which a few may be released.
 _MOST_READ = 2_097_152
-# Releases of fewer numbers take a millisecond or two, for which numba is not imported.
-_WORTH_COMPILING = 500_000
 
 
 class RowRelease:
@@ -72,7 +71,9 @@ class RowRelease:
             If a value is NaN or infinite, or the shape is another.
         """
         x = self._check(values)
-        if out is not None and out.flags.c_contiguous and out.dtype == x.dtype:
+        if out is not None and out.shape != x.shape:
+            raise ValueError(f"out must have the shape of values, {x.shape}. Got {out.shape} instead.")
+        if out is not None and out.flags.carray and out.dtype == x.dtype:
             self.sample_into(x, noise, out)
             return out
         released = np.empty(x.shape, dtype=x.dtype)
@@ -91,7 +92,7 @@ class RowRelease:
             Never written to.
         noise : Noise
         released : ndarray of the same shape and dtype
-            C-contiguous; overwritten.
+            C-contiguous, aligned and writeable; overwritten.
 
         Returns
         -------
@@ -100,8 +101,15 @@ class RowRelease:
         Raises
         ------
         ValueError
-            If a value is NaN or infinite.
+            If a value is NaN or infinite, or `released` is not as described.
         """
+        if rows.shape != released.shape or rows.shape[1:] != (self.n_outputs,):
+            raise ValueError(f"out must have the shape of values, (n, {self.n_outputs}). Got {released.shape} instead.")
+        if not (released.flags.carray and released.dtype == rows.dtype):
+            raise ValueError(
+                f"out must be a writeable, aligned and C-contiguous array of {rows.dtype}. "
+                f"Got {released.dtype} and {released.flags!r} instead."
+            )
         step = max(1, min(_BLOCK // self.n_drawn, _MOST_READ // self.n_outputs))
         buffers = self._make_buffers(min(step, len(rows)), len(rows))
         n_outside = 0
@@ -122,7 +130,7 @@ class RowRelease:
         return square - mean**2
 
     def _make_buffers(self, n_at_once: int, n_rows: int) -> Buffers:
-        loops = compiled_loops() if n_rows * self.n_drawn >= _WORTH_COMPILING else None
+        loops = compiled_loops() if n_rows * self.n_drawn >= _BLOCK else None
         if loops is None:
             return Buffers(n_at_once * self.n_drawn, self._code_dtype)
         return CompiledBuffers(n_at_once * self.n_drawn, self._code_dtype, loops)

@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from skldp.estimators.validation import check_epsilon
-from skldp.exceptions import SeededNoiseWarning
+from skldp.exceptions import SeededNoiseWarning, warn_user
 from skldp.mechanisms.randomness import noise_from
 from skldp.study.federated.learning import federated_learning
 
@@ -105,7 +105,7 @@ def federated_study(
 def _seeds(random_state, n_runs):
     if random_state is None:
         return [None] * n_runs
-    warnings.warn("random_state makes every release of this study repeatable.", SeededNoiseWarning, stacklevel=3)
+    warn_user("random_state makes every release of this study repeatable.", SeededNoiseWarning)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededNoiseWarning)
         return [int(seed) for seed in noise_from(random_state).integers(2**31, n_runs)]

@@ -1,0 +1,74 @@
+"""Calls in threads: as many as joblib would use, in the order of their arguments."""
+
+import multiprocessing
+import threading
+import time
+import warnings
+
+import pytest
+from joblib import Parallel, cpu_count, delayed, parallel_config
+
+from skldp.estimators.threads import in_threads
+
+
+def most_at_once(n_jobs, n_calls=12):
+    """How many threads the calls are in."""
+    used = set()
+
+    def call(_):
+        used.add(threading.get_ident())
+        time.sleep(0.01)
+
+    in_threads(call, range(n_calls), n_jobs=n_jobs)
+    return len(used)
+
+
+@pytest.mark.parametrize(("n_jobs", "expected"), [(None, 1), (1, 1), (2, 2), (5, 5), (-1, min(12, cpu_count()))])
+def test_as_many_threads_as_asked_for(n_jobs, expected):
+    assert most_at_once(n_jobs) == expected
+
+
+def test_two_calls_run_at_the_same_time():
+    barrier = threading.Barrier(2, timeout=30)
+    assert sorted(in_threads(lambda _: barrier.wait(), [0, 1], n_jobs=2)) == [0, 1]
+
+
+@pytest.mark.parametrize(("backend", "expected"), [("threading", 3), ("sequential", 1)])
+def test_joblibs_configuration_counts(backend, expected):
+    with parallel_config(backend, n_jobs=3):
+        assert most_at_once(None) == expected
+
+
+def test_no_more_threads_than_calls():
+    assert most_at_once(9, n_calls=2) == 2
+    assert in_threads(abs, [], n_jobs=2) == []
+
+
+def test_results_are_in_order_and_the_first_error_is_raised():
+    assert in_threads(lambda x: time.sleep((5 - x) / 100) or x, list(range(5)), n_jobs=5) == list(range(5))
+    with pytest.raises(ZeroDivisionError):
+        in_threads(lambda x: 1 // x, [1, 0, 2, 3], n_jobs=2)
+
+
+def test_no_jobs_are_refused():
+    with pytest.raises(ValueError, match="n_jobs"):
+        most_at_once(0)
+
+
+def in_daemon(queue):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        queue.put((most_at_once(2), [str(warning.message) for warning in caught]))
+
+
+def test_daemonic_processes_have_threads_too_and_no_warning():
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    child = context.Process(target=in_daemon, args=(queue,), daemon=True)
+    child.start()
+    assert queue.get(timeout=120) == (2, [])
+    child.join()
+
+
+def test_within_joblibs_workers():
+    assert Parallel(n_jobs=2)(delayed(most_at_once)(2) for _ in range(2)) == [2, 2]
