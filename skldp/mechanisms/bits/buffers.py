@@ -29,12 +29,18 @@ class Shared(NamedTuple):
         The mask of every piece of the line, and ``OPEN`` for those with a boundary in them.
     after_piece : uint64
         The bits of a place that follow on the number of its piece.
+    first : uint16
+        The first of the values.
+    after_value : uint64
+        The bits of a place that follow on its value, counted from the first.
     """
 
     masks: npt.NDArray[np.uint16]
     boundaries: npt.NDArray[np.uint64]
     pieces: npt.NDArray[np.uint16]
     after_piece: np.uint64
+    first: np.uint16
+    after_value: np.uint64
 
 
 class Buffers:
@@ -89,7 +95,12 @@ class Buffers:
         return np.greater_equal(self.words, n_closed, out=self.flags).nonzero()[0]
 
     def divide(self, left: np.ndarray, drawn: np.ndarray, shared: Shared) -> np.ndarray:
-        """Fill ``mask[left]`` by where draws fall on the line, and give the numbers of those that are undecided."""
+        """Fill ``mask[left]`` by where words and random bits fall on the line, and give the numbers of the undecided.
+
+        The random words `drawn` become the places on the line.
+        """
+        drawn >>= np.uint64(64) - shared.after_value
+        drawn |= (self.words[left] - shared.first).astype(np.uint64) << shared.after_value
         masks = shared.pieces.take((drawn >> shared.after_piece).astype(np.intp))
         near = (masks == OPEN).nonzero()[0]
         below = np.searchsorted(shared.boundaries, drawn[near])

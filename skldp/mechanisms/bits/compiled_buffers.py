@@ -59,11 +59,14 @@ def _look_up_words(table: np.ndarray, words: np.ndarray, n_closed: int, masks: n
 
 
 def _divide(
+    words: np.ndarray,
     drawn: np.ndarray,
     in_order: np.ndarray,
     boundaries: np.ndarray,
     pieces: np.ndarray,
     after_piece: Any,
+    first: Any,
+    after_value: Any,
     several: Any,
     left: np.ndarray,
     masks: np.ndarray,
@@ -71,10 +74,12 @@ def _divide(
 ) -> int:
     """Write masks to the places `left`, and the numbers of draws at a boundary to `tied`; say how many these are.
 
-    `several` stands for a piece that more than one mask shares.
+    The random words `drawn` become places on the line; `several` stands for a piece of it that masks share.
     """
     n_tied = 0
     for k in range(drawn.size):
+        value = np.uint64(words[left[k]] - first)
+        drawn[k] = (drawn[k] >> (np.uint64(64) - after_value)) | (value << after_value)
         mask = pieces[drawn[k] >> after_piece]
         if mask == several:
             below, above = 0, boundaries.size
@@ -118,7 +123,10 @@ _TYPES = (
         for fixed in (False, True)
     ],
     ["int64(uint16[::1], uint16[::1], int64, uint16[::1], int32[::1])"],
-    ["int64(uint64[::1], uint16[::1], uint64[::1], uint16[::1], uint64, uint16, int32[::1], uint16[::1], intp[::1])"],
+    [
+        "int64(uint16[::1], uint64[::1], uint16[::1], uint64[::1], uint16[::1], uint64, uint16, uint64, uint16, "
+        "int32[::1], uint16[::1], intp[::1])"
+    ],
     [f"void(int16[::1], int16[::1], {kind}, {kind}[::1])" for kind in _FLOATS],
 )
 
@@ -179,9 +187,12 @@ class CompiledBuffers(Buffers):
         return self.left[: self.loops.look_up_words(table, self.words, n_closed, self.mask, self.left)]
 
     def divide(self, left: np.ndarray, drawn: np.ndarray, shared: Shared) -> np.ndarray:
-        """Fill ``mask[left]`` by where draws fall on the line, and give the numbers of those that are undecided."""
+        """Fill ``mask[left]`` by where words and random bits fall on the line, and give the numbers of the undecided.
+
+        The random words `drawn` become the places on the line.
+        """
         tied = np.empty(left.size, dtype=np.intp)
-        return tied[: self.loops.divide(drawn, *shared, OPEN, left, self.mask, tied)]
+        return tied[: self.loops.divide(self.words, drawn, *shared, OPEN, left, self.mask, tied)]
 
     def encode(self, grid: FixedPoint, values: np.ndarray, low: np.floating, high: np.floating) -> int:
         """Fill `signed` with one's-complement codes of values, moved to `low` or `high` where they lie outside.

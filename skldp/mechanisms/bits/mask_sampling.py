@@ -88,7 +88,9 @@ class MaskSampler:
         # A boundary whose first word is the last of a piece may lie anywhere in that word, so the piece holds it.
         through = np.searchsorted(truncated, starts | (np.uint64(1) << self._after_fine) - np.uint64(1), "right")
         pieces = np.where(below == through, self._masks[below], OPEN)
-        return Shared(self._masks, truncated, pieces, self._after_fine)
+        return Shared(
+            self._masks, truncated, pieces, self._after_fine, np.uint16(self.n_closed), np.uint64(self._tail_bits)
+        )
 
     @property
     def _law_bits(self) -> int:
@@ -119,10 +121,9 @@ class MaskSampler:
             words >>= 16 - self.index_bits
         left = buffers.look_up_words(self.table, self.n_closed)
         if left.size:
-            places = noise.words(left.size) >> np.uint64(_WORD_BITS - self._tail_bits)
-            places |= (words[left] - np.uint16(self.n_closed)).astype(np.uint64) << np.uint64(self._tail_bits)
-            for k in buffers.divide(left, places, self.shared):
-                buffers.mask[left[k]] = self._masks[self._settle(int(places[k]), noise)]
+            drawn = noise.words(left.size)
+            for k in buffers.divide(left, drawn, self.shared):
+                buffers.mask[left[k]] = self._masks[self._settle(int(drawn[k]), noise)]
         return buffers.mask
 
     def _settle(self, prefix: int, noise: Noise) -> int:
