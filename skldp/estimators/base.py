@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skldp.estimators.notebook import ShowsGuarantee
 from skldp.estimators.threads import in_threads
 from skldp.estimators.validation import (
     BOUNDS,
     EPSILON,
+    FLOATS,
     NOISE_PARAMETERS,
     check_bounds,
     check_epsilon,
@@ -118,7 +119,7 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
         """
-        X = self._validate(X, reset=True)
+        X = self._validate_to_release(X, reset=True)
         self._declare(X)
         return self._release(X, noise_from(self.random_state))
 
@@ -139,7 +140,7 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
     def _transform(self, X, out=None):
         """Release the rows of X, into `out` if there is one."""
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        X = self._validate_to_release(X, reset=False)
         noise = noise_from(self.random_state) if self.transform_noise else None
         if out is None or (out.dtype == X.dtype and out.flags.c_contiguous):
             return self._release(X, noise, out)
@@ -148,6 +149,10 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
 
     def _validate(self, X, *, reset):
         return validate_finite(self, X, reset=reset)
+
+    def _validate_to_release(self, X, *, reset):
+        """The same, but that ``_release`` may be what refuses NaN and infinity."""
+        return self._validate(X, reset=reset)
 
     def _declare(self, X):
         check_epsilon(self.epsilon)
@@ -209,6 +214,18 @@ class BoundedTransformer(LocalTransformer):
     def _declare(self, X):
         self.bounds_ = check_bounds(self.bounds, X.shape[1])
         super()._declare(X)
+
+    def _validate_to_release(self, X, *, reset):
+        # What moves values into the bounds looks at each of them anyway, in the thread that releases it.
+        return validate_data(self, X, reset=reset, dtype=FLOATS, ensure_all_finite=False)
+
+    def _release(self, X, noise, released=None):
+        try:
+            return super()._release(X, noise, released)
+        except ValueError:
+            # Where X is not finite, say so as scikit-learn does.
+            self._validate(X, reset=False)
+            raise
 
     def _into_domain(self, block):
         inside = into_bounds(block, *self.bounds_)
