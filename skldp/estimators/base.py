@@ -17,6 +17,7 @@ from skldp.estimators.validation import (
     NOISE_PARAMETERS,
     check_bounds,
     check_epsilon,
+    check_finite,
     fit_context,
     validate_finite,
 )
@@ -224,7 +225,7 @@ class BoundedTransformer(LocalTransformer):
             return super()._release(X, noise, released)
         except ValueError:
             # Where X is not finite, say so as scikit-learn does.
-            self._validate(X, reset=False)
+            check_finite(self, X)
             raise
 
     def _into_domain(self, block):

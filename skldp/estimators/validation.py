@@ -5,7 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn import config_context
 from sklearn.base import _fit_context as fit_context
-from sklearn.utils import _param_validation
+from sklearn.utils import _param_validation, assert_all_finite
 from sklearn.utils._param_validation import HasMethods, InvalidParameterError, Options, StrOptions
 from sklearn.utils.validation import validate_data
 
@@ -21,6 +21,7 @@ __all__ = [
     "StrOptions",
     "check_bounds",
     "check_epsilon",
+    "check_finite",
     "fit_context",
     "validate_finite",
 ]
@@ -101,3 +102,9 @@ def validate_finite(estimator, X, *, reset, **kwargs):
     """
     with config_context(assume_finite=False):
         return validate_data(estimator, X, reset=reset, **({"dtype": FLOATS} | kwargs))
+
+
+def check_finite(estimator, X):
+    """Refuse NaN and infinity in an array, in scikit-learn's words and whatever the global setting."""
+    with config_context(assume_finite=False):
+        assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")

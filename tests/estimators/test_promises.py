@@ -6,6 +6,7 @@ import threading
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from estimator_checks import expected_failures
@@ -78,8 +79,18 @@ def test_refuses_nan_and_infinity_even_where_that_is_assumed_away(cls, bad, assu
     X[3, 1] = bad
     with sklearn.config_context(assume_finite=assume_finite):
         for call in (fitted.transform, fitted.fit, fitted.fit_transform):
-            with pytest.raises(ValueError, match=r"NaN|infinity"):
+            with pytest.raises(ValueError, match=r"^Input X contains (NaN|infinity)"):
                 call(X)
+
+
+@pytest.mark.parametrize("cls", [skldp.BitRandTransformer, skldp.LatentTransformer, skldp.NumericPrivatizer])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_nan_at_the_end_of_a_large_frame_is_refused_as_any_other(cls, n_jobs):
+    X = pd.DataFrame(np.zeros((3000, 800), dtype=np.float32)).rename(columns=str)
+    fitted = cls(n_jobs=n_jobs).fit(X)
+    X.iloc[-1, -1] = np.nan
+    with pytest.raises(ValueError, match=rf"^Input X contains NaN.\n{cls.__name__} does not accept"):
+        fitted.transform(X)
 
 
 @each_transformer

@@ -107,8 +107,8 @@ class RowRelease:
             raise ValueError(f"out must have the shape of values, (n, {self.n_outputs}). Got {released.shape} instead.")
         if not (released.flags.carray and released.dtype == rows.dtype):
             raise ValueError(
-                f"out must be a writeable, aligned and C-contiguous array of {rows.dtype}. "
-                f"Got {released.dtype} and {released.flags!r} instead."
+                f"out must be a writeable, aligned and C-contiguous array of {rows.dtype}. Got one of "
+                f"{released.dtype}, with strides {released.strides} and writeable={released.flags.writeable}, instead."
             )
         step = max(1, min(_BLOCK // self.n_drawn, _MOST_READ // self.n_outputs))
         buffers = self._make_buffers(min(step, len(rows)), len(rows))
