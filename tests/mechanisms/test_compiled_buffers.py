@@ -47,7 +47,7 @@ def rows(dtype, n=400):
 
 
 def released(mechanism, X):
-    out = np.empty_like(X)
+    out = np.empty(X.shape, dtype=X.dtype)
     n_outside = mechanism.sample_into(X, Noise(bytes(32), secure=False), out)
     return out.tobytes(), n_outside
 
@@ -209,6 +209,26 @@ def test_compiled_loops_release_the_same_bits(loops, use_loops, name, dtype):
     assert released(mechanism, X) == expected
     unaligned = np.frombuffer(b" " + X.tobytes(), dtype=X.dtype, offset=1).reshape(X.shape)
     assert released(mechanism, unaligned) == expected
+
+
+@pytest.mark.parametrize(
+    "layout", ["one number", "repeated row", "every second column", "backwards", "Fortran", "one column"]
+)
+def test_compiled_loops_take_rows_of_any_layout(loops, use_loops, layout):
+    X = np.random.default_rng(0).uniform(-1, 1, (300, 14))
+    laid = {
+        "one number": np.broadcast_to(X[0, 0], (300, 7)),
+        "repeated row": np.broadcast_to(X[0, :7], (300, 7)),
+        "every second column": X[:, ::2],
+        "backwards": X[::-1, 7:],
+        "Fortran": np.asfortranarray(X[:, :7]),
+        "one column": np.repeat(X, 14, axis=0)[:, 3:4],
+    }[layout]
+    mechanism = RELEASES["published"] if laid.shape[1] == 7 else bitrand(1.0, (-np.ones(1), np.ones(1)))
+    use_loops(None)
+    expected = released(mechanism, np.ascontiguousarray(laid))
+    use_loops(loops)
+    assert released(mechanism, laid) == expected
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1e30, 1.0000001])

@@ -157,7 +157,8 @@ class BitFlip(RowRelease):
         limits, sampler = self._limits.get(rows.dtype), self._complement_sampler
         if limits is None or sampler is None or not isinstance(buffers, CompiledBuffers):
             return super()._release_rows(rows, noise, released, buffers)
-        n_moved = buffers.encode(self.encoding, np.require(rows.reshape(-1), requirements="A"), *limits)
+        # Flattened, one column of many still has gaps between its numbers, and one number repeated stays a single one.
+        n_moved = buffers.encode(self.encoding, np.require(rows.reshape(-1), requirements="CA"), *limits)
         if n_moved < 0:
             raise ValueError(NOT_FINITE)
         sampler.draw(noise, buffers)
