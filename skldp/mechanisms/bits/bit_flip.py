@@ -158,7 +158,7 @@ class BitFlip(RowRelease):
         if limits is None or sampler is None or not isinstance(buffers, CompiledBuffers):
             return super()._release_rows(rows, noise, released, buffers)
         # Flattened, one column of many still has gaps between its numbers, and one number repeated stays a single one.
-        n_moved = buffers.encode(self.encoding, np.require(rows.reshape(-1), requirements="CA"), *limits)
+        n_moved = buffers.encode(self.encoding, np.require(rows.reshape(-1), requirements=["C", "A"]), *limits)
         if n_moved < 0:
             raise ValueError(NOT_FINITE)
         sampler.draw(noise, buffers)
