@@ -38,6 +38,7 @@ class RowRelease:
 
     def __getstate__(self) -> dict[str, Any]:
         # Tables are made again where they are needed: what is pickled says what the mechanism is, and no more.
+        # Only the subclasses are dataclasses, which no type can say here.
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     @property
