@@ -151,7 +151,7 @@ def discriminant(privatizer, public=None):
 
 
 def cases(epsilon, d, m, seed):
-    seeds = {"random_state": seed, "transform_noise": False}
+    seeds = {"seed": seed, "transform_noise": False}
     projected = {"n_components": min(m, d), "projection_seed": seed, **seeds}
     yield "PrivUnit, logistic regression", PrivUnitTransformer(epsilon, **seeds), logistic
     yield "PrivUnit, noise-aware", PrivUnitTransformer(epsilon, **seeds), discriminant
@@ -240,7 +240,7 @@ def jointly(epsilon, X, y, test, y_test, seed):
     corners = simplex_corners(len(classes))
     n, d = X.shape
     joint = np.einsum("ij,ik->ijk", corners[index], X).reshape(n, -1).astype(np.float32)
-    privatizer = PrivUnitTransformer(epsilon, random_state=seed)
+    privatizer = PrivUnitTransformer(epsilon, seed=seed)
     Z = privatizer.fit_transform(joint).astype(np.float64).reshape(n, -1, d)
     along, across = privatizer.mechanism_.second_moments()
     # For classes of equal size; contrasts is the mean of each class less that of all.
@@ -259,14 +259,14 @@ def randomize(y, epsilon, seed):
         return None
     classes = np.unique(y)
     flip = 1 / (np.exp(epsilon) + len(classes) - 1)
-    return label_rr(epsilon, classes=classes, random_state=seed).fit(y).transform(y), flip
+    return label_rr(epsilon, classes=classes, seed=seed).fit(y).transform(y), flip
 
 
 def with_labels(epsilon, share, X, y, test, y_test, seed):
     answer = randomize(y, share * epsilon, seed)
     if answer is None:
         return None
-    privatizer = PrivUnitTransformer((1 - share) * epsilon, random_state=seed, transform_noise=False)
+    privatizer = PrivUnitTransformer((1 - share) * epsilon, seed=seed, transform_noise=False)
     released = privatizer.fit_transform(X)
     model = NoiseAwareDiscriminant(privatizer.mechanism_, flip=answer[1]).fit(released, answer[0])
     return model.score(test, y_test)
@@ -314,7 +314,7 @@ def main():
                 results.setdefault(name, []).append((exact_epsilon(privatizer.privacy_guarantee_), score))
             # Some texts are published without their labels, and not released.
             public, hidden = np.split(np.random.default_rng(seed).permutation(len(X)), [options.public])
-            privatizer = PrivUnitTransformer(epsilon, random_state=seed, transform_noise=False)
+            privatizer = PrivUnitTransformer(epsilon, seed=seed, transform_noise=False)
             make = partial(discriminant, public=X[public])
             score = evaluate(privatizer, make, X[hidden], y[hidden], test, y_test)
             name = f"PrivUnit, noise-aware, {len(public)} public vectors"

@@ -123,7 +123,7 @@ def train(settings, n_rounds):
         n_clients=n_clients,
         n_rounds=n_rounds,
         gradient_bound=0.02 if name.startswith("AG") else 0.1,
-        random_state=0,
+        seed=0,
     )
 
 

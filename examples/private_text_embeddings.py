@@ -78,13 +78,11 @@ def load_sentences():
 
 
 def m1(epsilon, seed):
-    return MultivariateLaplacePrivatizer(epsilon, random_state=seed)
+    return MultivariateLaplacePrivatizer(epsilon, seed=seed)
 
 
 def m2(epsilon, seed, beta, sensitivity="gordon"):
-    return RandomProjectionPrivatizer(
-        epsilon, beta=beta, sensitivity=sensitivity, random_state=seed, projection_seed=seed
-    )
+    return RandomProjectionPrivatizer(epsilon, beta=beta, sensitivity=sensitivity, seed=seed, projection_seed=seed)
 
 
 # %%

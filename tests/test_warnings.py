@@ -24,7 +24,7 @@ CALLS = {
     "block by block": (OutOfDomainWarning, lambda: skldp.release_blocks(EXACT.fit(X), X, np.empty_like(X))),
     "numbers": (OutOfDomainWarning, lambda: skldp.NumericPrivatizer(1.0).fit_transform(X)),
     "published": (PrivacyGuaranteeWarning, lambda: skldp.BitRandTransformer().fit(X)),
-    "seeded": (SeededNoiseWarning, lambda: skldp.LabelRR(1.0, classes=[0, 1], random_state=0).fit_transform(y)),
+    "seeded": (SeededNoiseWarning, lambda: skldp.LabelRR(1.0, classes=[0, 1], seed=0).fit_transform(y)),
     "learnt labels": (LearntDomainWarning, lambda: skldp.LabelRR(1.0).fit_transform(y)),
     "learnt categories": (LearntDomainWarning, lambda: skldp.CategoricalPrivatizer(1.0).fit(y[:, None])),
 }

@@ -36,11 +36,11 @@ class ToySigns(OneToOneFeatureMixin, LocalTransformer):
 
     _parameter_constraints = {**LocalTransformer._parameter_constraints, "exact_over_stated": [float]}
 
-    def __init__(self, epsilon=1.0, *, exact_over_stated=1.0, transform_noise=True, random_state=None, n_jobs=None):
+    def __init__(self, epsilon=1.0, *, exact_over_stated=1.0, transform_noise=True, seed=None, n_jobs=None):
         self.epsilon = epsilon
         self.exact_over_stated = exact_over_stated
         self.transform_noise = transform_noise
-        self.random_state = random_state
+        self.seed = seed
         self.n_jobs = n_jobs
 
     def _make_mechanism(self, X):
@@ -50,13 +50,13 @@ class ToySigns(OneToOneFeatureMixin, LocalTransformer):
 class ToyLabels(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Randomised labels 0 and 1 for any classifier."""
 
-    def __init__(self, estimator, *, epsilon=1.0, random_state=None):
+    def __init__(self, estimator, *, epsilon=1.0, seed=None):
         self.estimator = estimator
         self.epsilon = epsilon
-        self.random_state = random_state
+        self.seed = seed
 
     def fit(self, X, y):
-        flipped = noise_from(self.random_state).uniform(len(y)) < 1 / (1 + np.exp(self.epsilon))
+        flipped = noise_from(self.seed).uniform(len(y)) < 1 / (1 + np.exp(self.epsilon))
         self.estimator_ = clone(self.estimator).fit(X, np.asarray(y) ^ flipped)
         self.classes_ = self.estimator_.classes_
         self.privacy_guarantee_ = PrivacyGuarantee(self.epsilon, unit="label", stated=self.epsilon)

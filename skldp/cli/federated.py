@@ -75,7 +75,7 @@ def federated(
                 epsilons=budgets,
                 n_seeds=seeds,
                 n_jobs=jobs,
-                random_state=seed,
+                seed=seed,
                 progress=lambda done, total: progress.update(bar, completed=done, total=total),
                 n_clients=clients,
                 n_rounds=rounds,

@@ -47,7 +47,7 @@ def attach_guarantee(estimator, guarantee):
 
     Parameters
     ----------
-    estimator : estimator with a `random_state`
+    estimator : estimator with a `seed`
     guarantee : PrivacyGuarantee
 
     Warns
@@ -58,7 +58,7 @@ def attach_guarantee(estimator, guarantee):
     basis = guarantee.basis
     if not getattr(estimator, "transform_noise", True):
         basis += "; of fit_transform alone: with transform_noise=False, transform does not protect what it is given"
-    estimator.privacy_guarantee_ = replace(guarantee, basis=basis, seeded=estimator.random_state is not None)
+    estimator.privacy_guarantee_ = replace(guarantee, basis=basis, seeded=estimator.seed is not None)
     stated = guarantee.stated
     if stated is not None and guarantee.epsilon > stated * (1 + 1e-9):
         alone = "" if guarantee.per_feature is None else f" ({guarantee.per_feature:.4g} for one feature alone)"
@@ -73,7 +73,7 @@ def attach_guarantee(estimator, guarantee):
 class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
     """Base of the transformers that release every row through a local mechanism.
 
-    A subclass defines ``__init__`` with the parameters `epsilon`, `transform_noise`, `random_state` and `n_jobs`
+    A subclass defines ``__init__`` with the parameters `epsilon`, `transform_noise`, `seed` and `n_jobs`
     beside its own, and one hook, ``_make_mechanism(X)``, which may use only the shape and the dtype of X. Its
     mechanism offers ``sample(values, noise, out=None)``, ``encode(values, out=None)``, ``guarantee()`` and
     ``n_outputs``; it is handed one block of rows at a time, which it must not write to. One with ``make_buffers`` is
@@ -122,7 +122,7 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         """
         X = self._validate_to_release(X, reset=True)
         self._declare(X)
-        return self._release(X, noise_from(self.random_state))
+        return self._release(X, noise_from(self.seed))
 
     def transform(self, X):
         """Release every row of X: with noise, or with ``transform_noise=False`` in the same encoding without it.
@@ -142,7 +142,7 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         """Release the rows of X, into `out` if there is one."""
         check_is_fitted(self)
         X = self._validate_to_release(X, reset=False)
-        noise = noise_from(self.random_state) if self.transform_noise else None
+        noise = noise_from(self.seed) if self.transform_noise else None
         if out is None or (out.dtype == X.dtype and out.flags.c_contiguous):
             return self._release(X, noise, out)
         out[...] = self._release(X, noise)
@@ -202,7 +202,7 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.random_state is None
+        tags.non_deterministic = self.seed is None
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -68,7 +68,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
     on_refusal : {"prior", "nan", "raise"}, default="prior"
         What `predict` gives for people who are refused: ``prior_``; NaN; or a
         :class:`~skldp.exceptions.BudgetExhaustedError` before anybody is asked.
-    random_state : None, int, Generator or RandomState, default=None
+    seed : None, int, Generator or RandomState, default=None
         None draws from the operating system. Anything else is for tests and studies; an int gives noise that depends
         on it and on the query.
     n_jobs : int, default=None
@@ -160,7 +160,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         rule="bayesian",
         tol=1e-3,
         on_refusal="prior",
-        random_state=None,
+        seed=None,
         n_jobs=None,
         verbose=False,
     ):
@@ -173,7 +173,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         self.rule = rule
         self.tol = tol
         self.on_refusal = on_refusal
-        self.random_state = random_state
+        self.seed = seed
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -211,7 +211,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
             epsilon=ledger.epsilon,
             stated=ledger.epsilon,
             basis=f"budget of each person in the ledger, whatever they are asked; rule {ledger.rule!r}",
-            seeded=self.random_state is not None,
+            seeded=self.seed is not None,
         )
         return self
 
@@ -336,15 +336,15 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         return process_routing(self, "fit", **fit_params)["estimator"]["fit"]
 
     def _noise(self):
-        if isinstance(self.random_state, Integral) and not isinstance(self.random_state, bool):
+        if isinstance(self.seed, Integral) and not isinstance(self.seed, bool):
             # One seed for every query would give all of them the same uniforms, and a study of many queries would
             # see answers that move together.
-            seed = hashlib.sha256(f"{self.random_state} {self.query_.key}".encode()).digest()
+            seed = hashlib.sha256(f"{self.seed} {self.query_.key}".encode()).digest()
             return noise_from(int.from_bytes(seed, "big"))
-        return noise_from(self.random_state)
+        return noise_from(self.seed)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.random_state is None
+        tags.non_deterministic = self.seed is None
         tags.regressor_tags.poor_score = True
         return tags

@@ -36,7 +36,7 @@ class BitFlipTransformer(OneToOneFeatureMixin, BoundedTransformer):
         n_sampled_features=None,
         debias=False,
         transform_noise=True,
-        random_state=None,
+        seed=None,
         n_jobs=None,
     ):
         self.epsilon = epsilon
@@ -48,7 +48,7 @@ class BitFlipTransformer(OneToOneFeatureMixin, BoundedTransformer):
         self.n_sampled_features = n_sampled_features
         self.debias = debias
         self.transform_noise = transform_noise
-        self.random_state = random_state
+        self.seed = seed
         self.n_jobs = n_jobs
 
     def _make_mechanism(self, X):
@@ -91,7 +91,7 @@ class BitRandTransformer(BitFlipTransformer):
         "exact", of the value itself, with the least worst-case variance, which serves most models best.
     transform_noise : bool, default=True
         Whether `transform` adds noise, or only `fit_transform` does.
-    random_state : None, int or Generator, default=None
+    seed : None, int or Generator, default=None
         None is secure noise. Anything else is for tests, and voids the guarantee against whoever knows the seed.
     n_jobs : int, default=None
         Threads.

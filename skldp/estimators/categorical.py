@@ -39,7 +39,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         warning: which categories occur is a fact about private data.
     transform_noise : bool, default=True
         Whether ``transform`` randomizes too. ``fit_transform`` always does.
-    random_state : None, int or numpy.random.Generator, default=None
+    seed : None, int or numpy.random.Generator, default=None
         None draws secure noise anew in every call. Anything else is for tests and reproducible studies.
 
     Attributes
@@ -63,7 +63,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
     LearntDomainWarning
         If ``categories="auto"``.
     SeededNoiseWarning
-        If `random_state` is not None.
+        If `seed` is not None.
 
     See Also
     --------
@@ -97,15 +97,15 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         "mechanism": [StrOptions({"krr", "sue", "oue"})],
         "categories": [StrOptions({"auto"}), list, tuple],
         "transform_noise": ["boolean"],
-        "random_state": NOISE_PARAMETERS["random_state"],
+        "seed": NOISE_PARAMETERS["seed"],
     }
 
-    def __init__(self, epsilon=1.0, *, mechanism="krr", categories="auto", transform_noise=True, random_state=None):
+    def __init__(self, epsilon=1.0, *, mechanism="krr", categories="auto", transform_noise=True, seed=None):
         self.epsilon = epsilon
         self.mechanism = mechanism
         self.categories = categories
         self.transform_noise = transform_noise
-        self.random_state = random_state
+        self.seed = seed
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
@@ -141,7 +141,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         X_released : ndarray of shape (n_samples, n_features_out)
         """
         codes = self._declare(X)
-        return self.mechanism_.sample(codes, noise_from(self.random_state))
+        return self.mechanism_.sample(codes, noise_from(self.seed))
 
     def transform(self, X):
         """Release every row: with noise, or plain one-hot with ``transform_noise=False``.
@@ -158,7 +158,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         codes = self._codes(_columns(self, X, reset=False), self.categories_)
         if self.transform_noise:
-            return self.mechanism_.sample(codes, noise_from(self.random_state))
+            return self.mechanism_.sample(codes, noise_from(self.seed))
         return self.mechanism_.encode(codes)
 
     def estimate_frequencies(self, X_released, *, of="sample"):
@@ -255,7 +255,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.random_state is None
+        tags.non_deterministic = self.seed is None
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags

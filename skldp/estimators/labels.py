@@ -25,14 +25,14 @@ class LabelPrivatizer(
 ):
     """Base of the transformers of y: labels to codes, one mechanism, and back to labels of the same type.
 
-    A subclass defines ``__init__`` with the parameters `epsilon`, `classes` and `random_state` beside its own, and
+    A subclass defines ``__init__`` with the parameters `epsilon`, `classes` and `seed` beside its own, and
     one hook, ``_make_mechanism(classes)``.
     """
 
     _parameter_constraints: dict = {
         "epsilon": EPSILON,
         "classes": ["array-like", None],
-        "random_state": NOISE_PARAMETERS["random_state"],
+        "seed": NOISE_PARAMETERS["seed"],
     }
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -174,11 +174,11 @@ class LabelPrivatizer(
         return codes
 
     def _release(self, codes, dtype):
-        return decode(self.mechanism_.sample(codes, noise_from(self.random_state)), self.classes_, dtype)
+        return decode(self.mechanism_.sample(codes, noise_from(self.seed)), self.classes_, dtype)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.random_state is None
+        tags.non_deterministic = self.seed is None
         tags.input_tags.two_d_array = False
         tags.target_tags.one_d_labels = True
         return tags
@@ -197,7 +197,7 @@ class LabelRR(LabelPrivatizer):
     prior : array-like of shape (n_classes,), default=None
         Public probabilities of the declared classes, in the order of `classes`. The answers are then given by
         randomized response over the classes that are worth it (RRWithPrior).
-    random_state : None, int or numpy.random.Generator, default=None
+    seed : None, int or numpy.random.Generator, default=None
         None draws secure noise anew in every call. Anything else is for tests and reproducible studies.
 
     Attributes
@@ -220,7 +220,7 @@ class LabelRR(LabelPrivatizer):
     LearntDomainWarning
         If `classes` is None.
     SeededNoiseWarning
-        If `random_state` is not None.
+        If `seed` is not None.
 
     See Also
     --------
@@ -252,11 +252,11 @@ class LabelRR(LabelPrivatizer):
 
     _parameter_constraints: dict = {**LabelPrivatizer._parameter_constraints, "prior": ["array-like", None]}
 
-    def __init__(self, epsilon=1.0, *, classes=None, prior=None, random_state=None):
+    def __init__(self, epsilon=1.0, *, classes=None, prior=None, seed=None):
         self.epsilon = epsilon
         self.classes = classes
         self.prior = prior
-        self.random_state = random_state
+        self.seed = seed
 
     def _make_mechanism(self, classes):
         if self.prior is None:
@@ -280,7 +280,7 @@ class LabelLaplace(LabelPrivatizer):
         The natural-log budget that the noise is scaled for: the scale is :math:`2 / \varepsilon`.
     classes : array-like of shape (n_classes,), default=None
         The declared classes. None takes those seen in y, with a warning.
-    random_state : None, int or numpy.random.Generator, default=None
+    seed : None, int or numpy.random.Generator, default=None
         None draws secure noise anew in every call. Anything else is for tests and reproducible studies.
 
     Attributes
@@ -302,7 +302,7 @@ class LabelLaplace(LabelPrivatizer):
     LearntDomainWarning
         If `classes` is None.
     SeededNoiseWarning
-        If `random_state` is not None.
+        If `seed` is not None.
 
     See Also
     --------
@@ -320,10 +320,10 @@ class LabelLaplace(LabelPrivatizer):
     (0.4934, 1.0)
     """
 
-    def __init__(self, epsilon=1.0, *, classes=None, random_state=None):
+    def __init__(self, epsilon=1.0, *, classes=None, seed=None):
         self.epsilon = epsilon
         self.classes = classes
-        self.random_state = random_state
+        self.seed = seed
 
     def _make_mechanism(self, classes):
         return LabelLaplaceMechanism(float(self.epsilon), classes.size)

@@ -30,7 +30,7 @@ class LatentTransformer(BitFlipTransformer):
         Decode without bias, at the price of a larger variance.
     transform_noise : bool, default=True
         Whether `transform` adds noise, or only `fit_transform` does.
-    random_state : None, int or Generator, default=None
+    seed : None, int or Generator, default=None
         None is secure noise. Anything else is for tests, and voids the guarantee against whoever knows the seed.
     n_jobs : int, default=None
         Threads.
@@ -91,7 +91,7 @@ class LatentTransformer(BitFlipTransformer):
         n_sampled_features=None,
         debias=False,
         transform_noise=True,
-        random_state=None,
+        seed=None,
         n_jobs=None,
     ):
         super().__init__(
@@ -104,7 +104,7 @@ class LatentTransformer(BitFlipTransformer):
             n_sampled_features=n_sampled_features,
             debias=debias,
             transform_noise=transform_noise,
-            random_state=random_state,
+            seed=seed,
             n_jobs=n_jobs,
         )
 
@@ -133,7 +133,7 @@ class OMETransformer(BitFlipTransformer):
         Decode without bias, at the price of a larger variance.
     transform_noise : bool, default=True
         Whether `transform` adds noise, or only `fit_transform` does.
-    random_state : None, int or Generator, default=None
+    seed : None, int or Generator, default=None
         None is secure noise. Anything else is for tests, and voids the guarantee against whoever knows the seed.
     n_jobs : int, default=None
         Threads.
@@ -195,7 +195,7 @@ class OMETransformer(BitFlipTransformer):
         n_sampled_features=None,
         debias=False,
         transform_noise=True,
-        random_state=None,
+        seed=None,
         n_jobs=None,
     ):
         super().__init__(
@@ -208,6 +208,6 @@ class OMETransformer(BitFlipTransformer):
             n_sampled_features=n_sampled_features,
             debias=debias,
             transform_noise=transform_noise,
-            random_state=random_state,
+            seed=seed,
             n_jobs=n_jobs,
         )

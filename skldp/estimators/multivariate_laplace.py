@@ -32,7 +32,7 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
         noisy vector.
     transform_noise : bool, default=True
         False: only `fit_transform` adds noise.
-    random_state : None, int or Generator, default=None
+    seed : None, int or Generator, default=None
         None draws from the operating system. Anything else is for tests.
     n_jobs : int, default=None
         Threads.
@@ -100,14 +100,14 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
         radius=None,
         vocabulary=None,
         transform_noise=True,
-        random_state=None,
+        seed=None,
         n_jobs=None,
     ):
         self.epsilon = epsilon
         self.radius = radius
         self.vocabulary = vocabulary
         self.transform_noise = transform_noise
-        self.random_state = random_state
+        self.seed = seed
         self.n_jobs = n_jobs
 
     def nearest_indices(self, X):
@@ -133,7 +133,7 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
         if self.mechanism_.vocabulary is None:
             raise ValueError("nearest_indices needs a vocabulary. Got vocabulary=None instead.")
         X = self._validate(X, reset=False)
-        words = self._release(X, noise_from(self.random_state) if self.transform_noise else None)
+        words = self._release(X, noise_from(self.seed) if self.transform_noise else None)
         return nearest_rows(words, self.mechanism_.vocabulary.astype(words.dtype))
 
     def _make_mechanism(self, X):

@@ -44,7 +44,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
         and all for ``"duchi_vector"`` and ``"gaussian"``.
     transform_noise : bool, default=True
         False: only `fit_transform` adds noise, `transform` passes the values within the bounds.
-    random_state : None, int or Generator, default=None
+    seed : None, int or Generator, default=None
         None draws from the operating system. Anything else is for tests.
     n_jobs : int, default=None
         Threads.
@@ -114,7 +114,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
         delta=0.0,
         n_sampled_features="auto",
         transform_noise=True,
-        random_state=None,
+        seed=None,
         n_jobs=None,
     ):
         self.epsilon = epsilon
@@ -123,7 +123,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
         self.delta = delta
         self.n_sampled_features = n_sampled_features
         self.transform_noise = transform_noise
-        self.random_state = random_state
+        self.seed = seed
         self.n_jobs = n_jobs
 
     def _make_mechanism(self, X):

@@ -41,7 +41,7 @@ def release_blocks(estimator, X, out):
     ------
     ValueError
         If `out` has the wrong shape, is read-only or overlaps X, if a value is not finite (all blocks are checked
-        before the first is released), or if `random_state` is an int: every block would get the same noise.
+        before the first is released), or if `seed` is an int: every block would get the same noise.
     TypeError
         If `estimator` or `out` is of another kind.
 
@@ -68,7 +68,7 @@ def release_blocks(estimator, X, out):
     for start in range(0, len(X), n_rows):
         estimator._validate(X[start : start + n_rows], reset=False)
     # A generator is advanced block by block, in their order; a copy in another process would repeat its noise.
-    secure = estimator.random_state is None
+    secure = estimator.seed is None
     in_files = _is_file(X, "r", "r+", "w+") and _is_file(out, "r+", "w+")
     large = in_files and X.nbytes >= _WORTH_PROCESSES
     if secure and large and not getattr(estimator.mechanism_, "runs_compiled", False):
@@ -106,7 +106,7 @@ def release_dask(estimator, X):
     Raises
     ------
     ValueError
-        If `random_state` is not None: a seed or a generator would go to every task, and give every block the same
+        If `seed` is not None: a seed or a generator would go to every task, and give every block the same
         noise.
     TypeError
         If `estimator` or `X` is of another kind.
@@ -127,10 +127,10 @@ def release_dask(estimator, X):
     ...     return release_dask(estimator.fit(table[:1].compute()), table).to_zarr("released.zarr")
     """
     _check_estimator(estimator)
-    if estimator.transform_noise and estimator.random_state is not None:
+    if estimator.transform_noise and estimator.seed is not None:
         raise ValueError(
-            "random_state must be None, because it would go to every task and every block would get the same noise: "
-            f"two blocks would subtract to the secret. Got {estimator.random_state!r} instead."
+            "seed must be None, because it would go to every task and every block would get the same noise: "
+            f"two blocks would subtract to the secret. Got {estimator.seed!r} instead."
         )
     try:
         import dask.array
@@ -167,14 +167,10 @@ def _check_out(estimator, X, out):
         raise TypeError(f"out must be a numpy array or a memory map. Got {type(out).__name__} instead.")
     if not out.flags.writeable:
         raise ValueError("out must be writeable. Got a read-only array instead.")
-    if (
-        estimator.transform_noise
-        and estimator.random_state is not None
-        and not hasattr(estimator.random_state, "bytes")
-    ):
+    if estimator.transform_noise and estimator.seed is not None and not hasattr(estimator.seed, "bytes"):
         raise ValueError(
-            "random_state must be None or a generator, because with an int every block would get the same noise, and "
-            f"two blocks would subtract to the secret. Got {estimator.random_state!r} instead."
+            "seed must be None or a generator, because with an int every block would get the same noise, and "
+            f"two blocks would subtract to the secret. Got {estimator.seed!r} instead."
         )
     shape = (X.shape[0], estimator.mechanism_.n_outputs)
     if out.shape != shape:

@@ -24,7 +24,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
         of at most R, and releases the vectors themselves; longer rows are shortened to R.
     transform_noise : bool, default=True
         False: only `fit_transform` adds noise, `transform` passes the direction (or the vector) as it is.
-    random_state : None, int or Generator, default=None
+    seed : None, int or Generator, default=None
         None draws from the operating system. Anything else is for tests.
     n_jobs : int, default=None
         Threads.
@@ -80,11 +80,11 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
         "norm": [StrOptions({"unit"}), Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(self, epsilon=1.0, *, norm="unit", transform_noise=True, random_state=None, n_jobs=None):
+    def __init__(self, epsilon=1.0, *, norm="unit", transform_noise=True, seed=None, n_jobs=None):
         self.epsilon = epsilon
         self.norm = norm
         self.transform_noise = transform_noise
-        self.random_state = random_state
+        self.seed = seed
         self.n_jobs = n_jobs
 
     def _make_mechanism(self, X):

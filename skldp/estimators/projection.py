@@ -58,7 +58,7 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         Declares that the rows are among these public vectors; others are moved to the nearest.
     transform_noise : bool, default=True
         False: only `fit_transform` adds noise, `transform` only projects.
-    random_state : None, int or Generator, default=None
+    seed : None, int or Generator, default=None
         None draws from the operating system. Anything else is for tests. It has no influence on Phi.
     n_jobs : int, default=None
         Threads.
@@ -150,7 +150,7 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         radius=None,
         vocabulary=None,
         transform_noise=True,
-        random_state=None,
+        seed=None,
         n_jobs=None,
     ):
         self.epsilon = epsilon
@@ -165,7 +165,7 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         self.radius = radius
         self.vocabulary = vocabulary
         self.transform_noise = transform_noise
-        self.random_state = random_state
+        self.seed = seed
         self.n_jobs = n_jobs
 
     @property

@@ -39,7 +39,7 @@ FLOATS = (np.float64, np.float32)
 EPSILON = [Interval(Real, 0, None, closed="neither")]
 BOUNDS = [tuple, list, np.ndarray]
 NOISE_PARAMETERS: dict = {
-    "random_state": ["random_state", np.random.Generator],
+    "seed": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator, np.random.RandomState],
     "n_jobs": [None, Integral],
 }
 

@@ -31,12 +31,12 @@ _SLACK = 15
 _EXPIT_ERROR = 2.0**-48
 
 
-def noise_from(random_state: Any = None) -> "Noise":
+def noise_from(seed: Any = None) -> "Noise":
     """Make a new stream of noise for one release.
 
     Parameters
     ----------
-    random_state : None, int, numpy.random.Generator or numpy.random.RandomState
+    seed : None, int, numpy.random.Generator or numpy.random.RandomState
         None keys the stream from the operating system. Anything else is for tests and reproducible studies: an int
         gives the same noise at every call, a generator is advanced by it.
 
@@ -47,7 +47,7 @@ def noise_from(random_state: Any = None) -> "Noise":
     Raises
     ------
     TypeError
-        If `random_state` is a bool or of another type.
+        If `seed` is a bool or of another type.
     ValueError
         If it is a negative int.
 
@@ -62,21 +62,19 @@ def noise_from(random_state: Any = None) -> "Noise":
     >>> noise_from().secure
     True
     """
-    if random_state is None:
+    if seed is None:
         return Noise(os.urandom(32), secure=True)
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool | np.bool_):
-        if random_state < 0:
-            raise ValueError(f"An int random_state must not be negative. Got {random_state!r} instead.")
-        key = hashlib.sha256(b"skldp seeded noise %d" % int(random_state)).digest()
-    elif isinstance(random_state, np.random.Generator | np.random.RandomState):
-        key = random_state.bytes(32)
+    if isinstance(seed, Integral) and not isinstance(seed, bool | np.bool_):
+        if seed < 0:
+            raise ValueError(f"An int seed must not be negative. Got {seed!r} instead.")
+        key = hashlib.sha256(b"skldp seeded noise %d" % int(seed)).digest()
+    elif isinstance(seed, np.random.Generator | np.random.RandomState):
+        key = seed.bytes(32)
     else:
-        raise TypeError(
-            f"random_state must be None, an int, or a numpy Generator or RandomState. Got {random_state!r} instead."
-        )
+        raise TypeError(f"seed must be None, an int, or a numpy Generator or RandomState. Got {seed!r} instead.")
     warn_user(
-        "The noise comes from random_state and is repeatable: whoever knows the seed can remove it, and two releases "
-        "with one seed differ by exactly the secret. Use random_state=None for data that matter.",
+        "The noise comes from a seed and is repeatable: whoever knows it can remove the noise, and two releases "
+        "with one seed differ by exactly the secret. Use seed=None for data that matter.",
         SeededNoiseWarning,
     )
     return Noise(key, secure=False)

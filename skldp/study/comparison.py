@@ -85,7 +85,7 @@ def compare_mechanisms(data, names, settings, *, skip_unfit=False, n_jobs=None, 
                     n_repeats=settings.repeats,
                     n_jobs=n_jobs,
                     clean_estimator=None if curves else clean,
-                    random_state=settings.seed,
+                    seed=settings.seed,
                     progress=None
                     if progress is None
                     else lambda part, _, name=name, before=before: progress(name, before + part, total),

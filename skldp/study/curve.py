@@ -36,7 +36,7 @@ def privacy_utility_curve(
     n_jobs=None,
     params=None,
     clean_estimator="auto",
-    random_state=None,
+    seed=None,
     progress=None,
 ):
     """Score a private estimator by cross-validation at every epsilon, beside its exact guarantee.
@@ -66,7 +66,7 @@ def privacy_utility_curve(
         Metadata for fit and score, as in :func:`sklearn.model_selection.cross_validate`.
     clean_estimator : "auto", estimator or None, default="auto"
         What the clean baseline fits. "auto" takes the private steps out of `estimator`; None leaves it out.
-    random_state : None or int, default=None
+    seed : None or int, default=None
         None gives secure noise. An int makes the whole study repeatable, with other noise in every fit.
     progress : callable, default=None
         Called as ``progress(done, total)`` after each fit.
@@ -87,7 +87,7 @@ def privacy_utility_curve(
     PrivacyGuaranteeWarning
         Once, if the exact epsilon is above the stated one somewhere on the curve.
     SeededNoiseWarning
-        If `random_state` is given.
+        If `seed` is given.
 
     Notes
     -----
@@ -109,14 +109,14 @@ def privacy_utility_curve(
     names = [param_name] if isinstance(param_name, str) else list(param_name)
     epsilons = list(epsilons)
     _check_parameters(estimator, names, epsilons, n_repeats)
-    if random_state is not None:
-        warn_user("random_state makes every release of this study repeatable.", SeededNoiseWarning)
+    if seed is not None:
+        warn_user("seed makes every release of this study repeatable.", SeededNoiseWarning)
 
     score_name = scoring if isinstance(scoring, str) else _score_name(estimator, scoring)
     scorer = FittingScorer(check_scoring(estimator, scoring=scoring), score_name)
     splits = _splits(estimator, X, y, cv)
     models = [clone(estimator).set_params(**dict.fromkeys(names, epsilon)) for epsilon in epsilons]
-    task = _Task(X, y, scorer, params, seeded=random_state is not None)
+    task = _Task(X, y, scorer, params, seeded=seed is not None)
     if isinstance(clean_estimator, str) and clean_estimator == "auto":
         clean_estimator = without_privacy(task.fitted(models[0], splits[0]))
 
@@ -124,7 +124,7 @@ def privacy_utility_curve(
     jobs += [(majority_estimator(estimator), split, False) for split in splits]
     if clean_estimator is not None:
         jobs += [(clean_estimator, split, False) for split in splits]
-    outcomes = iter(_run(task, jobs, n_jobs, random_state, progress))
+    outcomes = iter(_run(task, jobs, n_jobs, seed, progress))
 
     def take(count):
         return [next(outcomes) for _ in range(count)]
@@ -171,13 +171,13 @@ def _splits(estimator, X, y, cv):
     return splits
 
 
-def _run(task, jobs, n_jobs, random_state, progress):
+def _run(task, jobs, n_jobs, seed, progress):
     seeds: list[int | None] = [None] * len(jobs)
-    if random_state is not None:
-        seeds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(random_state).spawn(len(jobs))]
+    if seed is not None:
+        seeds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(seed).spawn(len(jobs))]
     outcomes = []
     calls = (
-        delayed(task)(model, split, private, seed) for (model, split, private), seed in zip(jobs, seeds, strict=True)
+        delayed(task)(model, split, private, own) for (model, split, private), own in zip(jobs, seeds, strict=True)
     )
     for outcome in Parallel(n_jobs=n_jobs, return_as="generator")(calls):
         outcomes.append(outcome)
@@ -192,7 +192,7 @@ def _with_seeds(model, seed):
     names = sorted(
         name
         for name, value in model.get_params(deep=True).items()
-        if value is None and name.rsplit("__", 1)[-1] == "random_state"
+        if value is None and name.rsplit("__", 1)[-1] in ("seed", "random_state")
     )
     numbers = np.random.SeedSequence(seed).generate_state(max(1, len(names)))
     return model.set_params(**{name: int(number) for name, number in zip(names, numbers, strict=False)})

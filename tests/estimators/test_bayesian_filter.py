@@ -43,8 +43,8 @@ def fitted(slopes=SLOPES, **parameters):
 @parametrize_with_checks(
     [
         BayesianFilter(LinearRegression()),
-        BayesianFilter(LinearRegression(), random_state=0),
-        BayesianFilter(Ridge(), epsilon=0.5, total_epsilon=3.0, random_state=0),
+        BayesianFilter(LinearRegression(), seed=0),
+        BayesianFilter(Ridge(), epsilon=0.5, total_epsilon=3.0, seed=0),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -212,7 +212,7 @@ def test_progress_is_shown_where_it_is_wanted(capsys, n_jobs):
     pytest.importorskip("rich")
     accepted = {}
     for verbose in (False, True):
-        first, second = steep_surveys(PrivacyLedger(1.5, bounds=(0, 1)), n_jobs=n_jobs, verbose=verbose, random_state=0)
+        first, second = steep_surveys(PrivacyLedger(1.5, bounds=(0, 1)), n_jobs=n_jobs, verbose=verbose, seed=0)
         with parallel_config(backend="threading"):
             first.query(PEOPLE, ids=range(30))
             assert capsys.readouterr().out == ""
@@ -236,7 +236,7 @@ def test_the_promise_is_the_budget_of_the_ledger():
     ledger = PrivacyLedger(2.5, bounds=(0, 1))
     guarantee = fitted(epsilon=0.5, ledger=ledger).privacy_guarantee_
     assert (guarantee.epsilon, guarantee.stated, guarantee.unit, guarantee.seeded) == (2.5, 2.5, "record", False)
-    assert fitted(random_state=0).privacy_guarantee_.seeded
+    assert fitted(seed=0).privacy_guarantee_.seeded
     assert fitted(epsilon=0.5).privacy_guarantee_.epsilon == 0.5
 
 
@@ -362,7 +362,7 @@ def test_ids_and_weights_are_routed():
 
 def test_seeded_noise_repeats_and_differs_between_queries():
     def ask(slopes):
-        survey = fitted(slopes, epsilon=1.0, random_state=3)
+        survey = fitted(slopes, epsilon=1.0, seed=3)
         with pytest.warns(SeededNoiseWarning):
             return survey.query(np.tile([[0.5, 0.5]], (200, 1)), ids=range(200)).outputs
 
@@ -384,7 +384,7 @@ def test_seeded_noise_repeats_and_differs_between_queries():
         ({"ledger": "a.ledger"}, ValueError),
         ({"bounds": (1, 0)}, ValueError),
         ({"bounds": ([0, 0, 0], [1, 1, 1])}, ValueError),
-        ({"random_state": -1}, ValueError),
+        ({"seed": -1}, ValueError),
     ],
 )
 def test_wrong_parameters_are_refused(parameters, error):

@@ -24,8 +24,8 @@ def rows(n=30, d=4, dtype=np.float64):
 
 # The published calibration, which is the default, is checked with all other transformers in test_promises.
 @parametrize_with_checks(
-    [cls(random_state=seed, calibration="exact") for cls in ALL for seed in (None, 0)]
-    + [BitRandTransformer(random_state=seed, calibration="exact", debias=True) for seed in (None, 0)],
+    [cls(seed=seed, calibration="exact") for cls in ALL for seed in (None, 0)]
+    + [BitRandTransformer(seed=seed, calibration="exact", debias=True) for seed in (None, 0)],
     expected_failed_checks=expected_failures,
 )
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
@@ -107,13 +107,13 @@ def test_copies_and_pickles_carry_no_tables_and_no_noise(cls):
 @each
 def test_a_seed_gives_the_same_release_twice(cls):
     with pytest.warns(SeededNoiseWarning):
-        one, other = (cls(calibration="exact", random_state=3).fit_transform(rows()) for _ in range(2))
+        one, other = (cls(calibration="exact", seed=3).fit_transform(rows()) for _ in range(2))
     np.testing.assert_array_equal(one, other)
 
 
 def test_debias_gives_the_values_back_on_average():
     X = np.tile([[-0.9, 0.0, 0.4, 1.0]], (100_000, 1))
-    estimator = BitRandTransformer(8.0, calibration="exact", debias=True, random_state=0)
+    estimator = BitRandTransformer(8.0, calibration="exact", debias=True, seed=0)
     with pytest.warns(SeededNoiseWarning):
         released = estimator.fit_transform(X)
     error = (released.mean(axis=0) - X[0]) / np.sqrt(estimator.mechanism_.variance(X[:1])[0] / len(X))

@@ -38,7 +38,7 @@ def expected(estimator):
 
 
 @parametrize_with_checks(
-    [CategoricalPrivatizer(mechanism=m, random_state=seed) for m in ("krr", "sue", "oue") for seed in (None, 0)],
+    [CategoricalPrivatizer(mechanism=m, seed=seed) for m in ("krr", "sue", "oue") for seed in (None, 0)],
     expected_failed_checks=expected,
 )
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.LearntDomainWarning")
@@ -79,7 +79,7 @@ def test_the_budget_is_that_of_the_whole_record(mechanism):
 @each
 @seeds_expected
 def test_released_columns_follow_their_laws(mechanism):
-    privatizer = declared(epsilon=2.0, mechanism=mechanism, random_state=0).fit(ROWS)
+    privatizer = declared(epsilon=2.0, mechanism=mechanism, seed=0).fit(ROWS)
     released = privatizer.transform(np.tile(np.array([["green", 2]], dtype=object), (50_000, 1)))
     for column, part, code in zip(privatizer.mechanism_.columns, privatizer.mechanism_.parts, (1, 1), strict=True):
         for j in range(column.n_classes):
@@ -96,7 +96,7 @@ def test_frequencies_come_out_within_their_standard_errors(mechanism):
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.choice(COLOURS, 50_000, p=[0.7, 0.2, 0.1]), rng.choice(SIZES, 50_000)]).astype(object)
     X[:, 1] = X[:, 1].astype(int)
-    privatizer = declared(mechanism=mechanism, random_state=1)
+    privatizer = declared(mechanism=mechanism, seed=1)
     estimates = privatizer.estimate_frequencies(privatizer.fit_transform(X))
     for estimate, column in zip(estimates, X.T, strict=True):
         truth = [np.mean(column == value) for value in estimate.categories]
@@ -193,6 +193,6 @@ def test_pickled_copies_in_four_processes_release_distinct_noise():
 def test_a_seed_repeats_the_noise_and_says_so():
     X = np.array(ROWS * 300, dtype=object)
     with pytest.warns(SeededNoiseWarning):
-        first, second = (declared(random_state=3).fit_transform(X) for _ in range(2))
+        first, second = (declared(seed=3).fit_transform(X) for _ in range(2))
     np.testing.assert_array_equal(first, second)
-    assert declared(random_state=3).fit(X).privacy_guarantee_.seeded
+    assert declared(seed=3).fit(X).privacy_guarantee_.seeded

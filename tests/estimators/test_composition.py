@@ -39,10 +39,10 @@ class AddUniform:
 
 
 class Private(OneToOneFeatureMixin, LocalTransformer):
-    def __init__(self, epsilon=1.0, *, transform_noise=True, random_state=None, n_jobs=None):
+    def __init__(self, epsilon=1.0, *, transform_noise=True, seed=None, n_jobs=None):
         self.epsilon = epsilon
         self.transform_noise = transform_noise
-        self.random_state = random_state
+        self.seed = seed
         self.n_jobs = n_jobs
 
     def _make_mechanism(self, X):

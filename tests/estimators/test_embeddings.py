@@ -23,14 +23,14 @@ def rows(n=200, d=6, dtype=np.float64):
 
 @parametrize_with_checks(
     [
-        maker(random_state=seed)
+        maker(seed=seed)
         for seed in (None, 0)
         for maker in (
             MultivariateLaplacePrivatizer,
             PrivUnitTransformer,
             RandomProjectionPrivatizer,
-            lambda random_state: RandomProjectionPrivatizer(sensitivity="spectral", random_state=random_state),
-            lambda random_state: PrivUnitTransformer(norm=100.0, random_state=random_state),
+            lambda seed: RandomProjectionPrivatizer(sensitivity="spectral", seed=seed),
+            lambda seed: PrivUnitTransformer(norm=100.0, seed=seed),
         )
     ],
     expected_failed_checks=expected_failures,
@@ -74,7 +74,7 @@ def test_guarantees():
 @pytest.mark.parametrize("shape", [(1, 2), (5_000, 30), (3, 40_000)])
 def test_dtype_shape_and_threads(dtype, shape):
     X = rows(*shape, dtype=dtype)
-    for privatizer in (PrivUnitTransformer(random_state=0), MultivariateLaplacePrivatizer(random_state=0)):
+    for privatizer in (PrivUnitTransformer(seed=0), MultivariateLaplacePrivatizer(seed=0)):
         released = privatizer.fit_transform(X)
         assert released.dtype == dtype
         assert released.shape == shape
@@ -84,7 +84,7 @@ def test_dtype_shape_and_threads(dtype, shape):
 
 def test_vocabulary_releases_words():
     words = rows(40, 5)
-    privatizer = MultivariateLaplacePrivatizer(epsilon=8.0, vocabulary=words, random_state=1).fit(words)
+    privatizer = MultivariateLaplacePrivatizer(epsilon=8.0, vocabulary=words, seed=1).fit(words)
     indices = privatizer.nearest_indices(words)
     np.testing.assert_array_equal(privatizer.transform(words), words[indices])
     quiet = MultivariateLaplacePrivatizer(vocabulary=words, transform_noise=False).fit(words)

@@ -39,7 +39,7 @@ def private(estimator=None, *, epsilon=500.0, classes=(0, 1, 2), correction="non
 # fits included. At epsilon 1 they pass with a seed; without one, two fits see different labels, which is the point.
 @parametrize_with_checks(
     [
-        LabelPrivateClassifier(LogisticRegression(), label_mechanism=LabelRR(epsilon, random_state=seed), correction=c)
+        LabelPrivateClassifier(LogisticRegression(), label_mechanism=LabelRR(epsilon, seed=seed), correction=c)
         for epsilon, seed in ((500.0, None), (500.0, 0), (1.0, 0))
         for c in CORRECTIONS
     ]
@@ -90,7 +90,7 @@ def test_forward_correction_removes_the_bias_of_the_probabilities(known_model, m
     for correction in CORRECTIONS:
         classifier = LabelPrivateClassifier(
             DecisionTreeClassifier(),
-            label_mechanism=mechanism(epsilon=1.0, classes=[0, 1, 2], random_state=0),
+            label_mechanism=mechanism(epsilon=1.0, classes=[0, 1, 2], seed=0),
             correction=correction,
         ).fit(rows, y)
         predicted = classifier.predict_proba(np.arange(4)[:, None])
@@ -113,7 +113,7 @@ def test_forward_correction_removes_the_bias_of_the_probabilities(known_model, m
 
 @seeds_expected
 def test_correction_keeps_the_most_likely_class():
-    fitted = [private(epsilon=2.0, correction=c, random_state=0).fit(X, Y) for c in CORRECTIONS]
+    fitted = [private(epsilon=2.0, correction=c, seed=0).fit(X, Y) for c in CORRECTIONS]
     np.testing.assert_array_equal(*(classifier.predict(X) for classifier in fitted))
     corrected = fitted[1].predict_proba(X)
     np.testing.assert_allclose(corrected.sum(axis=1), 1)
@@ -218,5 +218,5 @@ def test_the_given_objects_are_left_alone():
 def test_a_seeded_mechanism_is_passed_on_to_the_guarantee():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededNoiseWarning)
-        assert private(random_state=0).fit(X, Y).privacy_guarantee_.seeded
+        assert private(seed=0).fit(X, Y).privacy_guarantee_.seeded
     assert not private().fit(X, Y).privacy_guarantee_.seeded

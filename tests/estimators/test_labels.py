@@ -36,7 +36,7 @@ def many(n=2000):
 
 @pytest.mark.parametrize(
     "estimator",
-    [LabelRR(), LabelRR(random_state=0), LabelLaplace(), LabelLaplace(random_state=0), LabelSampler()],
+    [LabelRR(), LabelRR(seed=0), LabelLaplace(), LabelLaplace(seed=0), LabelSampler()],
     ids=repr,
 )
 def test_passes_what_scikit_learn_checks_of_a_transformer_of_y(estimator):
@@ -179,7 +179,7 @@ def test_refuses_a_bad_prior(parameters, match):
 @each
 @seeds_expected
 def test_released_labels_follow_the_flip_matrix(cls):
-    fitted = cls(epsilon=1.0, classes=["a", "b", "c"], random_state=0).fit(["a"])
+    fitted = cls(epsilon=1.0, classes=["a", "b", "c"], seed=0).fit(["a"])
     for row, label in enumerate(fitted.classes_):
         released = fitted.transform(np.full(100_000, label))
         counts = [np.count_nonzero(released == other) for other in fitted.classes_]
@@ -190,7 +190,7 @@ def test_released_labels_follow_the_flip_matrix(cls):
 @seeds_expected
 def test_frequencies_come_out_within_their_standard_errors(cls):
     y = np.repeat(["a", "b", "c"], [70_000, 20_000, 10_000])
-    fitted = cls(epsilon=1.0, classes=["a", "b", "c"], random_state=1)
+    fitted = cls(epsilon=1.0, classes=["a", "b", "c"], seed=1)
     estimate = fitted.estimate_frequencies(fitted.fit_transform(y))
     z = (estimate.frequencies - [0.7, 0.2, 0.1]) / estimate.standard_errors
     # Three two-sided normal tests at THRESHOLD.
@@ -248,9 +248,9 @@ def test_numpys_global_seed_has_no_influence():
 @each
 def test_a_seed_repeats_the_noise_and_says_so(cls):
     with pytest.warns(SeededNoiseWarning):
-        first, second = (cls(epsilon=0.1, classes=TEN, random_state=3).fit_transform(many()) for _ in range(2))
+        first, second = (cls(epsilon=0.1, classes=TEN, seed=3).fit_transform(many()) for _ in range(2))
     np.testing.assert_array_equal(first, second)
-    assert cls(classes=TEN, random_state=3).fit(TEN).privacy_guarantee_.seeded
+    assert cls(classes=TEN, seed=3).fit(TEN).privacy_guarantee_.seeded
     assert not cls(classes=TEN).fit(TEN).privacy_guarantee_.seeded
 
 

@@ -15,7 +15,7 @@ from skldp.mechanisms.randomness import Noise
 
 BOUNDS = ([0.0, -4.0, 100.0], [1.0, 4.0, 101.0])
 CHECKED = [
-    NumericPrivatizer(mechanism=name, delta=delta, random_state=0)
+    NumericPrivatizer(mechanism=name, delta=delta, seed=0)
     for name, delta in [("duchi_vector", 0.0), ("laplace", 0.0), ("best", 0.0), ("gaussian", 1e-5)]
 ]
 
@@ -38,7 +38,7 @@ def private(mechanism, epsilon=2.0, **parameters):
 @pytest.mark.parametrize("n_sampled", ["auto", "all", 2])
 def test_unbiased_in_the_original_units(mechanism, n_sampled):
     X = np.tile([0.9, -3.0, 100.2], (40_000, 1))
-    privatizer = private(mechanism, n_sampled_features=n_sampled, random_state=4)
+    privatizer = private(mechanism, n_sampled_features=n_sampled, seed=4)
     with pytest.warns(SeededNoiseWarning):
         released = privatizer.fit_transform(X)
     variance = privatizer.mechanism_.variance(X[:1])[0]

@@ -44,11 +44,11 @@ def law_pvalue(released, estimator, value):
 def test_a_seed_would_give_every_block_the_same_noise_and_is_refused(small_blocks):
     X = np.zeros((50, 3), dtype=np.float32)
     with pytest.raises(ValueError, match="every block would get the same noise"):
-        release_blocks(fitted(CODER.set_params(random_state=None)).set_params(random_state=0), X, X.copy())
+        release_blocks(fitted(CODER.set_params(seed=None)).set_params(seed=0), X, X.copy())
     dask_array = pytest.importorskip("dask.array", reason="dask is an extra")
     for seed in (0, np.random.default_rng(0)):
         with pytest.raises(ValueError, match="every block would get the same noise"):
-            release_dask(fitted(CODER).set_params(random_state=seed), dask_array.from_array(X))
+            release_dask(fitted(CODER).set_params(seed=seed), dask_array.from_array(X))
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -166,7 +166,7 @@ def test_a_generator_never_goes_to_a_process(tmp_path, small_blocks, recorded_ta
     """Whatever the backend: each would draw from a copy, and all blocks would share their noise."""
     X, out = memory_maps(tmp_path, n_rows=50, out_mode="r+")
     with pytest.warns(SeededNoiseWarning):
-        release_blocks(fitted(CODER).set_params(random_state=np.random.default_rng(5), n_jobs=2), X, out)
+        release_blocks(fitted(CODER).set_params(seed=np.random.default_rng(5), n_jobs=2), X, out)
     assert recorded_tasks == [("threads", 1)]
 
 
@@ -174,7 +174,7 @@ def test_a_generator_is_advanced_block_by_block(small_blocks):
     X = np.zeros((60, 3), dtype=np.float32)
 
     def release():
-        estimator = fitted(CODER).set_params(random_state=np.random.default_rng(5), n_jobs=2)
+        estimator = fitted(CODER).set_params(seed=np.random.default_rng(5), n_jobs=2)
         with pytest.warns(SeededNoiseWarning):
             return release_blocks(estimator, X, np.empty_like(X))
 

@@ -59,10 +59,10 @@ def test_sparse_rows_are_projected_like_dense_ones(layout, projection, dtype):
 
 def test_a_large_phi_is_never_held(monkeypatch):
     X = thin()
-    kept = RandomProjectionPrivatizer(random_state=0).fit(X)
+    kept = RandomProjectionPrivatizer(seed=0).fit(X)
     expected = kept.transform(X)
     monkeypatch.setattr(module, "_KEPT", 0)
-    made = RandomProjectionPrivatizer(random_state=0).fit(X)
+    made = RandomProjectionPrivatizer(seed=0).fit(X)
     np.testing.assert_allclose(made.transform(X), expected, atol=1e-9)
     np.testing.assert_allclose(made.transform(X.toarray()), expected, atol=1e-9)
     assert "matrix" not in vars(made.mechanism_.projection)
@@ -70,9 +70,9 @@ def test_a_large_phi_is_never_held(monkeypatch):
 
 def test_phi_is_public_and_has_nothing_to_do_with_the_noise():
     X = rows()
-    first, second = (RandomProjectionPrivatizer(random_state=s).fit(X) for s in (0, None))
+    first, second = (RandomProjectionPrivatizer(seed=s).fit(X) for s in (0, None))
     np.testing.assert_array_equal(first.components_, second.components_)
-    other = RandomProjectionPrivatizer(projection_seed=1, random_state=0).fit(X)
+    other = RandomProjectionPrivatizer(projection_seed=1, seed=0).fit(X)
     assert (other.components_ != first.components_).any()
     assert (second.transform(X) != second.transform(X)).all()
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(first)).transform(X), first.transform(X))

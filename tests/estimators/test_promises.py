@@ -51,7 +51,7 @@ def released(estimator, X):
 
 
 @parametrize_with_checks(
-    [cls(random_state=seed) for cls in TRANSFORMERS for seed in (None, 0)],
+    [cls(seed=seed) for cls in TRANSFORMERS for seed in (None, 0)],
     expected_failed_checks=expected_failures,
 )
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
@@ -200,9 +200,9 @@ def test_the_global_seed_has_no_influence(cls):
 def test_a_seed_repeats_warns_and_voids_the_guarantee(cls):
     X = rows()
     with pytest.warns(SeededNoiseWarning):
-        outputs = [cls(random_state=1).fit_transform(X) for _ in range(2)]
+        outputs = [cls(seed=1).fit_transform(X) for _ in range(2)]
     np.testing.assert_array_equal(*outputs)
-    assert "void" in str(cls(random_state=1).fit(X).privacy_guarantee_)
+    assert "void" in str(cls(seed=1).fit(X).privacy_guarantee_)
 
 
 @each_transformer
@@ -210,9 +210,7 @@ def test_a_seeded_release_does_not_depend_on_the_number_of_threads(cls, monkeypa
     monkeypatch.setattr("skldp.estimators.base._BLOCK", 12)
     monkeypatch.setattr("skldp.estimators.base._BLOCKS_PER_STREAM", 2)
     X = rows(n=50)
-    np.testing.assert_array_equal(
-        released(cls(random_state=2, n_jobs=1), X), released(cls(random_state=2, n_jobs=3), X)
-    )
+    np.testing.assert_array_equal(released(cls(seed=2, n_jobs=1), X), released(cls(seed=2, n_jobs=3), X))
 
 
 @each_transformer

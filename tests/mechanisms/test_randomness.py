@@ -100,7 +100,7 @@ def test_a_generator_is_advanced():
 
 @pytest.mark.parametrize(("seed", "error"), [(True, TypeError), ("1", TypeError), (-1, ValueError), (1.0, TypeError)])
 def test_refuses_what_is_no_seed(seed, error):
-    with pytest.raises(error, match="random_state"):
+    with pytest.raises(error, match="seed"):
         noise_from(seed)
 
 

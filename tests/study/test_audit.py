@@ -47,8 +47,7 @@ def independent_of_the_input():
 def test_the_bound_is_wrong_no_more_often_than_it_says(release, epsilon, delta):
     runs = 120
     wrong = sum(
-        audit_epsilon(release, [0.0], [1.0], n_trials=400, confidence=0.9, delta=delta, random_state=i).epsilon_lower
-        > epsilon
+        audit_epsilon(release, [0.0], [1.0], n_trials=400, confidence=0.9, delta=delta, seed=i).epsilon_lower > epsilon
         for i in range(runs)
     )
     assert stats.binomtest(wrong, runs, 0.1, alternative="greater").pvalue > THRESHOLD
@@ -65,7 +64,7 @@ def test_choosing_and_bounding_on_the_same_trials_would_be_wrong(monkeypatch):
     runs = 120
     release = independent_of_the_input()
     wrong = sum(
-        audit_epsilon(release, [0.0], [1.0], n_trials=512, confidence=0.9, random_state=i).epsilon_lower > 0
+        audit_epsilon(release, [0.0], [1.0], n_trials=512, confidence=0.9, seed=i).epsilon_lower > 0
         for i in range(runs)
     )
     assert stats.binomtest(wrong, runs, 0.1, alternative="greater").pvalue < THRESHOLD
@@ -74,7 +73,7 @@ def test_choosing_and_bounding_on_the_same_trials_would_be_wrong(monkeypatch):
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 def test_two_valued_releases_are_bounded_above_half(epsilon):
     release = randomized_response(epsilon)
-    result = audit_epsilon(release, [0.0], [1.0], n_trials=200_000, confidence=0.999999, random_state=0)
+    result = audit_epsilon(release, [0.0], [1.0], n_trials=200_000, confidence=0.999999, seed=0)
     assert epsilon / 2 < result.epsilon_lower <= epsilon
 
 

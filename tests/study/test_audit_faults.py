@@ -83,8 +83,7 @@ HOW = {
 def audit(release, how):
     return audit_epsilon(
         release,
-        **{"x": [1.0], "x_prime": [0.5 if "call" in how else -1.0], "random_state": 0, "confidence": CONFIDENCE}
-        | HOW[how],
+        **{"x": [1.0], "x_prime": [0.5 if "call" in how else -1.0], "seed": 0, "confidence": CONFIDENCE} | HOW[how],
     )
 
 

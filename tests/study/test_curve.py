@@ -54,12 +54,12 @@ def test_seeded_study_repeats_itself_with_other_noise_in_every_fit():
     # The same split twice: with one noise for both, the scores would agree.
     split = next(ShuffleSplit(1, random_state=0).split(X))
     with pytest.warns(SeededNoiseWarning, match="repeatable") as caught:
-        first, second = (curve_of(cv=[split] * 8, epsilons=[6], random_state=5) for _ in range(2))
+        first, second = (curve_of(cv=[split] * 8, epsilons=[6], seed=5) for _ in range(2))
     assert len(caught) == 2
     assert first[0].score_mean == second[0].score_mean
     assert first[0].score_std > 0
     with pytest.warns(SeededNoiseWarning):
-        other = curve_of(cv=[split] * 8, epsilons=[6], random_state=6)
+        other = curve_of(cv=[split] * 8, epsilons=[6], seed=6)
     assert other[0].score_mean != first[0].score_mean
 
 
@@ -84,8 +84,8 @@ def test_same_splits_for_all_epsilons_even_from_a_shuffling_generator():
 def test_parallel_and_serial_seeded_studies_agree():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededNoiseWarning)
-        serial = curve_of(random_state=1, cv=2)
-        parallel = curve_of(random_state=1, cv=2, n_jobs=2)
+        serial = curve_of(seed=1, cv=2)
+        parallel = curve_of(seed=1, cv=2, n_jobs=2)
     assert [p.score_mean for p in serial] == [p.score_mean for p in parallel]
 
 

@@ -27,18 +27,18 @@ from skldp.study.federated.study import federated_study
 class LaplaceStandIn(TransformerMixin, BaseEstimator):
     """The least that a numeric mechanism is: Laplace noise on every feature."""
 
-    def __init__(self, epsilon=1.0, *, bounds=(-1, 1), transform_noise=True, random_state=None):
+    def __init__(self, epsilon=1.0, *, bounds=(-1, 1), transform_noise=True, seed=None):
         self.epsilon = epsilon
         self.bounds = bounds
         self.transform_noise = transform_noise
-        self.random_state = random_state
+        self.seed = seed
 
     def fit_transform(self, X, y=None):
         self.privacy_guarantee_ = PrivacyGuarantee(self.epsilon, stated=self.epsilon)
         low, high = self.bounds
         assert (low <= X).all()
         assert (high >= X).all()
-        u = noise_from(self.random_state).uniform(X.shape) - 0.5
+        u = noise_from(self.seed).uniform(X.shape) - 0.5
         scale = X.shape[1] * (high - low) / self.epsilon
         return X - scale * np.sign(u) * np.log1p(-2 * np.abs(u))
 
@@ -48,15 +48,15 @@ class LaplaceStandIn(TransformerMixin, BaseEstimator):
 
 
 class FlipLabels(BaseEstimator):
-    def __init__(self, epsilon=1.0, random_state=None):
+    def __init__(self, epsilon=1.0, seed=None):
         self.epsilon = epsilon
-        self.random_state = random_state
+        self.seed = seed
 
     def fit_transform(self, y):
         self.privacy_guarantee_ = PrivacyGuarantee(self.epsilon, unit="label", stated=self.epsilon)
         classes = np.unique(y)
         keep = math.exp(self.epsilon) / (math.exp(self.epsilon) + len(classes) - 1)
-        noise = noise_from(self.random_state)
+        noise = noise_from(self.seed)
         other = classes[(np.searchsorted(classes, y) + 1 + noise.integers(len(classes) - 1, len(y))) % len(classes)]
         return np.where(noise.uniform(len(y)) < keep, y, other)
 
@@ -221,7 +221,7 @@ def test_where_the_shuffling_theorem_is_silent_nothing_is_claimed(iris):
 
 
 def test_every_round_has_its_own_noise_even_where_it_is_seeded():
-    mechanism = LaplaceStandIn(random_state=3)
+    mechanism = LaplaceStandIn(seed=3)
     release = gradients_perturbed(mechanism).gradient_release(mechanism, 1.0, 2)
     with pytest.warns(SeededNoiseWarning):
         first, second = release(np.zeros((2, 3))), release(np.zeros((2, 3)))
@@ -234,9 +234,7 @@ def test_a_seeded_study_repeats_itself_whatever_the_jobs(iris):
     for n_jobs in (None, 2):
         with pytest.warns(SeededNoiseWarning, match="study repeatable"):
             tables.append(
-                federated_study(
-                    *iris, settings, epsilons=[1.0, 9.0], n_seeds=2, random_state=4, n_jobs=n_jobs, n_clients=15
-                )
+                federated_study(*iris, settings, epsilons=[1.0, 9.0], n_seeds=2, seed=4, n_jobs=n_jobs, n_clients=15)
             )
     first, second = [[(row.accuracy_mean, row.auc_mean) for row in table] for table in tables]
     assert first == second

@@ -31,7 +31,7 @@ def audit_epsilon(
     delta=0.0,
     companion=None,
     rows_per_call=None,
-    random_state=None,
+    seed=None,
 ):
     r"""Bound epsilon from below by attacking a release, which is only ever called.
 
@@ -59,7 +59,7 @@ def audit_epsilon(
     rows_per_call : int, default=None
         How many trials to put into one call; None is all. With 1, every trial is a call of its own: slower, and it
         finds what a release learns from its whole input, such as bounds.
-    random_state : None, int, Generator or RandomState, default=None
+    seed : None, int, Generator or RandomState, default=None
         Of the coins alone, never of the release.
 
     Returns
@@ -104,7 +104,7 @@ def audit_epsilon(
     pair = _as_pair(x, x_prime)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededNoiseWarning)
-        coins = (noise_from(random_state).words(n_trials, np.uint8) & 1).astype(bool)
+        coins = (noise_from(seed).words(n_trials, np.uint8) & 1).astype(bool)
     outputs = _outputs(release, pair, coins, companion, rows_per_call or n_trials)
 
     n_choose = n_trials // 2

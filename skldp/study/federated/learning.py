@@ -34,7 +34,7 @@ def federated_learning(
     learning_rate="auto",
     gradient_bound=0.1,
     delta=1e-6,
-    random_state=None,
+    seed=None,
 ):
     r"""Train one model by FedSGD over the clients' data, and test it.
 
@@ -63,7 +63,7 @@ def federated_learning(
         Where gradients are perturbed, every coordinate of a client's gradient is clipped to plus or minus this.
     delta : float, default=1e-6
         Of the whole training, for the shuffled guarantee.
-    random_state : None, int, Generator or RandomState, default=None
+    seed : None, int, Generator or RandomState, default=None
         Of the dealing and of the mechanisms that are not seeded.
 
     Returns
@@ -107,9 +107,9 @@ def federated_learning(
         # The run holds the exact guarantee beside the stated one, and the caller chose the seed.
         warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
         warnings.simplefilter("ignore", SeededNoiseWarning)
-        noise = noise_from(random_state)
+        noise = noise_from(seed)
         clients = _deal(n_clients, len(X), noise)
-        seeds = [None, None] if random_state is None else [int(seed) for seed in noise.integers(2**31, 2)]
+        seeds = [None, None] if seed is None else noise.integers(2**31, 2).tolist()
         mechanism, label_mechanism = setting.mechanisms(epsilon, seeds)
         parts = []
         if label_mechanism is not None:

@@ -209,8 +209,8 @@ class FederatedSetting:
         for mechanism, seed in zip(clones, seeds, strict=True):
             if seed is not None and mechanism is not None:
                 own = mechanism.get_params(deep=False)
-                if own.get("random_state", seed) is None:
-                    mechanism.set_params(random_state=seed)
+                if own.get("seed", seed) is None:
+                    mechanism.set_params(seed=seed)
         return clones
 
     def gradient_release(self, mechanism, bound, n_rounds):
@@ -250,12 +250,12 @@ class _GradientRelease:
     def __init__(self, mechanism, one_by_one):
         self.mechanism = mechanism
         self.one_by_one = one_by_one
-        self.seed = mechanism.get_params(deep=False).get("random_state")
+        self.seed = mechanism.get_params(deep=False).get("seed")
 
     def __call__(self, gradients):
         if isinstance(self.seed, Integral):
             # One seed in every round would be one noise in every round.
-            self.mechanism.set_params(random_state=self.seed)
+            self.mechanism.set_params(seed=self.seed)
             self.seed += 1
         shape = (-1, 1) if self.one_by_one else gradients.shape
         released = np.asarray(self.mechanism.fit_transform(gradients.reshape(shape)))

@@ -28,7 +28,7 @@ def federated_study(
     epsilons=(1.0, 2.0, 5.0, 10.0),
     n_seeds=3,
     n_jobs=None,
-    random_state=None,
+    seed=None,
     progress=None,
     **learning,
 ):
@@ -45,7 +45,7 @@ def federated_study(
         Trainings of each setting at each epsilon, each with its own dealing of rows to clients and its own noise.
     n_jobs : int, default=None
         Trainings that run at once.
-    random_state : None or int, default=None
+    seed : None or int, default=None
         None gives secure noise. An int makes the study repeatable.
     progress : callable, default=None
         Called as ``progress(done, total)`` after each training.
@@ -66,7 +66,7 @@ def federated_study(
     Warns
     -----
     SeededNoiseWarning
-        If `random_state` is given.
+        If `seed` is given.
 
     Examples
     --------
@@ -83,12 +83,10 @@ def federated_study(
     points = [
         (setting, epsilon) for setting in settings for epsilon in (epsilons if setting.has_epsilon else epsilons[:1])
     ]
-    seeds = _seeds(random_state, len(points) * n_seeds)
+    seeds = _seeds(seed, len(points) * n_seeds)
     calls = (
-        delayed(federated_learning)(
-            X, y, X_test, y_test, setting=setting, epsilon=epsilon, random_state=seed, **learning
-        )
-        for (setting, epsilon), seed in zip((p for p in points for _ in range(n_seeds)), seeds, strict=True)
+        delayed(federated_learning)(X, y, X_test, y_test, setting=setting, epsilon=epsilon, seed=run_seed, **learning)
+        for (setting, epsilon), run_seed in zip((p for p in points for _ in range(n_seeds)), seeds, strict=True)
     )
     runs = []
     for run in Parallel(n_jobs=n_jobs, return_as="generator")(calls):
@@ -102,13 +100,13 @@ def federated_study(
     )
 
 
-def _seeds(random_state, n_runs):
-    if random_state is None:
+def _seeds(seed, n_runs):
+    if seed is None:
         return [None] * n_runs
-    warn_user("random_state makes every release of this study repeatable.", SeededNoiseWarning)
+    warn_user("seed makes every release of this study repeatable.", SeededNoiseWarning)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededNoiseWarning)
-        return [int(seed) for seed in noise_from(random_state).integers(2**31, n_runs)]
+        return noise_from(seed).integers(2**31, n_runs).tolist()
 
 
 def _row(setting, epsilon, runs):
