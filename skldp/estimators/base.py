@@ -141,6 +141,7 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
     def _transform(self, X, out=None):
         """Release the rows of X, into `out` if there is one."""
         check_is_fitted(self)
+        self._check_promise()
         X = self._validate_to_release(X, reset=False)
         noise = noise_from(self.seed) if self.transform_noise else None
         if out is None or (out.dtype == X.dtype and out.flags.c_contiguous):

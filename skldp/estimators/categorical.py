@@ -156,6 +156,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         X_released : ndarray of shape (n_samples, n_features_out)
         """
         check_is_fitted(self)
+        self._check_promise()
         codes = self._codes(_columns(self, X, reset=False), self.categories_)
         if self.transform_noise:
             return self.mechanism_.sample(codes, noise_from(self.seed))

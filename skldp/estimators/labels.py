@@ -75,6 +75,7 @@ class LabelPrivatizer(
             If a label is not one of the classes; nothing is released then.
         """
         check_is_fitted(self)
+        self._check_promise()
         y = labels_1d(y)
         return self._release(encode(y, self.classes_, "y"), y.dtype)
 
