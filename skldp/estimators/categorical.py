@@ -48,7 +48,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         The categories of each column, sorted where they can be.
     mechanism_ : CategoricalRecord
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per record.
+        Exact, per record; infinite where the categories were learnt.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where X has names that are all strings.
@@ -240,7 +240,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
             float(self.epsilon), tuple(values.size for values in categories), self.mechanism
         )
         self.categories_ = categories
-        attach_guarantee(self, self.mechanism_.guarantee())
+        attach_guarantee(self, self.mechanism_.guarantee(), "the categories" if learnt else "")
         if learnt:
             warn_learnt("The categories", "CategoricalPrivatizer(categories=[[...], ...])")
         return codes

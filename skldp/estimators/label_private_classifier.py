@@ -51,7 +51,7 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
     classes_ : ndarray of shape (n_classes,)
         All classes of the mechanism, also those that no randomized label happened to show.
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label.
+        Exact, per label; infinite where the mechanism learnt its classes.
     n_features_in_ : int
         Where `estimator` sets it.
     feature_names_in_ : ndarray of shape (n_features,)

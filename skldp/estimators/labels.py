@@ -168,10 +168,9 @@ class LabelPrivatizer(
         self.mechanism_ = self._make_mechanism(classes)
         self.classes_ = classes
         self.flip_matrix_ = self.mechanism_.flip_matrix
-        attach_guarantee(self, self.mechanism_.guarantee())
+        attach_guarantee(self, self.mechanism_.guarantee(), "the classes" if learnt else "")
         if learnt:
-            shown = np.array2string(classes, threshold=10, separator=", ")
-            warn_learnt("The classes", f"{type(self).__name__}(classes={shown})")
+            warn_learnt("The classes", f"{type(self).__name__}(classes=[...])")
         return codes
 
     def _release(self, codes, dtype):
@@ -209,7 +208,7 @@ class LabelRR(LabelPrivatizer):
     flip_matrix_ : ndarray of shape (n_classes, n_classes)
         The probability of releasing class j (column) when the true class is i (row).
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label.
+        Exact, per label; infinite where the classes were learnt.
 
     Raises
     ------
@@ -291,7 +290,8 @@ class LabelLaplace(LabelPrivatizer):
     flip_matrix_ : ndarray of shape (n_classes, n_classes)
         The probability of releasing class j (column) when the true class is i (row).
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label: about half of what is stated, because only the arg max is released.
+        Exact, per label: about half of what is stated, because only the arg max is released. Infinite where the
+        classes were learnt.
 
     Raises
     ------
