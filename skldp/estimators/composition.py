@@ -71,7 +71,8 @@ def privacy_guarantee(estimator, public=()):
     - ``Pipeline(memory=...)``, whose cache holds the rows and labels that each step was given: joblib writes them
       into a file ``metadata.json``, shortened, and the output of steps before the private one in full;
     - classes or categories were learnt from private data;
-    - a search chose by scores of private labels or of rows without noise. What it chose has a figure of its own,
+    - a search chose by scores of private labels or of rows without noise, or among candidates that differ in what
+      they release (else its fits and scores are counted). What it chose has a figure of its own,
       ``privacy_guarantee(search.best_estimator_)``, which says nothing about the choice;
     - private parts are within something of which it is not known how often it gives them a record.
 
@@ -249,7 +250,7 @@ class _Walk:
         return replace(guarantee, basis=basis).over_diameter()
 
     def _plain(self, name, step, given):
-        """A step that holds nothing private: has it learnt from rows or labels that are not released yet?"""
+        """Note whether a step that holds nothing private had rows or labels that are not released yet."""
         if given.labels_bare and not ignores_labels(step):
             self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomised")
         if not given.bare:
@@ -283,7 +284,7 @@ class _Walk:
     def _pipeline(self, name, pipeline, given):
         if getattr(pipeline.memory, "location", pipeline.memory) is not None:
             # What is released is in the cache as well, and is not counted twice.
-            kept = f"memory={pipeline.memory!r} keeps on disk what the steps were given, unprotected"
+            kept = "memory= keeps on disk, unprotected, what the steps were given"
             self.row_leaks += [kept] if given.bare else []
             self.label_leaks += [kept] if given.labels_bare else []
         for inner, step in pipeline.steps:
@@ -328,7 +329,8 @@ class _Walk:
         if counted.label_use and given.labels_bare:
             self.label_leaks.append(f"{_title(name, ensemble)} {counted.label_use}")
         again = type(ensemble).__name__ if counted.transforms_again else given.again
-        within = replace(given, times=given.times * counted.times, again=again)
+        stretch = None if getattr(ensemble, "bootstrap_features", False) else given.stretch
+        within = replace(given, times=given.times * counted.times, again=again, stretch=stretch)
         outs = [(member, self.visit(_join(name, member), each, within)) for member, each in counted.members]
         bare = tuple(member for member, out in outs if out.bare)
         if counted.final is not None:
@@ -356,14 +358,9 @@ class _Walk:
 
     def _search(self, name, search, given):
         """Every candidate is fitted and scored on every split, and what was chosen fitted once more."""
-        model = _Walk(self.public)
-        model.visit(_join(name, "estimator"), search.best_estimator_, given)
-        if not model.parts:
-            return self._unknown(name, search)
         reason = self._why_no_sum(search, given)
         if reason:
-            own = model.total()
-            self.leaks.append(f"{reason}; the model that was chosen releases {own}")
+            self.leaks.append(f"{reason}, and best_estimator_ has a figure of its own")
             if given.labels_bare:
                 self.label_leaks.append(f"{_title(name, search)} scored candidates with labels")
         else:
@@ -385,8 +382,8 @@ class _Walk:
         return ""
 
     def _unknown(self, name, step):
-        seeds = [value for key, value in step.get_params().items() if key.endswith("seed")]
-        self.parts.append(PrivacyGuarantee(math.inf, basis="not added up", seeded=any(one is not None for one in seeds)))
+        seeded = any(value is not None for key, value in step.get_params().items() if key.split("__")[-1] == "seed")
+        self.parts.append(PrivacyGuarantee(math.inf, basis="not added up", seeded=seeded))
         self.leaks.append(f"it is not known how often {_title(name, step)} releases what its private parts are given")
         return _Given(bare=())
 

@@ -108,7 +108,8 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         warn_out_of_domain(inside.n_moved, X.size)
         scaled = _mapped(inside.rows, self.bounds_, self.feature_range_).astype(X.dtype, copy=False)
         # What left the range by one rounding would be clipped, and counted, by the step behind.
-        return np.clip(scaled, *round_inward(*self.feature_range_, X.dtype))
+        low, high = self.feature_range_
+        return np.clip(scaled, *round_inward(low, high, X.dtype))
 
     def inverse_transform(self, X):
         """Scale back.

@@ -83,7 +83,7 @@ def _voting(estimator):
 
 
 def _stacking(estimator):
-    n_splits = 1 if estimator.cv == "prefit" else _n_splits(estimator.cv)
+    n_splits = 1 if isinstance(estimator.cv, str) else _n_splits(estimator.cv)
     if n_splits is None:
         return None
     return Ensemble(
@@ -144,7 +144,8 @@ def _named_members(estimator):
 
 
 def _first(estimator):
-    return "estimator", estimator.estimators_[0]
+    # One versus the rest has another kind of member for a class that all or none belong to.
+    return "estimator", next(one for one in estimator.estimators_ if type(one).__name__ != "_ConstantPredictor")
 
 
 def _n_splits(cv):

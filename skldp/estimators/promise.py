@@ -36,7 +36,8 @@ class KeepsPromise:
 
     def _parameters_of_the_law(self):
         """The parameters that what is released depends on, by name."""
-        return {name: value for name, value in self.get_params(deep=False).items() if name not in self._may_change}
+        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]  # of BaseEstimator, beside it
+        return {name: value for name, value in parameters.items() if name not in self._may_change}
 
     def _check_promise(self):
         """Refuse to go on with parameters other than those of fit."""

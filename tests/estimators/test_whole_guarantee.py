@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -121,7 +122,12 @@ COMPOSITIONS = {
     "labels only": (make_pipeline(StandardScaler(), label_private()), Y, 0.5, "features are not randomised"),
     "features and labels": (make_pipeline(private(), label_private()), Y, 1.5, "exact"),
     "within the label classifier": (label_private(inner=released_classifier()), Y, 1.5, "exact"),
-    "a scaler within": (label_private(inner=make_pipeline(StandardScaler(), private(), LogisticRegression())), Y, INF, "estimator__standardscaler"),
+    "a scaler within": (
+        label_private(inner=make_pipeline(StandardScaler(), private(), LogisticRegression())),
+        Y,
+        INF,
+        "estimator__standardscaler",
+    ),
     "frozen": (make_pipeline(FrozenEstimator(StandardScaler().fit(X)), private()), None, 1, "frozen"),
     "a frozen mean of the batch": (
         make_pipeline(FrozenEstimator(FunctionTransformer(lambda rows: rows - rows.mean(axis=0))), private()),
@@ -131,10 +137,16 @@ COMPOSITIONS = {
     ),
     "columns": (ColumnTransformer([("a", private(1), [0]), ("b", private(2), [1, 2])]), None, 3, "exact"),
     "a column passes": (
-        ColumnTransformer([("a", private(1), [0]), ("b", "passthrough", [1])]), None, INF, "columns of b pass unprot"
+        ColumnTransformer([("a", private(1), [0]), ("b", "passthrough", [1])]),
+        None,
+        INF,
+        "columns of b pass unprot",
     ),
     "a column passes, and is released behind": (
-        make_pipeline(ColumnTransformer([("a", private(1), [0]), ("b", "passthrough", [1])]), private(2)), None, 3, ""
+        make_pipeline(ColumnTransformer([("a", private(1), [0]), ("b", "passthrough", [1])]), private(2)),
+        None,
+        3,
+        "",
     ),
     "a scaled branch": (
         ColumnTransformer([("a", private(), [0]), ("b", make_pipeline(StandardScaler(), private(2)), [1])]),
@@ -149,7 +161,10 @@ COMPOSITIONS = {
         "columntransformer__s",
     ),
     "columns chosen by their values": (
-        ColumnTransformer([("a", private(), lambda rows: [int(rows.var(axis=0).argmax())])]), None, INF, "'a'"
+        ColumnTransformer([("a", private(), lambda rows: [int(rows.var(axis=0).argmax())])]),
+        None,
+        INF,
+        "'a'",
     ),
     "a union": (FeatureUnion([("a", private(1)), ("b", make_pipeline(Binarizer(), private(2)))]), None, 3, "exact"),
     "a union with a bare branch": (FeatureUnion([("a", private()), ("b", PCA(1))]), None, INF, "'b' (PCA)"),
@@ -160,10 +175,16 @@ COMPOSITIONS = {
     "a stack": (StackingRegressor([("a", released_regression())], cv=3), Y, 4, "labels are not randomised"),
     "a stack of five": (StackingClassifier([("a", released_classifier())]), Y, 6, "labels are not randomised"),
     "a stack that passes rows": (
-        StackingRegressor([("a", released_regression())], cv=3, passthrough=True), Y, INF, "final_estimator"
+        StackingRegressor([("a", released_regression())], cv=3, passthrough=True),
+        Y,
+        INF,
+        "final_estimator",
     ),
     "a stack without noise at transform": (
-        StackingRegressor([("a", released_regression(transform_noise=False))], cv=3), Y, INF, "without noise"
+        StackingRegressor([("a", released_regression(transform_noise=False))], cv=3),
+        Y,
+        INF,
+        "without noise",
     ),
     "calibration": (CalibratedClassifierCV(released_classifier(), cv=3), Y, 3, "labels are not randomised"),
     "calibration of one": (CalibratedClassifierCV(released_classifier(), cv=3, ensemble=False), Y, 4, "labels are not"),
@@ -174,41 +195,77 @@ COMPOSITIONS = {
     "one versus the rest": (OneVsRestClassifier(released_classifier()), THREE, 3, "labels are not randomised"),
     "one versus one": (OneVsOneClassifier(released_classifier()), THREE, 2, "labels are not randomised"),
     "private labels one versus the rest": (OneVsRestClassifier(label_private()), THREE, INF, "learnt the classes"),
-    "a target transformed": (TransformedTargetRegressor(released_regression(), func=np.log1p, inverse_func=np.expm1), Y, 1, "labels are not randomised"),
+    "a target transformed": (
+        TransformedTargetRegressor(released_regression(), func=np.log1p, inverse_func=np.expm1),
+        Y,
+        1,
+        "labels are not randomised",
+    ),
     "a boosting": (AdaBoostRegressor(released_regression(), n_estimators=2), Y, INF, "not known how often"),
     "a selector": (SelectFromModel(label_private()), Y, INF, "not known how often"),
     "a search": (
-        GridSearchCV(released_classifier(), {"numericprivatizer__epsilon": [1.0, 2.0]}, cv=2), Y, INF, "labels"
+        GridSearchCV(released_classifier(), {"numericprivatizer__epsilon": [1.0, 2.0]}, cv=2),
+        Y,
+        INF,
+        "labels",
     ),
     "a random search": (
-        RandomizedSearchCV(released_classifier(), {"logisticregression__C": [1, 2]}, n_iter=2, cv=2), Y, INF, "labels"
+        RandomizedSearchCV(released_classifier(), {"logisticregression__C": [1, 2]}, n_iter=2, cv=2),
+        Y,
+        INF,
+        "labels",
     ),
     "a search on releases alone": (
-        GridSearchCV(make_pipeline(private(), KMeans(2, n_init=1)), {"kmeans__n_clusters": [2, 3]}, cv=3), None, 7, ""
+        GridSearchCV(make_pipeline(private(), KMeans(2, n_init=1)), {"kmeans__n_clusters": [2, 3]}, cv=3),
+        None,
+        7,
+        "",
     ),
     "a search on raw rows": (
-        GridSearchCV(make_pipeline(private(transform_noise=False), KMeans(2, n_init=1)), {"kmeans__n_clusters": [2]}, cv=3),
+        GridSearchCV(
+            make_pipeline(private(transform_noise=False), KMeans(2, n_init=1)), {"kmeans__n_clusters": [2]}, cv=3
+        ),
         None,
         INF,
         "without noise",
     ),
     "a search behind the release": (
-        make_pipeline(private(), GridSearchCV(LogisticRegression(), {"C": [1, 2]}, cv=2)), Y, 1, "labels are not rand"
+        make_pipeline(private(), GridSearchCV(LogisticRegression(), {"C": [1, 2]}, cv=2)),
+        Y,
+        1,
+        "labels are not rand",
     ),
     "a cache": (make_pipeline(private(), StandardScaler(), memory="CACHE"), None, INF, "memory"),
     "distances": (make_pipeline(MultivariateLaplacePrivatizer(3.0)), None, 3, "exact"),
     "distances of columns": (ColumnTransformer([("a", MultivariateLaplacePrivatizer(3.0), [0, 2])]), None, 3, ""),
     "distances stretched": (make_pipeline(Normalizer(), MultivariateLaplacePrivatizer(3.0)), None, INF, "stretch"),
-    "distances within a radius": (make_pipeline(Normalizer(), MultivariateLaplacePrivatizer(3.0, radius=1.0)), None, 6, "stretch"),
+    "distances within a radius": (
+        make_pipeline(Normalizer(), MultivariateLaplacePrivatizer(3.0, radius=1.0)),
+        None,
+        6,
+        "stretch",
+    ),
     "a doubled column": (ColumnTransformer([("a", MultivariateLaplacePrivatizer(3.0), [0, 0])]), None, INF, "stretch"),
     "weights": (
-        make_pipeline(FeatureUnion([("a", "passthrough")], transformer_weights={"a": 9.0}), MultivariateLaplacePrivatizer(3.0)),
+        make_pipeline(
+            FeatureUnion([("a", "passthrough")], transformer_weights={"a": 9.0}), MultivariateLaplacePrivatizer(3.0)
+        ),
         None,
         27,
         "stretch",
     ),
-    "a sampler of labels": (make_imbalanced_pipeline(LabelSampler(LabelRR(0.5, classes=[0, 1])), RandomOverSampler(), LogisticRegression()), Y, 0.5, "features are not randomised"),
-    "a sampler before that of labels": (make_imbalanced_pipeline(RandomOverSampler(), LabelSampler(LabelRR(0.5, classes=[0, 1])), LogisticRegression()), Y, INF, "randomoversampler"),
+    "a sampler of labels": (
+        make_imbalanced_pipeline(LabelSampler(LabelRR(0.5, classes=[0, 1])), RandomOverSampler(), LogisticRegression()),
+        Y,
+        0.5,
+        "features are not randomised",
+    ),
+    "a sampler before that of labels": (
+        make_imbalanced_pipeline(RandomOverSampler(), LabelSampler(LabelRR(0.5, classes=[0, 1])), LogisticRegression()),
+        Y,
+        INF,
+        "randomoversampler",
+    ),
 }
 
 
@@ -233,9 +290,7 @@ DECLARED = {
     "one hot, warn": (OneHotEncoder(handle_unknown="warn", **ONE_HOT), INF),
     "one hot, learnt": (OneHotEncoder(handle_unknown="ignore", sparse_output=False), INF),
     "one hot, counted": (OneHotEncoder(handle_unknown="ignore", min_frequency=2, **ONE_HOT), INF),
-    "ordinal": (
-        OrdinalEncoder(categories=[["blue", "red"]], handle_unknown="use_encoded_value", unknown_value=-1), 1
-    ),
+    "ordinal": (OrdinalEncoder(categories=[["blue", "red"]], handle_unknown="use_encoded_value", unknown_value=-1), 1),
     "ordinal, error": (OrdinalEncoder(categories=[["blue", "red"]]), INF),
 }
 
@@ -338,7 +393,7 @@ def test_a_search_keeps_the_figure_of_what_it_chose_apart():
     total = privacy_guarantee(search)
     assert math.isinf(total.epsilon)
     assert "labels are not randomised" in total.basis
-    assert "the model that was chosen releases epsilon 2 per record" in total.basis
+    assert "best_estimator_ has a figure of its own; apart from that epsilon 2 per record" in total.basis
     assert privacy_guarantee(search.best_estimator_).epsilon == 2.0
     unfitted = GridSearchCV(released_classifier(), {"numericprivatizer__epsilon": [2.0]}, cv=2, refit=False).fit(X, Y)
     assert math.isinf(privacy_guarantee(unfitted).epsilon)
@@ -414,3 +469,44 @@ def test_a_learnt_domain_is_not_printed(values):
         CategoricalPrivatizer(1.0).fit(np.array(values)[:, None])
     assert len(issued) == 2
     assert not any(str(values[0]) in str(one.message) for one in issued)
+
+
+def test_a_private_target_is_released_twice_where_the_inverse_is_checked():
+    for check_inverse, epsilon in ((True, 2), (False, 1)):
+        model = TransformedTargetRegressor(
+            released_regression(3), transformer=LabelRR(1.0, classes=[0, 1]), check_inverse=check_inverse
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            total = privacy_guarantee(model.fit(X, Y))
+        assert total.epsilon == pytest.approx(3 + epsilon)
+        assert "labels are not randomised" not in total.basis
+
+
+def test_features_drawn_twice_stretch_distances():
+    model = BaggingRegressor(
+        make_pipeline(MultivariateLaplacePrivatizer(3.0), LinearRegression()), 2, bootstrap_features=True
+    )
+    assert math.isinf(privacy_guarantee(model.fit(X, Y)).epsilon)
+
+
+def test_a_sparse_matrix_tells_how_many_values_are_known():
+    one_hot = OneHotEncoder(categories=[["blue", "red"]], handle_unknown="ignore")
+    for threshold, epsilon in ((0.3, INF), (0, 1)):
+        columns = ColumnTransformer(
+            [("code", one_hot, ["colour"]), ("b", "passthrough", ["size"])], sparse_threshold=threshold
+        )
+        assert privacy_guarantee(make_pipeline(columns, private(bounds=(-1, 2))).fit(codes())).epsilon == epsilon
+
+
+def test_a_frozen_release_without_noise_protects_nothing():
+    frozen = FrozenEstimator(private(transform_noise=False).fit(X))
+    assert math.isinf(privacy_guarantee(make_pipeline(frozen, LinearRegression()).fit(X, Y)).epsilon)
+    noisy = FrozenEstimator(private().fit(X))
+    assert privacy_guarantee(make_pipeline(noisy, LinearRegression()).fit(X, Y)).epsilon == pytest.approx(1)
+
+
+def test_every_rounding_is_to_the_private_side():
+    model = BaggingRegressor(released_regression(0.1), 7, bootstrap=False).fit(X, Y)
+    one = model.estimators_[0][0].privacy_guarantee_.epsilon
+    assert Fraction(privacy_guarantee(model).epsilon) >= 7 * Fraction(one)
