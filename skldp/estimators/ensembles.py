@@ -119,11 +119,10 @@ def _bagging(estimator):
 
 
 def _each(estimator):
-    return Ensemble((_first(estimator),), len(estimator.estimators_))
-
-
-def _one_versus_rest(estimator):
-    return Ensemble((_first(estimator),), len(estimator.estimators_), label_use=_LEARNS_CLASSES)
+    label_use = "" if isinstance(estimator, MultiOutputClassifier | MultiOutputRegressor) else _LEARNS_CLASSES
+    # For a class that all or none belong to, there is a member that had no rows.
+    fitted = [member for member in estimator.estimators_ if type(member).__name__ != "_ConstantPredictor"]
+    return Ensemble((("estimator", fitted[0]),), len(fitted), label_use=label_use) if fitted else None
 
 
 def _one_versus_one(estimator):
@@ -144,8 +143,7 @@ def _named_members(estimator):
 
 
 def _first(estimator):
-    # One versus the rest has another kind of member for a class that all or none belong to.
-    return "estimator", next(one for one in estimator.estimators_ if type(one).__name__ != "_ConstantPredictor")
+    return "estimator", estimator.estimators_[0]
 
 
 def _n_splits(cv):
@@ -165,8 +163,8 @@ _COUNTED = {
     MultiOutputClassifier: _each,
     MultiOutputRegressor: _each,
     OneVsOneClassifier: _one_versus_one,
-    OneVsRestClassifier: _one_versus_rest,
-    OutputCodeClassifier: _one_versus_rest,
+    OneVsRestClassifier: _each,
+    OutputCodeClassifier: _each,
     RegressorChain: _chain,
     StackingClassifier: _stacking,
     StackingRegressor: _stacking,
