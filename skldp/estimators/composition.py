@@ -21,7 +21,15 @@ from skldp.estimators.label_private_classifier import LabelPrivateClassifier
 from skldp.estimators.label_sampler import LabelSampler
 from skldp.estimators.labels import LabelPrivatizer
 from skldp.estimators.promise import KeepsPromise
-from skldp.estimators.public_steps import ignores_labels, is_public, is_row_wise, may_be_sparse, stretch_of
+from skldp.estimators.public_steps import (
+    gives_bounded,
+    ignores_labels,
+    is_public,
+    is_row_wise,
+    may_be_sparse,
+    may_overflow,
+    stretch_of,
+)
 from skldp.mechanisms.epsilon_rounding import product_above
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 
@@ -60,11 +68,12 @@ def privacy_guarantee(estimator, public=()):
     Releases add up by basic composition, as if the output of every step were handed out. Epsilon is infinite if
 
     - a step learnt from rows before the first private step. Steps that learn nothing are known by a list: Normalizer,
-      Binarizer, PolynomialFeatures, ``FunctionTransformer()``, :class:`~skldp.BoundsScaler`, random projections of a
-      given size, and, with all that they could learn declared, OneHotEncoder (``categories=[...],
-      handle_unknown="ignore"``), OrdinalEncoder (``handle_unknown="use_encoded_value"``), SimpleImputer
-      (``strategy="constant", keep_empty_features=True``) and HashingVectorizer (``decode_error="replace"``). What a
-      FrozenEstimator holds was learnt elsewhere, which `basis` repeats;
+      Binarizer, ``FunctionTransformer()``, :class:`~skldp.BoundsScaler`, behind one of them PolynomialFeatures and
+      random projections of a given size (which overflow at large values, and so show them, if nothing bounds these),
+      and, with all that they could learn declared, OneHotEncoder (``categories=[...], handle_unknown="ignore"``),
+      OrdinalEncoder (``handle_unknown="use_encoded_value"``), SimpleImputer (``strategy="constant",
+      keep_empty_features=True``) and HashingVectorizer (``decode_error="replace"``). What a FrozenEstimator holds was
+      learnt elsewhere, which `basis` repeats;
     - columns pass unprotected, or labels are promised a guarantee and something else had them before;
     - a step before a guarantee per unit of distance may stretch distances by an unknown factor, and no diameter of the
       mechanism's own domain is declared (over which the guarantee is counted then);
@@ -124,6 +133,8 @@ class _Given:
         How often each record comes along.
     again : str
         What learns from transforms of rows that were not fitted on; "" where nothing does.
+    bounded : bool
+        Whether all numbers are within bounds that a step before has set.
     sparse : bool
         Whether it may be a sparse matrix that a step made.
     """
@@ -133,6 +144,7 @@ class _Given:
     stretch: float | None = 1.0
     times: int = 1
     again: str = ""
+    bounded: bool = False
     sparse: bool = False
 
 
@@ -258,14 +270,20 @@ class _Walk:
         if name in self.public:
             return self._named(name, given)
         if is_public(step):
-            stretch = _product(given.stretch, stretch_of(step))
-            return replace(given, stretch=stretch, sparse=given.sparse or may_be_sparse(step))
+            if may_overflow(step) and not given.bounded:
+                self.row_leaks.append(f"{_title(name, step)} may overflow, which shows large values: bound them before")
+            return replace(
+                given,
+                stretch=_product(given.stretch, stretch_of(step)),
+                bounded=given.bounded or gives_bounded(step),
+                sparse=given.sparse or may_be_sparse(step),
+            )
         self.row_leaks.append(f"{_title(name, step)} may have learnt from rows before they were randomised")
         return replace(given, stretch=None)
 
     def _named(self, name, given):
         self.named.add(name)
-        return replace(given, stretch=_product(given.stretch, self.public[name]))
+        return replace(given, stretch=_product(given.stretch, self.public[name]), bounded=False)
 
     def _frozen(self, name, inner, given):
         if _holds_private(inner):
@@ -279,7 +297,7 @@ class _Walk:
             self.notes.append(f"what the FrozenEstimator {name!r} holds is taken as public")
         else:
             self.row_leaks.append(f"{name!r} is frozen, but may look at many rows at once")
-        return replace(given, stretch=None)
+        return replace(given, stretch=None, bounded=False)
 
     def _pipeline(self, name, pipeline, given):
         if getattr(pipeline.memory, "location", pipeline.memory) is not None:
@@ -319,6 +337,7 @@ class _Walk:
             given,
             bare=tuple(inner for inner, out in outs if out.bare),
             stretch=_norm(stretches) if known else None,
+            bounded=all(out.bounded for _, out in outs),
             sparse=any(out.sparse for _, out in outs),
         )
 

@@ -24,7 +24,15 @@ from sklearn.utils import get_tags
 
 from skldp.estimators.declared_scaler import BoundsScaler
 
-__all__ = ["ignores_labels", "is_public", "is_row_wise", "may_be_sparse", "stretch_of"]
+__all__ = [
+    "gives_bounded",
+    "ignores_labels",
+    "is_public",
+    "is_row_wise",
+    "may_be_sparse",
+    "may_overflow",
+    "stretch_of",
+]
 
 
 def is_public(step):
@@ -46,6 +54,16 @@ def stretch_of(step):
     if isinstance(step, FunctionTransformer):
         return 1.0
     return step.max_stretch_ if isinstance(step, BoundsScaler) else None
+
+
+def may_overflow(step):
+    """Whether a step on the list makes infinity, which the step behind refuses, of large numbers."""
+    return isinstance(step, PolynomialFeatures | GaussianRandomProjection | SparseRandomProjection)
+
+
+def gives_bounded(step):
+    """Whether a step on the list gives bounded numbers, whatever it gets."""
+    return not may_overflow(step) and not isinstance(step, FunctionTransformer | SimpleImputer)
 
 
 def may_be_sparse(step):
@@ -135,7 +153,7 @@ def _is_constant_imputer(step):
 
 
 def _hashes_text(step):
-    own = (step.preprocessor, step.tokenizer, step.analyzer)
+    own = (step.strip_accents, step.preprocessor, step.tokenizer, step.analyzer)
     return step.input == "content" and step.decode_error != "strict" and not any(map(callable, own))
 
 

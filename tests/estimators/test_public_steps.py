@@ -20,7 +20,7 @@ from sklearn.utils import all_estimators
 
 from skldp import BoundsScaler
 from skldp.estimators import public_steps
-from skldp.estimators.public_steps import ignores_labels, is_public, stretch_of
+from skldp.estimators.public_steps import ignores_labels, is_public, may_overflow, stretch_of
 
 HUGE = np.finfo(np.float64).max
 NUMBERS = np.array([[0.0, -1.0, 2.5], [HUGE, -HUGE, 5e-324], [-0.0, 1e-300, 3.0], [1e200, 1.0, -1e200], [0.0] * 3])
@@ -59,6 +59,8 @@ def test_a_public_step_learns_nothing_and_works_on_each_row_alone(step, rows):
     together = numbers(step.transform(rows))
     alone = [numbers(step.transform(rows[i : i + 1]))[0] for i in range(len(rows))]
     np.testing.assert_array_equal(np.vstack(alone), together)
+    if rows.dtype == np.float64 and not may_overflow(step):
+        assert np.isfinite(numbers(step.fit(NUMBERS).transform(NUMBERS))).all()
 
 
 def test_every_type_on_the_list_is_tested():
@@ -87,6 +89,13 @@ def test_how_far_distances_are_stretched():
     assert stretch_of(FunctionTransformer()) == 1
     assert stretch_of(BoundsScaler(bounds=(0, [1, 8])).fit(np.zeros((1, 2)))) == pytest.approx(2)
     assert stretch_of(Normalizer()) is None
+
+
+@pytest.mark.parametrize("step", [PolynomialFeatures(), GaussianRandomProjection(2), SparseRandomProjection(2)])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_may_overflow_does(step):
+    assert may_overflow(step)
+    assert not np.isfinite(numbers(step.fit(NUMBERS).transform(np.full((9, 3), HUGE)))).all()
 
 
 # Texts, dictionaries, kernels or labels.

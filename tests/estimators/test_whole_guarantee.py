@@ -47,6 +47,7 @@ from sklearn.preprocessing import (
 )
 
 from skldp import (
+    BoundsScaler,
     CategoricalPrivatizer,
     LabelPrivateClassifier,
     LabelRR,
@@ -95,7 +96,8 @@ COMPOSITIONS = {
     "one step": (make_pipeline(private()), None, 1, "exact"),
     "a step that knows nothing": (make_pipeline(Normalizer(), private()), None, 1, "exact"),
     "passthrough": (make_pipeline("passthrough", FunctionTransformer(), private()), None, 1, "exact"),
-    "squares": (make_pipeline(PolynomialFeatures(), private()), None, 1, "exact"),
+    "squares": (make_pipeline(BoundsScaler(), PolynomialFeatures(), private()), None, 1, "exact"),
+    "squares that overflow": (make_pipeline(PolynomialFeatures(), private()), None, INF, "may overflow"),
     "a scaler before": (make_pipeline(StandardScaler(), private()), None, INF, "standardscaler"),
     "another scaler": (make_pipeline(MinMaxScaler((-1, 1)), private()), None, INF, "minmaxscaler"),
     "components": (make_pipeline(PCA(2), private()), None, INF, "pca"),
