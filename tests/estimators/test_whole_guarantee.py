@@ -256,6 +256,12 @@ COMPOSITIONS = {
         27,
         "stretch",
     ),
+    "rows beside themselves": (
+        make_pipeline(FeatureUnion([("a", "passthrough"), ("b", "passthrough")]), MultivariateLaplacePrivatizer(3.0)),
+        None,
+        3 * math.sqrt(2),
+        "stretch",
+    ),
     "a sampler of labels": (
         make_imbalanced_pipeline(LabelSampler(LabelRR(0.5, classes=[0, 1])), RandomOverSampler(), LogisticRegression()),
         Y,
