@@ -12,11 +12,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV, KFold, RandomizedSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.estimators.ensembles import count_ensemble, is_ensemble
+from skldp.estimators.ensembles import count_ensemble, is_ensemble, number_of_folds
 from skldp.estimators.label_private_classifier import LabelPrivateClassifier
 from skldp.estimators.label_sampler import LabelSampler
 from skldp.estimators.labels import LabelPrivatizer
@@ -383,7 +383,7 @@ class _Walk:
             if given.labels_bare:
                 self.label_leaks.append(f"{_title(name, search)} scored candidates with labels")
         else:
-            scored_twice = search.return_train_score or not _splits_apart(search.cv)
+            scored_twice = search.return_train_score or number_of_folds(search.cv) is None
             fits = len(search.cv_results_["params"]) * search.n_splits_ * (2 if scored_twice else 1)
             given = replace(given, times=given.times * (fits + 1), again=f"the choice of {_title(name, search)}")
         return self.visit(_join(name, "estimator"), search.best_estimator_, given)
@@ -487,11 +487,6 @@ def _repeats(columns):
     if not is_list or np.asarray(columns).dtype == bool:
         return False
     return len({str(column) for column in columns}) < len(columns)
-
-
-def _splits_apart(cv):
-    """Whether no row is in the fit and in the score of one split."""
-    return cv is None or isinstance(cv, int | np.integer) or type(cv) in (KFold, StratifiedKFold)
 
 
 def _product(stretch, factor):

@@ -19,7 +19,7 @@ from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCo
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, MultiOutputRegressor, RegressorChain
 from sklearn.utils.validation import has_fit_parameter
 
-__all__ = ["Ensemble", "count_ensemble", "is_ensemble"]
+__all__ = ["Ensemble", "count_ensemble", "is_ensemble", "number_of_folds"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,15 @@ def count_ensemble(estimator):
     return _COUNTED[type(estimator)](estimator)
 
 
+def number_of_folds(cv):
+    """Into how many folds each record falls exactly once; None where that is not known."""
+    if cv is None:
+        return 5
+    if isinstance(cv, Integral):
+        return int(cv)
+    return cv.n_splits if type(cv) in (KFold, StratifiedKFold) else None
+
+
 _LEARNS_CLASSES = "learnt the classes from the labels"
 
 
@@ -83,7 +92,7 @@ def _voting(estimator):
 
 
 def _stacking(estimator):
-    n_splits = 1 if isinstance(estimator.cv, str) else _n_splits(estimator.cv)
+    n_splits = 1 if isinstance(estimator.cv, str) else number_of_folds(estimator.cv)
     if n_splits is None:
         return None
     return Ensemble(
@@ -98,7 +107,7 @@ def _stacking(estimator):
 
 
 def _calibrated(estimator):
-    n_splits = _n_splits(estimator.cv)
+    n_splits = number_of_folds(estimator.cv)
     if n_splits is None:
         return None
     # In all folds but one to be fitted, in that one to be predicted; without an ensemble, in one fit of all as well.
@@ -144,15 +153,6 @@ def _named_members(estimator):
 
 def _first(estimator):
     return "estimator", estimator.estimators_[0]
-
-
-def _n_splits(cv):
-    """Into how many folds each record falls exactly once; None where that is not known."""
-    if cv is None:
-        return 5
-    if isinstance(cv, Integral):
-        return int(cv)
-    return cv.n_splits if type(cv) in (KFold, StratifiedKFold) else None
 
 
 _COUNTED = {
