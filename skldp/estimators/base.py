@@ -59,11 +59,11 @@ def attach_guarantee(estimator, guarantee, learnt=""):
         With both figures, if the exact epsilon is larger than the stated one.
     """
     basis = guarantee.basis
-    if not getattr(estimator, "transform_noise", True):
-        basis += "; of fit_transform alone: with transform_noise=False, transform does not protect what it is given"
     if learnt:
         basis = f"infinite: {learnt} were learnt from private data, which no epsilon covers"
         guarantee = replace(guarantee, epsilon=math.inf, per_feature=None, figures=())
+    if not getattr(estimator, "transform_noise", True):
+        basis += "; of fit_transform alone: with transform_noise=False, transform does not protect what it is given"
     estimator.privacy_guarantee_ = replace(guarantee, basis=basis, seeded=estimator.seed is not None)
     stated = guarantee.stated
     if not learnt and stated is not None and guarantee.epsilon > stated * (1 + 1e-9):
