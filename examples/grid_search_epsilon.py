@@ -41,9 +41,10 @@ for candidate, score in zip(search.cv_results_["params"], search.cv_results_["me
 # %%
 # What the chosen model releases about one person: features and label together.
 
-print(privacy_guarantee(search))
+print(privacy_guarantee(search.best_estimator_))
 
 # %%
 # That is the guarantee of one release. The search itself is a simulation: it released every person's record once for
-# each candidate and fold, and scored with true labels. Choose an epsilon like this on public data, or with the consent
+# each candidate and fold, and scored with true labels, which no epsilon covers: ``privacy_guarantee(search)`` is
+# infinite, and says so. Choose an epsilon like this on public data, or with the consent
 # of those whose data they are; then everyone else is asked once, with the epsilon that was chosen.

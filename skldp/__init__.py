@@ -5,6 +5,7 @@ from skldp.estimators.bayesian_filter import BayesianFilter
 from skldp.estimators.bitrand import BitRandTransformer
 from skldp.estimators.categorical import CategoricalPrivatizer
 from skldp.estimators.composition import privacy_guarantee
+from skldp.estimators.declared_scaler import BoundsScaler
 from skldp.estimators.label_private_classifier import LabelPrivateClassifier
 from skldp.estimators.label_sampler import LabelSampler
 from skldp.estimators.labels import LabelLaplace, LabelRR
@@ -25,6 +26,7 @@ from skldp.study.grid_search import smallest_epsilon
 __all__ = [
     "BayesianFilter",
     "BitRandTransformer",
+    "BoundsScaler",
     "CategoricalPrivatizer",
     "LabelLaplace",
     "LabelPrivateClassifier",

@@ -5,6 +5,7 @@ import warnings
 
 __all__ = [
     "BudgetExhaustedError",
+    "ChangedAfterFitError",
     "LearntDomainWarning",
     "LedgerError",
     "OutOfDomainWarning",
@@ -39,6 +40,13 @@ class LedgerError(RuntimeError):
 
 class BudgetExhaustedError(RuntimeError):
     """A person's privacy budget does not admit the release; nothing was released."""
+
+
+class ChangedAfterFitError(ValueError, AttributeError):
+    """A parameter that a release and its guarantee depend on was changed after fit; nothing was released.
+
+    An AttributeError as well, as scikit-learn's NotFittedError is: what lists attributes goes on without the guarantee.
+    """
 
 
 def warn_user(message: str, category: type[Warning]) -> None:

@@ -1,5 +1,6 @@
 """The base of the transformers of X: validate, move into the declared domain, release block by block."""
 
+import math
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -42,13 +43,15 @@ _BLOCKS_PER_STREAM = 64
 _COUNTS: ContextVar[list | None] = ContextVar("counts", default=None)
 
 
-def attach_guarantee(estimator, guarantee):
+def attach_guarantee(estimator, guarantee, learnt=""):
     """Set ``privacy_guarantee_``, and warn where it is weaker than the epsilon that was asked for.
 
     Parameters
     ----------
     estimator : estimator with a `seed`
     guarantee : PrivacyGuarantee
+    learnt : str, default=""
+        What of the domain was learnt from private data, such as "the classes": then there is no guarantee.
 
     Warns
     -----
@@ -56,11 +59,14 @@ def attach_guarantee(estimator, guarantee):
         With both figures, if the exact epsilon is larger than the stated one.
     """
     basis = guarantee.basis
+    if learnt:
+        basis = f"infinite: {learnt} were learnt from private data, which no epsilon covers"
+        guarantee = replace(guarantee, epsilon=math.inf, per_feature=None, figures=())
     if not getattr(estimator, "transform_noise", True):
         basis += "; of fit_transform alone: with transform_noise=False, transform does not protect what it is given"
     estimator.privacy_guarantee_ = replace(guarantee, basis=basis, seeded=estimator.seed is not None)
     stated = guarantee.stated
-    if stated is not None and guarantee.epsilon > stated * (1 + 1e-9):
+    if not learnt and stated is not None and guarantee.epsilon > stated * (1 + 1e-9):
         alone = "" if guarantee.per_feature is None else f" ({guarantee.per_feature:.4g} for one feature alone)"
         warn_user(
             f"{type(estimator).__name__} states epsilon {stated:.4g}, as published, but the exact worst-case loss "
@@ -141,6 +147,7 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
     def _transform(self, X, out=None):
         """Release the rows of X, into `out` if there is one."""
         check_is_fitted(self)
+        self._check_promise()
         X = self._validate_to_release(X, reset=False)
         noise = noise_from(self.seed) if self.transform_noise else None
         if out is None or (out.dtype == X.dtype and out.flags.c_contiguous):

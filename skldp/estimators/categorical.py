@@ -48,7 +48,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         The categories of each column, sorted where they can be.
     mechanism_ : CategoricalRecord
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per record.
+        Exact, per record; infinite where the categories were learnt.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where X has names that are all strings.
@@ -156,6 +156,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         X_released : ndarray of shape (n_samples, n_features_out)
         """
         check_is_fitted(self)
+        self._check_promise()
         codes = self._codes(_columns(self, X, reset=False), self.categories_)
         if self.transform_noise:
             return self.mechanism_.sample(codes, noise_from(self.seed))
@@ -239,7 +240,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
             float(self.epsilon), tuple(values.size for values in categories), self.mechanism
         )
         self.categories_ = categories
-        attach_guarantee(self, self.mechanism_.guarantee())
+        attach_guarantee(self, self.mechanism_.guarantee(), "the categories" if learnt else "")
         if learnt:
             warn_learnt("The categories", "CategoricalPrivatizer(categories=[[...], ...])")
         return codes

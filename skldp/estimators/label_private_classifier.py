@@ -51,7 +51,7 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
     classes_ : ndarray of shape (n_classes,)
         All classes of the mechanism, also those that no randomized label happened to show.
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label.
+        Exact, per label; infinite where the mechanism learnt its classes.
     n_features_in_ : int
         Where `estimator` sets it.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -233,6 +233,11 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
         full = np.zeros((probabilities.shape[0], self.classes_.size), dtype=probabilities.dtype)
         full[:, seen] = probabilities
         return full
+
+    def _parameters_of_the_law(self):
+        mechanism = self.label_mechanism
+        within = {} if mechanism is None else mechanism.get_params()
+        return {"label_mechanism": mechanism} | {f"label_mechanism__{name}": value for name, value in within.items()}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

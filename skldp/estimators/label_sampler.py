@@ -84,6 +84,11 @@ class LabelSampler(ShowsGuarantee, BaseEstimator):
     def _clone(self):
         return LabelRR() if self.label_mechanism is None else clone(self.label_mechanism)
 
+    def _parameters_of_the_law(self):
+        mechanism = self.label_mechanism
+        within = {} if mechanism is None else mechanism.get_params()
+        return {"label_mechanism": mechanism} | {f"label_mechanism__{name}": value for name, value in within.items()}
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         # X is handed through, whatever it is.

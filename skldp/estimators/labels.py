@@ -75,6 +75,7 @@ class LabelPrivatizer(
             If a label is not one of the classes; nothing is released then.
         """
         check_is_fitted(self)
+        self._check_promise()
         y = labels_1d(y)
         return self._release(encode(y, self.classes_, "y"), y.dtype)
 
@@ -167,10 +168,9 @@ class LabelPrivatizer(
         self.mechanism_ = self._make_mechanism(classes)
         self.classes_ = classes
         self.flip_matrix_ = self.mechanism_.flip_matrix
-        attach_guarantee(self, self.mechanism_.guarantee())
+        attach_guarantee(self, self.mechanism_.guarantee(), "the classes" if learnt else "")
         if learnt:
-            shown = np.array2string(classes, threshold=10, separator=", ")
-            warn_learnt("The classes", f"{type(self).__name__}(classes={shown})")
+            warn_learnt("The classes", f"{type(self).__name__}(classes=[...])")
         return codes
 
     def _release(self, codes, dtype):
@@ -208,7 +208,7 @@ class LabelRR(LabelPrivatizer):
     flip_matrix_ : ndarray of shape (n_classes, n_classes)
         The probability of releasing class j (column) when the true class is i (row).
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label.
+        Exact, per label; infinite where the classes were learnt.
 
     Raises
     ------
@@ -290,7 +290,8 @@ class LabelLaplace(LabelPrivatizer):
     flip_matrix_ : ndarray of shape (n_classes, n_classes)
         The probability of releasing class j (column) when the true class is i (row).
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label: about half of what is stated, because only the arg max is released.
+        Exact, per label: about half of what is stated, because only the arg max is released. Infinite where the
+        classes were learnt.
 
     Raises
     ------

@@ -130,6 +130,7 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
             If there is no vocabulary.
         """
         check_is_fitted(self)
+        self._check_promise()
         if self.mechanism_.vocabulary is None:
             raise ValueError("nearest_indices needs a vocabulary. Got vocabulary=None instead.")
         X = self._validate(X, reset=False)

@@ -1,9 +1,14 @@
 """What a notebook shows of a fitted estimator: scikit-learn's own picture, and under it the guarantee."""
 
+import html
+
+from skldp.estimators.promise import KeepsPromise
+from skldp.exceptions import ChangedAfterFitError
+
 __all__ = ["ShowsGuarantee"]
 
 
-class ShowsGuarantee:
+class ShowsGuarantee(KeepsPromise):
     """Mix-in that puts the privacy guarantee under scikit-learn's picture of an estimator, once it is fitted.
 
     It stands before scikit-learn's ``BaseEstimator`` among the bases, and adds to what that gives through IPython's
@@ -34,5 +39,10 @@ class ShowsGuarantee:
 
 
 def _guarantee_html(estimator):
-    guarantee = getattr(estimator, "privacy_guarantee_", None)
-    return "" if guarantee is None else f'<div class="skldp-guarantee">{guarantee._repr_html_()}</div>'
+    try:
+        guarantee = estimator.privacy_guarantee_
+    except ChangedAfterFitError as error:
+        return f'<div class="skldp-guarantee">No privacy guarantee: {html.escape(str(error))}</div>'
+    except AttributeError:
+        return ""
+    return f'<div class="skldp-guarantee">{guarantee._repr_html_()}</div>'

@@ -159,6 +159,7 @@ def _check_estimator(estimator):
     if not isinstance(estimator, LocalTransformer):
         raise TypeError(f"estimator must be a transformer of X of this package. Got {estimator!r} instead.")
     check_is_fitted(estimator)
+    estimator._check_promise()
 
 
 def _check_out(estimator, X, out):

@@ -54,7 +54,7 @@ def check_epsilon(epsilon):
         raise InvalidParameterError(f"epsilon must be a finite number > 0. Got {epsilon!r} instead.")
 
 
-def check_bounds(bounds, n_features):
+def check_bounds(bounds, n_features, name="bounds"):
     """Turn declared bounds into two arrays.
 
     Parameters
@@ -62,6 +62,8 @@ def check_bounds(bounds, n_features):
     bounds : (low, high)
         Each a finite number, or one number per feature; low < high throughout.
     n_features : int
+    name : str, default="bounds"
+        What the error calls them.
 
     Returns
     -------
@@ -72,7 +74,7 @@ def check_bounds(bounds, n_features):
     ValueError
         If the rule is broken.
     """
-    rule = "bounds must be (low, high), each a finite number or one number per feature, with low < high"
+    rule = f"{name} must be (low, high), each a finite number or one number per feature, with low < high"
     if isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != 2:
         raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
     ends = []

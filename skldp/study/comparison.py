@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
+from skldp.estimators.declared_scaler import BoundsScaler
 from skldp.estimators.label_private_classifier import LabelPrivateClassifier
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.study.catalogue import METRIC_MECHANISMS, feature_mechanism, label_mechanism
@@ -126,7 +127,7 @@ def study_pipeline(name, data, settings):
         if name in METRIC_MECHANISMS:
             # Rows are made at most one apart, by public numbers: epsilon per unit of distance is epsilon per record.
             shrink = 0.5 / settings.scaled_radius(data)
-            steps.append(("to unit diameter", FunctionTransformer(_times, kw_args={"factor": shrink})))
+            steps.append(("to unit diameter", BoundsScaler(bounds=(-1, 1), feature_range=(-shrink, shrink))))
             options["radius"] = 0.5
         steps.append(("features", feature_mechanism(name, **options)))
         param_names.append("features__epsilon")
@@ -148,10 +149,6 @@ def _model(data):
     # C = 1 overfits so much where features are many that noise in them serves better than none.
     model = LogisticRegression(C=1 / data.X.shape[1], max_iter=1000)
     return Pipeline([("standardise", StandardScaler()), ("model", model)])
-
-
-def _times(X, *, factor):
-    return X * factor
 
 
 @dataclass(frozen=True)

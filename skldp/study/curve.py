@@ -18,7 +18,7 @@ from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning, warn_u
 from skldp.study.baselines import majority_estimator, without_privacy
 from skldp.study.curve_result import CurvePoint, PrivacyUtilityCurve
 from skldp.study.fitting_scorer import FittingScorer
-from skldp.study.private_steps import private_steps, stated_together
+from skldp.study.private_steps import has_seed, private_steps, stated_together
 
 __all__ = ["privacy_utility_curve"]
 
@@ -87,7 +87,7 @@ def privacy_utility_curve(
     PrivacyGuaranteeWarning
         Once, if the exact epsilon is above the stated one somewhere on the curve.
     SeededNoiseWarning
-        If `seed` is given.
+        If `seed` is given, or a step of the estimator has one.
 
     Notes
     -----
@@ -109,14 +109,18 @@ def privacy_utility_curve(
     names = [param_name] if isinstance(param_name, str) else list(param_name)
     epsilons = list(epsilons)
     _check_parameters(estimator, names, epsilons, n_repeats)
+    seeded = seed is not None or has_seed(estimator)
     if seed is not None:
         warn_user("seed makes every release of this study repeatable.", SeededNoiseWarning)
+    elif seeded:
+        # Workers warn where nobody reads it.
+        warn_user("A step of the estimator has a seed: its releases are repeatable.", SeededNoiseWarning)
 
     score_name = scoring if isinstance(scoring, str) else _score_name(estimator, scoring)
     scorer = FittingScorer(check_scoring(estimator, scoring=scoring), score_name)
     splits = _splits(estimator, X, y, cv)
     models = [clone(estimator).set_params(**dict.fromkeys(names, epsilon)) for epsilon in epsilons]
-    task = _Task(X, y, scorer, params, seeded=seed is not None)
+    task = _Task(X, y, scorer, params, seeded=seeded)
     if isinstance(clean_estimator, str) and clean_estimator == "auto":
         clean_estimator = without_privacy(task.fitted(models[0], splits[0]))
 
@@ -272,8 +276,10 @@ class _Task:
         }
         if not private:
             return _Outcome(**measured)
-        guarantee = privacy_guarantee(result["estimator"][0])
-        steps = private_steps(result["estimator"][0])
+        # Of the model itself. That it was chosen, by a search or from this curve, is another release, of the study.
+        fitted = getattr(result["estimator"][0], "best_estimator_", result["estimator"][0])
+        guarantee = privacy_guarantee(fitted)
+        steps = private_steps(fitted)
         return _Outcome(
             **measured,
             exact_epsilon=guarantee.plain_epsilon,

@@ -35,7 +35,8 @@ def smallest_epsilon(tolerance=0.0, *, param_name=None, metric="score"):
     -----
     With several grids, a candidate without an epsilon parameter counts as not private: it sets the best score like
     any other, but is chosen only if no private one is within the tolerance. The sum is of the epsilons as set;
-    :func:`skldp.privacy_guarantee` of the search gives the exact one of what was chosen.
+    ``privacy_guarantee(search.best_estimator_)`` gives the exact one of what was chosen. That of the search itself is
+    infinite where true labels, or rows without noise, choose among the candidates, as they usually do.
 
     Examples
     --------

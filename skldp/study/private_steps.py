@@ -3,8 +3,9 @@
 from sklearn.pipeline import Pipeline
 
 from skldp.estimators.composition import privacy_guarantee
+from skldp.exceptions import ChangedAfterFitError
 
-__all__ = ["private_steps", "stated_together"]
+__all__ = ["has_seed", "private_steps", "stated_together"]
 
 
 def private_steps(fitted):
@@ -34,10 +35,26 @@ def private_steps(fitted):
     for name, step in fitted.steps:
         try:
             found.append((name, privacy_guarantee(step)))
+        except ChangedAfterFitError:
+            raise
         except (ValueError, TypeError):
             # Nothing in it is private: a scaler, or "passthrough".
             continue
     return tuple(found)
+
+
+def has_seed(estimator):
+    """Whether the noise of any part of an estimator, however deep, comes from a seed.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skldp import NumericPrivatizer
+    >>> from skldp.study.private_steps import has_seed
+    >>> has_seed(make_pipeline(NumericPrivatizer())), has_seed(make_pipeline(NumericPrivatizer(seed=1)))
+    (False, True)
+    """
+    return any(value is not None for name, value in estimator.get_params().items() if name.split("__")[-1] == "seed")
 
 
 def stated_together(steps):

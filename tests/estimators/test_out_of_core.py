@@ -28,6 +28,10 @@ def fitted(estimator, n_features=3):
     return clone(estimator).fit(np.zeros((1, n_features), dtype=np.float32))
 
 
+def seeded():
+    return clone(CODER).set_params(seed=np.random.default_rng(5))
+
+
 def law_pvalue(released, estimator, value):
     """Of released numbers against the exact law of the mechanism."""
     mechanism = estimator.mechanism_
@@ -44,11 +48,11 @@ def law_pvalue(released, estimator, value):
 def test_a_seed_would_give_every_block_the_same_noise_and_is_refused(small_blocks):
     X = np.zeros((50, 3), dtype=np.float32)
     with pytest.raises(ValueError, match="every block would get the same noise"):
-        release_blocks(fitted(CODER.set_params(seed=None)).set_params(seed=0), X, X.copy())
+        release_blocks(fitted(clone(CODER).set_params(seed=0)), X, X.copy())
     dask_array = pytest.importorskip("dask.array", reason="dask is an extra")
     for seed in (0, np.random.default_rng(0)):
         with pytest.raises(ValueError, match="every block would get the same noise"):
-            release_dask(fitted(CODER).set_params(seed=seed), dask_array.from_array(X))
+            release_dask(fitted(clone(CODER).set_params(seed=seed)), dask_array.from_array(X))
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -138,7 +142,7 @@ def test_blocks_are_handed_out_in_a_bounded_number_of_tasks(small_blocks, record
 
 def test_other_types_and_orders_are_written_to_as_well(small_blocks):
     X = np.random.default_rng(0).uniform(-1, 1, (50, 3)).astype(np.float32)
-    estimator = fitted(CODER).set_params(transform_noise=False)
+    estimator = fitted(clone(CODER).set_params(transform_noise=False))
     expected = estimator.transform(X)
     for out in (
         np.empty(X.shape),
@@ -166,7 +170,7 @@ def test_a_generator_never_goes_to_a_process(tmp_path, small_blocks, recorded_ta
     """Whatever the backend: each would draw from a copy, and all blocks would share their noise."""
     X, out = memory_maps(tmp_path, n_rows=50, out_mode="r+")
     with pytest.warns(SeededNoiseWarning):
-        release_blocks(fitted(CODER).set_params(seed=np.random.default_rng(5), n_jobs=2), X, out)
+        release_blocks(fitted(seeded()).set_params(n_jobs=2), X, out)
     assert recorded_tasks == [("threads", 1)]
 
 
@@ -174,7 +178,7 @@ def test_a_generator_is_advanced_block_by_block(small_blocks):
     X = np.zeros((60, 3), dtype=np.float32)
 
     def release():
-        estimator = fitted(CODER).set_params(seed=np.random.default_rng(5), n_jobs=2)
+        estimator = fitted(seeded()).set_params(n_jobs=2)
         with pytest.warns(SeededNoiseWarning):
             return release_blocks(estimator, X, np.empty_like(X))
 
@@ -203,7 +207,7 @@ def test_nothing_is_written_where_a_late_block_is_not_finite(small_blocks):
 
 def test_without_noise_the_blocks_are_the_whole(small_blocks):
     X = np.random.default_rng(0).uniform(-1, 1, (50, 3)).astype(np.float32)
-    estimator = fitted(CODER).set_params(transform_noise=False)
+    estimator = fitted(clone(CODER).set_params(transform_noise=False))
     np.testing.assert_array_equal(release_blocks(estimator, X, np.empty_like(X)), estimator.transform(X))
 
 

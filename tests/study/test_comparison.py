@@ -106,7 +106,7 @@ def test_a_declared_radius_lessens_the_noise_of_distances():
     rows = np.full((3, 13), 1.0)
     pipeline, _ = study_pipeline("multivariate-laplace", ball, replace(QUICK, radius=1.0, labels="none"))
     # A row of norm 0.5, the radius, has the norm 0.5 of half a unit of diameter.
-    shrunk = pipeline[0].transform(rows / 13**0.5 * 0.5)
+    shrunk = pipeline[0].fit_transform(rows / 13**0.5 * 0.5)
     assert np.linalg.norm(shrunk, axis=1) == pytest.approx([0.5] * 3)
 
 

@@ -6,7 +6,7 @@ import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris, make_regression
 from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegression
-from sklearn.model_selection import ShuffleSplit
+from sklearn.model_selection import GridSearchCV, ShuffleSplit
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -40,6 +40,21 @@ def test_exact_epsilon_is_the_whole_pipelines():
     assert [point.epsilon for point in curve] == [0.5, 2]
     assert [point.stated_epsilon for point in curve] == [1, 4]
     assert [point.exact_epsilon for point in curve] == [1, 4]
+
+
+def test_the_figure_is_the_models_own():
+    """A scaler before the release makes it infinite; that a search chose the model does not."""
+    search = GridSearchCV(FEATURES, {"logisticregression__C": [1.0]}, cv=2)
+    name = "estimator__toysigns__epsilon"
+    assert [point.exact_epsilon for point in curve_of(search, param_name=name, cv=2)] == [1, 30]
+    scaled = make_pipeline(StandardScaler(), ToySigns(), LogisticRegression())
+    with pytest.warns(PrivacyGuaranteeWarning, match="inf where 1 is stated"):
+        assert all(np.isinf(point.exact_epsilon) for point in curve_of(scaled, cv=2))
+
+
+def test_a_seed_of_a_step_is_warned_of_in_the_callers_process():
+    with pytest.warns(SeededNoiseWarning, match="step of the estimator has a seed"):
+        curve_of(make_pipeline(ToySigns(seed=1), LogisticRegression()), cv=2, n_jobs=2)
 
 
 def test_warns_once_with_both_figures_where_the_exact_epsilon_is_larger():
@@ -168,7 +183,7 @@ def test_without_privacy_takes_out_every_private_part():
     assert clean[-1].C == 3
     assert not hasattr(clean[-1], "coef_")
     clean.fit(X, y)
-    assert not any("privacy_guarantee_" in vars(step) for step in clean.named_steps.values() if step != "passthrough")
+    assert not any(hasattr(step, "privacy_guarantee_") for step in clean.named_steps.values() if step != "passthrough")
 
 
 def test_without_privacy_asks_where_nothing_can_take_the_place():

@@ -241,6 +241,12 @@ def test_a_seeded_study_repeats_itself_whatever_the_jobs(iris):
     assert [row.setting for row in tables[0]] == ["noiseless", "LaplaceStandIn", "LaplaceStandIn"]
 
 
+def test_a_seed_of_a_mechanism_is_warned_of_in_the_callers_process(iris):
+    settings = [features_perturbed(LaplaceStandIn(bounds=(-2, 2), seed=1))]
+    with pytest.warns(SeededNoiseWarning, match="mechanism has a seed"):
+        federated_study(*iris, settings, epsilons=[1.0], n_seeds=2, n_jobs=2, n_clients=15)
+
+
 def test_the_table_is_written_and_read(iris, tmp_path):
     done = []
     table = federated_study(

@@ -193,9 +193,12 @@ def _deal(n_clients, n_rows, noise):
 
 
 def _release_features(mechanism, X, X_test):
+    encodes = "transform_noise" in mechanism.get_params(deep=False)
+    if encodes:
+        mechanism.set_params(transform_noise=False)
     released = np.asarray(mechanism.fit_transform(X), dtype=np.float64)
-    if "transform_noise" in mechanism.get_params(deep=False):
-        X_test = mechanism.set_params(transform_noise=False).transform(X_test)
+    if encodes:
+        X_test = mechanism.transform(X_test)
     if X_test.shape[1] != released.shape[1]:
         raise ValueError(
             f"A mechanism that changes the number of features must have transform_noise. Got {mechanism} instead."

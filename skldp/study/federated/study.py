@@ -14,6 +14,7 @@ from skldp.estimators.validation import check_epsilon
 from skldp.exceptions import SeededNoiseWarning, warn_user
 from skldp.mechanisms.randomness import noise_from
 from skldp.study.federated.learning import federated_learning
+from skldp.study.private_steps import has_seed
 
 __all__ = ["FederatedRow", "FederatedTable", "federated_study"]
 
@@ -66,7 +67,7 @@ def federated_study(
     Warns
     -----
     SeededNoiseWarning
-        If `seed` is given.
+        If `seed` is given, or a mechanism of a setting has one.
 
     Examples
     --------
@@ -84,6 +85,10 @@ def federated_study(
         (setting, epsilon) for setting in settings for epsilon in (epsilons if setting.has_epsilon else epsilons[:1])
     ]
     seeds = _seeds(seed, len(points) * n_seeds)
+    given = [one for setting in settings for one in (setting.mechanism, setting.label_mechanism) if one is not None]
+    if seed is None and any(map(has_seed, given)):
+        # Workers warn where nobody reads it.
+        warn_user("A mechanism has a seed: its releases are repeatable.", SeededNoiseWarning)
     calls = (
         delayed(federated_learning)(X, y, X_test, y_test, setting=setting, epsilon=epsilon, seed=run_seed, **learning)
         for (setting, epsilon), run_seed in zip((p for p in points for _ in range(n_seeds)), seeds, strict=True)

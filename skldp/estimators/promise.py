@@ -1,0 +1,66 @@
+"""What was promised at fit stays: a guarantee that remembers the parameters that it was given for."""
+
+import numpy as np
+
+from skldp.exceptions import ChangedAfterFitError
+
+__all__ = ["KeepsPromise"]
+
+
+class KeepsPromise:
+    """Mix-in whose ``privacy_guarantee_`` is refused once a parameter that it depends on was changed.
+
+    Setting ``privacy_guarantee_`` in ``fit`` remembers the parameters as they are. Whatever releases something calls
+    ``_check_promise`` first. Parameters in ``_may_change`` have no influence on what is released.
+    """
+
+    _may_change = frozenset({"n_jobs", "verbose"})
+
+    @property
+    def privacy_guarantee_(self):
+        """What was promised at fit.
+
+        Raises
+        ------
+        ChangedAfterFitError
+            If a parameter was changed since.
+        """
+        if "_promise" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no privacy_guarantee_ before it is fitted.")
+        self._check_promise()
+        return self._promise[0]
+
+    @privacy_guarantee_.setter
+    def privacy_guarantee_(self, guarantee):
+        self._promise = (guarantee, self._parameters_of_the_law())
+
+    def _parameters_of_the_law(self):
+        """The parameters that what is released depends on, by name."""
+        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]  # of BaseEstimator, beside it
+        return {name: value for name, value in parameters.items() if name not in self._may_change}
+
+    def _check_promise(self):
+        """Refuse to go on with parameters other than those of fit."""
+        before, now = self._promise[1], self._parameters_of_the_law()
+        changed = sorted(
+            name for name in before.keys() | now.keys() if not _same(before.get(name, before), now.get(name, now))
+        )
+        if changed:
+            raise ChangedAfterFitError(
+                f"What {type(self).__name__} releases, and its guarantee, are fixed at fit: fit it again. "
+                f"Got {', '.join(changed)} changed after fit instead."
+            )
+
+
+def _same(before, now):
+    if before is now:
+        return True
+    if type(before) is not type(now):
+        return False
+    if isinstance(before, np.ndarray):
+        return before.dtype == now.dtype and np.array_equal(before, now)
+    if isinstance(before, list | tuple):
+        return len(before) == len(now) and all(map(_same, before, now))
+    # What compares in another way than yes or no (a frame) is taken as changed.
+    equal = before == now
+    return isinstance(equal, bool | np.bool_) and bool(equal)

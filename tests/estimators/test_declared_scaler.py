@@ -1,0 +1,93 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skldp import BoundsScaler, MultivariateLaplacePrivatizer, NumericPrivatizer, privacy_guarantee
+from skldp.exceptions import OutOfDomainWarning
+
+LOW, HIGH = np.array([30.0, 1.0, -5.0]), np.array([230.0, 2.5, 5.0])
+
+
+def rows(n=50, dtype=np.float64):
+    return (LOW + (HIGH - LOW) * np.random.default_rng(0).uniform(size=(n, 3))).astype(dtype)
+
+
+@parametrize_with_checks([BoundsScaler()])
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_is_a_minmax_scaler_whose_bounds_are_declared():
+    reference = MinMaxScaler((-1, 3)).fit([LOW, HIGH])
+    scaler = BoundsScaler(bounds=(LOW, HIGH), feature_range=(-1, 3)).fit(rows())
+    np.testing.assert_allclose(scaler.transform(rows()), reference.transform(rows()), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(scaler.inverse_transform(scaler.transform(rows())), rows(), rtol=1e-12)
+    np.testing.assert_array_equal(scaler.transform(np.array([LOW, HIGH])), [[-1] * 3, [3] * 3])
+
+
+def test_learns_nothing():
+    assert pickle.dumps(BoundsScaler((0, 1)).fit([[0.5, 0.1]])) == pickle.dumps(BoundsScaler((0, 1)).fit([[0.9, 0.0]]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_clips_counts_and_keeps_the_type(dtype):
+    X = rows(dtype=dtype)
+    X[0, 0], X[1, 1] = 1000, -3
+    with pytest.warns(OutOfDomainWarning, match="2 of 150 values"):
+        scaled = BoundsScaler(bounds=(LOW, HIGH), feature_range=(0, 0.1)).fit_transform(X)
+    assert scaled.dtype == dtype
+    # Within the range as declared, not as rounded to single precision.
+    assert (scaled.astype(np.float64) <= 0.1).all()
+    assert (scaled >= 0).all()
+    assert scaled[1, 1] == 0
+
+
+FINITE = st.floats(-1e3, 1e3, width=64)
+
+
+@given(arrays(np.float64, (2, 2), elements=FINITE), st.floats(0.01, 100), st.floats(0.01, 100))
+@settings(max_examples=100, deadline=None)
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
+def test_stretches_distances_no_further_than_it_says(pair, width, target):
+    scaler = BoundsScaler(bounds=([-width, -2 * width], width), feature_range=(0, target)).fit(pair)
+    before, after = (np.linalg.norm(np.subtract(*ends)) for ends in (pair, scaler.transform(pair)))
+    # The additive part is rounding, of numbers no larger than the target.
+    assert after <= scaler.max_stretch_ * before + 1e-14 * target
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_keep_their_names(frame):
+    table = frame({"kg": [80.0], "m": [1.8]})
+    kind = "pandas" if frame is pd.DataFrame else "polars"
+    scaled = BoundsScaler(bounds=([30, 1], [230, 2.5])).set_output(transform=kind).fit_transform(table)
+    assert list(scaled.columns) == ["kg", "m"]
+    assert isinstance(scaled, frame)
+
+
+@pytest.mark.parametrize("name", ["bounds", "feature_range"])
+@pytest.mark.parametrize("bad", [(1, -1), (0, np.inf), (0,), ([0, 0], [1, 1]), "ab", 3])
+def test_refuses_bad_ends(name, bad):
+    with pytest.raises(ValueError, match=name):
+        BoundsScaler(**{name: bad}).fit(np.zeros((2, 3)))
+
+
+def test_may_stand_before_a_private_step():
+    scaler = BoundsScaler(bounds=(LOW, HIGH))
+    total = privacy_guarantee(make_pipeline(scaler, NumericPrivatizer(1.0, mechanism="duchi")).fit(rows()))
+    assert total == NumericPrivatizer(1.0, mechanism="duchi").fit(rows() * 0).privacy_guarantee_
+    metric = privacy_guarantee(make_pipeline(scaler, MultivariateLaplacePrivatizer(3.0, radius=2.0)).fit(rows()))
+    assert metric.unit == "distance"
+    assert metric.epsilon == pytest.approx(3.0 * 2 / 1.5)
+    assert metric.epsilon >= 3.0 * 2 / 1.5
+    assert metric.plain_epsilon == pytest.approx(12.0)
