@@ -97,9 +97,10 @@ class MultivariateLaplace:
 
     in a uniform direction; :math:`\varepsilon` per unit of distance by the triangle inequality, and
     :math:`(d + 1) \Delta^2 / \varepsilon^2` is the variance of a coordinate. That is the law of real numbers. Floats
-    are drawn (the direction in single precision) and the sum is rounded to a grid that depends on d, epsilon and the
-    sensitivity alone; where a coordinate is some 2^24 grid steps or more in single precision (2^53 in double), its own
-    low bits are coarser than the grid and are not hidden by it: declare a `radius`.
+    are drawn (the direction in single precision from 16 dimensions on), added in double precision whatever the rows
+    come in, and the sum is rounded to a grid that depends on d, epsilon and the sensitivity alone; where a coordinate
+    is some 2^53 grid steps or more, its own low bits are coarser than the grid and are not hidden by it: declare a
+    `radius`.
 
     References
     ----------
@@ -111,7 +112,7 @@ class MultivariateLaplace:
     --------
     >>> from skldp.mechanisms.vector.multivariate_laplace import MultivariateLaplace
     >>> print(MultivariateLaplace(300, epsilon=5.0, radius=1.0).guarantee())
-    epsilon 5 per unit of distance (stated 5, over the declared diameter 10); exact (multivariate Laplace)
+    epsilon 5 per unit of distance (stated 5, over the declared diameter 10); multivariate Laplace in real numbers
     """
 
     n_features: int
@@ -143,10 +144,10 @@ class MultivariateLaplace:
         return public_step(math.sqrt(self.n_features + 1) * self.sensitivity / self.epsilon)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Exact per unit of distance, over a diameter of twice the radius where one is declared."""
+        """Per unit of distance, over a diameter of twice the radius where one is declared."""
         diameter = None if self.radius is None else 2 * self.radius
         epsilon = float(self.epsilon)
-        basis = "exact (multivariate Laplace)"
+        basis = "multivariate Laplace in real numbers"
         return PrivacyGuarantee(epsilon, unit="distance", stated=epsilon, diameter=diameter, basis=basis)
 
     def encode(self, values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -193,9 +194,17 @@ class MultivariateLaplace:
         self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None, *, buffers: Scratch | None = None
     ) -> np.ndarray:
         """The noisy rows themselves, whatever the vocabulary; `out` may be `values` itself."""
-        kappa = directions(noise, self.radii(noise, len(values)), self.n_features, values.dtype, buffers)
-        noisy = np.add(self._shortened(values), kappa, out=out)
-        return to_grid(noisy, self.step)
+        scratch = Scratch() if buffers is None else buffers
+        kappa = directions(noise, self.radii(noise, len(values)), self.n_features, scratch)
+        kappa += self._shortened(values)
+        # What is beyond the range of the type is released as infinite, without a word about it.
+        with np.errstate(over="ignore"):
+            to_grid(kappa, self.step)
+            # Never the scratch itself, which the next block overwrites.
+            if out is None:
+                return kappa.astype(values.dtype)
+            out[...] = kappa
+        return out
 
     def radii(self, noise: Noise, n: int) -> npt.NDArray[np.float64]:
         """Norms of `n` draws of the noise."""
