@@ -261,7 +261,7 @@ def gaussian_rows(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Rows of independent normal numbers, drawn in the precision that their dimension needs, and their norms."""
     if shape[1] < _FLOAT64_BELOW:
-        points: npt.NDArray[np.float64] = gaussians(noise, shape, np.float64, scratch)
+        points = gaussians(noise, shape, np.float64, scratch).astype(np.float64, copy=False)
     else:
         points = scratch.take("directions", shape, np.float64)
         points[...] = gaussians(noise, shape, scratch=scratch)
