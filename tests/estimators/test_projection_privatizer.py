@@ -30,7 +30,7 @@ def test_the_papers_dimensions():
 
 
 @pytest.mark.parametrize("sensitivity", ["gordon", "spectral", "orthonormal", "vocabulary"])
-def test_noise_has_the_law_of_its_sensitivity(sensitivity):
+def test_noise_has_the_law_of_its_sensitivity(sensitivity, fixed_noise):
     X = rows()
     privatizer = RandomProjectionPrivatizer(
         3.0, sensitivity=sensitivity, n_components=20, vocabulary=X if sensitivity == "vocabulary" else None
@@ -74,7 +74,8 @@ def test_phi_is_public_and_has_nothing_to_do_with_the_noise():
     np.testing.assert_array_equal(first.components_, second.components_)
     other = RandomProjectionPrivatizer(projection_seed=1, seed=0).fit(X)
     assert (other.components_ != first.components_).any()
-    assert (second.transform(X) != second.transform(X)).all()
+    # Two numbers are equal, both rounded to the grid, with less than 2^-10 each: that 150 of 3,000 are is < 1e-200.
+    assert (second.transform(X) != second.transform(X)).mean() > 0.95
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(first)).transform(X), first.transform(X))
     np.testing.assert_array_equal(clone(first).set_params(n_jobs=2).fit_transform(X), first.transform(X))
 
