@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators.notebook import ShowsGuarantee
 from skldp.estimators.threads import in_threads
@@ -19,6 +19,7 @@ from skldp.estimators.validation import (
     check_epsilon,
     check_finite,
     fit_context,
+    validate,
     validate_finite,
 )
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, warn_user
@@ -218,7 +219,7 @@ class BoundedTransformer(LocalTransformer):
 
     def _validate_to_release(self, X, *, reset):
         # What moves values into the bounds looks at each of them anyway, in the thread that releases it.
-        return validate_data(self, X, reset=reset, dtype=FLOATS, ensure_all_finite=False)
+        return validate(self, X, reset=reset, dtype=FLOATS, ensure_all_finite=False)
 
     def _release(self, X, noise, released=None):
         try:

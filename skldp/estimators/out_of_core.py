@@ -157,7 +157,9 @@ def release_dask(estimator, X):
 
 def _check_estimator(estimator):
     if not isinstance(estimator, LocalTransformer):
-        raise TypeError(f"estimator must be a transformer of X of this package. Got {estimator!r} instead.")
+        raise TypeError(
+            f"estimator must be a transformer of X of this package. Got {type(estimator).__name__} instead."
+        )
     check_is_fitted(estimator)
 
 

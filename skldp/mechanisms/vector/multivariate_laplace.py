@@ -14,6 +14,7 @@ from skldp.mechanisms.vector.gamma import gamma_variates
 from skldp.mechanisms.vector.parameters import check_dimension, check_positive
 from skldp.mechanisms.vector.scratch import Scratch
 from skldp.mechanisms.vector.sphere import directions, public_step, shorten_rows, to_grid
+from skldp.untold import as_numbers
 
 __all__ = ["MultivariateLaplace", "nearest_rows"]
 
@@ -222,7 +223,7 @@ class MultivariateLaplace:
         """Log density of noisy rows given the rows `values`."""
         d, rate = self.n_features, self.epsilon / self.sensitivity
         sphere = math.log(2) + d / 2 * math.log(math.pi) - special.gammaln(d / 2)
-        distance = np.linalg.norm(np.asarray(outputs, dtype=np.float64) - self._shortened(values), axis=-1)
+        distance = np.linalg.norm(as_numbers(outputs, "outputs") - self._shortened(values), axis=-1)
         return d * math.log(rate) - special.gammaln(d) - sphere - rate * distance
 
     def _shortened(self, values: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from skldp.mechanisms.vector.parameters import check_dimension, check_positive
 from skldp.mechanisms.vector.scratch import Scratch
 from skldp.mechanisms.vector.sphere import gaussian_rows, public_step, round_steps, scaled_norms, unit_rows
 from skldp.mechanisms.vector.spherical_cap import cap_height, cap_probability, log_mean_density
+from skldp.untold import as_numbers
 
 __all__ = ["PrivUnit"]
 
@@ -251,7 +252,7 @@ class PrivUnit:
 
     def variance(self, values: np.ndarray) -> np.ndarray:
         """Variance of every released coordinate, for rows `values` of any norm."""
-        squares = self.encode(np.asarray(values, dtype=np.float64)) ** 2
+        squares = self.encode(as_numbers(values)) ** 2
         along, across = self.second_moments()
         uniform = ~squares.any(axis=-1, keepdims=True)
         return np.where(uniform, self.scale**2 / self.n_features, along * squares + across * (1 - squares) - squares)
@@ -274,7 +275,7 @@ class PrivUnit:
 
     def log_likelihood(self, outputs: np.ndarray, values: np.ndarray) -> npt.NDArray[np.float64]:
         """Log density of released rows given the rows `values`, relative to the uniform law on the sphere."""
-        directions = self.encode(np.atleast_2d(np.asarray(values, dtype=np.float64)))
+        directions = self.encode(np.atleast_2d(as_numbers(values)))
         cosine = np.einsum("...j,...j->...", outputs, directions) / self.scale
         c, p = self.cap_probability, self.cap_threshold / 2.0**64
         outside = math.log((2**64 - self.cap_threshold) / 2.0**64 / (1 - c))

@@ -11,6 +11,7 @@ from skldp.mechanisms.vector.parameters import check_dimension, check_positive
 from skldp.mechanisms.vector.privunit import PrivUnit
 from skldp.mechanisms.vector.scratch import Scratch
 from skldp.mechanisms.vector.sphere import row_norms, shorten_rows
+from skldp.untold import as_numbers
 
 __all__ = ["PrivUnitBall"]
 
@@ -137,7 +138,7 @@ class PrivUnitBall:
 
     def variance(self, values: np.ndarray) -> np.ndarray:
         """Variance of every released coordinate."""
-        squares = (self.encode(np.asarray(values, dtype=np.float64)) / self.radius) ** 2
+        squares = (self.encode(as_numbers(values)) / self.radius) ** 2
         along, across = self.second_moments()
         return self.radius**2 * (along * squares + across * (1 - squares) - squares)
 
