@@ -1,0 +1,143 @@
+"""After the first look at a value nothing raises or warns of it: every finite number is released, however extreme.
+
+Error, warning or answer is one bit of the value, and free of charge. The only warning is the count of what lay outside
+the declared domain, which comes last.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import sparse
+
+import skldp
+from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
+
+TINY, LARGE = 5e-324, np.finfo(np.float64).max
+SINGLE = np.finfo(np.float32)
+# Numbers at which something overflows, underflows, cancels or lies at a bound.
+EXTREMES = [
+    *(0.0, -0.0, TINY, -TINY, 2.0**-1022, np.nextafter(2.0**-1022, 0), 1e-310, LARGE, -LARGE, 1e308, 1e154, 1e-154),
+    *(float(SINGLE.max), -float(SINGLE.max), float(SINGLE.tiny), float(SINGLE.smallest_subnormal), 1e38, 1e19, 1e-23),
+    *(1.0, -1.0, np.nextafter(1, 2), np.nextafter(1, 0), -np.nextafter(1, 2), 2.0**53, 2.0**63, 2.0**64, 0.5, 3.0),
+]
+FAR = [value for value in EXTREMES if abs(value) <= float(SINGLE.max)]
+BOUNDS = [
+    (-1, 1),
+    (0, 1),
+    (0, TINY),
+    (-TINY, TINY),
+    (1e308, LARGE),
+    (-1e307, 1e307),
+    (1, np.nextafter(1, 2)),
+    (0, 1e-310),
+]
+
+
+def numbers(dtype):
+    chosen = FAR if dtype == np.float32 else EXTREMES
+    width = 32 if dtype == np.float32 else 64
+    return st.one_of(
+        st.sampled_from([float(dtype(value)) for value in chosen]),
+        st.floats(allow_nan=False, allow_infinity=False, width=width),
+    )
+
+
+@st.composite
+def tables(draw, n_features=3):
+    dtype = draw(st.sampled_from([np.float64, np.float32]))
+    return draw(hnp.arrays(dtype, (draw(st.integers(1, 5)), n_features), elements=numbers(dtype)))
+
+
+ESTIMATORS = {
+    "bitrand": lambda bounds: skldp.BitRandTransformer(bounds=bounds),
+    "bitrand, all bits": lambda bounds: skldp.BitRandTransformer(bounds=bounds, n_bits=64),
+    "exact": lambda bounds: skldp.BitRandTransformer(bounds=bounds, calibration="exact"),
+    "unbiased": lambda bounds: skldp.BitRandTransformer(bounds=bounds, calibration="exact", debias=True),
+    "one feature": lambda bounds: skldp.BitRandTransformer(bounds=bounds, calibration="exact", n_sampled_features=1),
+    "latent": lambda bounds: skldp.LatentTransformer(bounds=bounds),
+    "ome": lambda bounds: skldp.OMETransformer(bounds=bounds),
+    **{
+        name: lambda bounds, name=name: skldp.NumericPrivatizer(
+            4.0, mechanism=name, bounds=bounds, delta=1e-6 * (name == "gaussian")
+        )
+        for name in skldp.mechanisms.NUMERIC_MECHANISMS
+    },
+    "best": lambda bounds: skldp.NumericPrivatizer(mechanism="best", bounds=bounds),
+}
+FREE = {
+    "directions": skldp.PrivUnitTransformer(),
+    "a ball": skldp.PrivUnitTransformer(norm=1.0),
+    "a tiny ball": skldp.PrivUnitTransformer(norm=1e-300),
+    "a large ball": skldp.PrivUnitTransformer(norm=1e300),
+    "metric": skldp.MultivariateLaplacePrivatizer(),
+    "metric in a ball": skldp.MultivariateLaplacePrivatizer(radius=1.0),
+    "metric, tiny": skldp.MultivariateLaplacePrivatizer(1e300, radius=1e-300),
+    "metric, words": skldp.MultivariateLaplacePrivatizer(vocabulary=np.eye(3)),
+    "projection": skldp.RandomProjectionPrivatizer(n_components=2),
+    "projection of a ball": skldp.RandomProjectionPrivatizer(n_components=2, radius=1.0),
+    "projected directions": skldp.RandomProjectionPrivatizer(n_components=2, noise="privunit"),
+    "projected ball": skldp.RandomProjectionPrivatizer(n_components=2, noise="privunit", radius=1.0),
+    "sparse projection": skldp.RandomProjectionPrivatizer(
+        n_components=2, projection="sparse", sensitivity="spectral", radius=1.0
+    ),
+    "nearest words": skldp.RandomProjectionPrivatizer(
+        n_components=2, projection="sparse", sensitivity="vocabulary", vocabulary=np.eye(3)
+    ),
+}
+
+
+def released(estimator, X, method="transform"):
+    """A release in which every warning but the count of what lay outside is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", OutOfDomainWarning)
+        return getattr(estimator, method)(X)
+
+
+def fitted(make, X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
+        return make.fit(X)
+
+
+def assert_total(estimator, X):
+    given = X.copy()
+    n_outputs = estimator.mechanism_.n_outputs
+    for noise in (True, False):
+        out = released(estimator.set_params(transform_noise=noise), X)
+        assert out.shape == (X.shape[0], n_outputs)
+        assert out.dtype == X.dtype
+        assert not np.isnan(out).any()
+    assert np.array_equal(X, given) if isinstance(X, np.ndarray) else True
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("name", ESTIMATORS)
+@given(X=tables())
+@settings(max_examples=15, deadline=None)
+def test_every_finite_number_is_released_within_bounds(name, bounds, X):
+    try:
+        estimator = fitted(ESTIMATORS[name](bounds), np.zeros((1, 3)))
+    except ValueError:
+        # Bounds are public, and refused before anybody's values are looked at.
+        return
+    assert_total(estimator, X)
+
+
+@pytest.mark.parametrize("name", FREE)
+@given(X=tables())
+@settings(max_examples=60, deadline=None)
+def test_every_finite_vector_is_released(name, X):
+    assert_total(fitted(FREE[name], np.ones((1, 3))), X)
+
+
+@pytest.mark.parametrize("name", [name for name in FREE if "projec" in name or "nearest" in name])
+@given(X=tables())
+@settings(max_examples=40, deadline=None)
+def test_every_finite_sparse_vector_is_released(name, X):
+    estimator = fitted(FREE[name], np.ones((1, 3)))
+    assert not np.isnan(released(estimator, sparse.csr_matrix(X))).any()
