@@ -45,7 +45,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
     Raises
     ------
     ValueError
-        At `fit`, if there are fewer than two features; at a release of directions, if a row is zero.
+        At `fit`, if there are fewer than two features.
 
     See Also
     --------

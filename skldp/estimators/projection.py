@@ -222,10 +222,13 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         return mechanism
 
     def _release(self, X, noise, released=None):
-        projected, moved = self.mechanism_.project(X)
-        warn_out_of_domain(moved, X.shape[0] * X.shape[1])
+        with np.errstate(all="ignore"):
+            projected, moved = self.mechanism_.project(X)
         # The projected rows are nobody else's, so the releases take their place.
-        return super()._release(projected, noise, projected if released is None else released)
+        released = super()._release(projected, noise, projected if released is None else released)
+        # The count comes last, when nothing can fail any more.
+        warn_out_of_domain(moved, X.shape[0] * X.shape[1])
+        return released
 
     @property
     def _n_features_out(self):

@@ -41,6 +41,8 @@ class Interval(_param_validation.Interval):
         return not isinstance(val, bool | np.bool_) and super().is_satisfied_by(val)
 
 
+# Beyond this, or nearer than one over it, products of four leave the range of double precision.
+_ROOM = 1e70
 FLOATS = (np.float64, np.float32)
 EPSILON = [Interval(Real, 0, None, closed="neither")]
 BOUNDS = [tuple, list, np.ndarray]
@@ -98,6 +100,11 @@ def check_bounds(bounds, n_features):
     low, high = ends
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
+    if max(np.abs(low).max(), np.abs(high).max()) > _ROOM or (high - low).min() < 1 / _ROOM:
+        raise InvalidParameterError(
+            f"bounds must be at most {_ROOM:.0e} in magnitude and at least {1 / _ROOM:.0e} apart. "
+            f"Got {bounds!r} instead."
+        )
     return low, high
 
 

@@ -14,12 +14,13 @@ from skldp.mechanisms.vector.gamma import gamma_variates
 from skldp.mechanisms.vector.parameters import check_dimension, check_positive
 from skldp.mechanisms.vector.scratch import Scratch
 from skldp.mechanisms.vector.sphere import directions, public_step, shorten_rows, to_grid
-from skldp.untold import as_numbers
+from skldp.untold import as_floats, as_numbers
 
 __all__ = ["MultivariateLaplace", "nearest_rows"]
 
 # Distances to this many words at a time.
 _SCORES = 1 << 20
+_FAR = 1e150
 
 
 def nearest_rows(values: np.ndarray, vocabulary: np.ndarray) -> npt.NDArray[np.intp]:
@@ -49,7 +50,8 @@ def nearest_rows(values: np.ndarray, vocabulary: np.ndarray) -> npt.NDArray[np.i
     nearest = np.empty(len(values), dtype=np.intp)
     step = max(1, _SCORES // max(1, len(words)))
     for start in range(0, len(values), step):
-        block = np.asarray(values[start : start + step], dtype=np.float64)
+        # From farther away the same word is as near as any, and the squares would overflow.
+        block = np.clip(values[start : start + step], -_FAR, _FAR, dtype=np.float64)
         scores = squares - 2 * (block @ words.T)
         best = scores.min(axis=1)
         # A generous bound on the rounding error of a product of d terms.
@@ -153,6 +155,7 @@ class MultivariateLaplace:
 
     def encode(self, values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Rows within the radius, or the vocabulary's nearest to them."""
+        values = as_floats(values)
         inside = self._shortened(values)
         if self.vocabulary is not None:
             inside = self.vocabulary[nearest_rows(inside, self.vocabulary)].astype(values.dtype)
@@ -182,6 +185,7 @@ class MultivariateLaplace:
         -------
         ndarray of shape (n, n_features), dtype of `values`
         """
+        values = as_floats(values)
         noisy = self.perturb(values, noise, out if self.vocabulary is None else None, buffers=buffers)
         if self.vocabulary is None:
             return noisy
@@ -195,7 +199,7 @@ class MultivariateLaplace:
         self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None, *, buffers: Scratch | None = None
     ) -> np.ndarray:
         """The noisy rows themselves, whatever the vocabulary; `out` may be `values` itself."""
-        scratch = Scratch() if buffers is None else buffers
+        values, scratch = as_floats(values), Scratch() if buffers is None else buffers
         kappa = directions(noise, self.radii(noise, len(values)), self.n_features, scratch)
         kappa += self._shortened(values)
         # What is beyond the range of the type is released as infinite, without a word about it.

@@ -14,7 +14,7 @@ from skldp.mechanisms.vector.parameters import check_dimension, check_positive
 from skldp.mechanisms.vector.scratch import Scratch
 from skldp.mechanisms.vector.sphere import gaussian_rows, public_step, round_steps, scaled_norms, unit_rows
 from skldp.mechanisms.vector.spherical_cap import cap_height, cap_probability, log_mean_density
-from skldp.untold import as_numbers
+from skldp.untold import as_floats, as_numbers
 
 __all__ = ["PrivUnit"]
 
@@ -196,7 +196,7 @@ class PrivUnit:
 
     def encode(self, values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Rows divided by their norms; a row of zeros stays zero."""
-        return unit_rows(values, out=out)
+        return unit_rows(as_floats(values), out=out)
 
     def make_buffers(self) -> Scratch:
         """Working arrays for calls of :meth:`sample`, one after the other."""
@@ -221,7 +221,7 @@ class PrivUnit:
         -------
         ndarray of shape (n, n_features), dtype of `values`
         """
-        scratch = Scratch() if buffers is None else buffers
+        values, scratch = as_floats(values), Scratch() if buffers is None else buffers
         rows = scratch.take("rows", values.shape, np.float64)
         rows[...] = values
         self.replace_rows(rows, noise, scratch)

@@ -11,7 +11,7 @@ from skldp.mechanisms.vector.parameters import check_dimension, check_positive
 from skldp.mechanisms.vector.privunit import PrivUnit
 from skldp.mechanisms.vector.scratch import Scratch
 from skldp.mechanisms.vector.sphere import row_norms, shorten_rows
-from skldp.untold import as_numbers
+from skldp.untold import as_floats, as_numbers
 
 __all__ = ["PrivUnitBall"]
 
@@ -88,6 +88,7 @@ class PrivUnitBall:
 
     def encode(self, values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Rows shortened to the radius where they are longer."""
+        values = as_floats(values)
         inside = values.copy() if out is None else out
         if out is not None:
             out[...] = values
@@ -115,7 +116,7 @@ class PrivUnitBall:
         -------
         ndarray of shape (n, n_features), dtype of `values`
         """
-        scratch = Scratch() if buffers is None else buffers
+        values, scratch = as_floats(values), Scratch() if buffers is None else buffers
         lifted = scratch.take("rows", (len(values), self.n_features + 1), np.float64)
         inside = lifted[:, :-1]
         inside[...] = values

@@ -19,6 +19,7 @@ from skldp.mechanisms.vector.privunit_ball import PrivUnitBall
 from skldp.mechanisms.vector.projection import RandomProjection
 from skldp.mechanisms.vector.scratch import Scratch
 from skldp.mechanisms.vector.sphere import factors_of_norms, row_norms, shortening_by_rounding, shrink_factors
+from skldp.untold import as_floats
 
 __all__ = ["SENSITIVITIES", "ProjectedRelease"]
 
@@ -185,6 +186,7 @@ class ProjectedRelease:
         moved : int
             How many values lay outside the domain.
         """
+        values = values if sparse.issparse(values) else as_floats(values)
         if self.vocabulary is not None:
             dense = values.toarray() if sparse.issparse(values) else values
             words = np.asarray(self.vocabulary, dtype=values.dtype)
