@@ -5,6 +5,7 @@ is made with every input, whether it fits or not, and what it told is searched f
 """
 
 import copy
+import inspect
 import pickle
 from contextlib import contextmanager
 
@@ -45,9 +46,25 @@ TRANSFORMERS = {
         n_components=2, sensitivity="vocabulary", vocabulary=np.eye(3), projection="sparse"
     ),
 }
+# Those that are listed with parameters of their own, or need others around them.
+LISTED = (
+    skldp.CategoricalPrivatizer,
+    skldp.LabelRR,
+    skldp.LabelLaplace,
+    skldp.LabelSampler,
+    skldp.LabelPrivateClassifier,
+    skldp.BayesianFilter,
+)
+# All others are found here, those to come as well: each takes X, and its parameters have defaults.
+TRANSFORMERS |= {
+    name: found()
+    for name, found in ((name, getattr(skldp, name)) for name in skldp.__all__)
+    if inspect.isclass(found) and issubclass(found, BaseEstimator) and found not in LISTED
+}
 WITHOUT_NOISE = {
     f"{name}, without noise": copy.deepcopy(estimator).set_params(transform_noise=False)
     for name, estimator in TRANSFORMERS.items()
+    if "transform_noise" in estimator.get_params()
 }
 CATEGORICAL = {
     "krr": skldp.CategoricalPrivatizer(categories=[["a", "b", "c"]] * 3),
@@ -116,12 +133,13 @@ def listening():
 def test_transformers_tell_no_value(name):
     estimator = (TRANSFORMERS | WITHOUT_NOISE)[name]
     fitted = made(lambda: copy.deepcopy(estimator).fit(ROWS))
+    n_outputs = made(lambda: fitted.transform(ROWS)).shape[1]
     with listening() as hear:
         for kind, make in MARKED_ROWS.items():
             hear(f"fit, {kind}", copy.deepcopy(estimator).fit, make())
             hear(f"fit_transform, {kind}", copy.deepcopy(estimator).fit_transform, make())
             hear(f"transform, {kind}", fitted.transform, make())
-            out = np.empty((4, fitted.mechanism_.n_outputs))
+            out = np.empty((4, n_outputs))
             hear(f"release_blocks, {kind}", skldp.release_blocks, fitted, make(), out)
             for method in ("inverse_transform", "nearest_indices"):
                 if hasattr(fitted, method):
@@ -213,7 +231,13 @@ MECHANISMS = {
     "one-hot": mechanisms.OneHotRandomizedResponse(1.0, 3),
     "record": CategoricalRecord(1.0, (3, 3, 3), "oue"),
 }
+NO_MECHANISMS = {"BitLaw", "FrequencyEstimate", "Noise", "PrivacyGuarantee", "RandomProjection"}
 EITHER = MARKED_ROWS | {f"labels: {kind}": make for kind, make in MARKED_LABELS.items()}
+
+
+def test_every_public_mechanism_is_tried():
+    public = {name for name in mechanisms.__all__ if inspect.isclass(getattr(mechanisms, name))}
+    assert public - NO_MECHANISMS == {type(mechanism).__name__ for mechanism in MECHANISMS.values()} & public
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

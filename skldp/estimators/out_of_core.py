@@ -107,7 +107,8 @@ def release_dask(estimator, X):
     ------
     ValueError
         If `seed` is not None: a seed or a generator would go to every task, and give every block the same
-        noise.
+        noise. In the computation, by the task of a block with NaN or infinity: other blocks may have been written by
+        then, so look for them first, with ``dask.array.isfinite(X).all().compute()``.
     TypeError
         If `estimator` or `X` is of another kind.
     ImportError
