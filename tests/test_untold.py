@@ -94,3 +94,15 @@ def test_only_raise_statements_of_this_package_count_as_its_words(values):
 def test_functions_print_their_data_as_parameters_and_that_is_not_told():
     assert told(ValueError("The 'y_true' parameter of r2_score must be an array-like. Got 987654.25 instead.")) is None
     assert told(ValueError("The 'C' parameter of LogisticRegression must be a float. Got -1 instead."))
+
+
+def test_what_stood_behind_a_harmless_message_is_not_shown():
+    def harmless():
+        try:
+            float(TEXT)
+        except ValueError as error:
+            raise ValueError("X has 3 features, but two are expected") from error
+
+    with pytest.raises(ValueError, match="3 features") as caught, untold("X must be a table"):
+        harmless()
+    assert TEXT not in "".join(traceback.format_exception(caught.value))

@@ -15,6 +15,7 @@ from scipy import sparse
 
 import skldp
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
+from skldp.mechanisms.vector.multivariate_laplace import nearest_rows
 
 TINY, LARGE = 5e-324, np.finfo(np.float64).max
 SINGLE = np.finfo(np.float32)
@@ -177,3 +178,10 @@ def test_every_label_and_category_of_the_domain_is_released(labels):
             warnings.simplefilter("error")
             assert np.isin(skldp.LabelRR(classes=classes).fit_transform(labels), distinct).all()
             assert skldp.CategoricalPrivatizer(categories=[classes]).fit_transform(labels[:, None]).sum() == len(labels)
+
+
+@pytest.mark.parametrize("far", [1.0, 1e100, 1e308, LARGE])
+def test_a_row_however_far_has_its_nearest_word(far):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert nearest_rows(np.diag([0.0, far, -far]), np.eye(3)).tolist() == [0, 1, 0]
