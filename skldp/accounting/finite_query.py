@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from skldp.accounting.query_content import content_key, output_index, read_only
 from skldp.mechanisms.randomness import Noise
-from skldp.untold import kind_of
 
 __all__ = ["FiniteQuery"]
 
@@ -152,5 +151,5 @@ class FiniteQuery:
     def _checked_points(self, points: npt.ArrayLike) -> npt.NDArray[np.intp]:
         index = np.asarray(points)
         if index.ndim != 1 or index.dtype.kind not in "iu" or ((index < 0) | (index >= self.n_points)).any():
-            raise ValueError(f"points must be indices from 0 to {self.n_points - 1}. Got {kind_of(points)} instead.")
+            raise ValueError(f"points must be indices from 0 to {self.n_points - 1}. Got {points!r} instead.")
         return index.astype(np.intp)

@@ -23,7 +23,6 @@ from scipy.special import expit
 from skldp.accounting.finite_query import FiniteQuery
 from skldp.accounting.query_content import content_key, output_index, read_only
 from skldp.mechanisms.randomness import Noise, flip_threshold, threshold_log_odds
-from skldp.untold import as_numbers
 
 __all__ = ["FiniteQuery", "Query", "RegressionQuery", "query_from_json"]
 
@@ -271,7 +270,7 @@ class RegressionQuery:
         The paper's estimate of the mean lacks the factor's :math:`- a`: it is unbiased for a = 0 alone.
         """
         low, high = self.output_bounds
-        o = as_numbers(outputs, "outputs")
+        o = np.asarray(outputs, dtype=np.float64)
         # (E + 1) o - 1 over E - 1, written so that it neither overflows nor cancels.
         fraction = 0.5 + (o - 0.5) / math.tanh(self.epsilon / 2)
         return low + (high - low) * fraction
@@ -281,7 +280,7 @@ class RegressionQuery:
         return smallest + (1 - 2 * smallest) * self._unit_response(output, X)
 
     def _unit_response(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        rows = as_numbers(X, "X")
+        rows = np.asarray(X, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise ValueError(
                 f"X must have shape (n_samples, {self.n_features}), one column per coefficient of the query. "

@@ -32,7 +32,6 @@ from skldp.estimators.validation import (
 )
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import noise_from
-from skldp.untold import untold
 
 __all__ = ["BayesianFilter"]
 
@@ -277,10 +276,9 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
             R². It is often negative, since one person's estimate is mostly noise.
         """
         estimates = self.predict(X, ids=ids)
-        with untold("y must hold one number or label for each row", y):
-            if is_classifier(self.estimator_):
-                y = (np.asarray(y) == self.estimator_.classes_[-1]).astype(np.float64)
-            return r2_score(y, estimates, sample_weight=sample_weight)
+        if is_classifier(self.estimator_):
+            y = (np.asarray(y) == self.estimator_.classes_[-1]).astype(np.float64)
+        return r2_score(y, estimates, sample_weight=sample_weight)
 
     def get_metadata_routing(self):
         """Say which metadata this estimator and its model use.

@@ -95,7 +95,7 @@ def test_takes_any_container(container):
 
 @each
 def test_learning_the_classes_warns_and_says_how_to_declare_them(cls):
-    with pytest.warns(LearntDomainWarning, match=rf"{cls.__name__}\(classes=\[\.\.\.\]\)"):
+    with pytest.warns(LearntDomainWarning, match=rf"{cls.__name__}\(classes=\[...\]\)"):
         fitted = cls().fit(["b", "a", "b"])
     assert fitted.classes_.tolist() == ["a", "b"]
 
