@@ -10,6 +10,7 @@ import skldp
 PACKAGE = Path(skldp.__file__).parent
 FLOORS = {
     "exceptions": 0,
+    "untold": 0,
     "mechanisms": 1,
     "accounting": 2,
     "estimators": 3,

@@ -38,7 +38,7 @@ def test_table_of_guarantees_is_what_the_estimators_say():
 
 
 @pytest.mark.filterwarnings("default")
-def test_example_prints_what_the_readme_shows():
+def test_example_prints_what_the_readme_shows(fixed_noise):
     code, shown = EXAMPLE.search(README.read_text(encoding="utf-8")).groups()
     assert len([line for line in code.splitlines() if line]) <= 12
     printed = io.StringIO()

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators.notebook import ShowsGuarantee
 from skldp.estimators.threads import in_threads
@@ -20,6 +20,7 @@ from skldp.estimators.validation import (
     check_epsilon,
     check_finite,
     fit_context,
+    validate,
     validate_finite,
 )
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, warn_user
@@ -183,13 +184,18 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         streams = [None] * len(starts) if noise is None else noise.spawn(len(starts))
         parts = [slice(start, min(start + task_rows, n_rows)) for start in starts]
         moved = in_threads(
-            lambda part, stream: self._release_part(X[part], released[part], stream, block_rows),
+            lambda part, stream: self._release_silently(X[part], released[part], stream, block_rows),
             parts,
             streams,
             n_jobs=self.n_jobs,
         )
         warn_out_of_domain(sum(moved), n_rows * X.shape[1])
         return released
+
+    def _release_silently(self, *arguments):
+        # What numpy would warn of, such as a sum that overflows, is a fact about values. Set in each thread anew.
+        with np.errstate(all="ignore"):
+            return self._release_part(*arguments)
 
     def _release_part(self, X, released, noise, block_rows):
         mechanism = self.mechanism_
@@ -225,9 +231,12 @@ class BoundedTransformer(LocalTransformer):
 
     def _validate_to_release(self, X, *, reset):
         # What moves values into the bounds looks at each of them anyway, in the thread that releases it.
-        return validate_data(self, X, reset=reset, dtype=FLOATS, ensure_all_finite=False)
+        return validate(self, X, reset=reset, dtype=FLOATS, ensure_all_finite=False)
 
     def _release(self, X, noise, released=None):
+        # By the type of X alone, before a value is looked at: NaN could come of infinite bounds.
+        if max(np.abs(end).max() for end in self.bounds_) > np.finfo(X.dtype).max:
+            raise ValueError(f"bounds must be numbers of the type of X, {X.dtype}. Got {self.bounds!r} instead.")
         try:
             return super()._release(X, noise, released)
         except ValueError:

@@ -2,7 +2,7 @@
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators.base import attach_guarantee
 from skldp.estimators.class_codes import declared_values, encode, warn_learnt
@@ -11,13 +11,16 @@ from skldp.estimators.validation import (
     EPSILON,
     NOISE_PARAMETERS,
     StrOptions,
+    as_table,
     check_epsilon,
     fit_context,
+    validate,
     validate_finite,
 )
 from skldp.mechanisms.categorical.frequency import estimate_frequencies
 from skldp.mechanisms.categorical.record import CategoricalRecord
 from skldp.mechanisms.randomness import noise_from
+from skldp.untold import kind_of, untold
 
 __all__ = ["CategoricalPrivatizer"]
 
@@ -180,11 +183,11 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
             that would bias them.
         """
         check_is_fitted(self)
-        released = check_array(X_released)
+        released = as_table(X_released, "X_released")
         if released.shape[1] != self.mechanism_.n_outputs or not np.isin(released, (0, 1)).all():
             raise ValueError(
                 f"X_released must hold zeros and ones in {self.mechanism_.n_outputs} columns, as transform gives "
-                f"them. Got {released!r} instead."
+                f"them. Got {kind_of(X_released)} instead."
             )
         counts = released.sum(axis=0)
         return [
@@ -233,7 +236,8 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
             )
         listed = [_distinct(column) for column in columns] if learnt else self.categories
         categories = [
-            declared_values(values, f"categories of column {name}") for values, name in zip(listed, names, strict=True)
+            declared_values(values, f"categories of column {name}", learnt=learnt)
+            for values, name in zip(listed, names, strict=True)
         ]
         codes = self._codes(columns, categories)
         self.mechanism_ = CategoricalRecord(
@@ -265,13 +269,14 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
 def _columns(estimator, X, *, reset):
     """The columns of a data frame or array, each in its own dtype."""
     if hasattr(X, "columns") and hasattr(X, "shape"):
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        validate(estimator, X, reset=reset, skip_check_array=True)
         if not X.shape[0] or not X.shape[1]:
             raise ValueError(f"Found array with shape {X.shape} while a minimum of 1 sample and 1 feature is required.")
         frame = X.iloc if hasattr(X, "iloc") else X
         return [frame[:, j].to_numpy() for j in range(X.shape[1])]
     # Left to itself, numpy would turn a list of mixed types into strings.
-    dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
+    with untold("X must be a table of categories", X):
+        dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
     array = validate_finite(estimator, X, reset=reset, dtype=dtype)
     return list(array.T)
 

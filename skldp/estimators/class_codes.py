@@ -3,10 +3,11 @@
 import math
 
 import numpy as np
-from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from skldp.estimators.validation import as_column
 from skldp.exceptions import LearntDomainWarning, warn_user
+from skldp.untold import kind_of, untold
 
 __all__ = ["declared_values", "decode", "encode", "labels_1d", "learnt_values", "warn_learnt"]
 
@@ -23,13 +24,13 @@ def labels_1d(y):
     """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
-    labels = column_or_1d(y, warn=True)
+    labels = as_column(y)
     if not labels.size:
         raise ValueError("y must hold at least one label. Got an empty y instead.")
     return labels
 
 
-def declared_values(values, name):
+def declared_values(values, name, *, learnt=False):
     """Declared classes or categories as an array without duplicates, sorted where they can be.
 
     Parameters
@@ -37,6 +38,8 @@ def declared_values(values, name):
     values : array-like of shape (n_classes,)
     name : str
         How the error calls them.
+    learnt : bool, default=False
+        Whether they come from private data, and no error may show them.
 
     Raises
     ------
@@ -44,15 +47,16 @@ def declared_values(values, name):
         If they are not one-dimensional, empty, hold missing or infinite values, or list one twice.
     """
     declared = _as_array(values)
+    got = kind_of(values) if learnt else repr(values)
     if declared.ndim != 1 or not declared.size:
-        raise ValueError(f"{name} must be a list of at least one value. Got {values!r} instead.")
+        raise ValueError(f"{name} must be a list of at least one value. Got {got} instead.")
     as_list = declared.tolist()
     try:
         distinct = len(set(as_list)) == len(as_list) and not any(map(_is_missing, as_list))
     except TypeError:
         distinct = False
     if not distinct:
-        raise ValueError(f"{name} must be distinct, hashable, finite and not missing. Got {values!r} instead.")
+        raise ValueError(f"{name} must be distinct, hashable, finite and not missing. Got {got} instead.")
     try:
         return np.sort(declared)
     except TypeError:
@@ -62,9 +66,11 @@ def declared_values(values, name):
 def learnt_values(y):
     """The classes seen in y, sorted; y must be discrete."""
     if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError(f"Labels must be finite. Input y contains NaN or infinity: got {y!r} instead.")
-    check_classification_targets(y)
-    return declared_values(np.unique(y), "The labels in y")
+        raise ValueError("Labels must be finite. Input y contains NaN or infinity.")
+    with untold("The labels in y must be classes", y):
+        check_classification_targets(y)
+        classes = np.unique(y)
+    return declared_values(classes, "The labels in y", learnt=True)
 
 
 def warn_learnt(what, how):
@@ -108,12 +114,15 @@ def encode(values, domain, name):
         try:
             codes = np.fromiter((places.get(value, -1) for value in values.tolist()), np.int64, values.size)
         except TypeError:
-            raise ValueError(f"{name} must hold hashable values. Got {values!r} instead.") from None
+            raise ValueError(f"{name} must hold hashable values. Got {kind_of(values)} instead.") from None
         known = codes >= 0
     if not known.all():
-        unknown = values[np.flatnonzero(~known)[0]]
-        shown = np.array2string(domain, threshold=10, separator=", ")
-        raise ValueError(f"{name} must hold only the declared {shown}; nothing was released. Got {unknown!r} instead.")
+        # Neither the value nor the domain, which may have been learnt.
+        unknown = np.flatnonzero(~known)
+        raise ValueError(
+            f"{name} must hold only the declared {domain.size} values; nothing was released. Got {unknown.size:,} of "
+            f"{values.size:,} that are not among them, the first at position {unknown[0]}, in {kind_of(values)}."
+        )
     return codes.astype(np.int64, copy=False)
 
 

@@ -12,8 +12,12 @@ from skldp.estimators.labels import LabelRR
 from skldp.estimators.notebook import ShowsGuarantee
 from skldp.estimators.validation import HasMethods, StrOptions, fit_context
 from skldp.mechanisms.categorical.label_correction import clean_probabilities
+from skldp.untold import untold
 
 __all__ = ["LabelPrivateClassifier"]
+
+# What a classifier raises may show a value.
+_INNER = "The estimator's {} refused X, in words that may show a value and are left out"
 
 
 def _inner_has(name):
@@ -137,7 +141,9 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
         routed = fit_params
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **fit_params)["estimator"]["fit"]
-        estimator.fit(X, mechanism.fit_transform(y), **routed)
+        released = mechanism.fit_transform(y)
+        with untold(_INNER.format("fit"), X):
+            estimator.fit(X, released, **routed)
         self.label_mechanism_, self.estimator_ = mechanism, estimator
         self.classes_ = mechanism.classes_
         self.privacy_guarantee_ = mechanism.privacy_guarantee_
@@ -159,7 +165,7 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
         """
         check_is_fitted(self)
         if self.correction == "none":
-            return self.estimator_.predict(X)
+            return self._ask("predict", X)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     @available_if(_inner_has("predict_proba"))
@@ -176,7 +182,7 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
             In the order of ``classes_``.
         """
         check_is_fitted(self)
-        probabilities = self._of_all_classes(self.estimator_.predict_proba(X))
+        probabilities = self._of_all_classes(self._ask("predict_proba", X))
         if self.correction == "none":
             return probabilities
         return clean_probabilities(probabilities, self.label_mechanism_.flip_matrix_).astype(
@@ -213,7 +219,24 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
             In the order of ``estimator_.classes_``.
         """
         check_is_fitted(self)
-        return self.estimator_.decision_function(X)
+        return self._ask("decision_function", X)
+
+    def score(self, X, y, sample_weight=None):
+        """Accuracy of :meth:`predict`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            The true labels, which are not randomized here.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        with untold("y must hold one label for each row", y):
+            return super().score(X, y, sample_weight)
 
     def get_metadata_routing(self):
         """Routing of metadata: what is passed to ``fit`` goes to ``estimator.fit``.
@@ -224,6 +247,10 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
         """
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+
+    def _ask(self, method, X):
+        with untold(_INNER.format(method), X):
+            return getattr(self.estimator_, method)(X)
 
     def _of_all_classes(self, probabilities):
         """Add columns of zeros for the classes that no randomized label showed."""

@@ -1,11 +1,10 @@
 """A label mechanism as a step of an imbalanced-learn pipeline."""
 
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_consistent_length
 
 from skldp.estimators.labels import LabelRR
 from skldp.estimators.notebook import ShowsGuarantee
-from skldp.estimators.validation import HasMethods, fit_context
+from skldp.estimators.validation import HasMethods, check_same_length, fit_context
 
 __all__ = ["LabelSampler"]
 
@@ -56,7 +55,7 @@ class LabelSampler(ShowsGuarantee, BaseEstimator):
         -------
         self : object
         """
-        check_consistent_length(X, y)
+        check_same_length(X, y)
         self.label_mechanism_ = self._clone().fit(y)
         self.privacy_guarantee_ = self.label_mechanism_.privacy_guarantee_
         return self

@@ -2,12 +2,12 @@
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators.base import attach_guarantee
 from skldp.estimators.class_codes import declared_values, decode, encode, labels_1d, learnt_values, warn_learnt
 from skldp.estimators.notebook import ShowsGuarantee
-from skldp.estimators.validation import EPSILON, NOISE_PARAMETERS, check_epsilon, fit_context
+from skldp.estimators.validation import EPSILON, NOISE_PARAMETERS, check_epsilon, check_same_length, fit_context
 from skldp.mechanisms.categorical.frequency import estimate_frequencies
 from skldp.mechanisms.categorical.label_laplace import LabelLaplaceMechanism
 from skldp.mechanisms.categorical.randomized_response import RandomizedResponse
@@ -129,7 +129,7 @@ class LabelPrivatizer(
         y_released : ndarray of shape (n_samples,)
         """
         y = labels_1d(y)
-        check_consistent_length(X, y)
+        check_same_length(X, y)
         return X, self._release(self._declare(y), y.dtype)
 
     def estimate_frequencies(self, y, *, of="sample"):
@@ -164,8 +164,9 @@ class LabelPrivatizer(
         check_epsilon(self.epsilon)
         learnt = self.classes is None
         classes = learnt_values(y) if learnt else declared_values(self.classes, "classes")
+        mechanism = self._make_mechanism(classes)
         codes = encode(y, classes, "y")
-        self.mechanism_ = self._make_mechanism(classes)
+        self.mechanism_ = mechanism
         self.classes_ = classes
         self.flip_matrix_ = self.mechanism_.flip_matrix
         attach_guarantee(self, self.mechanism_.guarantee(), "the classes" if learnt else "")

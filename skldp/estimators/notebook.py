@@ -31,6 +31,13 @@ class ShowsGuarantee(KeepsPromise):
         draw = super()._repr_html_  # type: ignore[misc]  # of BaseEstimator, beside it among the bases
         return lambda: draw() + _guarantee_html(self)
 
+    def _get_fitted_attr_html(self, *args, **kwargs):
+        # Where scikit-learn shows fitted attributes: what was learnt from people is kept, and not shown.
+        shown = super()._get_fitted_attr_html(*args, **kwargs)  # type: ignore[misc]  # as above
+        for name in ("classes_", "categories_"):
+            shown.pop(name, None)
+        return shown
+
     def _repr_mimebundle_(self, **kwargs):
         bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]  # as above
         if "text/html" in bundle:

@@ -107,7 +107,8 @@ def release_dask(estimator, X):
     ------
     ValueError
         If `seed` is not None: a seed or a generator would go to every task, and give every block the same
-        noise.
+        noise. In the computation, by the task of a block with NaN or infinity: other blocks may have been written by
+        then, so look for them first, with ``dask.array.isfinite(X).all().compute()``.
     TypeError
         If `estimator` or `X` is of another kind.
     ImportError
@@ -157,7 +158,9 @@ def release_dask(estimator, X):
 
 def _check_estimator(estimator):
     if not isinstance(estimator, LocalTransformer):
-        raise TypeError(f"estimator must be a transformer of X of this package. Got {estimator!r} instead.")
+        raise TypeError(
+            f"estimator must be a transformer of X of this package. Got {type(estimator).__name__} instead."
+        )
     check_is_fitted(estimator)
     estimator._check_promise()
 

@@ -13,7 +13,7 @@ __all__ = ["PrivUnitTransformer"]
 
 
 class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
-    r"""Release directions, or vectors of bounded norm: unbiased, exactly epsilon-LDP, with the least noise.
+    r"""Release directions, or vectors of bounded norm: unbiased, epsilon-LDP, with the least noise.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
     Raises
     ------
     ValueError
-        At `fit`, if there are fewer than two features; at a release of directions, if a row is zero.
+        At `fit`, if there are fewer than two features.
 
     See Also
     --------
@@ -70,7 +70,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
     >>> X = np.random.default_rng(0).normal(size=(100, 20)) + 1
     >>> privatizer = PrivUnitTransformer(epsilon=3.0).fit(X)
     >>> print(privatizer.privacy_guarantee_)
-    epsilon 3 per record (stated 3); exact (density ratio of PrivUnit)
+    epsilon 3 per record (stated 3); density ratio of PrivUnit in real numbers, drawn in double precision
     >>> privatizer.transform(X).shape
     (100, 20)
     """

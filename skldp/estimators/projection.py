@@ -4,10 +4,10 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators.base import LocalTransformer, warn_out_of_domain
-from skldp.estimators.validation import FLOATS, Interval, StrOptions, validate_finite
+from skldp.estimators.validation import FLOATS, Interval, StrOptions, as_table, validate_finite
 from skldp.mechanisms.vector.dimension import projected_dimension
 from skldp.mechanisms.vector.projected_release import SENSITIVITIES, ProjectedRelease
 from skldp.mechanisms.vector.projection import RandomProjection
@@ -186,7 +186,7 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         X_original : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = check_array(X, dtype=FLOATS)
+        X = as_table(X, dtype=FLOATS)
         if X.shape[1] != self.n_components_:
             raise ValueError(f"X must have n_components = {self.n_components_} columns. Got {X.shape[1]} instead.")
         return self.mechanism_.projection.invert(X)
@@ -203,7 +203,7 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         kind = "orthonormal" if self.sensitivity == "orthonormal" else self.projection
         vocabulary = None
         if self.vocabulary is not None:
-            vocabulary = check_array(self.vocabulary, dtype=np.float64, input_name="vocabulary")
+            vocabulary = as_table(self.vocabulary, "vocabulary", dtype=np.float64)
             if vocabulary.shape[1] != n_features:
                 raise ValueError(f"vocabulary must have {n_features} columns. Got {vocabulary.shape[1]} instead.")
         mechanism = ProjectedRelease(
@@ -222,10 +222,13 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         return mechanism
 
     def _release(self, X, noise, released=None):
-        projected, moved = self.mechanism_.project(X)
-        warn_out_of_domain(moved, X.shape[0] * X.shape[1])
+        with np.errstate(all="ignore"):
+            projected, moved = self.mechanism_.project(X)
         # The projected rows are nobody else's, so the releases take their place.
-        return super()._release(projected, noise, projected if released is None else released)
+        released = super()._release(projected, noise, projected if released is None else released)
+        # The count comes last, when nothing can fail any more.
+        warn_out_of_domain(moved, X.shape[0] * X.shape[1])
+        return released
 
     @property
     def _n_features_out(self):

@@ -7,7 +7,9 @@ from sklearn import config_context
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _param_validation, assert_all_finite
 from sklearn.utils._param_validation import HasMethods, InvalidParameterError, Options, StrOptions
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
+
+from skldp.untold import untold
 
 __all__ = [
     "BOUNDS",
@@ -19,10 +21,14 @@ __all__ = [
     "InvalidParameterError",
     "Options",
     "StrOptions",
+    "as_column",
+    "as_table",
     "check_bounds",
     "check_epsilon",
     "check_finite",
+    "check_same_length",
     "fit_context",
+    "validate",
     "validate_finite",
 ]
 
@@ -35,6 +41,8 @@ class Interval(_param_validation.Interval):
         return not isinstance(val, bool | np.bool_) and super().is_satisfied_by(val)
 
 
+# Beyond this, or nearer than one over it, products of four leave the range of double precision.
+_ROOM = 1e70
 FLOATS = (np.float64, np.float32)
 EPSILON = [Interval(Real, 0, None, closed="neither")]
 BOUNDS = [tuple, list, np.ndarray]
@@ -94,16 +102,45 @@ def check_bounds(bounds, n_features, name="bounds"):
     low, high = ends
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
+    if max(np.abs(low).max(), np.abs(high).max()) > _ROOM or (high - low).min() < 1 / _ROOM:
+        raise InvalidParameterError(
+            f"bounds must be at most {_ROOM:.0e} in magnitude and at least {1 / _ROOM:.0e} apart. "
+            f"Got {bounds!r} instead."
+        )
     return low, high
 
 
+def validate(estimator, X, *, reset, **kwargs):
+    """scikit-learn's ``validate_data``, whose errors show no value."""
+    with untold("X must be a table of finite numbers", X):
+        return validate_data(estimator, X, reset=reset, **kwargs)
+
+
 def validate_finite(estimator, X, *, reset, **kwargs):
-    """scikit-learn's ``validate_data`` for floats, with NaN and infinity refused whatever the global setting.
+    """The same for floats, with NaN and infinity refused whatever the global setting.
 
     ``sklearn.set_config(assume_finite=True)`` is a promise about speed that a release must not depend on.
     """
     with config_context(assume_finite=False):
-        return validate_data(estimator, X, reset=reset, **({"dtype": FLOATS} | kwargs))
+        return validate(estimator, X, reset=reset, **({"dtype": FLOATS} | kwargs))
+
+
+def as_table(X, name="X", **kwargs):
+    """scikit-learn's ``check_array``, whose errors show no value."""
+    with untold(f"{name} must be a table of finite numbers", X), config_context(assume_finite=False):
+        return check_array(X, input_name=name, **kwargs)
+
+
+def as_column(y, name="y"):
+    """scikit-learn's ``column_or_1d``, whose errors show no value."""
+    with untold(f"{name} must be a list or an array of one dimension", y):
+        return column_or_1d(y, warn=True)
+
+
+def check_same_length(*arrays):
+    """scikit-learn's ``check_consistent_length``, whose errors show no value."""
+    with untold("X and y must have as many rows as each other"):
+        check_consistent_length(*arrays)
 
 
 def check_finite(estimator, X):

@@ -212,12 +212,8 @@ class Noise:
         if not buffer.flags.c_contiguous:
             raise ValueError(f"buffer must be C-contiguous. Got strides {buffer.strides!r} instead.")
         view = buffer.reshape(-1).view(np.uint8).data
+        self._refuse_after_fork()
         with self._lock:
-            if os.getpid() != self._pid:
-                raise RuntimeError(
-                    "A Noise stream must not be used after a fork, because parent and child would share their "
-                    "noise. Make a new one with noise_from in the child."
-                )
             position = 0
             while len(view) - position > _SLACK:
                 step = min(len(view) - position - _SLACK, len(_ZEROS))
@@ -310,9 +306,19 @@ class Noise:
 
     def spawn(self, n: int) -> list["Noise"]:
         """Independent streams for threads; which ones depends only on this stream's key and on earlier spawns."""
-        children = range(self._n_children, self._n_children + n)
-        self._n_children += n
+        self._refuse_after_fork()
+        with self._lock:
+            children = range(self._n_children, self._n_children + n)
+            self._n_children += n
         return [Noise(self._child_key(child), secure=self.secure) for child in children]
+
+    def _refuse_after_fork(self) -> None:
+        # Before the lock: another thread of the parent may have held it at the fork, and nobody lets go of it here.
+        if os.getpid() != self._pid:
+            raise RuntimeError(
+                "A Noise stream must not be used after a fork, because parent and child would share their "
+                "noise. Make a new one with noise_from in the child."
+            )
 
     def _child_key(self, child: int) -> bytes:
         return hashlib.blake2b(child.to_bytes(8, "big"), key=self._key, digest_size=32, person=b"skldp spawn").digest()

@@ -19,6 +19,7 @@ from skldp.study.baselines import majority_estimator, without_privacy
 from skldp.study.curve_result import CurvePoint, PrivacyUtilityCurve
 from skldp.study.fitting_scorer import FittingScorer
 from skldp.study.private_steps import has_seed, private_steps, stated_together
+from skldp.untold import untold
 
 __all__ = ["privacy_utility_curve"]
 
@@ -166,10 +167,12 @@ def _check_parameters(estimator, names, epsilons, n_repeats):
 
 def _splits(estimator, X, y, cv):
     if is_classifier(estimator):
-        classes = np.unique(np.asarray(y))
-        if len(classes) < 2:
-            raise ValueError(f"y must hold at least two classes. Got only {classes.tolist()} instead.")
-    splits = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y))
+        with untold("y must hold classes", y):
+            n_classes = len(np.unique(np.asarray(y)))
+        if n_classes < 2:
+            raise ValueError(f"y must hold at least two classes. Got {n_classes} instead.")
+    with untold("X and y must be rows and labels that cv can split"):
+        splits = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y))
     if not splits:
         raise ValueError(f"cv must give at least one split. Got {cv!r} instead.")
     return splits
@@ -297,13 +300,14 @@ class _Task:
             warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
             if self.seeded:
                 warnings.simplefilter("ignore", SeededNoiseWarning)
-            return cross_validate(
-                model,
-                self.X,
-                self.y,
-                cv=[split],
-                scoring=self.scorer,
-                params=self.params,
-                return_estimator=True,
-                error_score="raise",
-            )
+            with untold(f"{type(model).__name__} refused the data, in words that may show a value and are left out"):
+                return cross_validate(
+                    model,
+                    self.X,
+                    self.y,
+                    cv=[split],
+                    scoring=self.scorer,
+                    params=self.params,
+                    return_estimator=True,
+                    error_score="raise",
+                )

@@ -1,5 +1,8 @@
 """Data for a study: scikit-learn's bundled sets with public bounds, or a file with declared ones."""
 
+import re
+import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from skldp.estimators.validation import check_bounds
 from skldp.study.extras import require_pandas
+from skldp.untold import untold
 
 __all__ = ["BUNDLED", "StudyData", "StudyInputError", "load_study_data"]
 
@@ -154,15 +158,26 @@ def _read(path, target):
 
 
 def _read_csv(path, target):
+    first_row = _parsed(path, header=None, nrows=1, dtype=str)
+    # A first row of numbers is data, not names.
+    headless = all(_is_number(cell) for cell in first_row.iloc[0])
+    return _from_frame(path.name, _parsed(path, header=None if headless else 0), target)
+
+
+def _parsed(path, **options):
+    """The table of a CSV file, or an error that names the line and shows nothing that stands in it."""
     pd = require_pandas()
     try:
-        first_row = pd.read_csv(path, header=None, nrows=1, dtype=str)
-        # A first row of numbers is data, not names.
-        headless = all(_is_number(cell) for cell in first_row.iloc[0])
-        frame = pd.read_csv(path, header=None if headless else 0)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise StudyInputError(f"{path.name} is no CSV file: {_first_line(error)}") from None
-    return _from_frame(path.name, frame, target)
+        return pd.read_csv(path, **options)
+    except UnicodeDecodeError as error:
+        reason = f"its bytes from {error.start:,} on are not UTF-8"
+    except pd.errors.EmptyDataError:
+        reason = "there is nothing in it"
+    except (pd.errors.ParserError, ValueError, OverflowError) as error:
+        cells = re.search(r"Expected \d+ fields in line \d+, saw \d+", str(error))
+        row = re.search(r"(EOF|error|overflow).*? (row|line) \d+", str(error))
+        reason = cells.group() if cells else row.group() if row else "it cannot be parsed"
+    raise StudyInputError(f"{path.name} is no CSV file: {reason}.")
 
 
 def _read_parquet(path, target):
@@ -170,17 +185,20 @@ def _read_parquet(path, target):
     try:
         frame = pd.read_parquet(path)
     except (ValueError, OSError) as error:
-        raise StudyInputError(f"{path.name} is no Parquet file: {_first_line(error)}") from None
+        raise StudyInputError(f"{path.name} is no Parquet file that can be read ({type(error).__name__}).") from None
     return _from_frame(path.name, frame, target)
 
 
 def _read_npz(path, target):
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # numpy leaves open what it cannot read, if it opened it.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
-    except (ValueError, OSError, EOFError) as error:
-        raise StudyInputError(f"{path.name} is no npz file of plain arrays: {_first_line(error)}") from None
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        raise StudyInputError(f"{path.name} is no npz file of plain arrays ({type(error).__name__}).") from None
     label = "y" if target is None else target
+    if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+        raise StudyInputError(f"{path.name} is no npz file of plain arrays.")
     if label not in arrays or arrays[label].ndim != 1:
         raise StudyInputError(
             f"--target must name a one-dimensional array of {path.name} ({_some(arrays)}). Got {label!r} instead."
@@ -210,15 +228,22 @@ def _from_frame(name, frame, target):
     if features.shape[1] == 0:
         raise StudyInputError(f"{name} has no column beside the target {target!r}.")
     if labels.isna().any():
-        raise StudyInputError(f"Column {target!r} of {name} has {labels.isna().sum()} missing labels.")
+        raise StudyInputError(
+            f"Column {target!r} of {name} has {labels.isna().sum()} missing labels, the first in {_row(labels.isna())}."
+        )
     pd = require_pandas()
     for column in features:
-        if not pd.api.types.is_numeric_dtype(features[column]):
-            raise StudyInputError(f"Column {column!r} of {name} is not numeric: encode it or leave it out.")
-        values = features[column].to_numpy(dtype=np.float64, na_value=np.nan)
+        given = features[column]
+        if not pd.api.types.is_numeric_dtype(given) or pd.api.types.is_complex_dtype(given):
+            strange = pd.to_numeric(given.astype(str), errors="coerce").isna() & given.notna()
+            where = f", first in {_row(strange)}" if strange.any() else ""
+            raise StudyInputError(f"Column {column!r} of {name} is not numeric{where}: encode it or leave it out.")
+        values = given.to_numpy(dtype=np.float64, na_value=np.nan)
         if not np.isfinite(values).all():
+            lost = ~np.isfinite(values)
             raise StudyInputError(
-                f"Column {column!r} of {name} has {np.count_nonzero(~np.isfinite(values))} missing or infinite values."
+                f"Column {column!r} of {name} has {np.count_nonzero(lost)} missing or infinite values, the first in "
+                f"{_row(lost)}."
             )
     y = labels.to_numpy()
     if y.dtype.kind not in "biufU":
@@ -229,15 +254,19 @@ def _from_frame(name, frame, target):
 def _check_rows(name, X, y, folds):
     if len(X) < folds:
         raise StudyInputError(f"{name} has {len(X)} rows, fewer than the {folds} folds.")
-    if type_of_target(y) not in ("binary", "multiclass"):
-        raise StudyInputError(f"The target of {name} must hold classes. Got {type_of_target(y)} values instead.")
+    try:
+        with untold(f"The target of {name} must hold classes", y):
+            kind = type_of_target(y)
+    except (ValueError, TypeError) as error:
+        raise StudyInputError(_first_line(error)) from None
+    if kind not in ("binary", "multiclass"):
+        raise StudyInputError(f"The target of {name} must hold classes. Got {kind} values instead.")
     classes, counts = np.unique(y, return_counts=True)
     if len(classes) < 2:
-        raise StudyInputError(f"The target of {name} has only one class: {classes[0]!s}.")
+        raise StudyInputError(f"The target of {name} has only one class.")
     if counts.min() < folds:
-        raise StudyInputError(
-            f"Class {classes[counts.argmin()]!s} of {name} has {counts.min()} rows, fewer than the {folds} folds."
-        )
+        rows = "1 row" if counts.min() == 1 else f"{counts.min()} rows"
+        raise StudyInputError(f"A class of the target of {name} has {rows}, fewer than the {folds} folds.")
 
 
 def _bounds(bounds, names):
@@ -265,11 +294,7 @@ def _two_numbers(text):
 def _bounds_from_file(path, names):
     if not path.is_file():
         raise StudyInputError(f"There is no file {path}.")
-    pd = require_pandas()
-    try:
-        table = pd.read_csv(path)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise StudyInputError(f"{path.name} is no CSV file: {_first_line(error)}") from None
+    table = _parsed(path)
     if not {"column", "low", "high"} <= set(table.columns):
         raise StudyInputError(f"{path.name} needs the columns column,low,high. Got {_some(table.columns)} instead.")
     table = table.assign(column=table["column"].astype(str)).drop_duplicates("column").set_index("column")
@@ -286,7 +311,15 @@ def _is_number(text):
         return False
 
 
+def _row(strange):
+    """Where the first of the strange ones stands, the first row below the names being 1."""
+    return f"row {int(np.flatnonzero(np.asarray(strange))[0]) + 1}"
+
+
 def _some(names):
+    # Names of columns are public, and a first row of data without them is not.
+    if any(map(_is_number, names)) and not all(str(name).isdigit() for name in names):
+        return "not shown: a number among the names, so that the file may have none"
     shown = [str(name) for name in list(names)[:8]]
     return ", ".join(shown) + (", ..." if len(list(names)) > 8 else "")
 

@@ -5,6 +5,8 @@ import warnings
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skldp.untold import told
+
 __all__ = ["FittingScorer"]
 
 
@@ -45,10 +47,8 @@ class FittingScorer:
                 warnings.simplefilter("ignore", UndefinedMetricWarning)
                 score = self.scorer(estimator, *args, **kwargs)
         except (AttributeError, TypeError, ValueError) as error:
-            reason = str(error).strip().splitlines() or [type(error).__name__]
-            raise ValueError(
-                f"scoring must fit the estimator and the target: {reason[0]} Got {self.name!r}."
-            ) from error
+            shown = (told(error) or type(error).__name__).strip().splitlines() or [type(error).__name__]
+            raise ValueError(f"scoring must fit the estimator and the target: {shown[0]} Got {self.name!r}.") from None
         if not np.isfinite(score):
             raise ValueError(f"scoring must give finite numbers on every fold. Got {score} from {self.name!r} instead.")
         return score

@@ -66,7 +66,7 @@ def test_an_answer_is_what_the_ledger_holds():
     assert result.realized_loss == pytest.approx(np.full(30, 0.6))
 
 
-def test_estimates_are_unbiased():
+def test_estimates_are_unbiased(fixed_noise):
     """The mean over many people with known predictions, by the exact law of the two answers."""
     survey = fitted(epsilon=1.0)
     people = np.repeat(PEOPLE[:4], 2000, axis=0)
@@ -152,7 +152,7 @@ def test_cross_validation_asks_everybody_once():
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_a_grid_search_spends_one_budget(shared):
+def test_a_grid_search_spends_one_budget(shared, fixed_noise):
     ledger = PrivacyLedger(1.0, bounds=(0, 1)) if shared else None
     survey = BayesianFilter(LinearRegression(), total_epsilon=1.0, bounds=(0, 1), ledger=ledger)
     X = np.vstack([PUBLIC, PEOPLE])
@@ -296,7 +296,7 @@ def test_a_model_that_can_leave_its_output_bounds_is_truncated_with_a_warning():
     assert -1.0 <= survey.prior_ <= 0.5
 
 
-def test_a_classifier_gives_estimates_of_its_probability():
+def test_a_classifier_gives_estimates_of_its_probability(fixed_noise):
     y = np.where(PUBLIC @ SLOPES > -0.5, "yes", "no")
     survey = BayesianFilter(LogisticRegression(), epsilon=2.0, bounds=(0, 1)).fit(PUBLIC, y)
     result = survey.query(PEOPLE)

@@ -59,13 +59,13 @@ def test_a_transformer_alone_is_what_it_says():
     assert privacy_guarantee(Private(2.0).fit(X)) == PrivacyGuarantee(2.0, stated=2.0)
 
 
-def test_a_pipeline_adds_its_steps_and_its_labels():
+def test_a_pipeline_adds_its_steps_and_its_labels(fixed_noise):
     total = privacy_guarantee(make_pipeline(Private(2.0), Private(1.0), LabelPrivate()).fit(X, y))
     assert (total.epsilon, total.unit, total.stated) == (3.5, "record", 3.5)
     assert "not randomised" not in total.basis
 
 
-def test_says_that_labels_or_features_are_bare():
+def test_says_that_labels_or_features_are_bare(fixed_noise):
     assert (
         "labels are not randomised" in privacy_guarantee(make_pipeline(Private(), LinearRegression()).fit(X, y)).basis
     )
@@ -82,7 +82,7 @@ def test_a_search_is_not_its_best_pipeline():
     assert privacy_guarantee(search.best_estimator_).epsilon == 2.0
 
 
-def test_a_classifier_of_randomized_labels_adds_the_private_steps_within():
+def test_a_classifier_of_randomized_labels_adds_the_private_steps_within(fixed_noise):
     inner = make_pipeline(Private(2.0), LogisticRegression())
     label_rr = LabelRR(0.5, classes=[0, 1])
     classifier = LabelPrivateClassifier(inner, label_mechanism=label_rr).fit(X, y)

@@ -128,7 +128,7 @@ def test_classes_that_no_randomized_label_shows_keep_their_column(correction):
     np.testing.assert_allclose(classifier.predict_proba(X)[:, 0], 0, atol=1e-15)
 
 
-def test_correction_with_a_prior_knows_nothing_of_the_classes_never_answered():
+def test_correction_with_a_prior_knows_nothing_of_the_classes_never_answered(fixed_noise):
     classifier = private(epsilon=3.0, correction="forward", prior=[0.0, 0.5, 0.5]).fit(X, Y)
     np.testing.assert_array_equal(classifier.predict_proba(X)[:, 0], 0)
     assert set(classifier.predict(X)) == {1, 2}
@@ -157,7 +157,7 @@ def test_metadata_is_routed():
         np.testing.assert_array_equal(search.best_estimator_.estimator_.theta_, weighted.theta_)
 
 
-def test_grid_search_over_epsilon_at_the_end_of_a_pipeline():
+def test_grid_search_over_epsilon_at_the_end_of_a_pipeline(fixed_noise):
     pipeline = make_pipeline(StandardScaler(), private())
     name = "labelprivateclassifier__label_mechanism__epsilon"
     search = GridSearchCV(pipeline, {name: [1e-3, 50.0]}, cv=3).fit(X, Y)

@@ -270,7 +270,7 @@ def test_resampling_hands_x_through_and_checks_its_length():
         LabelRR(classes=[0, 1]).fit_resample(X, [0, 1, 1])
 
 
-def test_a_sampler_works_in_an_imbalanced_learn_pipeline_and_its_grid_search():
+def test_a_sampler_works_in_an_imbalanced_learn_pipeline_and_its_grid_search(fixed_noise):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)
     X = y[:, None] + rng.normal(0, 0.1, (200, 1))

@@ -82,7 +82,7 @@ def test_float32_is_the_rounded_float64(mechanism, dtype, monkeypatch):
     assert np.array_equal(released[0].astype(dtype), released[1])
 
 
-def test_values_outside_are_moved_and_counted():
+def test_values_outside_are_moved_and_counted(fixed_noise):
     with pytest.warns(OutOfDomainWarning, match="2 of 6 values"):
         released = private("duchi", epsilon=60.0).fit_transform([[2.0, -9.0, 100.0], [0.0, 4.0, 101.0]])
     assert released == pytest.approx(np.array([[1.0, -4.0, 100.0], [0.0, 4.0, 101.0]]), abs=1e-6)

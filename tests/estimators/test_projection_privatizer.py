@@ -30,7 +30,7 @@ def test_the_papers_dimensions():
 
 
 @pytest.mark.parametrize("sensitivity", ["gordon", "spectral", "orthonormal", "vocabulary"])
-def test_noise_has_the_law_of_its_sensitivity(sensitivity):
+def test_noise_has_the_law_of_its_sensitivity(sensitivity, fixed_noise):
     X = rows()
     privatizer = RandomProjectionPrivatizer(
         3.0, sensitivity=sensitivity, n_components=20, vocabulary=X if sensitivity == "vocabulary" else None
@@ -74,7 +74,8 @@ def test_phi_is_public_and_has_nothing_to_do_with_the_noise():
     np.testing.assert_array_equal(first.components_, second.components_)
     other = RandomProjectionPrivatizer(projection_seed=1, seed=0).fit(X)
     assert (other.components_ != first.components_).any()
-    assert (second.transform(X) != second.transform(X)).all()
+    # Two numbers are equal, both rounded to the grid, with less than 2^-10 each: that 150 of 3,000 are is < 1e-200.
+    assert (second.transform(X) != second.transform(X)).mean() > 0.95
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(first)).transform(X), first.transform(X))
     np.testing.assert_array_equal(clone(first).set_params(n_jobs=2).fit_transform(X), first.transform(X))
 
@@ -96,10 +97,9 @@ def test_privunit_in_the_projected_space():
     guarantee = unit.privacy_guarantee_
     assert (guarantee.unit, guarantee.delta) == ("record", 0.0)
     assert guarantee.epsilon <= 4.0
-    norms = np.linalg.norm(unit.transform(X), axis=1)
-    np.testing.assert_allclose(norms, unit.mechanism_.inner.scale, rtol=1e-3)
-    with pytest.raises(ValueError, match="zero rows"):
-        unit.transform(np.zeros((2, 120)))
+    for rows_ in (X, np.zeros((2, 120))):
+        norms = np.linalg.norm(unit.transform(rows_), axis=1)
+        np.testing.assert_allclose(norms, unit.mechanism_.inner.scale, rtol=1e-3)
     ball = RandomProjectionPrivatizer(4.0, noise="privunit", n_components=16, radius=50.0).fit(X)
     assert ball.mechanism_.inner.radius == 50.0 * 1.9
     assert np.isfinite(ball.transform(np.zeros((2, 120)))).all()

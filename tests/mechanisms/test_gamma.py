@@ -46,6 +46,7 @@ def test_gaussians_are_normal_in_both_precisions(dtype):
 
 def test_none_and_fresh_ones():
     assert gamma_variates(noise_from(), 2.0, 0).shape == (0,)
+    # Of 52 random bits each: two are equal with a chance of about 50 / 2^50, which is 5e-14.
     assert (gamma_variates(noise_from(), 2.0, 50) != gamma_variates(noise_from(), 2.0, 50)).all()
 
 

@@ -3,6 +3,7 @@ import math
 import os
 import pickle
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -53,6 +54,61 @@ def test_a_stream_refuses_to_go_on_after_a_fork(monkeypatch):
     monkeypatch.setattr(os, "getpid", lambda: -1)
     with pytest.raises(RuntimeError, match="after a fork"):
         stream.words(1)
+    with pytest.raises(RuntimeError, match="after a fork"):
+        stream.spawn(1)
+
+
+def test_a_lock_that_was_held_at_the_fork_does_not_stop_the_refusal(monkeypatch):
+    stream = noise_from()
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with stream._lock, pytest.raises(RuntimeError, match="after a fork"):
+        stream.words(1)
+
+
+def test_a_forked_child_cannot_spawn_the_noise_of_its_parent():
+    parent = noise_from()
+    read, write = os.pipe()
+    # The child does nothing but spawn, write what it got and leave.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        try:
+            told = repr(parent.spawn(1)[0].words(2).tolist())
+        except RuntimeError as error:
+            told = str(error)
+        os.write(write, told.encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    told = os.read(read, 1000).decode()
+    os.close(read)
+    os.close(write)
+    assert "must not be used after a fork" in told
+    assert told != repr(parent.spawn(1)[0].words(2).tolist())
+
+
+class SlowCount(int):
+    """A count of children that lets all other threads run whenever it is read or added to."""
+
+    def __index__(self):
+        time.sleep(1e-3)
+        return int(self)
+
+    def __add__(self, n):
+        time.sleep(1e-3)
+        return SlowCount(int(self) + int(n))
+
+
+def test_threads_that_spawn_from_one_stream_never_get_one_key():
+    stream, spawned = seeded(), []
+    stream._n_children = SlowCount(0)
+    workers = [threading.Thread(target=lambda: spawned.extend(stream.spawn(2) + stream.spawn(1))) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert stream._n_children == 24
+    assert len({tuple(child.words(2).tolist()) for child in spawned}) == 24
 
 
 def test_threads_sharing_one_stream_draw_distinct_noise():

@@ -14,19 +14,19 @@ from skldp.study.audit.lower_bound import audit_epsilon
 CONFIDENCE = 1 - 1e-6
 
 
-def test_a_regression_query_gives_away_its_epsilon():
+def test_a_regression_query_gives_away_its_epsilon(fixed_noise):
     query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(0, 1), epsilon=1.0)
     result = audit_epsilon(lambda rows: query.sample(rows, noise_from()), [1.0], [0.0], confidence=CONFIDENCE)
     assert query.exact_epsilon / 2 < result.epsilon_lower <= query.exact_epsilon
 
 
-def test_a_finite_query_gives_away_its_epsilon():
+def test_a_finite_query_gives_away_its_epsilon(fixed_noise):
     query = FiniteQuery.from_probabilities([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])
     result = audit_epsilon(lambda points: query.sample(points, noise_from()), 0, 1, confidence=CONFIDENCE)
     assert query.exact_epsilon / 2 < result.epsilon_lower <= query.exact_epsilon
 
 
-def test_a_conversation_stays_within_the_budget_of_its_filter():
+def test_a_conversation_stays_within_the_budget_of_its_filter(fixed_noise):
     """Five questions of 0.6 under a budget of 1.5: the attacker sees every answer and every refusal."""
     ledger = PrivacyLedger(1.5, bounds=(0, 1))
     public = np.array([[0.0], [0.5], [1.0]])

@@ -74,7 +74,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.estimator))
-def test_the_exact_epsilon_stands(case):
+def test_the_exact_epsilon_stands(case, fixed_noise):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
         fitted = case.estimator.fit(case.fit_on)

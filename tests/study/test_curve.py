@@ -27,7 +27,7 @@ def curve_of(estimator=FEATURES, **study):
     return privacy_utility_curve(estimator, X, y, **({"param_name": "toysigns__epsilon", "epsilons": [1, 30]} | study))
 
 
-def test_more_epsilon_scores_better_between_the_two_baselines():
+def test_more_epsilon_scores_better_between_the_two_baselines(fixed_noise):
     curve = curve_of(epsilons=[0.01, 30], cv=3, n_repeats=3)
     assert curve.majority_mean == pytest.approx(max(y.mean(), 1 - y.mean()), abs=0.01)
     assert curve[0].score_mean < curve[1].score_mean <= curve.clean_mean
@@ -116,7 +116,7 @@ def test_leaves_the_estimator_as_it_was():
     assert not hasattr(FEATURES[0], "mechanism_")
 
 
-def test_scoring_by_name_and_regressors():
+def test_scoring_by_name_and_regressors(fixed_noise):
     assert curve_of(scoring="roc_auc").scoring == "roc_auc"
     assert curve_of().scoring == "accuracy"
     curve = privacy_utility_curve(
@@ -125,7 +125,7 @@ def test_scoring_by_name_and_regressors():
     assert curve.majority_mean < 0 < curve[0].score_mean < curve.clean_mean == pytest.approx(1)
 
 
-def test_string_labels_and_frames():
+def test_string_labels_and_frames(fixed_noise):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     labels = pd.Series(np.where(y, "yes", "no"))

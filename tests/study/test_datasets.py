@@ -69,12 +69,15 @@ BAD_CSV = {
     "only a header": ("age,sick\n", "has no rows"),
     "no such target": ("age,ill\n1,0\n2,1\n", r"--target must be a column of people.csv \(age, ill\). Got 'sick'"),
     "nothing beside the target": ("sick\n0\n1\n", "no column beside"),
-    "one class": ("age,sick\n1,no\n2,no\n", "only one class: no"),
+    "one class": ("age,sick\n1,no\n2,no\n", "only one class"),
     "missing value": ("age,sick\n1,no\n,yes\n", "Column 'age' of people.csv has 1 missing"),
     "missing label": ("age,sick\n1,no\n2,\n", "has 1 missing labels"),
     "continuous target": ("age,sick\n1,0.5\n2,0.7\n", "must hold classes. Got continuous"),
     "fewer rows than folds": ("age,sick\n1,no\n", "has 1 rows, fewer than the 2 folds"),
-    "a class with fewer rows": ("age,sick\n1,no\n2,yes\n3,no\n", "Class yes of people.csv has 1 rows"),
+    "a class with fewer rows": (
+        "age,sick\n1,no\n2,yes\n3,no\n",
+        "A class of the target of people.csv has 1 row, fewer",
+    ),
     "ragged": ("age,sick\n1,no\n2,yes,3,4\n", "is no CSV file"),
 }
 

@@ -107,7 +107,7 @@ def test_both_ways_of_training_follow_the_algorithm(iris, model, bound):
         np.testing.assert_allclose(federated._train(full, one_hot, clients, model, 6, 0.5), expected, atol=1e-12)
 
 
-def test_noiseless_learning_comes_near_to_central_learning(digits):
+def test_noiseless_learning_comes_near_to_central_learning(digits, fixed_noise):
     X, y, X_test, y_test = digits
     central = LogisticRegression(max_iter=2000).fit(X, y).score(X_test, y_test)
     run = federated_learning(*digits, n_clients=100, n_rounds=300)
@@ -127,7 +127,7 @@ def test_noiseless_learning_comes_near_to_central_learning(digits):
     ],
     ids=lambda setting: setting.perturbs,
 )
-def test_much_epsilon_is_like_no_noise_and_little_is_chance(digits, setting):
+def test_much_epsilon_is_like_no_noise_and_little_is_chance(digits, setting, fixed_noise):
     clean = federated_learning(*digits, gradient_bound=1.0)
     rich = federated_learning(*digits, setting=setting, epsilon=1e9, gradient_bound=1.0)
     poor = federated_learning(*digits, setting=setting, epsilon=1e-4, gradient_bound=1.0)
@@ -184,7 +184,7 @@ def test_an_anonymiser_of_whole_gradients_adds_up_over_rounds(digits):
     assert run.shuffled.epsilon == pytest.approx(5 * PrivacyGuarantee(0.5).shuffled(600, 2e-7).epsilon)
 
 
-def test_clipping_that_shifts_all_classes_alike_does_not_cost_area(digits):
+def test_clipping_that_shifts_all_classes_alike_does_not_cost_area(digits, fixed_noise):
     """Clipped gradients of one class no longer cancel those of the others, which moves whole rows of scores."""
     setting = gradients_anonymised(LaplaceStandIn())
     run = federated_learning(*digits, setting=setting, epsilon=1e9, n_clients=1200, n_rounds=5, gradient_bound=0.1)
@@ -327,7 +327,7 @@ def test_a_bad_study_is_refused(iris, changes, rule):
         federated_study(*iris, **({"settings": [noiseless()]} | changes))
 
 
-def test_an_answer_may_be_a_class_that_no_client_has(iris):
+def test_an_answer_may_be_a_class_that_no_client_has(iris, fixed_noise):
     class Declared(FlipLabels):
         def fit_transform(self, y):
             return np.append(super().fit_transform(y)[:-1], "none of these")
@@ -340,7 +340,7 @@ def test_an_answer_may_be_a_class_that_no_client_has(iris):
     assert run.accuracy > 0.5
 
 
-def test_clients_may_be_named_and_uneven(iris):
+def test_clients_may_be_named_and_uneven(iris, fixed_noise):
     X = iris[0]
     clients = np.array(["a"] * 3 + ["b"] * (len(X) - 3))
     assert federated_learning(*iris, n_clients=clients).accuracy > 0.4

@@ -60,7 +60,7 @@ def test_refuses_a_bad_tolerance(tolerance):
         smallest_epsilon(tolerance)
 
 
-def test_in_a_pickled_search_over_two_grids():
+def test_in_a_pickled_search_over_two_grids(fixed_noise):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 2))
     y = (X[:, 0] > 0).astype(int)

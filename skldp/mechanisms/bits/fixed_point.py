@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp.untold import as_numbers, untold
+
 __all__ = ["SAFE_EXPONENT", "FixedPoint", "integer_bits"]
 
 _MANTISSA_BITS = {np.dtype(np.float32): 24, np.dtype(np.float64): 53}
@@ -144,7 +146,7 @@ class FixedPoint:
         """
         x = np.asarray(values)
         if x.dtype not in _MANTISSA_BITS:
-            x = x.astype(np.float64)
+            x = as_numbers(values)
         codes = np.empty(x.shape, dtype=self.code_dtype) if out is None else out
         positive = np.greater_equal(x, 0)
         magnitude = np.abs(x, out=np.empty_like(x) if scratch is None else scratch)
@@ -174,7 +176,8 @@ class FixedPoint:
         ndarray, same shape
             A magnitude with more bits than the type holds is rounded.
         """
-        code = np.asarray(codes).astype(np.uint64)
+        with untold("codes must be unsigned integers", codes):
+            code = np.asarray(codes).astype(np.uint64)
         top = np.uint64(1 << (self.n_bits - 1))
         magnitude = np.ldexp((code & (top - np.uint64(1))).astype(np.float64), self.n_integer_bits - self.n_bits + 1)
         return np.where(code >= top, magnitude, -magnitude).astype(dtype)

@@ -10,6 +10,7 @@ from skldp.mechanisms.bits.buffers import Buffers
 from skldp.mechanisms.bits.compiled_buffers import CompiledBuffers, compiled_loops
 from skldp.mechanisms.declared_bounds import Inside, into_bounds
 from skldp.mechanisms.randomness import Noise
+from skldp.untold import as_numbers
 
 __all__ = ["RowRelease"]
 
@@ -123,7 +124,7 @@ class RowRelease:
 
     def bias(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Mean of the released number minus the value, for values of shape (n, n_features)."""
-        return self._moments(values)[0] - np.asarray(values, dtype=np.float64)
+        return self._moments(values)[0] - as_numbers(values)
 
     def variance(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Variance of the released number, for values of shape (n, n_features)."""
@@ -163,7 +164,7 @@ class RowRelease:
     def _check(self, values: npt.ArrayLike) -> np.ndarray:
         x = np.asarray(values)
         if x.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-            x = x.astype(np.float64)
+            x = as_numbers(values)
         if x.ndim != 2 or x.shape[1] != self.n_outputs:
             raise ValueError(f"values must have the shape (n, {self.n_outputs}). Got {x.shape} instead.")
         return x

@@ -6,6 +6,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from skldp.untold import as_numbers
+
 __all__ = ["FrequencyEstimate", "estimate_frequencies"]
 
 
@@ -68,7 +70,7 @@ def estimate_frequencies(
         raise ValueError(f"Frequencies of the {of} need more reports. Got {n!r} instead.")
     if not 0 <= q < p <= 1:
         raise ValueError(f"p must be larger than q, both probabilities. Got p={p!r} and q={q!r} instead.")
-    share = np.asarray(counts, dtype=np.float64) / n
+    share = as_numbers(counts, "counts") / n
     frequencies = (share - q) / (p - q)
     if of == "sample":
         variance = (frequencies * p * (1 - p) + (1 - frequencies) * q * (1 - q)) / n

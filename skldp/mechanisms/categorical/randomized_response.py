@@ -20,6 +20,7 @@ from skldp.mechanisms.categorical.integer_odds import (
 )
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
+from skldp.untold import kind_of
 
 __all__ = ["KeepOrLie", "RandomizedResponse", "check_codes", "check_n_classes", "respond"]
 
@@ -33,7 +34,7 @@ def check_codes(codes: npt.ArrayLike, n_classes: int) -> npt.NDArray[np.int64]:
     """Give the codes as integers, or refuse what is no code from 0 to ``n_classes - 1``."""
     values = np.asarray(codes)
     if values.dtype.kind not in "iu" or (values.size and not 0 <= values.min() <= values.max() < n_classes):
-        raise ValueError(f"codes must be integers from 0 to {n_classes - 1}. Got {codes!r} instead.")
+        raise ValueError(f"codes must be integers from 0 to {n_classes - 1}. Got {kind_of(codes)} instead.")
     return values.astype(np.int64, copy=False)
 
 

@@ -13,6 +13,7 @@ from skldp.mechanisms.categorical.unary import OneHotRandomizedResponse, UnaryEn
 from skldp.mechanisms.epsilon_rounding import round_up, split_epsilon
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
+from skldp.untold import kind_of
 
 __all__ = ["CategoricalRecord"]
 
@@ -97,7 +98,7 @@ class CategoricalRecord:
     def _columnwise(self, codes: npt.ArrayLike, noise: Noise | None, dtype: npt.DTypeLike) -> np.ndarray:
         values = np.asarray(codes)
         if values.ndim != 2 or values.shape[1] != len(self.sizes):
-            raise ValueError(f"codes must have one column per column of the record. Got {codes!r} instead.")
+            raise ValueError(f"codes must have one column per column of the record. Got {kind_of(codes)} instead.")
         released = np.empty((values.shape[0], self.n_outputs), dtype=dtype)
         for j, (column, part) in enumerate(zip(self.columns, self.parts, strict=True)):
             released[:, part] = column.encode(values[:, j]) if noise is None else column.sample(values[:, j], noise)

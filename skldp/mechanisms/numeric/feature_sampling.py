@@ -12,6 +12,7 @@ from skldp.mechanisms.epsilon_rounding import round_up
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.numeric.unit_interval import PickledByFields
 from skldp.mechanisms.randomness import Noise
+from skldp.untold import as_floats
 
 __all__ = ["BoundedFeatures", "UnitRelease", "automatic_n_sampled", "worst_sampled_variance"]
 
@@ -172,19 +173,19 @@ class BoundedFeatures(PickledByFields):
 
     def variance(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Variance of what is released for each value of rows of shape (n, n_outputs)."""
-        x = self._to_unit(np.asarray(values), slice(None))
+        x = self._to_unit(as_floats(values), slice(None))
         scale = self.n_outputs / self.n_sampled
         return self.radius**2 * (scale * (self.mechanism.variance(x) + x**2) - x**2)
 
     def bias(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Mean of what is released minus each value, of rows of shape (n, n_outputs)."""
-        return self.radius * self.mechanism.bias(self._to_unit(np.asarray(values), slice(None)))
+        return self.radius * self.mechanism.bias(self._to_unit(as_floats(values), slice(None)))
 
     def encode(self, values: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Represent the values as `sample` does, without noise: unchanged."""
         if out is None:
-            return np.array(values)
-        out[...] = values
+            return np.array(as_floats(values))
+        out[...] = as_floats(values)
         return out
 
     def sample(self, values: npt.ArrayLike, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
@@ -203,7 +204,7 @@ class BoundedFeatures(PickledByFields):
         ndarray of shape (n, n_outputs)
             float32 if `values` are, else float64.
         """
-        rows = np.asarray(values)
+        rows = as_floats(values)
         if out is None:
             out = np.empty(rows.shape, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
         center, radius = self._scales(rows.dtype)

@@ -22,6 +22,7 @@ from skldp.mechanisms.numeric.unit_interval import (
     unit_values,
 )
 from skldp.mechanisms.randomness import Noise
+from skldp.untold import as_numbers
 
 __all__ = ["LDPFL", "Duchi"]
 
@@ -212,7 +213,7 @@ class LDPFL(PickledByFields):
         return self.duchi.guarantee()
 
     def _to_unit(self, values: npt.ArrayLike) -> Any:
-        unit = (np.asarray(values, dtype=np.float64) - self.center) / self.radius
+        unit = (as_numbers(values) - self.center) / self.radius
         # An end of the interval may come out just beyond 1; what is further out is refused by the mechanism.
         unit = np.where(np.abs(unit) <= 1 + _END_ROUNDING, np.clip(unit, -1, 1), unit)
         return unit.astype(output_dtype(values))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
+from skldp.untold import as_numbers
 
 __all__ = [
     "EXACT",
@@ -94,9 +95,10 @@ def unit_values(values: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> np.
     ValueError
         If one is outside, or NaN.
     """
-    x = np.asarray(values, dtype=dtype)
+    x = as_numbers(values, dtype=dtype)
     if x.size and not (x.min() >= -1 and x.max() <= 1):
-        raise ValueError(f"values must lie in [-1, 1]. Got values from {x.min()!r} to {x.max()!r} instead.")
+        n_outside = x.size - np.count_nonzero((x >= -1) & (x <= 1))
+        raise ValueError(f"values must lie in [-1, 1]. Got {n_outside:,} of {x.size:,} outside, or NaN, instead.")
     return x
 
 

@@ -14,11 +14,13 @@ from skldp.mechanisms.vector.gamma import gamma_variates
 from skldp.mechanisms.vector.parameters import check_dimension, check_positive
 from skldp.mechanisms.vector.scratch import Scratch
 from skldp.mechanisms.vector.sphere import directions, public_step, shorten_rows, to_grid
+from skldp.untold import as_floats, as_numbers
 
 __all__ = ["MultivariateLaplace", "nearest_rows"]
 
 # Distances to this many words at a time.
 _SCORES = 1 << 20
+_FAR = 1e150
 
 
 def nearest_rows(values: np.ndarray, vocabulary: np.ndarray) -> npt.NDArray[np.intp]:
@@ -48,7 +50,8 @@ def nearest_rows(values: np.ndarray, vocabulary: np.ndarray) -> npt.NDArray[np.i
     nearest = np.empty(len(values), dtype=np.intp)
     step = max(1, _SCORES // max(1, len(words)))
     for start in range(0, len(values), step):
-        block = np.asarray(values[start : start + step], dtype=np.float64)
+        # From farther away the same word is as near as any, and the squares would overflow.
+        block = np.clip(values[start : start + step], -_FAR, _FAR, dtype=np.float64)
         scores = squares - 2 * (block @ words.T)
         best = scores.min(axis=1)
         # A generous bound on the rounding error of a product of d terms.
@@ -97,9 +100,10 @@ class MultivariateLaplace:
 
     in a uniform direction; :math:`\varepsilon` per unit of distance by the triangle inequality, and
     :math:`(d + 1) \Delta^2 / \varepsilon^2` is the variance of a coordinate. That is the law of real numbers. Floats
-    are drawn (the direction in single precision) and the sum is rounded to a grid that depends on d, epsilon and the
-    sensitivity alone; where a coordinate is some 2^24 grid steps or more in single precision (2^53 in double), its own
-    low bits are coarser than the grid and are not hidden by it: declare a `radius`.
+    are drawn (the direction in single precision from 16 dimensions on), added in double precision whatever the rows
+    come in, and the sum is rounded to a grid that depends on d, epsilon and the sensitivity alone; where a coordinate
+    is some 2^53 grid steps or more, its own low bits are coarser than the grid and are not hidden by it: declare a
+    `radius`.
 
     References
     ----------
@@ -111,7 +115,7 @@ class MultivariateLaplace:
     --------
     >>> from skldp.mechanisms.vector.multivariate_laplace import MultivariateLaplace
     >>> print(MultivariateLaplace(300, epsilon=5.0, radius=1.0).guarantee())
-    epsilon 5 per unit of distance (stated 5, over the declared diameter 10); exact (multivariate Laplace)
+    epsilon 5 per unit of distance (stated 5, over the declared diameter 10); multivariate Laplace in real numbers
     """
 
     n_features: int
@@ -143,14 +147,15 @@ class MultivariateLaplace:
         return public_step(math.sqrt(self.n_features + 1) * self.sensitivity / self.epsilon)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Exact per unit of distance, over a diameter of twice the radius where one is declared."""
+        """Per unit of distance, over a diameter of twice the radius where one is declared."""
         diameter = None if self.radius is None else 2 * self.radius
         epsilon = float(self.epsilon)
-        basis = "exact (multivariate Laplace)"
+        basis = "multivariate Laplace in real numbers"
         return PrivacyGuarantee(epsilon, unit="distance", stated=epsilon, diameter=diameter, basis=basis)
 
     def encode(self, values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Rows within the radius, or the vocabulary's nearest to them."""
+        values = as_floats(values)
         inside = self._shortened(values)
         if self.vocabulary is not None:
             inside = self.vocabulary[nearest_rows(inside, self.vocabulary)].astype(values.dtype)
@@ -180,6 +185,7 @@ class MultivariateLaplace:
         -------
         ndarray of shape (n, n_features), dtype of `values`
         """
+        values = as_floats(values)
         noisy = self.perturb(values, noise, out if self.vocabulary is None else None, buffers=buffers)
         if self.vocabulary is None:
             return noisy
@@ -193,9 +199,17 @@ class MultivariateLaplace:
         self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None, *, buffers: Scratch | None = None
     ) -> np.ndarray:
         """The noisy rows themselves, whatever the vocabulary; `out` may be `values` itself."""
-        kappa = directions(noise, self.radii(noise, len(values)), self.n_features, values.dtype, buffers)
-        noisy = np.add(self._shortened(values), kappa, out=out)
-        return to_grid(noisy, self.step)
+        values, scratch = as_floats(values), Scratch() if buffers is None else buffers
+        kappa = directions(noise, self.radii(noise, len(values)), self.n_features, scratch)
+        kappa += self._shortened(values)
+        # What is beyond the range of the type is released as infinite, without a word about it.
+        with np.errstate(over="ignore"):
+            to_grid(kappa, self.step)
+            # Never the scratch itself, which the next block overwrites.
+            if out is None:
+                return kappa.astype(values.dtype)
+            out[...] = kappa
+        return out
 
     def radii(self, noise: Noise, n: int) -> npt.NDArray[np.float64]:
         """Norms of `n` draws of the noise."""
@@ -213,7 +227,7 @@ class MultivariateLaplace:
         """Log density of noisy rows given the rows `values`."""
         d, rate = self.n_features, self.epsilon / self.sensitivity
         sphere = math.log(2) + d / 2 * math.log(math.pi) - special.gammaln(d / 2)
-        distance = np.linalg.norm(np.asarray(outputs, dtype=np.float64) - self._shortened(values), axis=-1)
+        distance = np.linalg.norm(as_numbers(outputs, "outputs") - self._shortened(values), axis=-1)
         return d * math.log(rate) - special.gammaln(d) - sphere - rate * distance
 
     def _shortened(self, values: np.ndarray) -> np.ndarray:

@@ -12,8 +12,9 @@ from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
 from skldp.mechanisms.vector.parameters import check_dimension, check_positive
 from skldp.mechanisms.vector.scratch import Scratch
-from skldp.mechanisms.vector.sphere import gaussians, public_step, row_norms, to_grid, unit_rows
+from skldp.mechanisms.vector.sphere import gaussian_rows, public_step, round_steps, scaled_norms, unit_rows
 from skldp.mechanisms.vector.spherical_cap import cap_height, cap_probability, log_mean_density
+from skldp.untold import as_floats, as_numbers
 
 __all__ = ["PrivUnit"]
 
@@ -24,8 +25,8 @@ _MAX_EPSILON = 150.0
 _MIN_EPSILON = 1e-8
 # The relative error of cap_probability is below 1e-11; the density ratio keeps this distance from e^epsilon.
 _MARGIN = 2e-10
-# Below this dimension a Gaussian's component across the input can be so small that float32 loses it.
-_FLOAT64_BELOW = 64
+# The cosine from which on a Gaussian vector is too close to a row: one in 50 in the plane, none in many dimensions.
+_CLOSE = 1 - 2.0**-11
 
 
 def _log_mean(height: float, c: float, d: int, epsilon: float) -> float:
@@ -56,31 +57,27 @@ def _calibrate(d: int, epsilon: float) -> tuple[int, float]:
     return threshold, cap_height(c, d)
 
 
-def _across(unit: np.ndarray, noise: Noise, buffers: Scratch) -> tuple[np.ndarray, npt.NDArray[np.float64]]:
-    """A vector in a uniform direction at right angles to each row, and its norm."""
-    across = _gaussians_across(unit, noise, buffers)
-    norms = row_norms(across)
-    # Beside (1, 0) there is one coordinate left, which is 0 once in 2^25: a release of NaN would tell that input.
-    while not norms.all():
-        again = np.flatnonzero(norms == 0)
-        across[again] = _gaussians_across(unit[again], noise, Scratch())
-        norms[again] = row_norms(across[again])
-    return across, norms
+def _across(
+    rows: npt.NDArray[np.float64], norms: npt.NDArray[np.float64], noise: Noise, scratch: Scratch
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Gaussian vectors, their components along the rows, and the norms of what lies across them.
 
-
-def _gaussians_across(unit: np.ndarray, noise: Noise, buffers: Scratch) -> np.ndarray:
-    across = gaussians(noise, unit.shape, scratch=buffers)
-    if unit.dtype != np.float32:
-        drawn, across = across, buffers.take("across", unit.shape, unit.dtype)
-        across[...] = drawn
-    along = np.einsum("ij,ij->i", across, unit)[:, None]
-    across -= np.multiply(along, unit, out=buffers.take("along", unit.shape, unit.dtype))
-    return across
+    Vectors within some degrees of a row are drawn anew, because what is left across it would be made of few bits: that
+    does not change the law of the direction across, which is uniform whatever the angle is.
+    """
+    points, lengths = gaussian_rows(noise, rows.shape, scratch)
+    along = np.einsum("ij,ij->i", points, rows) / norms
+    again = np.flatnonzero(np.abs(along) >= _CLOSE * lengths)
+    while again.size:
+        points[again], lengths[again] = gaussian_rows(noise, (again.size, rows.shape[1]), Scratch())
+        along[again] = np.einsum("ij,ij->i", points[again], rows[again]) / norms[again]
+        again = again[np.abs(along[again]) >= _CLOSE * lengths[again]]
+    return points, along, np.sqrt((lengths - along) * (lengths + along))
 
 
 @dataclass(frozen=True)
 class PrivUnit:
-    r"""Release the direction of a vector: unbiased, exactly epsilon-LDP, with the least variance.
+    r"""Release the direction of a vector: unbiased, epsilon-LDP, with the least variance.
 
     With probability p the release is a uniform point of the cap around the direction, else one of its complement,
     divided by the mean so that it is unbiased.
@@ -125,10 +122,16 @@ class PrivUnit:
     rounded to 64 bits and c solved for again, so that the ratio lies between :math:`(1 - 10^{-9}) e^\varepsilon` and
     :math:`e^\varepsilon` for the numbers that are really sampled.
 
-    The ratio is that of the law of real numbers. The sampler draws p exactly, the other numbers in floating point (the
-    direction in single precision), and rounds the release to a grid that does not depend on the input. What remains:
-    the probability of a grid point that the cap's edge crosses is that of a mixture of both densities, and no proof
-    covers the rounding errors inside numpy's and scipy's functions.
+    A row of zeros has no direction: it is released as a uniform one. The density of that lies between those inside and
+    outside a cap, so epsilon holds for it too, and no row fails.
+
+    What is proved is the ratio of the law of real numbers, for the integer and the cap that are really used. The
+    sampler draws p exactly and all else in floating point: norms, products and sums in double precision whatever the
+    rows come in, the words of the direction in double precision below 16 dimensions and in single precision above. The
+    release is rounded to a grid that does not depend on the input; what double precision moves before that is below a
+    millionth of a grid step. What remains open: the probability of a grid point that the cap's edge or the sphere
+    itself crosses differs from that of real numbers by what such shifts move, and no proof covers the errors inside
+    numpy's and scipy's functions. So the figure is not called exact.
 
     References
     ----------
@@ -153,7 +156,7 @@ class PrivUnit:
     step: float = field(init=False, repr=False)
 
     # What a call costs whatever its size is a third of a block of the usual size.
-    blocks_at_once: ClassVar[int] = 8
+    blocks_at_once: ClassVar[int] = 4
 
     def __post_init__(self) -> None:
         check_dimension(self.n_features, least=2)
@@ -186,19 +189,14 @@ class PrivUnit:
         return self.n_features
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Exact, of the integers and the cap that are sampled with, rounded up."""
-        exact = _log_ratio(self.cap_threshold, self.cap_probability) + _MARGIN / 2
-        return PrivacyGuarantee(exact, stated=float(self.epsilon), basis="exact (density ratio of PrivUnit)")
+        """Of the integer and the cap that are sampled with, rounded up; in real numbers, see the Notes."""
+        ratio = _log_ratio(self.cap_threshold, self.cap_probability) + _MARGIN / 2
+        basis = "density ratio of PrivUnit in real numbers, drawn in double precision"
+        return PrivacyGuarantee(ratio, stated=float(self.epsilon), basis=basis)
 
     def encode(self, values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Rows divided by their norms.
-
-        Raises
-        ------
-        ValueError
-            If a row is zero: it has no direction.
-        """
-        return unit_rows(values, out=out)
+        """Rows divided by their norms; a row of zeros stays zero."""
+        return unit_rows(as_floats(values), out=out)
 
     def make_buffers(self) -> Scratch:
         """Working arrays for calls of :meth:`sample`, one after the other."""
@@ -207,12 +205,12 @@ class PrivUnit:
     def sample(
         self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None, *, buffers: Scratch | None = None
     ) -> np.ndarray:
-        """Release every row once.
+        """Release every row once; a row of zeros as a uniform direction, which is within the law.
 
         Parameters
         ----------
         values : ndarray of float32 or float64, shape (n, n_features)
-            Their norms do not matter and are not released.
+            Finite. Their norms do not matter and are not released.
         noise : Noise
         out : ndarray, default=None
             Where to write; may be `values` itself.
@@ -222,28 +220,31 @@ class PrivUnit:
         Returns
         -------
         ndarray of shape (n, n_features), dtype of `values`
-
-        Raises
-        ------
-        ValueError
-            If a row is zero.
         """
-        kind = values.dtype if self.n_features >= _FLOAT64_BELOW else np.dtype(np.float64)
-        scratch = Scratch() if buffers is None else buffers
-        unit = self.encode(values.astype(kind, copy=False), out=scratch.take("unit", values.shape, kind))
-        along = self._coordinates(noise, len(values))
-        across, norms = _across(unit, noise, scratch)
-        length = np.sqrt(np.maximum((1 - along) * (1 + along), 0.0)) * self.scale / norms
-        across *= length[:, None].astype(kind)
-        unit *= (along * self.scale)[:, None].astype(kind)
-        # Never into the scratch, which the next block overwrites.
-        released = np.add(across, unit, out=out if out is not None and out.dtype == kind else None)
-        to_grid(released, self.step)
+        values, scratch = as_floats(values), Scratch() if buffers is None else buffers
+        rows = scratch.take("rows", values.shape, np.float64)
+        rows[...] = values
+        self.replace_rows(rows, noise, scratch)
+        # Never the scratch itself, which the next block overwrites.
         if out is None:
-            return released.astype(values.dtype, copy=False)
-        if released is not out:
-            out[...] = released
+            return rows.astype(values.dtype)
+        out[...] = rows
         return out
+
+    def replace_rows(self, rows: npt.NDArray[np.float64], noise: Noise, scratch: Scratch) -> None:
+        """Release rows in place. All is done in double precision, whatever the rows came in."""
+        norms = scaled_norms(rows)
+        along = self._coordinates(noise, len(rows))
+        # Nothing along and all across: every direction is equally likely, whose density every cap's ratio contains.
+        zero = norms == 0
+        along[zero], norms[zero] = 0.0, 1.0
+        points, inner, across = _across(rows, norms, noise, scratch)
+        of_points = np.sqrt(np.maximum((1 - along) * (1 + along), 0.0)) * self.scale / across
+        # In steps of the grid from here on: a power of two costs no rounding.
+        points *= (of_points / self.step)[:, None]
+        rows *= ((along * self.scale - of_points * inner) / norms / self.step)[:, None]
+        rows += points
+        round_steps(rows, self.step)
 
     def bias(self, values: np.ndarray) -> np.ndarray:
         """The mean release less the direction: zero."""
@@ -251,9 +252,10 @@ class PrivUnit:
 
     def variance(self, values: np.ndarray) -> np.ndarray:
         """Variance of every released coordinate, for rows `values` of any norm."""
-        squares = self.encode(np.asarray(values, dtype=np.float64)) ** 2
+        squares = self.encode(as_numbers(values)) ** 2
         along, across = self.second_moments()
-        return along * squares + across * (1 - squares) - squares
+        uniform = ~squares.any(axis=-1, keepdims=True)
+        return np.where(uniform, self.scale**2 / self.n_features, along * squares + across * (1 - squares) - squares)
 
     def second_moments(self) -> tuple[float, float]:
         r"""Eigenvalues of :math:`E[z z^\top]` for the release z: along the input and across it.
@@ -273,15 +275,12 @@ class PrivUnit:
 
     def log_likelihood(self, outputs: np.ndarray, values: np.ndarray) -> npt.NDArray[np.float64]:
         """Log density of released rows given the rows `values`, relative to the uniform law on the sphere."""
-        p = self.cap_threshold / 2.0**64
-        cosine = (
-            np.einsum("...j,...j->...", outputs, self.encode(np.atleast_2d(np.asarray(values, dtype=np.float64))))
-            / self.scale
-        )
-        c = self.cap_probability
-        return np.where(
-            cosine >= self.gamma, math.log(p / c), math.log((2**64 - self.cap_threshold) / 2.0**64 / (1 - c))
-        )
+        directions = self.encode(np.atleast_2d(as_numbers(values)))
+        cosine = np.einsum("...j,...j->...", outputs, directions) / self.scale
+        c, p = self.cap_probability, self.cap_threshold / 2.0**64
+        outside = math.log((2**64 - self.cap_threshold) / 2.0**64 / (1 - c))
+        known = np.where(cosine >= self.gamma, math.log(p / c), outside)
+        return np.where(directions.any(axis=-1), known, 0.0)
 
     def _coordinates(self, noise: Noise, n: int) -> npt.NDArray[np.float64]:
         """Draw <u, v> by inverting the distribution function of the cap, or of its complement."""

@@ -10,14 +10,15 @@ from skldp.mechanisms.randomness import Noise
 from skldp.mechanisms.vector.parameters import check_dimension, check_positive
 from skldp.mechanisms.vector.privunit import PrivUnit
 from skldp.mechanisms.vector.scratch import Scratch
-from skldp.mechanisms.vector.sphere import row_norms, shorten_rows, shrink_factors
+from skldp.mechanisms.vector.sphere import row_norms, shorten_rows
+from skldp.untold import as_floats, as_numbers
 
 __all__ = ["PrivUnitBall"]
 
 
 @dataclass(frozen=True)
 class PrivUnitBall:
-    r"""Release a vector of norm at most R, its norm included: unbiased, exactly epsilon-LDP.
+    r"""Release a vector of norm at most R, its norm included: unbiased, epsilon-LDP.
 
     Parameters
     ----------
@@ -45,8 +46,9 @@ class PrivUnitBall:
     With v = x / R, the vector :math:`(v, \sqrt{1 - \|v\|^2})` has norm 1 in d + 1 dimensions. It is released by
     :class:`PrivUnit` and the last coordinate thrown away. Privacy: whatever x, the lifted vector is a point of the unit
     sphere, so the release of d + 1 numbers is epsilon-LDP, and dropping one of them is post-processing; two opposite
-    vectors of norm R keep their whole ratio, so epsilon is exact. Unbiased: PrivUnit is so in every coordinate. A
-    random sign of the extra coordinate would change nothing: reflecting it leaves the law of the others as it is.
+    vectors of norm R keep their whole ratio, so no smaller epsilon holds. Unbiased: PrivUnit is so in every
+    coordinate. A random sign of the extra coordinate would change nothing: reflecting it leaves the law of the others
+    as it is.
 
     Against sending the direction with a random sign of mean :math:`\|v\|` (variance :math:`1 / m_d^2 - \|v\|^2`), the
     summed variance is 0.955 times at the most favourable norm, 0, and 1.0007 times at the least, 1, for d = 50 and
@@ -68,7 +70,7 @@ class PrivUnitBall:
     radius: float
     sphere: PrivUnit = field(init=False, repr=False)
 
-    blocks_at_once: ClassVar[int] = 8
+    blocks_at_once: ClassVar[int] = 4
 
     def __post_init__(self) -> None:
         check_dimension(self.n_features, least=2)
@@ -86,6 +88,7 @@ class PrivUnitBall:
 
     def encode(self, values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Rows shortened to the radius where they are longer."""
+        values = as_floats(values)
         inside = values.copy() if out is None else out
         if out is not None:
             out[...] = values
@@ -113,14 +116,22 @@ class PrivUnitBall:
         -------
         ndarray of shape (n, n_features), dtype of `values`
         """
-        factor = shrink_factors(values, self.radius) / self.radius
-        buffers = Scratch() if buffers is None else buffers
-        lifted = buffers.take("lifted", (len(values), self.n_features + 1), values.dtype)
-        # In double precision: the factor of a row, or of a radius, near overflow is subnormal in single precision.
-        np.multiply(values, factor[:, None], out=lifted[:, :-1], casting="same_kind")
-        lifted[:, -1] = np.sqrt(np.maximum(1 - row_norms(lifted[:, :-1]) ** 2, 0.0))
-        released = self.sphere.sample(lifted, noise, out=lifted, buffers=buffers)
-        return np.multiply(released[:, :-1], values.dtype.type(self.radius), out=out)
+        values, scratch = as_floats(values), Scratch() if buffers is None else buffers
+        lifted = scratch.take("rows", (len(values), self.n_features + 1), np.float64)
+        inside = lifted[:, :-1]
+        inside[...] = values
+        # A row whose norm overflows keeps its direction; the sphere's release does not mind that it is longer.
+        norms = np.minimum(row_norms(inside), np.finfo(np.float64).max)
+        longest = np.maximum(norms, self.radius)
+        inside /= longest[:, None]
+        # As a product, because 1 less a square has few digits next to the radius.
+        ratio = norms / longest
+        lifted[:, -1] = np.sqrt((1 - ratio) * (1 + ratio))
+        self.sphere.replace_rows(lifted, noise, scratch)
+        if out is None:
+            out = np.empty_like(values)
+        # What was rounded to the grid is only multiplied, in double precision, and turned into the type of the rows.
+        return np.multiply(inside, self.radius, out=out, casting="same_kind")
 
     def bias(self, values: np.ndarray) -> np.ndarray:
         """The mean release less the vector: zero within the radius."""
@@ -128,7 +139,7 @@ class PrivUnitBall:
 
     def variance(self, values: np.ndarray) -> np.ndarray:
         """Variance of every released coordinate."""
-        squares = (self.encode(np.asarray(values, dtype=np.float64)) / self.radius) ** 2
+        squares = (self.encode(as_numbers(values)) / self.radius) ** 2
         along, across = self.second_moments()
         return self.radius**2 * (along * squares + across * (1 - squares) - squares)
 

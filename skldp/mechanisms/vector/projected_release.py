@@ -18,7 +18,8 @@ from skldp.mechanisms.vector.privunit import PrivUnit
 from skldp.mechanisms.vector.privunit_ball import PrivUnitBall
 from skldp.mechanisms.vector.projection import RandomProjection
 from skldp.mechanisms.vector.scratch import Scratch
-from skldp.mechanisms.vector.sphere import row_norms
+from skldp.mechanisms.vector.sphere import factors_of_norms, row_norms, shortening_by_rounding, shrink_factors
+from skldp.untold import as_floats
 
 __all__ = ["SENSITIVITIES", "ProjectedRelease"]
 
@@ -73,7 +74,7 @@ class ProjectedRelease:
     >>> from skldp.mechanisms.vector.projection import RandomProjection
     >>> release = ProjectedRelease(RandomProjection(300, 60), epsilon=5.0, sensitivity="spectral")
     >>> print(release.guarantee())
-    epsilon 5 per unit of distance (stated 5); exact for every two vectors: Phi stretches distances by at most 3.096
+    epsilon 5 per unit of distance (stated 5); for every two vectors: Phi stretches distances by at most 3.096
     """
 
     projection: RandomProjection
@@ -159,9 +160,9 @@ class ProjectedRelease:
             if self.projection.n_features * self.projection.n_components**2 <= _GRAM_WORK:
                 figures.append(("for every two vectors, without delta", epsilon * self._spectral / self.stretch))
         elif self.sensitivity == "vocabulary":
-            basis = f"exact over the vocabulary: Phi stretches its distances by at most {_up(self.stretch)}"
+            basis = f"over the vocabulary: Phi stretches its distances by at most {_up(self.stretch)}"
         else:
-            basis = f"exact for every two vectors: Phi stretches distances by at most {_up(self.stretch)}"
+            basis = f"for every two vectors: Phi stretches distances by at most {_up(self.stretch)}"
         return PrivacyGuarantee(
             epsilon,
             delta=self.delta,
@@ -184,37 +185,47 @@ class ProjectedRelease:
         projected : ndarray of shape (n, n_outputs)
         moved : int
             How many values lay outside the domain.
-
-        Raises
-        ------
-        ValueError
-            If a row is zero and only directions are released.
         """
+        values = values if sparse.issparse(values) else as_floats(values)
         if self.vocabulary is not None:
             dense = values.toarray() if sparse.issparse(values) else values
             words = np.asarray(self.vocabulary, dtype=values.dtype)
             inside = words[nearest_rows(dense, words)]
             return self.projection.apply(inside), int(np.count_nonzero(inside != dense))
-        # What overflows here is projected anew below, where a radius makes the rows shorter.
+        # What overflows here is projected anew below, from shorter rows.
         with np.errstate(over="ignore", invalid="ignore"):
             projected = self.projection.apply(values)
-        if self.radius is None:
-            return projected, 0
-        norms = _sparse_norms(values) if sparse.issparse(values) else row_norms(values)
-        factors = self.radius / np.maximum(norms, self.radius)
+        factors = np.ones(len(projected)) if self.radius is None else self._shrink_factors(values)
         longer = np.flatnonzero(factors < 1)
         with np.errstate(invalid="ignore"):
             projected[longer] = projected[longer] * factors[longer, None]
         lost = np.flatnonzero(~np.isfinite(projected).all(axis=1))
         if lost.size:
-            # NaN would tell such a row from all others within the radius.
-            rows = values[lost]
-            short = sparse.diags(factors[lost]) @ rows if sparse.issparse(rows) else rows * factors[lost, None]
-            projected[lost] = self.projection.apply(short)
+            # NaN would tell such a row from all others.
+            with np.errstate(over="ignore"):
+                projected[lost] = self._project_far(values[lost], factors[lost])
         # Whoever normalised rows to the radius may have rounded up: that is shortened too, but not worth a warning.
-        outside = np.flatnonzero(factors < 1 - 64 * np.finfo(values.dtype).eps)
+        outside = np.flatnonzero(factors < 1 - shortening_by_rounding(values.dtype, values.shape[1]))
         moved = values[outside]
         return projected, int(moved.nnz if sparse.issparse(moved) else np.count_nonzero(moved))
+
+    def _shrink_factors(self, values: Any) -> np.ndarray:
+        """Factors, at most 1, that bring rows to the radius."""
+        if not sparse.issparse(values):
+            return shrink_factors(values, self.radius)  # type: ignore[arg-type]
+        norms = _sparse_norms(values)
+        return factors_of_norms(norms, self.radius, values.dtype, values.shape[1])  # type: ignore[arg-type]
+
+    def _project_far(self, rows: Any, factors: np.ndarray) -> np.ndarray:
+        """Project rows whose projection overflows, times the factors: in the range of the type, or infinite."""
+        if self.radius is None:
+            # A power of two is exact; only the direction counts, or the projection overflows by itself.
+            factors = np.ldexp(1.0, -np.frexp(_largest(rows))[1])
+        short = sparse.diags(factors) @ rows if sparse.issparse(rows) else rows * factors[:, None]
+        projected = self.projection.apply(short)
+        if self.radius is not None or self.noise == "privunit":
+            return projected
+        return projected / factors[:, None]
 
     def encode(self, values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Projected rows as they are, or their directions where only these are released."""
@@ -272,6 +283,12 @@ class ProjectedRelease:
 def _up(value: float) -> float:
     """Rounded up to three decimals, for print."""
     return math.ceil(value * 1000) / 1000
+
+
+def _largest(rows: Any) -> np.ndarray:
+    """The largest magnitude in each row."""
+    largest = abs(rows).max(axis=1)
+    return np.asarray(largest.toarray() if sparse.issparse(largest) else largest, dtype=np.float64).ravel()
 
 
 def _sparse_norms(values: Any) -> np.ndarray:

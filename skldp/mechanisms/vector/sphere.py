@@ -16,10 +16,15 @@ from skldp.mechanisms.vector.scratch import Scratch
 
 __all__ = [
     "directions",
+    "factors_of_norms",
+    "gaussian_rows",
     "gaussians",
     "public_step",
+    "round_steps",
     "row_norms",
+    "scaled_norms",
     "shorten_rows",
+    "shortening_by_rounding",
     "shrink_factors",
     "to_grid",
     "unit_rows",
@@ -31,6 +36,8 @@ _GRID_BITS = 14
 _CHUNK = 16_384
 # A row normalised by other code may be this many units in the last place too long.
 _ROUNDING = 64
+# In fewer dimensions the directions that single precision can tell apart are too few beside the cells of the grid.
+_FLOAT64_BELOW = 16
 _TURN = np.float32(2 * math.pi * 2.0**-32)
 
 
@@ -111,8 +118,38 @@ def row_norms(values: np.ndarray) -> npt.NDArray[np.float64]:
     return norms
 
 
+def scaled_norms(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Bring rows, in place, to a scale at which their squares neither overflow nor underflow; return their norms then.
+
+    Parameters
+    ----------
+    rows : ndarray of float64, shape (n, d)
+        Rows of a norm below 1e-150 or above 1e150 are multiplied by a power of two, which is exact.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        0 for a row of zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms.vector.sphere import scaled_norms
+    >>> scaled_norms(np.array([[3.0, 4.0], [0.0, 5e-324], [0.0, 0.0]])).tolist()
+    [5.0, 0.5, 0.0]
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        extreme = _extreme(norms, rows.dtype)
+        if extreme.size:
+            far = rows[extreme]
+            far = np.ldexp(far, -np.frexp(np.abs(far).max(axis=1, initial=0.0))[1][:, None])
+            rows[extreme], norms[extreme] = far, np.sqrt(np.einsum("ij,ij->i", far, far))
+    return norms
+
+
 def unit_rows(values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """Rows divided by their norms: of norm 1 to rounding, also where the values themselves are near overflow or 0.
+    """Rows divided by their norms, in double precision; a row of zeros stays as it is.
 
     Parameters
     ----------
@@ -122,38 +159,26 @@ def unit_rows(values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
 
     Returns
     -------
-    ndarray of shape (n, d)
-
-    Raises
-    ------
-    ValueError
-        If a row is zero: it has no direction.
+    ndarray of shape (n, d), dtype of `values`
 
     Examples
     --------
     >>> import numpy as np
     >>> from skldp.mechanisms.vector.sphere import unit_rows
-    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 5e-324]])).tolist()
-    [[0.6, 0.8], [0.0, 1.0]]
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 5e-324], [0.0, 0.0]])).tolist()
+    [[0.6, 0.8], [0.0, 1.0], [0.0, 0.0]]
     """
-    norms = row_norms(values)
-    if not norms.all():
-        zero = np.flatnonzero(norms == 0)
-        raise ValueError(f"Every row needs a direction, so none may be zero. Got {zero.size} zero rows instead.")
-    extreme = _extreme(norms, values.dtype)
-    wide = values[extreme].astype(np.float64)
-    with np.errstate(over="ignore"):
-        unit = np.divide(values, norms[:, None].astype(values.dtype), out=out)
-    if extreme.size:
-        # A norm that overflows, or is subnormal and so of few bits, would leave a row that is not of norm 1, and a
-        # release whose length tells it from the others. Powers of two scale exactly.
-        wide = np.ldexp(wide, -np.frexp(np.abs(wide).max(axis=1))[1][:, None])
-        unit[extreme] = wide / row_norms(wide)[:, None]
-    return unit
+    rows = values.astype(np.float64)
+    norms = scaled_norms(rows)
+    rows /= np.where(norms > 0, norms, 1.0)[:, None]
+    if out is None:
+        return rows.astype(values.dtype, copy=False)
+    out[...] = rows
+    return out
 
 
 def shrink_factors(values: np.ndarray, radius: float) -> npt.NDArray[np.float64]:
-    """Factors, at most 1, that bring the rows to norms of at most `radius`.
+    """Factors, at most 1, that bring the rows to norms of at most `radius`, with every rounding counted.
 
     Parameters
     ----------
@@ -168,9 +193,20 @@ def shrink_factors(values: np.ndarray, radius: float) -> npt.NDArray[np.float64]
     # Only rows that rounding leaves near the radius, or beyond it, need their norms in double precision.
     near = np.flatnonzero(norms > radius * (1 - (values.shape[1] + 8) * float(np.finfo(values.dtype).eps)))
     norms[near] = row_norms(values[near].astype(np.float64, copy=False))
-    factors = radius / np.maximum(norms, radius)
+    return factors_of_norms(norms, radius, values.dtype, values.shape[1])
+
+
+def factors_of_norms(norms: npt.NDArray[np.float64], radius: float, dtype: np.dtype, d: int) -> npt.NDArray[np.float64]:
+    """The same for rows of d numbers whose norms have been found in double precision."""
+    with np.errstate(over="ignore"):
+        factors = radius / np.maximum(norms * (1 + _norm_error(d)), radius)
     # A row that is shortened must not end up longer than the radius by the rounding of its own type.
-    return np.where(factors < 1, factors * (1 - 2 * np.finfo(values.dtype).eps), 1.0)
+    return np.where(factors < 1, factors * (1 - 2 * np.finfo(dtype).eps), 1.0)
+
+
+def shortening_by_rounding(dtype: np.dtype, d: int) -> float:
+    """How far below 1 the factor of a row may be that was normalised to the radius itself."""
+    return _ROUNDING * float(np.finfo(dtype).eps) + 2 * _norm_error(d)
 
 
 def shorten_rows(values: np.ndarray, radius: float) -> int:
@@ -190,37 +226,46 @@ def shorten_rows(values: np.ndarray, radius: float) -> int:
     longer = np.flatnonzero(factors < 1)
     # In double precision: a factor that is subnormal in single precision has too few bits to keep within the radius.
     values[longer] = values[longer] * factors[longer, None]
-    return int(np.count_nonzero(values[factors < 1 - _ROUNDING * np.finfo(values.dtype).eps]))
+    return int(np.count_nonzero(values[factors < 1 - shortening_by_rounding(values.dtype, values.shape[1])]))
 
 
 def directions(
-    noise: Noise, lengths: npt.NDArray[np.float64], d: int, dtype: npt.DTypeLike, scratch: Scratch | None = None
-) -> np.ndarray:
-    """Vectors of given lengths, in uniform directions of d dimensions that are drawn in single precision.
+    noise: Noise, lengths: npt.NDArray[np.float64], d: int, scratch: Scratch | None = None
+) -> npt.NDArray[np.float64]:
+    """Vectors of given lengths in uniform directions of d dimensions.
 
     Parameters
     ----------
     noise : Noise
     lengths : ndarray of shape (n,)
     d : int
-    dtype : float32 or float64
     scratch : Scratch, default=None
         Where the vectors stand until the next call with it.
 
     Returns
     -------
-    ndarray of `dtype`, shape (n, d)
+    ndarray of shape (n, d)
     """
     scratch = Scratch() if scratch is None else scratch
-    points = gaussians(noise, (len(lengths), d), scratch=scratch)
-    norms = row_norms(points)
-    # A Gaussian vector of exactly 0 has no direction; in one dimension that happens about once in 10^8 draws.
+    points, norms = gaussian_rows(noise, (len(lengths), d), scratch)
+    # A Gaussian vector of exactly 0 has no direction.
     while not norms.all():
         zero = np.flatnonzero(norms == 0)
-        points[zero] = gaussians(noise, (zero.size, d))
-        norms[zero] = row_norms(points[zero])
-    scaled = points if dtype == np.float32 else scratch.take("directions", points.shape, dtype)
-    return np.multiply(points, (lengths / norms)[:, None].astype(dtype), out=scaled)
+        points[zero], norms[zero] = gaussian_rows(noise, (zero.size, d), Scratch())
+    points *= (lengths / norms)[:, None]
+    return points
+
+
+def gaussian_rows(
+    noise: Noise, shape: tuple[int, int], scratch: Scratch
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Rows of independent normal numbers, drawn in the precision that their dimension needs, and their norms."""
+    if shape[1] < _FLOAT64_BELOW:
+        points = gaussians(noise, shape, np.float64, scratch).astype(np.float64, copy=False)
+    else:
+        points = scratch.take("directions", shape, np.float64)
+        points[...] = gaussians(noise, shape, scratch=scratch)
+    return points, np.sqrt(np.einsum("ij,ij->i", points, points))
 
 
 def public_step(spread: float) -> float:
@@ -259,10 +304,20 @@ def to_grid(values: np.ndarray, step: float) -> np.ndarray:
         `values` itself. Zeros are all positive, because the sign of a rounded-off number is a low bit too.
     """
     values *= values.dtype.type(1 / step)
+    return round_steps(values, step)
+
+
+def round_steps(values: np.ndarray, step: float) -> np.ndarray:
+    """Round an array in place, like :func:`to_grid`, that is in units of the step already."""
     np.rint(values, out=values)
     values *= values.dtype.type(step)
     values += values.dtype.type(0)
     return values
+
+
+def _norm_error(d: int) -> float:
+    """By what part the norm of d numbers, added up in double precision, may be too small: twice the worst case."""
+    return (d + 8) * 2.0**-53
 
 
 def _extreme(norms: npt.NDArray[np.float64], dtype: np.dtype) -> npt.NDArray[np.intp]:

@@ -12,6 +12,7 @@ from scipy import stats
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms.randomness import noise_from
 from skldp.study.audit.attack_scores import as_columns, candidate_scores
+from skldp.untold import untold
 
 __all__ = ["AuditResult", "audit_epsilon", "trials_needed"]
 
@@ -219,7 +220,8 @@ def _outputs(release, pair, coins, companion, rows_per_call):
             parts.append(_call(release, rows))
             continue
         beside = np.empty_like(rows)
-        beside[:] = companion
+        with untold("companion must be a row like x", companion):
+            beside[:] = companion
         both = _call(release, np.concatenate([rows, beside]))
         after = _call(release, beside)
         parts.append(np.concatenate([both[: len(rows)], both[len(rows) :], after], axis=1))
@@ -245,7 +247,7 @@ def _as_pair(x, x_prime):
             f"Got shapes {first.shape} and {second.shape} instead."
         )
     if np.array_equal(first, second):
-        raise ValueError(f"x and x_prime must differ. Got {x!r} twice instead.")
+        raise ValueError("x and x_prime must differ. Got the same twice instead.")
     return np.stack([first, second])
 
 

@@ -8,12 +8,13 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.special import softmax
 from sklearn.metrics import roc_auc_score
-from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
+from skldp.estimators.validation import as_column, as_table, check_same_length
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import noise_from
 from skldp.study.federated.settings import noiseless
+from skldp.untold import kind_of, untold
 
 __all__ = ["FederatedRun", "federated_learning"]
 
@@ -182,12 +183,13 @@ def _padded(clients):
 
 def _deal(n_clients, n_rows, noise):
     if np.ndim(n_clients) == 1:
-        check_consistent_length(n_clients, np.empty(n_rows))
-        return np.unique(np.asarray(n_clients), return_inverse=True)[1]
+        check_same_length(n_clients, np.empty(n_rows))
+        with untold("n_clients must hold one client for each row", n_clients):
+            return np.unique(np.asarray(n_clients), return_inverse=True)[1]
     if not isinstance(n_clients, Integral) or isinstance(n_clients, bool) or not 1 <= int(n_clients) <= n_rows:
         raise ValueError(
             f"n_clients must be a whole number from 1 to the number of rows, {n_rows}, or one client for each row. "
-            f"Got {n_clients!r} instead."
+            f"Got {n_clients if isinstance(n_clients, Real) else kind_of(n_clients)} instead."
         )
     return noise.permutation(n_rows) % n_clients
 
@@ -226,15 +228,16 @@ def _auc(y, scores, classes):
 
 
 def _check_data(X, y, X_test, y_test):
-    X, X_test = check_array(X, dtype=np.float64), check_array(X_test, dtype=np.float64)
-    y, y_test = column_or_1d(y), column_or_1d(y_test)
-    check_consistent_length(X, y)
-    check_consistent_length(X_test, y_test)
+    X, X_test = as_table(X, dtype=np.float64), as_table(X_test, "X_test", dtype=np.float64)
+    y, y_test = as_column(y), as_column(y_test, "y_test")
+    check_same_length(X, y)
+    check_same_length(X_test, y_test)
     if X.shape[1] != X_test.shape[1]:
         raise ValueError(f"X_test must have the {X.shape[1]} features of X. Got {X_test.shape[1]} instead.")
-    classes = np.unique(y)
+    with untold("y must hold classes", y):
+        classes = np.unique(y)
     if len(classes) < 2:
-        raise ValueError(f"y must have at least two classes to be told apart. Got {classes.tolist()!r} instead.")
+        raise ValueError(f"y must have at least two classes to be told apart. Got {len(classes)} instead.")
     return X, y, X_test, y_test, classes
 
 

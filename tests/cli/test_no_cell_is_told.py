@@ -1,0 +1,185 @@
+"""No command shows or writes a cell of the file that it reads; what it says names the column and the row."""
+
+import zipfile
+
+import numpy as np
+import pytest
+from marked_values import NUMBER, TEXT, WHOLE, found_in, stored_in
+
+from skldp.study.datasets import StudyInputError, load_study_data
+
+pd = pytest.importorskip("pandas")
+
+# A number of the first row would be taken for a name of a column.
+GOOD = [f"{i / 24},{(i * 7 % 24) / 24},{'no' if i % 2 else 'yes'}" for i in range(24)]
+HEAD = "age,dose,sick"
+
+
+def csv(*lines, head=HEAD):
+    return "\n".join([*([head] if head else []), *lines]) + "\n"
+
+
+def with_label(label, rows):
+    return [line.rpartition(",")[0] + f",{label if i in rows else 'no'}" for i, line in enumerate(GOOD)]
+
+
+# Files that cannot be used, and what is said of each.
+BAD = {
+    "a string in a column": (csv(*GOOD[:6], f"{TEXT},0.5,no", *GOOD), r"Column 'age' .* not numeric, first in row 7"),
+    "a string behind a number": (csv(f"{NUMBER},0.5,no", f"{TEXT},0.5,no", *GOOD), r"'age' .* row 2"),
+    "a missing number": (csv(f"{NUMBER},,no", *GOOD), r"Column 'dose' .* 1 missing .* row 1"),
+    "an infinite number": (csv(*GOOD, f"{NUMBER},inf,no"), r"Column 'dose' .* 1 missing .* row 25"),
+    "a missing label": (csv(f"{NUMBER},0.5,{TEXT}", *GOOD, f"{NUMBER},0.5,"), r"1 missing labels, .* row 26"),
+    "a rare class": (csv(*GOOD, f"0.5,0.5,{TEXT}"), r"class .* has 1 row"),
+    "one class": (csv(*[line.rpartition(",")[0] + f",{TEXT}" for line in GOOD]), "only one class"),
+    "a class for each row": (csv(*[f"{i / 24},0.5,{WHOLE + i}" for i in range(24)]), r"class .* has 1 row"),
+    "a label that is a number": (csv(*[f"0.5,0.5,{NUMBER + i / 8}" for i in range(24)]), "Got continuous"),
+    "no header": (csv(f"{NUMBER},0.5,{TEXT}", *GOOD, head=None), "numbers? among .* names"),
+    "too many cells": (csv(*GOOD, f"0.5,0.5,no,{TEXT}"), "line 26"),
+    "no text": (csv(*GOOD).encode() + TEXT.encode("utf-16"), "UTF-8"),
+    "an open quote": (csv(*GOOD, f'0.5,0.5,"{TEXT}'), "no CSV file"),
+}
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_errors_about_a_table_name_the_place_and_not_the_cell(case, tmp_path):
+    content, said = BAD[case]
+    with pytest.raises(StudyInputError, match=said) as caught:
+        load_study_data(write(tmp_path / "people.csv", content), target="sick", bounds="0,1")
+    assert not found_in(str(caught.value))
+
+
+@pytest.mark.parametrize("command", ["study", "federated"])
+@pytest.mark.parametrize("case", ["a string in a column", "a rare class", "no header"])
+def test_commands_refuse_it_in_one_line(case, command, run, tmp_path):
+    path = write(tmp_path / "people.csv", BAD[case][0])
+    code, out, err = run(command, path, "--target", "sick", "--bounds", "0,1")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert not found_in(out + err)
+
+
+def test_a_target_or_bounds_that_do_not_fit_show_no_first_row(run, tmp_path):
+    path = write(tmp_path / "people.csv", BAD["no header"][0])
+    good = write(tmp_path / "good.csv", csv(*GOOD))
+    for arguments in (
+        [path, "--bounds", "0,1"],
+        [path, "--target", "nobody", "--bounds", "0,1"],
+        [path, "--target", "no", "--bounds", path],
+        [good, "--target", "sick", "--bounds", path],
+    ):
+        code, out, err = run("study", *arguments)
+        assert code == 2
+        assert not found_in(out + err)
+
+
+def object_archive(path):
+    np.savez(path, X=np.array([[TEXT, NUMBER]], dtype=object), y=[0])
+
+
+def string_archive(path):
+    np.savez(path, X=np.full((24, 2), TEXT), y=[0, 1] * 12)
+
+
+def complex_archive(path):
+    np.savez(path, X=np.full((24, 2), NUMBER + 1j), y=[0, 1] * 12)
+
+
+def nan_archive(path):
+    np.savez(path, X=np.full((24, 2), [NUMBER, np.nan]), y=[0, 1] * 12)
+
+
+def one_class_archive(path):
+    np.savez(path, X=np.ones((24, 2)), y=[TEXT] * 24)
+
+
+def number_archive(path):
+    np.savez(path, X=np.ones((24, 2)), y=np.full(24, NUMBER + 1j))
+
+
+def broken_archive(path):
+    path.write_bytes(b"PK\x03\x04" + TEXT.encode() * 9)
+
+
+def torn_archive(path):
+    np.savez(path, X=np.full((24, 2), NUMBER), y=[0, 1] * 12)
+    path.write_bytes(path.read_bytes()[:200])
+
+
+def archive_of_text(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("X.npy", TEXT)
+        archive.writestr("y.npy", TEXT)
+
+
+ARCHIVES = [
+    object_archive,
+    string_archive,
+    complex_archive,
+    nan_archive,
+    one_class_archive,
+    number_archive,
+    broken_archive,
+    torn_archive,
+    archive_of_text,
+]
+
+
+@pytest.mark.parametrize("make", ARCHIVES)
+def test_errors_about_an_archive_show_nothing_of_it(make, tmp_path):
+    make(tmp_path / "people.npz")
+    with pytest.raises(StudyInputError) as caught:
+        load_study_data(tmp_path / "people.npz", bounds="0,1")
+    assert not found_in(str(caught.value))
+
+
+COLUMNS = {
+    "strings": [TEXT] * 24,
+    "dates": pd.to_datetime([WHOLE] * 24, unit="s"),
+    "lists": [[NUMBER]] * 24,
+    "categories": pd.Categorical([TEXT] * 24),
+    "missing": [NUMBER, None] * 12,
+    "missing integers": pd.array([WHOLE, None] * 12, dtype="Int64"),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+@pytest.mark.parametrize("place", ["age", "sick"])
+def test_errors_about_a_parquet_file_show_nothing_of_it(kind, place, tmp_path):
+    pytest.importorskip("pyarrow")
+    columns = {"age": np.linspace(0, 1, 24), "sick": ["no", "yes"] * 12} | {place: COLUMNS[kind]}
+    pd.DataFrame(columns).to_parquet(tmp_path / "people.parquet")
+    with pytest.raises(StudyInputError) as caught:
+        load_study_data(tmp_path / "people.parquet", target="sick", bounds="0,1")
+    assert not found_in(str(caught.value))
+
+
+def test_a_file_that_is_no_parquet_is_not_quoted(tmp_path):
+    path = write(tmp_path / "people.parquet", f"PAR1{TEXT * 9}PAR1")
+    with pytest.raises(StudyInputError, match="no Parquet file") as caught:
+        load_study_data(path, target="sick", bounds="0,1")
+    assert not found_in(str(caught.value))
+
+
+@pytest.mark.parametrize("command", ["study", "federated"])
+def test_what_is_printed_and_written_shows_no_cell(command, run, tmp_path):
+    # Classes, and numbers within and outside of the bounds, that a report might list.
+    rows = [f"{NUMBER if i % 3 else 0.5},{i / 48},{TEXT if i % 2 else WHOLE}" for i in range(48)]
+    path = write(tmp_path / "people.csv", csv(*rows))
+    options = ["--epsilons", "2", "--target", "sick", "--bounds", "0,1"]
+    options += {
+        "study": ["--mechanism", "bitrand-exact,hybrid", "--folds", "2", "--report", "report.html"],
+        "federated": ["--features", "bitrand-exact", "--labels", "label-rr", "--clients", "6", "--rounds", "2"],
+    }[command]
+    code, out, err = run(command, path, *options)
+    assert (code, err) == (0, "")
+    assert not found_in(out)
+    written = [file for file in tmp_path.iterdir() if file != path]
+    assert len(written) == (3 if command == "study" else 2)
+    for file in written:
+        assert not stored_in(file.read_bytes())
+        assert file.suffix == ".png" or not [trace for trace in ("HIV", "987654", "31337") if trace in file.read_text()]

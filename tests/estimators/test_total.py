@@ -1,0 +1,187 @@
+"""After the first look at a value nothing raises or warns of it: every finite number is released, however extreme.
+
+Error, warning or answer is one bit of the value, and free of charge. The only warning is the count of what lay outside
+the declared domain, which comes last.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import sparse
+
+import skldp
+from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
+from skldp.mechanisms.vector.multivariate_laplace import nearest_rows
+
+TINY, LARGE = 5e-324, np.finfo(np.float64).max
+SINGLE = np.finfo(np.float32)
+# Numbers at which something overflows, underflows, cancels or lies at a bound.
+EXTREMES = [
+    *(0.0, -0.0, TINY, -TINY, 2.0**-1022, np.nextafter(2.0**-1022, 0), 1e-310, LARGE, -LARGE, 1e308, 1e154, 1e-154),
+    *(float(SINGLE.max), -float(SINGLE.max), float(SINGLE.tiny), float(SINGLE.smallest_subnormal), 1e38, 1e19, 1e-23),
+    *(1.0, -1.0, np.nextafter(1, 2), np.nextafter(1, 0), -np.nextafter(1, 2), 2.0**53, 2.0**63, 2.0**64, 0.5, 3.0),
+]
+FAR = [value for value in EXTREMES if abs(value) <= float(SINGLE.max)]
+BOUNDS = [(-1, 1), (0, 1), (0, 1e-69), (1e69, 1e70), (-1e70, 1e70), (1, np.nextafter(1, 2)), (-1e37, 1e38)]
+
+
+def numbers(dtype):
+    chosen = FAR if dtype == np.float32 else EXTREMES
+    width = 32 if dtype == np.float32 else 64
+    return st.one_of(
+        st.sampled_from([float(dtype(value)) for value in chosen]),
+        st.floats(allow_nan=False, allow_infinity=False, width=width),
+    )
+
+
+@st.composite
+def tables(draw, n_features=3):
+    dtype = draw(st.sampled_from([np.float64, np.float32]))
+    return draw(hnp.arrays(dtype, (draw(st.integers(1, 5)), n_features), elements=numbers(dtype)))
+
+
+ESTIMATORS = {
+    "bitrand": lambda bounds: skldp.BitRandTransformer(bounds=bounds),
+    "bitrand, all bits": lambda bounds: skldp.BitRandTransformer(bounds=bounds, n_bits=64),
+    "exact": lambda bounds: skldp.BitRandTransformer(bounds=bounds, calibration="exact"),
+    "unbiased": lambda bounds: skldp.BitRandTransformer(bounds=bounds, calibration="exact", debias=True),
+    "one feature": lambda bounds: skldp.BitRandTransformer(bounds=bounds, calibration="exact", n_sampled_features=1),
+    "latent": lambda bounds: skldp.LatentTransformer(bounds=bounds),
+    "ome": lambda bounds: skldp.OMETransformer(bounds=bounds),
+    **{
+        name: lambda bounds, name=name: skldp.NumericPrivatizer(
+            4.0, mechanism=name, bounds=bounds, delta=1e-6 * (name == "gaussian")
+        )
+        for name in skldp.mechanisms.NUMERIC_MECHANISMS
+    },
+    "best": lambda bounds: skldp.NumericPrivatizer(mechanism="best", bounds=bounds),
+}
+FREE = {
+    "directions": skldp.PrivUnitTransformer(),
+    "a ball": skldp.PrivUnitTransformer(norm=1.0),
+    "a tiny ball": skldp.PrivUnitTransformer(norm=1e-300),
+    "a large ball": skldp.PrivUnitTransformer(norm=1e300),
+    "metric": skldp.MultivariateLaplacePrivatizer(),
+    "metric in a ball": skldp.MultivariateLaplacePrivatizer(radius=1.0),
+    "metric, tiny": skldp.MultivariateLaplacePrivatizer(1e300, radius=1e-300),
+    "metric, words": skldp.MultivariateLaplacePrivatizer(vocabulary=np.eye(3)),
+    "projection": skldp.RandomProjectionPrivatizer(n_components=2),
+    "projection of a ball": skldp.RandomProjectionPrivatizer(n_components=2, radius=1.0),
+    "projected directions": skldp.RandomProjectionPrivatizer(n_components=2, noise="privunit"),
+    "projected ball": skldp.RandomProjectionPrivatizer(n_components=2, noise="privunit", radius=1.0),
+    "sparse projection": skldp.RandomProjectionPrivatizer(
+        n_components=2, projection="sparse", sensitivity="spectral", radius=1.0
+    ),
+    "nearest words": skldp.RandomProjectionPrivatizer(
+        n_components=2, projection="sparse", sensitivity="vocabulary", vocabulary=np.eye(3)
+    ),
+}
+
+
+def released(estimator, X, method="transform"):
+    """A release in which every warning but the count of what lay outside is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", OutOfDomainWarning)
+        return getattr(estimator, method)(X)
+
+
+def fitted(make, X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
+        return make.fit(X)
+
+
+def assert_total(estimator, X):
+    given = X.copy()
+    n_outputs = estimator.mechanism_.n_outputs
+    for noise in (True, False):
+        out = released(estimator.set_params(transform_noise=noise), X)
+        assert out.shape == (X.shape[0], n_outputs)
+        assert out.dtype == X.dtype
+        assert not np.isnan(out).any()
+    assert np.array_equal(X, given)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@given(X=tables(), bounds=st.sampled_from(BOUNDS))
+@settings(max_examples=40, deadline=None)
+def test_every_finite_number_is_released_within_bounds(name, bounds, X):
+    estimator = fitted(ESTIMATORS[name](bounds), np.zeros((1, 3)))
+    if X.dtype == np.float32 and max(map(abs, bounds)) > float(SINGLE.max):
+        # By their type, whatever the values.
+        with pytest.raises(ValueError, match="of the type of X, float32"):
+            estimator.transform(X)
+        return
+    assert_total(estimator, X)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("bounds", [(0, TINY), (-TINY, TINY), (1e308, LARGE), (-1e71, 1e71), (0, 1e-310)])
+def test_bounds_without_room_are_refused_at_fit(name, bounds):
+    with pytest.raises(ValueError, match=r"at most 1e\+70 in magnitude and at least 1e-70 apart"):
+        ESTIMATORS[name](bounds).fit(np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize("name", FREE)
+@given(X=tables())
+@settings(max_examples=40, deadline=None)
+def test_every_finite_vector_is_released(name, X):
+    assert_total(fitted(FREE[name], np.ones((1, 3))), X)
+
+
+@pytest.mark.parametrize("name", [name for name in FREE if "projec" in name or "nearest" in name])
+@given(X=tables())
+@settings(max_examples=40, deadline=None)
+def test_every_finite_sparse_vector_is_released(name, X):
+    estimator = fitted(FREE[name], np.ones((1, 3)))
+    assert not np.isnan(released(estimator, sparse.csr_matrix(X))).any()
+
+
+UNIT = [value for value in EXTREMES if abs(value) <= 1]
+MECHANISMS = {
+    name: skldp.mechanisms.make_mechanism(name, 4.0, 3, 1e-6 * (name == "gaussian"))
+    for name in skldp.mechanisms.NUMERIC_MECHANISMS
+} | {
+    "bitrand": skldp.mechanisms.bitrand(1.0, (-np.ones(3), np.ones(3))),
+    "unbiased": skldp.mechanisms.bitrand(9.0, (-np.ones(3), np.ones(3)), calibration="exact", debias=True),
+    "direction": skldp.mechanisms.PrivUnit(3, 4.0),
+    "ball": skldp.mechanisms.PrivUnitBall(3, 4.0, 1.0),
+    "metric": skldp.mechanisms.MultivariateLaplace(3, 1.0, radius=1.0),
+}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@given(X=hnp.arrays(np.float64, (4, 3), elements=st.one_of(st.sampled_from(UNIT), st.floats(-1, 1))))
+@settings(max_examples=40, deadline=None)
+def test_every_number_of_the_domain_is_released_by_the_mechanism_alone(name, X):
+    mechanism = MECHANISMS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isfinite(mechanism.sample(X, skldp.mechanisms.noise_from())).all()
+        assert np.isfinite(mechanism.sample(X.astype(np.float32), skldp.mechanisms.noise_from())).all()
+        if hasattr(mechanism, "encode"):
+            assert np.isfinite(mechanism.encode(X)).all()
+
+
+@pytest.mark.parametrize(
+    "labels", [np.array(EXTREMES), np.array([0, 2**63 - 1, -(2**63)]), np.array([2**64 - 1, 0, 2**63])]
+)
+def test_every_label_and_category_of_the_domain_is_released(labels):
+    distinct = np.unique(labels)
+    for classes in (distinct, distinct.tolist()):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert np.isin(skldp.LabelRR(classes=classes).fit_transform(labels), distinct).all()
+            assert skldp.CategoricalPrivatizer(categories=[classes]).fit_transform(labels[:, None]).sum() == len(labels)
+
+
+@pytest.mark.parametrize("far", [1.0, 1e100, 1e308, LARGE])
+def test_a_row_however_far_has_its_nearest_word(far):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert nearest_rows(np.diag([0.0, far, -far]), np.eye(3)).tolist() == [0, 1, 0]

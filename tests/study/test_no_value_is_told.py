@@ -1,0 +1,136 @@
+"""Studies in memory tell no value either: curves, scorers, audits and federated learning."""
+
+import numpy as np
+import pytest
+from marked_values import MARKED_LABELS, MARKED_ROWS, NUMBER, TEXT, WHOLE, found_in, told_by
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, make_scorer
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import skldp
+from skldp.study.federated.learning import federated_learning
+from skldp.study.federated.settings import features_perturbed, labels_perturbed
+from skldp.study.federated.study import federated_study
+
+ROWS = np.random.default_rng(0).uniform(-1, 1, (24, 3))
+CLASSES = np.array([0, 1] * 12)
+PRIVATE = make_pipeline(skldp.NumericPrivatizer(9.0, mechanism="duchi"), GaussianNB())
+CURVE = {"param_name": "numericprivatizer__epsilon", "epsilons": [2.0], "cv": 2}
+
+
+def four_as_many(values):
+    """Four rows or labels, again and again where they can be."""
+    if hasattr(values, "columns"):
+        pandas = pytest.importorskip("pandas")
+        return pandas.concat([values] * 6, ignore_index=True) if isinstance(values, pandas.DataFrame) else values
+    if isinstance(values, list):
+        return values * 6
+    return np.concatenate([values] * 6) if isinstance(values, np.ndarray) and values.ndim and len(values) else values
+
+
+class Speaks(ClassifierMixin, BaseEstimator):
+    """A model that raises, or warns of, all that it is given."""
+
+    def fit(self, X, y):
+        raise ValueError(f"cannot fit {np.asarray(X)} to {np.asarray(y)}")
+
+
+CALLS = {
+    "curve": lambda X, y: skldp.privacy_utility_curve(PRIVATE, X, y, **CURVE),
+    "curve in two processes": lambda X, y: skldp.privacy_utility_curve(PRIVATE, X, y, n_jobs=2, **CURVE),
+    "curve with a score": lambda X, y: skldp.privacy_utility_curve(PRIVATE, X, y, scoring="f1", **CURVE),
+    "curve of a model that speaks": lambda X, y: skldp.privacy_utility_curve(
+        make_pipeline(skldp.NumericPrivatizer(), Speaks()), X, y, **CURVE
+    ),
+    "curve of labels": lambda X, y: skldp.privacy_utility_curve(
+        skldp.LabelPrivateClassifier(GaussianNB(), label_mechanism=skldp.LabelRR(classes=[0, 1])),
+        *(X, y),
+        **CURVE | {"param_name": "label_mechanism__epsilon"},
+    ),
+    "federated": lambda X, y: federated_learning(X, y, ROWS, CLASSES, n_clients=4, n_rounds=1),
+    "federated test data": lambda X, y: federated_learning(ROWS, CLASSES, X, y, n_clients=4, n_rounds=1),
+    "federated features": lambda X, y: federated_learning(
+        *(X, y, ROWS, CLASSES),
+        setting=features_perturbed(skldp.NumericPrivatizer(mechanism="duchi", transform_noise=False)),
+        n_clients=4,
+        n_rounds=1,
+    ),
+    "federated labels": lambda X, y: federated_study(
+        *(X, y, ROWS, CLASSES, [labels_perturbed(skldp.LabelRR(classes=[0, 1]))]),
+        epsilons=[1.0],
+        n_seeds=1,
+        n_clients=4,
+        n_rounds=1,
+    ),
+    "clients": lambda X, y: federated_learning(ROWS, CLASSES, ROWS, CLASSES, n_clients=y, n_rounds=1),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_studies_tell_no_value(name):
+    few = name == "curve in two processes"
+    rows = {"an array of objects", "a list with a string", "an array with NaN"} if few else set(MARKED_ROWS)
+    # How many clients there are is a parameter, and no value of theirs.
+    parameters = {"a number"} if name == "clients" else set()
+    labels = {"objects", "an unknown number"} if few else set(MARKED_LABELS) - parameters
+    heard = []
+    for kind in sorted(rows):
+        heard += [
+            (kind, text) for text in [told_by(lambda k=kind: CALLS[name](four_as_many(MARKED_ROWS[k]()), CLASSES))[0]]
+        ]
+    for kind in sorted(labels):
+        heard += [
+            (kind, text) for text in [told_by(lambda k=kind: CALLS[name](ROWS, four_as_many(MARKED_LABELS[k]())))[0]]
+        ]
+    heard = [(kind, text) for kind, text in heard if found_in(text)]
+    assert not heard, heard
+
+
+def test_two_classes_or_one_are_counted_and_not_named():
+    for call in (CALLS["curve"], CALLS["federated"]):
+        text, _ = told_by(lambda call=call: call(ROWS, np.full(24, TEXT)))
+        assert "two classes" in text
+        assert not found_in(text)
+
+
+def test_a_scorer_that_names_labels_is_not_repeated():
+    y = np.array(["no", TEXT] * 12)
+    for scoring in ("f1", make_scorer(f1_score, pos_label=WHOLE), lambda *a: 1 / 0, lambda *a: {}[TEXT]):
+        text, _ = told_by(lambda s=scoring: skldp.privacy_utility_curve(PRIVATE, ROWS, y, scoring=s, **CURVE))
+        assert text
+        assert not found_in(text)
+
+
+def test_an_unknown_category_of_a_pipeline_is_not_named():
+    X = np.array([["a", "b"]] * 23 + [[TEXT, "b"]], dtype=object)
+    classifier = skldp.LabelPrivateClassifier(
+        make_pipeline(OneHotEncoder(), LogisticRegression()), label_mechanism=skldp.LabelRR(classes=[0, 1])
+    )
+    curve = {"param_name": "label_mechanism__epsilon", "epsilons": [2.0], "cv": 2}
+    text, _ = told_by(lambda: skldp.privacy_utility_curve(classifier, X, CLASSES, **curve))
+    assert "refused" in text
+    assert not found_in(text)
+
+
+@pytest.mark.parametrize(
+    "inputs", [(TEXT, TEXT), (NUMBER, NUMBER), ([TEXT, 1.0], [0.5, 0.5]), (TEXT, 3), ([NUMBER], [1, 2])]
+)
+def test_audits_tell_neither_input(inputs):
+    fitted = skldp.NumericPrivatizer().fit(np.zeros((2, 2)))
+    label_rr = skldp.LabelRR(classes=[0, 1]).fit([0, 1])
+    for release in (fitted, label_rr, lambda rows: rows):
+        for companion in (None, TEXT, [NUMBER] * 5):
+            text, result = told_by(
+                lambda r=release, c=companion: skldp.audit_epsilon(r, *inputs, n_trials=40, companion=c)
+            )
+            assert not found_in(text + str(result))
+
+
+def test_a_search_tells_no_value():
+    search = GridSearchCV(PRIVATE, {"numericprivatizer__epsilon": [1.0]}, cv=2, refit=skldp.smallest_epsilon())
+    text, _ = told_by(lambda: search.fit(np.full((24, 3), NUMBER), CLASSES))
+    assert not found_in(text)

@@ -1,0 +1,300 @@
+"""No error, warning, text, log or pickle shows a value of X or y: marked values go through every public call.
+
+Released values are not looked at, for the law says what they may be; nor are parameters, which are public. Every call
+is made with every input, whether it fits or not, and what it told is searched for the marks.
+"""
+
+import copy
+import inspect
+import pickle
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from marked_values import MARKED_LABELS, MARKED_ROWS, found_in, stored_in, told_by
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import skldp
+from skldp import mechanisms
+from skldp.accounting import FiniteQuery, PrivacyLedger, RegressionQuery
+from skldp.mechanisms.categorical.record import CategoricalRecord
+from skldp.mechanisms.randomness import noise_from
+
+ROWS = np.random.default_rng(0).uniform(-0.9, 0.9, (4, 3))
+WORDS = np.array([["a", "b", "c"], ["b", "a", "c"], ["c", "c", "a"], ["a", "b", "b"]], dtype=object)
+LABELS = {"words": np.array(["no", "yes", "no", "yes"]), "numbers": np.array([0, 1, 0, 1])}
+CLASSES = {"words": ["no", "yes"], "numbers": [0, 1], "reals": [0.0, 0.5, 1.0], "mixed": ["no", 0, 1]}
+
+TRANSFORMERS = {
+    "bitrand": skldp.BitRandTransformer(),
+    "bitrand, exact": skldp.BitRandTransformer(calibration="exact", debias=True, bounds=([0, 0, 0], 1)),
+    "latent": skldp.LatentTransformer(),
+    "ome": skldp.OMETransformer(),
+    "numeric": skldp.NumericPrivatizer(),
+    "all numbers": skldp.NumericPrivatizer(mechanism="duchi_vector"),
+    "laplace": skldp.NumericPrivatizer(mechanism="laplace", bounds=(0, 1)),
+    "directions": skldp.PrivUnitTransformer(),
+    "a ball": skldp.PrivUnitTransformer(norm=1.0),
+    "metric": skldp.MultivariateLaplacePrivatizer(radius=1.0),
+    "words": skldp.MultivariateLaplacePrivatizer(vocabulary=ROWS),
+    "projection": skldp.RandomProjectionPrivatizer(n_components=2),
+    "projected directions": skldp.RandomProjectionPrivatizer(n_components=2, noise="privunit"),
+    "nearest words": skldp.RandomProjectionPrivatizer(
+        n_components=2, sensitivity="vocabulary", vocabulary=np.eye(3), projection="sparse"
+    ),
+}
+# Those that are listed with parameters of their own, or need others around them.
+LISTED = (
+    skldp.CategoricalPrivatizer,
+    skldp.LabelRR,
+    skldp.LabelLaplace,
+    skldp.LabelSampler,
+    skldp.LabelPrivateClassifier,
+    skldp.BayesianFilter,
+)
+# All others are found here, those to come as well: each takes X, and its parameters have defaults.
+TRANSFORMERS |= {
+    name: found()
+    for name, found in ((name, getattr(skldp, name)) for name in skldp.__all__)
+    if inspect.isclass(found) and issubclass(found, BaseEstimator) and found not in LISTED
+}
+WITHOUT_NOISE = {
+    f"{name}, without noise": copy.deepcopy(estimator).set_params(transform_noise=False)
+    for name, estimator in TRANSFORMERS.items()
+    if "transform_noise" in estimator.get_params()
+}
+CATEGORICAL = {
+    "krr": skldp.CategoricalPrivatizer(categories=[["a", "b", "c"]] * 3),
+    "oue": skldp.CategoricalPrivatizer(mechanism="oue", categories=[["a", "b", "c"]] * 3),
+    "numbers": skldp.CategoricalPrivatizer(categories=[[0.5, 1.0]] * 3),
+    "learnt": skldp.CategoricalPrivatizer(),
+}
+LABEL_MECHANISMS = {
+    f"{cls.__name__}, {kind}": cls(classes=classes)
+    for cls in (skldp.LabelRR, skldp.LabelLaplace)
+    for kind, classes in {**CLASSES, "learnt": None}.items()
+} | {
+    "sampler": skldp.LabelSampler(skldp.LabelRR(classes=["no", "yes"])),
+    "sampler, learnt": skldp.LabelSampler(),
+    "prior": skldp.LabelRR(classes=[0, 1], prior=[0.5, 0.5]),
+}
+CLASSIFIERS = {
+    "linear": skldp.LabelPrivateClassifier(
+        LogisticRegression(), label_mechanism=skldp.LabelRR(9.0, classes=[0, 1]), correction="forward"
+    ),
+    "one-hot": skldp.LabelPrivateClassifier(
+        make_pipeline(OneHotEncoder(categories=[["a", "b", "c"]] * 3), LogisticRegression()),
+        label_mechanism=skldp.LabelRR(9.0, classes=["no", "yes"]),
+    ),
+}
+
+
+def made(call):
+    """What a call on harmless data gives, whatever it warns of."""
+    told, result = told_by(call)
+    assert result is not None, told
+    return result
+
+
+def fits(estimator, X, y):
+    """Fit what may keep X, for it is public or not protected there."""
+    estimator.fit(X, y)
+
+
+@contextmanager
+def listening():
+    """A function that makes a call and notes whether it told a marked value, or gave an estimator that keeps one.
+
+    Many calls share a test, which fails at its end with all that was told: there are tens of thousands.
+    """
+    heard = []
+
+    def hear(what, function, *arguments, learns=False, **named):
+        text, result = told_by(lambda: function(*arguments, **named))
+        if found_in(text):
+            heard.append(f"{what}: {text}")
+        if isinstance(result, BaseEstimator):
+            # The columns of a release are named by its categories, learnt ones too: that is released already.
+            names_columns = learns and hasattr(result, "get_feature_names_out")
+            if found_in(repr(result) + ("" if names_columns else result._repr_html_())):
+                heard.append(f"{what}: shown by the estimator")
+            # Classes that were learnt are kept, as documented.
+            if not learns and (stored_in(pickle.dumps(result)) or found_in(repr(vars(result)))):
+                heard.append(f"{what}: kept by the estimator")
+
+    yield hear
+    assert not heard, "\n\n".join(heard)
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS | WITHOUT_NOISE)
+def test_transformers_tell_no_value(name):
+    estimator = (TRANSFORMERS | WITHOUT_NOISE)[name]
+    fitted = made(lambda: copy.deepcopy(estimator).fit(ROWS))
+    n_outputs = made(lambda: fitted.transform(ROWS)).shape[1]
+    with listening() as hear:
+        for kind, make in MARKED_ROWS.items():
+            hear(f"fit, {kind}", copy.deepcopy(estimator).fit, make())
+            hear(f"fit_transform, {kind}", copy.deepcopy(estimator).fit_transform, make())
+            hear(f"transform, {kind}", fitted.transform, make())
+            out = np.empty((4, n_outputs))
+            hear(f"release_blocks, {kind}", skldp.release_blocks, fitted, make(), out)
+            for method in ("inverse_transform", "nearest_indices"):
+                if hasattr(fitted, method):
+                    hear(f"{method}, {kind}", getattr(fitted, method), make())
+        hear("at the end", lambda: fitted)
+
+
+@pytest.mark.parametrize("name", ["bitrand", "projection"])
+def test_dask_tells_no_value(name):
+    array = pytest.importorskip("dask.array")
+    fitted = made(lambda: copy.deepcopy(TRANSFORMERS[name]).fit(ROWS))
+    with listening() as hear:
+        for kind, make in MARKED_ROWS.items():
+            hear(kind, skldp.release_dask, fitted, make())
+            eager = told_by(lambda make=make: np.asarray(make(), dtype=object))[1]
+            if eager is not None and eager.ndim == 2:
+                lazy = array.from_array(eager, chunks=eager.shape)
+                released = skldp.release_dask(fitted, lazy)
+                hear(f"an array of {kind}", released.compute)
+
+
+@pytest.mark.parametrize("name", CATEGORICAL)
+def test_categories_are_not_told(name):
+    estimator, learns = CATEGORICAL[name], name == "learnt"
+    fitted = made(lambda: copy.deepcopy(estimator).fit(np.full((4, 3), 0.5) if name == "numbers" else WORDS))
+    with listening() as hear:
+        for kind, make in MARKED_ROWS.items():
+            hear(f"fit, {kind}", copy.deepcopy(estimator).fit, make(), learns=learns)
+            hear(f"fit_transform, {kind}", copy.deepcopy(estimator).fit_transform, make())
+            hear(f"transform, {kind}", fitted.transform, make())
+            hear(f"estimate_frequencies, {kind}", fitted.estimate_frequencies, make())
+        hear("at the end", lambda: fitted)
+
+
+@pytest.mark.parametrize("name", LABEL_MECHANISMS)
+def test_labels_are_not_told(name):
+    estimator = LABEL_MECHANISMS[name]
+    y = LABELS["numbers" if any(word in name for word in ("numbers", "reals", "mixed", "prior")) else "words"]
+    learns, first = "learnt" in name, [ROWS] if "sampler" in name else []
+    fitted = made(lambda: copy.deepcopy(estimator).fit(*first, y))
+    with listening() as hear:
+        for kind, make in MARKED_LABELS.items():
+            hear(f"fit, {kind}", copy.deepcopy(estimator).fit, *first, make(), learns=learns)
+            hear(f"fit_resample, {kind}", copy.deepcopy(estimator).fit_resample, ROWS, make())
+            hear(f"rows of another kind, {kind}", copy.deepcopy(estimator).fit_resample, make(), y)
+            for method in ("fit_transform", "transform", "inverse_transform", "estimate_frequencies"):
+                if hasattr(fitted, method):
+                    hear(f"{method}, {kind}", getattr(copy.deepcopy(fitted), method), make())
+        hear("at the end", lambda: fitted)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers_tell_no_row_and_no_label(name):
+    X, y = (ROWS, LABELS["numbers"]) if name == "linear" else (WORDS, LABELS["words"])
+    classifier = CLASSIFIERS[name]
+    fitted = made(lambda: copy.deepcopy(classifier).fit(np.tile(X, (20, 1)), np.tile(y, 20)))
+    with listening() as hear:
+        for kind, make in MARKED_ROWS.items():
+            # What the classifier inside keeps of X is its own affair: X is not protected there.
+            hear(f"fit, {kind}", fits, copy.deepcopy(classifier), make(), y)
+            for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+                if hasattr(fitted, method):
+                    hear(f"{method}, {kind}", getattr(fitted, method), make())
+            hear(f"score, {kind}", fitted.score, make(), y)
+        for kind, make in MARKED_LABELS.items():
+            hear(f"fit, {kind}", copy.deepcopy(classifier).fit, X, make())
+            hear(f"score, {kind}", fitted.score, X, make())
+        hear("at the end", lambda: fitted)
+
+
+MECHANISMS = {
+    "bitrand": mechanisms.bitrand(1.0, (np.zeros(3), np.ones(3))),
+    "bitrand, exact": mechanisms.bitrand(9.0, (np.zeros(3), np.ones(3)), calibration="exact", debias=True),
+    "bounded": mechanisms.BoundedFeatures(mechanisms.Duchi(1.0), (0.0,) * 3, (1.0,) * 3, 1, 1.0),
+    **{
+        name: mechanisms.make_mechanism(name, 4.0, 3, 1e-6 * (name == "gaussian"))
+        for name in mechanisms.NUMERIC_MECHANISMS
+    },
+    "ldp_fl alone": mechanisms.LDPFL(1.0, center=0.0, radius=1.0),
+    "privunit": mechanisms.PrivUnit(3, 4.0),
+    "ball": mechanisms.PrivUnitBall(3, 4.0, 1.0),
+    "metric": mechanisms.MultivariateLaplace(3, 1.0, radius=1.0),
+    "projected": mechanisms.ProjectedRelease(mechanisms.RandomProjection(3, 2, 0), 1.0),
+    "fixed point": mechanisms.FixedPoint(10, 0),
+    "responses": mechanisms.RandomizedResponse(1.0, 3),
+    "prior": mechanisms.RandomizedResponseWithPrior(1.0, (0.25, 0.25, 0.5)),
+    "label laplace": mechanisms.LabelLaplaceMechanism(1.0, 3),
+    "unary": mechanisms.UnaryEncoding(1.0, 3),
+    "one-hot": mechanisms.OneHotRandomizedResponse(1.0, 3),
+    "record": CategoricalRecord(1.0, (3, 3, 3), "oue"),
+}
+NO_MECHANISMS = {"BitLaw", "FrequencyEstimate", "Noise", "PrivacyGuarantee", "RandomProjection"}
+EITHER = MARKED_ROWS | {f"labels: {kind}": make for kind, make in MARKED_LABELS.items()}
+
+
+def test_every_public_mechanism_is_tried():
+    public = {name for name in mechanisms.__all__ if inspect.isclass(getattr(mechanisms, name))}
+    assert public - NO_MECHANISMS == {type(mechanism).__name__ for mechanism in MECHANISMS.values()} & public
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_mechanisms_tell_no_value(name):
+    mechanism = MECHANISMS[name]
+    drawn = {"sample": (), "release": (), "sample_into": (np.empty((4, 3)),)}
+    with listening() as hear:
+        for kind, make in EITHER.items():
+            for method, out in drawn.items():
+                if hasattr(mechanism, method):
+                    hear(f"{method}, {kind}", getattr(mechanism, method), make(), noise_from(), *out)
+            for method in ("encode", "decode", "project", "bias", "variance", "log_likelihood", "log_density"):
+                if hasattr(mechanism, method):
+                    values = [make() for _ in range(1 + (method == "log_likelihood"))]
+                    hear(f"{method}, {kind}", getattr(mechanism, method), *values)
+
+
+@pytest.mark.parametrize("name", ["table", "line"])
+def test_queries_tell_no_value(name):
+    query = {
+        "table": FiniteQuery.from_probabilities([[0.5, 0.5], [0.25, 0.75]]),
+        "line": RegressionQuery("linear", [0.5, 0.5, 0.5], 0.0, (-2, 2), 1.0),
+    }[name]
+    ledger = PrivacyLedger(9.0, bounds=(-1, 1))
+    with listening() as hear:
+        for kind, make in EITHER.items():
+            hear(f"sample, {kind}", query.sample, make(), noise_from())
+            hear(f"likelihood, {kind}", query.log_likelihood, 1, make())
+            values = make()
+            hear(
+                f"answer, {kind}", ledger.answer, query, [1, 2, 3, 4], lambda _, v=values: query.sample(v, noise_from())
+            )
+            hear(f"output, {kind}", ledger.answer, query, [1, 2, 3, 4], lambda _, v=values: v)
+            for method in ("probability_of_high", "unit_response", "estimate"):
+                if hasattr(query, method):
+                    hear(f"{method}, {kind}", getattr(query, method), make())
+
+
+def test_functions_of_released_values_tell_none():
+    with listening() as hear:
+        for kind, make in EITHER.items():
+            hear(f"frequencies, {kind}", mechanisms.estimate_frequencies, make(), 4, 0.5, 0.25)
+            hear(f"corrected, {kind}", mechanisms.clean_probabilities, make(), np.eye(2))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_survey_tells_no_value():
+    ledger = PrivacyLedger(1.0, bounds=(-1, 1))
+    survey = skldp.BayesianFilter(LinearRegression(), bounds=(-1, 1), ledger=ledger)
+    survey.fit(ROWS, [0.0, 1.0, 2.0, 0.5])
+    with listening() as hear:
+        for kind, make in MARKED_ROWS.items():
+            hear(f"query, {kind}", survey.query, make(), ids=range(4))
+            hear(f"predict, {kind}", survey.predict, make(), ids=range(4))
+            hear(f"score, {kind}", survey.score, make(), np.zeros(4), ids=range(4))
+            hear(f"fit, {kind}", fits, copy.deepcopy(survey), make(), np.zeros(4))
+        for kind, make in MARKED_LABELS.items():
+            hear(f"score, {kind}", survey.score, ROWS, make(), ids=range(4))
+            hear(f"fit, {kind}", fits, copy.deepcopy(survey), ROWS, make())
+        assert not found_in(repr(vars(survey)))
