@@ -68,8 +68,8 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
     else becomes float64); what a `radius` shortens is rounded to it. The noise (from 16 dimensions on, with a direction
     from words of single precision) is added in double precision, and the sum rounded to multiples of
     ``mechanism_.step``, at most 2^-14 of the noise's standard deviation, before it takes the type of the rows. A row of
-    float32 is itself known to 2^-24 of its size only, and one of float64 to 2^-53: of two rows nearer to each other than
-    that, epsilon times their distance speaks about real numbers and not about what is computed. Pass float64, or
+    float32 is itself known to 2^-24 of its size only, and one of float64 to 2^-53: of two rows nearer to each other
+    than that, epsilon times their distance speaks about real numbers and not about what is computed. Pass float64, or
     subtract a public centre, where such distances matter.
 
     References

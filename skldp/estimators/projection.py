@@ -102,9 +102,9 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     With ``noise="laplace"`` the guarantee does not resolve distances below the rounding of X. Phi has numbers of single
     precision; rows keep their type (float32 or float64), and the product with Phi is rounded to it. The noise is drawn
     and added in double precision (from 16 components on, its direction from words of single precision), and the sum is
-    rounded to multiples of ``mechanism_.inner.step``. In float32 each projected coordinate is off by some 2^-24 of \|x\| times the norm of its
-    row of Phi, and more where many terms cancel (2^-53 in float64): of two rows nearer to each other than that, epsilon
-    times their distance speaks about real numbers and not about what is computed.
+    rounded to multiples of ``mechanism_.inner.step``. In float32 each projected coordinate is off by some 2^-24 of
+    \|x\| times the norm of its row of Phi, and more where many terms cancel (2^-53 in float64): of two rows nearer to
+    each other than that, epsilon times their distance speaks about real numbers and not about what is computed.
 
     References
     ----------
