@@ -124,3 +124,9 @@ def test_a_record_draws_each_column_by_its_own_law():
             column.sample([code], OneDraw(draw, PIECES))[0] for column, code in zip(record.columns, (1, 0), strict=True)
         ]
         np.testing.assert_array_equal(whole, np.concatenate(parts))
+
+
+@pytest.mark.parametrize("lie", [1, 2, 2**48 - 1, 2**48, 2**48 + 1, 2**62 + 1])
+def test_each_lie_has_its_count_wherever_its_edges_lie_among_the_first_16_bits(lie):
+    law = sampled_law(lambda codes, noise: randomized_response.respond(codes, 4, lie, noise), 2)
+    assert law == {3: lie, 0: lie, 1: lie, 2: WORD - 3 * lie}

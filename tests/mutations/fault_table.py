@@ -144,7 +144,7 @@ MUTATIONS = [
         "mechanisms/categorical/integer_odds.py",
         "to_integral_value(rounding=ROUND_CEILING)",
         "to_integral_value(rounding=ROUND_FLOOR)",
-        "mechanisms/test_categorical.py mechanisms/test_unary.py",
+        _CATEGORIES,
     ),
     Mutation(
         "mechanisms/categorical/integer_odds.py",
@@ -168,6 +168,13 @@ MUTATIONS = [
         "mechanisms/categorical/randomized_response.py",
         "first = (leading + (rest > 0))",
         "first = (leading + (rest > 1))",
+        _CATEGORIES,
+        survives="the one value that this moves is set to undecided afterwards",
+    ),
+    Mutation(
+        "mechanisms/categorical/randomized_response.py",
+        "table[leading[rest > 0].astype(np.int64)] = -1",
+        "table[leading[rest > 1].astype(np.int64)] = -1",
         _CATEGORIES,
     ),
     Mutation(
