@@ -1,7 +1,12 @@
-"""Exact p-values for tests of laws, over fixed seeds, with one threshold."""
+"""Exact p-values for tests of laws over fixed seeds, and streams of chosen words that read a law out of the code."""
+
+import decimal
+from fractions import Fraction
 
 import numpy as np
 from scipy import stats
+
+from skldp.mechanisms.randomness import Noise
 
 # For fixed seeds: what passes once passes always.
 THRESHOLD = 1e-6
@@ -32,3 +37,114 @@ def chi_square_pvalue(counts, probabilities):
 def ks_pvalue(sample, cdf):
     """P-value of a sample against a continuous distribution function."""
     return stats.kstest(np.asarray(sample).ravel(), cdf).pvalue
+
+
+class ScriptedNoise(Noise):
+    """A stream that hands out chosen words, one after the other, to the real sampling code.
+
+    Everything that a `Noise` draws comes from `fill`, so that nothing but the words themselves is replaced.
+
+    Parameters
+    ----------
+    words : iterable of int
+        One for each element of whatever array is filled, of its type.
+    """
+
+    def __init__(self, words):
+        super().__init__(bytes(32), secure=False)
+        self.script = list(words)
+
+    def fill(self, buffer):
+        flat = buffer.reshape(-1)
+        taken, self.script = self.script[: flat.size], self.script[flat.size :]
+        if len(taken) < flat.size:
+            raise EOFError("the script has no more words")
+        flat[:] = np.array(taken, dtype=object).astype(buffer.dtype)
+        assert flat.tolist() == taken, "a word of the script does not fit"
+        return buffer
+
+
+class OneDraw(Noise):
+    """A stream in which every draw is one and the same number, in whatever pieces the sampling code asks for it.
+
+    Parameters
+    ----------
+    draw : int
+        Of `n_bits` bits.
+    pieces : tuple of int
+        How many bits of a draw the code takes at a time; each stands in the highest bits of its word. Words of another
+        length than the first piece's begin no draw.
+    n_bits : int, default=64
+    """
+
+    def __init__(self, draw, pieces=(64,), n_bits=64):
+        super().__init__(bytes(32), secure=False)
+        self.pieces, self.place = [], 0
+        for size in pieces:
+            n_bits -= size
+            self.pieces.append(draw >> n_bits & (1 << size) - 1)
+        self.sizes = pieces
+
+    def fill(self, buffer):
+        if not buffer.size:
+            return buffer
+        length = 8 * buffer.itemsize
+        # Words of 16 bits begin draws; longer ones go on with them.
+        first = length == 16 or len(self.sizes) == 1
+        self.place = 0 if first else self.place + 1
+        buffer[...] = self.pieces[self.place] << (length - self.sizes[self.place])
+        return buffer
+
+
+def intervals(outcome, low, high):
+    """Where the outcome changes, as a function of a whole number from `low` to below `high`: [(start, outcome), ...].
+
+    The code is asked, by bisection, and its answer taken at its word; every outcome must be an interval.
+    """
+    if low >= high:
+        return []
+    found = [(low, outcome(low))]
+    last = outcome(high - 1)
+
+    def between(left, left_outcome, right, right_outcome):
+        if left_outcome == right_outcome:
+            return
+        if right - left == 1:
+            found.append((right, right_outcome))
+            return
+        middle = (left + right) // 2
+        middle_outcome = outcome(middle)
+        between(left, left_outcome, middle, middle_outcome)
+        between(middle, middle_outcome, right, right_outcome)
+
+    between(low, found[0][1], high - 1, last)
+    return found
+
+
+def lengths(found, high):
+    """How many whole numbers have each outcome, from what :func:`intervals` found."""
+    law = {}
+    stops = [*[start for start, _ in found[1:]], high][: len(found)]
+    for (start, outcome), stop in zip(found, stops, strict=True):
+        law[outcome] = law.get(outcome, 0) + stop - start
+    return law
+
+
+def worst_ratio(laws):
+    """The largest ratio of one outcome's weights between two laws, as a fraction; infinite is an error."""
+    outcomes = set().union(*laws)
+    return max(Fraction(max(law[outcome] for law in laws), min(law[outcome] for law in laws)) for outcome in outcomes)
+
+
+def logarithm(ratio):
+    """The natural logarithm of a fraction, to 50 digits."""
+    with decimal.localcontext() as context:
+        context.prec = 60
+        return decimal.Decimal(ratio.numerator).ln() - decimal.Decimal(ratio.denominator).ln()
+
+
+def assert_is_the_guarantee(laws, epsilon, slack=1e-9):
+    """The laws that the code drew are those of which `epsilon` is the exact, least and proved figure."""
+    exact = logarithm(worst_ratio(laws))
+    assert exact <= decimal.Decimal(epsilon)
+    assert decimal.Decimal(epsilon) <= exact * (1 + decimal.Decimal(slack)) + decimal.Decimal(10) ** -15

@@ -65,12 +65,12 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
     The noise has a norm of about :math:`d / \varepsilon`.
 
     The guarantee does not resolve distances below the rounding of X. Rows keep their type (float32 or float64, all
-    else becomes float64). The noise is drawn with a direction in single precision and a norm in double, rounded to that
-    type, and the sum is computed in it before it is rounded to multiples of ``mechanism_.step``, at most 2^-14 of the
-    noise's standard deviation. A coordinate x of float32 is therefore moved by some 2^-24 of \|x\| or of the noise,
-    whichever is larger (2^-53 in float64): of two rows nearer to each other than that, epsilon times their distance
-    speaks about real numbers and not about what is computed. Pass float64, or subtract a public centre, where such
-    distances matter.
+    else becomes float64); what a `radius` shortens is rounded to it. The noise (from 16 dimensions on, with a direction
+    from words of single precision) is added in double precision, and the sum rounded to multiples of
+    ``mechanism_.step``, at most 2^-14 of the noise's standard deviation, before it takes the type of the rows. A row of
+    float32 is itself known to 2^-24 of its size only, and one of float64 to 2^-53: of two rows nearer to each other
+    than that, epsilon times their distance speaks about real numbers and not about what is computed. Pass float64, or
+    subtract a public centre, where such distances matter.
 
     References
     ----------

@@ -20,7 +20,8 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
     epsilon : float, default=1.0
         Budget of one row, all its features together (natural log).
     norm : "unit" or float, default="unit"
-        ``"unit"`` releases the direction of each row, and not its norm. A number R declares that the rows have norms
+        ``"unit"`` releases the direction of each row, and not its norm; a row of zeros comes out as a uniform
+        direction. A number R declares that the rows have norms
         of at most R, and releases the vectors themselves; longer rows are shortened to R.
     transform_noise : bool, default=True
         False: only `fit_transform` adds noise, `transform` passes the direction (or the vector) as it is.
@@ -37,7 +38,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
     radius_ : float or None
         R, where it is declared.
     privacy_guarantee_ : PrivacyGuarantee
-        Exact.
+        Of the law of real numbers; what drawing it in floating point leaves open is in the mechanism's notes.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where X has them.

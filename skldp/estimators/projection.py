@@ -100,11 +100,11 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     A Phi of more than 2^25 numbers is never held in memory, but made anew block by block at every call.
 
     With ``noise="laplace"`` the guarantee does not resolve distances below the rounding of X. Phi has numbers of single
-    precision; rows keep their type (float32 or float64), and the product with Phi, the noise (whose direction is drawn
-    in single precision) and their sum are rounded to it, before the release is rounded to multiples of
-    ``mechanism_.inner.step``. In float32 each projected coordinate is off by some 2^-24 of \|x\| times the norm of its
-    row of Phi, and more where many terms cancel (2^-53 in float64): of two rows nearer to each other than that, epsilon
-    times their distance speaks about real numbers and not about what is computed.
+    precision; rows keep their type (float32 or float64), and the product with Phi is rounded to it. The noise is drawn
+    and added in double precision (from 16 components on, its direction from words of single precision), and the sum is
+    rounded to multiples of ``mechanism_.inner.step``. In float32 each projected coordinate is off by some 2^-24 of
+    \|x\| times the norm of its row of Phi, and more where many terms cancel (2^-53 in float64): of two rows nearer to
+    each other than that, epsilon times their distance speaks about real numbers and not about what is computed.
 
     References
     ----------

@@ -1,0 +1,180 @@
+"""Masks of bits are drawn from the very integers of their guarantee, to the last of some hundred bits of a draw."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from laws import OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths
+
+from skldp.mechanisms.bits.buffers import Buffers
+from skldp.mechanisms.bits.compiled_buffers import INTERPRETED, CompiledBuffers, compiled_loops
+from skldp.mechanisms.bits.flip_mechanisms import bitrand, latent, ome
+from skldp.mechanisms.bits.mask_sampling import JointBits
+from skldp.mechanisms.bits.ones_complement import complement_codes
+from skldp.mechanisms.bits.unbiased_flip import unbiased_bitrand
+from skldp.mechanisms.randomness import Noise
+
+BOUNDS = (np.array([-1.0]), np.array([1.0]))
+
+
+def in_loops(size, dtype):
+    return CompiledBuffers(size, dtype, INTERPRETED)
+
+
+def compiled(size, dtype):
+    return CompiledBuffers(size, dtype, compiled_loops() or pytest.skip("numba is not installed"))
+
+
+each_path = pytest.mark.parametrize("make_buffers", [Buffers, in_loops, compiled])
+
+
+def pieces_of(sampler):
+    return (16, 48, *[64] * len(sampler.thresholds))
+
+
+def draw_of(sampler, draw, make_buffers=Buffers, size=1):
+    pieces = pieces_of(sampler)
+    return sampler.draw(OneDraw(draw, pieces, sum(pieces)), make_buffers(size, np.uint16))
+
+
+def sampled_masks(sampler, make_buffers=Buffers):
+    """How many of all draws give each mask, and where one follows the other: those decided by 16 bits come first."""
+    n_bits = sum(pieces_of(sampler))
+    shared = sampler.n_closed << (n_bits - 16)
+    law, edges = {}, []
+    for low, high in ((0, shared), (shared, 1 << n_bits)):
+        found = intervals(lambda draw: int(draw_of(sampler, draw, make_buffers)[0]), low, high)
+        edges += [start for start, _ in found]
+        for mask, weight in lengths(found, high).items():
+            law[mask] = law.get(mask, 0) + weight
+    return law, edges
+
+
+def product_law(thresholds):
+    law = [Fraction(1)]
+    for threshold in thresholds:
+        law = [weight * side for weight in law for side in (1 - Fraction(threshold, 2**64), Fraction(threshold, 2**64))]
+    return law
+
+
+MECHANISMS = {
+    "bitrand": lambda: bitrand(2.0, BOUNDS, n_bits=3),
+    "bitrand exact": lambda: bitrand(2.0, BOUNDS, n_bits=3, calibration="exact"),
+    "latent": lambda: latent(2.0, BOUNDS, n_bits=3),
+    "latent exact": lambda: latent(2.0, BOUNDS, n_bits=2, calibration="exact"),
+    "ome": lambda: ome(2.0, BOUNDS, n_bits=2),
+    "ome exact": lambda: ome(3.0, BOUNDS, n_bits=2, calibration="exact"),
+}
+
+
+@each_path
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_released_codes_have_the_integers_of_the_guarantee(name, make_buffers):
+    mechanism = MECHANISMS[name]()
+    n_bits, law = mechanism.encoding.n_bits, mechanism.laws[0]
+    samplers = [joint.chunks[0] for joint in mechanism._randomizers[0].masks]
+    masks = [sampled_masks(sampler, make_buffers)[0] for sampler in samplers]
+    for sampler, drawn, thresholds in zip(samplers, masks, [law.from_one, law.from_zero][-len(masks) :], strict=True):
+        expected = product_law([int(t) for t in thresholds])
+        whole = 1 << sum(pieces_of(sampler))
+        assert [Fraction(drawn.get(mask, 0), whole) for mask in range(2**n_bits)] == expected
+    laws = []
+    full = 2**n_bits - 1
+    reachable = {int(code) for code in mechanism.encoding.encode(np.linspace(-1, 1, 4001))}
+    for code in sorted(reachable):
+        out = {}
+        if len(masks) == 1:
+            out = {code ^ mask: weight for mask, weight in masks[0].items()}
+        else:
+            for one, weight in masks[0].items():
+                for zero, other in masks[1].items():
+                    answer = code & one | ~code & full & zero
+                    out[answer] = out.get(answer, 0) + weight * other
+        laws.append(out)
+    assert_is_the_guarantee(laws, mechanism.guarantee().epsilon, slack=1e-8)
+
+
+@each_path
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_numbers_are_released_by_the_mask_on_either_side_of_every_edge(name, make_buffers, monkeypatch):
+    mechanism = MECHANISMS[name]()
+    monkeypatch.setattr(type(mechanism), "_make_buffers", lambda self, n, rows: make_buffers(n, self._code_dtype))
+    samplers = [joint.chunks[0] for joint in mechanism._randomizers[0].masks]
+    pieces = pieces_of(samplers[0])
+    edges = [edge for sampler in samplers for edge in sampled_masks(sampler)[1]]
+    full = 2**mechanism.encoding.n_bits - 1
+    # Many numbers at once where 64 bits decide, one at a time where it takes more.
+    step = 1 << (sum(pieces) - 64)
+    together = {max(0, edge + k * step) for edge in edges for k in (-1, 1)}
+    alone = {max(0, edge + k) for edge in edges for k in (-1, 0, 1)}
+    for dtype in (np.float32, np.float64):
+        values = np.tile(np.array([-1.0, -0.3, 0.0, 0.26, 0.9], dtype=dtype), 3)
+        for draws, given in ((together, [values]), (alone, values[:5, None])):
+            for draw, some in itertools.product(draws, given):
+                first, *second = (int(draw_of(sampler, draw)[0]) for sampler in samplers)
+                codes = mechanism.encoding.encode(some).astype(np.int64)
+                answers = codes & first | ~codes & full & second[0] if second else codes ^ first
+                expected = mechanism.encoding.decode(answers.astype(np.uint64), dtype)
+                drawn = mechanism.sample(some[:, None], OneDraw(draw, pieces, sum(pieces)))[:, 0]
+                np.testing.assert_array_equal(drawn, expected)
+
+
+@each_path
+def test_masks_for_complements_are_the_same_masks(make_buffers):
+    mechanism = MECHANISMS["bitrand exact"]()
+    sampler, plain = mechanism._complement_sampler, mechanism._randomizers[0].masks[0].chunks[0]
+    for edge in sampled_masks(plain)[1]:
+        for draw in (max(0, edge - 1), edge, edge + 1):
+            mask = draw_of(plain, draw)
+            expected = complement_codes(mask.copy(), mechanism.encoding.n_bits)
+            np.testing.assert_array_equal(draw_of(sampler, draw, make_buffers), expected)
+
+
+def test_long_codes_are_drawn_in_chunks_that_follow_each_other():
+    thresholds = tuple(2**63 + k * 2**59 for k in range(13))
+    joint = JointBits(thresholds)
+    assert sum((chunk.thresholds for chunk in joint.chunks), ()) == thresholds
+    words = [0, 2**16 - 1]
+    chunks = [
+        chunk.draw(ScriptedNoise([word, *[2**63] * 9]), Buffers(1, np.uint16))[0]
+        for chunk, word in zip(joint.chunks, words, strict=True)
+    ]
+    # The second word may be one that decides nothing: 48 bits and further ones follow where they are asked for.
+    script = []
+    for chunk, word in zip(joint.chunks, words, strict=True):
+        script += [word] if word < chunk.n_closed else [word, 2**63]
+    drawn = joint.draw(ScriptedNoise(script), Buffers(1, np.uint16), np.dtype(np.uint16))
+    assert int(drawn[0]) == int(chunks[0]) << len(joint.chunks[1].thresholds) | int(chunks[1])
+
+
+class Coin(Noise):
+    """The first word is given; all others are zero."""
+
+    def __init__(self, word):
+        super().__init__(bytes(32), secure=False)
+        self.word = word
+
+    def fill(self, buffer):
+        buffer[...] = self.word
+        self.word = 0
+        return buffer
+
+
+@pytest.mark.parametrize("x", [-1.0, -0.37, 2.0**-40, 0.5, 1.0])
+@pytest.mark.parametrize("n_bits", [1, 3])
+def test_unbiased_bits_round_to_their_grid_with_the_probability_of_what_is_left(x, n_bits):
+    release = unbiased_bitrand(4.0, *BOUNDS, n_bits, 1)
+    found = intervals(lambda word: float(release.sample([[x]], Coin(word))[0, 0]), 0, 2**64)
+    j = release.n_magnitude_bits
+    position = abs(Fraction(x)) * (2**j - 1) if j else (1 + Fraction(x)) / 2
+    up = int((position - position.__floor__()) * 2**64)
+    assert sorted(lengths(found, 2**64).values()) == sorted(w for w in (up, 2**64 - up) if w)
+
+
+def test_unbiased_bits_flip_with_the_integers_of_their_guarantee():
+    release = unbiased_bitrand(2.0, *BOUNDS, 3, 1)
+    (sampler,) = (chunk for joint in release._randomizer.masks for chunk in joint.chunks)
+    drawn, _ = sampled_masks(sampler)
+    laws = [{code ^ mask: weight for mask, weight in drawn.items()} for code in range(2**release.law.n_bits)]
+    assert_is_the_guarantee(laws, release.guarantee().epsilon, slack=1e-8)

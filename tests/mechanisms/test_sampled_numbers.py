@@ -1,0 +1,307 @@
+"""The numeric mechanisms draw the very integers of which their guarantee is made: read out of the code by words."""
+
+import decimal
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from laws import OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths
+
+from skldp.mechanisms.numeric import discrete_noise
+from skldp.mechanisms.numeric.additive import Gaussian, Laplace
+from skldp.mechanisms.numeric.discrete_noise import discrete_gaussian, discrete_laplace
+from skldp.mechanisms.numeric.duchi_vector import DuchiVector
+from skldp.mechanisms.numeric.feature_sampling import BoundedFeatures
+from skldp.mechanisms.numeric.hybrid import Hybrid, HybridThreeOutputs
+from skldp.mechanisms.numeric.piecewise import Piecewise
+from skldp.mechanisms.numeric.three_outputs import ThreeOutputs
+from skldp.mechanisms.numeric.two_valued import LDPFL, Duchi
+from skldp.mechanisms.randomness import Noise
+
+WORD = 2**64
+INPUTS = [-1.0, -0.3, 0.0, 2.0**-60, 0.5, 1.0]
+
+
+def stated(outputs, weights):
+    return {x: weight for x, weight in zip(np.asarray(outputs).tolist(), weights, strict=True) if weight}
+
+
+def same_in_blocks(mechanism, monkeypatch, x, noise_of, dtype=np.float64):
+    """Whether a release of many values, in blocks of four, is that of each alone."""
+    alone = mechanism.sample(np.array([x], dtype=dtype), noise_of())
+    monkeypatch.setattr(type(mechanism), "chunk", 4)
+    many = mechanism.sample(np.full((3, 3), x, dtype=dtype), noise_of())
+    assert (many == alone).all()
+    monkeypatch.undo()
+
+
+# Up to about 10 the first 16 bits decide most draws; at 12 and 30 all 64 are drawn.
+@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 5.0, 9.0, 12.0, 30.0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_duchi_draws_the_integers_of_its_guarantee(epsilon, dtype, monkeypatch):
+    mechanism = Duchi(epsilon)
+    whole = mechanism.slope * 2.0**-48 > 2.0**15 - 2
+    pieces = (64,) if whole else (16, 48)
+    laws = []
+    for x in map(dtype, INPUTS):
+        # Draws are compared as signed words: the order of the numbers is theirs with the highest bit turned.
+        found = intervals(
+            lambda k, x=x: float(mechanism.sample(np.array([x]), OneDraw(k ^ 2**63, pieces), np.empty(1))[0]), 0, WORD
+        )
+        laws.append(lengths(found, WORD))
+        assert laws[-1] == stated(*mechanism.output_law(float(x)))
+        edge = found[1][0]
+        for k in (edge - 1, edge, edge + 1):
+            same_in_blocks(mechanism, monkeypatch, x, lambda k=k: OneDraw(k ^ 2**63, pieces), dtype)
+    assert_is_the_guarantee([laws[0], laws[-1]], mechanism.guarantee().epsilon, slack=1e-8)
+    assert_is_the_guarantee(laws, mechanism.guarantee().epsilon, slack=1e-8)
+
+
+def test_ldp_fl_draws_the_law_of_duchi_about_its_centre():
+    mechanism = LDPFL(1.0, center=0.5, radius=0.25)
+    for x in (0.25, 0.4, 0.75):
+        found = intervals(lambda k, x=x: float(mechanism.sample([x], OneDraw(k ^ 2**63, (16, 48)))[0]), 0, WORD)
+        assert lengths(found, WORD) == stated(*mechanism.output_law(x))
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.5, 1.0, 4.0, 30.0])
+def test_three_outputs_draw_the_integers_of_their_guarantee(epsilon, monkeypatch):
+    mechanism = ThreeOutputs(epsilon)
+    laws = []
+    for x in INPUTS:
+        found = intervals(lambda draw, x=x: repr(float(mechanism.sample([x], OneDraw(draw))[0])), 0, WORD)
+        # By their text, which shows a zero's sign: there is one zero for all inputs.
+        law = lengths(found, WORD)
+        assert "-0.0" not in law
+        assert {float(output): weight for output, weight in law.items()} == stated(*mechanism.output_law(x))
+        laws.append(law)
+        for edge, _ in found[1:]:
+            for draw in (edge - 1, edge, edge + 1):
+                same_in_blocks(mechanism, monkeypatch, x, lambda draw=draw: OneDraw(draw))
+    assert_is_the_guarantee(laws, mechanism.guarantee().epsilon, slack=1e-6)
+
+
+@pytest.mark.parametrize("variant", ["pm", "sub", "opt"])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0])
+def test_a_piecewise_law_is_drawn_from_the_integers_of_its_guarantee(variant, epsilon, monkeypatch):
+    mechanism = Piecewise(epsilon, variant, lattice_bits=4)
+    n_cells, n_inner, base, extra = mechanism.lattice
+    total = n_cells * base + n_inner * extra
+    laws = []
+    for x in INPUTS:
+
+        def released(word, x=x):
+            return float(mechanism.sample([x], ScriptedNoise([word << 1]))[0])
+
+        # The first draws mean the whole range, the others the inner interval.
+        whole, inner = intervals(released, 0, n_cells * base), intervals(released, n_cells * base, total)
+        law = lengths(whole, n_cells * base)
+        for output, weight in lengths(inner, total).items():
+            law[output] = law.get(output, 0) + weight
+        assert law == stated(*mechanism.output_law(x))
+        laws.append(law)
+        with pytest.raises(EOFError):
+            released(total)
+        assert mechanism.sample([x], ScriptedNoise([(total << 1) | 1, 0]))[0] == whole[0][1]
+        for edge, _ in whole[1:] + inner[1:]:
+            for word in (edge - 1, edge):
+                same_in_blocks(mechanism, monkeypatch, x, lambda word=word: ScriptedNoise([word << 1] * 9))
+    assert_is_the_guarantee(laws, mechanism.guarantee().epsilon, slack=1e-6)
+
+
+class Coin(Noise):
+    """The first word is given; all others are zero."""
+
+    def __init__(self, word):
+        super().__init__(bytes(32), secure=False)
+        self.word = word
+
+    def fill(self, buffer):
+        buffer[...] = self.word
+        self.word = 0
+        return buffer
+
+
+@pytest.mark.parametrize("kind", [Hybrid, HybridThreeOutputs])
+def test_a_mixture_chooses_by_the_coin_of_its_law_whatever_the_value(kind):
+    mechanism = kind(2.0, lattice_bits=5)
+    for x in INPUTS:
+
+        def is_few_valued(word, x=x):
+            return bool(abs(mechanism.sample([x], Coin(word))[0]) in (0.0, mechanism.few_valued.magnitude))
+
+        law = lengths(intervals(is_few_valued, 0, WORD), WORD)
+        assert law == {False: mechanism.threshold, True: WORD - mechanism.threshold}
+    exact = max(mechanism.few_valued.guarantee().epsilon, mechanism.piecewise.guarantee().epsilon)
+    assert mechanism.guarantee().epsilon == exact
+
+
+def vector_script(rounding, coin, bits, d):
+    packed = np.packbits(np.array(bits, dtype=np.uint8)).tolist()
+    return ScriptedNoise([*rounding, coin, *packed])
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("epsilon", [0.5, 6.0])
+def test_duchis_vectors_are_drawn_from_the_integers_of_their_guarantee(epsilon, d):
+    mechanism = DuchiVector(epsilon, d)
+    x = np.where(np.arange(d) % 2, -1.0, 1.0)[None]
+    halves = {}
+    for agrees in (True, False):
+        counts = dict.fromkeys(itertools.product((-1, 1), repeat=d), 0)
+        for bits in itertools.product((0, 1), repeat=d):
+            try:
+                drawn = mechanism.sample(x, vector_script([0] * d, 0 if agrees else WORD - 1, bits, d))[0]
+            except EOFError:
+                # Drawn anew, so that it counts for nothing.
+                continue
+            counts[tuple(np.sign(drawn).astype(int).tolist())] += 1
+        members = [s for s in counts if (np.dot(s, x[0]) > 0) == agrees]
+        # One half of the sign vectors, all of its members equally often, and none of the other's.
+        assert len({counts[s] for s in members}) == 1
+        assert sum(counts[s] for s in members) == sum(counts.values()) > 0
+        halves[agrees] = len(members)
+
+    def is_in_the_agreeing_half(word):
+        # Bits that both halves can use: nothing disagrees, or as much as can.
+        for bits in ((0,) * d, (1,) * d):
+            try:
+                return bool(np.dot(mechanism.sample(x, vector_script([0] * d, word, bits, d))[0], x[0]) > 0)
+            except EOFError:
+                continue
+        raise AssertionError("one of the two serves")
+
+    law = lengths(intervals(is_in_the_agreeing_half, 0, WORD), WORD)
+    # The weight of one sign vector where it agrees and where it does not.
+    inside, outside = {"s": law[True] * halves[False]}, {"s": law[False] * halves[True]}
+    assert_is_the_guarantee([inside, outside], mechanism.guarantee().epsilon, slack=1e-6)
+
+
+@pytest.mark.parametrize("x", [-1.0, -0.3, 2.0**-70, 0.75, 1.0])
+def test_duchis_vectors_round_each_value_to_a_sign_without_bias(x):
+    mechanism = DuchiVector(1.0, 1)
+    found = intervals(lambda word: bool(mechanism.sample([[x]], ScriptedNoise([word, 0, 0]))[0, 0] > 0), 0, WORD)
+    ups = lengths(found, WORD).get(True, 0)
+    assert abs(ups - (1 + Fraction(x)) * 2**63) <= 2
+    assert x not in (-1.0, 1.0) or ups == (x + 1) * 2**63
+
+
+@pytest.mark.parametrize("x", [-1.0, -0.3, 2.0**-30, 0.7, 1.0])
+def test_laplace_rounds_to_its_lattice_with_the_probability_that_it_says(x):
+    mechanism = Laplace(1.0, lattice_bits=4)
+    # The second word gives the noise 0.
+    found = intervals(lambda word: float(mechanism.sample([x], ScriptedNoise([word, WORD - 2]))[0]), 0, WORD)
+    position = Fraction(x) * 2**mechanism.lattice_exponent
+    below = position.numerator // position.denominator
+    up = int((position - below) * WORD)
+    expected = {(below + 1) * mechanism.step: up, below * mechanism.step: WORD - up}
+    assert lengths(found, WORD) == {output: weight for output, weight in expected.items() if weight}
+    assert mechanism.guarantee().epsilon >= Fraction(2 ** (mechanism.lattice_exponent + 1), mechanism.scale)
+
+
+def leading(k, scale):
+    """The 63 bits with which exp(-k / scale) begins."""
+    with decimal.localcontext() as context:
+        context.prec = 60
+        return int((-decimal.Decimal(k) / scale).exp() * 2**63)
+
+
+@pytest.mark.parametrize("scale", [1, 3, 1000, 2**24 + 1, 2**40])
+@pytest.mark.parametrize("k", [1, 2, 7, 40])
+@pytest.mark.parametrize("in_decimals", [False, True])
+def test_discrete_laplace_changes_at_the_powers_of_its_law(scale, k, in_decimals, monkeypatch):
+    if in_decimals:
+        monkeypatch.setattr(discrete_noise, "_LOG_ERROR", 1e9)
+    # Below exp(-k / s) the magnitude is at least k; the one word that holds the edge is settled by what follows it.
+    edge = leading(k, scale)
+    for sign in (0, 1):
+        for first, magnitude in ((edge - 1, k), (edge + 1, k - 1)):
+            if sign and not magnitude:
+                continue
+            drawn = discrete_laplace(scale, 1, ScriptedNoise([2 * first + sign, 2**63, 2**63, 2**63]))[0]
+            assert drawn == (-magnitude if sign else magnitude)
+        ends = [discrete_laplace(scale, 1, ScriptedNoise([2 * edge, end, end, end, end]))[0] for end in (0, WORD - 1)]
+        assert ends == [k, k - 1]
+
+
+def test_minus_zero_is_drawn_anew():
+    # Odd words are negative: the pair (minus, 0) would make 0 twice as likely.
+    assert discrete_laplace(5, 1, ScriptedNoise([WORD - 1, 2 * leading(3, 5) - 2]))[0] == 3
+    with pytest.raises(EOFError):
+        discrete_laplace(5, 1, ScriptedNoise([WORD - 1]))
+
+
+@pytest.mark.parametrize("sigma", [1, 5, 2**24])
+@pytest.mark.parametrize("z", [0, 1, -1, 3, -7])
+@pytest.mark.parametrize("in_decimals", [False, True])
+def test_discrete_gaussian_keeps_a_proposal_with_the_probability_of_its_law(sigma, z, in_decimals, monkeypatch):
+    if in_decimals:
+        monkeypatch.setattr(discrete_noise, "_LOG_ERROR", 1e9)
+    proposed = np.array([z * sigma])
+    cost = Fraction((abs(z * sigma) - sigma) ** 2, 2 * sigma**2)
+    edge = leading(cost.numerator, cost.denominator)
+
+    def kept(first, rest=2**63):
+        return bool(discrete_noise._accepted(proposed, sigma, ScriptedNoise([2 * first, *[rest] * 6]))[0])
+
+    if cost:
+        assert [kept(edge - 1), kept(edge + 1)] == [True, False]
+        assert [kept(edge, end) for end in (0, WORD - 1)] == [True, False]
+    else:
+        assert kept(0)
+        assert kept(2**63 - 1)
+
+
+def test_discrete_gaussian_keeps_no_refused_proposal():
+    # Ten proposals of 3 sigma and ten of sigma in the same words: only those that were kept come out.
+    sigma, size = 4, 1
+    n_proposed = 10
+    three, one = 2 * leading(12, sigma) - 2, 2 * leading(4, sigma) - 2
+    proposals = [three, *[one] * (n_proposed - 1)]
+    # With U = .9 a cost of 0 is kept and one of 2 is not.
+    answers = [2 * int(0.9 * 2**63)] * n_proposed
+    assert discrete_gaussian(sigma, size, ScriptedNoise(proposals + answers)).tolist() == [4]
+
+
+def test_gaussian_noise_is_drawn_with_the_sigma_of_its_guarantee(monkeypatch):
+    mechanism, seen = Gaussian(1.0, 1e-3, lattice_bits=8), []
+    real = discrete_gaussian
+    monkeypatch.setattr(
+        "skldp.mechanisms.numeric.additive.discrete_gaussian",
+        lambda sigma, size, noise: seen.append(sigma) or real(sigma, size, noise),
+    )
+    mechanism.sample(np.zeros(5), Noise(bytes(32), secure=False))
+    assert seen == [mechanism.sigma]
+    # The delta of that very sigma, summed over the integers: sensitivity Delta steps.
+    steps = 2 ** (mechanism.lattice_exponent + 1)
+    z = np.arange(-40 * mechanism.sigma, 40 * mechanism.sigma + 1)
+    law = np.exp(-((z / mechanism.sigma) ** 2) / 2)
+    law /= law.sum()
+    shifted = np.concatenate([np.zeros(steps), law[:-steps]])
+    delta = np.maximum(law - np.e * shifted, 0).sum()
+    assert delta <= mechanism.guarantee().delta <= 1e-3
+
+
+@pytest.mark.parametrize(("n", "k"), [(3, 1), (4, 2), (5, 3), (3, 3)])
+def test_every_choice_of_features_is_equally_likely(n, k):
+    counts = {}
+    for words in itertools.product(*(range(newest + 1) for newest in range(n - k, n))):
+        chosen = frozenset(ScriptedNoise(words).subsets(1, n, k)[0].tolist())
+        assert len(chosen) == k
+        counts[chosen] = counts.get(chosen, 0) + 1
+    assert len(counts) == len(list(itertools.combinations(range(n), k)))
+    assert len(set(counts.values())) == 1
+
+
+def test_only_the_chosen_features_are_released_and_each_with_its_own_noise():
+    release = BoundedFeatures(Duchi(1.0), (0.0, -4.0, 100.0), (1.0, 4.0, 101.0), n_sampled=1, stated=1.0)
+    rows = np.array([[1.0, 4.0, 101.0], [0.0, -4.0, 100.0]])
+    size = Duchi(1.0).magnitude
+    for feature in range(3):
+        for first, sign in ((-(2**15), 1), (2**15 - 1, -1)):
+            # A word of 64 bits chooses the feature of each row, one of 16 draws its sign.
+            script = ScriptedNoise([feature, feature, first % 2**16, first % 2**16, *[0] * 2])
+            expected = np.tile(release.center, (2, 1))
+            expected[:, feature] += 3 * release.radius[feature] * size * sign
+            np.testing.assert_allclose(release.sample(rows, script), expected, rtol=1e-12)

@@ -1,0 +1,454 @@
+"""Faults that must each turn a test red: one changed line, and the tests that are there to see it.
+
+Where a fault changes nothing that anybody can see, or nothing that matters for privacy, it says why it may survive.
+"""
+
+from typing import NamedTuple
+
+__all__ = ["MUTATIONS", "Mutation"]
+
+
+class Mutation(NamedTuple):
+    """One fault.
+
+    Parameters
+    ----------
+    path : str
+        Below ``skldp/``.
+    old, new : str
+        `old` occurs once in the file.
+    tests : str
+        What must go red, as pytest takes it, below ``tests/``; several are separated by blanks.
+    survives : str, default=""
+        Why no test can be expected to see it.
+    """
+
+    path: str
+    old: str
+    new: str
+    tests: str
+    survives: str = ""
+
+
+_NOISE = "mechanisms/test_randomness.py"
+_CATEGORIES = "mechanisms/test_sampled_categories.py"
+_NUMBERS = "mechanisms/test_sampled_numbers.py"
+_BITS = "mechanisms/test_sampled_bits.py"
+_VECTORS = "mechanisms/test_sampled_vectors.py"
+_SPHERE = "mechanisms/test_sphere_precision.py"
+_ANSWERS = "accounting/test_sampled_answers.py"
+
+MUTATIONS = [
+    # The noise itself.
+    Mutation("mechanisms/randomness.py", "if os.getpid() != self._pid:", "if False:", _NOISE),
+    Mutation(
+        "mechanisms/randomness.py",
+        "        self._refuse_after_fork()\n        with self._lock:\n            children",
+        "        with self._lock:\n            children",
+        _NOISE,
+    ),
+    Mutation(
+        "mechanisms/randomness.py",
+        "        self._refuse_after_fork()\n        with self._lock:\n            position",
+        "        with self._lock:\n            position",
+        _NOISE,
+    ),
+    Mutation(
+        "mechanisms/randomness.py",
+        "        with self._lock:\n            children = range(self._n_children, self._n_children + n)\n"
+        "            self._n_children += n",
+        "        children = range(self._n_children, self._n_children + n)\n        self._n_children += n",
+        _NOISE,
+    ),
+    Mutation("mechanisms/randomness.py", "            self._n_children += n\n", "", _NOISE),
+    Mutation(
+        "mechanisms/randomness.py",
+        "return Noise(os.urandom(32), secure=True)",
+        "return Noise(bytes(32), secure=True)",
+        _NOISE,
+    ),
+    Mutation(
+        "mechanisms/randomness.py",
+        "self.words(t.shape if size is None else size) < t",
+        "self.words(t.shape if size is None else size) <= t",
+        _NOISE,
+    ),
+    Mutation(
+        "mechanisms/randomness.py",
+        "last = np.uint64(2**64 - 1 - 2**64 % high)",
+        "last = np.uint64(2**64 - 1)",
+        f"{_NOISE} {_CATEGORIES}",
+    ),
+    Mutation(
+        "mechanisms/randomness.py",
+        "again = np.flatnonzero(words > last)",
+        "again = np.flatnonzero(words >= last)",
+        _CATEGORIES,
+    ),
+    Mutation(
+        "mechanisms/randomness.py",
+        "np.ceil(small_side * (1 + _EXPIT_ERROR) * 2.0**64)",
+        "np.floor(small_side * (1 - _EXPIT_ERROR) * 2.0**64)",
+        _NOISE,
+    ),
+    Mutation(
+        "mechanisms/randomness.py", "* (1 - _EXPIT_ERROR) * 2.0**63).astype", "* (1 + 1e-9) * 2.0**63).astype", _NOISE
+    ),
+    Mutation(
+        "mechanisms/randomness.py",
+        "draws[taken[row_starts + draws]] = newest",
+        "draws[taken[row_starts + draws]] = 0",
+        f"{_NOISE} {_NUMBERS}",
+    ),
+    Mutation(
+        "mechanisms/randomness.py",
+        "while len(view) - position > _SLACK:",
+        "while len(view) - position > 2 * _SLACK:",
+        _NOISE,
+        survives="what one way of writing leaves over the other writes: the key stream is the same",
+    ),
+    # Categories.
+    Mutation("mechanisms/categorical/unary.py", "own = TWO_64 // 2 if", "own = TWO_64 // 2 + 2**55 if", _CATEGORIES),
+    Mutation(
+        "mechanisms/categorical/unary.py",
+        "else TWO_64 - self.lie\n        bits",
+        "else TWO_64 - self.lie + 1\n        bits",
+        _CATEGORIES,
+    ),
+    Mutation(
+        "mechanisms/categorical/unary.py",
+        "bits = bernoulli(noise, self.lie, (values",
+        "bits = bernoulli(noise, self.lie - 1, (values",
+        _CATEGORIES,
+    ),
+    Mutation(
+        "mechanisms/categorical/unary.py",
+        'return 2 if self.variant == "sue" else 1',
+        "return 1",
+        f"{_CATEGORIES} mechanisms/test_unary.py",
+    ),
+    Mutation(
+        "mechanisms/categorical/integer_odds.py",
+        "np.less(draws, leading, out=block)",
+        "np.less_equal(draws, leading, out=block)",
+        _CATEGORIES,
+        survives="a draw whose first 16 bits are those of the count is decided anew by the 48 others",
+    ),
+    Mutation(
+        "mechanisms/categorical/integer_odds.py",
+        "(noise.words(undecided.size) >> np.uint64(16)) < rest",
+        "(noise.words(undecided.size) >> np.uint64(16)) <= rest",
+        _CATEGORIES,
+    ),
+    Mutation(
+        "mechanisms/categorical/integer_odds.py",
+        "to_integral_value(rounding=ROUND_CEILING)",
+        "to_integral_value(rounding=ROUND_FLOOR)",
+        _CATEGORIES,
+    ),
+    Mutation(
+        "mechanisms/categorical/integer_odds.py",
+        "return value if Decimal(value) >= exact else math.nextafter(value, math.inf)",
+        "return math.nextafter(value, 0.0)",
+        f"{_CATEGORIES} mechanisms/test_categorical.py",
+    ),
+    Mutation(
+        "mechanisms/categorical/randomized_response.py",
+        'draws, side="right")]\n\n\n@',
+        'draws, side="left")]\n\n\n@',
+        _CATEGORIES,
+    ),
+    Mutation(
+        "mechanisms/categorical/randomized_response.py",
+        'noise.words(answers.size), side="right")]',
+        'noise.words(answers.size), side="left")]',
+        _CATEGORIES,
+    ),
+    Mutation(
+        "mechanisms/categorical/randomized_response.py",
+        "first = (leading + (rest > 0))",
+        "first = (leading + (rest > 1))",
+        _CATEGORIES,
+        survives="the one value that this moves is set to undecided afterwards",
+    ),
+    Mutation(
+        "mechanisms/categorical/randomized_response.py",
+        "table[leading[rest > 0].astype(np.int64)] = -1",
+        "table[leading[rest > 1].astype(np.int64)] = -1",
+        _CATEGORIES,
+    ),
+    Mutation(
+        "mechanisms/categorical/response_with_prior.py",
+        "noise.integers(self.support.size, outside.size)",
+        "0",
+        _CATEGORIES,
+    ),
+    Mutation(
+        "mechanisms/categorical/label_laplace.py",
+        "return -(-lies // (self.n_classes - 1))",
+        "return lies // (self.n_classes - 1)",
+        "mechanisms/test_categorical.py",
+    ),
+    # Numbers.
+    Mutation(
+        "mechanisms/numeric/two_valued.py",
+        "up[close] = words.view(np.int64) < self",
+        "up[close] = words.view(np.int64) <= self",
+        _NUMBERS,
+    ),
+    Mutation(
+        "mechanisms/numeric/two_valued.py",
+        "up = noise.words(x.shape).view(np.int64) < self",
+        "up = noise.words(x.shape).view(np.int64) <= self",
+        _NUMBERS,
+    ),
+    Mutation("mechanisms/numeric/two_valued.py", "_FIRST_ERROR = 2\n", "_FIRST_ERROR = 0\n", _NUMBERS),
+    Mutation(
+        "mechanisms/numeric/two_valued.py",
+        "2**63 + self.slope, 2**63 - self.slope",
+        "2**63 + self.slope, 2**63",
+        _NUMBERS,
+    ),
+    Mutation("mechanisms/numeric/three_outputs.py", "(words < to_wrong)", "(words <= to_wrong)", _NUMBERS),
+    Mutation("mechanisms/numeric/three_outputs.py", "(words >= to_zero)", "(words > to_zero)", _NUMBERS),
+    Mutation(
+        "mechanisms/numeric/three_outputs.py",
+        "at_one = math.ceil(",
+        "at_one = math.floor(",
+        f"{_NUMBERS} mechanisms/test_numeric_laws.py",
+        survives="one part in 2^64, within what calibration_epsilon keeps below epsilon; the figure is of the integers",
+    ),
+    Mutation(
+        "mechanisms/numeric/three_outputs.py",
+        "return max(of_sign, log_ratio(zero, zero_end)) if zero else of_sign",
+        "return of_sign",
+        f"{_NUMBERS} mechanisms/test_numeric_laws.py",
+        survives="a is chosen such that both ratios are e^epsilon but for rounding, of which the margin takes care",
+    ),
+    Mutation(
+        "mechanisms/numeric/piecewise.py",
+        "again = drawn >= total\n    while",
+        "again = drawn > total\n    while",
+        _NUMBERS,
+    ),
+    Mutation(
+        "mechanisms/numeric/piecewise.py",
+        "near >>= 63",
+        "near >>= 62",
+        _NUMBERS,
+        survives="near is below 2^62 in magnitude, so that both shifts leave only its sign",
+    ),
+    Mutation("mechanisms/numeric/piecewise.py", "part += near\n", "part += near - 1\n", _NUMBERS),
+    Mutation(
+        "mechanisms/numeric/piecewise.py",
+        "return log_ratio(base + extra, base)",
+        "return log_ratio(base + extra, base + 1)",
+        _NUMBERS,
+        survives="one part in 2^60 of a ratio that log_ratio rounds up by more",
+    ),
+    Mutation(
+        "mechanisms/numeric/hybrid.py",
+        "chosen = noise.bernoulli(np.uint64(self.threshold), x.shape)",
+        "chosen = noise.bernoulli(np.uint64(self.threshold - 1), x.shape)",
+        _NUMBERS,
+    ),
+    Mutation(
+        "mechanisms/numeric/duchi_vector.py",
+        "want = noise.bernoulli(np.uint64(self.threshold), len(x))",
+        "want = noise.bernoulli(np.uint64(self.threshold + 2**50), len(x))",
+        _NUMBERS,
+    ),
+    Mutation(
+        "mechanisms/numeric/duchi_vector.py",
+        "negate &= 2 * n_disagree != self.n_values",
+        "negate &= True",
+        _NUMBERS,
+        survives="a tie negated is a tie, and its negative is as likely",
+    ),
+    Mutation(
+        "mechanisms/numeric/duchi_vector.py",
+        "twice == self.n_values, twice < self.n_values)",
+        "twice == self.n_values, twice <= self.n_values)",
+        f"{_NUMBERS} mechanisms/test_numeric_laws.py",
+    ),
+    Mutation(
+        "mechanisms/numeric/discrete_noise.py",
+        "return 0 if high * denominator < numerator else None",
+        "return 0 if low * denominator < numerator else None",
+        _NUMBERS,
+    ),
+    Mutation(
+        "mechanisms/numeric/discrete_noise.py", "again = again[_is_odd(words[again])]", "again = again[:0]", _NUMBERS
+    ),
+    Mutation("mechanisms/numeric/discrete_noise.py", "_LOG_ERROR = 2.0**-45", "_LOG_ERROR = 0.0", _NUMBERS),
+    Mutation("mechanisms/numeric/discrete_noise.py", "cost -= sigma\n", "cost -= sigma - 1\n", _NUMBERS),
+    Mutation(
+        "mechanisms/numeric/additive.py",
+        "below += noise.bernoulli(up)",
+        "below += noise.bernoulli(np.uint64(2**63), up.shape)",
+        _NUMBERS,
+    ),
+    Mutation(
+        "mechanisms/numeric/additive.py",
+        "return discrete_gaussian(self.sigma, size, noise)",
+        "return discrete_gaussian(self.sigma - 1, size, noise)",
+        _NUMBERS,
+    ),
+    Mutation(
+        "mechanisms/numeric/additive.py",
+        "return round_up(Fraction(2) ** (self.lattice_exponent + 1) / self.scale)",
+        "return float(Fraction(2) ** self.lattice_exponent / self.scale)",
+        f"{_NUMBERS} mechanisms/test_additive.py",
+    ),
+    Mutation(
+        "mechanisms/numeric/feature_sampling.py",
+        "chosen = noise.subsets(len(rows), self.n_outputs, self.n_sampled)",
+        "chosen = np.tile(noise.subsets(1, self.n_outputs, self.n_sampled), (len(rows), 1))",
+        f"{_NUMBERS} mechanisms/test_feature_sampling.py",
+    ),
+    # Bits.
+    Mutation(
+        "mechanisms/bits/buffers.py", "np.greater_equal(self.words, n_closed", "np.greater(self.words, n_closed", _BITS
+    ),
+    Mutation(
+        "mechanisms/bits/buffers.py",
+        "below = np.searchsorted(shared.boundaries, drawn[near])",
+        'below = np.searchsorted(shared.boundaries, drawn[near], "right")',
+        _BITS,
+    ),
+    Mutation("mechanisms/bits/compiled_buffers.py", "if words[i] >= n_closed:", "if words[i] > n_closed:", _BITS),
+    Mutation(
+        "mechanisms/bits/compiled_buffers.py",
+        "if boundaries[middle] < drawn[k]:",
+        "if boundaries[middle] <= drawn[k]:",
+        _BITS,
+    ),
+    Mutation("mechanisms/bits/mask_sampling.py", "tied = [k for k in tied if firsts[k] == prefix]", "tied = []", _BITS),
+    Mutation(
+        "mechanisms/bits/mask_sampling.py",
+        "return below + len(tied)",
+        "return below",
+        f"{_BITS} mechanisms/test_mask_sampling.py",
+    ),
+    Mutation(
+        "mechanisms/bits/mask_sampling.py",
+        "codes &= self.masks[1].draw(noise, buffers, codes.dtype)",
+        "codes &= self.masks[0].draw(noise, buffers, codes.dtype)",
+        _BITS,
+    ),
+    Mutation(
+        "mechanisms/bits/flip_laws.py",
+        "larger - smaller).astype(np.float64) / smaller",
+        "larger - smaller).astype(np.float64) / larger",
+        _BITS,
+    ),
+    Mutation(
+        "mechanisms/bits/unbiased_flip.py",
+        "lower += noise.bernoulli(fraction.astype(np.uint64))",
+        "lower += noise.bernoulli(fraction.astype(np.uint64) // np.uint64(2))",
+        _BITS,
+    ),
+    # Vectors.
+    Mutation(
+        "mechanisms/vector/privunit.py",
+        "inside = noise.bernoulli(self.cap_threshold, n)",
+        "inside = noise.bernoulli(self.cap_threshold + self.cap_threshold // 1024, n)",
+        _VECTORS,
+    ),
+    Mutation(
+        "mechanisms/vector/privunit.py",
+        "np.where(inside, self.cap_probability, 1 - self.cap_probability)",
+        "np.where(inside, self.cap_probability * (1 + 1e-3), 1 - self.cap_probability)",
+        _VECTORS,
+    ),
+    Mutation(
+        "mechanisms/vector/privunit.py",
+        "        rows[...] = values\n",
+        "        rows[...] = (values / np.sqrt(np.einsum('ij,ij->i', values, values))[:, None]).astype(values.dtype)\n",
+        _SPHERE,
+    ),
+    Mutation(
+        "mechanisms/vector/privunit.py",
+        "        along[zero], norms[zero] = 0.0, 1.0\n",
+        "        norms[zero] = 1.0\n",
+        _SPHERE,
+    ),
+    Mutation(
+        "mechanisms/vector/privunit.py",
+        "        round_steps(rows, self.step)\n",
+        "        rows *= self.step\n",
+        "mechanisms/test_privunit.py",
+    ),
+    Mutation("mechanisms/vector/sphere.py", "factors * (1 - 2 * np.finfo(dtype).eps), 1.0)", "factors, 1.0)", _SPHERE),
+    Mutation(
+        "mechanisms/vector/sphere.py",
+        "np.maximum(norms * (1 + _norm_error(d)), radius)",
+        "np.maximum(norms, radius)",
+        _SPHERE,
+    ),
+    Mutation("mechanisms/vector/sphere.py", "_FLOAT64_BELOW = 16\n", "_FLOAT64_BELOW = 0\n", f"{_VECTORS} {_SPHERE}"),
+    Mutation("mechanisms/vector/gamma.py", "_SQUEEZE = 0.0331", "_SQUEEZE = 0.02", _VECTORS),
+    Mutation(
+        "mechanisms/vector/gamma.py",
+        "square[unsure] / 2 + b * (1 - cube",
+        "square[unsure] / 2 + shape * (1 - cube",
+        _VECTORS,
+    ),
+    Mutation(
+        "mechanisms/vector/multivariate_laplace.py",
+        "n) * (self.sensitivity / self.epsilon)",
+        "n) * (1 / self.epsilon)",
+        _VECTORS,
+    ),
+    # Answers and budgets.
+    Mutation("accounting/finite_query.py", "(words[:, None] >= below)", "(words[:, None] > below)", _ANSWERS),
+    Mutation("accounting/query.py", "np.clip(threshold, smallest, largest)", "threshold", _ANSWERS),
+    Mutation(
+        "accounting/query.py",
+        "smallest = flip_threshold(self.epsilon)\n        largest",
+        "smallest = flip_threshold(self.epsilon * 1.001)\n        largest",
+        _ANSWERS,
+    ),
+    Mutation(
+        "accounting/filters.py",
+        "return _sum_up(self._exact_epsilons(_checked(query))) <= self.epsilon",
+        "return _sum_up(self._exact_epsilons(_checked(query))) < self.epsilon * 1.01",
+        "accounting/test_filters.py accounting/test_decisions.py accounting/test_ledger.py",
+    ),
+    Mutation(
+        "accounting/filters.py",
+        "return self._decided[place].upper <= self.epsilon",
+        "return self._decided[place].lower <= self.epsilon",
+        "accounting/test_filters.py accounting/test_certificates.py accounting/test_decisions.py",
+    ),
+    Mutation(
+        "accounting/filters.py",
+        "return all(self._fits(query, output)",
+        "return any(self._fits(query, output)",
+        "accounting/test_filters.py accounting/test_decisions.py",
+    ),
+    Mutation(
+        "accounting/filters.py",
+        "math.nextafter(math.fsum(values), math.inf)",
+        "math.nextafter(math.fsum(values), 0.0)",
+        "accounting/test_filters.py accounting/test_decisions.py accounting/test_ledger.py",
+    ),
+    Mutation(
+        "accounting/extrema/linear_cohort.py",
+        "uppers - least[active] + 2 * slack[active] + _MARGIN <= epsilon",
+        "uppers - least[active] - 1e-3 <= epsilon",
+        "accounting/test_linear_cohort.py accounting/test_decisions.py",
+    ),
+    Mutation(
+        "accounting/extrema/realized_loss.py",
+        "math.fsum(query.exact_epsilon for query in queries), math.inf)",
+        "math.fsum(query.exact_epsilon for query in queries) * 0.99, math.inf)",
+        "accounting/test_extrema.py accounting/test_certificates.py",
+    ),
+    Mutation(
+        "accounting/ledger/store.py",
+        "if self._pid != os.getpid():",
+        "if False:",
+        "accounting/test_ledger_crashes.py accounting/test_ledger.py",
+    ),
+]

@@ -1,0 +1,101 @@
+"""Put each fault of the table into a copy of the package, and see that the tests that it names go red.
+
+``python tests/mutations/test_mutations.py`` prints the table; a number as an argument takes every so-many-th fault, a
+second one begins there.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from fault_table import MUTATIONS
+
+ROOT = Path(__file__).parents[2]
+KILLED, SURVIVED, BROKEN = "killed", "survived", "broken"
+
+
+def described(mutation):
+    changed = " ".join(mutation.new.split())
+    return f"{mutation.path.split('/')[-1]}: {changed[:70]}"
+
+
+def copy_of_the_tree(folder):
+    """The package and its tests, without what a run leaves behind."""
+    ignored = shutil.ignore_patterns("__pycache__", ".*")
+    for name in ("skldp", "tests"):
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    shutil.copy(ROOT / "README.md", folder)
+    return folder
+
+
+def outcome(mutation, folder):
+    """Whether the named tests see the fault, and the first that does."""
+    path = folder / "skldp" / mutation.path
+    sound = path.read_text(encoding="utf-8")
+    path.write_text(sound.replace(mutation.old, mutation.new), encoding="utf-8")
+    try:
+        run = subprocess.run(
+            [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider"]
+            + [f"tests/{name}" for name in mutation.tests.split()],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+    finally:
+        path.write_text(sound, encoding="utf-8")
+    first = re.search(r"^FAILED (\S+)", run.stdout, re.MULTILINE)
+    if run.returncode != (1 if first else 0):
+        # A file that no longer loads is no fault that a test of laws has found.
+        raise AssertionError(run.stdout[-2000:] + run.stderr[-2000:])
+    return (KILLED, first.group(1)) if first else (SURVIVED, "")
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=described)
+def test_the_table_fits_the_files(mutation):
+    text = (ROOT / "skldp" / mutation.path).read_text(encoding="utf-8")
+    assert text.count(mutation.old) == 1
+    for name in mutation.tests.split():
+        assert (ROOT / "tests" / name).exists()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return copy_of_the_tree(tmp_path_factory.mktemp("mutations"))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=described)
+def test_a_fault_turns_a_test_red(mutation, folder):
+    found, _ = outcome(mutation, folder)
+    assert found == (SURVIVED if mutation.survives else KILLED)
+
+
+def main(every=1, start=0):
+    chosen = MUTATIONS[start::every]
+    counts = {KILLED: 0, SURVIVED: 0, BROKEN: 0}
+    with tempfile.TemporaryDirectory() as name:
+        folder = copy_of_the_tree(Path(name))
+        for mutation in chosen:
+            try:
+                found, first = outcome(mutation, folder)
+            except AssertionError as error:
+                found, first = BROKEN, str(error)[-300:]
+            counts[found] += 1
+            print(f"{found:<9} {described(mutation):<90} {first or mutation.survives or 'NO REASON KNOWN'}", flush=True)
+    print(", ".join(f"{count} {found}" for found, count in counts.items()), f"of {len(chosen)}")
+    return counts[BROKEN] > 0 or counts[SURVIVED] != sum(1 for mutation in chosen if mutation.survives)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*map(int, sys.argv[1:])))
