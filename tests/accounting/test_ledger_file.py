@@ -3,13 +3,11 @@
 import os
 import pickle
 import shutil
-import sqlite3
 import time
 
 import pytest
 from ledger_children import start
 
-from skldp.accounting.ledger import store as ledger_store
 from skldp.accounting.ledger.privacy_ledger import PrivacyLedger, ledger_report
 from skldp.accounting.query import RegressionQuery
 from skldp.exceptions import LedgerError
@@ -82,9 +80,8 @@ def test_an_older_backup_is_noticed(tmp_path, how):
         backup.replace(path)
     else:
         shutil.copy(backup, path)
-    with pytest.raises(LedgerError, match="the record went back|removed or replaced"):
-        again = new_ledger(path) if "openings" in how else ledger
-        again.answer(linear(3, 0.3), ["a"], ones)
+    with pytest.raises(LedgerError, match=r"the record went back|removed or replaced"):
+        (new_ledger(path) if "openings" in how else ledger).answer(linear(3, 0.3), ["a"], ones)
 
 
 def test_an_older_backup_that_has_grown_again_is_noticed(tmp_path):
@@ -126,9 +123,9 @@ def test_a_forked_child_does_not_adopt_another_ledger(tmp_path):
     ledger = new_ledger(path, epsilon=5.0)
 
     def ask(write):
-        with pytest.raises(LedgerError, match="another ledger|removed or replaced"):
+        with pytest.raises(LedgerError, match=r"another ledger|removed or replaced"):
             write(str(ledger.answer(linear(1, 5.0), ["a"], ones).outputs))
-        with pytest.raises(LedgerError, match="another ledger|removed or replaced"):
+        with pytest.raises(LedgerError, match=r"another ledger|removed or replaced"):
             write(str(ledger.realized_loss(["a"])))
 
     path.rename(tmp_path / "moved.ledger")
@@ -152,9 +149,9 @@ def test_links_are_refused(tmp_path, read_only):
         hard = tmp_path / "h.ledger"
         os.link(path, hard)
         for name in (path, hard):
-            with pytest.raises(LedgerError, match="2 names .*hard links"):
+            with pytest.raises(LedgerError, match=r"2 names .*hard links"):
                 PrivacyLedger.open(name, read_only=read_only)
-        with pytest.raises(LedgerError, match="2 names .*hard links"):
+        with pytest.raises(LedgerError, match=r"2 names .*hard links"):
             ledger.answer(linear(2), ["a"], ones)
         hard.unlink()
         assert ledger.answer(linear(2), ["a"], ones).accepted.all()
@@ -193,7 +190,7 @@ def test_a_relative_path_means_the_same_file_everywhere(tmp_path, monkeypatch):
 
 def test_errors_name_the_path_as_it_was_given(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(LedgerError, match="There is no ledger at 'a.ledger'"):
+    with pytest.raises(LedgerError, match=r"There is no ledger at 'a.ledger'"):
         PrivacyLedger.open("a.ledger")
 
 
@@ -269,14 +266,3 @@ def test_a_child_that_is_forked_by_a_draw_neither_commits_nor_undoes(tmp_path):
     assert in_a_child(returns_in_the_child) == "refused[0]True"
     assert ledger.verify().ok
     assert [entry["output"] for entry in ledger.history("a")] == [1, 0]
-
-
-def test_sqlite_itself_waits_as_well(tmp_path, monkeypatch):
-    monkeypatch.setattr(ledger_store, "BUSY_SECONDS", 0.05)
-    ledger = new_ledger(tmp_path / "a.ledger")
-    other = sqlite3.connect(tmp_path / "a.ledger", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(LedgerError, match="nothing was released: database is locked"):
-        ledger.answer(linear(1), ["a"], ones)
-    other.close()
-    assert ledger.answer(linear(1), ["a"], ones).accepted.all()

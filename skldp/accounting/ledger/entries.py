@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp.accounting.ledger.chain import Link
 from skldp.accounting.ledger.identity import Identity
 from skldp.accounting.query import Query
 
@@ -76,7 +77,7 @@ def recorded_outputs(connection: sqlite3.Connection, query: int, people: npt.NDA
     return recorded
 
 
-def write_release(connection: sqlite3.Connection, release: Release, query: Query, *, n_people: int) -> None:
+def write_release(connection: sqlite3.Connection, release: Release, query: Query, *, n_people: int, chain: str) -> str:
     """Write a release, and the query and the people that are new with it.
 
     Parameters
@@ -86,17 +87,26 @@ def write_release(connection: sqlite3.Connection, release: Release, query: Query
     query : RegressionQuery or FiniteQuery
     n_people : int
         How many people are known, not counting the new ones.
+    chain : str
+        The hash of all releases before.
+
+    Returns
+    -------
+    str
+        The hash of this one and of all before.
     """
     if not connection.execute("SELECT 1 FROM queries WHERE query = ?", (release.query_number,)).fetchall():
-        row = (release.query_number, query.key, query.to_json())
-        connection.execute("INSERT INTO queries VALUES (?, ?, ?)", row)
+        content = (release.query_number, query.key, query.to_json())
+        connection.execute("INSERT INTO queries VALUES (?, ?, ?)", content)
     connection.executemany("INSERT INTO people VALUES (?, ?)", enumerate(release.new_people, start=n_people))
-    counts = (release.asked, len(release.numbers), release.served, release.refused)
-    time = datetime.now(UTC).isoformat(timespec="seconds")
-    connection.execute(
-        "INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?)", (release.number, release.query_number, time, *counts)
-    )
     # In the order of the key, so that SQLite appends.
     order = np.argsort(release.numbers)
-    rows = zip(repeat(release.number), release.numbers[order].tolist(), release.outputs[order].tolist(), strict=False)
+    numbers, outputs = release.numbers[order], release.outputs[order]
+    counts = (release.asked, len(numbers), release.served, release.refused, n_people + len(release.new_people))
+    row = (release.number, release.query_number, datetime.now(UTC).isoformat(timespec="seconds"), *counts)
+    link = Link(chain, [query.key, *row], release.new_people)
+    link.add(numbers, outputs)
+    connection.execute("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, link.chain))
+    rows = zip(repeat(release.number), numbers.tolist(), outputs.tolist(), strict=False)
     connection.executemany("INSERT INTO answers VALUES (?, ?, ?)", rows)
+    return link.chain
