@@ -9,7 +9,6 @@ process, so that nobody can choose queries whose histories collide.
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
@@ -18,12 +17,12 @@ import numpy.typing as npt
 
 from skldp.accounting.extrema.linear_cohort import LinearTable
 from skldp.accounting.ledger.chain import EMPTY, Link
-from skldp.accounting.ledger.entries import Release
+from skldp.accounting.ledger.entries import Release, damage
 from skldp.accounting.ledger.identity import Identity
 from skldp.accounting.query import Query, query_from_json
 from skldp.exceptions import LedgerError
 
-__all__ = ["Fingerprint", "LedgerBook", "damage", "group_rows"]
+__all__ = ["Fingerprint", "LedgerBook", "group_rows"]
 
 Fingerprint = tuple[int, int]
 _ROWS_AT_ONCE = 200_000
@@ -32,15 +31,6 @@ _RELEASES = """SELECT q.key, r.release, r.query, r.time, r.asked, r.answered, r.
                WHERE r.release > ? AND r.release <= ? ORDER BY r.release"""
 _ANSWERS = "SELECT release, person, output FROM answers WHERE release > ? AND release <= ? ORDER BY release, person"
 Block = tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]
-
-
-@contextmanager
-def damage() -> Iterator[None]:
-    """Say of what no ledger writes, and no code expects, that it is damage."""
-    try:
-        yield
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise LedgerError("The ledger is damaged: something is in it that no ledger writes.") from error
 
 
 def group_rows(fingerprints: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

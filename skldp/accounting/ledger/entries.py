@@ -1,6 +1,8 @@
 """Reading and writing the rows of a ledger, within a transaction of the caller."""
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import repeat
@@ -12,8 +14,9 @@ import numpy.typing as npt
 from skldp.accounting.ledger.chain import Link
 from skldp.accounting.ledger.identity import Identity
 from skldp.accounting.query import Query
+from skldp.exceptions import LedgerError
 
-__all__ = ["History", "Release", "recorded_history", "recorded_outputs", "timed_history", "write_release"]
+__all__ = ["History", "Release", "damage", "recorded_history", "recorded_outputs", "timed_history", "write_release"]
 
 History = tuple[list[int], list[int]]
 # Few releases, each looked up by its key: a person's answers need no index of their own.
@@ -21,6 +24,15 @@ _HISTORY = """SELECT r.release, r.time, r.query, a.output FROM releases r CROSS 
               ON a.release = r.release AND a.person = ? WHERE r.answered > 0 AND r.release <= ? ORDER BY r.release"""
 _OUTPUTS = """SELECT a.person, a.output FROM releases r CROSS JOIN answers a ON a.release = r.release
               WHERE r.query = ? AND r.answered > 0 AND a.person BETWEEN ? AND ? ORDER BY r.release"""
+
+
+@contextmanager
+def damage() -> Iterator[None]:
+    """Say of what no ledger writes, and no code expects, that it is damage."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise LedgerError("The ledger is damaged: something is in it that no ledger writes.") from error
 
 
 @dataclass(frozen=True)
@@ -52,7 +64,10 @@ class Release:
 
 def timed_history(connection: sqlite3.Connection, person: int, until: int) -> list[tuple[int, str, int, int]]:
     """One person's answers as (release, time, query number, output), up to a release."""
-    return connection.execute(_HISTORY, (person, until)).fetchall()
+    rows = connection.execute(_HISTORY, (person, until)).fetchall()
+    if any(type(query) is not int or type(output) is not int for _, _, query, output in rows):
+        raise LedgerError("The ledger is damaged: an answer is not what was recorded.")
+    return rows
 
 
 def recorded_history(connection: sqlite3.Connection, person: int, until: int) -> History:
@@ -70,7 +85,8 @@ def recorded_outputs(connection: sqlite3.Connection, query: int, people: npt.NDA
     low, high = int(people[known].min()), int(people[known].max())
     rows = connection.execute(_OUTPUTS, (query, low, high)).fetchall()
     if rows:
-        person, output = np.array(rows, dtype=np.int64).T
+        with damage():
+            person, output = np.array(rows, dtype=np.int64).T
         last = np.full(high - low + 1, -1, dtype=np.int64)
         last[person - low] = output
         recorded[known] = last[people[known] - low]

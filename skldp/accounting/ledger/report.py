@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 
-from skldp.accounting.ledger.book import Fingerprint, LedgerBook, damage, group_rows
+from skldp.accounting.ledger.book import Fingerprint, LedgerBook, group_rows
 from skldp.accounting.ledger.decisions import Rule
-from skldp.accounting.ledger.entries import History, recorded_history
+from skldp.accounting.ledger.entries import History, damage, recorded_history
 from skldp.accounting.query import RegressionQuery
 from skldp.exceptions import LedgerError
 
