@@ -14,6 +14,8 @@ import pytest
 from ledger_children import answer_many, answer_until_killed, query_number, start
 
 from skldp.accounting.ledger import store as ledger_store
+from skldp.accounting.ledger.chain import EMPTY
+from skldp.accounting.ledger.companion import locked
 from skldp.accounting.ledger.privacy_ledger import PrivacyLedger, ledger_report
 from skldp.accounting.query import RegressionQuery
 from skldp.exceptions import LedgerError
@@ -22,14 +24,19 @@ forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on
 ASK_ALL = RegressionQuery("linear", [1.0], 0.0, (0.0, 1.0), 0.3)
 
 
-def recorded(path):
+def fetched(path, question):
     connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True)
-    rows = connection.execute(
-        """SELECT q.key, p.identity, a.output FROM answers a JOIN releases r USING (release)
-           JOIN queries q USING (query) JOIN people p USING (person)"""
-    ).fetchall()
+    rows = connection.execute(question).fetchall()
     connection.close()
     return rows
+
+
+def recorded(path):
+    return fetched(
+        path,
+        """SELECT q.key, p.identity, a.output FROM answers a JOIN releases r USING (release)
+           JOIN queries q USING (query) JOIN people p USING (person)""",
+    )
 
 
 def kill_once(path, chance):
@@ -54,6 +61,12 @@ def run_kills(path, n_kills):
         stored = {f"{key} {person} {output}" for key, person, output in recorded(path)}
         assert [line for line in written if line not in stored] == []
         n_written += len(written)
+        # The kernel has freed the lock, and the companion does not lead.
+        with locked(str(path), "", write=True, seconds=0) as companion:
+            remembered = companion.read().head
+        chains = dict(fetched(path, "SELECT release, chain FROM releases"))
+        assert max(chains, default=0) - 1 <= remembered.release <= max(chains, default=0)
+        assert chains.get(remembered.release, EMPTY.chain) == remembered.chain
     assert ledger_report(path, verify=True)["verification"]["ok"]
     return n_written
 
@@ -70,7 +83,10 @@ def test_every_written_answer_is_in_the_file_after_200_kills(tmp_path):
 
 
 def run_processes(path, rule, n_queries, n_people, epsilon):
-    """Four processes ask the same people; what each was handed must be recorded, once, and within the budget."""
+    """Four processes ask the same people, and back the file up meanwhile.
+
+    What each was handed must be recorded, once, and within the budget.
+    """
     PrivacyLedger(1.0, bounds=(-1, 1), path=path, rule=rule).close()
     children = [start(answer_many, path, seed, n_queries, n_people, epsilon) for seed in range(4)]
     written = []
