@@ -79,8 +79,9 @@ class PrivacyLedger(LedgerReader):
         The domain of a person's values, each a number or one number per feature. None takes those of an existing
         file; a new ledger is bound to those of the first :class:`~skldp.BayesianFilter` that asks with it.
     path : str or path-like, default=":memory:"
-        The file, which is made with mode 0600 where it does not exist. Its place is fixed now: a relative path goes on
-        to mean the file in today's folder. A companion, ``<path>.lock``, is made beside it and belongs to it.
+        The file, which is made with mode 0600 where it does not exist. Its place is fixed now, for copies and pickles
+        as well; a program that is started from several folders needs an absolute path, or begins new budgets in each.
+        A companion, ``<path>.lock``, is made beside it and belongs to it.
     rule : {"basic", "simplified", "bayesian"}, default="bayesian"
         How a history is accounted for: ``"basic"`` adds up epsilons; ``"simplified"`` adds the next query's epsilon
         to the certified realized loss; ``"bayesian"`` certifies the realized loss after each output that the next
