@@ -1,6 +1,7 @@
 """Processes for the ledger's tests: each asks people in a loop and writes down what it was handed."""
 
 import os
+import threading
 import traceback
 import warnings
 
@@ -52,9 +53,17 @@ def answer_until_killed(write, path):
         number += 1
 
 
+def copy_until(path, stopped):
+    """Back the file up again and again; each copy drops every POSIX lock that this process holds on it."""
+    while not stopped.wait(0.001):
+        path.read_bytes()
+
+
 def answer_many(write, path, seed, n_queries, n_people, epsilon):
     """Ask the same people many queries, some of them also asked by other processes; write what was handed out."""
-    ledger = PrivacyLedger.open(path)
+    ledger, stopped = PrivacyLedger.open(path), threading.Event()
+    backup = threading.Thread(target=copy_until, args=(path, stopped))
+    backup.start()
     choose = np.random.default_rng(seed)
     values = np.random.default_rng(0).uniform(-1, 1, (n_people, 2))
     for _ in range(n_queries):
@@ -62,3 +71,5 @@ def answer_many(write, path, seed, n_queries, n_people, epsilon):
         answers = ledger.answer(query, range(n_people), lambda rows, q=query: q.sample(values[rows], noise_from()))
         for person in np.flatnonzero(answers.accepted):
             write(f"{query.key} {person} {answers.outputs[person]}\n")
+    stopped.set()
+    backup.join()

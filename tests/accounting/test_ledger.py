@@ -21,6 +21,7 @@ from skldp.accounting.filters import BasicPrivacyFilter, BayesianPrivacyFilter, 
 from skldp.accounting.ledger import decisions
 from skldp.accounting.ledger import store as ledger_store
 from skldp.accounting.ledger.book import LedgerBook
+from skldp.accounting.ledger.chain import Link
 from skldp.accounting.ledger.decisions import Rule
 from skldp.accounting.ledger.privacy_ledger import PrivacyLedger, ledger_report
 from skldp.accounting.query import FiniteQuery, RegressionQuery
@@ -53,7 +54,7 @@ def outputs_of(*outputs):
 )
 def test_a_ledger_decides_as_one_filter_per_person_would(rule, calls):
     """The naive reference: a filter for everybody, and a dictionary of what they have answered."""
-    people = ["ann", 1, "1", b"x"]
+    people = ["ann", 1, "1", "x"]
     ledger = PrivacyLedger(1.0, bounds=(-1, 1), rule=rule)
     filters = {person: FILTERS[rule](1.0) for person in people}
     given_before = {}
@@ -179,7 +180,7 @@ def test_all_or_none():
 
 def test_nobody_is_asked_twice_in_a_call():
     ledger = PrivacyLedger(1.0, bounds=(-1, 1))
-    with pytest.raises(ValueError, match=r"asked only once in a call. Got the id 2 twice"):
+    with pytest.raises(ValueError, match=r"asked only once in a call"):
         ledger.answer(linear(1), [1, 2, np.int8(2)], outputs_of(1, 1, 1))
     assert ledger.remaining([1, 2]).tolist() == [1.0, 1.0]
     assert ledger.answer(linear(1), [], outputs_of()).outputs.size == 0
@@ -317,50 +318,51 @@ def test_a_pickle_does_not_lead_to_another_ledger_of_the_same_name(tmp_path):
     pickled = pickle.dumps(ledger)
     ledger.close()
     del ledger
-    (tmp_path / "a.ledger").unlink()
+    for name in ("a.ledger", "a.ledger.lock"):
+        (tmp_path / name).unlink()
     PrivacyLedger(1.0, path=tmp_path / "a.ledger").close()
     with pytest.raises(LedgerError, match="another ledger"):
         pickle.loads(pickled)
 
 
-def test_the_file_is_private_and_holds_no_values(tmp_path):
+def test_the_files_are_private_and_hold_no_values_and_no_keys(tmp_path):
     path = tmp_path / "a.ledger"
     secret = np.array([[0.123456789012345, -0.98765432109876]])
-    ledger = PrivacyLedger(1.0, bounds=(-1, 1), path=path)
     query = RegressionQuery("linear", [0.5, 0.25], 0.0, (-1, 1), 0.3)
-    ids = ledger.row_ids(secret)
-    ledger.answer(query, ids, lambda rows: query.sample(secret[rows], noise_from()))
-    assert ledger.row_ids(secret) == ids
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a.ledger"]
-    content = path.read_bytes()
-    for value in secret.ravel():
-        for trace in (
-            struct.pack("<d", value),
-            struct.pack(">d", value),
-            struct.pack("<f", value),
-            repr(float(value))[:8].encode(),
-        ):
-            assert trace not in content
-    assert ids[0] in content
-    ledger.close()
-    assert PrivacyLedger.open(path).row_ids(secret) == ids
-    assert PrivacyLedger(1.0).row_ids(secret) != ids
+    with PrivacyLedger(1.0, bounds=(-1, 1), path=path) as ledger:
+        ledger.answer(query, ["ann"], lambda rows: query.sample(secret[rows], noise_from()))
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.ledger", "a.ledger.lock"]
+    for file in tmp_path.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        content = file.read_bytes()
+        for value in secret.ravel():
+            for trace in (
+                struct.pack("<d", value),
+                struct.pack(">d", value),
+                struct.pack("<f", value),
+                repr(float(value))[:8].encode(),
+            ):
+                assert trace not in content
+    assert b"ann" in path.read_bytes()
+    connection = sqlite3.connect(path)
+    stored = {name for (name,) in connection.execute("SELECT name FROM settings")}
+    connection.close()
+    assert stored == {"token", "epsilon", "rule", "tol", "bounds"}
 
 
 @pytest.mark.parametrize("table", ledger_store.TABLES)
 def test_nothing_is_changed_or_deleted(tmp_path, table):
     ledger = PrivacyLedger(1.0, bounds=(-1, 1), path=tmp_path / "a.ledger")
     ledger.answer(linear(1), ["a"], outputs_of(1))
-    connection = ledger._store._connection
-    column = connection.execute(f"PRAGMA table_info({table})").fetchall()[-1][1]
-    for statement in (
-        f"UPDATE {table} SET {column} = 0",
-        f"DELETE FROM {table}",
-        f"REPLACE INTO {table} SELECT * FROM {table}",
-    ):
-        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-            connection.execute(statement)
+    with ledger._store.transaction(write=True) as connection:
+        column = connection.execute(f"PRAGMA table_info({table})").fetchall()[-1][1]
+        for statement in (
+            f"UPDATE {table} SET {column} = 0",
+            f"DELETE FROM {table}",
+            f"REPLACE INTO {table} SELECT * FROM {table}",
+        ):
+            with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+                connection.execute(statement)
 
 
 def test_files_that_are_no_ledger(tmp_path):
@@ -396,23 +398,28 @@ def test_a_truncated_file_is_refused(tmp_path, kept):
         PrivacyLedger(1.0, path=path).answer(linear(2), [1], outputs_of(1))
 
 
-def test_a_file_of_a_newer_version_is_refused_and_an_older_one_is_brought_forward(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (
+            1,
+            "schema version 1, which kept the key of the hashes .* Give a new ledger, for the same people by their ids",
+        ),
+        (3, "newer skldp: it has schema version 3, and this one knows version 2"),
+    ],
+)
+@pytest.mark.parametrize("with_companion", [True, False])
+def test_files_of_other_versions_are_refused(tmp_path, version, message, with_companion):
     path = tmp_path / "a.ledger"
-    ledger = PrivacyLedger(1.0, bounds=(-1, 1), path=path)
-    ledger.answer(linear(1), ["a"], outputs_of(1))
-    ledger.close()
-    newer = [*ledger_store.MIGRATIONS, ("CREATE TABLE notes (note TEXT)",)]
-    with monkeypatch.context() as later:
-        later.setattr(ledger_store, "MIGRATIONS", newer)
-        with pytest.raises(LedgerError, match="must be brought to version 2 first: open it once for writing"):
-            PrivacyLedger.open(path, read_only=True)
-        again = PrivacyLedger.open(path)
-        assert again.remaining(["a"]).round(6).tolist() == [0.7]
-        again._store._connection.execute("INSERT INTO notes VALUES ('x')")
-        again.close()
-        assert PrivacyLedger.open(path, read_only=True).verify().ok
-    with pytest.raises(LedgerError, match="newer skldp: it has schema version 2, and this one knows versions up to 1"):
-        PrivacyLedger(1.0, path=path)
+    PrivacyLedger(1.0, bounds=(-1, 1), path=path).close()
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.close()
+    if not with_companion:
+        (tmp_path / "a.ledger.lock").unlink()
+    for open_it in (PrivacyLedger.open, ledger_report, lambda path: PrivacyLedger(1.0, path=path)):
+        with pytest.raises(LedgerError, match=message):
+            open_it(path)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
@@ -450,6 +457,8 @@ def edit(path, *statements):
     for statement in statements:
         connection.execute(statement)
     connection.close()
+    # The companion is told to believe what it finds.
+    os.truncate(f"{path}.lock", 0)
 
 
 @pytest.mark.parametrize(
@@ -457,6 +466,13 @@ def edit(path, *statements):
     [
         ("DELETE FROM answers WHERE person = 0", "has not the number of answers"),
         ("UPDATE answers SET output = 7", "impossible output"),
+        ("UPDATE answers SET output = 1", "release 1 is not what was recorded"),
+        ("UPDATE people SET identity = 'eve' WHERE person = 1", "release 1 is not what was recorded"),
+        ("UPDATE releases SET time = ''", "release 1 is not what was recorded"),
+        ("INSERT INTO people VALUES (2, 'eve')", "somebody is in it who was never asked"),
+        ("UPDATE answers SET output = 'x' WHERE person = 0", "something is in it that no ledger writes"),
+        ("UPDATE releases SET query = 9", "something is in it that no ledger writes"),
+        ("UPDATE queries SET content = '[]'", "something is in it that no ledger writes"),
         ("UPDATE answers SET person = 9 WHERE person = 1", "answers of nobody"),
         ("DELETE FROM people WHERE person = 0", "person is missing"),
         ("UPDATE queries SET content = replace(content, '0.3', '0.1')", "query 0 is not what was asked"),
@@ -478,11 +494,17 @@ def test_a_missing_setting_is_noticed(tmp_path):
 
 
 def test_verification_finds_who_was_taken_past_the_budget(tmp_path):
-    edit(
-        tmp_path / "a.ledger",
-        "INSERT INTO releases VALUES (2, 0, '', 2, 1, 0, 0)",
-        "INSERT INTO answers VALUES (2, 0, 1)",
-    )
+    path = tmp_path / "a.ledger"
+    edit(path)
+    connection = sqlite3.connect(path)
+    (before,) = connection.execute("SELECT chain FROM releases").fetchone()
+    # Whoever forges the chain as well is found by the sums.
+    link = Link(before, [linear(1).key, 2, 0, "", 2, 1, 0, 0, 2], [])
+    link.add([0], [1])
+    connection.execute("INSERT INTO releases VALUES (2, 0, '', 2, 1, 0, 0, 2, ?)", (link.chain,))
+    connection.execute("INSERT INTO answers VALUES (2, 0, 1)")
+    connection.commit()
+    connection.close()
     assert PrivacyLedger.open(tmp_path / "a.ledger").verify().problems == (
         "The counts of release 2 do not add up.",
         "Release 2 took 1 people ('a') past their budget of 0.5.",

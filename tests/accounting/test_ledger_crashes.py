@@ -7,12 +7,15 @@ import signal
 import sqlite3
 import threading
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from ledger_children import answer_many, answer_until_killed, query_number, start
 
 from skldp.accounting.ledger import store as ledger_store
+from skldp.accounting.ledger.chain import EMPTY
+from skldp.accounting.ledger.companion import locked
 from skldp.accounting.ledger.privacy_ledger import PrivacyLedger, ledger_report
 from skldp.accounting.query import RegressionQuery
 from skldp.exceptions import LedgerError
@@ -21,14 +24,19 @@ forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on
 ASK_ALL = RegressionQuery("linear", [1.0], 0.0, (0.0, 1.0), 0.3)
 
 
-def recorded(path):
+def fetched(path, question):
     connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True)
-    rows = connection.execute(
-        """SELECT q.key, p.identity, a.output FROM answers a JOIN releases r USING (release)
-           JOIN queries q USING (query) JOIN people p USING (person)"""
-    ).fetchall()
+    rows = connection.execute(question).fetchall()
     connection.close()
     return rows
+
+
+def recorded(path):
+    return fetched(
+        path,
+        """SELECT q.key, p.identity, a.output FROM answers a JOIN releases r USING (release)
+           JOIN queries q USING (query) JOIN people p USING (person)""",
+    )
 
 
 def kill_once(path, chance):
@@ -53,6 +61,12 @@ def run_kills(path, n_kills):
         stored = {f"{key} {person} {output}" for key, person, output in recorded(path)}
         assert [line for line in written if line not in stored] == []
         n_written += len(written)
+        # The kernel has freed the lock, and the companion does not lead.
+        with locked(str(path), "", write=True, seconds=0) as companion:
+            remembered = companion.read().head
+        chains = dict(fetched(path, "SELECT release, chain FROM releases"))
+        assert max(chains, default=0) - 1 <= remembered.release <= max(chains, default=0)
+        assert chains.get(remembered.release, EMPTY.chain) == remembered.chain
     assert ledger_report(path, verify=True)["verification"]["ok"]
     return n_written
 
@@ -69,7 +83,10 @@ def test_every_written_answer_is_in_the_file_after_200_kills(tmp_path):
 
 
 def run_processes(path, rule, n_queries, n_people, epsilon):
-    """Four processes ask the same people; what each was handed must be recorded, once, and within the budget."""
+    """Four processes ask the same people, and back the file up meanwhile.
+
+    What each was handed must be recorded, once, and within the budget.
+    """
     PrivacyLedger(1.0, bounds=(-1, 1), path=path, rule=rule).close()
     children = [start(answer_many, path, seed, n_queries, n_people, epsilon) for seed in range(4)]
     written = []
@@ -147,6 +164,7 @@ class FailingConnection:
     def __init__(self, connection, statement):
         self._connection = connection
         self._statement = statement
+        self.close = connection.close
 
     def execute(self, sql, *arguments):
         if sql.startswith(self._statement):
@@ -159,31 +177,51 @@ class FailingConnection:
         return self._connection.executemany(sql, *arguments)
 
 
+@contextmanager
+def connections(monkeypatch, change):
+    """Within the block, every new connection is changed before it is used."""
+    connect = ledger_store._connect
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger_store, "_connect", lambda path, **options: change(connect(path, **options)))
+        yield
+
+
 @pytest.mark.parametrize("what", ["BEGIN", "SELECT", "COMMIT", *map("INSERT INTO {}".format, ledger_store.TABLES[1:])])
-def test_nothing_is_handed_out_when_the_disk_fails(tmp_path, what):
+def test_nothing_is_handed_out_when_the_disk_fails(tmp_path, monkeypatch, what):
     path = tmp_path / "a.ledger"
     ledger = PrivacyLedger(1.0, bounds=(0, 1), path=path)
-    whole = ledger._store._connection
-    ledger._store._connection = FailingConnection(whole, what)
-    with pytest.raises(LedgerError, match="nothing was released: disk I/O error"):
+    with (
+        connections(monkeypatch, lambda connection: FailingConnection(connection, what)),
+        pytest.raises(LedgerError, match="nothing was released: disk I/O error"),
+    ):
         ledger.answer(ASK_ALL, [1, 2], lambda rows: [1, 0])
-    ledger._store._connection = whole
     assert recorded(path) == []
     assert ledger.remaining([1, 2]).tolist() == [1.0, 1.0]
     assert ledger.answer(ASK_ALL, [1, 2], lambda rows: [1, 0]).outputs.tolist() == [1, 0]
 
 
+def limited(connection):
+    """A connection that may not make its file larger."""
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    return connection
+
+
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_nothing_is_handed_out_when_the_disk_is_full(tmp_path, in_memory):
+def test_nothing_is_handed_out_when_the_disk_is_full(tmp_path, monkeypatch, in_memory):
     ledger = PrivacyLedger(1.0, bounds=(0, 1), path=":memory:" if in_memory else tmp_path / "a.ledger")
     ledger.answer(ASK_ALL, ["early"], lambda rows: [1])
-    (pages,) = ledger._store._connection.execute("PRAGMA page_count").fetchone()
-    ledger._store._connection.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(LedgerError, match="nothing was released: database or disk is full"):
+    if in_memory:
+        limited(ledger._store._memory)
+    with (
+        connections(monkeypatch, limited),
+        pytest.raises(LedgerError, match="nothing was released: database or disk is full"),
+    ):
         ledger.answer(ASK_ALL, range(5000), lambda rows: np.ones(len(rows), dtype=int))
     assert ledger.realized_loss(range(5000)).max() == 0.0
     assert ledger.realized_loss(["early"])[0] == pytest.approx(0.3)
-    ledger._store._connection.execute("PRAGMA max_page_count = 100000")
+    if in_memory:
+        ledger._store._memory.execute("PRAGMA max_page_count = 100000")
     assert ledger.answer(ASK_ALL, range(5000), lambda rows: np.ones(len(rows), dtype=int)).accepted.all()
     assert ledger.verify().ok
 
@@ -236,23 +274,24 @@ def test_nothing_is_handed_out_when_the_system_refuses_to_write(tmp_path):
     assert ledger.verify().ok
 
 
-def test_an_interrupted_write_is_undone(tmp_path):
+def test_an_interrupted_write_is_undone(tmp_path, monkeypatch):
     """The files as they lie on the disk in the middle of a transaction, which is what a crash leaves."""
     path, crashed = tmp_path / "a.ledger", tmp_path / "crashed.ledger"
     ledger = PrivacyLedger(1.0, bounds=(0, 1), path=path)
     ledger.answer(ASK_ALL, ["early"], lambda rows: [1])
-    ledger._store._connection.execute("PRAGMA cache_size = 1")
-    fail = FailingConnection(ledger._store._connection, "COMMIT")
 
-    def crash(sql, *arguments):
-        if sql == "COMMIT":
-            for end in ("", "-journal"):
-                shutil.copy(f"{path}{end}", f"{crashed}{end}")
-        return FailingConnection.execute(fail, sql, *arguments)
+    class CrashingConnection(FailingConnection):
+        def execute(self, sql, *arguments):
+            if sql == "COMMIT":
+                for end in ("", "-journal", ".lock"):
+                    shutil.copy(f"{path}{end}", f"{crashed}{end}")
+            return super().execute(sql, *arguments)
 
-    fail.execute = crash
-    ledger._store._connection = fail
-    with pytest.raises(LedgerError, match="disk I/O error"):
+    def change(connection):
+        connection.execute("PRAGMA cache_size = 1")
+        return CrashingConnection(connection, "COMMIT")
+
+    with connections(monkeypatch, change), pytest.raises(LedgerError, match="disk I/O error"):
         ledger.answer(ASK_ALL, range(2000), lambda rows: np.ones(len(rows), dtype=int))
     assert crashed.stat().st_size > path.stat().st_size
     with pytest.raises(LedgerError, match="holds an interrupted write"):
@@ -264,9 +303,9 @@ def test_an_interrupted_write_is_undone(tmp_path):
 
 def test_a_commit_waits_for_the_disk(tmp_path):
     """A kill leaves the system's caches whole; against a power cut there are only these settings."""
-    connection = PrivacyLedger(1.0, path=tmp_path / "a.ledger")._store._connection
-    assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
-    assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    with PrivacyLedger(1.0, path=tmp_path / "a.ledger")._store.transaction(write=True) as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
 def test_a_draw_that_fails_costs_nothing(tmp_path):
@@ -290,6 +329,9 @@ def test_a_ledger_that_was_removed_or_replaced_hands_out_nothing(tmp_path):
     path.rename(tmp_path / "b.ledger")
     with pytest.raises(LedgerError, match="removed or replaced"):
         ledger.answer(ASK_ALL, [1], lambda rows: [1])
+    with pytest.raises(LedgerError, match=r"is gone, and .*a.ledger.lock' remembers 0 releases"):
+        PrivacyLedger(1.0, bounds=(0, 1), path=path)
+    (tmp_path / "a.ledger.lock").unlink()
     PrivacyLedger(1.0, bounds=(0, 1), path=path).close()
     with pytest.raises(LedgerError, match="removed or replaced"):
         ledger.answer(ASK_ALL, [1], lambda rows: [1])
@@ -303,6 +345,11 @@ def test_somebody_who_never_lets_go_is_not_waited_for_forever(tmp_path, monkeypa
     with pytest.raises(LedgerError, match="nothing was released: database is locked"):
         ledger.answer(ASK_ALL, [1], lambda rows: [1])
     other.close()
+    with (
+        PrivacyLedger.open(tmp_path / "a.ledger")._store.transaction(write=True),
+        pytest.raises(LedgerError, match=r"is in use: .* nothing was released"),
+    ):
+        ledger.answer(ASK_ALL, [1], lambda rows: [1])
     assert ledger.answer(ASK_ALL, [1], lambda rows: [1]).accepted.all()
 
 

@@ -8,6 +8,7 @@ process, so that nobody can choose queries whose histories collide.
 
 import os
 import sqlite3
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -15,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.accounting.extrema.linear_cohort import LinearTable
-from skldp.accounting.ledger.entries import Release
+from skldp.accounting.ledger.chain import EMPTY, Link
+from skldp.accounting.ledger.entries import Release, damage
 from skldp.accounting.ledger.identity import Identity
 from skldp.accounting.query import Query, query_from_json
 from skldp.exceptions import LedgerError
@@ -24,6 +26,11 @@ __all__ = ["Fingerprint", "LedgerBook", "group_rows"]
 
 Fingerprint = tuple[int, int]
 _ROWS_AT_ONCE = 200_000
+_RELEASES = """SELECT q.key, r.release, r.query, r.time, r.asked, r.answered, r.served, r.refused, r.people, r.chain
+               FROM releases r LEFT JOIN queries q USING (query)
+               WHERE r.release > ? AND r.release <= ? ORDER BY r.release"""
+_ANSWERS = "SELECT release, person, output FROM answers WHERE release > ? AND release <= ? ORDER BY release, person"
+Block = tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
 def group_rows(fingerprints: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
@@ -60,6 +67,8 @@ class LedgerBook:
         By their number in the ledger.
     release : int
         The last release that was read.
+    chain : str
+        The hash of all releases up to it.
     n_answers : int
     table : LinearTable or None
         What quick decisions have worked out about linear queries.
@@ -69,12 +78,14 @@ class LedgerBook:
         self.number_of: dict[Identity, int] = {}
         self.queries: list[Query] = []
         self.query_number: dict[str, int] = {}
-        self.release = 0
+        self.release, self.chain = EMPTY
         self.n_answers = 0
         self.table: LinearTable | None = None
         self._fingerprints = np.zeros((16, 2), dtype=np.uint64)
         self._spent = np.zeros(16)
         self._tokens: dict[str, npt.NDArray[np.uint64]] = {}
+        # People who were read already, but who are new with a release that was not.
+        self._ahead: list[Identity] = []
 
     def numbers(self, identities: list[Identity]) -> npt.NDArray[np.int64]:
         """Number of each person, -1 where nothing is recorded of them."""
@@ -114,74 +125,93 @@ class LedgerBook:
         self._spent[numbers] += query.epsilon
         self.n_answers += len(numbers)
 
-    def enter(self, release: Release, query: Query) -> None:
+    def enter(self, release: Release, query: Query, chain: str) -> None:
         """Count a release of this process, after it was committed."""
         if query.key not in self.query_number:
             self.add_query(query)
         self.add_people(release.new_people)
         self.add_answers(query, release.numbers, release.outputs)
-        self.release = release.number
+        self.release, self.chain = release.number, chain
 
     def catch_up(self, connection: sqlite3.Connection, *, until: int | None = None) -> None:
-        """Read what was written since the last time, within a transaction of the caller.
+        """Read what was written since the last time, within a transaction of the caller, and check it by its chain.
 
         Parameters
         ----------
         connection : sqlite3.Connection
         until : int, default=None
             The last release to read; None reads them all.
+
+        Raises
+        ------
+        LedgerError
+            If something is not what was written.
         """
-        people = connection.execute(
-            "SELECT person, identity FROM people WHERE person >= ? ORDER BY person", (len(self.number_of),)
-        ).fetchall()
-        if people:
-            if people[-1][0] != len(self.number_of) + len(people) - 1:
-                raise LedgerError("The ledger is damaged: a person is missing.")
-            self.add_people([identity for _, identity in people])
-        self.read_queries(connection)
-        self._read_answers(connection, 2**62 if until is None else until)
+        with damage():
+            people = connection.execute(
+                "SELECT person, identity FROM people WHERE person >= ? ORDER BY person", (len(self.number_of),)
+            ).fetchall()
+            if people:
+                if people[-1][0] != len(self.number_of) + len(people) - 1:
+                    raise LedgerError("The ledger is damaged: a person is missing.")
+                self._ahead += [identity for _, identity in people]
+                self.add_people([identity for _, identity in people])
+            self.read_queries(connection)
+            self._read_releases(connection, 2**62 if until is None else until)
+            if until is None and self._ahead:
+                raise LedgerError("The ledger is damaged: somebody is in it who was never asked.")
 
     def read_queries(self, connection: sqlite3.Connection) -> None:
         """Read the new queries alone."""
-        for number, key, content in connection.execute(
-            "SELECT query, key, content FROM queries WHERE query >= ? ORDER BY query", (len(self.queries),)
-        ):
-            query = query_from_json(content)
-            if query.key != key or self.add_query(query) != number:
-                raise LedgerError(f"The ledger is damaged: query {number} is not what was asked.")
+        with damage():
+            for number, key, content in connection.execute(
+                "SELECT query, key, content FROM queries WHERE query >= ? ORDER BY query", (len(self.queries),)
+            ):
+                query = query_from_json(content)
+                if query.key != key or self.add_query(query) != number:
+                    raise LedgerError(f"The ledger is damaged: query {number} is not what was asked.")
 
-    def _read_answers(self, connection: sqlite3.Connection, until: int) -> None:
-        releases = connection.execute(
-            "SELECT release, query, answered FROM releases WHERE release > ? AND release <= ? ORDER BY release",
-            (self.release, until),
-        ).fetchall()
-        answers = connection.execute(
-            "SELECT release, person, output FROM answers WHERE release > ? AND release <= ? ORDER BY release, person",
-            (self.release, until),
-        )
-        query_of = {release: query for release, query, _ in releases}
-        missing = {release: answered for release, _, answered in releases}
-        while rows := answers.fetchmany(_ROWS_AT_ONCE):
-            flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=3 * len(rows))
-            release, person, output = flat.reshape(-1, 3).T
-            starts = np.flatnonzero(np.diff(release, prepend=-1))
-            for start, end in zip(starts, [*starts[1:], len(release)], strict=True):
-                number, people, outputs = int(release[start]), person[start:end], output[start:end]
-                if number not in query_of:
-                    raise LedgerError(f"The ledger is damaged: release {number} is missing.")
-                query = self.queries[query_of[number]]
+    def _read_releases(self, connection: sqlite3.Connection, until: int) -> None:
+        blocks = _blocks(connection.execute(_ANSWERS, (self.release, until)))
+        block = next(blocks, None)
+        for *entry, chained in connection.execute(_RELEASES, (self.release, until)).fetchall():
+            _, release, query_number, _, _, missing, _, _, n_people = entry
+            if release != self.release + 1 or (block is not None and block[0] < release):
+                raise LedgerError(f"The ledger is damaged: release {self.release + 1} is missing.")
+            n_new = n_people - len(self.number_of) + len(self._ahead)
+            link = Link(self.chain, entry, self._ahead[:n_new])
+            while block is not None and block[0] == release:
+                _, people, outputs = block
+                query = self.queries[query_number]
                 if people[0] < 0 or people[-1] >= len(self.number_of):
-                    raise LedgerError(f"The ledger is damaged: release {number} has answers of nobody.")
+                    raise LedgerError(f"The ledger is damaged: release {release} has answers of nobody.")
                 if outputs.min() < 0 or outputs.max() >= query.n_outputs:
-                    raise LedgerError(f"The ledger is damaged: release {number} has an impossible output.")
+                    raise LedgerError(f"The ledger is damaged: release {release} has an impossible output.")
                 self.add_answers(query, people, outputs)
-                missing[number] -= int(end - start)
-        if any(missing.values()):
-            raise LedgerError("The ledger is damaged: a release has not the number of answers that was recorded.")
-        self.release = releases[-1][0] if releases else self.release
+                link.add(people, outputs)
+                missing -= len(people)
+                block = next(blocks, None)
+            if missing:
+                raise LedgerError("The ledger is damaged: a release has not the number of answers that was recorded.")
+            if n_new < 0 or link.chain != chained:
+                raise LedgerError(f"The ledger is damaged: release {release} is not what was recorded.")
+            del self._ahead[:n_new]
+            self.release, self.chain = release, chained
+        if block is not None:
+            raise LedgerError(f"The ledger is damaged: release {block[0]} is missing.")
 
     def _query_tokens(self, query: Query) -> npt.NDArray[np.uint64]:
         if query.key not in self._tokens:
             words = np.frombuffer(os.urandom(16 * query.n_outputs), dtype=np.uint64)
             self._tokens[query.key] = words.reshape(-1, 2)
         return self._tokens[query.key]
+
+
+def _blocks(answers: sqlite3.Cursor) -> Iterator[Block]:
+    """Read answers in blocks of one release each: its number, who answered, and what."""
+    while rows := answers.fetchmany(_ROWS_AT_ONCE):
+        flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=3 * len(rows))
+        release, person, output = flat.reshape(-1, 3).T
+        starts = np.flatnonzero(np.diff(release, prepend=-1))
+        for start, end in zip(starts, [*starts[1:], len(release)], strict=True):
+            yield int(release[start]), person[start:end], output[start:end]

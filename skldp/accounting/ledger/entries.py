@@ -1,6 +1,8 @@
 """Reading and writing the rows of a ledger, within a transaction of the caller."""
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import repeat
@@ -9,10 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp.accounting.ledger.chain import Link
 from skldp.accounting.ledger.identity import Identity
 from skldp.accounting.query import Query
+from skldp.exceptions import LedgerError
 
-__all__ = ["History", "Release", "recorded_history", "recorded_outputs", "timed_history", "write_release"]
+__all__ = ["History", "Release", "damage", "recorded_history", "recorded_outputs", "timed_history", "write_release"]
 
 History = tuple[list[int], list[int]]
 # Few releases, each looked up by its key: a person's answers need no index of their own.
@@ -20,6 +24,15 @@ _HISTORY = """SELECT r.release, r.time, r.query, a.output FROM releases r CROSS 
               ON a.release = r.release AND a.person = ? WHERE r.answered > 0 AND r.release <= ? ORDER BY r.release"""
 _OUTPUTS = """SELECT a.person, a.output FROM releases r CROSS JOIN answers a ON a.release = r.release
               WHERE r.query = ? AND r.answered > 0 AND a.person BETWEEN ? AND ? ORDER BY r.release"""
+
+
+@contextmanager
+def damage() -> Iterator[None]:
+    """Say of what no ledger writes, and no code expects, that it is damage."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise LedgerError("The ledger is damaged: something is in it that no ledger writes.") from error
 
 
 @dataclass(frozen=True)
@@ -51,7 +64,10 @@ class Release:
 
 def timed_history(connection: sqlite3.Connection, person: int, until: int) -> list[tuple[int, str, int, int]]:
     """One person's answers as (release, time, query number, output), up to a release."""
-    return connection.execute(_HISTORY, (person, until)).fetchall()
+    rows = connection.execute(_HISTORY, (person, until)).fetchall()
+    if any(type(query) is not int or type(output) is not int for _, _, query, output in rows):
+        raise LedgerError("The ledger is damaged: an answer is not what was recorded.")
+    return rows
 
 
 def recorded_history(connection: sqlite3.Connection, person: int, until: int) -> History:
@@ -69,14 +85,15 @@ def recorded_outputs(connection: sqlite3.Connection, query: int, people: npt.NDA
     low, high = int(people[known].min()), int(people[known].max())
     rows = connection.execute(_OUTPUTS, (query, low, high)).fetchall()
     if rows:
-        person, output = np.array(rows, dtype=np.int64).T
+        with damage():
+            person, output = np.array(rows, dtype=np.int64).T
         last = np.full(high - low + 1, -1, dtype=np.int64)
         last[person - low] = output
         recorded[known] = last[people[known] - low]
     return recorded
 
 
-def write_release(connection: sqlite3.Connection, release: Release, query: Query, *, n_people: int) -> None:
+def write_release(connection: sqlite3.Connection, release: Release, query: Query, *, n_people: int, chain: str) -> str:
     """Write a release, and the query and the people that are new with it.
 
     Parameters
@@ -86,17 +103,26 @@ def write_release(connection: sqlite3.Connection, release: Release, query: Query
     query : RegressionQuery or FiniteQuery
     n_people : int
         How many people are known, not counting the new ones.
+    chain : str
+        The hash of all releases before.
+
+    Returns
+    -------
+    str
+        The hash of this one and of all before.
     """
     if not connection.execute("SELECT 1 FROM queries WHERE query = ?", (release.query_number,)).fetchall():
-        row = (release.query_number, query.key, query.to_json())
-        connection.execute("INSERT INTO queries VALUES (?, ?, ?)", row)
+        content = (release.query_number, query.key, query.to_json())
+        connection.execute("INSERT INTO queries VALUES (?, ?, ?)", content)
     connection.executemany("INSERT INTO people VALUES (?, ?)", enumerate(release.new_people, start=n_people))
-    counts = (release.asked, len(release.numbers), release.served, release.refused)
-    time = datetime.now(UTC).isoformat(timespec="seconds")
-    connection.execute(
-        "INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?)", (release.number, release.query_number, time, *counts)
-    )
     # In the order of the key, so that SQLite appends.
     order = np.argsort(release.numbers)
-    rows = zip(repeat(release.number), release.numbers[order].tolist(), release.outputs[order].tolist(), strict=False)
+    numbers, outputs = release.numbers[order], release.outputs[order]
+    counts = (release.asked, len(numbers), release.served, release.refused, n_people + len(release.new_people))
+    row = (release.number, release.query_number, datetime.now(UTC).isoformat(timespec="seconds"), *counts)
+    link = Link(chain, [query.key, *row], release.new_people)
+    link.add(numbers, outputs)
+    connection.execute("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, link.chain))
+    rows = zip(repeat(release.number), numbers.tolist(), outputs.tolist(), strict=False)
     connection.executemany("INSERT INTO answers VALUES (?, ?, ?)", rows)
+    return link.chain

@@ -1,7 +1,6 @@
 """The durable record of what every person has answered, and the decision whether they may be asked again."""
 
 import os
-import secrets
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +26,6 @@ __all__ = ["LedgerAnswers", "PrivacyLedger", "ledger_report"]
 Progress = Callable[[Iterable[bool], int], Iterable[bool]]
 # After so many decisions that other processes made obsolete, decide while they wait.
 _ATTEMPTS = 4
-_KEY_BYTES = 32
 _BY_TOKEN: "weakref.WeakValueDictionary[str, PrivacyLedger]" = weakref.WeakValueDictionary()
 _ALL: "weakref.WeakSet[PrivacyLedger]" = weakref.WeakSet()
 _OPENING = threading.RLock()
@@ -37,6 +35,8 @@ def _reopened(token: str, path: str) -> "PrivacyLedger":
     """What a pickled ledger becomes."""
     with _OPENING:
         ledger = _BY_TOKEN.get(token)
+        if ledger is not None and ledger._store.closed:
+            ledger = None
         if ledger is None and path == MEMORY:
             raise LedgerError(
                 "A ledger in memory cannot be pickled to another process, because each process would spend the same "
@@ -79,7 +79,9 @@ class PrivacyLedger(LedgerReader):
         The domain of a person's values, each a number or one number per feature. None takes those of an existing
         file; a new ledger is bound to those of the first :class:`~skldp.BayesianFilter` that asks with it.
     path : str or path-like, default=":memory:"
-        The file, which is made with mode 0600 where it does not exist.
+        The file, which is made with mode 0600 where it does not exist. Its place is fixed now, for copies and pickles
+        as well; a program that is started from several folders needs an absolute path, or begins new budgets in each.
+        A companion, ``<path>.lock``, is made beside it and belongs to it.
     rule : {"basic", "simplified", "bayesian"}, default="bayesian"
         How a history is accounted for: ``"basic"`` adds up epsilons; ``"simplified"`` adds the next query's epsilon
         to the certified realized loss; ``"bayesian"`` certifies the realized loss after each output that the next
@@ -97,7 +99,8 @@ class PrivacyLedger(LedgerReader):
     ValueError
         If a parameter is not as described.
     LedgerError
-        If the file was made with other settings, is truncated, is no ledger, or comes from a newer version.
+        If the file was made with other settings, is truncated, damaged, no ledger or a link, comes from another
+        version, or has lost what was recorded in it.
 
     Notes
     -----
@@ -108,9 +111,16 @@ class PrivacyLedger(LedgerReader):
     must answer from the same values, of the same features in the same order. Only ``"basic"`` composition holds for
     values that change from query to query.
 
-    Values are never stored. Ids are stored as given; without ids, a person is the keyed hash of their row, with a key
-    that is made with the ledger. Of refusals, only the number per call is stored. Whoever copies the file copies the
-    budgets: there must be one.
+    Values are never stored. Ids are stored as given. Of refusals, only the number per call is stored.
+
+    Every call locks the companion, proves that the file is the very ledger that was opened, with every release that
+    this process or the companion remembers, and closes it again. A file that was replaced, laid over or rolled back,
+    a hard link and a symbolic link are refused; folders may be links. Whoever moves a ledger moves both files. Whoever
+    copies both files copies the budgets, which nothing can notice: there must be one. A copy of the one file can
+    be read, not asked.
+
+    A ledger is closed with `close`, or at the end of a ``with`` block. Between two calls nothing is open, so that a
+    ledger that is forgotten costs nothing; one in memory ends with its last reference.
 
     Examples
     --------
@@ -133,9 +143,7 @@ class PrivacyLedger(LedgerReader):
         tol: float = 1e-3,
     ) -> None:
         wanted = checked_settings(epsilon, bounds, rule, tol)
-        made = {"token": secrets.token_hex(16), "hash_key": secrets.token_bytes(_KEY_BYTES)}
-        target = MEMORY if path == MEMORY else os.path.abspath(os.fspath(path))
-        self._set_up(LedgerStore(target, {**wanted, **made}), wanted)
+        self._set_up(LedgerStore(path, wanted), wanted)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> "PrivacyLedger":
@@ -153,7 +161,7 @@ class PrivacyLedger(LedgerReader):
             If there is no usable ledger.
         """
         ledger = cls.__new__(cls)
-        ledger._set_up(LedgerStore(os.path.abspath(os.fspath(path)), read_only=read_only), {})
+        ledger._set_up(LedgerStore(path, read_only=read_only), {})
         return ledger
 
     def __copy__(self) -> "PrivacyLedger":
@@ -174,12 +182,14 @@ class PrivacyLedger(LedgerReader):
             If another one is declared.
         """
         declared = checked_bounds(bounds)
+        self._store.check_open()
         with self._lock:
             if self._bounds is None:
                 self._bounds = self._store.add_setting("bounds", declared)
         if self._bounds != declared:
             raise LedgerError(
-                f"A ledger's bounds never change: {self.path!r} has bounds={self.bounds!r}. Got {bounds!r} instead."
+                f"A ledger's bounds never change: {self._store.name!r} has bounds={self.bounds!r}. "
+                f"Got {bounds!r} instead."
             )
 
     def declare_features(self, names: Sequence[str]) -> None:
@@ -197,12 +207,14 @@ class PrivacyLedger(LedgerReader):
             that takes both for one would be too small.
         """
         declared = [str(name) for name in names]
+        self._store.check_open()
         with self._lock:
             if self._features is None:
                 self._features = self._store.add_setting("features", declared)
         if self._features != declared:
             raise LedgerError(
-                f"A ledger's features never change: {self.path!r} is about {self._features}. Got {declared} instead."
+                f"A ledger's features never change: {self._store.name!r} is about {self._features}. "
+                f"Got {declared} instead."
             )
 
     def answer(
@@ -269,9 +281,10 @@ class PrivacyLedger(LedgerReader):
                     release = None
                     if len(plan.asked) and not undecided and not (all_or_none and refused):
                         release = plan.release(admitted, draw)
-                        write_release(connection, release, query, n_people=len(self._book.number_of))
+                        n_people = len(self._book.number_of)
+                        chain = write_release(connection, release, query, n_people=n_people, chain=self._book.chain)
                 if release is not None:
-                    self._book.enter(release, query)
+                    self._book.enter(release, query, chain)
             if all_or_none and refused:
                 raise BudgetExhaustedError(
                     f"{refused:,} of {len(people):,} people have not enough budget left for this query: nobody was "
@@ -288,28 +301,30 @@ class PrivacyLedger(LedgerReader):
         for name in ("epsilon", "rule", "tol"):
             if name in wanted and wanted[name] != getattr(self, name):
                 raise LedgerError(
-                    f"A ledger's {name} never changes: {self.path!r} was made with {name}={getattr(self, name)!r}. "
-                    f"Got {wanted[name]!r} instead."
+                    f"A ledger's {name} never changes: {self._store.name!r} was made with "
+                    f"{name}={getattr(self, name)!r}. Got {wanted[name]!r} instead."
                 )
         if wanted.get("bounds") is not None:
             self.declare_bounds(wanted["bounds"])
         _ALL.add(self)
         if not store.read_only:
             with _OPENING:
-                _BY_TOKEN.setdefault(self._token, self)
+                before = _BY_TOKEN.setdefault(self._token, self)
+                if before._store.closed:
+                    _BY_TOKEN[self._token] = self
 
     def _check_query(self, query: Query) -> None:
         if self._book.queries and _domain(self._book.queries[0]) != _domain(query):
             raise LedgerError(
-                f"A ledger is about one domain: {self.path!r} has queries over {_domain(self._book.queries[0])}. "
-                f"Got a query over {_domain(query)} instead."
+                f"A ledger is about one domain: {self._store.name!r} has queries over "
+                f"{_domain(self._book.queries[0])}. Got a query over {_domain(query)} instead."
             )
         if isinstance(query, RegressionQuery) and self.rule != "basic":
             if self._bounds is None:
                 raise LedgerError(f"A ledger needs bounds before it is asked with rule={self.rule!r}: declare_bounds.")
             if isinstance(self._bounds[0], list) and len(self._bounds[0]) != query.n_features:
                 raise LedgerError(
-                    f"The ledger {self.path!r} has bounds for {len(self._bounds[0])} features. "
+                    f"The ledger {self._store.name!r} has bounds for {len(self._bounds[0])} features. "
                     f"Got a query with {query.n_features} instead."
                 )
 

@@ -4,7 +4,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from skldp.accounting.ledger.book import Fingerprint, LedgerBook
 from skldp.accounting.ledger.decisions import Rule
 from skldp.accounting.ledger.entries import timed_history
-from skldp.accounting.ledger.identity import Identity, canonical_ids, row_identities
+from skldp.accounting.ledger.identity import canonical_ids
 from skldp.accounting.ledger.report import (
     QUERY_COLUMNS,
     Verification,
@@ -52,11 +52,8 @@ def ledger_report(path: str | os.PathLike[str], verify: bool = False, *, n_jobs:
     LedgerError
         If there is no usable ledger.
     """
-    ledger = LedgerReader(LedgerStore(os.path.abspath(os.fspath(path)), read_only=True))
-    try:
+    with LedgerReader(LedgerStore(path, read_only=True)) as ledger:
         return ledger.report(verify=verify, n_jobs=n_jobs)
-    finally:
-        ledger.close()
 
 
 class LedgerReader:
@@ -88,9 +85,9 @@ class LedgerReader:
         stored = store.settings()
         try:
             self.epsilon, self.rule, self.tol = stored["epsilon"], stored["rule"], stored["tol"]
-            self._token, self._hash_key = stored["token"], stored["hash_key"]
+            self._token = stored["token"]
         except KeyError as error:
-            raise LedgerError(f"The ledger {store.path!r} is damaged: its setting {error} is missing.") from None
+            raise LedgerError(f"The ledger {store.name!r} is damaged: its setting {error} is missing.") from None
         self.path = store.path
         self._store = store
         self._bounds = stored.get("bounds")
@@ -111,19 +108,6 @@ class LedgerReader:
     def __repr__(self) -> str:
         name = type(self).__name__
         return f"{name}({self.epsilon!r}, bounds={self.bounds!r}, path={self.path!r}, rule={self.rule!r})"
-
-    def row_ids(self, X: npt.ArrayLike) -> list[Identity]:
-        """Keyed hashes of rows, which serve as the ids of people without ids.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        list of bytes
-        """
-        return row_identities(X, self._hash_key)
 
     def realized_loss(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
         """Certified upper bound on each person's realized privacy loss (their sum of epsilons with rule="basic").
@@ -180,6 +164,7 @@ class LedgerReader:
             With the columns ``query`` (its number), ``kind``, ``epsilon``, ``first_asked``, ``calls``, ``asked``,
             ``answered``, ``served_again``, ``refused`` and ``key``.
         """
+        self._store.check_open()
         rows = query_rows(self._store)
         try:
             import pandas as pd
@@ -199,6 +184,7 @@ class LedgerReader:
         -------
         Verification
         """
+        self._store.check_open()
         return verify_store(self._store, self._rule, n_jobs)
 
     def report(self, *, verify: bool = False, n_jobs: int | None = None) -> dict[str, Any]:
@@ -215,6 +201,7 @@ class LedgerReader:
         -------
         dict
         """
+        self._store.check_open()
         return report(self._store, self._rule, verify=verify, n_jobs=n_jobs)
 
     def was_asked(self, query: Query) -> bool:
@@ -224,9 +211,16 @@ class LedgerReader:
             return query.key in self._book.query_number
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the ledger: everything else that asks it, or asks about it, raises a LedgerError from now on."""
         with self._lock:
             self._store.close()
+
+    def __enter__(self) -> Self:
+        self._store.check_open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _forget(self) -> None:
         self._book = LedgerBook()

@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 
 from skldp.accounting.ledger.book import Fingerprint, LedgerBook, group_rows
 from skldp.accounting.ledger.decisions import Rule
-from skldp.accounting.ledger.entries import History, recorded_history
+from skldp.accounting.ledger.entries import History, damage, recorded_history
 from skldp.accounting.query import RegressionQuery
 from skldp.exceptions import LedgerError
 
@@ -64,11 +64,12 @@ def query_rows(store: Readable) -> list[dict[str, Any]]:
         book.read_queries(connection)
         counts = connection.execute(_COUNTS).fetchall()
     rows = []
-    for number, n_calls, first, asked, answered, served, refused in counts:
-        query = book.queries[number]
-        kind = query.kind if isinstance(query, RegressionQuery) else "finite"
-        row = (number, kind, query.epsilon, first, n_calls, asked, answered, served, refused, query.key)
-        rows.append(dict(zip(QUERY_COLUMNS, row, strict=True)))
+    with damage():
+        for number, n_calls, first, asked, answered, served, refused in counts:
+            query = book.queries[number]
+            kind = query.kind if isinstance(query, RegressionQuery) else "finite"
+            row = (number, kind, query.epsilon, first, n_calls, asked, answered, served, refused, query.key)
+            rows.append(dict(zip(QUERY_COLUMNS, row, strict=True)))
     return rows
 
 
@@ -209,7 +210,7 @@ def _check_release(
     n_jobs: int | None,
 ) -> list[str]:
     """Make the decisions of one release again, from what was recorded before it."""
-    with store.transaction(write=False) as connection:
+    with store.transaction(write=False) as connection, damage():
         if not book.queries:
             book.catch_up(connection, until=0)
         rows = connection.execute("SELECT person FROM answers WHERE release = ?", (release,)).fetchall()
