@@ -19,7 +19,7 @@ from skldp.accounting.ledger.identity import distinct_ids
 from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
 from skldp.estimators.chosen_ledger import ChoosesLedger
 from skldp.estimators.notebook import ShowsGuarantee
-from skldp.estimators.people import split_ids
+from skldp.estimators.people import split_ids, whole_numbers
 from skldp.estimators.progress import decisions_bar
 from skldp.estimators.query_result import QueryResult
 from skldp.estimators.validation import (
@@ -124,9 +124,10 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
     **People have names.** With a `ledger`, everybody needs an id, in one of three ways: ``query(X, ids=...)``, and the
     same of `predict` and `score` (which scikit-learn routes: ``set_predict_request(ids=True)``,
     ``set_score_request(ids=True)``); the parameter `ids`, which names a column of X or its index; or the ledger is left
-    out. Then everything ends with the process, and without ids every row is a person of its own, by a hash whose key
-    is in memory alone: the second of two equal rows is somebody else than the first, and a row that was scaled,
-    rounded or converted is somebody new, with a new budget. That simulates people; it protects none.
+    out. Then everything ends with the process, and without ids every row of a table is a person of its own, found again
+    in another table by a hash whose key is in memory alone. A row that was scaled, rounded or converted is somebody
+    new, with a new budget. That simulates people; it protects none. Whoever makes up ids makes up budgets: they must
+    come from where the people are.
 
     **What the analyst sees** depends on queries and recorded outputs alone, apart from the duration of a call: all that
     can be refused is refused before a value is looked at, and nothing warns of values. Only a table with NaN or
@@ -316,12 +317,12 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         float
             R². It is often negative, since one person's estimate is mostly noise.
         """
+        check_is_fitted(self)
         # What is wrong with y is said before anybody is asked.
         check_consistent_length(X, y, sample_weight)
-        estimates = self.predict(X, ids=ids)
         if is_classifier(self.estimator_):
             y = (np.asarray(y) == self.estimator_.classes_[-1]).astype(np.float64)
-        return r2_score(y, estimates, sample_weight=sample_weight)
+        return r2_score(y, self.predict(X, ids=ids), sample_weight=sample_weight)
 
     def get_metadata_routing(self):
         """Say which metadata this estimator and its model use.
@@ -338,8 +339,8 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         )
 
     def _ask(self, X, ids, *, repeat, all_or_none):
-        # All that can be refused without looking at a value is refused before one is looked at. Once the table is known
-        # to be of numbers, nothing here depends on them but the answers.
+        # What can be refused without looking at a value is refused before one is looked at. Once the table is known to
+        # be of numbers, nothing here or in the ledger depends on them but the answers.
         check_is_fitted(self)
         self._check_same_ledger()
         progress = decisions_bar() if self.verbose else None
@@ -371,7 +372,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         X, in_X = split_ids(X, self.ids)
         if ids is not None and in_X is not None:
             raise ValueError(f"Ids must come once. Got them as an argument and in X, where ids={self.ids!r} says.")
-        ids = in_X if ids is None else ids
+        ids = whole_numbers(in_X) if ids is None else ids
         if ids is not None:
             return X, distinct_ids(ids)
         if self.ids is not None:
@@ -379,9 +380,9 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         if self.ledger is not None:
             raise ValueError(f"With a ledger people need ids, since budgets are kept by name: {_WAYS}. Got no ids.")
         warn_user(
-            "Without ids every row is a person of its own, in a simulation in memory: equal rows are different people, "
-            "and a row that was scaled, rounded or converted is somebody new, with a new budget. For real people pass "
-            "ids to query, predict or score, or name a column of X, or its index, with BayesianFilter(ids=...).",
+            "Without ids every row is a person of its own, in a simulation in memory: a row that was scaled, rounded "
+            "or converted is somebody new, with a new budget. For real people pass ids to query, predict or score, or "
+            "name a column of X, or its index, with BayesianFilter(ids=...).",
             RowIdentityWarning,
         )
         return X, None

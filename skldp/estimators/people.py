@@ -5,7 +5,7 @@ from numbers import Integral
 import numpy as np
 from scipy import sparse
 
-__all__ = ["split_ids"]
+__all__ = ["split_ids", "whole_numbers"]
 
 # Every whole number below this is exact in single precision, and none that is rounded to single precision falls below.
 _WHOLE_IN_SINGLE = 2.0**24
@@ -26,15 +26,14 @@ def split_ids(X, where):
     features : array-like
         `X` without the column; `X` itself where the ids are in the index, or there are none.
     ids : iterable or None
-        None where X has no such column or index: public rows need none.
+        As they are in X; None where it has no such column or index: public rows need none.
 
     Raises
     ------
     TypeError
         If `where` is a name and X is no DataFrame.
     ValueError
-        If a position is outside of X, a name is both a column and an index, or a column of floats holds anything but
-        whole numbers below 2^24, which all floats hold exactly.
+        If a position is outside of X, or a name is no single column or index.
     """
     if where is None:
         return X, None
@@ -55,6 +54,34 @@ def split_ids(X, where):
     return X, X.index.get_level_values(where) if where in levels else None
 
 
+def whole_numbers(ids):
+    """Read ids off an array that can hold nothing but floats; any others are given back.
+
+    Parameters
+    ----------
+    ids : iterable or None
+
+    Returns
+    -------
+    iterable or None
+
+    Raises
+    ------
+    ValueError
+        If an array of floats holds anything but whole numbers below 2^24, which all floats hold exactly.
+    """
+    if not isinstance(ids, np.ndarray) or ids.dtype.kind != "f":
+        return ids
+    exact = (np.abs(ids) < _WHOLE_IN_SINGLE) & (ids == np.floor(ids))
+    if not exact.all():
+        raise ValueError(
+            "Ids in an array of floats must be whole numbers below 2**24, since larger ones change in single "
+            f"precision: use a DataFrame, or pass ids. Got another one at position {int(np.argmin(exact))} (counted "
+            "from 0)."
+        )
+    return ids.astype(np.int64)
+
+
 def _split_position(X, position):
     if sparse.issparse(X):
         return X, None
@@ -67,24 +94,9 @@ def _split_position(X, position):
         raise ValueError(f"ids={position} must be the position of a column of X. Got X with {X.shape[1]} columns.")
     if hasattr(X, "iloc"):
         return _without(X, position), X.iloc[:, position]
-    column = X[:, position]
-    if isinstance(X, np.ndarray) and X.dtype.kind == "f":
-        column = _whole_numbers(column)
-    return _without(X, position), column
+    return _without(X, position), X[:, position]
 
 
 def _without(X, position):
     kept = [column for column in range(X.shape[1]) if column != position]
     return X.iloc[:, kept] if hasattr(X, "iloc") else X[:, kept]
-
-
-def _whole_numbers(column):
-    """The ids of an array that can hold nothing but floats."""
-    exact = (np.abs(column) < _WHOLE_IN_SINGLE) & (column == np.floor(column))
-    if not exact.all():
-        raise ValueError(
-            "Ids in an array of floats must be whole numbers below 2**24, since larger ones change in single "
-            f"precision: use a DataFrame, or pass ids. Got another one at position {int(np.argmin(exact))} (counted "
-            "from 0)."
-        )
-    return column.astype(np.int64)

@@ -2,6 +2,8 @@
 
 import pickle
 import struct
+import subprocess
+import sys
 import warnings
 from contextlib import closing
 
@@ -292,6 +294,20 @@ def test_the_key_of_rows_is_in_memory_alone():
     assert not any(person.encode() in dump for person in result.ids)
 
 
+@pytest.mark.parametrize("closing_first", [True, False])
+def test_an_own_ledger_is_closed_by_whoever_opened_it(closing_first):
+    """Since Python 3.13 a connection that is collected unclosed complains."""
+    code = (
+        "import gc; from skldp import BayesianFilter; from sklearn.linear_model import LinearRegression as L;"
+        "survey = BayesianFilter(L(), bounds=(0, 1)).fit([[0.0], [1.0]], [0.0, 1.0]);"
+        "result = survey.query([[0.5]], ids=['ann']);"
+        f"{'survey.ledger_.close();' if closing_first else ''}"
+        "del survey; gc.collect(); del result; gc.collect()"
+    )
+    done = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, check=True)
+    assert "ResourceWarning" not in done.stderr
+
+
 # Where names are
 
 
@@ -336,6 +352,9 @@ def test_names_in_an_array_of_numbers_are_whole(ledger, dtype):
     table = np.c_[np.arange(30) + 100, PEOPLE.round()].astype(dtype)
     survey = BayesianFilter(LinearRegression(), epsilon=0.4, ledger=ledger, ids=0).fit(table, Y)
     assert survey.query(table).ids == list(range(100, 130))
+    if dtype != np.int64:
+        table[7, 0] = np.nan
+        assert clone(survey).fit(table, Y).n_features_in_ == 2
     assert all(type(person) is int for person in survey.query(table).ids)
     for value in [2**24, 0.5, np.nan, np.inf] if dtype != np.int64 else []:
         table[7, 0] = value

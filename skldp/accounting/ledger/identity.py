@@ -112,8 +112,8 @@ def row_identities(X: npt.ArrayLike, key: bytes) -> list[Identity]:
     Returns
     -------
     list of str
-        HMAC-SHA256 of the row's float64 numbers, with -0.0 taken as 0.0, and how many rows before it are equal: the
-        second of two equal rows is somebody else than the first, in this call and in every other.
+        HMAC-SHA256 of the row's float64 numbers, with -0.0 taken as 0.0, and how many rows before it are equal: equal
+        rows of one table are different people, and the first of them is the first in another table.
 
     Examples
     --------
