@@ -154,8 +154,8 @@ def test_a_grid_search_spends_one_budget(shared):
     rows = used.summary()
     assert rows["answered"].sum() == sum(len(used.history(person)) for person in X.index)
     assert rows["asked"].sum() == 3 * len(X)
-    # Whoever gave the first two candidates the same answer, which has a chance above 1/2, has not 0.9 left: that none of
-    # the 70 did has a chance below 1e-20.
+    # Whoever gave the first two candidates the same answer, which has a chance above 1/2, has not 0.9 left: that none
+    # of the 70 did has a chance below 1e-20.
     assert rows["refused"].sum() > 0
 
 
