@@ -27,6 +27,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 
+from skldp.accounting import realized_loss
 from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting.query import RegressionQuery
 from skldp.estimators.bayesian_filter import BayesianFilter
@@ -143,6 +144,22 @@ def test_float32_and_rounding_make_nobody_new(file_ledger):
         assert not survey.query(rows, ids=NAMES).fresh.any()
     assert file_ledger.verify().n_people == 30
     assert file_ledger.realized_loss(NAMES).max() <= 1.0
+
+
+def test_nobody_loses_more_than_the_budget_however_their_row_is_written():
+    """As rows, everybody had five budgets: a certified lower bound of 4.5 at a budget of 1."""
+    answered = {name: ([], []) for name in NAMES}
+    with closing(PrivacyLedger(1.0, bounds=(0, 1))) as ledger:
+        single = PEOPLE.astype(np.float32)
+        for slope, rows in enumerate([PEOPLE, single, PEOPLE.round(6), PEOPLE.round(3), single.round(2)]):
+            survey = fitted([1.0, slope], epsilon=0.9, ledger=ledger)
+            result = survey.query(rows, ids=NAMES)
+            for name, output in zip(NAMES, result.outputs, strict=True):
+                if not np.isnan(output):
+                    answered[name][0].append(survey.query_)
+                    answered[name][1].append(survey.query_.output_values.index(output))
+    losses = [realized_loss(*story, bounds=(0, 1)).lower for story in answered.values()]
+    assert 0.5 < max(losses) <= 1.0
 
 
 def test_other_orders_of_the_columns_are_refused(ledger):
