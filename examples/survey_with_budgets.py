@@ -4,7 +4,7 @@ A survey team asks the same people one regression after another
 
 Five teams each want to know one thing about the same 300 patients. Each has trained a regression on other, public data,
 and wants the mean of its predictions over these patients. Every patient has one privacy budget for all that they ever
-answer, kept in a ledger that survives crashes, copies and cross-validation.
+answer, kept in a ledger that survives crashes, copies and cross-validation, by the patient's name.
 
 .. code-block:: bash
 
@@ -15,10 +15,10 @@ answer, kept in a ledger that survives crashes, copies and cross-validation.
 # Public data to train on, and private people to ask: the bundled diabetes data, cut in two. What is asked of the people
 # are age, sex, body mass index and blood pressure; the teams predict other things from these.
 import tempfile
-import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Lasso, LinearRegression, Ridge
@@ -28,15 +28,13 @@ from sklearn.preprocessing import StandardScaler
 
 from skldp.accounting.ledger.privacy_ledger import PrivacyLedger, ledger_report
 from skldp.estimators.bayesian_filter import BayesianFilter
-from skldp.exceptions import OutOfDomainWarning
 
 X, progression = load_diabetes(return_X_y=True)
 public, people = X[:142, :4], X[142:, :4]
 ids = [f"patient {number}" for number in range(len(people))]
 
-# The domain is public knowledge; whoever lies outside is moved to its edge and counted.
+# The domain is public knowledge; whoever lies outside is moved to its edge, and nobody is told.
 bounds = (-0.15, 0.15)
-warnings.simplefilter("ignore", OutOfDomainWarning)
 
 # %%
 # One ledger, in a file: each patient may lose at most 2 nats, over all teams together.
@@ -76,10 +74,13 @@ changed = bool((ledger.realized_loss(ids) != before).any())
 print(f"asked again: {again.fresh.sum()} fresh answers, budgets changed: {changed}")
 
 # %%
-# Cross-validation clones the estimator, and leads to the same ledger: whatever the folds ask is counted.
-fresh_people = np.random.default_rng(0).uniform(-0.1, 0.1, (60, 4))
-cross_val_score(BayesianFilter(Ridge(), epsilon=1.0, ledger=ledger), fresh_people, fresh_people.sum(axis=1))
-print("answers of each person after cross-validation:", {len(ledger.history(i)) for i in ledger.row_ids(fresh_people)})
+# Cross-validation clones the estimator, and leads to the same ledger: whatever the folds ask is counted, for the people
+# that the index of the table names.
+volunteers = pd.DataFrame(np.random.default_rng(0).uniform(-0.1, 0.1, (60, 4)))
+volunteers.index = pd.Index([f"volunteer {number}" for number in range(60)], name="person")
+survey = BayesianFilter(Ridge(), epsilon=1.0, ledger=ledger, ids="person")
+cross_val_score(survey, volunteers, volunteers.sum(axis=1))
+print("answers of each person after cross-validation:", {len(ledger.history(name)) for name in volunteers.index})
 
 # %%
 # The same file, read by somebody else: what is left, and whether every decision was right.

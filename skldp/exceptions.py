@@ -10,6 +10,7 @@ __all__ = [
     "LedgerError",
     "OutOfDomainWarning",
     "PrivacyGuaranteeWarning",
+    "RowIdentityWarning",
     "SeededNoiseWarning",
     "warn_user",
 ]
@@ -32,6 +33,10 @@ class OutOfDomainWarning(UserWarning):
 
 class LearntDomainWarning(UserWarning):
     """Classes or categories were learnt from private data; the text says how to declare them."""
+
+
+class RowIdentityWarning(UserWarning):
+    """People without ids are their rows: a simulation in memory, and no protection of anybody who has two rows."""
 
 
 class LedgerError(RuntimeError):

@@ -8,32 +8,41 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import r2_score
+from sklearn.utils import check_consistent_length
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting.extrema.domain import checked_box
 from skldp.accounting.from_estimator import query_from_estimator
 from skldp.accounting.ledger.decisions import RULES
-from skldp.accounting.ledger.identity import canonical_ids
+from skldp.accounting.ledger.identity import distinct_ids
 from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
-from skldp.estimators.base import warn_out_of_domain
 from skldp.estimators.chosen_ledger import ChoosesLedger
 from skldp.estimators.notebook import ShowsGuarantee
+from skldp.estimators.people import split_ids, whole_numbers
 from skldp.estimators.progress import decisions_bar
 from skldp.estimators.query_result import QueryResult
 from skldp.estimators.validation import (
     BOUNDS,
     EPSILON,
     NOISE_PARAMETERS,
+    Interval,
     StrOptions,
     check_epsilon,
+    check_finite,
     fit_context,
     validate_finite,
 )
+from skldp.exceptions import RowIdentityWarning, warn_user
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import noise_from
 
 __all__ = ["BayesianFilter"]
+
+_WAYS = (
+    "pass ids to query, predict or score; or name a column of X, or its index, with BayesianFilter(ids=...); or "
+    "simulate without a ledger"
+)
 
 
 class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
@@ -54,13 +63,18 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         Each person's budget for all answers. None takes the ledger's; without a ledger, `epsilon`.
     bounds : tuple (low, high), default=None
         The domain of X, each a number or one number per feature. None takes those of the ledger if it has any, else
-        the range of the public X of `fit`. What lies outside is clipped and counted.
+        the range of the public X of `fit`. What lies outside is moved to the nearest bound, and nobody is told.
     output_bounds : tuple (a, b), default=None
         The two values of an answer. None takes the range of the model over `bounds`, and (0, 1) for a classifier.
         A model that can leave them is truncated to them, with a warning.
     ledger : PrivacyLedger, default=None
-        Where answers are recorded. Models that share a ledger share its budgets. None keeps one in memory, which all
-        clones of this estimator share.
+        Where answers are recorded. Models that share a ledger share its budgets, which are people's by their ids. None
+        keeps one in memory, which all clones of this estimator share: for simulations.
+    ids : int or str, default=None
+        Where X tells who its rows are: the name of a column of a DataFrame, or of an index level of a pandas
+        DataFrame, or a column's position, from 0. The column is taken out before the model sees X, in `fit` as well. A
+        named index passes train_test_split, cross-validation, searches, and steps before this one that give pandas
+        output. None expects ids as an argument of `query`, `predict` and `score`.
     rule : {"basic", "simplified", "bayesian"}, default="bayesian"
         How histories are accounted for where `ledger` is None; a ledger brings its own.
     tol : float, default=1e-3
@@ -89,8 +103,9 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
     privacy_guarantee_ : PrivacyGuarantee
         What holds for each person over all models that share the ledger.
     n_features_in_ : int
+        Not counting a column of ids.
     feature_names_in_ : ndarray of str
-        Where X of `fit` had names.
+        Where X of `fit` had names; without that of the ids.
 
     Raises
     ------
@@ -104,12 +119,23 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
     .. math:: \frac{1}{e^\varepsilon + 1} + \frac{e^\varepsilon - 1}{e^\varepsilon + 1} \frac{y - a}{b - a}.
 
     Somebody asked the same query a second time is handed their recorded answer, so that `predict` can be repeated,
-    cross-validated and scored without cost. ``query(X, repeat=True)`` asks afresh. Without `ids`, a person is their
-    row: equal rows are one person, who answers once and whose answer stands in each of these rows. Since that lets a
-    refusal show that two rows are equal, real people should have ids.
+    cross-validated and scored without cost. ``query(X, repeat=True)`` asks afresh.
+
+    **People have names.** With a `ledger`, everybody needs an id, in one of three ways: ``query(X, ids=...)``, and the
+    same of `predict` and `score` (which scikit-learn routes: ``set_predict_request(ids=True)``,
+    ``set_score_request(ids=True)``); the parameter `ids`, which names a column of X or its index; or the ledger is left
+    out. Then everything ends with the process, and without ids every row of a table is a person of its own, found again
+    in another table by a hash whose key is in memory alone. A row that was scaled, rounded or converted is somebody
+    new, with a new budget. That simulates people; it protects none. Whoever makes up ids makes up budgets: they must
+    come from where the people are.
+
+    **What the analyst sees** depends on queries and recorded outputs alone, apart from the duration of a call: all that
+    can be refused is refused before a value is looked at, and nothing warns of values. Only a table with NaN or
+    infinity, which are no records, is refused as a whole, before anybody is asked.
 
     The realized loss is about one record. Whoever is asked again must answer from the same values, and all models
-    that share a ledger must have the same features in the same order: names are compared where X has them. For values
+    that share a ledger must have the same features in the same order: names are compared where X has them. A scaler
+    that is fitted anew belongs into `estimator`, not before this step, where it changes everybody's record. For values
     that change over time, take a ledger with ``rule="basic"``.
 
     A fitted filter that has asked people stays with its ledger: fitting it again with another one is refused, since
@@ -141,6 +167,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         "bounds": [None, *BOUNDS],
         "output_bounds": [None, *BOUNDS],
         "ledger": [None, PrivacyLedger],
+        "ids": [None, str, Interval(Integral, 0, None, closed="left")],
         "rule": [StrOptions(set(RULES))],
         "tol": EPSILON,
         "on_refusal": [StrOptions({"prior", "nan", "raise"})],
@@ -157,6 +184,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         bounds=None,
         output_bounds=None,
         ledger=None,
+        ids=None,
         rule="bayesian",
         tol=1e-3,
         on_refusal="prior",
@@ -170,6 +198,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         self.bounds = bounds
         self.output_bounds = output_bounds
         self.ledger = ledger
+        self.ids = ids
         self.rule = rule
         self.tol = tol
         self.on_refusal = on_refusal
@@ -184,6 +213,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Ids may be in it and need not: public rows are nobody's.
         y : array-like of shape (n_samples,)
             Not needed for a FrozenEstimator.
         **fit_params : dict
@@ -195,6 +225,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         """
         for epsilon in (self.epsilon, self.tol, *([] if self.total_epsilon is None else [self.total_epsilon])):
             check_epsilon(epsilon)
+        X, _ = split_ids(X, self.ids)
         if y is None and isinstance(self.estimator, FrozenEstimator):
             X = validate_finite(self, X, reset=True)
         else:
@@ -207,10 +238,11 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         self.estimator_, self.query_, self.ledger_, self.bounds_ = model, query, ledger, bounds
         low, high = query.output_bounds
         self.prior_ = float(low + (high - low) * query.unit_response(np.clip(X, *self.bounds_)).mean())
+        who = "person in the ledger, by id" if self.ledger is not None else "id, or row as given, in a simulation"
         self.privacy_guarantee_ = PrivacyGuarantee(
             epsilon=ledger.epsilon,
             stated=ledger.epsilon,
-            basis=f"budget of each person in the ledger, whatever they are asked; rule {ledger.rule!r}",
+            basis=f"budget of each {who}, whatever they are asked; rule {ledger.rule!r}",
             seeded=self.seed is not None,
         )
         return self
@@ -223,7 +255,8 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         X : array-like of shape (n_samples, n_features)
             One private row per person.
         ids : array-like of int or str, shape (n_samples,), default=None
-            Who they are. None takes a keyed hash of each row.
+            Who they are. None reads them where the parameter `ids` says; without that and without a ledger, each row
+            is somebody.
         repeat : bool, default=False
             Ask for fresh answers, at their full cost, also where there are recorded ones.
 
@@ -234,7 +267,15 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         Raises
         ------
         ValueError
-            If an id occurs twice.
+            If there are no ids though there is a ledger, if one occurs twice or is not in one form, or if X has NaN or
+            infinity. Nobody is asked then.
+        LedgerError
+            If the ledger is about other bounds or features, or cannot be written. Nothing is released then.
+
+        Warns
+        -----
+        RowIdentityWarning
+            If people are their rows.
         """
         return self._ask(X, ids, repeat=repeat, all_or_none=False)
 
@@ -246,7 +287,8 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         X : array-like of shape (n_samples, n_features)
             One private row per person.
         ids : array-like of int or str, shape (n_samples,), default=None
-            Who they are. None takes a keyed hash of each row.
+            Who they are. None reads them where the parameter `ids` says; without that and without a ledger, each row
+            is somebody.
 
         Returns
         -------
@@ -275,10 +317,12 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         float
             R². It is often negative, since one person's estimate is mostly noise.
         """
-        estimates = self.predict(X, ids=ids)
+        check_is_fitted(self)
+        # What is wrong with y is said before anybody is asked.
+        check_consistent_length(X, y, sample_weight)
         if is_classifier(self.estimator_):
             y = (np.asarray(y) == self.estimator_.classes_[-1]).astype(np.float64)
-        return r2_score(y, estimates, sample_weight=sample_weight)
+        return r2_score(y, self.predict(X, ids=ids), sample_weight=sample_weight)
 
     def get_metadata_routing(self):
         """Say which metadata this estimator and its model use.
@@ -295,35 +339,53 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         )
 
     def _ask(self, X, ids, *, repeat, all_or_none):
+        # What can be refused without looking at a value is refused before one is looked at. Once the table is known to
+        # be of numbers, nothing here or in the ledger depends on them but the answers.
         check_is_fitted(self)
         self._check_same_ledger()
         progress = decisions_bar() if self.verbose else None
-        X = validate_finite(self, X, reset=False)
-        if ids is None:
-            people = self.ledger_.row_ids(X)
-            row_of = dict(zip(people, X, strict=True))
-            asked, rows = list(row_of), np.stack(list(row_of.values()))
-        else:
-            people = asked = canonical_ids(ids)
-            rows = X
-            if len(people) != len(X):
-                raise ValueError(f"ids must have one id for each of the {len(X)} rows. Got {len(people)} instead.")
-        inside = np.clip(rows, *self.bounds_)
-        warn_out_of_domain(np.count_nonzero(inside != rows), rows.size)
-        self.ledger_.declare_bounds(self.bounds_)
-        if hasattr(self, "feature_names_in_"):
-            self.ledger_.declare_features(self.feature_names_in_)
         noise = self._noise()
-        answers = self.ledger_.answer(
-            self.query_,
-            asked,
-            lambda positions: self.query_.sample(inside[positions], noise),
-            repeat=repeat,
-            all_or_none=all_or_none,
-            n_jobs=self.n_jobs,
-            progress=progress,
+        X, people = self._people(X, ids)
+        # numpy's own warnings tell of values, and numpy.seterr(all="raise") makes errors of them.
+        with np.errstate(all="ignore"):
+            X = validate_finite(self, X, reset=False, ensure_all_finite=False)
+            if people is not None and len(people) != len(X):
+                raise ValueError(f"ids must have one id for each of the {len(X)} rows. Got {len(people)} instead.")
+            self.ledger_.declare_bounds(self.bounds_)
+            if hasattr(self, "feature_names_in_"):
+                self.ledger_.declare_features(self.feature_names_in_)
+            check_finite(self, X)
+            people = self._own_ledgers().row_identities(X) if people is None else people
+            answers = self.ledger_.answer(
+                self.query_,
+                people,
+                lambda positions: self.query_.sample(np.clip(X[positions], *self.bounds_), noise),
+                repeat=repeat,
+                all_or_none=all_or_none,
+                n_jobs=self.n_jobs,
+                progress=progress,
+            )
+        return QueryResult.of(self.query_, self.ledger_, answers, people)
+
+    def _people(self, X, ids):
+        """The features of X, and who its rows are: None where each is somebody."""
+        X, in_X = split_ids(X, self.ids)
+        if ids is not None and in_X is not None:
+            raise ValueError(f"Ids must come once. Got them as an argument and in X, where ids={self.ids!r} says.")
+        ids = whole_numbers(in_X) if ids is None else ids
+        if ids is not None:
+            return X, distinct_ids(ids)
+        if self.ids is not None:
+            raise ValueError(f"X must have a column or an index of ids. Got X without ids={self.ids!r}.")
+        if self.ledger is not None:
+            raise ValueError(f"With a ledger people need ids, since budgets are kept by name: {_WAYS}. Got no ids.")
+        warn_user(
+            "Without ids every row is a person of its own, in a simulation in memory: a row that was scaled, rounded "
+            "or converted is somebody new, with a new budget. For real people pass ids to query, predict or score, or "
+            "name a column of X, or its index, with BayesianFilter(ids=...).",
+            RowIdentityWarning,
         )
-        return QueryResult.of(self.query_, self.ledger_, answers, asked, people)
+        return X, None
 
     def _find_bounds(self, X, ledger):
         if self.bounds is not None:

@@ -41,8 +41,11 @@ class ChoosesLedger(BaseEstimator):
         return ledger
 
     def _check_same_ledger(self):
-        if self.ledger is not None and self.ledger is not self.ledger_:
-            raise LedgerError(f"The filter was fitted with {self.ledger_}: fit it again. Got {self.ledger} instead.")
+        same = self.ledger_ in self._own_ledgers() if self.ledger is None else self.ledger_ is self.ledger
+        if not same:
+            raise LedgerError(
+                f"The filter was fitted with {self.ledger_}: fit it again. Got {self.ledger or 'no ledger'} instead."
+            )
 
     def _own_ledgers(self):
         return self.__dict__.setdefault("_own", OwnLedgers())

@@ -4,6 +4,7 @@ import secrets
 import threading
 import weakref
 
+from skldp.accounting.ledger.identity import row_identities
 from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
 from skldp.exceptions import LedgerError
 
@@ -33,6 +34,8 @@ class OwnLedgers:
         self._token = secrets.token_hex(16)
         self._lock = threading.Lock()
         self._ledgers = {}
+        # Only here, where the people are rows: never in a pickle, a file or the ledger that holds the hashes.
+        self._row_key = secrets.token_bytes(32)
         _BY_TOKEN[self._token] = self
 
     def __copy__(self):
@@ -43,6 +46,13 @@ class OwnLedgers:
 
     def __reduce__(self):
         return _found_again, (self._token,)
+
+    def __contains__(self, ledger):
+        return any(ledger is own for own in self._ledgers.values())
+
+    def row_identities(self, X):
+        """Ids of people who are their rows, for the ledgers of this family and no others."""
+        return row_identities(X, self._row_key)
 
     def get(self, features, *, epsilon, rule, tol):
         """Find or make the ledger of records with these features: their names, or how many there are.

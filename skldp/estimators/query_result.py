@@ -25,8 +25,10 @@ class QueryResult:
         The answer, one of the two `output_bounds`; NaN where refused.
     estimates : ndarray of float, shape (n_samples,)
         The unbiased estimate of each person's prediction; NaN where refused.
+    ids : list of int or str
+        Who was asked; where rows are people, what stands for them in this process.
     mean, standard_error : float
-        Over the people who answered, each counted once. Who is refused depends on earlier answers, so that those who
+        Over the people who answered. Who is refused depends on earlier answers, so that those who
         are left need not be like all.
     """
 
@@ -34,36 +36,31 @@ class QueryResult:
     fresh: np.ndarray
     outputs: np.ndarray
     estimates: np.ndarray
+    ids: list
     mean: float
     standard_error: float
     _ledger: PrivacyLedger
-    _ids: list
 
     @classmethod
-    def of(cls, query, ledger, answers, asked, people):
-        """Spread the answers of those who were asked, each once, over the rows, which name their people."""
+    def of(cls, query, ledger, answers, people):
+        """Turn what a ledger handed out for these people into values and estimates."""
         mean, error = mean_of_answers(query, answers.outputs[answers.accepted])
-        place = {person: position for position, person in enumerate(asked)}
-        rows = np.fromiter((place[person] for person in people), dtype=np.intp, count=len(people))
-        outputs = answers.outputs[rows]
         # A refusal is output -1: the NaN at the end.
         return cls(
-            accepted=answers.accepted[rows],
-            fresh=answers.fresh[rows],
-            outputs=np.array([*query.output_values, np.nan])[outputs],
-            estimates=np.array([*query.estimate([0, 1]), np.nan])[outputs],
+            accepted=answers.accepted,
+            fresh=answers.fresh,
+            outputs=np.array([*query.output_values, np.nan])[answers.outputs],
+            estimates=np.array([*query.estimate([0, 1]), np.nan])[answers.outputs],
+            ids=people,
             mean=mean,
             standard_error=error,
             _ledger=ledger,
-            _ids=people,
         )
 
     @cached_property
     def realized_loss(self):
         """Certified upper bound on each person's loss, by what is recorded when this is first looked at."""
-        people = dict.fromkeys(self._ids)
-        loss_of = dict(zip(people, self._ledger.realized_loss(people), strict=True))
-        return np.array([loss_of[person] for person in self._ids], dtype=np.float64)
+        return self._ledger.realized_loss(self.ids)
 
     def __repr__(self):
         return (

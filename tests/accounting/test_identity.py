@@ -1,73 +1,122 @@
 import hashlib
 import hmac
 import struct
+import unicodedata
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from skldp.accounting.ledger.identity import canonical_ids, first_repeated, row_identities
+from skldp.accounting.ledger.identity import canonical_ids, distinct_ids, row_identities
 
 
 def test_integers_of_any_kind_are_one_person_and_strings_are_others():
     several = [1, np.int64(1), np.uint8(1), *np.array([1], dtype=np.int16), *np.array([1, None], dtype=object)[:1]]
     assert canonical_ids(several) == [1] * 5
     assert all(type(value) is int for value in canonical_ids(several))
-    assert canonical_ids([1, "1", np.str_("1"), b"1"]) == [1, "1", "1", b"1"]
-    assert canonical_ids(pd.Series(["a", "b"])) == ["a", "b"]
+    assert canonical_ids([1, "1", np.str_("1")]) == [1, "1", "1"]
+    assert all(type(value) is str for value in canonical_ids(np.array(["a", "b"])))
     assert canonical_ids(np.array([2**63], dtype=np.uint64) - np.uint64(1)) == [2**63 - 1]
 
 
-@pytest.mark.parametrize("wrong", [True, np.True_, 1.0, np.float64(1), None, (1,), float("nan"), pd.NaT, pd.NA])
-def test_other_types_are_refused(wrong):
-    with pytest.raises(TypeError, match="An id must be an integer or a string"):
-        canonical_ids([1, wrong])
+@pytest.mark.parametrize("ids", [["a", "b"], [3, 1]])
+def test_columns_and_indices_of_data_frames_hold_ids(ids):
+    for column in (pd.Series(ids), pd.Index(ids), pd.Series(ids, dtype="category"), pl.Series(ids), np.array(ids)):
+        assert canonical_ids(column) == ids
+    assert canonical_ids(pd.Series([3, 1], dtype="Int64")) == [3, 1]
 
 
 @pytest.mark.parametrize(
-    "array", [np.array([1.0, 2.0]), np.array([True, False]), np.array(["2020-01-01"], dtype="M8[D]")]
+    "text",
+    [
+        "",
+        " ",
+        "alice ",
+        "\talice",
+        "alice\n",
+        "al\x00ice",
+        "ali\u00adce",  # a soft hyphen
+        "alice\u200b",  # a blank of no width
+        "anna\u00a0b",  # a blank that is no space
+        "\ufeffalice",
+        "Zoe\u0308",  # e and a diaeresis, which is one character in the normal form
+        "\u212bke",  # the sign of the unit angstrom
+        "\ud800",
+    ],
+)
+def test_strings_that_could_make_two_people_of_one_are_refused(text):
+    with pytest.raises(ValueError, match=r"normal form C.*at position 2") as caught:
+        canonical_ids(["bob", 4, text])
+    assert not text.strip() or text.strip() not in str(caught.value)
+
+
+@given(st.text(max_size=6))
+def test_no_two_accepted_strings_are_one_when_cleaned(text):
+    clean = unicodedata.normalize("NFC", text).strip()
+    assume(clean.isprintable() and clean)
+    assert canonical_ids([clean]) == [clean]
+    if text != clean:
+        with pytest.raises(ValueError, match="normal form C"):
+            canonical_ids([text])
+
+
+@pytest.mark.parametrize(
+    "wrong", [True, np.True_, 1.0, np.float64(1), None, (1,), float("nan"), pd.NaT, pd.NA, b"ann", np.bytes_(b"ann")]
+)
+def test_other_types_are_refused(wrong):
+    with pytest.raises(TypeError, match=f"An id must be an integer or a string. Got a {type(wrong).__name__} at posi"):
+        canonical_ids([1, wrong])
+
+
+def test_integers_that_a_merge_turned_into_floats_are_refused_with_a_hint():
+    merged = pd.DataFrame({"person": [7, 8]}).merge(pd.DataFrame({"person": [7], "dose": [1]}), how="left")
+    merged = merged.merge(pd.DataFrame({"dose": [1.0], "doctor": [4]}), how="left")
+    with pytest.raises(TypeError, match=r"Got a float at position 0 .* into floats where some are missing"):
+        canonical_ids(merged["doctor"])
+
+
+@pytest.mark.parametrize(
+    "array", [np.array([1.0, 2.0]), np.array([True, False]), np.array(["2020-01-01"], "M8[D]"), np.array([b"ann"])]
 )
 def test_arrays_of_other_types_are_refused(array):
     with pytest.raises(TypeError, match="An id must be an integer or a string"):
         canonical_ids(array)
 
 
-def test_what_is_no_list_of_usable_ids_is_refused():
-    with pytest.raises(TypeError, match="one id per person"):
-        canonical_ids("anna")
-    with pytest.raises(ValueError, match="one-dimensional"):
-        canonical_ids(np.zeros((2, 2), dtype=int))
-    with pytest.raises(ValueError, match="64 bits"):
-        canonical_ids([2**63])
-    with pytest.raises(ValueError, match="Unicode"):
-        canonical_ids(["\ud800"])
+def test_what_is_no_list_of_ids_is_refused():
+    for ids in ("anna", b"anna", {"anna", "bob"}, {"anna": 1}, frozenset("ab"), 7, None):
+        with pytest.raises(TypeError, match=f"one id per person, in order. Got a {type(ids).__name__}"):
+            canonical_ids(ids)
+    for table in (np.zeros((2, 2), dtype=int), pd.DataFrame({"a": [1]}), pl.DataFrame({"a": [1]})):
+        with pytest.raises(ValueError, match="one-dimensional"):
+            canonical_ids(table)
+    with pytest.raises(ValueError, match=r"64 bits. Got a larger one at position 1"):
+        canonical_ids([0, 2**63])
 
 
-def test_the_first_repeated_id():
-    assert first_repeated([1, "1", b"1", 2]) is None
-    assert first_repeated(["a", 1, "b", 1, "a"]) == 1
+def test_a_repeated_id_is_told_by_its_positions():
+    assert distinct_ids([1, "1", 2]) == [1, "1", 2]
+    with pytest.raises(ValueError, match="at the positions 1 and 3 ") as caught:
+        distinct_ids(["anna", 17, "bob", np.int8(17), "anna"])
+    assert "anna" not in str(caught.value)
+    assert "17" not in str(caught.value)
 
 
 @given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=4), st.binary(max_size=8))
-def test_a_row_is_the_hmac_of_its_numbers(row, key):
-    packed = struct.pack(f"<{len(row)}d", *(0.0 if value == 0 else value for value in row))
-    assert row_identities([row], key) == [hmac.new(key, packed, hashlib.sha256).digest()]
+def test_a_row_is_the_hmac_of_its_numbers_and_counts_its_equals(row, key):
+    packed = struct.pack(f"={len(row)}d", *(0.0 if value == 0 else value for value in row))
+    digest = hmac.new(key, packed, hashlib.sha256).hexdigest()
+    assert row_identities([row, row, row], key) == [f"{digest} {k}" for k in range(3)]
+    assert canonical_ids(row_identities([row], key)) == row_identities([row], key)
 
 
-def test_equal_records_are_one_person_whatever_their_type_and_layout():
+def test_rows_are_people_whatever_their_layout_and_differ_with_the_key():
     rows = np.array([[0.5, -0.0], [0.25, 3.0]])
     whole = row_identities(rows, b"k")
     assert row_identities(np.asfortranarray(rows), b"k") == whole
     assert row_identities(rows.astype(np.float32), b"k") == whole
     assert row_identities(np.abs(rows), b"k") == whole
-    assert row_identities(rows, b"other") != whole
-    assert len({*whole, *row_identities(rows[:, ::-1], b"k"), *row_identities(rows[:, :1], b"k")}) == 6
-
-
-def test_rows_that_are_nobody_are_refused():
-    with pytest.raises(ValueError, match="nobody in particular"):
-        row_identities([[np.nan]], b"k")
-    with pytest.raises(ValueError, match="shape"):
-        row_identities([1.0], b"k")
+    assert len({*whole, *row_identities(rows, b"o"), *row_identities(rows[:, ::-1], b"k")}) == 6

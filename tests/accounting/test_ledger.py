@@ -180,7 +180,7 @@ def test_all_or_none():
 
 def test_nobody_is_asked_twice_in_a_call():
     ledger = PrivacyLedger(1.0, bounds=(-1, 1))
-    with pytest.raises(ValueError, match=r"asked only once in a call"):
+    with pytest.raises(ValueError, match=r"asked only once in a call. Got one id twice, at the positions 1 and 2"):
         ledger.answer(linear(1), [1, 2, np.int8(2)], outputs_of(1, 1, 1))
     assert ledger.remaining([1, 2]).tolist() == [1.0, 1.0]
     assert ledger.answer(linear(1), [], outputs_of()).outputs.size == 0

@@ -27,6 +27,7 @@ from skldp.exceptions import BudgetExhaustedError, LedgerError, OutOfDomainWarni
 SLOPES = np.array([1.0, -2.0])
 PUBLIC = np.random.default_rng(0).uniform(0, 1, (40, 2))
 PEOPLE = np.random.default_rng(1).uniform(0, 1, (30, 2))
+NAMES = [f"p{number}" for number in range(30)]
 
 
 def model(slopes=SLOPES):
@@ -37,8 +38,7 @@ def fitted(slopes=SLOPES, **parameters):
     return BayesianFilter(model(slopes), **{"bounds": (0, 1), **parameters}).fit(PUBLIC)
 
 
-# Bounds and budgets belong to the family of clones, which all checks share: later data lie outside the first ones'.
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.RowIdentityWarning")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 @parametrize_with_checks(
     [
@@ -100,7 +100,7 @@ def test_people_are_refused_when_their_budget_is_used_and_predictions_fall_back(
 
 def test_nobody_left_has_no_mean():
     ledger = PrivacyLedger(0.5, bounds=(0, 1))
-    result = fitted(epsilon=0.6, ledger=ledger).query(PEOPLE)
+    result = fitted(epsilon=0.6, ledger=ledger).query(PEOPLE, ids=NAMES)
     assert not result.accepted.any()
     assert np.isnan([result.mean, result.standard_error]).all()
     assert ledger.summary()["refused"].tolist() == [30]
@@ -109,62 +109,53 @@ def test_nobody_left_has_no_mean():
 def test_asking_again_serves_the_recorded_answer_and_repeat_asks_afresh():
     ledger = PrivacyLedger(5.0, bounds=(0, 1), rule="basic")
     survey = fitted(epsilon=1.0, ledger=ledger)
-    first = survey.query(PEOPLE)
-    again = survey.query(PEOPLE[::-1])
+    first = survey.query(PEOPLE, ids=NAMES)
+    again = survey.query(PEOPLE[::-1], ids=NAMES[::-1])
     assert (again.outputs[::-1] == first.outputs).all()
     assert not again.fresh.any()
-    afresh = survey.query(PEOPLE, repeat=True)
+    afresh = survey.query(PEOPLE, ids=NAMES, repeat=True)
     assert afresh.fresh.all()
     assert first.realized_loss == pytest.approx(np.full(30, 2.0))
-    assert (survey.query(PEOPLE).outputs == afresh.outputs).all()
+    assert (survey.query(PEOPLE, ids=NAMES).outputs == afresh.outputs).all()
 
 
-def test_equal_rows_are_one_person_without_ids():
-    ledger = PrivacyLedger(1.0, bounds=(0, 1))
-    survey = fitted(epsilon=0.1, ledger=ledger)
-    rows = np.repeat(PEOPLE[:5], 20, axis=0)
-    rows[0] = [-0.0, 0.0]
-    rows[1] = [0.0, 0.0]
-    result = survey.query(rows)
-    assert result.outputs[0] == result.outputs[1]
-    assert (result.outputs.reshape(5, 20)[1:] == result.outputs.reshape(5, 20)[1:, :1]).all()
-    assert len(np.unique(result.realized_loss.round(12))) == 1
-    assert ledger.summary()["answered"].tolist() == [6]
-    one_each = result.estimates[[0, 2, *range(20, 100, 20)]]
-    assert result.mean == pytest.approx(one_each.mean())
-    with pytest.raises(ValueError, match="Got the id 1 twice"):
-        survey.query(rows[:3], ids=[0, 1, 1])
+def everybody():
+    """Public people and others in one table whose index names them, and what is to be predicted."""
+    X = np.vstack([PUBLIC, PEOPLE])
+    y = X @ SLOPES + np.random.default_rng(2).normal(size=len(X))
+    return pd.DataFrame(X, columns=["age", "dose"], index=pd.Index(range(len(X)), name="person")), y
 
 
-def test_cross_validation_asks_everybody_once():
-    for ledger in (None, PrivacyLedger(1.0, bounds=(0, 1))):
-        survey = BayesianFilter(LinearRegression(), epsilon=1.0, bounds=(0, 1), ledger=ledger)
-        X = np.vstack([PUBLIC, PEOPLE])
-        y = X @ SLOPES + np.random.default_rng(2).normal(size=len(X))
-        cross_val_score(survey, X, y, cv=5)
-        # Each fold has a model of its own, and asks those whom it was not trained on.
-        used = clone(survey).fit(X, y).ledger_
-        assert [len(used.history(person)) for person in used.row_ids(X)] == [1] * len(X)
-        cross_val_score(survey, X, y, cv=5)
-        cross_val_predict(survey, X, y, cv=5)
-        assert [len(used.history(person)) for person in used.row_ids(X)] == [1] * len(X)
-        assert used.verify().n_answers == len(X)
+@pytest.mark.parametrize("shared", [True, False])
+def test_cross_validation_asks_everybody_once(shared):
+    ledger = PrivacyLedger(1.0, bounds=(0, 1)) if shared else None
+    survey = BayesianFilter(LinearRegression(), epsilon=1.0, bounds=(0, 1), ledger=ledger, ids="person")
+    X, y = everybody()
+    cross_val_score(survey, X, y, cv=5)
+    # Each fold has a model of its own, and asks those whom it was not trained on.
+    used = clone(survey).fit(X, y).ledger_
+    assert [len(used.history(person)) for person in X.index] == [1] * len(X)
+    cross_val_score(survey, X, y, cv=5)
+    cross_val_predict(survey, X, y, cv=5)
+    assert [len(used.history(person)) for person in X.index] == [1] * len(X)
+    assert used.verify().n_answers == len(X)
 
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_grid_search_spends_one_budget(shared, fixed_noise):
     ledger = PrivacyLedger(1.0, bounds=(0, 1)) if shared else None
-    survey = BayesianFilter(LinearRegression(), total_epsilon=1.0, bounds=(0, 1), ledger=ledger)
-    X = np.vstack([PUBLIC, PEOPLE])
-    y = X @ SLOPES + np.random.default_rng(2).normal(size=len(X))
+    survey = BayesianFilter(LinearRegression(), total_epsilon=1.0, bounds=(0, 1), ledger=ledger, ids="person")
+    X, y = everybody()
     search = GridSearchCV(survey, {"epsilon": [0.3, 0.6, 0.9]}, cv=5).fit(X, y)
     used = search.best_estimator_.ledger_
-    losses = used.realized_loss(used.row_ids(X))
+    losses = used.realized_loss(X.index)
     assert losses.max() <= 1.0
     assert used.verify().ok
     rows = used.summary()
-    assert rows["answered"].sum() == sum(len(used.history(person)) for person in used.row_ids(X))
+    assert rows["answered"].sum() == sum(len(used.history(person)) for person in X.index)
     assert rows["asked"].sum() == 3 * len(X)
+    # Whoever gave the first two candidates the same answer, which has a chance above 1/2, has not 0.9 left: that none
+    # of the 70 did has a chance below 1e-20.
     assert rows["refused"].sum() > 0
 
 
@@ -177,24 +168,24 @@ def test_a_grid_search_spends_one_budget(shared, fixed_noise):
 )
 def test_worker_processes_share_a_file(tmp_path, backend):
     ledger = PrivacyLedger(1.0, bounds=(0, 1), path=tmp_path / "a.ledger")
-    survey = BayesianFilter(LinearRegression(), epsilon=1.0, ledger=ledger)
-    y = PEOPLE @ SLOPES + np.random.default_rng(2).normal(size=30)
+    survey = BayesianFilter(LinearRegression(), epsilon=1.0, ledger=ledger, ids="person")
+    X, y = everybody()
     with parallel_config(backend=backend):
-        cross_val_score(survey, PEOPLE, y, cv=3, n_jobs=2)
-    assert [len(ledger.history(person)) for person in ledger.row_ids(PEOPLE)] == [1] * 30
+        cross_val_score(survey, X, y, cv=3, n_jobs=2)
+    assert [len(ledger.history(person)) for person in X.index] == [1] * len(X)
 
 
 def test_copies_and_pickles_share_the_budgets():
     survey = BayesianFilter(model(), epsilon=1.0, bounds=(0, 1))
     relatives = [clone(survey), copy.deepcopy(survey), copy.copy(survey), pickle.loads(pickle.dumps(survey))]
-    first = survey.fit(PUBLIC).query(PEOPLE)
+    first = survey.fit(PUBLIC).query(PEOPLE, ids=NAMES)
     for relative in [*relatives, clone(relatives[0])]:
-        result = relative.fit(PUBLIC).query(PEOPLE)
+        result = relative.fit(PUBLIC).query(PEOPLE, ids=NAMES)
         assert relative.ledger_ is survey.ledger_
         assert (result.outputs == first.outputs).all()
         assert not result.fresh.any()
     again = pickle.loads(pickle.dumps(survey))
-    assert (again.predict(PEOPLE) == first.estimates).all()
+    assert (again.predict(PEOPLE, ids=NAMES) == first.estimates).all()
 
 
 def steep_surveys(ledger, **parameters):
@@ -252,17 +243,19 @@ def test_the_promise_is_the_budget_of_the_ledger():
 def test_what_disagrees_with_the_ledger_is_refused(parameters, message):
     ledger = PrivacyLedger(1.0, bounds=(0, 1))
     with pytest.raises(LedgerError, match=message):
-        fitted(**{"epsilon": 0.5, "ledger": ledger, **parameters}).query(PEOPLE)
+        fitted(**{"epsilon": 0.5, "ledger": ledger, **parameters}).query(PEOPLE, ids=NAMES)
     assert ledger.verify().n_answers == 0
 
 
 def test_one_model_stays_with_one_ledger():
     one, two = PrivacyLedger(1.0, bounds=(0, 1)), PrivacyLedger(1.0, bounds=(0, 1))
     survey = fitted(epsilon=0.5, ledger=one)
-    survey.set_params(ledger=two).fit(PUBLIC).query(PEOPLE)
+    survey.set_params(ledger=two).fit(PUBLIC).query(PEOPLE, ids=NAMES)
+    for other in (one, None):
+        survey.set_params(ledger=other)
+        with pytest.raises(LedgerError, match="fit it again"):
+            survey.query(PEOPLE, ids=NAMES)
     survey.set_params(ledger=one)
-    with pytest.raises(LedgerError, match="fit it again"):
-        survey.query(PEOPLE)
     with pytest.raises(LedgerError, match="has asked people with"):
         survey.fit(PUBLIC)
     assert one.verify().n_answers == 0
@@ -272,7 +265,7 @@ def test_one_model_stays_with_one_ledger():
 def test_clones_without_a_ledger_have_one_budget_and_one_domain():
     survey = BayesianFilter(LinearRegression(), epsilon=0.5, total_epsilon=1.0)
     y = PUBLIC @ SLOPES
-    survey.fit(PUBLIC, y).query(PEOPLE[:3].clip(PUBLIC.min(axis=0), PUBLIC.max(axis=0)))
+    survey.fit(PUBLIC, y).query(PEOPLE[:3], ids=NAMES[:3])
     with pytest.raises(LedgerError, match="shares one budget per person with all its clones"):
         clone(survey).set_params(total_epsilon=2.0).fit(PUBLIC, y)
     narrower = clone(survey).fit(PUBLIC / 2, y)
@@ -280,13 +273,14 @@ def test_clones_without_a_ledger_have_one_budget_and_one_domain():
     assert clone(survey).fit(PUBLIC[:, :1], y).ledger_ is not survey.ledger_
 
 
-def test_values_outside_the_bounds_are_moved_and_counted():
+def test_values_outside_the_bounds_answer_as_at_the_bounds():
     survey = fitted(epsilon=1.0)
-    with pytest.warns(OutOfDomainWarning, match="2 of 8 values"):
-        survey.query([[0.5, 2.0], [-3.0, 0.5], [0.0, 1.0], [0.5, 0.5]])
-    # A person is their record as given, not as clipped.
-    with pytest.warns(OutOfDomainWarning, match="1 of 2 values"):
-        assert survey.query([[0.5, 3.0]]).fresh.all()
+    outside = np.repeat([[-3.0, 2.0]], 2000, axis=0)
+    high = survey.query_.output_bounds[1]
+    count = np.count_nonzero(survey.query(outside, ids=range(2000)).outputs == high)
+    probability = survey.query_.probability_of_high([[0.0, 1.0]])[0]
+    # A false alarm has a chance below 1e-10.
+    assert stats.binomtest(count, 2000, probability).pvalue > 1e-10
 
 
 def test_a_model_that_can_leave_its_output_bounds_is_truncated_with_a_warning():
@@ -299,11 +293,11 @@ def test_a_model_that_can_leave_its_output_bounds_is_truncated_with_a_warning():
 def test_a_classifier_gives_estimates_of_its_probability(fixed_noise):
     y = np.where(PUBLIC @ SLOPES > -0.5, "yes", "no")
     survey = BayesianFilter(LogisticRegression(), epsilon=2.0, bounds=(0, 1)).fit(PUBLIC, y)
-    result = survey.query(PEOPLE)
+    result = survey.query(PEOPLE, ids=NAMES)
     assert set(result.outputs) <= {0.0, 1.0}
     assert survey.prior_ == pytest.approx(survey.estimator_.predict_proba(PUBLIC)[:, 1].mean())
     labels = np.where(PEOPLE @ SLOPES > -0.5, "yes", "no")
-    assert survey.score(PEOPLE, labels) < 1
+    assert survey.score(PEOPLE, labels, ids=NAMES) < 1
     with pytest.raises(ValueError, match="OneVsRestClassifier"):
         BayesianFilter(LogisticRegression(), bounds=(0, 1)).fit(PUBLIC, np.arange(40) % 3)
 
@@ -326,17 +320,17 @@ def test_it_works_as_a_step_and_with_data_frames():
     with pytest.raises(ValueError, match="feature names"):
         survey.predict(people[["dose", "age"]], ids=people.index)
     whole = make_pipeline(StandardScaler().fit(PUBLIC), BayesianFilter(LinearRegression(), bounds=(-3, 3)))
-    assert whole.fit(PUBLIC, PUBLIC @ SLOPES).predict(PUBLIC).shape == (40,)
+    assert whole.fit(PUBLIC, PUBLIC @ SLOPES).predict(PUBLIC, ids=range(40)).shape == (40,)
 
 
 def test_models_of_other_features_have_other_budgets():
     ledger = PrivacyLedger(1.0, bounds=(0, 1))
     one, other = (pd.DataFrame(PUBLIC, columns=names) for names in (["age", "dose"], ["dose", "age"]))
     survey = BayesianFilter(LinearRegression(), epsilon=0.4, ledger=ledger).fit(one, PUBLIC @ SLOPES)
-    survey.query(one)
+    survey.query(one, ids=range(40))
     swapped = clone(survey).fit(other, PUBLIC @ SLOPES)
     with pytest.raises(LedgerError, match="features never change"):
-        swapped.query(other)
+        swapped.query(other, ids=range(40))
     assert ledger.verify().n_answers == 40
     alone = BayesianFilter(LinearRegression(), bounds=(0, 1)).fit(one, PUBLIC @ SLOPES)
     assert clone(alone).fit(other, PUBLIC @ SLOPES).ledger_ is not alone.ledger_
@@ -396,13 +390,17 @@ def test_wrong_input_is_refused_before_anybody_is_asked():
     ledger = PrivacyLedger(1.0, bounds=(0, 1))
     survey = fitted(epsilon=0.5, ledger=ledger)
     with pytest.raises(ValueError, match="NaN"):
-        survey.query([[0.5, np.nan]])
+        survey.query([[0.5, np.nan]], ids=["ann"])
     with pytest.raises(ValueError, match="features"):
-        survey.query([[0.5]])
+        survey.query([[0.5]], ids=["ann"])
     with pytest.raises(ValueError, match=r"one id for each of the 30 rows\. Got 2"):
         survey.query(PEOPLE, ids=[1, 2])
     with pytest.raises(TypeError, match="An id must be"):
         survey.query(PEOPLE[:2], ids=[1.0, 2.0])
+    with pytest.raises(ValueError, match="twice, at the positions 1 and 2"):
+        survey.query(PEOPLE[:3], ids=[0, 1, 1])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        survey.score(PEOPLE, PEOPLE[:29, 0], ids=NAMES)
     assert ledger.verify().n_answers == 0
     three = PrivacyLedger(1.0, bounds=([0] * 3, [1, 1, 2]))
     with pytest.raises(ValueError, match="one for each of the 2 features"):
@@ -415,8 +413,7 @@ def test_real_data_end_to_end():
     asked = []
     for alpha in (0.01, 0.1, 1.0):
         survey = BayesianFilter(Ridge(alpha), epsilon=0.4, ledger=ledger).fit(X[:200], y[:200])
-        with pytest.warns(OutOfDomainWarning):
-            asked.append(survey.query(X[200:], ids=range(200, 442)).accepted.sum())
+        asked.append(survey.query(X[200:], ids=range(200, 442)).accepted.sum())
     assert asked[:2] == [242, 242]
     assert ledger.realized_loss(range(200, 442)).max() <= 1.0
     assert ledger.verify().ok

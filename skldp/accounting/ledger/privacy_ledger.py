@@ -13,7 +13,7 @@ from skldp.accounting.extrema.domain import Bounds, checked_box
 from skldp.accounting.extrema.linear_cohort import LinearTable
 from skldp.accounting.ledger.book import Fingerprint
 from skldp.accounting.ledger.entries import History, write_release
-from skldp.accounting.ledger.identity import canonical_ids, first_repeated
+from skldp.accounting.ledger.identity import distinct_ids
 from skldp.accounting.ledger.plan import Draw, LedgerAnswers, Plan
 from skldp.accounting.ledger.reader import LedgerReader, ledger_report
 from skldp.accounting.ledger.settings import checked_bounds, checked_settings
@@ -261,10 +261,7 @@ class PrivacyLedger(LedgerReader):
         LedgerError
             If the answers could not be committed. Nothing is handed out then.
         """
-        people = canonical_ids(ids)
-        twice = first_repeated(people)
-        if twice is not None:
-            raise ValueError(f"A person can be asked only once in a call. Got the id {twice!r} twice.")
+        people = distinct_ids(ids)
         decisions: dict[Fingerprint, bool] = {}
         for attempt in range(_ATTEMPTS + 1):
             with self._lock, self._forgetting_after_errors():
