@@ -17,7 +17,10 @@ from skldp.untold import untold
 __all__ = ["LabelPrivateClassifier"]
 
 # What a classifier raises may show a value.
-_INNER = "The estimator's {} refused X, in words that may show a value and are left out"
+_INNER = (
+    "The estimator's {} refused X, in words that may show a value and are left out; made-up rows of the same kind make "
+    "it say them"
+)
 
 
 def _inner_has(name):

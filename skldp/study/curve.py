@@ -300,7 +300,10 @@ class _Task:
             warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
             if self.seeded:
                 warnings.simplefilter("ignore", SeededNoiseWarning)
-            with untold(f"{type(model).__name__} refused the data, in words that may show a value and are left out"):
+            with untold(
+                f"{type(model).__name__} refused the data, in words that may show a value and are left out; made-up "
+                "rows of the same kind make it say them"
+            ):
                 return cross_validate(
                     model,
                     self.X,
