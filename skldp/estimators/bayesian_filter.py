@@ -8,7 +8,6 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import r2_score
-from sklearn.utils import check_consistent_length
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,14 +27,17 @@ from skldp.estimators.validation import (
     NOISE_PARAMETERS,
     Interval,
     StrOptions,
+    as_column,
     check_epsilon,
     check_finite,
+    check_same_length,
     fit_context,
     validate_finite,
 )
 from skldp.exceptions import RowIdentityWarning, warn_user
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import noise_from
+from skldp.untold import as_numbers
 
 __all__ = ["BayesianFilter"]
 
@@ -319,9 +321,13 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         """
         check_is_fitted(self)
         # What is wrong with y is said before anybody is asked.
-        check_consistent_length(X, y, sample_weight)
-        if is_classifier(self.estimator_):
-            y = (np.asarray(y) == self.estimator_.classes_[-1]).astype(np.float64)
+        check_same_length(X, y, sample_weight)
+        y = as_column(y)
+        y = (
+            (y == self.estimator_.classes_[-1]).astype(np.float64)
+            if is_classifier(self.estimator_)
+            else as_numbers(y, "y")
+        )
         return r2_score(y, self.predict(X, ids=ids), sample_weight=sample_weight)
 
     def get_metadata_routing(self):

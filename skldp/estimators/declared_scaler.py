@@ -2,10 +2,10 @@
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators.base import warn_out_of_domain
-from skldp.estimators.validation import BOUNDS, FLOATS, check_bounds, fit_context, validate_finite
+from skldp.estimators.validation import BOUNDS, FLOATS, as_table, check_bounds, fit_context, validate_finite
 from skldp.mechanisms.declared_bounds import into_bounds, round_inward
 
 __all__ = ["BoundsScaler"]
@@ -124,7 +124,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X_original : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = check_array(X, dtype=FLOATS)
+        X = as_table(X, dtype=FLOATS)
         if X.shape[1] != self.n_features_in_:
             raise ValueError(f"X must have {self.n_features_in_} columns. Got {X.shape[1]} instead.")
         return _mapped(X, self.feature_range_, self.bounds_).astype(X.dtype, copy=False)
