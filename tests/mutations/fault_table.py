@@ -37,6 +37,7 @@ _BITS = "mechanisms/test_sampled_bits.py"
 _VECTORS = "mechanisms/test_sampled_vectors.py"
 _SPHERE = "mechanisms/test_sphere_precision.py"
 _ANSWERS = "accounting/test_sampled_answers.py"
+_BUDGETS = "accounting/test_budget_edges.py accounting/test_filters.py accounting/test_decisions.py"
 
 MUTATIONS = [
     # The noise itself.
@@ -411,7 +412,7 @@ MUTATIONS = [
         "accounting/filters.py",
         "return _sum_up(self._exact_epsilons(_checked(query))) <= self.epsilon",
         "return _sum_up(self._exact_epsilons(_checked(query))) < self.epsilon * 1.01",
-        "accounting/test_budget_edges.py accounting/test_filters.py accounting/test_decisions.py accounting/test_ledger.py",
+        _BUDGETS,
     ),
     Mutation(
         "accounting/filters.py",
@@ -429,7 +430,7 @@ MUTATIONS = [
         "accounting/filters.py",
         "math.nextafter(math.fsum(values), math.inf)",
         "math.nextafter(math.fsum(values), 0.0)",
-        "accounting/test_budget_edges.py accounting/test_filters.py accounting/test_decisions.py accounting/test_ledger.py",
+        _BUDGETS,
     ),
     Mutation(
         "accounting/extrema/linear_cohort.py",
