@@ -424,7 +424,7 @@ MUTATIONS = [
         "accounting/filters.py",
         "return all(self._fits(query, output)",
         "return any(self._fits(query, output)",
-        "accounting/test_filters.py accounting/test_decisions.py",
+        _BUDGETS,
     ),
     Mutation(
         "accounting/filters.py",
