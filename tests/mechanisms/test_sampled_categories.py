@@ -72,6 +72,7 @@ def test_randomized_response_of_many_classes_needs_no_table(monkeypatch):
     law = RandomizedResponse(1.0, 5)
     laws = [sampled_law(law.sample, code, pieces=(64,)) for code in range(5)]
     assert_is_the_guarantee(laws, law.guarantee().epsilon)
+    assert laws == [{answer: law.keep if answer == code else law.lie for answer in range(5)} for code in range(5)]
 
 
 def test_randomized_response_is_the_same_in_every_block(monkeypatch):

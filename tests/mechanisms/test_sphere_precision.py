@@ -18,7 +18,8 @@ from skldp.mechanisms.vector import (
     RandomProjection,
     privunit,
 )
-from skldp.mechanisms.vector.sphere import shorten_rows, shrink_factors
+from skldp.mechanisms.vector.scratch import Scratch
+from skldp.mechanisms.vector.sphere import gaussian_rows, shorten_rows, shrink_factors
 
 
 def noise(seed):
@@ -184,3 +185,10 @@ def test_the_margin_of_shrink_factors_covers_every_rounding(d, dtype):
         assert 0 < shrink_factors(rows, radius)[0] <= 1
         shorten_rows(rows, radius)
         assert exactly(rows[0]) <= Fraction(radius) ** 2
+
+
+@pytest.mark.parametrize(("d", "in_single"), [(1, False), (2, False), (15, False), (16, True)])
+def test_directions_of_few_dimensions_are_drawn_in_double_precision(d, in_single):
+    # In the plane the directions of single precision could be counted against the cells of the grid.
+    points, _ = gaussian_rows(noise(7), (400, d), Scratch())
+    assert ((points == points.astype(np.float32)).mean() > 0.5) == in_single

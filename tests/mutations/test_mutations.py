@@ -18,6 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fault_table import MUTATIONS
 
 ROOT = Path(__file__).parents[2]
+# A fault that makes the tests run without an end is seen as well.
+_PATIENCE = 300
 KILLED, SURVIVED, BROKEN = "killed", "survived", "broken"
 
 
@@ -49,9 +51,11 @@ def outcome(mutation, folder):
             env=os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
-            timeout=900,
+            timeout=_PATIENCE,
             check=False,
         )
+    except subprocess.TimeoutExpired:
+        return KILLED, f"no end within {_PATIENCE} s"
     finally:
         path.write_text(sound, encoding="utf-8")
     first = re.search(r"^FAILED (\S+)", run.stdout, re.MULTILINE)
