@@ -162,6 +162,9 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
     (200, 0.6)
     """
 
+    # Whether the ledger is the same one is asked in other words.
+    _may_change = frozenset({"ledger", "n_jobs", "on_refusal", "verbose"})
+
     _parameter_constraints: dict = {
         "estimator": [object],
         "epsilon": EPSILON,
@@ -348,6 +351,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         # What can be refused without looking at a value is refused before one is looked at. Once the table is known to
         # be of numbers, nothing here or in the ledger depends on them but the answers.
         check_is_fitted(self)
+        self._check_promise()
         self._check_same_ledger()
         progress = decisions_bar() if self.verbose else None
         noise = self._noise()
