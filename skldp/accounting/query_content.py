@@ -1,4 +1,4 @@
-"""What all kinds of queries share: read-only content, its key, outputs known by their index, and how large they may be."""
+"""What all kinds of queries share: read-only content, its key, outputs by their index, and limits on numbers."""
 
 import hashlib
 from typing import Any
