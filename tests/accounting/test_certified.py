@@ -1,11 +1,17 @@
 """No certificate lies below the truth, and nothing says yes that the independent check has not established."""
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pytest
 from accounting.reference import worst_sampled_loss
 
+from skldp.accounting.extrema import loss_search
+from skldp.accounting.extrema.certificate import Proof, Tree, certified_loss
 from skldp.accounting.extrema.linear_cohort import linear_decisions
 from skldp.accounting.extrema.realized_loss import realized_loss
+from skldp.accounting.extrema.sigmoid_sum import SigmoidSum
 from skldp.accounting.filters import BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
 from skldp.accounting.ledger.decisions import Rule
 from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
@@ -89,3 +95,116 @@ def test_the_quick_yes_counts_every_thousandth_of_epsilon():
             assert not rule.surely_admits(np.array([9 * query.epsilon]), query)[0]
             assert not rule.admits([query] * 9, [1] * 9, query)
     assert Rule("basic", 1.0 + 1e-6, None, 1e-3).surely_admits(np.array([9 * query.epsilon]), query)[0]
+
+
+def test_the_check_imports_nothing_from_a_search():
+    import skldp.accounting.extrema.certificate as check
+    import skldp.accounting.extrema.sampled_law as law
+
+    for module in (check, law):
+        for node in ast.walk(ast.parse(Path(module.__file__).read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            ours = {name for name in names if name.startswith("skldp")}
+            assert ours <= {"skldp.accounting.extrema.sampled_law", "skldp.accounting.query"}
+
+
+def zero_a_hair_below(self, v):
+    """SigmoidSum.slope as it was: 0 a hair below the ramp's start, where it is a slope of nothing."""
+    w = -v if self.flipped else v
+    inside = (w >= 0) & (w <= 1)
+    return np.where(inside, self.reach / (self.smallest + self.reach * np.clip(w, 0.0, 1.0)), 0.0)
+
+
+def upside_down(monkeypatch):
+    """A search that takes its lower bounds for upper ones, and so believes every loss to be small."""
+    original = loss_search.Search.__init__
+
+    def swapped(self, *arguments):
+        original(self, *arguments)
+        self.upper = self.lower
+
+    monkeypatch.setattr(loss_search.Search, "__init__", swapped)
+
+
+def slopes_of_nothing(monkeypatch):
+    monkeypatch.setattr(SigmoidSum, "slope", zero_a_hair_below)
+
+
+def no_slopes_at_all(monkeypatch):
+    monkeypatch.setattr(SigmoidSum, "slope", lambda self, v: np.full_like(v, np.nan))
+    monkeypatch.setattr(SigmoidSum, "envelope_slope", lambda self, low, high, at, tangent=None: np.full_like(at, 1e300))
+
+
+@pytest.mark.parametrize("fault", [upside_down, slopes_of_nothing, no_slopes_at_all])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_fault_in_the_search_refuses_and_does_not_pass(monkeypatch, fault):
+    queries, outputs, box = a_hair_below()
+    others = [RegressionQuery("truncated", [1.0], 0.1 * i, (0, 0.3), 0.5) for i in range(4)]
+    truths = [
+        (queries, outputs, box, worst_sampled_loss(queries, outputs, np.linspace(*box, 20_001)[:, None])),
+        (others, [1, 0, 1, 0], (-1, 1), worst_sampled_loss(others, [1, 0, 1, 0], np.linspace(-1, 1, 20_001)[:, None])),
+    ]
+    fault(monkeypatch)
+    for asked, answered, bounds, truth in truths:
+        assert realized_loss(asked, answered, bounds=bounds).upper >= truth
+        assert realized_loss(asked, answered, bounds=bounds, threshold=truth - 0.05).upper > truth - 0.05
+        rule = Rule("bayesian", truth - 0.05, bounds, 1e-3)
+        last = RegressionQuery(asked[-1].kind, [0.0], 0.0, (0, 1), 0.1)
+        assert not rule.admits(asked, answered, last)
+        assert not rule.is_established(asked, answered, last)
+
+
+def test_verification_finds_what_a_fault_in_the_decisions_admitted(monkeypatch):
+    queries, outputs, box = a_hair_below()
+    ledger = PrivacyLedger(2.06, bounds=box)
+    with monkeypatch.context() as patch:
+        patch.setattr(Rule, "admits_many", lambda self, queries, histories, query, table=None: [True] * len(histories))
+        for query, output in zip(queries, outputs, strict=True):
+            assert ledger.answer(query, ["ann"], lambda people, o=output: [o], repeat=True).accepted[0]
+    problems = ledger.verify().problems
+    assert any("took 1 people ('ann') past their budget" in problem for problem in problems)
+    assert problems[-1] == "1 people ('ann') have lost more than their budget of 2.06."
+
+
+def test_verification_counts_epsilons_itself(monkeypatch):
+    """A quick yes that counts 0.999 of the next epsilon lets a tenth answer past a budget of 0.99995."""
+    monkeypatch.setattr(Rule, "surely_admits", lambda self, spent, query: spent + 0.999 * query.epsilon <= self.epsilon)
+    ledger = PrivacyLedger(0.99995, bounds=(-1, 1))
+    query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.1)
+    for _ in range(10):
+        assert ledger.answer(query, ["ann"], lambda people: [1], repeat=True).accepted[0]
+    assert "Release 10 took 1 people ('ann') past their budget of 0.99995." in ledger.verify().problems
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_tree_and_any_slopes_prove_something_true(seed):
+    """What a search hands over may be nonsense: cuts outside the box, slopes of any size, NaN."""
+    rng = np.random.default_rng(seed)
+    box = np.array([[-1.0, 0.2], [1.0, 0.9]])
+    kinds = [("linear", (-3, 3)), ("truncated", (0, 0.4)), ("logistic", (0, 1))]
+    queries = [RegressionQuery(k, rng.uniform(-2, 2, 2), 0.1, ends, 1.5) for k, ends in kinds for _ in range(2)]
+    outputs = rng.integers(0, 2, 6).tolist()
+    grid = np.stack([axis.ravel() for axis in np.meshgrid(*(np.linspace(*side, 101) for side in box.T))], axis=1)
+    truth = worst_sampled_loss(queries, outputs, grid)
+    for _ in range(60):
+        proofs = []
+        for _side in range(2):
+            tree = Tree(2, to_the_ends=bool(rng.integers(8) == 0))
+            for _cut in range(int(rng.integers(0, 12))):
+                leaf = rng.choice(np.flatnonzero(tree.axis[: tree.size] < 0))
+                tree.split(leaf, rng.integers(0, 2 if tree.to_the_ends else 8), rng.normal())
+            slopes = rng.normal(size=(tree.size, 6)) * 10.0 ** rng.integers(-3, 3)
+            slopes[rng.uniform(size=slopes.shape) < 0.05] = rng.choice([np.nan, np.inf, -1e300, 0.0])
+            proofs.append(Proof(tree, lambda leaves, low, high, slopes=slopes: slopes[leaves]))
+        assert truth <= certified_loss(queries, outputs, box, [proofs[0]], [proofs[1]])
+        assert truth <= certified_loss(queries, outputs, box, [], [Proof(None, lambda leaves, low, high: low)])
+
+
+def test_a_tree_must_end():
+    tree = Tree(1)
+    tree.split(0, 0, 0.0)
+    tree.axis[1], tree.child[1] = 0, 0
+    query = RegressionQuery("truncated", [1.0], 0.0, (0, 1), 1.0)
+    with pytest.raises(ValueError, match="before their children"):
+        certified_loss([query], [1], np.array([[-1.0], [1.0]]), [Proof(tree, lambda leaves, low, high: low)], [])

@@ -28,17 +28,20 @@ N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2002, Sections 2
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from skldp.accounting.extrema.sampled_law import CHANCE_ERROR, UNIT, SampledLaw
+from skldp.accounting.extrema.sampled_law import CHANCE_ERROR, UNIT, SampledLaw, sampled_law
 from skldp.accounting.query import RegressionQuery
 
 __all__ = [
+    "Proof",
     "Tree",
+    "certified_loss",
     "certified_maximum",
     "leaf_bounds",
     "loss_between",
@@ -96,6 +99,58 @@ class Tree:
             self.child = np.concatenate([self.child, np.zeros_like(self.child)])
         self.axis[at], self.cut[at], self.child[at] = axes, cuts, children
         return children
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a search hands over for one side of a loss; whether it proves anything is for the check to find out.
+
+    Attributes
+    ----------
+    tree : Tree or None
+        None stands for looking at every vertex.
+    propose : callable
+        Takes positions of leaves in the tree and the ranges of the arguments there, and returns any slopes.
+    """
+
+    tree: Tree | None
+    propose: Proposal
+
+
+def certified_loss(
+    queries: Sequence[RegressionQuery], outputs: Sequence[int], box: Floats, high: Sequence[Proof], low: Sequence[Proof]
+) -> float:
+    """Bound a realized loss from above: the figure that decides whether somebody may be asked again.
+
+    Parameters
+    ----------
+    queries : sequence of RegressionQuery
+    outputs : sequence of {0, 1}
+    box : ndarray of shape (2, d)
+    high, low : sequence of Proof
+        For the maximum of the log-likelihood, and for minus its minimum. The best of each is taken; without any, what
+        each answer's own range gives.
+
+    Returns
+    -------
+    float
+        Never more than the sum of the exact epsilons.
+    """
+    law = sampled_law(queries, outputs, box)
+    ceiling = math.nextafter(math.fsum(query.exact_epsilon for query in queries), math.inf)
+    if not len(law):
+        return 0.0
+    nothing = Proof(Tree(box.shape[1]), lambda leaves, least, most: np.zeros(least.shape))
+    proved = 0.0
+    for sign, proofs in ((1, high), (-1, low)):
+        proved += min(
+            vertex_maximum(law, sign)[0]
+            if proof.tree is None
+            else certified_maximum(law, sign, proof.tree, proof.propose)
+            for proof in (nothing, *proofs)
+        )
+    # Both sides hold more than a rounding of their sum in reserve.
+    return max(0.0, min(math.nextafter(proved, math.inf), ceiling))
 
 
 def certified_maximum(law: SampledLaw, sign: int, tree: Tree, propose: Proposal) -> float:
@@ -270,8 +325,10 @@ def peaks_at_vertices(law: SampledLaw, sign: int) -> bool:
     q = law.smallest + sign * CHANCE_ERROR
     bend = -np.log1p(law.reach / q) / 2
     smooth = bend + _BEND_ERROR <= least if sign < 0 else most <= bend - _BEND_ERROR
-    # Half of q leaves room for the roundings of this very comparison.
-    return bool(np.where(law.logistic, smooth, (sign < 0) & (q / 2 + law.reach * least > 0)).all())
+    # The minorant is as good as the ramp only where that starts below 0 by no more than rounding, and must be positive:
+    # half of q leaves room for the roundings of this very comparison.
+    ramps = (sign < 0) & (least >= -4 * law.error) & (q / 2 + law.reach * least > 0)
+    return bool(np.where(law.logistic, smooth, ramps).all())
 
 
 def vertex_bounds(law: SampledLaw, sign: int, vertices: Floats) -> Floats:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 
 from skldp.accounting.extrema.branch_and_bound import maximum_by_branching
-from skldp.accounting.extrema.certificate import Tree, certified_maximum, peaks_at_vertices, vertex_maximum
+from skldp.accounting.extrema.certificate import Proof, Tree, peaks_at_vertices, vertex_maximum
 from skldp.accounting.extrema.convex import maximum_of_concave
 from skldp.accounting.extrema.domain import middle_and_half
 from skldp.accounting.extrema.dual_branching import maximum_by_dual_branching
@@ -66,7 +66,7 @@ def _scattered(n_points: int, n_features: int) -> Floats:
 class Search:
     """One side of the loss: what is known of a maximum over the box, as `lower`, `upper` and a `point`.
 
-    `upper` is what the search believes; only :meth:`certified` has been checked.
+    `upper` is what the search believes: only what the independent check makes of `proof` is a bound.
 
     Parameters
     ----------
@@ -87,9 +87,9 @@ class Search:
         self.is_easy = self.is_concave or self.by_vertices
         self.is_exhausted = False
         self._on_boxes = n_moving <= _FEW_FEATURES or self.to_the_ends
-        # A tree, and the slopes for its leaves: None where they are worked out anew for each.
-        self._nothing: tuple[Tree, Floats | None] = (Tree(law.box.shape[1]), np.zeros((1, len(law))))
-        self._proof = self._nothing
+        self._tree = Tree(law.box.shape[1])
+        # Slopes for the nodes of the tree; None where they are worked out anew for each leaf.
+        self._slopes: Floats | None = np.zeros((1, len(law)))
         self.upper = float(problem.count @ problem.value(problem.high))
         self.point = np.zeros(problem.weights.shape[1])
         self.lower = float(problem.total(self.point[None, :])[0])
@@ -99,7 +99,7 @@ class Search:
             self._keep(float(problem.total(point[None, :])[0]), math.inf, point)
         elif self.is_concave:
             lower, upper, point, slopes = maximum_of_concave(problem, tol=1e-7, start=self.point)
-            self._keep(lower, upper, point, (self._nothing[0], slopes[None, :]))
+            self._keep(lower, upper, point, self._tree, slopes[None, :])
         else:
             self._climb()
 
@@ -121,43 +121,34 @@ class Search:
                 )
                 middle, half = middle_and_half(self.law.box)
                 tree.cut[:] = middle[tree.axis] + half[tree.axis] * tree.cut
-                self._keep(*found, (tree, None))
+                self._keep(*found, tree, None)
             else:
                 *found, tree, slopes = maximum_by_dual_branching(
                     self.problem, start=start, max_nodes=max_nodes(), **goals
                 )
-                self._keep(*found, (tree, slopes))
+                self._keep(*found, tree, slopes)
         self.is_exhausted = not self._has_reached(tol, at_most, above)
 
-    def certified(self, *, thoroughly: bool) -> float:
-        """Bound the maximum by the independent check.
+    @property
+    def proof(self) -> Proof:
+        """What the search has found, for the independent check to judge."""
+        return Proof(None if self.by_vertices else self._tree, self._proposed)
 
-        Parameters
-        ----------
-        thoroughly : bool
-            From what the search has found, and not only from the range of each answer.
-        """
-        if self.by_vertices:
-            return vertex_maximum(self.law, self.sign)[0]
-        proofs = [self._nothing, self._proof] if thoroughly else [self._nothing]
-        return min(self._checked(*proof) for proof in proofs)
-
-    def _checked(self, tree: Tree, slopes: Floats | None) -> float:
-        def proposed(leaves: npt.NDArray[np.intp], low: Floats, high: Floats) -> Floats:
-            # The problem's arguments are the law's, or minus them.
-            if slopes is not None:
-                return self.sign * slopes[leaves]
-            low, high = (low, high) if self.sign > 0 else (-high, -low)
-            return self.sign * self.problem.envelope_slope(low, high, (low + high) / 2)
-
-        return certified_maximum(self.law, self.sign, tree, proposed)
+    def _proposed(self, leaves: npt.NDArray[np.intp], low: Floats, high: Floats) -> Floats:
+        # The problem's arguments are the law's, or minus them.
+        if self._slopes is not None:
+            return self.sign * self._slopes[leaves]
+        low, high = (low, high) if self.sign > 0 else (-high, -low)
+        return self.sign * self.problem.envelope_slope(low, high, (low + high) / 2)
 
     def _has_reached(self, tol: float, at_most: float, above: float) -> bool:
         return self.upper - self.lower <= tol or self.upper <= at_most or self.lower > above
 
-    def _keep(self, lower: float, upper: float, point: Floats, proof: tuple[Tree, Floats | None] | None = None) -> None:
-        if upper < self.upper and proof is not None:
-            self.upper, self._proof = upper, proof
+    def _keep(
+        self, lower: float, upper: float, point: Floats, tree: Tree | None = None, slopes: Floats | None = None
+    ) -> None:
+        if upper < self.upper and tree is not None:
+            self.upper, self._tree, self._slopes = upper, tree, slopes
         if lower > self.lower:
             self.lower, self.point = lower, point
 

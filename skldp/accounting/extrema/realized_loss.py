@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp.accounting.extrema.certificate import loss_between
+from skldp.accounting.extrema.certificate import certified_loss, loss_between
 from skldp.accounting.extrema.domain import Bounds, checked_box, middle_and_half
 from skldp.accounting.extrema.loss_search import Search, enclose
 from skldp.accounting.extrema.sampled_law import sampled_law
@@ -205,8 +205,9 @@ def loss_over_box(
         limit = threshold - 4 * law.allowance - 1e-9 * threshold
         enclose(high, low, tol, limit, threshold)
     is_open = threshold is None or high.lower + low.lower <= threshold < ceiling
-    proved = high.certified(thoroughly=is_open) + low.certified(thoroughly=is_open)
-    upper = min(math.nextafter(proved, math.inf), ceiling)
+    # What has certainly lost more is not worth a proof.
+    proofs = ([high.proof], [low.proof]) if is_open else ([], [])
+    upper = certified_loss(queries, outputs, box, *proofs)
     ends = np.clip(middle + half * np.stack([high.point, low.point]), box[0], box[1])
     lower = min(loss_between(queries, outputs, ends), upper)
     converged = upper - lower <= tol + 4 * law.allowance

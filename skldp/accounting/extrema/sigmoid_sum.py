@@ -190,9 +190,10 @@ class SigmoidSum:
         return response
 
     def slope(self, v: Floats) -> Floats:
-        """Derivative of each g; 0 outside a ramp, unless by rounding alone."""
+        """Derivative of each g; 0 outside a ramp, unless rounding alone took a concave sum there."""
         w = -v if self.flipped else v
-        inside = (w >= -self.error) & (w <= 1 + self.error)
+        hair = 0.0 if self.flipped else self.error
+        inside = (w >= -hair) & (w <= 1 + hair)
         ramp = np.where(inside, self.reach / (self.smallest + self.reach * np.clip(w, 0.0, 1.0)), 0.0)
         return np.where(self.logistic, expit(w + self.epsilon) - expit(w), ramp)
 
@@ -223,7 +224,8 @@ class SigmoidSum:
             chord = np.where(run > 0, (self.value(tangent) - self.value(low)) / run, 0.0)
         # By rounding, an argument can lie a hair beyond its own range, where a convex g has no majorant to touch.
         at = np.minimum(at, high)
-        return np.where((at <= tangent) & (run > 0), chord, self.slope(at))
+        # At a kink both slopes are tangents, and bounds differ: rounding must not choose between them.
+        return np.where((at <= tangent + self.error) & (run > 0), chord, self.slope(at))
 
     def tangent_point(self, low: Floats, high: Floats) -> Floats:
         """Where the majorant's straight piece from (low, g(low)) touches g."""
