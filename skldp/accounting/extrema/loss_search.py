@@ -110,23 +110,27 @@ class Search:
         """
         if self.is_easy or self.is_exhausted:
             return
-        goals = {"tol": tol, "at_most": at_most, "above": above}
         for on_boxes, max_nodes in _WAYS if self._on_boxes else _WAYS[1:2]:
             if self._has_reached(tol, at_most, above):
                 return
-            start = (self.lower, self.point)
+            start, slopes = (self.lower, self.point), None
             if on_boxes:
-                *found, tree = maximum_by_branching(
-                    self.problem, start=start, to_the_ends=self.to_the_ends, max_nodes=max_nodes(), **goals
+                lower, upper, point, tree = maximum_by_branching(
+                    self.problem,
+                    tol=tol,
+                    start=start,
+                    max_nodes=max_nodes(),
+                    at_most=at_most,
+                    above=above,
+                    to_the_ends=self.to_the_ends,
                 )
                 middle, half = middle_and_half(self.law.box)
                 tree.cut[:] = middle[tree.axis] + half[tree.axis] * tree.cut
-                self._keep(*found, tree, None)
             else:
-                *found, tree, slopes = maximum_by_dual_branching(
-                    self.problem, start=start, max_nodes=max_nodes(), **goals
+                lower, upper, point, tree, slopes = maximum_by_dual_branching(
+                    self.problem, tol=tol, start=start, max_nodes=max_nodes(), at_most=at_most, above=above
                 )
-                self._keep(*found, tree, slopes)
+            self._keep(lower, upper, point, tree, slopes)
         self.is_exhausted = not self._has_reached(tol, at_most, above)
 
     @property
