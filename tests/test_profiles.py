@@ -15,7 +15,7 @@ def test_the_default_examples_are_the_same_on_every_run(request):
         collect()
         first, SEEN[:] = list(SEEN), []
         collect()
-        assert SEEN == first
+        assert first == SEEN
     assert settings.default.derandomize == (
         request.config.getoption("--hypothesis-profile", None) != "fresh"
         and request.config.option.markexpr.strip() != "statistical"
