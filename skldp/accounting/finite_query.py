@@ -140,16 +140,22 @@ class FiniteQuery:
 
     def log_likelihood(self, output: int, points: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Log-probability of an output, given indices into the domain."""
-        return self.log_probabilities[self._checked_points(points), output_index(output, self.n_outputs)]
+        index = _whole_numbers(points)
+        if ((index < 0) | (index >= self.n_points)).any():
+            raise ValueError(f"points must be indices from 0 to {self.n_points - 1}. Got some that are not.")
+        return self.log_probabilities[index, output_index(output, self.n_outputs)]
 
     def sample(self, points: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int64]:
-        """Draw an output for each index into the domain."""
-        below = self.weights.cumsum(axis=1)[self._checked_points(points)]
+        """Draw an output for each index into the domain; an index outside it is answered as the nearest within it."""
+        # To refuse somebody's index would answer the question whether it is one, at no cost.
+        index = np.clip(_whole_numbers(points), 0, self.n_points - 1).astype(np.intp)
+        below = self.weights.cumsum(axis=1)[index]
         words = noise.words(len(below)) >> np.uint64(64 - _GRID_BITS)
         return (words[:, None] >= below).sum(axis=1)
 
-    def _checked_points(self, points: npt.ArrayLike) -> npt.NDArray[np.intp]:
-        index = np.asarray(points)
-        if index.ndim != 1 or index.dtype.kind not in "iu" or ((index < 0) | (index >= self.n_points)).any():
-            raise ValueError(f"points must be indices from 0 to {self.n_points - 1}. Got {points!r} instead.")
-        return index.astype(np.intp)
+
+def _whole_numbers(points: npt.ArrayLike) -> npt.NDArray[np.integer]:
+    index = np.asarray(points)
+    if index.ndim != 1 or index.dtype.kind not in "iu":
+        raise ValueError(f"points must be a vector of integers. Got {index.dtype.name} of shape {index.shape} instead.")
+    return index

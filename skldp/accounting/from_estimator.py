@@ -80,10 +80,13 @@ def query_from_estimator(
     """
     steps, model = _unwrap(estimator)
     coef, intercept, logistic = _model_map(model)
-    for step in reversed(steps):
-        scale, shift = _step_map(step, coef.size)
-        intercept = float(intercept + coef @ shift)
-        coef = coef * scale
+    # What overflows here is refused by the query, in its own words, before anything is predicted.
+    with np.errstate(all="ignore"):
+        for step in reversed(steps):
+            scale, shift = _step_map(step, coef.size)
+            intercept = float(intercept + coef @ shift)
+            coef = coef * scale
+    RegressionQuery("logistic", coef, intercept, (0.0, 1.0), epsilon)
     box = None if bounds is None else checked_box(bounds, n_features=coef.size)
     _check_predictions(estimator, coef, intercept, logistic, box)
     if logistic:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from skldp.accounting.finite_query import FiniteQuery
-from skldp.accounting.query_content import content_key, output_index, read_only
+from skldp.accounting.query_content import LARGEST, SMALLEST_SPAN, content_key, output_index, read_only, saturated
 from skldp.mechanisms.randomness import Noise, flip_threshold, threshold_log_odds
 
 __all__ = ["FiniteQuery", "Query", "RegressionQuery", "query_from_json"]
@@ -117,6 +117,10 @@ class RegressionQuery:
     answer is drawn from integers: :math:`P(b \mid x) = T(x) / 2^{64}`, where T is kept between the integers
     :math:`\lceil 2^{64} / (e^\varepsilon + 1) \rceil` and its complement.
 
+    Every row of numbers has an answer, and none raises, warns or gives NaN: whether a question fails would be a second
+    answer, which nobody accounts for. So parameters of more than 1e100 are refused when the query is made, values
+    beyond 1e100 are taken for 1e100, and NaN for -1e100. (scikit-learn's checks refuse NaN before anybody is asked.)
+
     References
     ----------
     M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Sections 2.5 and 5.3.
@@ -147,12 +151,22 @@ class RegressionQuery:
         except (TypeError, ValueError):
             raise ValueError(f"output_bounds must be (a, b). Got {self.output_bounds!r} instead.") from None
         low, high = _number(low, "output_bounds[0]"), _number(high, "output_bounds[1]")
-        if not low < high or not math.isfinite(high - low):
+        if not low < high:
             raise ValueError(f"output_bounds must be (a, b) with a < b. Got {self.output_bounds!r} instead.")
         if self.kind == "logistic" and (low, high) != (0.0, 1.0):
             raise ValueError(f"output_bounds of a logistic query must be (0, 1). Got {self.output_bounds!r} instead.")
+        intercept = _number(self.intercept, "intercept")
+        with np.errstate(over="ignore"):
+            largest = max(float(np.abs(coef).sum()), abs(intercept), abs(low), abs(high))
+        if largest > LARGEST or high - low < SMALLEST_SPAN:
+            raise ValueError(
+                "A query must be finite with room to spare, whoever is asked: coefficients that add up to at most "
+                f"{LARGEST:g}, an intercept and output bounds of at most that size, and output bounds at least "
+                f"{SMALLEST_SPAN:g} apart. Got the coefficients {self.coef!r}, the intercept {self.intercept!r} and "
+                f"the output bounds {self.output_bounds!r} instead."
+            )
         object.__setattr__(self, "coef", read_only(coef))
-        object.__setattr__(self, "intercept", _number(self.intercept, "intercept"))
+        object.__setattr__(self, "intercept", intercept)
         object.__setattr__(self, "output_bounds", (low, high))
         object.__setattr__(self, "epsilon", _checked_epsilon(self.epsilon))
 
@@ -247,10 +261,22 @@ class RegressionQuery:
         ndarray of int8, shape (n_samples,)
             1 where the answer is b, else 0.
         """
+        return noise.bernoulli(self.thresholds(X)).astype(np.int8)
+
+    def thresholds(self, X: npt.ArrayLike) -> npt.NDArray[np.uint64]:
+        r"""Integers that :meth:`sample` draws with: :math:`2^{64}` times the probability of the output 1.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of uint64, shape (n_samples,)
+        """
         smallest = flip_threshold(self.epsilon)
         largest = ~smallest + np.uint64(1)
-        threshold = (self.probability_of_high(X) * 2.0**64).astype(np.uint64)
-        return noise.bernoulli(np.clip(threshold, smallest, largest)).astype(np.int8)
+        return np.clip((self.probability_of_high(X) * 2.0**64).astype(np.uint64), smallest, largest)
 
     def estimate(self, outputs: npt.ArrayLike) -> npt.NDArray[np.float64]:
         r"""Turn answers into unbiased estimates of the (clipped) predictions.
@@ -277,22 +303,19 @@ class RegressionQuery:
 
     def _probability(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         smallest = expit(-self.epsilon)
-        return smallest + (1 - 2 * smallest) * self._unit_response(output, X)
+        with np.errstate(all="ignore"):
+            return smallest + (1 - 2 * smallest) * self._unit_response(output, X)
 
     def _unit_response(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        rows = np.asarray(X, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[1] != self.n_features:
-            raise ValueError(
-                f"X must have shape (n_samples, {self.n_features}), one column per coefficient of the query. "
-                f"Got shape {rows.shape} instead."
-            )
-        z = rows @ self.coef + self.intercept
-        if not np.isfinite(z).all():
-            raise ValueError("X must be finite, and so must theta x + c. Got NaN or infinity instead.")
-        if self.kind == "logistic":
-            return expit(z if output == 1 else -z)
-        low, high = self.output_bounds
-        return np.clip((z - low if output == 1 else high - z) / (high - low), 0.0, 1.0)
+        rows = saturated(X, self.n_features)
+        # Nothing overflows here, by the limits above; what underflows, and what the caller told numpy to raise on,
+        # must not be an answer either.
+        with np.errstate(all="ignore"):
+            z = rows @ self.coef + self.intercept
+            if self.kind == "logistic":
+                return expit(z if output == 1 else -z)
+            low, high = self.output_bounds
+            return np.clip((z - low if output == 1 else high - z) / (high - low), 0.0, 1.0)
 
 
 Query = RegressionQuery | FiniteQuery

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from skldp.accounting.query import RegressionQuery
+from skldp.mechanisms.randomness import flip_threshold
 
 
 def naive_probability(query, output, x):
@@ -66,3 +67,32 @@ def regression_queries(draw, n_features, kinds=("linear", "truncated", "logistic
         return RegressionQuery(kind, coef, intercept, (a, a + draw(st.floats(0.05, 2))), epsilon)
     steepness = draw(st.sampled_from([1.0, 8.0]))
     return RegressionQuery(kind, steepness * coef, steepness * intercept, (0, 1), epsilon)
+
+
+def sampled_log_ratio(query, output, X):
+    """How likely an answer is, against the first row, by the very integers that are compared with the noise."""
+    smallest = flip_threshold(query.epsilon)
+    largest = ~smallest + np.uint64(1)
+    chance = np.clip((query.probability_of_high(X) * 2.0**64).astype(np.uint64), smallest, largest)
+    weight = chance if output == 1 else ~chance + np.uint64(1)
+    first, more = weight[0], weight > weight[0]
+    change = np.where(more, weight - first, first - weight).astype(np.longdouble) * np.where(more, 1, -1)
+    change /= first.astype(np.longdouble)
+    near = np.abs(change) < 0.5
+    ratio = weight.astype(np.longdouble) / first.astype(np.longdouble)
+    return np.where(near, np.log1p(np.where(near, change, 0)), np.log(ratio))
+
+
+def sampled_losses(queries, outputs, points):
+    """Log-likelihood of all answers at each point, against the first of them."""
+    counts = {}
+    for query, output in zip(queries, outputs, strict=True):
+        counts.setdefault((query.key, output), [query, output, 0])[2] += 1
+    total = np.zeros(len(points), dtype=np.longdouble)
+    for query, output, count in counts.values():
+        total += count * sampled_log_ratio(query, output, points)
+    return total
+
+
+def worst_sampled_loss(queries, outputs, points):
+    return float(np.ptp(sampled_losses(queries, outputs, points)))

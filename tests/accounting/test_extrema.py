@@ -9,9 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skldp.accounting.extrema.branch_and_bound import box_bounds, maximum_by_branching
-from skldp.accounting.extrema.convex import maximum_of_concave, maximum_of_convex, tangent_bound
+from skldp.accounting.extrema.certificate import vertex_maximum
+from skldp.accounting.extrema.convex import maximum_of_concave, tangent_bound
 from skldp.accounting.extrema.dual_branching import dual_bound, maximum_by_dual_branching
 from skldp.accounting.extrema.realized_loss import g_leakage_bound, realized_loss
+from skldp.accounting.extrema.sampled_law import sampled_law
 from skldp.accounting.extrema.sigmoid_sum import sigmoid_sum
 from skldp.accounting.query import FiniteQuery, RegressionQuery
 
@@ -72,20 +74,24 @@ def test_the_order_of_answers_does_not_matter(answers, shuffler):
 @settings(max_examples=15, deadline=None)
 def test_linear_extrema_agree_with_every_vertex_and_with_branching(answers):
     queries, outputs = answers
-    problem = sigmoid_sum(queries, outputs, BOX[5])
+    law = sampled_law(queries, outputs, BOX[5])
+    problem = sigmoid_sum(law)
     if not len(problem.weights):
         return
     assert problem.is_concave
-    assert problem.reversed().is_convex
     corners = list(itertools.product([-1.0, 1.0], repeat=5))
     least = min(log_likelihood(queries, outputs, corner) for corner in corners)
     constant = log_likelihood(queries, outputs, np.zeros(5)) - problem.total(np.zeros((1, 5)))[0]
-    value, _ = maximum_of_convex(problem.reversed())
+    value, vertex = vertex_maximum(law, -1)
     assert -value + constant == pytest.approx(least, abs=1e-10)
+    assert log_likelihood(queries, outputs, vertex) == pytest.approx(least, abs=1e-10)
     start = (float(problem.reversed().total(np.zeros((1, 5)))[0]), np.zeros(5))
-    low, high, _ = maximum_by_branching(problem.reversed(), tol=1e-6, start=start, max_nodes=10_000)
-    assert low - 1e-12 <= value <= high + 1e-12
-    low, high, point = maximum_of_concave(problem, tol=1e-6)
+    for to_the_ends in (True, False):
+        low, high, _, _ = maximum_by_branching(
+            problem.reversed(), tol=1e-6, start=start, max_nodes=10_000, to_the_ends=to_the_ends
+        )
+        assert low - 1e-10 <= value <= high + 1e-10
+    low, high, point, _ = maximum_of_concave(problem, tol=1e-6)
     assert high - low <= 1e-6
     assert problem.total(point[None, :])[0] == pytest.approx(low, abs=1e-12)
 
@@ -93,7 +99,7 @@ def test_linear_extrema_agree_with_every_vertex_and_with_branching(answers):
 @given(answers_of(3), st.integers(0, 2**32 - 1), st.booleans())
 @settings(max_examples=15, deadline=None)
 def test_bounds_hold_whatever_the_slopes_and_multipliers_are(answers, seed, reverse):
-    problem = sigmoid_sum(*answers, BOX[3])
+    problem = sigmoid_sum(sampled_law(*answers, BOX[3]))
     problem = problem.reversed() if reverse else problem
     rng = np.random.default_rng(seed)
     center = rng.uniform(-0.5, 0.5, (20, 3))
@@ -119,7 +125,7 @@ def test_bounds_hold_whatever_the_slopes_and_multipliers_are(answers, seed, reve
 @example(([RegressionQuery("linear", [0, 0, 0.375], 0.0, (-0.4375, 0.4375), 1.0)], [0]))
 @settings(max_examples=15, deadline=None)
 def test_the_least_majorant_touches_and_never_cuts(answers):
-    problem = sigmoid_sum(*answers, BOX[3])
+    problem = sigmoid_sum(sampled_law(*answers, BOX[3]))
     for side in (problem, problem.reversed()):
         low, high = side.low, side.high
         tangent = side.tangent_point(low, high)
@@ -143,7 +149,7 @@ def test_the_tangent_point_is_found_to_the_last_digits():
         for scale in (1.0, 3.0, 10.0)
         for _ in range(100)
     ]
-    problem = sigmoid_sum(queries, rng.integers(0, 2, 300), BOX[3])
+    problem = sigmoid_sum(sampled_law(queries, rng.integers(0, 2, 300), BOX[3]))
     for side in (problem, problem.reversed()):
         tangent = side.tangent_point(side.low, side.high)
         turns = (side.bend < tangent) & (tangent < side.high) & (side.low < side.bend)
@@ -156,7 +162,7 @@ def test_the_tangent_point_is_found_to_the_last_digits():
 @given(answers_of(5, max_size=6))
 @settings(max_examples=8, deadline=None)
 def test_both_ways_of_branching_agree(answers):
-    problem = sigmoid_sum(*answers, BOX[5])
+    problem = sigmoid_sum(sampled_law(*answers, BOX[5]))
     for side in (problem, problem.reversed()):
         if not len(side.weights):
             continue
@@ -216,7 +222,7 @@ def test_a_wrong_linear_program_leaves_the_bounds_certified(monkeypatch, solver)
 def test_tangent_bound_is_above_the_maximum_from_any_point():
     rng = np.random.default_rng(0)
     queries = [RegressionQuery("linear", row, 0.0, (-1, 1), 1.0) for row in rng.dirichlet(np.ones(9), 12)]
-    problem = sigmoid_sum(queries, rng.integers(0, 2, 12), BOX[9])
+    problem = sigmoid_sum(sampled_law(queries, rng.integers(0, 2, 12), BOX[9]))
     best = maximum_of_concave(problem, tol=1e-10)[0]
     for point in rng.uniform(-1, 1, (50, 9)):
         assert tangent_bound(problem, point)[1] >= best
@@ -297,7 +303,8 @@ def test_a_threshold_is_decided_as_the_full_search_decides(threshold):
 
 
 def test_running_out_of_nodes_is_said(monkeypatch):
-    monkeypatch.setattr("skldp.accounting.extrema.loss_search._MAX_BOX_NODES", 4)
+    for limit in ("_MAX_BOX_NODES", "_MAX_DUAL_NODES"):
+        monkeypatch.setattr(f"skldp.accounting.extrema.loss_search.{limit}", 4)
     found = realized_loss(HEALTH, [1, 1, 1, 1], bounds=HEALTH_BOUNDS, tol=1e-6)
     assert not found.converged
     assert "limit of nodes" in found.reason

@@ -70,7 +70,7 @@ def test_a_hair_from_the_budget_is_left_to_the_full_search():
         (RegressionQuery("truncated", [1.0], 0.0, (-1, 1), 0.5), (-1, 1)),
         (RegressionQuery("linear", [2.0], 0.0, (-1, 1), 0.5), (-1, 1)),
         (RegressionQuery("linear", [0.0], 0.0, (-1, 1), 0.5), (-1, 1)),
-        (RegressionQuery("linear", [1e308], 0.0, (-1, 1), 0.5), (-1e10, 1e10)),
+        (RegressionQuery("linear", [1.0], 1e15, (1e15 - 1, 1e15 + 1), 0.5), (-1, 1)),
         (RegressionQuery("linear", [0.01] * 13, 0.0, (-1, 1), 0.5), (-1, 1)),
         (RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.5), None),
         (FiniteQuery.from_probabilities([[0.4, 0.6], [0.6, 0.4]]), None),

@@ -1,4 +1,4 @@
-"""Certified maximum of a sum of S-shaped functions by branching on the box, thousands of boxes at a time.
+"""Maximum of a sum of S-shaped functions by branching on the box, thousands of boxes at a time.
 
 A box's bound replaces every g by a majorant that is affine in x (one slope per answer, its intercept by
 :meth:`~skldp.accounting.extrema.sigmoid_sum.SigmoidSum.conjugate`), and maximises their sum in closed form. The gap
@@ -9,6 +9,7 @@ boxes are cut into opposite faces, which makes even thirty dimensions few.
 import numpy as np
 import numpy.typing as npt
 
+from skldp.accounting.extrema.certificate import Tree
 from skldp.accounting.extrema.sigmoid_sum import SigmoidSum
 
 __all__ = ["box_bounds", "maximum_by_branching"]
@@ -58,7 +59,8 @@ def maximum_by_branching(
     max_nodes: int,
     at_most: float = -np.inf,
     above: float = np.inf,
-) -> tuple[float, float, Floats]:
+    to_the_ends: bool = False,
+) -> tuple[float, float, Floats, Tree]:
     """Best-first branch and bound on the box [-1, 1]^d.
 
     Parameters
@@ -71,16 +73,20 @@ def maximum_by_branching(
         Boxes looked at before giving up with a valid, wider interval.
     at_most, above : float
         Stop as soon as the maximum is known to be at most the first, or above the second.
+    to_the_ends : bool, default=False
+        Cut boxes into opposite faces, which is enough where the sum is convex.
 
     Returns
     -------
     lower, upper : float
         The sum at `point`, and a bound on the maximum.
     point : ndarray of shape (d,)
+    tree : Tree
+        How the box was cut, at places in [-1, 1].
     """
     n_features = problem.weights.shape[1]
     lower, point = start
-    to_the_ends = problem.is_convex
+    tree, nodes = Tree(n_features, to_the_ends=to_the_ends), np.zeros(1, dtype=np.intp)
     center = np.zeros((1, n_features))
     radius = (problem.weights != 0).any(axis=0).astype(np.float64)[None, :]
     bounds, _, looseness = box_bounds(problem, center, radius)
@@ -91,13 +97,14 @@ def maximum_by_branching(
     while True:
         upper = max(lower, discarded, float(bounds.max(initial=-np.inf)))
         if upper - lower <= tol or upper <= at_most or lower > above or seen >= max_nodes or not bounds.size:
-            return lower, upper, point
+            return lower, upper, point, tree
         order = np.argsort(-bounds, kind="stable")
         chosen, rest = order[:batch], order[batch:]
-        child_center, child_radius = _halves(center[chosen], radius[chosen], looseness[chosen], to_the_ends)
-        parent_bounds = np.concatenate([bounds[chosen], bounds[chosen]])
+        side = np.where(radius[chosen] > 0, looseness[chosen] + 1e-300, -1.0).argmax(axis=1)
+        first = tree.split(nodes[chosen], side, center[chosen, side])
+        nodes = np.concatenate([nodes[rest], first, first + 1])
+        child_center, child_radius = _halves(center[chosen], radius[chosen], side, to_the_ends)
         child_bounds, peaks, child_looseness = box_bounds(problem, child_center, child_radius)
-        child_bounds = np.minimum(child_bounds, parent_bounds)
         seen += len(child_bounds)
         for points in (peaks,) if to_the_ends else (child_center, peaks):
             totals = problem.total(points)
@@ -110,12 +117,11 @@ def maximum_by_branching(
         center = np.concatenate([center[rest], child_center])[keep]
         radius = np.concatenate([radius[rest], child_radius])[keep]
         looseness = np.concatenate([looseness[rest], child_looseness])[keep]
-        bounds = bounds[keep]
+        bounds, nodes = bounds[keep], nodes[keep]
 
 
-def _halves(center: Floats, radius: Floats, looseness: Floats, to_the_ends: bool) -> tuple[Floats, Floats]:
-    """Both halves of each box along the side that loosens its bound most; its two ends for a convex sum."""
-    side = np.where(radius > 0, looseness + 1e-300, -1.0).argmax(axis=1)
+def _halves(center: Floats, radius: Floats, side: npt.NDArray[np.intp], to_the_ends: bool) -> tuple[Floats, Floats]:
+    """Both halves of each box along one of its sides; its two ends for a convex sum."""
     rows = np.arange(len(center))
     left, right, smaller = center.copy(), center.copy(), radius.copy()
     smaller[rows, side] = 0.0 if to_the_ends else radius[rows, side] / 2

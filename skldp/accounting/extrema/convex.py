@@ -1,8 +1,8 @@
-"""Certified maxima where the sum is concave or convex over the whole box: linear queries asked within their bounds.
+"""Where the sum is concave over the whole box: linear queries asked within their bounds.
 
 A linear query's log-likelihood is the logarithm of an affine function of x. Its sum is concave, so that the value at
-any point plus the most that the tangent plane can gain over the box bounds the maximum, however the point was found;
-and the minimum of a concave function over a box is attained at a vertex.
+any point plus the most that the tangent plane can gain over the box bounds the maximum, however the point was found.
+The slopes of that plane are the proof that :mod:`~skldp.accounting.extrema.certificate` asks for.
 """
 
 import numpy as np
@@ -10,11 +10,9 @@ import numpy.typing as npt
 
 from skldp.accounting.extrema.sigmoid_sum import SigmoidSum
 
-__all__ = ["maximum_of_concave", "maximum_of_convex", "n_vertex_evaluations", "tangent_bound"]
+__all__ = ["maximum_of_concave", "tangent_bound"]
 
 Floats = npt.NDArray[np.float64]
-
-_BLOCK = 1 << 20
 
 
 def tangent_bound(problem: SigmoidSum, point: Floats) -> tuple[float, float]:
@@ -26,7 +24,7 @@ def tangent_bound(problem: SigmoidSum, point: Floats) -> tuple[float, float]:
 
 def maximum_of_concave(
     problem: SigmoidSum, *, tol: float, start: Floats | None = None, max_iter: int = 100
-) -> tuple[float, float, Floats]:
+) -> tuple[float, float, Floats, Floats]:
     """Projected Newton, until the tangent bound is within `tol` of the value.
 
     Parameters
@@ -43,20 +41,24 @@ def maximum_of_concave(
     lower : float
         The sum at `point`.
     upper : float
-        A bound on the maximum, valid whether the iteration converged or not.
+        A bound on the maximum, up to rounding, whether the iteration converged or not.
     point : ndarray of shape (d,)
+    slopes : ndarray of shape (n,)
+        Of the answers, where the bound was found.
     """
     n_features = problem.weights.shape[1]
     point = np.zeros(n_features) if start is None else np.clip(start, -1.0, 1.0)
-    best_upper = np.inf
+    best_upper, best_slopes = np.inf, np.zeros(len(problem.weights))
     value = -np.inf
     for _ in range(max_iter):
         value, upper = tangent_bound(problem, point)
-        best_upper = min(best_upper, upper)
+        arguments = problem.weights @ point + problem.offset
+        slopes = problem.slope(arguments)
+        if upper < best_upper:
+            best_upper, best_slopes = upper, slopes
         if best_upper - value <= tol:
             break
-        arguments = problem.weights @ point + problem.offset
-        gradient = (problem.count * problem.slope(arguments)) @ problem.weights
+        gradient = (problem.count * slopes) @ problem.weights
         free = ~(((point >= 1.0) & (gradient > 0)) | ((point <= -1.0) & (gradient < 0)))
         part = problem.weights[:, free]
         hessian = (part.T * (problem.count * problem.curvature(arguments))) @ part
@@ -69,30 +71,7 @@ def maximum_of_concave(
         if moved is None:
             break
         point = moved
-    return value, best_upper, point
-
-
-def n_vertex_evaluations(problem: SigmoidSum) -> float:
-    """Number of logarithms that :func:`maximum_of_convex` takes."""
-    n_moving = int((problem.weights != 0).any(axis=0).sum())
-    return len(problem.weights) * 2.0**n_moving
-
-
-def maximum_of_convex(problem: SigmoidSum) -> tuple[float, Floats]:
-    """Maximum over all vertices, and the vertex, for a problem with ``is_convex``."""
-    n_features = problem.weights.shape[1]
-    moving = np.flatnonzero((problem.weights != 0).any(axis=0))
-    best, best_vertex = -np.inf, np.ones(n_features)
-    n_vertices = 1 << len(moving)
-    step = max(1, _BLOCK // max(1, len(problem.weights)))
-    for first in range(0, n_vertices, step):
-        codes = np.arange(first, min(first + step, n_vertices))
-        vertices = np.ones((len(codes), n_features))
-        vertices[:, moving] = 1.0 - 2.0 * ((codes[:, None] >> np.arange(len(moving))) & 1)
-        totals = problem.total(vertices)
-        if totals.max() > best:
-            best, best_vertex = float(totals.max()), vertices[totals.argmax()]
-    return best, best_vertex
+    return value, best_upper, point, best_slopes
 
 
 def _line_search(problem: SigmoidSum, point: Floats, step: Floats, value: float) -> Floats | None:

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp.accounting.query_content import LARGEST
+
 __all__ = ["Bounds", "checked_box", "middle_and_half"]
 
 Bounds = tuple[npt.ArrayLike, npt.ArrayLike]
@@ -26,7 +28,7 @@ def checked_box(bounds: Any, *, n_features: int) -> npt.NDArray[np.float64]:
     Raises
     ------
     ValueError
-        If they are no finite numbers with low <= high, or are for another number of features.
+        If they are no finite numbers with low <= high, are beyond 1e100, or are for another number of features.
 
     Examples
     --------
@@ -48,6 +50,9 @@ def checked_box(bounds: Any, *, n_features: int) -> npt.NDArray[np.float64]:
     box = np.stack([np.broadcast_to(side, (n_features,)) for side in sides])
     if not np.isfinite(box).all() or (box[0] > box[1]).any():
         raise ValueError(f"bounds must be finite, with low <= high. Got {bounds!r} instead.")
+    # Beyond it a person's values are moved to it: the domain that is certified must be the one that is asked.
+    if (np.abs(box) > LARGEST).any():
+        raise ValueError(f"bounds must lie within -{LARGEST:g} and {LARGEST:g}. Got {bounds!r} instead.")
     return box
 
 

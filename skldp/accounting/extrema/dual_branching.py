@@ -1,12 +1,12 @@
-r"""Certified maximum of a sum of S-shaped functions by branching on the answers' arguments.
+r"""Maximum of a sum of S-shaped functions by branching on the answers' arguments.
 
 A node restricts every argument :math:`v_i = w_i s + c_i` to an interval. For any multipliers :math:`\lambda`
 
 .. math:: \max_s \sum_i m_i g_i(v_i) \le \sum_i m_i \max_{l_i \le v \le u_i} (g_i(v) - \lambda_i v)
           + \max_{s \in [-1, 1]^d} \sum_i m_i \lambda_i (w_i s + c_i),
 
-and both maxima have closed forms. So the bound is certified whatever the multipliers are: a linear program over
-majorants of the answers proposes them, and no bound rests on its tolerances. At its optimum the bound is the maximum
+and both maxima have closed forms. So the bound holds whatever the multipliers are: a linear program over majorants of
+the answers proposes them, and no bound rests on its tolerances. At its optimum the bound is the maximum
 of the least concave majorants, the best that a node's intervals can give. The work depends on the number of answers
 more than on the number of features.
 """
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
 
+from skldp.accounting.extrema.certificate import Tree
 from skldp.accounting.extrema.sigmoid_sum import SigmoidSum
 
 __all__ = ["dual_bound", "maximum_by_dual_branching"]
@@ -57,18 +58,22 @@ def maximum_by_dual_branching(
     max_nodes: int,
     at_most: float = -np.inf,
     above: float = np.inf,
-) -> tuple[float, float, Floats]:
+) -> tuple[float, float, Floats, Tree, Floats]:
     """Best-first branch and bound over intervals of the arguments.
 
-    Parameters and returned values are those of :func:`skldp.accounting.extrema.branch_and_bound.maximum_by_branching`.
+    Parameters and returned values are those of :func:`skldp.accounting.extrema.branch_and_bound.maximum_by_branching`;
+    the tree cuts arguments (of the law: unflipped), and what comes last are its nodes' multipliers, of shape
+    (n_nodes, n).
     """
     lower, point = start
+    tree, multipliers = Tree(problem.weights.shape[1]), {0: np.zeros(len(problem.count))}
     low, high = problem.low, problem.high
     tangent = problem.tangent_point(low, high)
     parts = low + np.array([0.0, 0.5, 1.0])[:, None] * (high - low)
     cuts = (np.tile(np.arange(len(low)), 3), problem.envelope_slope(low, high, parts, tangent).ravel())
-    node = _Node(low, high, tangent, np.inf, point, cuts)
+    node = _Node(low, high, tangent, np.inf, point, cuts, multipliers[0], 0)
     node = _bounded(problem, node, max(at_most, lower + tol), _ROOT_ROUNDS)
+    multipliers[0] = node.multipliers
     order = count()
     nodes = [(-node.bound, next(order), node)]
     # What a discarded node may still hold: it bounds the maximum together with the nodes that are left.
@@ -77,14 +82,15 @@ def maximum_by_dual_branching(
     while True:
         upper = max(lower, discarded, -nodes[0][0] if nodes else -np.inf)
         if not nodes or upper - lower <= tol or upper <= at_most or lower > above or seen >= max_nodes:
-            return lower, upper, point
+            return lower, upper, point, tree, np.array([multipliers[i] for i in range(tree.size)])
         node = heapq.heappop(nodes)[2]
         value = float(problem.total(node.point[None, :])[0])
         if value > lower:
             lower, point = value, node.point
         goal = max(at_most, lower + tol)
-        for half in _halves(problem, node):
+        for half in _halves(problem, node, tree):
             child = _bounded(problem, half, goal, _ROUNDS)
+            multipliers[child.number] = child.multipliers
             seen += 1
             if child.bound > goal:
                 heapq.heappush(nodes, (-child.bound, next(order), child))
@@ -96,7 +102,8 @@ def maximum_by_dual_branching(
 class _Node:
     """Intervals of the arguments, where their majorants turn, a bound of the sum, and where the relaxation peaks.
 
-    `cuts` are the majorants that hold it there: the index of an answer and a slope each.
+    `cuts` are the majorants that hold it there: the index of an answer and a slope each. `multipliers` give the bound,
+    and `number` is the node's position in the tree.
     """
 
     low: Floats
@@ -105,12 +112,14 @@ class _Node:
     bound: float
     point: Floats
     cuts: tuple[npt.NDArray[np.intp], Floats]
+    multipliers: Floats
+    number: int
 
 
 def _bounded(problem: SigmoidSum, node: _Node, goal: float, n_rounds: int) -> _Node:
     """Tighten a node's bound by cutting planes, until it is at most `goal` or about as good as it gets."""
     (which, slopes), low, high, point = node.cuts, node.low, node.high, node.point
-    best = np.inf
+    best, proof = np.inf, node.multipliers
     for _ in range(n_rounds):
         found = _linear_program(problem, low, high, which, slopes)
         if found is None:
@@ -119,7 +128,7 @@ def _bounded(problem: SigmoidSum, node: _Node, goal: float, n_rounds: int) -> _N
         multipliers = np.bincount(which, duals * slopes, len(low)) / problem.count
         bound = float(dual_bound(problem, multipliers[None, :], low[None, :], high[None, :])[0])
         if bound < best:
-            best, point = bound, peak
+            best, point, proof = bound, peak, multipliers
         held = duals > 1e-9
         which, slopes = which[held], slopes[held]
         if best <= goal:
@@ -131,7 +140,9 @@ def _bounded(problem: SigmoidSum, node: _Node, goal: float, n_rounds: int) -> _N
             break
         new = np.flatnonzero(excess > 1e-6)
         which, slopes = np.concatenate([which, new]), np.concatenate([slopes, slope[new]])
-    return replace(node, bound=min(best, node.bound), point=point, cuts=(which, slopes))
+    if best < node.bound:
+        node = replace(node, bound=best, multipliers=proof)
+    return replace(node, point=point, cuts=(which, slopes))
 
 
 def _majorants(problem: SigmoidSum, node: _Node, point: Floats) -> tuple[Floats, Floats]:
@@ -172,7 +183,7 @@ def _linear_program(
     return np.clip(found.x[:n_features], -1.0, 1.0), found.x[n_features:], rows, lines, -found.ineqlin.marginals
 
 
-def _halves(problem: SigmoidSum, node: _Node) -> list[_Node]:
+def _halves(problem: SigmoidSum, node: _Node, tree: Tree) -> list[_Node]:
     """Cut the answer whose majorant is loosest where the relaxation peaks.
 
     A ramp is cut at its convex kink: on either side it is concave, or nearly straight. Anything else is cut in the
@@ -190,7 +201,16 @@ def _halves(problem: SigmoidSum, node: _Node) -> list[_Node]:
     tangents = problem.tangent_point(low, high)
     slopes = problem.envelope_slope(low, high, np.clip(at, low, high), tangents)
     which = np.concatenate([node.cuts[0], np.arange(len(at))])
+    # A flipped problem's arguments are the negative of those that the tree speaks of.
+    number = int(tree.split(node.number, tree.n_features + i, -cut if problem.flipped else cut)[0])
     return [
-        replace(node, low=a, high=b, tangent=tangent, cuts=(which, np.concatenate([node.cuts[1], slope])))
-        for a, b, tangent, slope in zip(low, high, tangents, slopes, strict=True)
+        replace(
+            node,
+            low=low[half],
+            high=high[half],
+            tangent=tangents[half],
+            cuts=(which, np.concatenate([node.cuts[1], slopes[half]])),
+            number=number + (1 - half if problem.flipped else half),
+        )
+        for half in (0, 1)
     ]

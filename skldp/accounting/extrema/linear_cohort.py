@@ -3,17 +3,19 @@
 Histories that are made of the same few queries differ only in how often each answer was given. So the values of all
 sums at all vertices of the box are one product of matrices, and all maxima are found by one Newton iteration that
 works on many histories at a time. Each history is left alone as soon as its bounds decide, which is mostly at once.
+Those that seem to fit are handed to the independent check, with the slopes where the iteration stands.
 """
 
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
+from skldp.accounting.extrema.certificate import leaf_bounds, peaks_at_vertices, vertex_bounds, vertex_rounding
 from skldp.accounting.extrema.domain import Bounds, checked_box
+from skldp.accounting.extrema.sampled_law import SampledLaw, sampled_law
 from skldp.accounting.extrema.sigmoid_sum import SigmoidSum, sigmoid_sum
 from skldp.accounting.query import Query, RegressionQuery
 
@@ -63,8 +65,8 @@ def linear_decisions(
 
     Notes
     -----
-    True is certified: the sum at any point plus what the tangent plane there can gain bounds the maximum, the minimum
-    is at a vertex, and both are widened by their rounding errors. False is certified too: two points differ by more.
+    True is certified by :mod:`~skldp.accounting.extrema.certificate`: the maximum from the slopes at a point near it,
+    the minimum from all vertices. False means that two points differ by more, up to rounding.
 
     Examples
     --------
@@ -92,40 +94,54 @@ def linear_decisions(
             for number, output in zip(numbers, outputs, strict=True):
                 row[places[number] + output] += 1
         needed = np.union1d(np.flatnonzero(counts.max(axis=0)), next_places)
-        problem, vertices = table.problem(needed)
+        law, vertices = table.law(needed)
         columns = np.searchsorted(needed, next_places)
-        decided += _decided(problem, counts[:, needed], columns, vertices, epsilon)
+        decided += _decided(law, counts[:, needed], columns, vertices, epsilon)
     return decided
 
 
 def _decided(
-    problem: SigmoidSum, counts: Floats, next_places: npt.NDArray[np.intp], vertices: Floats, epsilon: float
+    law: SampledLaw, counts: Floats, next_places: npt.NDArray[np.intp], vertices: Floats, epsilon: float
 ) -> list[bool | None]:
     """Decide for each row of counts: True only if both outputs fit, False as soon as one does not."""
+    problem = sigmoid_sum(law)
     n_histories = len(counts)
     before = counts @ vertices
-    least = np.concatenate([(before + vertices[place]).min(axis=1) for place in next_places])
+    depths = np.concatenate([(before + vertices[place]).max(axis=1) for place in next_places])
     counts = np.concatenate([counts, counts])
     for part, place in enumerate(next_places):
         counts[part * n_histories : (part + 1) * n_histories, place] += 1
-    slack = 2 * counts @ problem.allowances
+    depths += vertex_rounding(law, counts)
+    slack = 2 * counts @ law.allowances
     fits, exceeds = np.zeros(2 * n_histories, dtype=bool), np.zeros(2 * n_histories, dtype=bool)
     active = np.arange(2 * n_histories)
     points = np.zeros((len(active), problem.weights.shape[1]))
     values = _totals(problem, counts, points)
     for _ in range(_MAX_STEPS):
-        slopes, hessians = _derivatives(problem, counts[active], points)
+        arguments = points @ problem.weights.T + problem.offset
+        each = problem.slope(arguments)
+        slopes = (counts[active] * each) @ problem.weights
         uppers = values + np.abs(slopes).sum(axis=1) - (slopes * points).sum(axis=1)
-        fits[active] = uppers - least[active] + 2 * slack[active] + _MARGIN <= epsilon
-        exceeds[active] = values - least[active] - slack[active] > epsilon
+        seem = np.flatnonzero(uppers + depths[active] + slack[active] + _MARGIN <= epsilon)
+        if len(seem):
+            proved = _proved(law, counts[active[seem]], each[seem]) + depths[active[seem]]
+            fits[active[seem]] = proved + _MARGIN <= epsilon
+        exceeds[active] = values + depths[active] - slack[active] > epsilon
         lost = exceeds[:n_histories] | exceeds[n_histories:]
         going = ~fits[active] & ~np.tile(lost, 2)[active]
         active, points, values = active[going], points[going], values[going]
         if not len(active):
             break
-        points, values = _stepped(problem, counts[active], points, values, slopes[going], hessians[going])
+        hessians = _hessians(problem, counts[active], arguments[going])
+        points, values = _stepped(problem, counts[active], points, values, slopes[going], hessians)
     exceeds_one, fits_both = exceeds[:n_histories] | exceeds[n_histories:], fits[:n_histories] & fits[n_histories:]
     return [False if no else (True if yes else None) for no, yes in zip(exceeds_one, fits_both, strict=True)]
+
+
+def _proved(law: SampledLaw, counts: Floats, slopes: Floats) -> Floats:
+    """Let the independent check bound each sum's maximum, from one slope per answer."""
+    low, high = law.box[:1], law.box[1:]
+    return leaf_bounds(law, 1, counts, slopes, low, high, *law.ranges(low, high))
 
 
 def _totals(problem: SigmoidSum, counts: Floats, points: Floats) -> Floats:
@@ -133,12 +149,11 @@ def _totals(problem: SigmoidSum, counts: Floats, points: Floats) -> Floats:
     return totals
 
 
-def _derivatives(problem: SigmoidSum, counts: Floats, points: Floats) -> tuple[Floats, Floats]:
-    arguments = points @ problem.weights.T + problem.offset
+def _hessians(problem: SigmoidSum, counts: Floats, arguments: Floats) -> Floats:
     d = problem.weights.shape[1]
     products = (problem.weights[:, :, None] * problem.weights[:, None, :]).reshape(-1, d * d)
-    hessians = ((counts * problem.curvature(arguments)) @ products).reshape(-1, d, d)
-    return (counts * problem.slope(arguments)) @ problem.weights, hessians
+    hessians: Floats = ((counts * problem.curvature(arguments)) @ products).reshape(-1, d, d)
+    return hessians
 
 
 def _stepped(
@@ -164,7 +179,7 @@ def _stepped(
 
 
 class LinearTable:
-    """Linear queries over one box, and the value of each of their answers at each vertex; threads may share one.
+    """Linear queries over one box, and how unlikely each of their answers is at each vertex; threads may share one.
 
     Parameters
     ----------
@@ -180,13 +195,15 @@ class LinearTable:
         self._lock = threading.Lock()
         self._moving = np.flatnonzero(box[0] < box[1])
         self._place: dict[str, int | None] = {}
-        self._sum: SigmoidSum | None = None
-        self._vertices = np.empty((0, self.n_vertices))
-        n_shown = min(len(self._moving), _MOST_MOVING)
-        self._signs = 1.0 - 2.0 * ((np.arange(1 << n_shown)[:, None] >> np.arange(n_shown)) & 1)
+        self._law: SampledLaw | None = None
+        self._bounds = np.empty((0, self.n_vertices))
+        moving = self._moving[:_MOST_MOVING]
+        at_the_top = (np.arange(1 << len(moving))[:, None] >> np.arange(len(moving))) & 1 == 1
+        self._vertices = np.tile(box[0], (self.n_vertices, 1))
+        self._vertices[:, moving] = np.where(at_the_top, box[1, moving], box[0, moving])
 
     def __len__(self) -> int:
-        return 0 if self._sum is None else len(self._sum.count)
+        return 0 if self._law is None else len(self._law)
 
     @property
     def n_vertices(self) -> int:
@@ -204,30 +221,28 @@ class LinearTable:
         """Row of a query's output 0; that of output 1 is the next."""
         return cast(int, self._place[query.key])
 
-    def problem(self, rows: npt.NDArray[np.intp]) -> tuple[SigmoidSum, Floats]:
-        """The sum of some of the answers, once each, and their values at the vertices."""
+    def law(self, rows: npt.NDArray[np.intp]) -> tuple[SampledLaw, Floats]:
+        """The law of some of the answers, given once each, and the certified bounds at the vertices."""
         with self._lock:
-            assert self._sum is not None
-            some, vertices = self._sum.part(rows), self._vertices[rows]
-        # The error of a longer sum: each query has been taken in as a sum of two terms.
-        some = replace(some, error=some.error * (1 + len(some.count) / 16))
-        return some, vertices
+            assert self._law is not None
+            return self._law.part(rows), self._bounds[rows]
 
     def _take_in(self, query: Query) -> None:
         part, n_rows = self._part_of(query), len(self)
         self._place[query.key] = None if part is None else n_rows
         if part is not None:
-            if n_rows == len(self._vertices):
+            if n_rows == len(self._bounds):
                 more = np.empty((max(64, n_rows), self.n_vertices))
-                self._vertices = np.concatenate([self._vertices, more])
-            arguments = self._signs @ part.weights[:, self._moving].T + part.offset
-            self._vertices[n_rows : n_rows + 2] = part.value(arguments).T
-            self._sum = part if self._sum is None else self._sum.joined(part)
+                self._bounds = np.concatenate([self._bounds, more])
+            self._bounds[n_rows : n_rows + 2] = vertex_bounds(part, -1, self._vertices)
+            self._law = part if self._law is None else self._law.joined(part)
 
-    def _part_of(self, query: Query) -> SigmoidSum | None:
+    def _part_of(self, query: Query) -> SampledLaw | None:
         if not isinstance(query, RegressionQuery) or query.kind != "linear" or len(self._moving) > _MOST_MOVING:
             return None
         if query.n_features != self._box.shape[1]:
             return None
-        part = sigmoid_sum([query, query], [0, 1], self._box)
-        return part if len(part.weights) == 2 and part.is_finite and part.is_concave else None
+        part = sampled_law([query, query], [0, 1], self._box)
+        if len(part) != 2 or part.allowance >= query.epsilon or not peaks_at_vertices(part, -1):
+            return None
+        return part if sigmoid_sum(part).is_concave else None

@@ -1,4 +1,4 @@
-"""Both sides of a loss over a box, and which certified search narrows each of them."""
+"""Both sides of a loss over a box: which search narrows each of them, and the proof that it hands over."""
 
 import math
 
@@ -7,9 +7,12 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 
 from skldp.accounting.extrema.branch_and_bound import maximum_by_branching
-from skldp.accounting.extrema.convex import maximum_of_concave, maximum_of_convex, n_vertex_evaluations
+from skldp.accounting.extrema.certificate import Proof, Tree, peaks_at_vertices, vertex_maximum
+from skldp.accounting.extrema.convex import maximum_of_concave
+from skldp.accounting.extrema.domain import middle_and_half
 from skldp.accounting.extrema.dual_branching import maximum_by_dual_branching
-from skldp.accounting.extrema.sigmoid_sum import SigmoidSum
+from skldp.accounting.extrema.sampled_law import SampledLaw
+from skldp.accounting.extrema.sigmoid_sum import sigmoid_sum
 
 __all__ = ["Search", "enclose"]
 
@@ -17,11 +20,19 @@ Floats = npt.NDArray[np.float64]
 
 # The vertex table is the fastest exact minimum up to here (about 0.1 s).
 _MOST_VERTEX_EVALUATIONS = 2.0**23
-# Branching on the box beats branching on the answers up to so many features.
+# Branching on the box beats branching on the answers up to so many features, unless the maximum is a whole face or
+# a kink that lies across the box: then it meets more and more boxes, but cuts few answers.
 _FEW_FEATURES = 4
+_FIRST_BOX_NODES = 10_000
 _MAX_BOX_NODES = 200_000
 _MAX_DUAL_NODES = 2_000
 _N_SCATTERED = 512
+# Whether on boxes, and for how many nodes.
+_WAYS = (
+    (True, lambda: min(_FIRST_BOX_NODES, _MAX_BOX_NODES)),
+    (False, lambda: _MAX_DUAL_NODES),
+    (True, lambda: _MAX_BOX_NODES),
+)
 
 
 def enclose(high: "Search", low: "Search", tol: float, at_most: float, above: float) -> None:
@@ -53,22 +64,42 @@ def _scattered(n_points: int, n_features: int) -> Floats:
 
 
 class Search:
-    """One side of the loss: what is known of a maximum over the box, as `lower`, `upper` and a `point`."""
+    """One side of the loss: what is known of a maximum over the box, as `lower`, `upper` and a `point`.
 
-    def __init__(self, problem: SigmoidSum) -> None:
-        self.problem = problem
+    `upper` is what the search believes: only what the independent check makes of `proof` is a bound.
+
+    Parameters
+    ----------
+    law : SampledLaw
+    sign : {1, -1}
+        1 for the maximum of the log-likelihood, -1 for minus its minimum.
+    """
+
+    def __init__(self, law: SampledLaw, sign: int) -> None:
+        self.law, self.sign = law, sign
+        problem = sigmoid_sum(law)
+        self.problem = problem if sign > 0 else problem.reversed()
+        problem = self.problem
         self.is_concave = problem.is_concave
-        self.by_vertices = problem.is_convex and n_vertex_evaluations(problem) <= _MOST_VERTEX_EVALUATIONS
+        self.to_the_ends = peaks_at_vertices(law, sign)
+        n_moving = int((problem.weights != 0).any(axis=0).sum())
+        self.by_vertices = self.to_the_ends and len(law) * 2.0**n_moving <= _MOST_VERTEX_EVALUATIONS
         self.is_easy = self.is_concave or self.by_vertices
         self.is_exhausted = False
+        self._on_boxes = n_moving <= _FEW_FEATURES or self.to_the_ends
+        self._tree = Tree(law.box.shape[1])
+        # Slopes for the nodes of the tree; None where they are worked out anew for each leaf.
+        self._slopes: Floats | None = np.zeros((1, len(law)))
         self.upper = float(problem.count @ problem.value(problem.high))
         self.point = np.zeros(problem.weights.shape[1])
         self.lower = float(problem.total(self.point[None, :])[0])
         if self.by_vertices:
-            self.lower, self.point = maximum_of_convex(problem)
-            self.upper = self.lower
+            self.upper, vertex = vertex_maximum(law, sign)
+            point = np.where(vertex > law.box[0], 1.0, -1.0)
+            self._keep(float(problem.total(point[None, :])[0]), math.inf, point)
         elif self.is_concave:
-            self._keep(*maximum_of_concave(problem, tol=1e-7, start=self.point))
+            lower, upper, point, slopes = maximum_of_concave(problem, tol=1e-7, start=self.point)
+            self._keep(lower, upper, point, self._tree, slopes[None, :])
         else:
             self._climb()
 
@@ -77,22 +108,51 @@ class Search:
 
         A search that has once reached its limit of nodes would reach it again, and is not repeated.
         """
-        if self.is_easy or self.is_exhausted or self._has_reached(tol, at_most, above):
+        if self.is_easy or self.is_exhausted:
             return
-        goals = {"tol": tol, "at_most": at_most, "above": above}
-        start = (self.lower, self.point)
-        moving = int((self.problem.weights != 0).any(axis=0).sum())
-        if moving > _FEW_FEATURES and not self.problem.is_convex:
-            self._keep(*maximum_by_dual_branching(self.problem, start=start, max_nodes=_MAX_DUAL_NODES, **goals))
-        else:
-            self._keep(*maximum_by_branching(self.problem, start=start, max_nodes=_MAX_BOX_NODES, **goals))
+        for on_boxes, max_nodes in _WAYS if self._on_boxes else _WAYS[1:2]:
+            if self._has_reached(tol, at_most, above):
+                return
+            start, slopes = (self.lower, self.point), None
+            if on_boxes:
+                lower, upper, point, tree = maximum_by_branching(
+                    self.problem,
+                    tol=tol,
+                    start=start,
+                    max_nodes=max_nodes(),
+                    at_most=at_most,
+                    above=above,
+                    to_the_ends=self.to_the_ends,
+                )
+                middle, half = middle_and_half(self.law.box)
+                tree.cut[:] = middle[tree.axis] + half[tree.axis] * tree.cut
+            else:
+                lower, upper, point, tree, slopes = maximum_by_dual_branching(
+                    self.problem, tol=tol, start=start, max_nodes=max_nodes(), at_most=at_most, above=above
+                )
+            self._keep(lower, upper, point, tree, slopes)
         self.is_exhausted = not self._has_reached(tol, at_most, above)
+
+    @property
+    def proof(self) -> Proof:
+        """What the search has found, for the independent check to judge."""
+        return Proof(None if self.by_vertices else self._tree, self._proposed)
+
+    def _proposed(self, leaves: npt.NDArray[np.intp], low: Floats, high: Floats) -> Floats:
+        # The problem's arguments are the law's, or minus them.
+        if self._slopes is not None:
+            return self.sign * self._slopes[leaves]
+        low, high = (low, high) if self.sign > 0 else (-high, -low)
+        return self.sign * self.problem.envelope_slope(low, high, (low + high) / 2)
 
     def _has_reached(self, tol: float, at_most: float, above: float) -> bool:
         return self.upper - self.lower <= tol or self.upper <= at_most or self.lower > above
 
-    def _keep(self, lower: float, upper: float, point: Floats) -> None:
-        self.upper = min(self.upper, upper)
+    def _keep(
+        self, lower: float, upper: float, point: Floats, tree: Tree | None = None, slopes: Floats | None = None
+    ) -> None:
+        if upper < self.upper and tree is not None:
+            self.upper, self._tree, self._slopes = upper, tree, slopes
         if lower > self.lower:
             self.lower, self.point = lower, point
 

@@ -5,8 +5,10 @@ The realized loss of outputs :math:`y_1, \dots, y_n` is (Pan 2025, Eq. 10)
 .. math:: L(y) = \ln \max_x \prod_i P(y_i \mid x) - \ln \min_x \prod_i P(y_i \mid x).
 
 Both extrema are enclosed from both sides: a point where the value is attained, and a bound that no point of the domain
-exceeds. Which method bounds depends on the answers alone: none of them takes a time limit, so that a decision is the
-same on every machine.
+exceeds. A search finds both, and neither is taken on its word: the bound is what the independent check
+(:mod:`~skldp.accounting.extrema.certificate`) proves from what was found, and the value is computed from the very
+integers that answers are drawn with. Which method searches depends on the answers alone: none of them takes a time
+limit, so that a decision is the same on every machine.
 """
 
 import math
@@ -18,9 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp.accounting.extrema.certificate import certified_loss, loss_between
 from skldp.accounting.extrema.domain import Bounds, checked_box, middle_and_half
 from skldp.accounting.extrema.loss_search import Search, enclose
-from skldp.accounting.extrema.sigmoid_sum import sigmoid_sum
+from skldp.accounting.extrema.sampled_law import sampled_law
 from skldp.accounting.query import FiniteQuery, Query, RegressionQuery
 
 __all__ = ["LossBounds", "g_leakage_bound", "loss_over_box", "loss_over_points", "realized_loss"]
@@ -160,14 +163,15 @@ def loss_over_points(queries: Sequence[Query], outputs: Sequence[int], domain: A
     for query, output in sorted(zip(queries, outputs, strict=True), key=lambda pair: (pair[0].key, pair[1])):
         if isinstance(query, FiniteQuery):
             total += query.log_likelihood(int(output), np.arange(size))
-            error += 2.0**-45
+            # A logarithm below 37, within 4 units in the last place.
+            error += 2.0**-44
         else:
             if points is None:
                 raise ValueError(
                     "Regression queries beside finite ones need the points of the domain. Got domain=None."
                 )
             total += query.log_likelihood(int(output), points)
-            error += sigmoid_sum([query], [int(output)], np.stack([points.min(axis=0), points.max(axis=0)])).allowance
+            error += sampled_law([query], [int(output)], np.stack([points.min(axis=0), points.max(axis=0)])).allowance
     # A sum of n terms is off by at most n roundings of its size.
     error += 2.0**-52 * len(queries) * float(np.abs(total).max(initial=0.0))
     high, low = int(total.argmax()), int(total.argmin())
@@ -184,32 +188,35 @@ def loss_over_box(
     threshold: float | None = None,
 ) -> "LossBounds":
     """Enclose the loss over a box."""
-    problem = sigmoid_sum(queries, outputs, box)
+    law = sampled_law(queries, outputs, box)
     middle, half = middle_and_half(box)
-    if not len(problem.weights):
+    if not len(law):
         return LossBounds(0.0, 0.0, middle, middle, True, "no answer depends on x")
     # No answer costs more than its own budget: the sampled integers see to that.
     ceiling = math.nextafter(math.fsum(query.exact_epsilon for query in queries), math.inf)
     # Rounding alone would take every bound past the ceiling: there is nothing to search for.
-    if not problem.is_finite or 2 * problem.allowance >= ceiling:
+    if 2 * law.allowance >= ceiling:
         return LossBounds(0.0, ceiling, middle, middle, False, "the predictions are too large for their rounding")
-    high, low = Search(problem), Search(problem.reversed())
+    high, low = Search(law, 1), Search(law, -1)
     if threshold is None:
         enclose(high, low, tol, -math.inf, math.inf)
     elif ceiling > threshold:
-        limit = threshold - 2 * problem.allowance
-        enclose(high, low, tol, limit, limit)
-    apart = float(problem.count @ (problem.value(problem.high) - problem.value(problem.low)))
-    upper = min(math.nextafter(min(high.upper + low.upper, apart) + 2 * problem.allowance, math.inf), ceiling)
-    lower = min(max(0.0, high.lower + low.lower - 2 * problem.allowance), upper)
-    converged = upper - lower <= tol + 4 * problem.allowance
+        # The check adds what rounding may do, and a search that stops just short of its goal may fail it.
+        limit = threshold - 4 * law.allowance - 1e-9 * threshold
+        enclose(high, low, tol, limit, threshold)
+    is_open = threshold is None or high.lower + low.lower <= threshold < ceiling
+    # What has certainly lost more is not worth a proof.
+    proofs = ([high.proof], [low.proof]) if is_open else ([], [])
+    upper = certified_loss(queries, outputs, box, *proofs)
+    ends = np.clip(middle + half * np.stack([high.point, low.point]), box[0], box[1])
+    lower = min(loss_between(queries, outputs, ends), upper)
+    converged = upper - lower <= tol + 4 * law.allowance
     if converged:
         reason = "the bounds meet within tol"
     elif threshold is not None and not lower <= threshold < upper:
         reason = "the threshold is decided"
     else:
         reason = "the search reached its limit of nodes"
-    ends = [np.clip(middle + half * search.point, box[0], box[1]) for search in (high, low)]
     return LossBounds(lower, upper, ends[0], ends[1], converged, reason)
 
 
@@ -248,8 +255,8 @@ class LossBounds:
     Attributes
     ----------
     lower, upper : float
-        The true loss lies between them; `upper` is the one to account with. Both are rounded outward, and allow for
-        the rounding of the law that is really sampled.
+        The true loss lies between them; `upper` is the one to account with, and what the independent check has
+        proved. Both are rounded outward, and allow for the rounding of the law that is really sampled.
     x_high, x_low : ndarray of shape (n_features,) or None
         Points between which at least `lower` is realized.
     converged : bool

@@ -7,12 +7,11 @@ there on: the ramp bends at 0, the logistic at :math:`-\varepsilon/2`, because
 :math:`h'(v) = \sigma(v + \varepsilon) - \sigma(v)`. The minimum is the maximum of :math:`-h(-v)`, which has the same
 shape. So both extrema are maxima of a sum of S-shaped functions over a box (Udell and Boyd 2013).
 
-**Why a bound is certified.** For any number s, :math:`g(v) \le s v + \max_{l \le w \le u} (g(w) - s w)` on [l, u]. The
-maximum has a closed form (:meth:`SigmoidSum.conjugate`), so that every slope, however it was found, gives a valid
-majorant. No bound anywhere rests on a slope being right; a poor slope only makes the bound loose.
+For any number s, :math:`g(v) \le s v + \max_{l \le w \le u} (g(w) - s w)` on [l, u], and the maximum has a closed form
+(:meth:`SigmoidSum.conjugate`). What is computed here is for searching, and no bound of it is handed out: rounding is
+counted, and everything proved anew, by :mod:`~skldp.accounting.extrema.certificate`.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -23,64 +22,43 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from skldp.accounting.extrema.domain import middle_and_half
-from skldp.accounting.query import RegressionQuery
+from skldp.accounting.extrema.sampled_law import SampledLaw
 
 __all__ = ["SigmoidSum", "sigmoid_sum"]
 
 Floats = npt.NDArray[np.float64]
 
 _COLUMNS = ("weights", "offset", "count", "epsilon", "logistic", "error")
-_UNIT = 2.0**-53
 # e^-600 is far from underflow.
 _DEEPEST = 600.0
 
 
-def sigmoid_sum(queries: Sequence[RegressionQuery], outputs: Sequence[int], box: Floats) -> "SigmoidSum":
+def sigmoid_sum(law: SampledLaw) -> "SigmoidSum":
     """Write the log-likelihood of the answers as a function of the box's own coordinates, each in [-1, 1].
-
-    Equal answers are merged; queries that do not depend on x are dropped, since they cancel in every ratio.
 
     Parameters
     ----------
-    queries : sequence of RegressionQuery
-    outputs : sequence of {0, 1}
-    box : ndarray of shape (2, n_features)
+    law : SampledLaw
 
     Returns
     -------
     SigmoidSum
+        With the law's answers, in its order.
     """
-    counts: dict[tuple[str, int], list] = {}
-    for query, output in zip(queries, outputs, strict=True):
-        counts.setdefault((query.key, int(output)), [query, 0])[1] += 1
-    merged = [(query, output, count) for (_, output), (query, count) in sorted(counts.items())]
-    coef = np.array([query.coef for query, _, _ in merged]).reshape(-1, box.shape[1])
-    intercept = np.array([query.intercept for query, _, _ in merged])
-    logistic = np.array([query.kind == "logistic" for query, _, _ in merged], dtype=bool)
-    ends = np.array([(0.0, 1.0) if query.kind == "logistic" else query.output_bounds for query, _, _ in merged])
-    ends = ends.reshape(-1, 2)
-    sign = np.where(np.array([output for _, output, _ in merged]) == 1, 1.0, -1.0)
-    # A ramp starts at a where b was answered, and at b, downward, where a was.
-    start = np.where(logistic, 0.0, np.where(sign > 0, ends[:, 0], ends[:, 1]))
-    middle, half = middle_and_half(box)
-    with np.errstate(over="ignore", invalid="ignore"):
-        scale = sign / (ends[:, 1] - ends[:, 0])
-        magnitude = np.abs(scale) * (np.abs(coef) @ np.abs(box).max(axis=0) + np.abs(intercept) + np.abs(start))
-        offset = scale * (coef @ middle + intercept - start)
-        weights = scale[:, None] * coef * half
-    # What moves an argument by less than this moves no sum of doubles, and its square would underflow.
-    weights = np.where(np.abs(weights) > 1e-100, weights, 0.0)
-    keep = (weights != 0).any(axis=1)
-    return SigmoidSum(
-        weights=weights[keep],
-        offset=offset[keep],
-        count=np.array([count for _, _, count in merged], dtype=np.float64)[keep],
-        epsilon=np.array([query.epsilon for query, _, _ in merged])[keep],
-        logistic=logistic[keep],
-        # A sum of so many terms is off by at most as many roundings of the sum of their magnitudes.
-        error=((2 * box.shape[1] + len(merged) + 16) * _UNIT * magnitude)[keep],
-        flipped=False,
-    )
+    middle, half = middle_and_half(law.box)
+    with np.errstate(under="ignore"):
+        weights = law.coef * half
+        # What moves an argument by less than this moves no sum of doubles, and its square would underflow.
+        weights = np.where(np.abs(weights) > 1e-100, weights, 0.0)
+        return SigmoidSum(
+            weights=weights,
+            offset=law.coef @ middle + law.offset,
+            count=law.count,
+            epsilon=law.epsilon,
+            logistic=law.logistic,
+            error=law.error,
+            flipped=False,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +72,7 @@ class SigmoidSum:
     logistic : ndarray of bool, shape (n,)
         Whether g comes from the logistic function, else from the ramp.
     error : ndarray of shape (n,)
-        Bound on the rounding error of ``weights @ s + offset``, and of what a slope times it adds to a sum.
+        Bound on the rounding error of ``weights @ s + offset``.
     flipped : bool
         False: g = h. True: g(v) = -h(-v), whose maximum is minus the minimum of the log-likelihood.
     """
@@ -133,29 +111,6 @@ class SigmoidSum:
         """Largest argument of each g over the box."""
         return self.offset + np.abs(self.weights).sum(axis=1)
 
-    @cached_property
-    def allowances(self) -> Floats:
-        """Bound, for each answer, on how far its share of a computed sum may lie from the law that is really sampled.
-
-        The argument's rounding error times the steepest slope of h (e^epsilon - 1 for a ramp, tanh(epsilon/4) for the
-        logistic), the rounding of the sampled integers, and of the value itself 64 roundings and two for each term of
-        the sum.
-        """
-        steepest = np.where(self.logistic, np.tanh(self.epsilon / 4), np.expm1(self.epsilon))
-        sampled = (np.exp(self.epsilon) + 1) * 2.0**-50 + 2.0**-46
-        roundings = (64 + 2 * len(self.count)) * _UNIT
-        return steepest * self.error + sampled + roundings * (1 + self.epsilon)
-
-    @cached_property
-    def allowance(self) -> float:
-        """Bound on how far a computed sum may lie from the true one, of the law that is really sampled."""
-        return float(self.count @ self.allowances)
-
-    @property
-    def is_finite(self) -> bool:
-        """Whether nothing overflowed: else no bound can be computed from the arguments."""
-        return bool(np.isfinite(self.weights).all() and np.isfinite(self.offset).all() and np.isfinite(self.allowance))
-
     def slack(self, slopes: Floats) -> Floats:
         """What rounding can take from a bound made of these slopes, shape (..., n).
 
@@ -180,11 +135,6 @@ class SigmoidSum:
         """Whether every g is concave over the box (up to the rounding error, which the allowance covers)."""
         smooth_ramp = (self.low >= -self.error) & (self.high <= 1 + self.error) & (not self.flipped)
         return bool(np.where(self.logistic, self.low >= self.bend, smooth_ramp).all())
-
-    @cached_property
-    def is_convex(self) -> bool:
-        """Whether every g is convex over the box (up to the rounding error)."""
-        return bool((self.high <= self.bend + np.where(self.logistic, 0.0, self.error)).all())
 
     def reversed(self) -> "SigmoidSum":
         """The problem whose maximum is minus the minimum of this one."""
@@ -240,9 +190,10 @@ class SigmoidSum:
         return response
 
     def slope(self, v: Floats) -> Floats:
-        """Derivative of each g; 0 outside a ramp."""
+        """Derivative of each g; 0 outside a ramp, unless rounding alone took a concave sum there."""
         w = -v if self.flipped else v
-        inside = (w >= 0) & (w <= 1)
+        hair = 0.0 if self.flipped else self.error
+        inside = (w >= -hair) & (w <= 1 + hair)
         ramp = np.where(inside, self.reach / (self.smallest + self.reach * np.clip(w, 0.0, 1.0)), 0.0)
         return np.where(self.logistic, expit(w + self.epsilon) - expit(w), ramp)
 
@@ -273,7 +224,8 @@ class SigmoidSum:
             chord = np.where(run > 0, (self.value(tangent) - self.value(low)) / run, 0.0)
         # By rounding, an argument can lie a hair beyond its own range, where a convex g has no majorant to touch.
         at = np.minimum(at, high)
-        return np.where((at <= tangent) & (run > 0), chord, self.slope(at))
+        # At a kink both slopes are tangents, and bounds differ: rounding must not choose between them.
+        return np.where((at <= tangent + self.error) & (run > 0), chord, self.slope(at))
 
     def tangent_point(self, low: Floats, high: Floats) -> Floats:
         """Where the majorant's straight piece from (low, g(low)) touches g."""

@@ -1,5 +1,6 @@
 """May a person with a given history be asked one more query? Pure functions of queries and outputs."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ import numpy.typing as npt
 
 from skldp.accounting.extrema.domain import Bounds
 from skldp.accounting.extrema.linear_cohort import LinearTable, linear_decisions
+from skldp.accounting.extrema.realized_loss import realized_loss
 from skldp.accounting.filters import (
     BasicPrivacyFilter,
     BayesianPrivacyFilter,
@@ -95,6 +97,28 @@ class Rule:
     def surely_admits(self, spent: npt.NDArray[np.float64], query: Query) -> npt.NDArray[np.bool_]:
         """Whether sums of epsilons so far are small enough to admit the query, whatever was answered."""
         return spent + query.epsilon + _SLACK * self.epsilon <= self.epsilon
+
+    def is_established(self, queries: Sequence[Query], outputs: Sequence[int], query: Query) -> bool:
+        """Whether the independent check proves that one more query was within the budget, whatever was answered.
+
+        No shortcut of :meth:`admits` is taken: neither running sums, nor the table of linear queries, nor what an
+        earlier decision has left. It admits no more than they should, up to the tolerance of the search.
+        """
+        epsilons = [one.exact_epsilon for one in (*queries, query)]
+        if math.nextafter(math.fsum(epsilons), math.inf) <= self.epsilon:
+            return True
+        if self.name == "basic":
+            return False
+        if self.name == "simplified":
+            loss = realized_loss(queries, outputs, bounds=self.bounds, tol=self.tol).upper
+            return math.nextafter(loss + query.exact_epsilon, math.inf) <= self.epsilon
+        losses = (
+            realized_loss(
+                [*queries, query], [*outputs, output], bounds=self.bounds, tol=self.tol, threshold=self.epsilon
+            )
+            for output in range(query.n_outputs)
+        )
+        return all(loss.upper <= self.epsilon for loss in losses)
 
     def loss(self, queries: Sequence[Query], outputs: Sequence[int]) -> float:
         """Certified upper bound on the loss of this history."""

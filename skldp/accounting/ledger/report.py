@@ -1,5 +1,6 @@
 """Reports on a ledger: what was asked, what is left, and whether every decision was right."""
 
+import math
 import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -132,10 +133,11 @@ def budget_report(store: Readable, rule: Rule, n_jobs: int | None = None) -> dic
 
 
 def verify_store(store: Readable, rule: Rule, n_jobs: int | None = None) -> Verification:
-    """Check a ledger from its raw answers, in two ways.
+    """Check a ledger from its raw answers, in two ways, neither of which asks the code that decided.
 
-    Every decision that a sum of epsilons does not settle is made again, from what was recorded before it; and the loss
-    of everybody's whole history is certified anew, which uses none of the shortcuts of the decisions.
+    Every admission that an exact sum of epsilons does not settle is established anew, from what was recorded before it,
+    by the independent check of :mod:`skldp.accounting.extrema.certificate`; and everybody's whole history is looked at
+    for a proof that it has cost more than the budget.
 
     Parameters
     ----------
@@ -150,10 +152,11 @@ def verify_store(store: Readable, rule: Rule, n_jobs: int | None = None) -> Veri
     book = LedgerBook()
     problems: list[str] = []
     decided: dict[tuple[Fingerprint, str], bool] = {}
+    sums = _Sums(rule.epsilon)
     try:
         problems += _structural_problems(store)
         for release, query_number in _releases(store):
-            problems += _check_release(store, book, rule, release, query_number, decided, n_jobs)
+            problems += _check_release(store, book, rule, release, query_number, decided, sums, n_jobs)
         with store.transaction(write=False) as connection:
             book.catch_up(connection)
         problems += _exceeded_budgets(store, book, rule, n_jobs)
@@ -207,16 +210,19 @@ def _check_release(
     release: int,
     query_number: int,
     decided: dict[tuple[Fingerprint, str], bool],
+    sums: "_Sums",
     n_jobs: int | None,
 ) -> list[str]:
-    """Make the decisions of one release again, from what was recorded before it."""
+    """Establish the admissions of one release, from what was recorded before it."""
     with store.transaction(write=False) as connection, damage():
         if not book.queries:
             book.catch_up(connection, until=0)
         rows = connection.execute("SELECT person FROM answers WHERE release = ?", (release,)).fetchall()
         numbers = np.array(rows, dtype=np.int64).reshape(-1)
         query = book.queries[query_number]
-        numbers = numbers[~rule.surely_admits(book.spent_by(numbers), query)]
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(book.number_of):
+            raise LedgerError(f"The ledger is damaged: release {release} has answers of nobody.")
+        numbers = numbers[~sums.admit(numbers, query.exact_epsilon)]
         fingerprints = book.fingerprints_of(numbers)
         first, group = group_rows(fingerprints)
         keys = [((int(a), int(b)), query.key) for a, b in fingerprints[first]]
@@ -227,13 +233,32 @@ def _check_release(
         }
         book.catch_up(connection, until=release)
     admitted = Parallel(n_jobs=n_jobs)(
-        delayed(rule.admits)([book.queries[q] for q in asked], outputs, query) for asked, outputs in histories.values()
+        delayed(rule.is_established)([book.queries[q] for q in asked], outputs, query)
+        for asked, outputs in histories.values()
     )
     decided.update(zip(histories, admitted, strict=True))
     wrong = ~np.array([decided[key] for key in keys], dtype=bool)[group]
     if not wrong.any():
         return []
     return [f"Release {release} took {_some_people(book, numbers[wrong])} past their budget of {rule.epsilon}."]
+
+
+class _Sums:
+    """What everybody's epsilons add up to, in whole parts of 2^-40 of the budget, each rounded up."""
+
+    def __init__(self, epsilon: float) -> None:
+        self._epsilon = epsilon
+        self._spent = np.zeros(0, dtype=np.int64)
+
+    def admit(self, numbers: npt.NDArray[np.int64], epsilon: float) -> npt.NDArray[np.bool_]:
+        """Add one more answer of these people, and say whose sum is certainly within the budget."""
+        if numbers.size and numbers.max() >= len(self._spent):
+            more = np.zeros(int(numbers.max()) + 1, dtype=np.int64)
+            self._spent = np.concatenate([self._spent, more])
+        # Twice the budget is enough to know of: the sums cannot overflow.
+        part = min(math.floor(min(epsilon / self._epsilon, 2.0) * 2.0**40) + 2, 2**41)
+        self._spent[numbers] = np.minimum(self._spent[numbers] + part, 2**41)
+        return self._spent[numbers] <= 2**40
 
 
 def _exceeded_budgets(store: Readable, book: LedgerBook, rule: Rule, n_jobs: int | None) -> list[str]:

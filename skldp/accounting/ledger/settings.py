@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from skldp.accounting.ledger.decisions import RULES
+from skldp.accounting.query_content import LARGEST
 
 __all__ = ["checked_bounds", "checked_settings"]
 
@@ -35,7 +36,7 @@ def checked_bounds(bounds: Any) -> list[Any]:
     Raises
     ------
     ValueError
-        If they are no finite numbers with low <= high.
+        If they are no finite numbers with low <= high, or are beyond 1e100.
     """
     try:
         low, high = (np.asarray(side, dtype=np.float64) for side in bounds)
@@ -44,6 +45,8 @@ def checked_bounds(bounds: Any) -> list[Any]:
         raise ValueError(f"bounds must be (low, high), of numbers. Got {bounds!r} instead.") from None
     if box.ndim > 2 or box.size == 0 or not np.isfinite(box).all() or (box[0] > box[1]).any():
         raise ValueError(f"bounds must be finite, with low <= high. Got {bounds!r} instead.")
+    if (np.abs(box) > LARGEST).any():
+        raise ValueError(f"bounds must lie within -{LARGEST:g} and {LARGEST:g}. Got {bounds!r} instead.")
     # Adding 0.0 turns -0.0 into 0.0. One and the same interval for all features is written once.
     box = box + 0.0
     if box.ndim == 2 and (box == box[:, :1]).all():
