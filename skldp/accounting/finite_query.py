@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from skldp.accounting.query_content import content_key, output_index, read_only
 from skldp.mechanisms.randomness import Noise
+from skldp.untold import kind_of
 
 __all__ = ["FiniteQuery"]
 
@@ -157,5 +158,5 @@ class FiniteQuery:
 def _whole_numbers(points: npt.ArrayLike) -> npt.NDArray[np.integer]:
     index = np.asarray(points)
     if index.ndim != 1 or index.dtype.kind not in "iu":
-        raise ValueError(f"points must be a vector of integers. Got {index.dtype.name} of shape {index.shape} instead.")
+        raise ValueError(f"points must be a vector of integers. Got {kind_of(index)} instead.")
     return index

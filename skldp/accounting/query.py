@@ -23,6 +23,7 @@ from scipy.special import expit
 from skldp.accounting.finite_query import FiniteQuery
 from skldp.accounting.query_content import LARGEST, SMALLEST_SPAN, content_key, output_index, read_only, saturated
 from skldp.mechanisms.randomness import Noise, flip_threshold, threshold_log_odds
+from skldp.untold import as_numbers
 
 __all__ = ["FiniteQuery", "Query", "RegressionQuery", "query_from_json"]
 
@@ -296,7 +297,7 @@ class RegressionQuery:
         The paper's estimate of the mean lacks the factor's :math:`- a`: it is unbiased for a = 0 alone.
         """
         low, high = self.output_bounds
-        o = np.asarray(outputs, dtype=np.float64)
+        o = as_numbers(outputs, "outputs")
         # (E + 1) o - 1 over E - 1, written so that it neither overflows nor cancels.
         fraction = 0.5 + (o - 0.5) / math.tanh(self.epsilon / 2)
         return low + (high - low) * fraction

@@ -1,4 +1,4 @@
-"""Aimed fuzz: no certificate below the truth. Some hundred fixed cases by default, ten thousand fresh ones by choice."""
+"""Aimed fuzz: no certificate below the truth. Some hundred fixed cases by default, ten thousand fresh ones if asked for."""
 
 import numpy as np
 import pytest
