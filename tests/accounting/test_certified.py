@@ -112,7 +112,7 @@ def test_the_check_imports_nothing_from_a_search():
 def zero_a_hair_below(self, v):
     """SigmoidSum.slope as it was: 0 a hair below the ramp's start, where it is a slope of nothing."""
     w = -v if self.flipped else v
-    inside = (w >= 0) & (w <= 1)
+    inside = (w >= 1e-12) & (w <= 1)
     return np.where(inside, self.reach / (self.smallest + self.reach * np.clip(w, 0.0, 1.0)), 0.0)
 
 
@@ -146,6 +146,7 @@ def test_a_fault_in_the_search_refuses_and_does_not_pass(monkeypatch, fault):
         (others, [1, 0, 1, 0], (-1, 1), worst_sampled_loss(others, [1, 0, 1, 0], np.linspace(-1, 1, 20_001)[:, None])),
     ]
     fault(monkeypatch)
+    monkeypatch.setattr(loss_search, "_MAX_BOX_NODES", 2_000)
     for asked, answered, bounds, truth in truths:
         assert realized_loss(asked, answered, bounds=bounds).upper >= truth
         assert realized_loss(asked, answered, bounds=bounds, threshold=truth - 0.05).upper > truth - 0.05
@@ -153,6 +154,9 @@ def test_a_fault_in_the_search_refuses_and_does_not_pass(monkeypatch, fault):
         last = RegressionQuery(asked[-1].kind, [0.0], 0.0, (0, 1), 0.1)
         assert not rule.admits(asked, answered, last)
         assert not rule.is_established(asked, answered, last)
+    asked, answered, bounds, truth = truths[0]
+    history = ([0] + [1] * 80, answered[:-1])
+    assert linear_decisions(asked[:2], [history], asked[-1], epsilon=truth - 0.05, bounds=bounds) != [True]
 
 
 def test_verification_finds_what_a_fault_in_the_decisions_admitted(monkeypatch):

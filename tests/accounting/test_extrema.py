@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skldp.accounting.extrema.branch_and_bound import box_bounds, maximum_by_branching
-from skldp.accounting.extrema.certificate import vertex_maximum
+from skldp.accounting.extrema.certificate import loss_between, vertex_maximum
 from skldp.accounting.extrema.convex import maximum_of_concave, tangent_bound
 from skldp.accounting.extrema.dual_branching import dual_bound, maximum_by_dual_branching
 from skldp.accounting.extrema.realized_loss import g_leakage_bound, realized_loss
@@ -362,3 +362,46 @@ def test_g_leakage_bound_holds_for_random_priors_and_gains():
         assert (gains @ posterior).max() <= bound * (gains @ prior).max()
     with pytest.raises(ValueError, match="loss must be"):
         g_leakage_bound(-0.1)
+
+
+@pytest.mark.parametrize("outputs", [(0, 0), (0, 1), (1, 0), (1, 1)])
+@pytest.mark.parametrize("extra", [0, 1])
+def test_a_maximum_that_is_a_whole_face_closes(outputs, extra):
+    """Found by hypothesis: boxes along the face never came to an end. Cuts of the answers do, in four features too."""
+    queries = [
+        RegressionQuery("linear", [0, 1, 1] + [1] * extra, 0.0, (-3 - extra, 3 + extra), 1.0),
+        RegressionQuery("truncated", [1, 1, 1] + [0] * extra, 0.0, (0, 0.5), 1.0),
+    ]
+    found = realized_loss(queries, outputs, bounds=(-1, 1), tol=1e-3)
+    assert found.converged
+    assert found.gap <= 1e-3
+    one, two = (np.array([1.0, *[0.0] * (2 + extra)]), np.array([0.0, 1.0, *[0.0] * (1 + extra)]))
+    assert loss_between(queries, outputs, np.stack([one, two])) <= found.upper
+
+
+def whole_numbers(rng):
+    """What people ask: small whole numbers, so that kinks meet, faces are flat and arguments are multiples."""
+    d = int(rng.integers(2, 5))
+    queries = []
+    for _ in range(int(rng.integers(2, 6))):
+        kind = str(rng.choice(["linear", "truncated", "truncated", "logistic"]))
+        coef, intercept = rng.choice([-1, 0, 0, 1, 1, 0.5], d), float(rng.choice([0, 0, 0.5, -1]))
+        reach, a = float(np.abs(coef).sum()) + float(rng.choice([0.01, 1.0])), float(rng.choice([-1, 0, 0.5, -0.5]))
+        ends = {
+            "linear": (intercept - reach, intercept + reach),
+            "truncated": (a, a + float(rng.choice([0.05, 0.5, 1, 2]))),
+            "logistic": (0, 1),
+        }[kind]
+        coef = coef * float(rng.choice([1, 8])) if kind == "logistic" else coef
+        queries.append(RegressionQuery(kind, coef, intercept, ends, float(rng.choice([0.5, 1, 2]))))
+    return queries, rng.integers(0, 2, len(queries)).tolist()
+
+
+@pytest.mark.parametrize("n_cases", [25, pytest.param(1500, marks=pytest.mark.statistical)])
+def test_questions_of_small_whole_numbers_close(n_cases):
+    """Of 150 such problems 13 did not."""
+    rng = np.random.default_rng(0)
+    for _ in range(n_cases):
+        queries, outputs = whole_numbers(rng)
+        found = realized_loss(queries, outputs, bounds=(-1, 1), tol=1e-3)
+        assert found.converged, (queries, outputs)

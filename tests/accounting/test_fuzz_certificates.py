@@ -1,4 +1,8 @@
+<<<<<<< HEAD
 """Aimed fuzz: no certificate below the truth. Some hundred fixed cases by default, ten thousand fresh ones if asked for."""
+=======
+"""Aimed fuzz: no certificate below the truth. Hundreds of fixed cases by default, ten thousand fresh ones by choice."""
+>>>>>>> certificates
 
 import numpy as np
 import pytest
@@ -49,14 +53,20 @@ def test_no_certificate_lies_below_the_truth(max_examples, n_features, capsys):
         truth = worst_loss_found(queries, outputs, box, np.random.default_rng(seed), extra=ends)
         assert truth <= found.upper
         assert 0 <= found.lower <= truth + 1e-12 * (1 + truth)
+        grouped = realized_loss(
+            queries, outputs, bounds=(box[0], box[1]), tol=1e-2, group_size=max(1, len(queries) // 2)
+        )
+        assert truth <= grouped.upper
         n_cases += 1
-        if found.converged and threshold is None:
+        if found.gap <= 2e-2 and threshold is None:
             slacks.append(found.upper - truth)
 
     check()
     with capsys.disabled():
         if max_examples > 100:
-            print(f"\n{n_cases:,} cases, 0 violations; the largest slack of a converged certificate {max(slacks):.2e}")
+            print(
+                f"\n{n_cases:,} cases, 0 violations; {len(slacks):,} closed, with a slack of at most {max(slacks):.2e}"
+            )
 
 
 @pytest.mark.parametrize("max_examples", [100, pytest.param(2_000, marks=pytest.mark.statistical)])

@@ -210,11 +210,14 @@ def loss_over_box(
     upper = certified_loss(queries, outputs, box, *proofs)
     ends = np.clip(middle + half * np.stack([high.point, low.point]), box[0], box[1])
     lower = min(loss_between(queries, outputs, ends), upper)
-    converged = upper - lower <= tol + 4 * law.allowance
+    # What rounding may do is no fault of the search, as long as it is less than was asked for.
+    converged = upper - lower <= tol + min(4 * law.allowance, tol)
     if converged:
         reason = "the bounds meet within tol"
     elif threshold is not None and not lower <= threshold < upper:
         reason = "the threshold is decided"
+    elif 4 * law.allowance > tol:
+        reason = "the predictions are too large for their rounding"
     else:
         reason = "the search reached its limit of nodes"
     return LossBounds(lower, upper, ends[0], ends[1], converged, reason)

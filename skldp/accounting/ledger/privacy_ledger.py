@@ -238,7 +238,8 @@ class PrivacyLedger(LedgerReader):
         ids : iterable of int, str or bytes
             The people, nobody twice.
         draw : callable
-            Takes the positions (in `ids`) of those who answer now, and returns their outputs.
+            Takes the positions (in `ids`) of those who answer now, and returns their outputs. It must not fail because
+            of anybody's values, since that would be an answer that nobody pays for; ``query.sample`` never does.
         repeat : bool, default=False
             Ask for a fresh answer, at its full cost, also where there is a recorded one.
         all_or_none : bool, default=False
