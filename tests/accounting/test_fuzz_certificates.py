@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Aimed fuzz: no certificate below the truth. Some hundred fixed cases by default, ten thousand fresh ones if asked for."""
-=======
 """Aimed fuzz: no certificate below the truth. Hundreds of fixed cases by default, ten thousand fresh ones by choice."""
->>>>>>> certificates
 
 import numpy as np
 import pytest
