@@ -1,6 +1,7 @@
 """No certificate lies below the truth, and nothing says yes that the independent check has not established."""
 
 import ast
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -45,13 +46,13 @@ def test_a_hair_below_the_ramp_hides_no_loss():
 def test_a_hair_below_the_ramp_lets_nobody_past_the_budget(way):
     queries, outputs, box = a_hair_below()
     if way == "ledger":
-        ledger = PrivacyLedger(2.06, bounds=box)
-        given = [
-            ledger.answer(query, ["ann"], lambda people, output=output: [output], repeat=True).accepted[0]
-            for query, output in zip(queries, outputs, strict=True)
-        ]
-        assert not all(given)
-        assert ledger.verify().ok
+        with closing(PrivacyLedger(2.06, bounds=box)) as ledger:
+            given = [
+                ledger.answer(query, ["ann"], lambda people, output=output: [output], repeat=True).accepted[0]
+                for query, output in zip(queries, outputs, strict=True)
+            ]
+            assert not all(given)
+            assert ledger.verify().ok
         return
     kind = BayesianPrivacyFilter if way == "bayesian" else SimplifiedBayesianPrivacyFilter
     person = kind(2.06, bounds=box)
@@ -167,6 +168,7 @@ def test_verification_finds_what_a_fault_in_the_decisions_admitted(monkeypatch):
         for query, output in zip(queries, outputs, strict=True):
             assert ledger.answer(query, ["ann"], lambda people, o=output: [o], repeat=True).accepted[0]
     problems = ledger.verify().problems
+    ledger.close()
     assert any("took 1 people ('ann') past their budget" in problem for problem in problems)
     assert problems[-1] == "1 people ('ann') have lost more than their budget of 2.06."
 
@@ -178,7 +180,9 @@ def test_verification_counts_epsilons_itself(monkeypatch):
     query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.1)
     for _ in range(10):
         assert ledger.answer(query, ["ann"], lambda people: [1], repeat=True).accepted[0]
-    assert "Release 10 took 1 people ('ann') past their budget of 0.99995." in ledger.verify().problems
+    problems = ledger.verify().problems
+    ledger.close()
+    assert "Release 10 took 1 people ('ann') past their budget of 0.99995." in problems
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -1,6 +1,7 @@
 """Whatever an analyst sends either is refused before anybody's values are looked at, or has an answer for everybody."""
 
 import warnings
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -36,15 +37,15 @@ def told(ledger, x, make_query):
 def test_bisection_by_overflow_reads_nobody():
     seen = set()
     for secret in (0.123456789, 0.87654321):
-        ledger = PrivacyLedger(1.0, bounds=(0, 1))
         low, high = 0.0, 1.0
-        for _ in range(40):
-            t = (low + high) / 2
-            outcome = told(ledger, np.array([[secret, 0.3]]), lambda t=t: overflows_beyond(t))
-            seen.add(outcome)
-            low, high = (low, t) if outcome == "raised" else (t, high)
+        with closing(PrivacyLedger(1.0, bounds=(0, 1))) as ledger:
+            for _ in range(40):
+                t = (low + high) / 2
+                outcome = told(ledger, np.array([[secret, 0.3]]), lambda t=t: overflows_beyond(t))
+                seen.add(outcome)
+                low, high = (low, t) if outcome == "raised" else (t, high)
+            assert ledger.remaining(["victim"]) == 1.0
         assert abs(high - secret) > 1e-9
-        assert ledger.remaining(["victim"]) == 1.0
     assert seen == {"refused"}
 
 
@@ -54,7 +55,8 @@ def test_bisection_by_a_short_table_reads_nobody():
     for secret in range(10):
         for n_points in range(1, 11):
             query = FiniteQuery.from_probabilities(np.tile([0.4, 0.6], (n_points, 1)))
-            outcomes.append(told(PrivacyLedger(100.0), np.array([secret]), lambda query=query: query))
+            with closing(PrivacyLedger(100.0)) as ledger:
+                outcomes.append(told(ledger, np.array([secret]), lambda query=query: query))
     assert set(outcomes) == {"answered"}
 
 
