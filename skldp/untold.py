@@ -40,7 +40,7 @@ _VALUE_AFTER = {
     re.compile(r"Singleton array"): " is no collection.",
     re.compile(r"Input should have at least 1 dimension"): ".",
     re.compile(r"Unknown label type"): ".",
-    re.compile(r"This solver needs samples of at least 2 classes"): ".",
+    re.compile(r"This solver needs samples of at least 2 classes"): ", but the data contains only one class.",
     re.compile(r"Mix of label input types \(string and number\)"): ".",
     re.compile(r"pos_label"): " must be one of the labels, which are not shown.",
 }

@@ -315,6 +315,11 @@ class _Walk:
             kept = "memory= keeps on disk, unprotected, what the steps were given"
             self.row_leaks += [kept] if given.bare else []
             self.label_leaks += [kept] if given.labels_bare else []
+        passed_on = len(getattr(pipeline, "transform_input", None) or ())
+        if passed_on:
+            # Such as the rows for early stopping, in which anybody may be.
+            times = given.times * (1 + passed_on)
+            given = replace(given, times=times, again=f"what gets the transform_input of {_title(name, pipeline)}")
         transformed = given.transformed
         for place, (inner, step) in enumerate(pipeline.steps, 1):
             given = replace(given, transformed=transformed or place < len(pipeline.steps))

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
-from sklearn import get_config
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     BaggingClassifier,
@@ -17,6 +16,7 @@ from sklearn.ensemble import (
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, MultiOutputRegressor, RegressorChain
+from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
 __all__ = ["Ensemble", "count_ensemble", "is_ensemble", "number_of_folds", "splits_once"]
@@ -128,7 +128,8 @@ def _bagging(estimator):
     if len(draws) != len(estimator.estimators_):
         # A warm start, which forgets what earlier members were given and how they were made.
         return None
-    if has_fit_parameter(estimator.estimator_, "sample_weight") or get_config()["enable_metadata_routing"]:
+    routed = get_routing_for_object(estimator.estimator_).consumes("fit", ["sample_weight"])
+    if routed or has_fit_parameter(estimator.estimator_, "sample_weight"):
         # A member that takes weights may be given all rows, those of weight 0 too.
         draws = [np.maximum(drawn, 1) for drawn in draws]
     label_use = _LEARNS_CLASSES if isinstance(estimator, BaggingClassifier) else ""

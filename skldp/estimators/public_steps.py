@@ -69,7 +69,7 @@ def largest_after(step, largest):
     if isinstance(step, PolynomialFeatures):
         degree = step.degree if isinstance(step.degree, Real) else max(step.degree)
         with np.errstate(over="ignore"):
-            return float(np.float64(max(largest, 1.0)) ** degree)
+            return float(np.power(max(largest, 1.0), degree))
     if isinstance(step, GaussianRandomProjection | SparseRandomProjection):
         return largest * float(abs(step.components_).sum(axis=1).max())
     if isinstance(step, FunctionTransformer):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from imblearn.over_sampling import RandomOverSampler
 from imblearn.pipeline import make_pipeline as make_imbalanced_pipeline
+from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
@@ -420,6 +421,28 @@ def test_members_without_noise_are_asked_again_between_steps():
         total = privacy_guarantee(whole.fit(X, Y))
         assert math.isinf(total.epsilon)
         assert "VotingRegressor learns from that" in total.basis
+
+
+def test_rows_that_a_pipeline_hands_on_are_transformed_once_more():
+    class Stopping(LinearRegression):
+        def fit(self, X, y, X_val=None):
+            return super().fit(X, y)
+
+    for noise, epsilon in ((True, 2), (False, INF)):
+        with config_context(enable_metadata_routing=True):
+            steps = private(transform_noise=noise), Stopping().set_fit_request(X_val=True)
+            pipeline = make_pipeline(*steps, transform_input=["X_val"]).fit(X, Y, X_val=X)
+        assert privacy_guarantee(pipeline).epsilon == epsilon
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_members_that_are_routed_weights_get_every_record():
+    """Weight 0 does not keep a record from the release, and the setting may have been switched off since."""
+    with config_context(enable_metadata_routing=True):
+        member = make_pipeline(private(), LinearRegression().set_fit_request(sample_weight=True))
+        model = BaggingRegressor(member, 3, max_samples=0.1, bootstrap=False, random_state=0)
+        model.fit(X, Y, sample_weight=np.ones(len(X)))
+    assert privacy_guarantee(model).epsilon >= 3
 
 
 def test_a_column_listed_twice_is_found_however_it_is_counted():
