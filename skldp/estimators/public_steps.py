@@ -67,9 +67,8 @@ def largest_after(step, largest):
     if isinstance(step, BoundsScaler):
         return max(float(np.abs(end).max()) for end in step.feature_range_)
     if isinstance(step, PolynomialFeatures):
-        degree = step.degree if isinstance(step.degree, Real) else max(step.degree)
         with np.errstate(over="ignore"):
-            return float(np.power(max(largest, 1.0), degree))
+            return float(np.power(max(largest, 1.0), np.max(step.degree)))
     if isinstance(step, GaussianRandomProjection | SparseRandomProjection):
         return largest * float(abs(step.components_).sum(axis=1).max())
     if isinstance(step, FunctionTransformer):
