@@ -26,8 +26,10 @@ _NO_VALUE_IN = re.compile(
     r"|dtype='numeric' is not compatible|np\.matrix is not supported|Only sparse matrices with 32-bit"
     r"|sample_weight\.shape|Sample weights must"
     r"|Target is multi\w+ but average|n_splits=\d+ cannot be|Cannot have number of splits"
-    # The parameters of an estimator are public. Functions, in small letters, check their data the same way.
-    r"|The '\w+' parameter of ([A-Z]|check_scoring )"
+    r"|multi_class must be in|The 'groups' parameter should not be None"
+    # The parameters of an estimator are public. Functions, in small letters, check their data the same way, and put
+    # their own name to what an estimator within them says: cross_validate, cross_val_predict.
+    r"|The '(?!X'|Y'|y'|y_|labels|sample_|groups')\w+' parameter of ([A-Z]|cross_val|check_scoring )"
 )
 # What they say with a value behind it, and what is left of it.
 _RESHAPE = (

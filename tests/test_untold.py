@@ -101,7 +101,9 @@ def test_functions_print_their_data_as_parameters_and_that_is_not_told():
 
 @pytest.mark.parametrize("name", ["labels_true", "Y", "groups", "labels", "X"])
 def test_no_parameter_of_a_function_is_told(name):
-    assert told(ValueError(f"The '{name}' parameter of pairwise must be an array-like. Got {TEXT!r} instead.")) is None
+    for function in ("pairwise", "cross_validate"):
+        text = f"The '{name}' parameter of {function} must be an array-like. Got {TEXT!r} instead."
+        assert told(ValueError(text)) is None
 
 
 def test_the_only_class_of_a_fold_is_not_told():
