@@ -24,10 +24,12 @@ _NO_VALUE_IN = re.compile(
     r"|(float\(\)|int\(\)) argument must be|setting an array element with a sequence|invalid type promotion"
     r"|.{0,80}requires y to be passed, but the target y is None|.{0,80}got an unexpected keyword argument"
     r"|dtype='numeric' is not compatible|np\.matrix is not supported|Only sparse matrices with 32-bit"
-    r"|This solver needs samples of at least 2 classes|sample_weight\.shape|Sample weights must"
+    r"|sample_weight\.shape|Sample weights must"
     r"|Target is multi\w+ but average|n_splits=\d+ cannot be|Cannot have number of splits"
-    # The parameters of an estimator are public. Functions check their data the same way, and print them.
-    r"|The '(?!X'|y'|y_|labels'|sample_)\w+' parameter of"
+    r"|multi_class must be in|The 'groups' parameter should not be None"
+    # The parameters of an estimator are public. Functions, in small letters, check their data the same way, and put
+    # their own name to what an estimator within them says: cross_validate, cross_val_predict.
+    r"|The '(?!X'|Y'|y'|y_|labels|sample_|groups')\w+' parameter of ([A-Z]|cross_val|check_scoring )"
 )
 # What they say with a value behind it, and what is left of it.
 _RESHAPE = (
@@ -40,6 +42,7 @@ _VALUE_AFTER = {
     re.compile(r"Singleton array"): " is no collection.",
     re.compile(r"Input should have at least 1 dimension"): ".",
     re.compile(r"Unknown label type"): ".",
+    re.compile(r"This solver needs samples of at least 2 classes"): ", but the data contains only one class.",
     re.compile(r"Mix of label input types \(string and number\)"): ".",
     re.compile(r"pos_label"): " must be one of the labels, which are not shown.",
 }

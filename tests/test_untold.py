@@ -10,6 +10,7 @@ import pytest
 from marked_values import MARKED_ROWS, NUMBER, TEXT
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 import skldp
 from skldp.untold import as_numbers, kind_of, told, untold, where_not_numbers
@@ -96,6 +97,26 @@ def test_only_raise_statements_of_this_package_count_as_its_words(values):
 def test_functions_print_their_data_as_parameters_and_that_is_not_told():
     assert told(ValueError("The 'y_true' parameter of r2_score must be an array-like. Got 987654.25 instead.")) is None
     assert told(ValueError("The 'C' parameter of LogisticRegression must be a float. Got -1 instead."))
+
+
+@pytest.mark.parametrize("name", ["labels_true", "Y", "groups", "labels", "X"])
+def test_no_parameter_of_a_function_is_told(name):
+    for function in ("pairwise", "cross_validate"):
+        text = f"The '{name}' parameter of {function} must be an array-like. Got {TEXT!r} instead."
+        assert told(ValueError(text)) is None
+
+
+def test_the_only_class_of_a_fold_is_not_told():
+    """LogisticRegression and LinearSVC name it, behind words that tell nothing."""
+    with pytest.raises(ValueError, match=r"only one class\.$"):
+        skldp.privacy_utility_curve(
+            make_pipeline(skldp.NumericPrivatizer(), LogisticRegression()),
+            np.zeros((40, 2)),
+            [TEXT] * 20 + ["none"] * 20,
+            param_name="numericprivatizer__epsilon",
+            cv=[(np.arange(20), np.arange(20, 40))],
+            clean_estimator=None,
+        )
 
 
 def test_what_stood_behind_a_harmless_message_is_not_shown():

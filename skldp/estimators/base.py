@@ -109,6 +109,7 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         -------
         self : object
         """
+        self._forget_promise()
         self._declare(self._validate(X, reset=True))
         return self
 
@@ -127,6 +128,7 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
         """
+        self._forget_promise()
         X = self._validate_to_release(X, reset=True)
         self._declare(X)
         return self._release(X, noise_from(self.seed))

@@ -225,6 +225,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
 
     def _declare(self, X):
         """Set what is known after fit, and give the codes of X."""
+        self._forget_promise()
         check_epsilon(self.epsilon)
         columns = _columns(self, X, reset=True)
         names = _input_names(self)

@@ -16,16 +16,16 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.estimators.ensembles import count_ensemble, is_ensemble, number_of_folds
+from skldp.estimators.ensembles import count_ensemble, is_ensemble, number_of_folds, splits_once
 from skldp.estimators.label_private_classifier import LabelPrivateClassifier
 from skldp.estimators.label_sampler import LabelSampler
 from skldp.estimators.labels import LabelPrivatizer
 from skldp.estimators.promise import KeepsPromise
 from skldp.estimators.public_steps import (
-    gives_bounded,
     ignores_labels,
     is_public,
     is_row_wise,
+    largest_after,
     may_be_sparse,
     may_overflow,
     stretch_of,
@@ -34,6 +34,9 @@ from skldp.mechanisms.epsilon_rounding import product_above
 from skldp.mechanisms.guarantee import PrivacyGuarantee
 
 __all__ = ["privacy_guarantee"]
+
+# Single precision holds numbers a few times as large.
+_LARGEST = 1e38
 
 
 def privacy_guarantee(estimator, public=()):
@@ -87,7 +90,8 @@ def privacy_guarantee(estimator, public=()):
 
     Bagging, voting, stacking, calibration, several outputs, one versus the rest or one, and chains are counted: how
     often each record is given to a member, by fits and by predictions that something learns from. Predictions for new
-    people are releases of those, one from each member.
+    people are releases of those, one from each member. Parameters of scikit-learn's own objects, such as the `cv` of a
+    stacking, are read as they are now: no promise of theirs remembers what they were at fit.
 
     Examples
     --------
@@ -133,10 +137,12 @@ class _Given:
         How often each record comes along.
     again : str
         What learns from transforms of rows that were not fitted on; "" where nothing does.
-    bounded : bool
-        Whether all numbers are within bounds that a step before has set.
+    largest : float
+        The largest magnitude of a number, as far as steps before have set bounds.
     sparse : bool
         Whether it may be a sparse matrix that a step made.
+    transformed : bool
+        Whether something learns from the transform of the rows that the estimator was fitted on.
     """
 
     bare: tuple = ("the whole",)
@@ -144,8 +150,9 @@ class _Given:
     stretch: float | None = 1.0
     times: int = 1
     again: str = ""
-    bounded: bool = False
+    largest: float = math.inf
     sparse: bool = False
+    transformed: bool = False
 
 
 class _Walk:
@@ -268,14 +275,17 @@ class _Walk:
         if not given.bare:
             return given
         if name in self.public:
+            if hasattr(step, "fit_resample"):
+                self.row_leaks.append(f"{_title(name, step)} may give a record several times")
             return self._named(name, given)
         if is_public(step):
-            if may_overflow(step) and not given.bounded:
+            largest = largest_after(step, given.largest)
+            if may_overflow(step) and largest > _LARGEST:
                 self.row_leaks.append(f"{_title(name, step)} may overflow, which shows large values: bound them before")
             return replace(
                 given,
                 stretch=_product(given.stretch, stretch_of(step)),
-                bounded=given.bounded or gives_bounded(step),
+                largest=largest,
                 sparse=given.sparse or may_be_sparse(step),
             )
         self.row_leaks.append(f"{_title(name, step)} may have learnt from rows before they were randomised")
@@ -283,7 +293,7 @@ class _Walk:
 
     def _named(self, name, given):
         self.named.add(name)
-        return replace(given, stretch=_product(given.stretch, self.public[name]), bounded=False)
+        return replace(given, stretch=_product(given.stretch, self.public[name]), largest=math.inf)
 
     def _frozen(self, name, inner, given):
         if _holds_private(inner):
@@ -296,8 +306,8 @@ class _Walk:
         if is_row_wise(inner):
             self.notes.append(f"what the FrozenEstimator {name!r} holds is taken as public")
         else:
-            self.row_leaks.append(f"{name!r} is frozen, but may look at many rows at once")
-        return replace(given, stretch=None, bounded=False)
+            self.row_leaks.append(f"{name!r} is frozen, but may look at many rows at once, or refuse some values")
+        return replace(given, stretch=None, largest=math.inf)
 
     def _pipeline(self, name, pipeline, given):
         if getattr(pipeline.memory, "location", pipeline.memory) is not None:
@@ -305,7 +315,14 @@ class _Walk:
             kept = "memory= keeps on disk, unprotected, what the steps were given"
             self.row_leaks += [kept] if given.bare else []
             self.label_leaks += [kept] if given.labels_bare else []
-        for inner, step in pipeline.steps:
+        passed_on = len(getattr(pipeline, "transform_input", None) or ())
+        if passed_on:
+            # Such as the rows for early stopping, in which anybody may be.
+            times = given.times * (1 + passed_on)
+            given = replace(given, times=times, again=f"what gets the transform_input of {_title(name, pipeline)}")
+        transformed = given.transformed
+        for place, (inner, step) in enumerate(pipeline.steps, 1):
+            given = replace(given, transformed=transformed or place < len(pipeline.steps))
             given = self.visit(_join(name, inner), step, given)
         return given
 
@@ -315,9 +332,9 @@ class _Walk:
                 chosen = _join(name, inner)
                 self.row_leaks.append(f"the columns of {chosen!r} are chosen by a function that gets all rows")
         branches = [
-            (inner, branch, replace(given, stretch=None) if _repeats(columns) else given)
+            (inner, branch, replace(given, stretch=None) if _repeats(columns, step.n_features_in_) else given)
             for inner, branch, columns in step.transformers_
-            if not hasattr(columns, "__len__") or len(columns)
+            if not _selects_none(columns)
         ]
         given = self._branches(name, branches, step.transformer_weights, given)
         if given.bare and given.sparse and step.sparse_threshold != 0:
@@ -327,17 +344,19 @@ class _Walk:
     def _branches(self, name, branches, weights, given):
         """Every branch reads the rows, and what comes out of them stands side by side."""
         outs = [
-            (inner, self.visit(_join(name, inner), branch, each))
+            (inner, self.visit(_join(name, inner), branch, replace(each, transformed=True)))
             for inner, branch, each in branches
             if not (isinstance(branch, str) and branch == "drop")
         ]
-        stretches = [_product(out.stretch, abs((weights or {}).get(inner, 1.0))) for inner, out in outs]
+        factors = [abs((weights or {}).get(inner, 1.0)) for inner, _ in outs]
+        stretches = [_product(out.stretch, factor) for (_, out), factor in zip(outs, factors, strict=True)]
+        largest = [out.largest * factor if factor else 0.0 for (_, out), factor in zip(outs, factors, strict=True)]
         known = None not in stretches
         return replace(
             given,
             bare=tuple(inner for inner, out in outs if out.bare),
             stretch=_norm(stretches) if known else None,
-            bounded=all(out.bounded for _, out in outs),
+            largest=max(largest, default=0.0),
             sparse=any(out.sparse for _, out in outs),
         )
 
@@ -347,11 +366,13 @@ class _Walk:
             return self._unknown(name, ensemble)
         if counted.label_use and given.labels_bare:
             self.label_leaks.append(f"{_title(name, ensemble)} {counted.label_use}")
-        again = type(ensemble).__name__ if counted.transforms_again else given.again
+        # Between other steps it has to transform, after fit, the rows that it was fitted on: its members predict them.
+        again = type(ensemble).__name__ if counted.transforms_again or given.transformed else given.again
         stretch = None if getattr(ensemble, "bootstrap_features", False) else given.stretch
-        within = replace(given, times=given.times * counted.times, again=again, stretch=stretch)
+        times = given.times * (counted.times + given.transformed)
+        within = replace(given, times=times, again=again, stretch=stretch, transformed=False)
         outs = [(member, self.visit(_join(name, member), each, within)) for member, each in counted.members]
-        bare = tuple(member for member, out in outs if out.bare)
+        bare = tuple(dict.fromkeys(member for member, out in outs if out.bare))
         if counted.final is not None:
             bare = given.bare if counted.passes_rows else bare
             final = replace(given, bare=bare, stretch=None)
@@ -385,7 +406,9 @@ class _Walk:
         else:
             scored_twice = search.return_train_score or number_of_folds(search.cv) is None
             fits = len(search.cv_results_["params"]) * search.n_splits_ * (2 if scored_twice else 1)
-            given = replace(given, times=given.times * (fits + 1), again=f"the choice of {_title(name, search)}")
+            # The chosen one is fitted once more, and transforms those rows as well where it stands between other steps.
+            times = given.times * (fits + 1 + given.transformed)
+            given = replace(given, times=times, again=f"the choice of {_title(name, search)}")
         return self.visit(_join(name, "estimator"), search.best_estimator_, given)
 
     def _why_no_sum(self, search, given):
@@ -393,7 +416,8 @@ class _Walk:
         scored_alone = last is not None and ignores_labels(last[1]) and getattr(search, "scoring", "") is None
         if given.labels_bare and not scored_alone:
             return "candidates were chosen by scores of labels that are not randomised"
-        if type(search) not in (GridSearchCV, RandomizedSearchCV) or last is None or _holds_private(last[1]):
+        known = type(search) in (GridSearchCV, RandomizedSearchCV) and splits_once(search.cv)
+        if not known or last is None or _holds_private(last[1]):
             return f"it is not known how often {type(search).__name__} releases what the candidates are given"
         varied = {varied for candidate in search.cv_results_["params"] for varied in candidate}
         if not all(varied.startswith(f"{last[0]}__") for varied in varied):
@@ -481,12 +505,21 @@ def _join(name, inner):
     return f"{name}__{inner}" if name else inner
 
 
-def _repeats(columns):
+def _repeats(columns, n_columns):
     """Whether a column is listed twice, which stretches distances."""
     is_list = hasattr(columns, "__len__") and not isinstance(columns, str)
     if not is_list or np.asarray(columns).dtype == bool:
         return False
-    return len({str(column) for column in columns}) < len(columns)
+    # The last column is -1 as well.
+    return len({column if isinstance(column, str) else column % n_columns for column in columns}) < len(columns)
+
+
+def _selects_none(columns):
+    """Whether a branch has no column, and so is not fitted."""
+    if not hasattr(columns, "__len__"):
+        return False
+    selected = np.asarray(columns)
+    return not (selected.any() if selected.dtype == bool else selected.size)
 
 
 def _product(stretch, factor):

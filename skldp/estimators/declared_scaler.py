@@ -83,9 +83,11 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self : object
         """
         n_features = validate_finite(self, X, reset=True).shape[1]
-        self.bounds_ = check_bounds(self.bounds, n_features)
-        self.feature_range_ = check_bounds(self.feature_range, n_features, name="feature_range")
-        widths = [high / 2 - low / 2 for low, high in (self.bounds_, self.feature_range_)]
+        # Both before either is set: of two fits, halves stretch distances by another factor.
+        bounds = check_bounds(self.bounds, n_features)
+        feature_range = check_bounds(self.feature_range, n_features, name="feature_range")
+        self.bounds_, self.feature_range_ = bounds, feature_range
+        widths = [high / 2 - low / 2 for low, high in (bounds, feature_range)]
         self.scale_ = widths[1] / widths[0]
         # Three roundings of halves of the least digit; the bound lies on the safe side.
         self.max_stretch_ = float(self.scale_.max() * (1 + 2**-50))

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
-from sklearn import get_config
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     BaggingClassifier,
@@ -17,9 +16,10 @@ from sklearn.ensemble import (
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, MultiOutputRegressor, RegressorChain
+from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
-__all__ = ["Ensemble", "count_ensemble", "is_ensemble", "number_of_folds"]
+__all__ = ["Ensemble", "count_ensemble", "is_ensemble", "number_of_folds", "splits_once"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Ensemble:
     Parameters
     ----------
     members : tuple of (str, estimator)
-        Fitted, each with its name among the parameters. One of them, where all are clones.
+        Fitted, each with its name among the parameters. One of them, where all are clones that get as many columns.
     times : int
         How often one record is given to each of them, at most; where there is one for all, to all together.
     transforms_again : bool, default=False
@@ -83,6 +83,11 @@ def number_of_folds(cv):
     return cv.n_splits if type(cv) in (KFold, StratifiedKFold) else None
 
 
+def splits_once(cv):
+    """Whether no part of a split holds a record twice, as a list of splits of one's own may (a bootstrap)."""
+    return number_of_folds(cv) is not None or type(cv).__module__.startswith("sklearn.model_selection.")
+
+
 _LEARNS_CLASSES = "learnt the classes from the labels"
 
 
@@ -120,7 +125,11 @@ def _bagging(estimator):
     if estimator.oob_score:
         return None
     draws = [np.bincount(drawn, minlength=estimator._n_samples) for drawn in estimator.estimators_samples_]
-    if has_fit_parameter(estimator.estimator_, "sample_weight") or get_config()["enable_metadata_routing"]:
+    if len(draws) != len(estimator.estimators_):
+        # A warm start, which forgets what earlier members were given and how they were made.
+        return None
+    routed = get_routing_for_object(estimator.estimator_).consumes("fit", ["sample_weight"])
+    if routed or has_fit_parameter(estimator.estimator_, "sample_weight"):
         # A member that takes weights may be given all rows, those of weight 0 too.
         draws = [np.maximum(drawn, 1) for drawn in draws]
     label_use = _LEARNS_CLASSES if isinstance(estimator, BaggingClassifier) else ""
@@ -131,7 +140,7 @@ def _each(estimator):
     label_use = "" if isinstance(estimator, MultiOutputClassifier | MultiOutputRegressor) else _LEARNS_CLASSES
     # For a class that all or none belong to, there is a member that had no rows.
     fitted = [member for member in estimator.estimators_ if type(member).__name__ != "_ConstantPredictor"]
-    return Ensemble((("estimator", fitted[0]),), len(fitted), label_use=label_use) if fitted else None
+    return _all_once(fitted, label_use) if fitted else None
 
 
 def _one_versus_one(estimator):
@@ -143,7 +152,12 @@ def _chain(estimator):
     if estimator.cv is not None:
         return None
     label_use = "gave the labels of some targets as features of others"
-    return Ensemble((_first(estimator),), len(estimator.estimators_), label_use=label_use)
+    # Each gets a column more than the one before, by which what it releases may cost more.
+    return _all_once(estimator.estimators_, label_use)
+
+
+def _all_once(members, label_use):
+    return Ensemble(tuple(("estimator", member) for member in members), 1, label_use=label_use)
 
 
 def _named_members(estimator):

@@ -1,6 +1,7 @@
 """What was promised at fit stays: a guarantee that remembers the parameters that it was given for."""
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from skldp.exceptions import ChangedAfterFitError
 
@@ -24,9 +25,9 @@ class KeepsPromise:
         ------
         ChangedAfterFitError
             If a parameter was changed since.
+        sklearn.exceptions.NotFittedError
+            If it is not fitted, or the last fit failed. It is an AttributeError, too.
         """
-        if "_promise" not in vars(self):
-            raise AttributeError(f"{type(self).__name__} has no privacy_guarantee_ before it is fitted.")
         self._check_promise()
         return self._promise[0]
 
@@ -34,13 +35,21 @@ class KeepsPromise:
     def privacy_guarantee_(self, guarantee):
         self._promise = (guarantee, self._parameters_of_the_law())
 
+    def _forget_promise(self):
+        """What a fit does first that sets one thing after the other: where it fails, they belong to no one law."""
+        vars(self).pop("_promise", None)
+
     def _parameters_of_the_law(self):
         """The parameters that what is released depends on, by name."""
         parameters = self.get_params(deep=False)  # type: ignore[attr-defined]  # of BaseEstimator, beside it
         return {name: value for name, value in parameters.items() if name not in self._may_change}
 
     def _check_promise(self):
-        """Refuse to go on with parameters other than those of fit."""
+        """Refuse to go on without a fit, or with parameters other than those of fit."""
+        if "_promise" not in vars(self):
+            raise NotFittedError(
+                f"This {type(self).__name__} has no privacy_guarantee_ before a fit, nor after one that failed."
+            )
         before, now = self._promise[1], self._parameters_of_the_law()
         changed = sorted(
             name for name in before.keys() | now.keys() if not _same(before.get(name, before), now.get(name, now))

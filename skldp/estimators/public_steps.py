@@ -7,6 +7,7 @@ FunctionTransformer may subtract the mean of a table. Types are compared exactly
 
 from numbers import Real
 
+import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import SimpleImputer
@@ -25,10 +26,10 @@ from sklearn.utils import get_tags
 from skldp.estimators.declared_scaler import BoundsScaler
 
 __all__ = [
-    "gives_bounded",
     "ignores_labels",
     "is_public",
     "is_row_wise",
+    "largest_after",
     "may_be_sparse",
     "may_overflow",
     "stretch_of",
@@ -61,9 +62,24 @@ def may_overflow(step):
     return isinstance(step, PolynomialFeatures | GaussianRandomProjection | SparseRandomProjection)
 
 
-def gives_bounded(step):
-    """Whether a step on the list gives bounded numbers, whatever it gets."""
-    return not may_overflow(step) and not isinstance(step, FunctionTransformer | SimpleImputer)
+def largest_after(step, largest):
+    """The largest magnitude of what a step on the list gives, for numbers of at most `largest`; may be infinite."""
+    if isinstance(step, BoundsScaler):
+        return max(float(np.abs(end).max()) for end in step.feature_range_)
+    if isinstance(step, PolynomialFeatures):
+        with np.errstate(over="ignore"):
+            return float(np.power(max(largest, 1.0), np.max(step.degree)))
+    if isinstance(step, GaussianRandomProjection | SparseRandomProjection):
+        return largest * float(abs(step.components_).sum(axis=1).max())
+    if isinstance(step, FunctionTransformer):
+        return largest
+    if isinstance(step, SimpleImputer):
+        return max(largest, abs(step.fill_value)) if isinstance(step.fill_value, Real) else largest
+    if isinstance(step, OrdinalEncoder):
+        codes = [abs(code) for code in (step.unknown_value, step.encoded_missing_value) if code == code]
+        return float(max([*codes, *map(len, step.categories_)]))
+    # Ones at most, or the counts of words of a text.
+    return 1.0 if getattr(step, "norm", True) else 2.0**63
 
 
 def may_be_sparse(step):
@@ -72,9 +88,9 @@ def may_be_sparse(step):
 
 
 def is_row_wise(step):
-    """Whether a step that was fitted elsewhere works on one row at a time, as all of scikit-learn's own do.
+    """Whether a step that was fitted elsewhere works on one row at a time, and is not made to refuse some values.
 
-    Except for a FunctionTransformer, whose function gets the whole table.
+    All of scikit-learn's own do, except for a FunctionTransformer, whose function gets the whole table.
     """
     if isinstance(step, str) or step is None:
         return True
@@ -86,7 +102,19 @@ def is_row_wise(step):
         return all(is_row_wise(inner) for _, inner in step.transformer_list)
     if isinstance(step, FunctionTransformer):
         return step.func is None
-    return _is_of_scikit_learn(step)
+    if not _is_of_scikit_learn(step) or get_tags(step).input_tags.positive_only:
+        return False
+    return not any(getattr(step, name, None) in values for name, values in _REFUSING.items())
+
+
+# Parameters of scikit-learn's transformers by which an error, or a warning that prints it, tells of a value.
+_REFUSING = {
+    "handle_unknown": ("error", "warn"),
+    "out_of_bounds": ("raise",),
+    "extrapolation": ("error",),
+    "error_on_new": (True,),
+    "method": ("box-cox",),
+}
 
 
 def ignores_labels(step):
@@ -140,7 +168,12 @@ def _is_declared_one_hot(step):
 
 
 def _is_declared_ordinal(step):
-    return _has_declared_categories(step) and step.handle_unknown == "use_encoded_value"
+    if not _has_declared_categories(step) or step.handle_unknown != "use_encoded_value":
+        return False
+    # A code that is NaN is refused by the step behind.
+    missing = any(value is None or value != value for values in step.categories for value in values)
+    codes = [step.unknown_value, *([step.encoded_missing_value] if missing else [])]
+    return all(code == code for code in codes)
 
 
 def _has_declared_categories(step):
@@ -149,7 +182,13 @@ def _has_declared_categories(step):
 
 def _is_constant_imputer(step):
     # Without keep_empty_features a column is dropped if nobody has a value there.
-    return step.strategy == "constant" and step.keep_empty_features and not step.add_indicator
+    by_number = isinstance(step.fill_value, Real)
+    return (
+        step.strategy == "constant"
+        and step.keep_empty_features
+        and not step.add_indicator
+        and (not by_number or bool(np.isfinite(step.fill_value)))
+    )
 
 
 def _hashes_text(step):

@@ -83,6 +83,8 @@ def check_bounds(bounds, n_features, name="bounds"):
         If the rule is broken.
     """
     rule = f"{name} must be (low, high), each a finite number or one number per feature, with low < high"
+    if _are_pairs(bounds, n_features):
+        rule += f"; for one pair per feature, numpy.transpose({name})"
     if isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != 2:
         raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
     ends = []
@@ -108,6 +110,14 @@ def check_bounds(bounds, n_features, name="bounds"):
             f"Got {bounds!r} instead."
         )
     return low, high
+
+
+def _are_pairs(bounds, n_features):
+    """Whether bounds look like a list of (low, high), one for each feature."""
+    try:
+        return np.shape(bounds) == (n_features, 2)
+    except ValueError:
+        return False
 
 
 def validate(estimator, X, *, reset, **kwargs):

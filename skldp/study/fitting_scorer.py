@@ -47,8 +47,9 @@ class FittingScorer:
                 warnings.simplefilter("ignore", UndefinedMetricWarning)
                 score = self.scorer(estimator, *args, **kwargs)
         except (AttributeError, TypeError, ValueError) as error:
-            shown = (told(error) or type(error).__name__).strip().splitlines() or [type(error).__name__]
-            raise ValueError(f"scoring must fit the estimator and the target: {shown[0]} Got {self.name!r}.") from None
+            shown = (told(error) or "").strip().splitlines() or [f"it raised {type(error).__name__}"]
+            reason = shown[0].removesuffix(".")
+            raise ValueError(f"scoring must fit the estimator and the target: {reason}. Got {self.name!r}.") from None
         if not np.isfinite(score):
             raise ValueError(f"scoring must give finite numbers on every fold. Got {score} from {self.name!r} instead.")
         return score

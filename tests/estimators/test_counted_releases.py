@@ -111,8 +111,21 @@ WHOLES = {
         None,
         None,
     ),
-    "a search on overlapping shares": (
-        GridSearchCV(clusters, {"kmeans__n_clusters": [2]}, cv=[(np.arange(30), np.arange(9))] * 2),
+    "votes between steps": (
+        make_pipeline(VotingRegressor([("a", regression), ("b", regression)]), LinearRegression()),
+        Y,
+        1,
+    ),
+    "votes beside others": (
+        make_pipeline(
+            FeatureUnion([("a", VotingRegressor([("b", regression)])), ("c", Counted())]), LinearRegression()
+        ),
+        Y,
+        1,
+    ),
+    "a stack between steps": (make_pipeline(StackingRegressor([("a", regression)], cv=2), LinearRegression()), Y, 1),
+    "a search between steps": (
+        make_pipeline(GridSearchCV(clusters, {"kmeans__n_clusters": [2, 3]}, cv=3), KMeans(2, n_init=1)),
         None,
         1,
     ),

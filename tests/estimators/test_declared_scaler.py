@@ -91,3 +91,16 @@ def test_may_stand_before_a_private_step():
     assert metric.epsilon == pytest.approx(3.0 * 2 / 1.5)
     assert metric.epsilon >= 3.0 * 2 / 1.5
     assert metric.plain_epsilon == pytest.approx(12.0)
+
+
+def test_a_fit_that_failed_leaves_the_scale_of_the_one_before():
+    scaler = BoundsScaler().fit([[0.0]])
+    with pytest.raises(ValueError, match="feature_range must be"):
+        scaler.set_params(bounds=(-0.01, 0.01), feature_range=(2, 1)).fit([[0.0]])
+    moved = scaler.transform([[0.0], [0.5]])
+    assert moved[1, 0] - moved[0, 0] <= 0.5 * scaler.max_stretch_
+
+
+def test_pairs_by_feature_are_said_to_be_transposed():
+    with pytest.raises(ValueError, match=r"for one pair per feature, numpy.transpose\(bounds\)"):
+        BoundsScaler(bounds=[(0, 1), (0, 2), (0, 3)]).fit(np.zeros((1, 3)))

@@ -7,6 +7,7 @@ import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -137,3 +138,27 @@ def test_a_pipeline_notices():
         pipeline.predict(X)
     with pytest.raises(ChangedAfterFitError, match="transform_noise"):
         privacy_guarantee(pipeline)
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_transform"])
+@pytest.mark.parametrize(
+    ("cls", "bad", "data"),
+    [
+        ("NumericPrivatizer", {"mechanism": "gaussian", "delta": 0.0}, X[:, :2]),
+        ("NumericPrivatizer", {}, [["a", "b"]]),
+        ("RandomProjectionPrivatizer", {"n_components": 9}, X),
+        ("CategoricalPrivatizer", {}, [["unheard of", "a"]]),
+    ],
+)
+def test_after_a_fit_that_failed_nothing_is_released(cls, bad, data, method):
+    """Columns and bounds of one fit, and the mechanism of another, are no law."""
+    estimator = FITTED[cls]()
+    before = estimator.get_params()
+    with pytest.raises(ValueError, match=r".") as failed:
+        getattr(estimator.set_params(**bad), method)(data)
+    assert not isinstance(failed.value, ChangedAfterFitError)
+    estimator.set_params(**before)
+    for release in releases(estimator, given(cls)):
+        with pytest.raises(NotFittedError, match="nor after one that failed"):
+            release()
+    assert estimator.fit(given(cls)).privacy_guarantee_ == FITTED[cls]().privacy_guarantee_

@@ -75,6 +75,10 @@ def test_every_type_on_the_list_is_tested():
         HashingVectorizer(decode_error="replace", tokenizer=str.split),
         OneHotEncoder(handle_unknown="ignore", drop="first", **LEVELS),
         OrdinalEncoder(),
+        # What is NaN is refused by the step behind, and so is infinity.
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan, **LEVELS),
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, categories=[["a", np.nan]]),
+        SimpleImputer(strategy="constant", keep_empty_features=True, fill_value=np.inf),
         GaussianRandomProjection(),
     ],
     ids=repr,

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from imblearn.over_sampling import RandomOverSampler
 from imblearn.pipeline import make_pipeline as make_imbalanced_pipeline
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn import config_context
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
@@ -30,7 +31,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, MultiOutputRegressor
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, MultiOutputRegressor, RegressorChain
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -47,6 +48,7 @@ from sklearn.preprocessing import (
 )
 
 from skldp import (
+    BitRandTransformer,
     BoundsScaler,
     CategoricalPrivatizer,
     LabelPrivateClassifier,
@@ -394,6 +396,113 @@ def test_bootstrap_counts_how_often_a_record_was_drawn():
     assert privacy_guarantee(model).epsilon == draws.max() > 4
     scored = BaggingRegressor(released_regression(), 20, oob_score=True, random_state=0).fit(X, Y)
     assert math.isinf(privacy_guarantee(scored).epsilon)
+
+
+def test_a_warm_start_forgets_what_earlier_members_were_given():
+    model = BaggingRegressor(released_regression(), 4, bootstrap=False, warm_start=True).fit(X, Y)
+    assert privacy_guarantee(model).epsilon == 4
+    model.set_params(n_estimators=5, estimator__numericprivatizer__epsilon=100.0).fit(X, Y)
+    assert math.isinf(privacy_guarantee(model).epsilon)
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
+def test_every_member_of_a_chain_has_its_own_number_of_columns():
+    """The published calibration costs more, the more columns there are."""
+    chain = RegressorChain(make_pipeline(BitRandTransformer(1.0), LinearRegression())).fit(X, np.c_[Y, Y, Y])
+    costs = [member[0].privacy_guarantee_.epsilon for member in chain.estimators_]
+    assert costs[0] < costs[1] < costs[2]
+    assert privacy_guarantee(chain).epsilon >= sum(map(Fraction, costs))
+
+
+def test_members_without_noise_are_asked_again_between_steps():
+    votes = VotingRegressor([("a", released_regression(transform_noise=False))])
+    assert privacy_guarantee(clone(votes).fit(X, Y)).epsilon == 1
+    for whole in (make_pipeline(votes, LinearRegression()), FeatureUnion([("votes", votes)])):
+        total = privacy_guarantee(whole.fit(X, Y))
+        assert math.isinf(total.epsilon)
+        assert "VotingRegressor learns from that" in total.basis
+
+
+def test_rows_that_a_pipeline_hands_on_are_transformed_once_more():
+    class Stopping(LinearRegression):
+        def fit(self, X, y, X_val=None):
+            return super().fit(X, y)
+
+    for noise, epsilon in ((True, 2), (False, INF)):
+        with config_context(enable_metadata_routing=True):
+            steps = private(transform_noise=noise), Stopping().set_fit_request(X_val=True)
+            pipeline = make_pipeline(*steps, transform_input=["X_val"]).fit(X, Y, X_val=X)
+        assert privacy_guarantee(pipeline).epsilon == epsilon
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_members_that_are_routed_weights_get_every_record():
+    """Weight 0 does not keep a record from the release, and the setting may have been switched off since."""
+    with config_context(enable_metadata_routing=True):
+        member = make_pipeline(private(), LinearRegression().set_fit_request(sample_weight=True))
+        model = BaggingRegressor(member, 3, max_samples=0.1, bootstrap=False, random_state=0)
+        model.fit(X, Y, sample_weight=np.ones(len(X)))
+    assert privacy_guarantee(model).epsilon >= 3
+
+
+def test_a_column_listed_twice_is_found_however_it_is_counted():
+    for columns, epsilon in (([0, -2], INF), (np.array([1, -1]), INF), ([0, -1], 3)):
+        twice = ColumnTransformer([("columns", "passthrough", columns)])
+        pipeline = make_pipeline(twice, MultivariateLaplacePrivatizer(3.0)).fit(X[:, :2])
+        assert privacy_guarantee(pipeline).epsilon == epsilon
+
+
+def test_a_branch_without_columns_is_no_unfitted_one():
+    columns = ColumnTransformer([("a", private(), [True] * 4), ("b", private(), [False] * 4)]).fit(X)
+    assert privacy_guarantee(columns).epsilon == 1
+
+
+def test_a_sampler_may_not_be_named_public():
+    labels = np.array([1] + [0] * 29)
+    pipeline = make_imbalanced_pipeline(RandomOverSampler(), private(), LogisticRegression()).fit(X, labels)
+    total = privacy_guarantee(pipeline, public=["randomoversampler"])
+    assert math.isinf(total.epsilon)
+    assert "may give a record several times" in total.basis
+
+
+def test_a_search_on_splits_of_its_own_may_train_on_one_record_many_times():
+    model = make_pipeline(private(), KMeans(2, n_init=1))
+    splits = [(np.r_[np.zeros(30, dtype=int), np.arange(30)], np.arange(9))]
+    search = GridSearchCV(model, {"kmeans__n_clusters": [2]}, cv=splits).fit(X)
+    assert math.isinf(privacy_guarantee(search).epsilon)
+
+
+@pytest.mark.parametrize(("largest", "degree", "epsilon"), [(1, 900, 1), (1e3, 12, 1), (1e3, 13, INF), (1e60, 6, INF)])
+def test_powers_of_bounded_numbers_may_overflow(largest, degree, epsilon):
+    pipeline = make_pipeline(
+        BoundsScaler(feature_range=(-largest, largest)), PolynomialFeatures((degree, degree)), private()
+    )
+    total = privacy_guarantee(pipeline.fit(np.zeros((2, 1))))
+    assert total.epsilon == epsilon
+    assert ("may overflow" in total.basis) == math.isinf(epsilon)
+
+
+def test_weights_make_numbers_large():
+    for weight, epsilon in ((1e200, INF), (2, 1), (0, 1)):
+        scaled = FeatureUnion([("scaled", BoundsScaler())], transformer_weights={"scaled": weight})
+        pipeline = make_pipeline(scaled, PolynomialFeatures(), private()).fit(np.zeros((2, 1)))
+        assert privacy_guarantee(pipeline).epsilon == epsilon
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        OneHotEncoder(sparse_output=False),
+        OrdinalEncoder(),
+        make_pipeline(OneHotEncoder(sparse_output=False), StandardScaler()),
+    ],
+)
+def test_a_frozen_encoder_that_prints_the_unknown_is_not_public(encoder):
+    rows = np.array([["a"], ["b"]], dtype=object)
+    pipeline = make_pipeline(FrozenEstimator(encoder.fit(rows)), private()).fit(rows)
+    with pytest.raises(ValueError, match="HIV positive"):
+        pipeline.transform(np.array([["HIV positive"]], dtype=object))
+    assert math.isinf(privacy_guarantee(pipeline).epsilon)
 
 
 def test_a_search_keeps_the_figure_of_what_it_chose_apart():
