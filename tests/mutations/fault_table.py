@@ -37,10 +37,7 @@ _BITS = "mechanisms/test_sampled_bits.py"
 _VECTORS = "mechanisms/test_sampled_vectors.py"
 _SPHERE = "mechanisms/test_sphere_precision.py"
 _ANSWERS = "accounting/test_sampled_answers.py"
-_CERTIFIED = (
-    "accounting/test_certified.py accounting/test_certificates.py accounting/test_linear_cohort.py "
-    "accounting/test_extrema.py accounting/test_fuzz_certificates.py"
-)
+_CERTIFIED = "accounting/test_certificates.py accounting/test_certified.py"
 _FILES = (
     "accounting/test_ledger_file.py accounting/test_ledger_damage.py accounting/test_ledger_crashes.py "
     "accounting/test_ledger.py"
