@@ -620,8 +620,8 @@ MUTATIONS = [
     Mutation("accounting/ledger/store.py", 'if journal != "delete":', "if False:", _FILES),
     Mutation(
         "accounting/ledger/store.py",
-        "        if self._connection is not None and self._memory is None:\n            _keep_forever(self._connection)\n",
-        "",
+        "            _keep_forever(self._connection)\n",
+        "            pass\n",
         _FILES,
     ),
     Mutation(
