@@ -275,9 +275,12 @@ class RegressionQuery:
         -------
         ndarray of uint64, shape (n_samples,)
         """
-        smallest = flip_threshold(self.epsilon)
-        largest = ~smallest + np.uint64(1)
-        return np.clip((self.probability_of_high(X) * 2.0**64).astype(np.uint64), smallest, largest)
+        low, high = self._probability(0, X), self._probability(1, X)
+        # From the rarer answer: 1 less its probability has lost the digits that its log-likelihood is made of.
+        rarer = (np.minimum(low, high) * 2.0**64).astype(np.uint64)
+        rarer = np.clip(rarer, flip_threshold(self.epsilon), np.uint64(2**63))
+        # 2^64 - t in unsigned arithmetic is the two's complement of t, which is never 0.
+        return np.where(high <= low, rarer, ~rarer + np.uint64(1))
 
     def estimate(self, outputs: npt.ArrayLike) -> npt.NDArray[np.float64]:
         r"""Turn answers into unbiased estimates of the (clipped) predictions.

@@ -1,9 +1,12 @@
 """Arithmetic on epsilons that rounds to the private side: shares down, totals up."""
 
 import math
+import sys
 from fractions import Fraction
 
 __all__ = ["product_above", "round_up", "split_epsilon", "sum_above"]
+
+_LARGEST = Fraction(sys.float_info.max)
 
 
 def split_epsilon(epsilon: float, n_parts: int) -> float:
@@ -22,7 +25,7 @@ def split_epsilon(epsilon: float, n_parts: int) -> float:
 
 
 def round_up(value: Fraction) -> float:
-    """The smallest float that is not below `value`.
+    """The smallest float that is not below `value`; infinite beyond the largest one.
 
     Examples
     --------
@@ -31,6 +34,8 @@ def round_up(value: Fraction) -> float:
     >>> round_up(Fraction(1, 4)), round_up(Fraction(1, 10)) >= Fraction(1, 10)
     (0.25, True)
     """
+    if value > _LARGEST:
+        return math.inf
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 

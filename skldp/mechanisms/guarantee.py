@@ -160,7 +160,7 @@ class PrivacyGuarantee:
         """
         if self.delta > 0 or self.model != "local" or self.unit == "distance":
             raise ValueError(f"Only a pure guarantee of one person's own release can be shuffled. Got {self} instead.")
-        if isinstance(n, bool) or n != int(n) or n < 1:
+        if isinstance(n, bool) or not 1 <= n < 2**63 or n != int(n):
             raise ValueError(f"n must be a whole number of people, at least 1. Got {n!r} instead.")
         _check_number("delta", delta, 0, 1)
         if not 0 < delta < 1:
@@ -175,7 +175,8 @@ class PrivacyGuarantee:
         spread = 4 * math.sqrt(2 * math.log(4 / delta) / ((math.exp(self.epsilon) + 1) * n)) + 4 / n
         return replace(
             self,
-            epsilon=math.log1p(math.expm1(self.epsilon) * spread),
+            # Rounded up: a dozen operations, each within some units in the last place.
+            epsilon=math.log1p(math.expm1(self.epsilon) * spread) * (1 + 2.0**-46),
             delta=delta,
             per_feature=None,
             model="central",

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from skldp.accounting.query import RegressionQuery
-from skldp.mechanisms.randomness import flip_threshold
 
 
 def naive_probability(query, output, x):
@@ -71,9 +70,7 @@ def regression_queries(draw, n_features, kinds=("linear", "truncated", "logistic
 
 def sampled_log_ratio(query, output, X):
     """How likely an answer is, against the first row, by the very integers that are compared with the noise."""
-    smallest = flip_threshold(query.epsilon)
-    largest = ~smallest + np.uint64(1)
-    chance = np.clip((query.probability_of_high(X) * 2.0**64).astype(np.uint64), smallest, largest)
+    chance = query.thresholds(X)
     weight = chance if output == 1 else ~chance + np.uint64(1)
     first, more = weight[0], weight > weight[0]
     change = np.where(more, weight - first, first - weight).astype(np.longdouble) * np.where(more, 1, -1)

@@ -1,3 +1,4 @@
+import decimal
 import math
 
 import numpy as np
@@ -204,6 +205,25 @@ def test_output_independent_rules_are_their_formulas(epsilons, epsilon, delta):
         # The test grows with every answer: an answer it did not accept is its last.
         assert found < advanced_composition([*epsilons, 0.001], epsilon=epsilon, delta=delta, rule=rule)
     assert advanced_composition([], epsilon=epsilon, delta=delta, rule="rogers") == 0
+
+
+@pytest.mark.parametrize("rule", ["rogers", "whitehouse"])
+def test_output_independent_rules_round_up(rule):
+    rng = np.random.default_rng(0)
+    for delta in (1e-9, 1e-3, 0.2):
+        for n in range(1, 40):
+            epsilons = rng.uniform(1e-3, 1, n).tolist()
+            found = advanced_composition(epsilons, epsilon=1.0, delta=delta, rule=rule)
+            with decimal.localcontext() as context:
+                context.prec = 40
+                values, failure = [decimal.Decimal(value) for value in epsilons], decimal.Decimal(delta)
+                squares = sum(value * value for value in values)
+                exact = (2 * (1 / failure).ln() * squares).sqrt() + squares / 2
+                if rule == "rogers":
+                    floor = 1 / (decimal.Decimal("28.04") * (1 / failure).ln())
+                    spread = 2 * (squares + floor) * (1 + (squares / floor + 1).ln() / 2) * (2 / failure).ln()
+                    exact = sum(value * (value.exp() - 1) / 2 for value in values) + spread.sqrt()
+                assert exact <= decimal.Decimal(found)
 
 
 @pytest.mark.parametrize("rule", ["basic", "rogers", "whitehouse"])

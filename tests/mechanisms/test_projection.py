@@ -1,5 +1,6 @@
 import math
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -286,6 +287,11 @@ def test_guarantees_of_the_four_sensitivities():
         assert release.inner.sensitivity == release.stretch
     diameter = max(np.linalg.norm(a - b) for a in words for b in words)
     assert ProjectedRelease(gaussian, 2.0, vocabulary=words).guarantee().diameter >= diameter
+    for word in words:
+        # Two opposite words are as far apart as the bound says, and rounding must not bring it below.
+        declared = ProjectedRelease(gaussian, 2.0, vocabulary=np.stack([word, -word])).guarantee().diameter
+        assert Fraction(declared) ** 2 >= sum((2 * Fraction(x)) ** 2 for x in word.tolist())
+    assert "multivariate Laplace in real numbers" in gordon.guarantee().basis
     unit = ProjectedRelease(RandomProjection(80, 20, kind="sparse"), 2.0, noise="privunit").guarantee()
     assert (unit.unit, unit.delta) == ("record", 0.0)
     assert 2.0 * (1 - 1e-9) < unit.epsilon <= 2.0

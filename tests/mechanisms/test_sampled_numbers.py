@@ -198,6 +198,10 @@ def test_laplace_rounds_to_its_lattice_with_the_probability_that_it_says(x):
     expected = {(below + 1) * mechanism.step: up, below * mechanism.step: WORD - up}
     assert lengths(found, WORD) == {output: weight for output, weight in expected.items() if weight}
     assert mechanism.guarantee().epsilon >= Fraction(2 ** (mechanism.lattice_exponent + 1), mechanism.scale)
+    if up:
+        # Two numbers have a word each, whichever way the other one is rounded.
+        drawn = mechanism.sample([x, x], ScriptedNoise([up - 1, up, WORD - 2, WORD - 2]))
+        assert drawn.tolist() == [(below + 1) * mechanism.step, below * mechanism.step]
 
 
 def leading(k, scale):

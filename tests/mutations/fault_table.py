@@ -37,6 +37,14 @@ _BITS = "mechanisms/test_sampled_bits.py"
 _VECTORS = "mechanisms/test_sampled_vectors.py"
 _SPHERE = "mechanisms/test_sphere_precision.py"
 _ANSWERS = "accounting/test_sampled_answers.py"
+_CERTIFIED = "accounting/test_certificates.py accounting/test_certified.py"
+_FILES = (
+    "accounting/test_ledger_file.py accounting/test_ledger_damage.py accounting/test_ledger_crashes.py "
+    "accounting/test_ledger.py"
+)
+_WHOLES = "estimators/test_whole_guarantee.py estimators/test_counted_releases.py estimators/test_composition.py"
+_PROMISES = "estimators/test_promise.py"
+_PEOPLE = "estimators/test_people.py estimators/test_bayesian_filter.py"
 _BUDGETS = "accounting/test_budget_edges.py accounting/test_filters.py accounting/test_decisions.py"
 
 MUTATIONS = [
@@ -401,11 +409,41 @@ MUTATIONS = [
     ),
     # Answers and budgets.
     Mutation("accounting/finite_query.py", "(words[:, None] >= below)", "(words[:, None] > below)", _ANSWERS),
-    Mutation("accounting/query.py", "np.clip(threshold, smallest, largest)", "threshold", _ANSWERS),
     Mutation(
         "accounting/query.py",
-        "smallest = flip_threshold(self.epsilon)\n        largest",
-        "smallest = flip_threshold(self.epsilon * 1.001)\n        largest",
+        "np.clip(rarer, flip_threshold(self.epsilon), np.uint64(2**63))",
+        "np.clip(rarer, flip_threshold(self.epsilon * 1.001), np.uint64(2**63))",
+        _ANSWERS,
+    ),
+    Mutation(
+        "accounting/query.py",
+        "np.where(high <= low, rarer, ~rarer + np.uint64(1))",
+        "np.where(high <= low, rarer, ~rarer)",
+        _ANSWERS,
+        survives="one draw in 2^64, from the likelier answer to the rarer one: the private side of both",
+    ),
+    Mutation(
+        "accounting/query.py",
+        "rarer = (np.minimum(low, high) * 2.0**64).astype(np.uint64)",
+        "rarer = np.minimum(low, 1 - low)\n        rarer = (rarer * 2.0**64).astype(np.uint64)",
+        _ANSWERS,
+    ),
+    Mutation(
+        "accounting/query.py",
+        "return noise.bernoulli(self.thresholds(X)).astype(np.int8)",
+        "return (noise.words(1) < self.thresholds(X)).astype(np.int8)",
+        f"{_ANSWERS} accounting/test_query.py",
+    ),
+    Mutation(
+        "accounting/finite_query.py",
+        "words = noise.words(len(below))",
+        "words = noise.words(1)",
+        f"{_ANSWERS} accounting/test_query.py",
+    ),
+    Mutation(
+        "accounting/finite_query.py",
+        "return math.log(worst) * (1 + 2.0**-50) + 2.0**-51 if",
+        "return math.log(worst) * (1 - 2.0**-50) if",
         _ANSWERS,
     ),
     Mutation(
@@ -433,21 +471,249 @@ MUTATIONS = [
         _BUDGETS,
     ),
     Mutation(
-        "accounting/extrema/linear_cohort.py",
-        "uppers - least[active] + 2 * slack[active] + _MARGIN <= epsilon",
-        "uppers - least[active] - 1e-3 <= epsilon",
-        "accounting/test_linear_cohort.py accounting/test_decisions.py",
-    ),
-    Mutation(
         "accounting/extrema/realized_loss.py",
         "math.fsum(query.exact_epsilon for query in queries), math.inf)",
         "math.fsum(query.exact_epsilon for query in queries) * 0.99, math.inf)",
         "accounting/test_extrema.py accounting/test_certificates.py",
     ),
+    Mutation("accounting/composition.py", "* squares) + squares / 2", "* squares)", "accounting/test_filters.py"),
+    Mutation(
+        "accounting/composition.py", "value * math.expm1(value) / 2", "value * value / 2", "accounting/test_filters.py"
+    ),
+    Mutation(
+        "accounting/composition.py", "* math.log(2 / delta)\n", "* math.log(1 / delta)\n", "accounting/test_filters.py"
+    ),
+    Mutation("accounting/composition.py", "total * (1 + 2.0**-48)", "total", "accounting/test_filters.py"),
+    # Certificates: what bounds a loss, and what believes a search.
+    Mutation(
+        "accounting/extrema/linear_cohort.py",
+        "fits[active[seem]] = proved + _MARGIN <= epsilon",
+        "fits[active[seem]] = True",
+        _CERTIFIED,
+    ),
+    Mutation("accounting/extrema/linear_cohort.py", "    depths += vertex_rounding(law, counts)\n", "", _CERTIFIED),
+    Mutation(
+        "accounting/extrema/linear_cohort.py",
+        "values + depths[active] - slack[active] > epsilon",
+        "values + depths[active] + slack[active] > epsilon",
+        _CERTIFIED,
+    ),
+    Mutation(
+        "accounting/extrema/sampled_law.py",
+        "error=(4 * box.shape[1] + 64) * UNIT * magnitude + _UNDERFLOW",
+        "error=0 * magnitude",
+        _CERTIFIED,
+    ),
+    Mutation(
+        "accounting/extrema/sampled_law.py",
+        "low @ up + high @ down + (self.offset - self.error)",
+        "low @ up + high @ down + self.offset",
+        _CERTIFIED,
+    ),
+    Mutation(
+        "accounting/extrema/certificate.py",
+        "return (count @ still + (count * np.abs(slopes)) @ per_slope) * (1 + 2.0**-20)",
+        "return 0.0 * (count @ still)",
+        _CERTIFIED,
+    ),
+    Mutation(
+        "accounting/extrema/certificate.py",
+        "np.maximum(tilt * box_low, tilt * box_high)",
+        "(tilt * (box_low + box_high) / 2)",
+        _CERTIFIED,
+    ),
+    Mutation(
+        "accounting/extrema/certificate.py",
+        "best = np.maximum(best, np.where((low < 0) & (high > 0), sign * np.log(q), -np.inf))",
+        "pass",
+        _CERTIFIED,
+    ),
+    Mutation(
+        "accounting/extrema/certificate.py",
+        "best = np.maximum(best, np.where((low < 1) & (high > 1), np.log(q + t) - slopes, -np.inf))",
+        "pass",
+        _CERTIFIED,
+    ),
+    Mutation(
+        "accounting/extrema/certificate.py",
+        "(slopes > 0) & (stationary + uncertain >= np.maximum(low, 0.0))",
+        "(slopes > 0) & (stationary >= np.maximum(low, 0.5))",
+        _CERTIFIED,
+    ),
+    Mutation("accounting/extrema/certificate.py", "- slopes * w + gain", "- slopes * w", _CERTIFIED),
+    Mutation(
+        "accounting/extrema/certificate.py",
+        "np.maximum(begin, least[part] - law.error)",
+        "np.maximum(begin, least[part] + law.error)",
+        _CERTIFIED,
+    ),
+    Mutation(
+        "accounting/extrema/certificate.py",
+        "if tree.to_the_ends and not peaks_at_vertices(law, sign):",
+        "if False:",
+        _CERTIFIED,
+    ),
+    Mutation(
+        "accounting/extrema/certificate.py",
+        "if (child <= nodes[inner]).any() or (child + 1 >= tree.size).any():",
+        "if False:",
+        _CERTIFIED,
+    ),
+    Mutation("accounting/extrema/certificate.py", "(least >= -4 * law.error)", "(least >= -1e-3)", _CERTIFIED),
+    Mutation(
+        "accounting/extrema/certificate.py",
+        "bool(np.where(law.logistic, smooth, ramps).all())",
+        "bool(np.where(law.logistic, smooth, ramps).any())",
+        _CERTIFIED,
+    ),
+    Mutation(
+        "accounting/extrema/certificate.py",
+        "w = most if sign > 0 else least\n    response",
+        "w = least if sign > 0 else most\n    response",
+        _CERTIFIED,
+    ),
+    Mutation(
+        "accounting/extrema/certificate.py",
+        "best + float(vertex_rounding(law, law.count)), vertex",
+        "best, vertex",
+        _CERTIFIED,
+    ),
+    Mutation(
+        "accounting/extrema/certificate.py",
+        "abs(total) - 32 * UNIT * math.fsum(sizes)",
+        "abs(total) + 1e-6 * math.fsum(sizes)",
+        _CERTIFIED,
+    ),
+    # A ledger's file, its lock and its chain.
     Mutation(
         "accounting/ledger/store.py",
-        "if self._pid != os.getpid():",
+        "if self._memory is not None and self._process != os.getpid():",
         "if False:",
-        "accounting/test_ledger_crashes.py accounting/test_ledger.py",
+        _FILES,
     ),
+    Mutation(
+        "accounting/ledger/store.py",
+        "                    if os.getpid() != process:\n",
+        "                    if False:\n",
+        _FILES,
+    ),
+    Mutation(
+        "accounting/ledger/store.py",
+        "for head in (self._head, EMPTY if entry is None else entry.head):",
+        "for head in (self._head,):",
+        _FILES,
+    ),
+    Mutation(
+        "accounting/ledger/store.py",
+        "for head in (self._head, EMPTY if entry is None else entry.head):",
+        "for head in (EMPTY if entry is None else entry.head,):",
+        _FILES,
+        survives="the companion remembers as much as the process does, and more",
+    ),
+    Mutation("accounting/ledger/store.py", "if status.st_nlink != 1:", "if False:", _FILES),
+    Mutation(
+        "accounting/ledger/store.py",
+        'if any(token not in (None, settings["token"]) for token in tokens):',
+        "if False:",
+        _FILES,
+    ),
+    Mutation("accounting/ledger/store.py", 'if journal != "delete":', "if False:", _FILES),
+    Mutation(
+        "accounting/ledger/store.py",
+        "            _keep_forever(self._connection)\n",
+        "            pass\n",
+        _FILES,
+    ),
+    Mutation(
+        "accounting/ledger/store.py",
+        "for store in list(_STORES) if store.lock.acquire(timeout=BUSY_SECONDS))",
+        "for store in ())",
+        _FILES,
+    ),
+    Mutation("accounting/ledger/store.py", "PRAGMA synchronous = EXTRA", "PRAGMA synchronous = OFF", _FILES),
+    Mutation("accounting/ledger/store.py", 'for change in ("update", "delete")', 'for change in ("update",)', _FILES),
+    Mutation(
+        "accounting/ledger/companion.py", "(fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)", "fcntl.LOCK_SH", _FILES
+    ),
+    Mutation("accounting/ledger/companion.py", "        if prove:\n", "        if False:\n", _FILES),
+    Mutation(
+        "accounting/ledger/companion.py",
+        "if os.path.samestat(os.fstat(descriptor), os.lstat(companion_of(path))):",
+        "if True:",
+        _FILES,
+    ),
+    Mutation("accounting/ledger/companion.py", "        os.close(_OPEN.pop())", "        _OPEN.pop()", _FILES),
+    Mutation(
+        "accounting/ledger/companion.py",
+        'exclusive = write or os.path.exists(f"{path}-journal")',
+        "exclusive = write",
+        _FILES,
+    ),
+    Mutation("accounting/ledger/companion.py", 'flags |= getattr(os, "O_NOFOLLOW", 0) |', "flags |=", _FILES),
+    Mutation(
+        "accounting/ledger/chain.py",
+        "json.dumps([previous, list(entry), list(identities)])",
+        "json.dumps([EMPTY.chain, list(entry), list(identities)])",
+        _FILES,
+    ),
+    Mutation(
+        "accounting/ledger/chain.py",
+        "json.dumps([previous, list(entry), list(identities)])",
+        "json.dumps([previous, list(entry)])",
+        _FILES,
+    ),
+    Mutation(
+        "accounting/ledger/chain.py",
+        "json.dumps([previous, list(entry), list(identities)])",
+        "json.dumps([previous, list(identities)])",
+        _FILES,
+    ),
+    Mutation(
+        "accounting/ledger/chain.py",
+        "np.column_stack([numbers, outputs])",
+        "np.column_stack([numbers, numbers])",
+        _FILES,
+    ),
+    Mutation("accounting/ledger/chain.py", "json.dumps([token, name, value])", "json.dumps([name, value])", _FILES),
+    # The guarantee of a whole, what was promised, and who people are.
+    Mutation("estimators/composition.py", "if given.labels_bare and not ignores_labels(step):", "if False:", _WHOLES),
+    Mutation("estimators/composition.py", "if may_overflow(step) and not given.bounded:", "if False:", _WHOLES),
+    Mutation("estimators/composition.py", "if self.passing and not leaks:", "if False:", _WHOLES),
+    Mutation(
+        "estimators/composition.py", "self.parts += [guarantee] * given.times", "self.parts += [guarantee]", _WHOLES
+    ),
+    Mutation(
+        "estimators/composition.py",
+        "epsilon=product_above(part.epsilon, times)",
+        "epsilon=part.epsilon * times",
+        _WHOLES,
+    ),
+    Mutation("estimators/composition.py", "given.times * (2 if step.check_inverse else 1)", "given.times", _WHOLES),
+    Mutation("estimators/composition.py", "times=given.times * (fits + 1)", "times=given.times * fits", _WHOLES),
+    Mutation(
+        "estimators/composition.py",
+        "given.bare and callable(columns) and type(columns) is not make_column_selector",
+        "False",
+        _WHOLES,
+    ),
+    Mutation("estimators/composition.py", "< len(columns)\n", "< 0\n", _WHOLES),
+    Mutation("estimators/composition.py", "math.hypot(*stretches) * (1 + 2**-50)", "max(stretches)", _WHOLES),
+    Mutation("estimators/promise.py", "        if changed:\n", "        if False:\n", _PROMISES),
+    Mutation(
+        "estimators/promise.py",
+        '_may_change = frozenset({"n_jobs", "verbose"})',
+        '_may_change = frozenset({"n_jobs", "verbose", "seed"})',
+        _PROMISES,
+    ),
+    Mutation("estimators/promise.py", "    if type(before) is not type(now):\n        return False\n", "", _PROMISES),
+    Mutation(
+        "estimators/promise.py",
+        "return before.dtype == now.dtype and np.array_equal(before, now)",
+        "return before.shape == now.shape",
+        _PROMISES,
+    ),
+    Mutation("estimators/people.py", "_WHOLE_IN_SINGLE = 2.0**24", "_WHOLE_IN_SINGLE = 2.0**25", _PEOPLE),
+    Mutation("estimators/people.py", "& (ids == np.floor(ids))", "", _PEOPLE),
+    Mutation("estimators/people.py", "if where in names and where in levels:", "if False:", _PEOPLE),
+    Mutation("estimators/people.py", "if column != position]", "if True]", _PEOPLE),
 ]

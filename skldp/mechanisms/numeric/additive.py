@@ -243,10 +243,14 @@ class Gaussian(_LatticeNoise):
     @cached_property
     def sigma(self) -> int:
         """The standard deviation of the noise, in lattice steps."""
-        aim = self.delta * (1 - 2.0**-40) - self._lattice_term
         if self.calibration == "classical":
-            aim = self.delta
-        return math.ceil(math.ldexp(self._sigma(aim), self.lattice_exponent))
+            return math.ceil(math.ldexp(self._sigma(self.delta), self.lattice_exponent))
+        aim = self.delta * (1 - 2.0**-40) - self._lattice_term
+        sigma = math.ceil(math.ldexp(self._sigma(aim), self.lattice_exponent))
+        # Rounded up once more, the delta of steps may exceed by a hair what was found for real numbers.
+        while self._delta(sigma) > self.delta:
+            sigma += 1
+        return sigma
 
     @cached_property
     def exact_epsilon(self) -> float:
@@ -255,15 +259,17 @@ class Gaussian(_LatticeNoise):
 
     @cached_property
     def exact_delta(self) -> float:
-        """The delta of the sampled law at the asked epsilon, bounded from above within about 1e-12 of it."""
-        sensitivity = math.ldexp(2 * math.sqrt(self.n_values), self.lattice_exponent)
-        continuous = gaussian_delta(self.sigma, self.epsilon, sensitivity)
-        return continuous * (1 + 2.0**-42) + self._lattice_term
+        """A bound from above on the delta of the sampled law at the asked epsilon."""
+        return self._delta(self.sigma)
 
     def guarantee(self) -> PrivacyGuarantee:
         """Give the guarantee of one release of `n_values` values."""
         basis = f"discrete Gaussian, delta by Balle and Wang 2018 with the lattice accounted for ({self.calibration})"
         return PrivacyGuarantee(self.exact_epsilon, self.exact_delta, stated=float(self.epsilon), basis=basis)
+
+    def _delta(self, sigma: int) -> float:
+        sensitivity = math.ldexp(2 * math.sqrt(self.n_values), self.lattice_exponent)
+        return (gaussian_delta(sigma, self.epsilon, sensitivity) + self._lattice_term) * (1 + 2.0**-50)
 
     @cached_property
     def _lattice_term(self) -> float:

@@ -7,9 +7,11 @@ from scipy.special import erfcx
 
 __all__ = ["analytic_gaussian_sigma", "gaussian_delta"]
 
+_ROUNDING = 2.0**-47
+
 
 def gaussian_delta(sigma: float, epsilon: float, sensitivity: float = 1.0) -> float:
-    r"""Give the least delta of Gaussian noise.
+    r"""Give the least delta of Gaussian noise, rounded up.
 
     Parameters
     ----------
@@ -45,8 +47,10 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float = 1.0) -> fl
     upper = (shift - half) / math.sqrt(2)
     if upper < -20:
         return 1.0
-    tail = 0.5 * math.exp(-(upper**2))
-    return float(min(1.0, max(0.0, tail * (erfcx(upper) - erfcx((shift + half) / math.sqrt(2))))))
+    tail, first, second = 0.5 * math.exp(-(upper**2)), erfcx(upper), erfcx((shift + half) / math.sqrt(2))
+    # The two nearly cancel where epsilon is small, and both arguments are off by some units of shift + half.
+    error = _ROUNDING * (1 + shift + half) ** 2 * (1 + first + second)
+    return float(min(1.0, tail * (max(0.0, first - second) + error)))
 
 
 def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
