@@ -36,7 +36,7 @@ TABLES = ("settings", "people", "queries", "releases", "answers")
 _CREATE = (
     # The seal binds a value, as JSON, to its name and its ledger.
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL, seal TEXT NOT NULL) WITHOUT ROWID",
-    # The column of identities has no type, so that the integer 1 and the text '1' stay two different people.
+    # The column of identities has no type, so that the text '1' does not become the integer 1.
     "CREATE TABLE people (person INTEGER PRIMARY KEY, identity NOT NULL UNIQUE)",
     "CREATE TABLE queries (query INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL)",
     # How many people are known after a release, and the chain up to it.
@@ -239,8 +239,8 @@ class LedgerStore:
                 )
             process = os.getpid()
             with self._errors(), self._locked(write or opening, opening) as companion, self._connected() as connection:
-                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 try:
+                    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                     self._check(connection, companion)
                     yield connection
                     if os.getpid() != process:
@@ -335,14 +335,13 @@ class LedgerStore:
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
         process = os.getpid()
-        self._connection = _connect(self.path, read_only=self.read_only) if self._memory is None else self._memory
-        connection = self._connection
         try:
-            yield connection
+            self._connection = _connect(self.path, read_only=self.read_only) if self._memory is None else self._memory
+            yield self._connection
         finally:
             if os.getpid() == process:
-                self._connection = None
-                if self._memory is None:
+                connection, self._connection = self._connection, None
+                if self._memory is None and connection is not None:
                     connection.close()
 
     def _check(self, connection: sqlite3.Connection, companion: Companion | None) -> None:
