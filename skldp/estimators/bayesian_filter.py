@@ -241,6 +241,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         bounds = (box[0], box[1])
         query = query_from_estimator(model, epsilon=self.epsilon, bounds=bounds, output_bounds=self.output_bounds)
         self.estimator_, self.query_, self.ledger_, self.bounds_ = model, query, ledger, bounds
+        self._queries = [*getattr(self, "_queries", []), query]
         low, high = query.output_bounds
         self.prior_ = float(low + (high - low) * query.unit_response(np.clip(X, *self.bounds_)).mean())
         who = "person in the ledger, by id" if self.ledger is not None else "id, or row as given, in a simulation"
@@ -306,7 +307,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
             np.where(result.accepted, result.estimates, self.prior_) if self.on_refusal == "prior" else result.estimates
         )
 
-    def score(self, X, y, ids=None, sample_weight=None):
+    def score(self, X, y, sample_weight=None, ids=None):
         """Ask the people in X, and give the coefficient of determination of the estimates.
 
         Parameters
@@ -314,8 +315,8 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Labels, where the model is a classifier.
-        ids : array-like of int or str, shape (n_samples,), default=None
         sample_weight : array-like of shape (n_samples,), default=None
+        ids : array-like of int or str, shape (n_samples,), default=None
 
         Returns
         -------

@@ -262,6 +262,25 @@ def test_one_model_stays_with_one_ledger():
     assert clone(survey).fit(PUBLIC).ledger_ is one
 
 
+def test_a_model_that_was_fitted_again_stays_with_its_ledger_too():
+    ledger, other = (PrivacyLedger(1.0, bounds=(0, 1)) for _ in range(2))
+    survey = BayesianFilter(LinearRegression(), epsilon=0.4, ledger=ledger).fit(PUBLIC, PUBLIC @ SLOPES)
+    survey.query(PEOPLE, ids=range(30))
+    survey.set_params(epsilon=0.3).fit(PUBLIC, PUBLIC @ SLOPES)
+    with pytest.raises(LedgerError, match="stays with it"):
+        survey.set_params(ledger=other).fit(PUBLIC, PUBLIC @ SLOPES)
+
+
+def test_weights_come_third_and_ids_by_name():
+    """As in all of scikit-learn: whole numbers in the third place are no names of people."""
+    survey = fitted(epsilon=0.5, ledger=PrivacyLedger(1.0, bounds=(0, 1)))
+    with pytest.raises(ValueError, match="people need ids"):
+        survey.score(PEOPLE, PEOPLE @ SLOPES, np.arange(1, 31))
+    weights = np.r_[np.ones(10), np.zeros(20)]
+    few = survey.score(PEOPLE[:10], PEOPLE[:10] @ SLOPES, ids=range(10))
+    assert survey.score(PEOPLE, PEOPLE @ SLOPES, weights, ids=range(30)) == pytest.approx(few)
+
+
 def test_clones_without_a_ledger_have_one_budget_and_one_domain():
     survey = BayesianFilter(LinearRegression(), epsilon=0.5, total_epsilon=1.0)
     y = PUBLIC @ SLOPES
