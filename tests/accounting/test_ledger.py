@@ -561,8 +561,21 @@ def test_a_report_reads_only(tmp_path):
     assert [row["refused"] for row in report["queries"]] == [0, 0, 1]
     assert report["verification"]["ok"]
     assert ledger_report(path)["verification"] is None
-    with pytest.raises(LedgerError, match="readonly"):
+    with pytest.raises(LedgerError, match="for reading only"):
         PrivacyLedger.open(path, read_only=True).answer(linear(5), ["z"], outputs_of(1))
+
+
+def test_nobody_is_asked_with_a_ledger_that_is_open_for_reading(tmp_path):
+    """Neither through a pickle of it, nor so that somebody draws an answer that cannot be recorded."""
+    path = tmp_path / "a.ledger"
+    PrivacyLedger(1.0, bounds=(-1, 1), path=path).answer(linear(1), ["a"], outputs_of(1))
+    reader = PrivacyLedger.open(path, read_only=True)
+    drawn = []
+    for one in (reader, pickle.loads(pickle.dumps(reader))):
+        assert one.realized_loss(["a"]).round(6).tolist() == [0.3]
+        with pytest.raises(LedgerError, match="for reading only"):
+            one.answer(linear(2), ["a"], drawn.append)
+    assert drawn == []
 
 
 def test_a_summary_without_pandas(monkeypatch):

@@ -31,10 +31,10 @@ _ALL: "weakref.WeakSet[PrivacyLedger]" = weakref.WeakSet()
 _OPENING = threading.RLock()
 
 
-def _reopened(token: str, path: str) -> "PrivacyLedger":
+def _reopened(token: str, path: str, read_only: bool) -> "PrivacyLedger":
     """What a pickled ledger becomes."""
     with _OPENING:
-        ledger = _BY_TOKEN.get(token)
+        ledger = None if read_only else _BY_TOKEN.get(token)
         if ledger is not None and ledger._store.closed:
             ledger = None
         if ledger is None and path == MEMORY:
@@ -42,7 +42,7 @@ def _reopened(token: str, path: str) -> "PrivacyLedger":
                 "A ledger in memory cannot be pickled to another process, because each process would spend the same "
                 "budgets again. Give it a file: PrivacyLedger(..., path='budgets.ledger')."
             )
-        ledger = PrivacyLedger.open(path) if ledger is None else ledger
+        ledger = PrivacyLedger.open(path, read_only=read_only) if ledger is None else ledger
         if ledger._token != token:
             raise LedgerError(f"There is another ledger at {path!r} than the one that was pickled.")
         return ledger
@@ -172,7 +172,7 @@ class PrivacyLedger(LedgerReader):
         return self
 
     def __reduce__(self) -> Any:
-        return _reopened, (self._token, self.path)
+        return _reopened, (self._token, self.path, self._store.read_only)
 
     def declare_bounds(self, bounds: Bounds) -> None:
         """Bind the ledger to a domain, for good.

@@ -229,10 +229,12 @@ class LedgerStore:
         Raises
         ------
         LedgerError
-            If it is not, if it cannot be read or written, or if the ledger is closed.
+            If it is not, if it cannot be read or written, or if the ledger is closed, or read-only and to be written.
         """
         with self.lock:
             self.check_open()
+            if write and self.read_only:
+                raise LedgerError(f"The ledger {self.name!r} was opened for reading only: nobody can be asked.")
             if self._connection is not None:
                 raise LedgerError(
                     f"The ledger {self.name!r} is in the middle of a call: what draws the outputs must not use it."
