@@ -251,6 +251,37 @@ def test_a_fork_waits_for_the_transactions_of_other_threads(tmp_path):
 
 
 @forked
+def test_a_fork_waits_for_ledgers_that_are_made_in_other_threads(tmp_path):
+    """SQLite's own locks, held by a thread that the child does not have, would be held for ever."""
+    ledger = PrivacyLedger(1.0, bounds=(0, 1), path=tmp_path / "a.ledger")
+    done = threading.Event()
+
+    def make(thread):
+        number = 0
+        while not done.is_set():
+            number += 1
+            PrivacyLedger(1.0, path=tmp_path / f"{thread} {number}.ledger")
+
+    def use(write):
+        signal.alarm(20)
+        write(str(ledger.realized_loss(["a"])))
+
+    threads = [threading.Thread(target=make, args=(thread,)) for thread in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(30):
+            child, output = start(use)
+            with output:
+                assert output.read() == "[0.]"
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+
+
+@forked
 def test_nothing_is_handed_out_when_the_system_refuses_to_write(tmp_path):
     """No stand-in: the process may not make files larger, so that the system itself fails the writes."""
     resource = pytest.importorskip("resource")

@@ -61,11 +61,17 @@ _OLD = (
     "destroy this file."
 )
 _STORES: "weakref.WeakSet[LedgerStore]" = weakref.WeakSet()
+_REGISTERING = threading.RLock()
 _HELD: list[Any] = []
 
 
 def _hold_transactions() -> None:
-    """Let every transaction end before a fork: a child that dropped an open one would undo it in the parent's file."""
+    """Let every transaction end before a fork, and none begin.
+
+    A child that dropped an open one would undo it in the parent's file, and SQLite's own locks, if another thread held
+    one at the fork, would be held for ever.
+    """
+    _HELD.extend(lock for lock in (_REGISTERING,) if lock.acquire(timeout=BUSY_SECONDS))
     _HELD.extend(store.lock for store in list(_STORES) if store.lock.acquire(timeout=BUSY_SECONDS))
 
 
@@ -75,6 +81,8 @@ def _allow_transactions() -> None:
 
 
 def _begin_anew() -> None:
+    global _REGISTERING
+    _REGISTERING = threading.RLock()
     _HELD.clear()
     for store in list(_STORES):
         store.begin_anew()
@@ -194,19 +202,24 @@ class LedgerStore:
         self._file: os.stat_result | None = None
         self._settings: dict[str, Any] = {}
         self._head = EMPTY
-        if path == MEMORY:
+        with _REGISTERING:
+            _STORES.add(self)
+        with self.lock:
+            self._open_or_make(settings)
+        with self.transaction(write=False, opening=True):
+            pass
+
+    def _open_or_make(self, settings: dict[str, Any] | None) -> None:
+        if self.path == MEMORY:
             self._memory = sqlite3.connect(MEMORY, isolation_level=None, check_same_thread=False)
             self._closing = weakref.finalize(self, self._memory.close)
             self._memory.execute("PRAGMA recursive_triggers = ON")
             _fill(self._memory, settings or {})
         elif settings is not None and not os.path.lexists(self.path):
             self._create(settings)
-        elif not read_only and not os.path.lexists(companion_of(self.path)):
+        elif not self.read_only and not os.path.lexists(companion_of(self.path)):
             # What is wrong with the file itself is said first.
-            LedgerStore(path, read_only=True)
-        _STORES.add(self)
-        with self.transaction(write=False, opening=True):
-            pass
+            LedgerStore(self.name, read_only=True)
 
     def settings(self) -> dict[str, Any]:
         """Read what the ledger was made with."""
