@@ -26,7 +26,7 @@ def ledger(
 ) -> None:
     """Report what was asked, answered and refused, and what is left of the budgets."""
     console = Console()
-    with one_line_errors(LedgerError, OSError):
+    with one_line_errors(LedgerError, OSError, ValueError):
         found = ledger_report(file, verify=verify, n_jobs=jobs)
     for name in _SETTINGS:
         console.print(f"{name}: {found[name]}", highlight=False, markup=False)

@@ -129,7 +129,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
     out. Then everything ends with the process, and without ids every row of a table is a person of its own, found again
     in another table by a hash whose key is in memory alone. A row that was scaled, rounded or converted is somebody
     new, with a new budget. That simulates people; it protects none. Whoever makes up ids makes up budgets: they must
-    come from where the people are.
+    come from where the people are, and all be integers or all strings, since ``7`` and ``"7"`` would be two people.
 
     **What the analyst sees** depends on queries and recorded outputs alone, apart from the duration of a call: all that
     can be refused is refused before a value is looked at, and nothing warns of values. Only a table with NaN or
@@ -241,6 +241,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         bounds = (box[0], box[1])
         query = query_from_estimator(model, epsilon=self.epsilon, bounds=bounds, output_bounds=self.output_bounds)
         self.estimator_, self.query_, self.ledger_, self.bounds_ = model, query, ledger, bounds
+        self._queries = [*getattr(self, "_queries", []), query]
         low, high = query.output_bounds
         self.prior_ = float(low + (high - low) * query.unit_response(np.clip(X, *self.bounds_)).mean())
         who = "person in the ledger, by id" if self.ledger is not None else "id, or row as given, in a simulation"
@@ -260,8 +261,8 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         X : array-like of shape (n_samples, n_features)
             One private row per person.
         ids : array-like of int or str, shape (n_samples,), default=None
-            Who they are. None reads them where the parameter `ids` says; without that and without a ledger, each row
-            is somebody.
+            Who they are, all by integers or all by strings. None reads them where the parameter `ids` says; without
+            that and without a ledger, each row is somebody.
         repeat : bool, default=False
             Ask for fresh answers, at their full cost, also where there are recorded ones.
 
@@ -292,8 +293,8 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         X : array-like of shape (n_samples, n_features)
             One private row per person.
         ids : array-like of int or str, shape (n_samples,), default=None
-            Who they are. None reads them where the parameter `ids` says; without that and without a ledger, each row
-            is somebody.
+            Who they are, all by integers or all by strings. None reads them where the parameter `ids` says; without
+            that and without a ledger, each row is somebody.
 
         Returns
         -------
@@ -306,7 +307,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
             np.where(result.accepted, result.estimates, self.prior_) if self.on_refusal == "prior" else result.estimates
         )
 
-    def score(self, X, y, ids=None, sample_weight=None):
+    def score(self, X, y, sample_weight=None, ids=None):
         """Ask the people in X, and give the coefficient of determination of the estimates.
 
         Parameters
@@ -314,8 +315,8 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Labels, where the model is a classifier.
-        ids : array-like of int or str, shape (n_samples,), default=None
         sample_weight : array-like of shape (n_samples,), default=None
+        ids : array-like of int or str, shape (n_samples,), default=None
 
         Returns
         -------
@@ -331,6 +332,10 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
             if is_classifier(self.estimator_)
             else as_numbers(y, "y")
         )
+        check_finite(self, y, "y")
+        if sample_weight is not None:
+            sample_weight = as_numbers(as_column(sample_weight, "sample_weight"), "sample_weight")
+            check_finite(self, sample_weight, "sample_weight")
         return r2_score(y, self.predict(X, ids=ids), sample_weight=sample_weight)
 
     def get_metadata_routing(self):
@@ -361,6 +366,8 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
             X = validate_finite(self, X, reset=False, ensure_all_finite=False)
             if people is not None and len(people) != len(X):
                 raise ValueError(f"ids must have one id for each of the {len(X)} rows. Got {len(people)} instead.")
+            if people is not None and self.ledger is None:
+                self._own_ledgers().keep_names(self.ledger_)
             self.ledger_.declare_bounds(self.bounds_)
             if hasattr(self, "feature_names_in_"):
                 self.ledger_.declare_features(self.feature_names_in_)

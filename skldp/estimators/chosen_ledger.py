@@ -12,7 +12,8 @@ class ChoosesLedger(BaseEstimator):
     """Base of estimators that ask people under a ledger.
 
     It is the given one, or one in memory for each set of features, which all clones share. Such estimators have the
-    parameters `epsilon`, `total_epsilon`, `ledger`, `rule` and `tol`, and `ledger_` and `query_` once they are fitted.
+    parameters `epsilon`, `total_epsilon`, `ledger`, `rule` and `tol`, and `ledger_` once they are fitted, with all that
+    they have ever been fitted to ask in `_queries`.
     """
 
     def _find_ledger(self):
@@ -33,7 +34,7 @@ class ChoosesLedger(BaseEstimator):
 
     def _same_as_before(self, ledger):
         before = getattr(self, "ledger_", ledger)
-        if before is not ledger and before.was_asked(self.query_):
+        if before is not ledger and any(map(before.was_asked, self._queries)):
             raise LedgerError(
                 f"The filter has asked people with {before}: it stays with it, because with another ledger their "
                 f"budgets would begin anew. Got {ledger} instead. Clone the filter for another population."

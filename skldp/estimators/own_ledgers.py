@@ -34,6 +34,7 @@ class OwnLedgers:
         self._token = secrets.token_hex(16)
         self._lock = threading.Lock()
         self._ledgers = {}
+        self._of_names = None
         # Only here, where the people are rows: never in a pickle, a file or the ledger that holds the hashes.
         self._row_key = secrets.token_bytes(32)
         _BY_TOKEN[self._token] = self
@@ -53,6 +54,24 @@ class OwnLedgers:
     def row_identities(self, X):
         """Ids of people who are their rows, for the ledgers of this family and no others."""
         return row_identities(X, self._row_key)
+
+    def keep_names(self, ledger):
+        """Remember that people are known by name in this ledger.
+
+        Raises
+        ------
+        LedgerError
+            If they are in another one of the family, since a person's name says nothing of features: there would be
+            a second budget.
+        """
+        with self._lock:
+            self._of_names = self._of_names or ledger
+        if self._of_names is not ledger:
+            raise LedgerError(
+                "A BayesianFilter without a ledger, and all its clones, ask people with ids about the same features "
+                "alone, because others would begin their budgets anew. To ask about others, make a new BayesianFilter "
+                "for other people."
+            )
 
     def get(self, features, *, epsilon, rule, tol):
         """Find or make the ledger of records with these features: their names, or how many there are.

@@ -153,7 +153,7 @@ def check_same_length(*arrays):
         check_consistent_length(*arrays)
 
 
-def check_finite(estimator, X):
+def check_finite(estimator, X, name="X"):
     """Refuse NaN and infinity in an array, in scikit-learn's words and whatever the global setting."""
     with config_context(assume_finite=False):
-        assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
+        assert_all_finite(X, estimator_name=type(estimator).__name__, input_name=name)

@@ -12,6 +12,16 @@ from hypothesis import strategies as st
 
 from skldp.accounting.ledger.identity import canonical_ids, distinct_ids, row_identities
 
+# Unicode's default ignorable code points that Python calls printable, and three more that show nothing.
+INVISIBLE = {
+    *map(chr, (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180F, 0x3164, 0xFFA0, 0x2800, 0x16FE4, 0x1D159)),
+    *(
+        chr(code)
+        for first, last in ((0x180B, 0x180E), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
+        for code in range(first, last + 1)
+    ),
+}
+
 
 def test_integers_of_any_kind_are_one_person_and_strings_are_others():
     several = [1, np.int64(1), np.uint8(1), *np.array([1], dtype=np.int16), *np.array([1, None], dtype=object)[:1]]
@@ -42,6 +52,11 @@ def test_columns_and_indices_of_data_frames_hold_ids(ids):
         "alice\u200b",  # a blank of no width
         "anna\u00a0b",  # a blank that is no space
         "\ufeffalice",
+        "ann\ufe0f",  # a selector of a variant, which Python calls printable
+        "a\u034fnn",  # a joiner of graphemes
+        "ann\u3164",  # a filler of Hangul
+        "ann\U000e0100",
+        "\u2800ann",  # a pattern of Braille without a dot
         "Zoe\u0308",  # e and a diaeresis, which is one character in the normal form
         "\u212bke",  # the sign of the unit angstrom
         "\ud800",
@@ -53,10 +68,16 @@ def test_strings_that_could_make_two_people_of_one_are_refused(text):
     assert not text.strip() or text.strip() not in str(caught.value)
 
 
+def test_what_cannot_be_seen_makes_nobody_new():
+    for mark in INVISIBLE:
+        with pytest.raises(ValueError, match="invisible marks"):
+            canonical_ids([f"ann{mark}"])
+
+
 @given(st.text(max_size=6))
 def test_no_two_accepted_strings_are_one_when_cleaned(text):
     clean = unicodedata.normalize("NFC", text).strip()
-    assume(clean.isprintable() and clean)
+    assume(clean.isprintable() and clean and INVISIBLE.isdisjoint(clean))
     assert canonical_ids([clean]) == [clean]
     if text != clean:
         with pytest.raises(ValueError, match="normal form C"):

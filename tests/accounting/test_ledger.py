@@ -54,7 +54,7 @@ def outputs_of(*outputs):
 )
 def test_a_ledger_decides_as_one_filter_per_person_would(rule, calls):
     """The naive reference: a filter for everybody, and a dictionary of what they have answered."""
-    people = ["ann", 1, "1", "x"]
+    people = ["ann", "1", "01", "x"]
     ledger = PrivacyLedger(1.0, bounds=(-1, 1), rule=rule)
     filters = {person: FILTERS[rule](1.0) for person in people}
     given_before = {}
@@ -82,19 +82,19 @@ def test_a_ledger_decides_as_one_filter_per_person_would(rule, calls):
 def test_a_closed_ledger_opens_as_it_was(tmp_path):
     path = tmp_path / "a.ledger"
     ledger = PrivacyLedger(1.0, bounds=(-1, [1]), path=path, tol=1e-4)
-    ledger.answer(linear(1), [1, "1", np.int64(7)], outputs_of(1, 0, 1))
-    ledger.answer(linear(2), ["1", 7], outputs_of(0, 1))
-    before = [ledger.history(person) for person in (1, "1", 7, "new")]
-    losses = ledger.realized_loss([1, "1", 7, "new"])
+    ledger.answer(linear(1), [1, -1, np.int64(7)], outputs_of(1, 0, 1))
+    ledger.answer(linear(2), [-1, 7], outputs_of(0, 1))
+    before = [ledger.history(person) for person in (1, -1, 7, 10)]
+    losses = ledger.realized_loss([1, -1, 7, 10])
     ledger.close()
     again = PrivacyLedger.open(path)
     assert (again.epsilon, again.bounds, again.rule, again.tol) == (1.0, (-1.0, 1.0), "bayesian", 1e-4)
-    for old, new in zip(before, (again.history(person) for person in (1, "1", 7, "new")), strict=True):
+    for old, new in zip(before, (again.history(person) for person in (1, -1, 7, 10)), strict=True):
         assert [(e["query"].key, e["output"], e["time"]) for e in old] == [
             (e["query"].key, e["output"], e["time"]) for e in new
         ]
-    assert again.realized_loss([1, "1", 7, "new"]).tolist() == losses.tolist()
-    assert again.answer(linear(1), ["1", 1], outputs_of()).outputs.tolist() == [0, 1]
+    assert again.realized_loss([1, -1, 7, 10]).tolist() == losses.tolist()
+    assert again.answer(linear(1), [-1, 1], outputs_of()).outputs.tolist() == [0, 1]
 
 
 def test_a_reading_that_breaks_off_is_begun_anew(tmp_path, monkeypatch):
@@ -184,6 +184,28 @@ def test_nobody_is_asked_twice_in_a_call():
         ledger.answer(linear(1), [1, 2, np.int8(2)], outputs_of(1, 1, 1))
     assert ledger.remaining([1, 2]).tolist() == [1.0, 1.0]
     assert ledger.answer(linear(1), [], outputs_of()).outputs.size == 0
+
+
+@pytest.mark.parametrize(("known", "other"), [(7, "7"), ("7", 7)])
+def test_one_person_is_not_two_by_two_kinds_of_ids(tmp_path, known, other):
+    path = tmp_path / "a.ledger"
+    ledger = PrivacyLedger(1.0, bounds=(-1, 1), path=path, rule="basic")
+    with pytest.raises(LedgerError, match=r"all integers or all strings.* at position 1"):
+        ledger.answer(linear(1, 0.9), [known, other], outputs_of(1, 0))
+    assert ledger.verify().n_answers == 0
+    ledger.answer(linear(1, 0.9), [known], outputs_of(1))
+    uses = (
+        lambda one: one.answer(linear(2, 0.9), [other], outputs_of(0)),
+        lambda one: one.realized_loss([known, other]),
+        lambda one: one.remaining([other]),
+        lambda one: one.history(other),
+    )
+    for one in (ledger, PrivacyLedger.open(path)):
+        for use in uses:
+            with pytest.raises(LedgerError, match="all integers or all strings"):
+                use(one)
+    assert ledger.verify().n_answers == 1
+    assert ledger.remaining([known]).round(6).tolist() == [0.1]
 
 
 def test_many_people_with_one_history_cost_one_decision(monkeypatch):
@@ -539,8 +561,21 @@ def test_a_report_reads_only(tmp_path):
     assert [row["refused"] for row in report["queries"]] == [0, 0, 1]
     assert report["verification"]["ok"]
     assert ledger_report(path)["verification"] is None
-    with pytest.raises(LedgerError, match="readonly"):
+    with pytest.raises(LedgerError, match="for reading only"):
         PrivacyLedger.open(path, read_only=True).answer(linear(5), ["z"], outputs_of(1))
+
+
+def test_nobody_is_asked_with_a_ledger_that_is_open_for_reading(tmp_path):
+    """Neither through a pickle of it, nor so that somebody draws an answer that cannot be recorded."""
+    path = tmp_path / "a.ledger"
+    PrivacyLedger(1.0, bounds=(-1, 1), path=path).answer(linear(1), ["a"], outputs_of(1))
+    reader = PrivacyLedger.open(path, read_only=True)
+    drawn = []
+    for one in (reader, pickle.loads(pickle.dumps(reader))):
+        assert one.realized_loss(["a"]).round(6).tolist() == [0.3]
+        with pytest.raises(LedgerError, match="for reading only"):
+            one.answer(linear(2), ["a"], drawn.append)
+    assert drawn == []
 
 
 def test_a_summary_without_pandas(monkeypatch):

@@ -1,6 +1,7 @@
 """A ledger's file cannot be fooled: not by lost locks, by copies and links, by another folder, or by a fork."""
 
 import gc
+import itertools
 import os
 import pickle
 import shutil
@@ -11,10 +12,11 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 from ledger_children import start
 
-from skldp.accounting.ledger import companion
+from skldp.accounting.ledger import companion, privacy_ledger
 from skldp.accounting.ledger import store as ledger_store
 from skldp.accounting.ledger.privacy_ledger import PrivacyLedger, ledger_report
 from skldp.accounting.query import RegressionQuery
@@ -237,6 +239,107 @@ def test_a_file_that_is_asked_about_while_it_is_drawn_from(tmp_path):
     with pytest.raises(LedgerError, match="in the middle of a call"):
         ledger.answer(linear(1), ["a"], lambda rows: ledger.remaining(["a"]))
     assert ledger.answer(linear(1), ["a"], ones).accepted.all()
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize("use", ["answer", "realized_loss", "history", "was_asked"])
+def test_a_draw_that_goes_on_after_it_was_refused_leaves_the_ledger_whole(tmp_path, in_memory, use):
+    ledger = new_ledger(":memory:" if in_memory else tmp_path / "a.ledger")
+    ledger.answer(linear(1), ["a", "b"], ones)
+    uses = {
+        "answer": lambda: ledger.answer(linear(1), ["a"], ones),
+        "realized_loss": lambda: ledger.realized_loss(["a"]),
+        "history": lambda: ledger.history("a"),
+        "was_asked": lambda: ledger.was_asked(linear(1)),
+    }
+
+    def draw(rows):
+        with pytest.raises(LedgerError, match="in the middle of a call"):
+            uses[use]()
+        return ones(rows)
+
+    assert ledger.answer(linear(2), ["a", "b"], draw).fresh.all()
+    assert ledger.verify().ok
+    assert [len(ledger.history(person)) for person in "ab"] == [2, 2]
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_an_interrupt_at_any_line_leaves_the_ledger_usable(tmp_path, monkeypatch, in_memory):
+    """Of what was committed nothing is drawn again, and no lock is left to nobody."""
+    monkeypatch.setattr(ledger_store, "BUSY_SECONDS", 0.2)
+    traced = (ledger_store.__file__, privacy_ledger.__file__) if in_memory else (companion.__file__,)
+
+    drawn = []
+
+    def draw(rows):
+        drawn.append(rows)
+        return ones(rows)
+
+    def interrupted(ledger, line):
+        left = [line]
+
+        def trace(frame, event, _):
+            if frame.f_code.co_filename not in traced:
+                return None
+            if event == "line":
+                left[0] -= 1
+                if left[0] == 0:
+                    raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            ledger.answer(linear(2), ["a", "b"], draw)
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(before)
+        return False
+
+    for line in itertools.count(1):
+        drawn.clear()
+        path = ":memory:" if in_memory else tmp_path / f"{line}.ledger"
+        ledger = new_ledger(path)
+        ledger.answer(linear(1), ["a"], ones)
+        if not interrupted(ledger, line):
+            break
+        try:
+            committed = ledger.was_asked(linear(2))
+        except LedgerError:
+            # What lets go can be interrupted as well, and then refuses.
+            assert drawn
+            continue
+        again = ledger.answer(linear(2), ["a", "b"], lambda rows: np.zeros(len(rows), dtype=int))
+        assert again.outputs.tolist() == ([1, 1] if committed else [0, 0])
+        assert not (again.fresh.any() and committed)
+        assert ledger.verify().ok
+        ledger.close()
+    assert line > 20
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+@pytest.mark.parametrize("make", [os.mkdir, getattr(os, "mkfifo", None)])
+def test_a_companion_that_is_no_file_is_refused(tmp_path, make, read_only):
+    path = tmp_path / "a.ledger"
+    new_ledger(path).answer(linear(1), ["a"], ones)
+    os.unlink(companion.companion_of(str(path)))
+    make(companion.companion_of(str(path)))
+    with pytest.raises(LedgerError):
+        PrivacyLedger.open(path, read_only=read_only)
+
+
+def test_a_companion_without_room_for_an_entry_stays_empty(tmp_path, monkeypatch):
+    path = tmp_path / "a.ledger"
+    ledger = new_ledger(path)
+    os.truncate(companion.companion_of(str(path)), 0)
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, content: write(descriptor, content[:30]))
+    with pytest.raises(LedgerError, match="nothing was handed out: No space"):
+        ledger.answer(linear(1), ["a"], ones)
+    monkeypatch.undo()
+    assert not PrivacyLedger.open(path).answer(linear(1), ["a"], ones).fresh.any()
 
 
 @forked

@@ -94,8 +94,8 @@ def test_people_are_refused_when_their_budget_is_used_and_predictions_fall_back(
     assert second.prior_ == pytest.approx(PUBLIC[:, 1].mean())
     assert np.isnan(second.set_params(on_refusal="nan").predict(PEOPLE, ids=range(30))[:20]).all()
     with pytest.raises(BudgetExhaustedError, match="1 of 2 people"):
-        second.set_params(on_refusal="raise").predict(PEOPLE[:2], ids=[0, "new"])
-    assert ledger.history("new") == []
+        second.set_params(on_refusal="raise").predict(PEOPLE[:2], ids=[0, 99])
+    assert ledger.history(99) == []
 
 
 def test_nobody_left_has_no_mean():
@@ -262,6 +262,25 @@ def test_one_model_stays_with_one_ledger():
     assert clone(survey).fit(PUBLIC).ledger_ is one
 
 
+def test_a_model_that_was_fitted_again_stays_with_its_ledger_too():
+    ledger, other = (PrivacyLedger(1.0, bounds=(0, 1)) for _ in range(2))
+    survey = BayesianFilter(LinearRegression(), epsilon=0.4, ledger=ledger).fit(PUBLIC, PUBLIC @ SLOPES)
+    survey.query(PEOPLE, ids=range(30))
+    survey.set_params(epsilon=0.3).fit(PUBLIC, PUBLIC @ SLOPES)
+    with pytest.raises(LedgerError, match="stays with it"):
+        survey.set_params(ledger=other).fit(PUBLIC, PUBLIC @ SLOPES)
+
+
+def test_weights_come_third_and_ids_by_name():
+    """As in all of scikit-learn: whole numbers in the third place are no names of people."""
+    survey = fitted(epsilon=0.5, ledger=PrivacyLedger(1.0, bounds=(0, 1)))
+    with pytest.raises(ValueError, match="people need ids"):
+        survey.score(PEOPLE, PEOPLE @ SLOPES, np.arange(1, 31))
+    weights = np.r_[np.ones(10), np.zeros(20)]
+    few = survey.score(PEOPLE[:10], PEOPLE[:10] @ SLOPES, ids=range(10))
+    assert survey.score(PEOPLE, PEOPLE @ SLOPES, weights, ids=range(30)) == pytest.approx(few)
+
+
 def test_clones_without_a_ledger_have_one_budget_and_one_domain():
     survey = BayesianFilter(LinearRegression(), epsilon=0.5, total_epsilon=1.0)
     y = PUBLIC @ SLOPES
@@ -384,6 +403,18 @@ def test_seeded_noise_repeats_and_differs_between_queries():
 def test_wrong_parameters_are_refused(parameters, error):
     with pytest.raises(error):
         fitted(**parameters)
+
+
+@pytest.mark.parametrize("where", ["y", "sample_weight"])
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_a_score_that_cannot_be_is_refused_before_anybody_is_asked(where, wrong):
+    ledger = PrivacyLedger(1.0, bounds=(0, 1))
+    survey = BayesianFilter(LinearRegression(), epsilon=0.4, ledger=ledger).fit(PUBLIC, PUBLIC @ SLOPES)
+    given = {"y": PUBLIC @ SLOPES, "sample_weight": np.ones(40)}
+    given[where] = np.r_[given[where][:-1], wrong]
+    with pytest.raises(ValueError, match=rf"{where} contains (NaN|infinity)"):
+        survey.score(PUBLIC, given["y"], ids=range(40), sample_weight=given["sample_weight"])
+    assert ledger.verify().n_answers == 0
 
 
 def test_wrong_input_is_refused_before_anybody_is_asked():

@@ -299,6 +299,17 @@ def test_rows_are_people_in_a_simulation_alone_with_a_warning_of_the_callers_lin
     assert not survey.query(PEOPLE, ids=first.ids).fresh.any()
 
 
+def test_a_name_has_one_budget_without_a_ledger_too():
+    """Clones for other features have ledgers of their own, in which everybody would begin anew."""
+    survey = BayesianFilter(LinearRegression(), epsilon=1.0, bounds=(0, 1)).fit(PEOPLE[:, :1], Y)
+    wider = clone(survey).fit(PEOPLE, Y)
+    assert survey.query(PEOPLE[:, :1], ids=range(len(PEOPLE))).accepted.all()
+    with pytest.raises(LedgerError, match="would begin their budgets anew"):
+        wider.query(PEOPLE, ids=range(len(PEOPLE)))
+    assert wider.ledger_.verify().n_answers == 0
+    assert not clone(survey).fit(PEOPLE[:, :1], Y).query(PEOPLE[:, :1], ids=range(len(PEOPLE))).fresh.any()
+
+
 def test_the_key_of_rows_is_in_memory_alone():
     survey, other = fitted(epsilon=0.5), fitted(epsilon=0.5)
     with pytest.warns(RowIdentityWarning):

@@ -88,7 +88,21 @@ class LedgerBook:
         self._ahead: list[Identity] = []
 
     def numbers(self, identities: list[Identity]) -> npt.NDArray[np.int64]:
-        """Number of each person, -1 where nothing is recorded of them."""
+        """Number of each person, -1 where nothing is recorded of them.
+
+        Raises
+        ------
+        LedgerError
+            If these ids and those that are recorded are not all integers or all strings.
+        """
+        kind = type(next(iter(self.number_of), identities[0] if identities else ""))
+        other = next((position for position, identity in enumerate(identities) if type(identity) is not kind), None)
+        if other is not None:
+            raise LedgerError(
+                "The ids of a ledger are all integers or all strings, since 7 and '7' would be two people with two "
+                f"budgets. Got a {type(identities[other]).__name__} at position {other} (counted from 0), and a "
+                f"{kind.__name__} before."
+            )
         return np.fromiter((self.number_of.get(i, -1) for i in identities), dtype=np.int64, count=len(identities))
 
     def fingerprints_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:

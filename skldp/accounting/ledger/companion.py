@@ -9,6 +9,7 @@ import errno
 import os
 import random
 import re
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -90,10 +91,15 @@ class Companion:
         Raises
         ------
         LedgerError
-            If it holds anything else than an entry.
+            If it holds anything else than an entry, or cannot be read.
         """
-        os.lseek(self._descriptor, 0, os.SEEK_SET)
-        content = os.read(self._descriptor, _LENGTH + 1)
+        try:
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            content = os.read(self._descriptor, _LENGTH + 1)
+        except OSError as error:
+            raise LedgerError(
+                f"The file {companion_of(self._name)!r} could not be read, and nothing was released: {error.strerror}."
+            ) from error
         if not content:
             return None
         entry = _ENTRY.fullmatch(content.removeprefix(_EXPLANATION))
@@ -105,10 +111,18 @@ class Companion:
         return Entry(entry[1].decode(), Head(int(entry[2]), entry[3].decode()))
 
     def write(self, entry: Entry) -> None:
-        """Remember the last entry, after it was committed: the companion may lag behind its ledger, never lead."""
+        """Remember the last entry, after it was committed: the companion may lag behind its ledger, never lead.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written. Half of an entry is taken back.
+        """
         text = f"{entry.token} {entry.head.release:020d} {entry.head.chain}\n"
         os.lseek(self._descriptor, 0, os.SEEK_SET)
-        os.write(self._descriptor, _EXPLANATION + text.encode())
+        if os.write(self._descriptor, _EXPLANATION + text.encode()) < _LENGTH:
+            os.ftruncate(self._descriptor, 0)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @contextmanager
@@ -149,48 +163,51 @@ def locked(
     process = os.getpid()
     target = companion_of(path)
     flags = (os.O_RDONLY if read_only else os.O_RDWR) | (os.O_CREAT if create else 0)
-    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = None
+    # Without O_NONBLOCK a pipe of this name would be waited for.
+    for name_of_flag in ("O_NOFOLLOW", "O_BINARY", "O_NONBLOCK"):
+        flags |= getattr(os, name_of_flag, 0)
+    # Filled as soon as there is something to close: an interrupt must not leave a lock to nobody.
+    held: list[int] = []
     try:
-        descriptor = _held(path, name, flags, write, time.monotonic() + seconds)
-        if prove:
-            _prove(target, flags, name)
-    except FileNotFoundError as error:
-        if create:
+        try:
+            _hold(held, path, name, flags, write, time.monotonic() + seconds)
+            if prove:
+                _prove(target, flags, name)
+        except FileNotFoundError as error:
+            if create:
+                raise LedgerError(
+                    f"The ledger {name!r} could not be made, and nothing was released: {error.strerror}."
+                ) from error
+            if not read_only:
+                raise LedgerError(_MISSING.format(name=name, companion=companion_of(name))) from None
+        except OSError as error:
             raise LedgerError(
-                f"The ledger {name!r} could not be made, and nothing was released: {error.strerror}."
+                f"The ledger {name!r} could not be locked, and nothing was released: {error.strerror}."
             ) from error
-        if not read_only:
-            raise LedgerError(_MISSING.format(name=name, companion=companion_of(name))) from None
-    except OSError as error:
-        raise LedgerError(
-            f"The ledger {name!r} could not be locked, and nothing was released: {error.strerror}."
-        ) from error
-    try:
-        yield None if descriptor is None else Companion(descriptor, name)
+        yield Companion(held[0], name) if held else None
     finally:
-        if descriptor is not None and os.getpid() == process:
-            _close(descriptor)
+        if os.getpid() == process:
+            for descriptor in held:
+                _close(descriptor)
 
 
-def _held(path: str, name: str, flags: int, write: bool, until: float) -> int:
+def _hold(held: list[int], path: str, name: str, flags: int, write: bool, until: float) -> None:
     """Open the companion and wait for its lock."""
     while True:
-        descriptor = os.open(companion_of(path), flags, 0o600)
+        held.append(os.open(companion_of(path), flags, 0o600))
+        descriptor = held[0]
         _OPEN.add(descriptor)
-        try:
-            # A writer that was killed left a journal, and whoever comes next undoes its write.
-            exclusive = write or os.path.exists(f"{path}-journal")
-            _wait(descriptor, exclusive, name, until)
-            if not exclusive and os.path.exists(f"{path}-journal"):
-                _wait(descriptor, True, name, until)
-            if os.path.samestat(os.fstat(descriptor), os.lstat(companion_of(path))):
-                return descriptor
-        except BaseException:
-            _close(descriptor)
-            raise
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise LedgerError(f"{companion_of(name)!r}, which belongs to a ledger, is no file.")
+        # A writer that was killed left a journal, and whoever comes next undoes its write.
+        exclusive = write or os.path.exists(f"{path}-journal")
+        _wait(descriptor, exclusive, name, until)
+        if not exclusive and os.path.exists(f"{path}-journal"):
+            _wait(descriptor, True, name, until)
+        if os.path.samestat(os.fstat(descriptor), os.lstat(companion_of(path))):
+            return
         # It was removed while this process waited for it, and others may hold the lock of a new one.
-        _close(descriptor)
+        _close(held.pop())
 
 
 def _wait(descriptor: int, exclusive: bool, name: str, until: float) -> None:

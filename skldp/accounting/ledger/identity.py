@@ -1,6 +1,7 @@
 """Who is who in a ledger: people have names, and only simulations in memory go by rows."""
 
 import hmac
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from numbers import Integral
@@ -14,8 +15,13 @@ __all__ = ["Identity", "canonical_ids", "distinct_ids", "row_identities"]
 Identity = int | str
 
 _STRING_RULE = (
-    "A string id must be at least one printable character in Unicode's normal form C, without blanks at its ends, so "
-    "that one person is never two: clean the ids with unicodedata.normalize('NFC', id).strip()"
+    "A string id must be at least one printable character in Unicode's normal form C, without blanks at its ends and "
+    "invisible marks, so that one person is never two: clean the ids with unicodedata.normalize('NFC', id).strip()"
+)
+# What Python calls printable and nobody sees: joiners, fillers, vowels that are not written, selectors of variants.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U00016fe4\U0001d159"
+    "\U000e0100-\U000e01ef]"
 )
 
 
@@ -38,7 +44,7 @@ def canonical_ids(ids: Iterable[Any]) -> list[Identity]:
         If an id is a float, a bool, bytes, missing or of another type, or `ids` has no order or is a single string.
     ValueError
         If an integer does not fit into 64 bits; if a string is empty, begins or ends with a blank, holds a character
-        that cannot be printed, or is not in Unicode's normal form C; if `ids` is not one-dimensional.
+        that cannot be printed or seen, or is not in Unicode's normal form C; if `ids` is not one-dimensional.
 
     Notes
     -----
@@ -134,9 +140,13 @@ def row_identities(X: npt.ArrayLike, key: bytes) -> list[Identity]:
 
 
 def _is_canonical(text: str) -> bool:
-    # Printable are, of all that looks like a blank, only spaces; invisible marks, which tell two people apart that
-    # nobody else can, are not.
-    return text.isprintable() and text != "" and text == text.strip() and unicodedata.is_normalized("NFC", text)
+    # Of all that looks like a blank, only spaces are printable; most invisible marks are not.
+    return (
+        text.isprintable()
+        and text != ""
+        and text == text.strip()
+        and (text.isascii() or (unicodedata.is_normalized("NFC", text) and not _INVISIBLE.search(text)))
+    )
 
 
 def _canonical_id(value: Any, position: int) -> Identity:

@@ -31,10 +31,10 @@ _ALL: "weakref.WeakSet[PrivacyLedger]" = weakref.WeakSet()
 _OPENING = threading.RLock()
 
 
-def _reopened(token: str, path: str) -> "PrivacyLedger":
+def _reopened(token: str, path: str, read_only: bool) -> "PrivacyLedger":
     """What a pickled ledger becomes."""
     with _OPENING:
-        ledger = _BY_TOKEN.get(token)
+        ledger = None if read_only else _BY_TOKEN.get(token)
         if ledger is not None and ledger._store.closed:
             ledger = None
         if ledger is None and path == MEMORY:
@@ -42,7 +42,7 @@ def _reopened(token: str, path: str) -> "PrivacyLedger":
                 "A ledger in memory cannot be pickled to another process, because each process would spend the same "
                 "budgets again. Give it a file: PrivacyLedger(..., path='budgets.ledger')."
             )
-        ledger = PrivacyLedger.open(path) if ledger is None else ledger
+        ledger = PrivacyLedger.open(path, read_only=read_only) if ledger is None else ledger
         if ledger._token != token:
             raise LedgerError(f"There is another ledger at {path!r} than the one that was pickled.")
         return ledger
@@ -111,7 +111,8 @@ class PrivacyLedger(LedgerReader):
     must answer from the same values, of the same features in the same order. Only ``"basic"`` composition holds for
     values that change from query to query.
 
-    Values are never stored. Ids are stored as given. Of refusals, only the number per call is stored.
+    Values are never stored. Ids are stored as given, all integers or all strings: ``7`` and ``"7"`` would be two
+    people, with two budgets. Of refusals, only the number per call is stored.
 
     Every call locks the companion, proves that the file is the very ledger that was opened, with every release that
     this process or the companion remembers, and closes it again. A file that was replaced, laid over or rolled back,
@@ -171,7 +172,7 @@ class PrivacyLedger(LedgerReader):
         return self
 
     def __reduce__(self) -> Any:
-        return _reopened, (self._token, self.path)
+        return _reopened, (self._token, self.path, self._store.read_only)
 
     def declare_bounds(self, bounds: Bounds) -> None:
         """Bind the ledger to a domain, for good.
@@ -235,8 +236,8 @@ class PrivacyLedger(LedgerReader):
         Parameters
         ----------
         query : RegressionQuery or FiniteQuery
-        ids : iterable of int, str or bytes
-            The people, nobody twice.
+        ids : iterable of int or str
+            The people, nobody twice; all by integers or all by strings.
         draw : callable
             Takes the positions (in `ids`) of those who answer now, and returns their outputs. It must not fail because
             of anybody's values, since that would be an answer that nobody pays for; ``query.sample`` never does.
@@ -260,16 +261,19 @@ class PrivacyLedger(LedgerReader):
         BudgetExhaustedError
             With `all_or_none`, if anybody must be refused.
         LedgerError
-            If the answers could not be committed. Nothing is handed out then.
+            If the answers could not be committed, or the ids are of another kind than those in the ledger. Nothing is
+            handed out then.
         """
         people = distinct_ids(ids)
         decisions: dict[Fingerprint, bool] = {}
         for attempt in range(_ATTEMPTS + 1):
             with self._lock, self._forgetting_after_errors():
+                # A draw that is refused when it asks about this ledger makes it forget its book.
+                book = self._book
                 with self._store.transaction(write=True) as connection:
-                    self._book.catch_up(connection)
+                    book.catch_up(connection)
                     self._check_query(query)
-                    plan = Plan.make(connection, self._book, query, people, repeat=repeat)
+                    plan = Plan.make(connection, book, query, people, repeat=repeat)
                     undecided = plan.undecided(decisions, self._rule, connection)
                     if attempt == _ATTEMPTS:
                         decisions.update(self._decided(undecided, plan, n_jobs, progress))
@@ -279,10 +283,10 @@ class PrivacyLedger(LedgerReader):
                     release = None
                     if len(plan.asked) and not undecided and not (all_or_none and refused):
                         release = plan.release(admitted, draw)
-                        n_people = len(self._book.number_of)
-                        chain = write_release(connection, release, query, n_people=n_people, chain=self._book.chain)
+                        n_people = len(book.number_of)
+                        chain = write_release(connection, release, query, n_people=n_people, chain=book.chain)
                 if release is not None:
-                    self._book.enter(release, query, chain)
+                    book.enter(release, query, chain)
             if all_or_none and refused:
                 raise BudgetExhaustedError(
                     f"{refused:,} of {len(people):,} people have not enough budget left for this query: nobody was "

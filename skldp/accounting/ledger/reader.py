@@ -114,7 +114,7 @@ class LedgerReader:
 
         Parameters
         ----------
-        ids : iterable of int, str or bytes
+        ids : iterable of int or str
 
         Returns
         -------
@@ -139,7 +139,7 @@ class LedgerReader:
 
         Parameters
         ----------
-        person : int, str or bytes
+        person : int or str
 
         Returns
         -------
@@ -149,7 +149,7 @@ class LedgerReader:
         identity = canonical_ids([person])[0]
         with self._lock, self._forgetting_after_errors(), self._store.transaction(write=False) as connection:
             self._book.catch_up(connection)
-            rows = timed_history(connection, self._book.number_of.get(identity, -1), self._book.release)
+            rows = timed_history(connection, int(self._book.numbers([identity])[0]), self._book.release)
             return [
                 {"release": release, "time": time, "query": self._book.queries[query], "output": output}
                 for release, time, query, output in rows

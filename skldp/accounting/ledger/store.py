@@ -36,7 +36,7 @@ TABLES = ("settings", "people", "queries", "releases", "answers")
 _CREATE = (
     # The seal binds a value, as JSON, to its name and its ledger.
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL, seal TEXT NOT NULL) WITHOUT ROWID",
-    # The column of identities has no type, so that the integer 1 and the text '1' stay two different people.
+    # The column of identities has no type, so that the text '1' does not become the integer 1.
     "CREATE TABLE people (person INTEGER PRIMARY KEY, identity NOT NULL UNIQUE)",
     "CREATE TABLE queries (query INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL)",
     # How many people are known after a release, and the chain up to it.
@@ -61,11 +61,17 @@ _OLD = (
     "destroy this file."
 )
 _STORES: "weakref.WeakSet[LedgerStore]" = weakref.WeakSet()
+_REGISTERING = threading.RLock()
 _HELD: list[Any] = []
 
 
 def _hold_transactions() -> None:
-    """Let every transaction end before a fork: a child that dropped an open one would undo it in the parent's file."""
+    """Let every transaction end before a fork, and none begin.
+
+    A child that dropped an open one would undo it in the parent's file, and SQLite's own locks, if another thread held
+    one at the fork, would be held for ever.
+    """
+    _HELD.extend(lock for lock in (_REGISTERING,) if lock.acquire(timeout=BUSY_SECONDS))
     _HELD.extend(store.lock for store in list(_STORES) if store.lock.acquire(timeout=BUSY_SECONDS))
 
 
@@ -75,6 +81,8 @@ def _allow_transactions() -> None:
 
 
 def _begin_anew() -> None:
+    global _REGISTERING
+    _REGISTERING = threading.RLock()
     _HELD.clear()
     for store in list(_STORES):
         store.begin_anew()
@@ -194,19 +202,24 @@ class LedgerStore:
         self._file: os.stat_result | None = None
         self._settings: dict[str, Any] = {}
         self._head = EMPTY
-        if path == MEMORY:
+        with _REGISTERING:
+            _STORES.add(self)
+        with self.lock:
+            self._open_or_make(settings)
+        with self.transaction(write=False, opening=True):
+            pass
+
+    def _open_or_make(self, settings: dict[str, Any] | None) -> None:
+        if self.path == MEMORY:
             self._memory = sqlite3.connect(MEMORY, isolation_level=None, check_same_thread=False)
             self._closing = weakref.finalize(self, self._memory.close)
             self._memory.execute("PRAGMA recursive_triggers = ON")
             _fill(self._memory, settings or {})
         elif settings is not None and not os.path.lexists(self.path):
             self._create(settings)
-        elif not read_only and not os.path.lexists(companion_of(self.path)):
+        elif not self.read_only and not os.path.lexists(companion_of(self.path)):
             # What is wrong with the file itself is said first.
-            LedgerStore(path, read_only=True)
-        _STORES.add(self)
-        with self.transaction(write=False, opening=True):
-            pass
+            LedgerStore(self.name, read_only=True)
 
     def settings(self) -> dict[str, Any]:
         """Read what the ledger was made with."""
@@ -229,18 +242,20 @@ class LedgerStore:
         Raises
         ------
         LedgerError
-            If it is not, if it cannot be read or written, or if the ledger is closed.
+            If it is not, if it cannot be read or written, or if the ledger is closed, or read-only and to be written.
         """
         with self.lock:
             self.check_open()
+            if write and self.read_only:
+                raise LedgerError(f"The ledger {self.name!r} was opened for reading only: nobody can be asked.")
             if self._connection is not None:
                 raise LedgerError(
                     f"The ledger {self.name!r} is in the middle of a call: what draws the outputs must not use it."
                 )
             process = os.getpid()
             with self._errors(), self._locked(write or opening, opening) as companion, self._connected() as connection:
-                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 try:
+                    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                     self._check(connection, companion)
                     yield connection
                     if os.getpid() != process:
@@ -335,14 +350,13 @@ class LedgerStore:
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
         process = os.getpid()
-        self._connection = _connect(self.path, read_only=self.read_only) if self._memory is None else self._memory
-        connection = self._connection
         try:
-            yield connection
+            self._connection = _connect(self.path, read_only=self.read_only) if self._memory is None else self._memory
+            yield self._connection
         finally:
             if os.getpid() == process:
-                self._connection = None
-                if self._memory is None:
+                connection, self._connection = self._connection, None
+                if self._memory is None and connection is not None:
                     connection.close()
 
     def _check(self, connection: sqlite3.Connection, companion: Companion | None) -> None:
