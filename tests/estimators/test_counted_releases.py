@@ -76,7 +76,10 @@ WHOLES = {
         None,
     ),
     "a stack in a bag": (
-        BaggingRegressor(StackingRegressor([("a", regression)], LinearRegression(), cv=3), 2, bootstrap=False),
+        # Within a pipeline: older baggings hand weights to a stack, and that to its members, which take none.
+        BaggingRegressor(
+            make_pipeline(StackingRegressor([("a", regression)], LinearRegression(), cv=3)), 2, bootstrap=False
+        ),
         Y,
         1,
     ),
