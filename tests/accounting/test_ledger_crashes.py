@@ -270,7 +270,7 @@ def test_a_fork_waits_for_ledgers_that_are_made_in_other_threads(tmp_path):
     for thread in threads:
         thread.start()
     try:
-        for _ in range(30):
+        for _ in range(15):
             child, output = start(use)
             with output:
                 assert output.read() == "[0.]"
