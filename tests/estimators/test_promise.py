@@ -82,6 +82,27 @@ def test_a_changed_parameter_is_refused_until_the_next_fit(cls, name, by_hand):
     assert "No privacy guarantee" in estimator._repr_html_()
 
 
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+@pytest.mark.parametrize("cls", ["MultivariateLaplacePrivatizer", "RandomProjectionPrivatizer"])
+def test_words_that_are_overwritten_stay_those_of_fit(cls):
+    """The mechanism held the caller's own array: a thousand times larger words kept the noise of the old ones."""
+    words = X[:5].copy()
+    arguments = {"n_components": 2, "sensitivity": "vocabulary"} if cls.startswith("Random") else {}
+    estimator = getattr(skldp, cls)(vocabulary=words, seed=0, **arguments).fit(X)
+    before = estimator.transform(X)
+    words *= 1000.0
+    np.testing.assert_array_equal(estimator.transform(X), before)
+    with pytest.raises(ValueError, match="read-only"):
+        estimator.mechanism_.vocabulary[:] = 0
+
+
+def test_an_array_of_other_numbers_is_a_change():
+    estimator = skldp.NumericPrivatizer(bounds=np.array([-1.0, 1.0])).fit(X)
+    assert estimator.set_params(bounds=np.array([-1.0, 1.0])).privacy_guarantee_.epsilon <= 1
+    with pytest.raises(ChangedAfterFitError, match="bounds changed"):
+        estimator.set_params(bounds=np.array([-9.0, 9.0])).transform(X)
+
+
 @pytest.mark.parametrize("cls", FITTED)
 def test_what_was_not_changed_or_changes_nothing_is_released(cls):
     estimator = FITTED[cls]()

@@ -16,7 +16,7 @@ from skldp.mechanisms.vector.scratch import Scratch
 from skldp.mechanisms.vector.sphere import directions, public_step, shorten_rows, to_grid
 from skldp.untold import as_floats, as_numbers
 
-__all__ = ["MultivariateLaplace", "nearest_rows"]
+__all__ = ["MultivariateLaplace", "nearest_rows", "own_vocabulary"]
 
 # Distances to this many words at a time.
 _SCORES = 1 << 20
@@ -134,7 +134,7 @@ class MultivariateLaplace:
         if self.radius is not None:
             check_positive("radius", self.radius)
         if self.vocabulary is not None:
-            object.__setattr__(self, "vocabulary", _check_vocabulary(self.vocabulary, self.n_features))
+            object.__setattr__(self, "vocabulary", own_vocabulary(self.vocabulary, self.n_features))
 
     @property
     def n_outputs(self) -> int:
@@ -238,8 +238,9 @@ class MultivariateLaplace:
         return inside
 
 
-def _check_vocabulary(vocabulary: np.ndarray, n_features: int) -> npt.NDArray[np.float64]:
-    words = np.asarray(vocabulary, dtype=np.float64)
+def own_vocabulary(vocabulary: np.ndarray, n_features: int) -> npt.NDArray[np.float64]:
+    """A checked copy that nobody can change, since the guarantee holds for these very words."""
+    words = np.array(vocabulary, dtype=np.float64)
     if words.ndim != 2 or words.shape[1] != n_features or len(words) == 0:
         raise ValueError(
             f"vocabulary must have the shape (n_words, {n_features}), with at least one word. "
@@ -247,4 +248,5 @@ def _check_vocabulary(vocabulary: np.ndarray, n_features: int) -> npt.NDArray[np
         )
     if not np.isfinite(words).all():
         raise ValueError("vocabulary must be finite. Got NaN or infinity instead.")
+    words.flags.writeable = False
     return words

@@ -12,7 +12,7 @@ from skldp.mechanisms.guarantee import PrivacyGuarantee
 from skldp.mechanisms.randomness import Noise
 from skldp.mechanisms.vector.dimension import gordon_delta
 from skldp.mechanisms.vector.gaussian_width import default_width
-from skldp.mechanisms.vector.multivariate_laplace import MultivariateLaplace, nearest_rows
+from skldp.mechanisms.vector.multivariate_laplace import MultivariateLaplace, nearest_rows, own_vocabulary
 from skldp.mechanisms.vector.parameters import check_dimension, check_fraction, check_positive
 from skldp.mechanisms.vector.privunit import PrivUnit
 from skldp.mechanisms.vector.privunit_ball import PrivUnitBall
@@ -109,6 +109,8 @@ class ProjectedRelease:
             )
         if self.sensitivity == "vocabulary" and self.vocabulary is None:
             raise ValueError("sensitivity='vocabulary' needs a vocabulary. Got None instead.")
+        if self.vocabulary is not None:
+            object.__setattr__(self, "vocabulary", own_vocabulary(self.vocabulary, self.projection.n_features))
         if self.noise == "privunit":
             check_dimension(self.projection.n_components, least=2)
         object.__setattr__(self, "inner", self._make_inner())
