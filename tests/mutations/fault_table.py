@@ -649,7 +649,7 @@ MUTATIONS = [
         "exclusive = write",
         _FILES,
     ),
-    Mutation("accounting/ledger/companion.py", 'flags |= getattr(os, "O_NOFOLLOW", 0) |', "flags |=", _FILES),
+    Mutation("accounting/ledger/companion.py", '("O_NOFOLLOW", "O_BINARY", ', '("O_BINARY", ', _FILES),
     Mutation(
         "accounting/ledger/chain.py",
         "json.dumps([previous, list(entry), list(identities)])",
@@ -677,7 +677,7 @@ MUTATIONS = [
     Mutation("accounting/ledger/chain.py", "json.dumps([token, name, value])", "json.dumps([name, value])", _FILES),
     # The guarantee of a whole, what was promised, and who people are.
     Mutation("estimators/composition.py", "if given.labels_bare and not ignores_labels(step):", "if False:", _WHOLES),
-    Mutation("estimators/composition.py", "if may_overflow(step) and not given.bounded:", "if False:", _WHOLES),
+    Mutation("estimators/composition.py", "if may_overflow(step) and largest > _LARGEST:", "if False:", _WHOLES),
     Mutation("estimators/composition.py", "if self.passing and not leaks:", "if False:", _WHOLES),
     Mutation(
         "estimators/composition.py", "self.parts += [guarantee] * given.times", "self.parts += [guarantee]", _WHOLES
@@ -689,7 +689,9 @@ MUTATIONS = [
         _WHOLES,
     ),
     Mutation("estimators/composition.py", "given.times * (2 if step.check_inverse else 1)", "given.times", _WHOLES),
-    Mutation("estimators/composition.py", "times=given.times * (fits + 1)", "times=given.times * fits", _WHOLES),
+    Mutation(
+        "estimators/composition.py", "given.times * (fits + 1 + given.transformed)", "given.times * fits", _WHOLES
+    ),
     Mutation(
         "estimators/composition.py",
         "given.bare and callable(columns) and type(columns) is not make_column_selector",
