@@ -420,7 +420,6 @@ MUTATIONS = [
         "np.where(high <= low, rarer, ~rarer + np.uint64(1))",
         "np.where(high <= low, rarer, ~rarer)",
         _ANSWERS,
-        survives="one draw in 2^64, from the likelier answer to the rarer one: the private side of both",
     ),
     Mutation(
         "accounting/query.py",
@@ -654,6 +653,13 @@ MUTATIONS = [
         "accounting/ledger/companion.py",
         'exclusive = write or os.path.exists(f"{path}-journal")',
         "exclusive = write",
+        _FILES,
+        survives="it is asked once more when the lock is held, and the lock made exclusive then",
+    ),
+    Mutation(
+        "accounting/ledger/chain.py",
+        "json.dumps([previous, list(entry), list(identities)])",
+        "json.dumps([EMPTY.chain, list(entry), list(identities)])",
         _FILES,
     ),
     Mutation(
