@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from skldp.accounting.ledger import store as ledger_store
+from skldp.accounting.ledger.chain import Link, seal
 from skldp.accounting.ledger.companion import companion_of
 from skldp.accounting.ledger.privacy_ledger import PrivacyLedger, ledger_report
 from skldp.accounting.query import RegressionQuery
@@ -252,3 +253,23 @@ def test_a_companion_that_is_removed_under_an_open_ledger_stops_it(whole, tmp_pa
         for use in (lambda: ledger.answer(linear(4), [-1], ones), lambda: ledger.realized_loss([-1])):
             with pytest.raises(LedgerError, match=r"is without .*a.ledger.lock"):
                 use()
+
+
+def test_a_link_counts_in_all_that_was_before_and_a_seal_its_ledger():
+    chains = set()
+    for previous, entry, identities, numbers, outputs in (
+        ("0" * 64, [1, "key"], ["ann"], [0], [1]),
+        ("1" * 64, [1, "key"], ["ann"], [0], [1]),
+        ("0" * 64, [2, "key"], ["ann"], [0], [1]),
+        ("0" * 64, [1, "key"], ["bob"], [0], [1]),
+        ("0" * 64, [1, "key"], ["ann"], [1], [1]),
+        ("0" * 64, [1, "key"], ["ann"], [0], [0]),
+    ):
+        link = Link(previous, entry, identities)
+        link.add(numbers, outputs)
+        chains.add(link.chain)
+    assert len(chains) == 6
+    assert (
+        len({seal("a", "epsilon", 1.0), seal("b", "epsilon", 1.0), seal("a", "delta", 1.0), seal("a", "epsilon", 2.0)})
+        == 4
+    )

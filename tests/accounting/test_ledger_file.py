@@ -167,6 +167,14 @@ def test_links_are_refused(tmp_path, read_only):
         assert ledger.answer(linear(2), ["a"], ones).accepted.all()
 
 
+def test_a_link_in_place_of_the_companion_is_refused(tmp_path):
+    new_ledger(tmp_path / "a.ledger").close()
+    lock = tmp_path / "a.ledger.lock"
+    lock.symlink_to(lock.rename(tmp_path / "elsewhere"))
+    with pytest.raises(LedgerError, match="could not be locked"):
+        PrivacyLedger.open(tmp_path / "a.ledger")
+
+
 def test_a_link_is_not_made_into_a_ledger(tmp_path):
     (tmp_path / "s.ledger").symlink_to(tmp_path / "a.ledger")
     with pytest.raises(LedgerError, match="is a symbolic link"):

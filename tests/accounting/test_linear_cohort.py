@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from skldp.accounting.extrema import linear_cohort
 from skldp.accounting.extrema.linear_cohort import LinearTable, linear_decisions
 from skldp.accounting.extrema.realized_loss import realized_loss
+from skldp.accounting.extrema.sigmoid_sum import SigmoidSum
 from skldp.accounting.query import FiniteQuery, RegressionQuery
 
 
@@ -87,3 +88,12 @@ def test_features_that_cannot_move_are_no_vertices():
     low, high = np.zeros(20), np.zeros(20)
     high[:3] = 1.0
     assert linear_decisions([query], [([0], [1])], query, epsilon=0.6, bounds=(low, high)) == [True]
+
+
+def test_what_seems_to_fit_is_not_believed(monkeypatch):
+    """A search that stays in the middle takes two answers of 0.5 for a loss of 0.56."""
+    query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.5)
+    history = ([0], [1])
+    assert linear_decisions([query], [history], query, epsilon=0.8, bounds=(-1, 1)) == [False]
+    monkeypatch.setattr(SigmoidSum, "slope", lambda self, v: np.zeros_like(v))
+    assert linear_decisions([query], [history], query, epsilon=0.8, bounds=(-1, 1)) != [True]

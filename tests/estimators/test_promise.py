@@ -89,9 +89,9 @@ def test_words_that_are_overwritten_stay_those_of_fit(cls):
     words = X[:5].copy()
     arguments = {"n_components": 2, "sensitivity": "vocabulary"} if cls.startswith("Random") else {}
     estimator = getattr(skldp, cls)(vocabulary=words, seed=0, **arguments).fit(X)
-    before = estimator.transform(X)
+    before = estimator.transform(X[:5])
     words *= 1000.0
-    np.testing.assert_array_equal(estimator.transform(X), before)
+    np.testing.assert_array_equal(estimator.transform(X[:5]), before)
     with pytest.raises(ValueError, match="read-only"):
         estimator.mechanism_.vocabulary[:] = 0
 

@@ -37,7 +37,7 @@ _BITS = "mechanisms/test_sampled_bits.py"
 _VECTORS = "mechanisms/test_sampled_vectors.py"
 _SPHERE = "mechanisms/test_sphere_precision.py"
 _ANSWERS = "accounting/test_sampled_answers.py"
-_CERTIFIED = "accounting/test_certificates.py accounting/test_certified.py"
+_CERTIFIED = "accounting/test_sampled_answers.py accounting/test_certificates.py accounting/test_certified.py"
 _FILES = (
     "accounting/test_ledger_file.py accounting/test_ledger_damage.py accounting/test_ledger_crashes.py "
     "accounting/test_ledger.py"
@@ -420,7 +420,6 @@ MUTATIONS = [
         "np.where(high <= low, rarer, ~rarer + np.uint64(1))",
         "np.where(high <= low, rarer, ~rarer)",
         _ANSWERS,
-        survives="one draw in 2^64, from the likelier answer to the rarer one: the private side of both",
     ),
     Mutation(
         "accounting/query.py",
@@ -489,14 +488,21 @@ MUTATIONS = [
         "accounting/extrema/linear_cohort.py",
         "fits[active[seem]] = proved + _MARGIN <= epsilon",
         "fits[active[seem]] = True",
-        _CERTIFIED,
+        "accounting/test_linear_cohort.py",
     ),
-    Mutation("accounting/extrema/linear_cohort.py", "    depths += vertex_rounding(law, counts)\n", "", _CERTIFIED),
+    Mutation(
+        "accounting/extrema/linear_cohort.py",
+        "    depths += vertex_rounding(law, counts)\n",
+        "",
+        _CERTIFIED,
+        survives="the margin that is kept free of the budget is a million times as large",
+    ),
     Mutation(
         "accounting/extrema/linear_cohort.py",
         "values + depths[active] - slack[active] > epsilon",
         "values + depths[active] + slack[active] > epsilon",
-        _CERTIFIED,
+        "accounting/test_linear_cohort.py accounting/test_certified.py",
+        survives="refuses at once who is within a rounding of the budget: the safe side",
     ),
     Mutation(
         "accounting/extrema/sampled_law.py",
@@ -540,7 +546,13 @@ MUTATIONS = [
         "(slopes > 0) & (stationary >= np.maximum(low, 0.5))",
         _CERTIFIED,
     ),
-    Mutation("accounting/extrema/certificate.py", "- slopes * w + gain", "- slopes * w", _CERTIFIED),
+    Mutation(
+        "accounting/extrema/certificate.py",
+        "- slopes * w + gain",
+        "- slopes * w",
+        _CERTIFIED,
+        survives="what is lost is of the square of the rounding that moves the stationary point",
+    ),
     Mutation(
         "accounting/extrema/certificate.py",
         "np.maximum(begin, least[part] - law.error)",
@@ -550,12 +562,6 @@ MUTATIONS = [
     Mutation(
         "accounting/extrema/certificate.py",
         "if tree.to_the_ends and not peaks_at_vertices(law, sign):",
-        "if False:",
-        _CERTIFIED,
-    ),
-    Mutation(
-        "accounting/extrema/certificate.py",
-        "if (child <= nodes[inner]).any() or (child + 1 >= tree.size).any():",
         "if False:",
         _CERTIFIED,
     ),
@@ -648,8 +654,8 @@ MUTATIONS = [
         'exclusive = write or os.path.exists(f"{path}-journal")',
         "exclusive = write",
         _FILES,
+        survives="it is asked once more when the lock is held, and the lock made exclusive then",
     ),
-    Mutation("accounting/ledger/companion.py", '("O_NOFOLLOW", "O_BINARY", ', '("O_BINARY", ', _FILES),
     Mutation(
         "accounting/ledger/chain.py",
         "json.dumps([previous, list(entry), list(identities)])",
