@@ -197,7 +197,8 @@ def _hold(held: list[int], path: str, name: str, flags: int, write: bool, until:
         held.append(os.open(companion_of(path), flags, 0o600))
         descriptor = held[0]
         _OPEN.add(descriptor)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        # Where there is no O_NOFOLLOW, a link has been followed.
+        if not all(stat.S_ISREG(found.st_mode) for found in (os.fstat(descriptor), os.lstat(companion_of(path)))):
             raise LedgerError(f"{companion_of(name)!r}, which belongs to a ledger, is no file.")
         # A writer that was killed left a journal, and whoever comes next undoes its write.
         exclusive = write or os.path.exists(f"{path}-journal")
