@@ -88,7 +88,7 @@ def maximum_by_dual_branching(
         if value > lower:
             lower, point = value, node.point
         goal = max(at_most, lower + tol)
-        for half in _halves(problem, node, tree):
+        for half in _cut_one_answer(problem, node, tree):
             child = _bounded(problem, half, goal, _ROUNDS)
             multipliers[child.number] = child.multipliers
             seen += 1
@@ -183,7 +183,7 @@ def _linear_program(
     return np.clip(found.x[:n_features], -1.0, 1.0), found.x[n_features:], rows, lines, -found.ineqlin.marginals
 
 
-def _halves(problem: SigmoidSum, node: _Node, tree: Tree) -> list[_Node]:
+def _cut_one_answer(problem: SigmoidSum, node: _Node, tree: Tree) -> list[_Node]:
     """Cut the answer whose majorant is loosest where the relaxation peaks.
 
     A ramp is cut at its convex kink: on either side it is concave, or nearly straight. Anything else is cut in the

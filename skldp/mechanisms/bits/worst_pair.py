@@ -14,7 +14,7 @@ _CHUNK = 2048
 # A state says whether the bits so far equal those of the first, and of the last, reachable magnitude.
 _TIED_FIRST = np.array([False, False, True, True])
 _TIED_LAST = np.array([False, True, False, True])
-_ROUNDING = 1 + 128 * np.finfo(np.float64).eps
+_PAIR_ROUNDING = 1 + 128 * np.finfo(np.float64).eps
 
 
 def worst_pair_costs(costs: npt.NDArray[np.float64], reachable: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
@@ -41,7 +41,7 @@ def worst_pair_costs(costs: npt.NDArray[np.float64], reachable: npt.NDArray[np.u
             for rows in np.array_split(np.flatnonzero(exists), max(1, len(ends) // _CHUNK)):
                 magnitudes = _magnitude_costs(costs[1:], ends[rows, sign], ends[rows, other])
                 worst[rows] = np.maximum(worst[rows], costs[0, sign, other] + magnitudes)
-    return worst[inverse.reshape(-1)] * _ROUNDING
+    return worst[inverse.reshape(-1)] * _PAIR_ROUNDING
 
 
 def _magnitude_costs(
