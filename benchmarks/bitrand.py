@@ -15,9 +15,9 @@ import tracemalloc
 import numpy as np
 from measure import numpy_steps
 
-from skldp.mechanisms.bits.compiled_buffers import compiled_loops
-from skldp.mechanisms.bits.flip_mechanisms import bitrand
-from skldp.mechanisms.randomness import noise_from
+from skldp.mechanisms._bits.factories import bitrand
+from skldp.mechanisms._bits.kernels import compiled_loops
+from skldp.mechanisms._noise import noise_from
 
 
 def plain_equations(X, flip_probabilities, rng):

@@ -13,9 +13,9 @@ import time
 
 import numpy as np
 
-from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
-from skldp.accounting.query import RegressionQuery
-from skldp.mechanisms.randomness import noise_from
+from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.accounting._query import RegressionQuery
+from skldp.mechanisms._noise import noise_from
 
 # Pan 2025, Appendix E: age, sex, blood pressure and BMI.
 HEALTH_BOUNDS = ([10.0, 0.0, 50.0, 10.0], [100.0, 1.0, 200.0, 50.0])

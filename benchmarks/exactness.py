@@ -16,13 +16,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from skldp.mechanisms.numeric.additive import Gaussian, Laplace
-from skldp.mechanisms.numeric.duchi_vector import DuchiVector
-from skldp.mechanisms.numeric.gaussian_calibration import analytic_gaussian_sigma
-from skldp.mechanisms.numeric.hybrid import HYBRID_THRESHOLD, Hybrid, HybridThreeOutputs
-from skldp.mechanisms.numeric.piecewise import Piecewise, piecewise_shape
-from skldp.mechanisms.numeric.three_outputs import ThreeOutputs, three_outputs_zero_probability
-from skldp.mechanisms.numeric.two_valued import Duchi
+from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma
+from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
+from skldp.mechanisms._numeric.hybrid import HYBRID_THRESHOLD, Hybrid, HybridThreeOutputs
+from skldp.mechanisms._numeric.piecewise import Piecewise, piecewise_shape
+from skldp.mechanisms._numeric.three_outputs import ThreeOutputs, three_outputs_zero_probability
 
 EPSILONS = (0.01, 0.1, 0.5, 0.62, 1.0, 2.0, 4.0, 8.0)
 INPUTS = np.array([-1.0, -0.83, -1 / 3, -1e-12, 0.0, 0.25, math.sqrt(0.5), 1.0])

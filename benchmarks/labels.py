@@ -7,11 +7,11 @@ import time
 
 import numpy as np
 
-from skldp.mechanisms.categorical.label_laplace import LabelLaplaceMechanism
-from skldp.mechanisms.categorical.randomized_response import RandomizedResponse
-from skldp.mechanisms.categorical.response_with_prior import RandomizedResponseWithPrior
-from skldp.mechanisms.categorical.unary import UnaryEncoding
-from skldp.mechanisms.randomness import noise_from
+from skldp.mechanisms._categorical.label_laplace import LabelLaplaceMechanism
+from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
+from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior
+from skldp.mechanisms._categorical.unary import UnaryEncoding
+from skldp.mechanisms._noise import noise_from
 
 N, REPEATS = 1_000_000, 7
 

@@ -18,9 +18,14 @@ import warnings
 
 import numpy as np
 
-from skldp.mechanisms.numeric.catalogue import JOINT_MECHANISMS, NUMERIC_MECHANISMS, automatic_n_sampled, make_mechanism
-from skldp.mechanisms.numeric.feature_sampling import BoundedFeatures
-from skldp.mechanisms.randomness import noise_from
+from skldp.mechanisms._noise import noise_from
+from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
+from skldp.mechanisms._numeric.catalogue import (
+    JOINT_MECHANISMS,
+    NUMERIC_MECHANISMS,
+    automatic_n_sampled,
+    make_mechanism,
+)
 
 EPSILON, DELTA, N_FEATURES = 1.0, 1e-5, 64
 # What one block of a transformer holds.

@@ -17,7 +17,7 @@ from measure import load
 from scipy import sparse
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
-from skldp.estimators.vector import (
+from skldp.estimators._vector import (
     MultivariateLaplacePrivatizer,
     PrivUnitTransformer,
     RandomProjectionPrivatizer,

@@ -13,10 +13,10 @@ import time
 import numpy as np
 from measure import load
 
-from skldp.accounting.extrema.realized_loss import realized_loss
-from skldp.accounting.filters import BasicPrivacyFilter, BayesianPrivacyFilter
-from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
-from skldp.accounting.query import RegressionQuery
+from skldp.accounting._extrema.realized_loss import realized_loss
+from skldp.accounting._filters import BasicPrivacyFilter, BayesianPrivacyFilter
+from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.accounting._query import RegressionQuery
 
 KINDS = {"linear": ("linear",), "mixture": ("linear", "truncated", "logistic")}
 

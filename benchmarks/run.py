@@ -20,14 +20,14 @@ from mechanisms import of_diffprivlib, of_opendp
 from sklearn.random_projection import GaussianRandomProjection
 from sklearn.utils import check_array
 
-from skldp.estimators.bitrand import BitRandTransformer
-from skldp.estimators.categorical import CategoricalPrivatizer
-from skldp.estimators.labels import LabelRR
-from skldp.estimators.numeric import NumericPrivatizer
-from skldp.estimators.vector import PrivUnitTransformer, RandomProjectionPrivatizer
-from skldp.mechanisms.bits.compiled_buffers import compiled_loops
-from skldp.mechanisms.numeric.catalogue import make_mechanism
-from skldp.mechanisms.randomness import noise_from
+from skldp.estimators._bitrand import BitRandTransformer
+from skldp.estimators._categorical import CategoricalPrivatizer
+from skldp.estimators._labels import LabelRR
+from skldp.estimators._numeric import NumericPrivatizer
+from skldp.estimators._vector import PrivUnitTransformer, RandomProjectionPrivatizer
+from skldp.mechanisms._bits.kernels import compiled_loops
+from skldp.mechanisms._noise import noise_from
+from skldp.mechanisms._numeric.catalogue import make_mechanism
 
 
 class Table:

@@ -17,8 +17,8 @@ import numpy as np
 from measure import load, numpy_steps
 
 from skldp import BitRandTransformer
-from skldp.mechanisms.bits.compiled_buffers import compiled_loops
-from skldp.mechanisms.randomness import noise_from
+from skldp.mechanisms._bits.kernels import compiled_loops
+from skldp.mechanisms._noise import noise_from
 
 BYTES = bytes(1 << 24)
 

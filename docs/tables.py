@@ -7,13 +7,12 @@ import numpy as np
 
 from skldp import BitRandTransformer, LabelLaplace
 from skldp.exceptions import PrivacyGuaranteeWarning
-from skldp.mechanisms.bits.fixed_point import FixedPoint
-from skldp.mechanisms.bits.flip_theory import expected_error as expected_error_bound
-from skldp.mechanisms.bits.flip_theory import flip_law, flip_probabilities
-from skldp.mechanisms.vector.dimension import gordon_delta, projected_dimension
-from skldp.mechanisms.vector.gaussian_width import default_width
-from skldp.study.theory.errors import expected_errors, mean_errors
-from skldp.study.theory.figures import bit_flips, corrected_ratios
+from skldp.mechanisms._bits.fixed_point import FixedPoint
+from skldp.mechanisms._vector.gaussian_width import default_width, gordon_delta, projected_dimension
+from skldp.study._theory.errors import expected_errors, mean_errors
+from skldp.study._theory.figures import bit_flips, corrected_ratios
+from skldp.study._theory.flip_theory import expected_error as expected_error_bound
+from skldp.study._theory.flip_theory import flip_law, flip_probabilities
 
 
 def bitrand():

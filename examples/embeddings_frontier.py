@@ -40,7 +40,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, normalize
 
-from skldp.estimators.vector import (
+from skldp.estimators._vector import (
     MultivariateLaplacePrivatizer,
     PrivUnitTransformer,
     RandomProjectionPrivatizer,
@@ -168,14 +168,14 @@ def cases(epsilon, d, m, seed):
         yield f"M2, projected Laplace, {sensitivity}", release, logistic
     # Two standard deviations of a coordinate of a unit vector: wider bounds cost more than what they clip.
     bounds = (-2 / d**0.5, 2 / d**0.5)
-    numeric = optional("skldp.estimators.numeric", "NumericPrivatizer")
+    numeric = optional("skldp.estimators._numeric", "NumericPrivatizer")
     if numeric:
         yield (
             "best numeric mechanism, value by value",
             numeric(epsilon, mechanism="best", bounds=bounds, **seeds),
             logistic,
         )
-    bitrand = optional("skldp.estimators.bitrand", "BitRandTransformer")
+    bitrand = optional("skldp.estimators._bitrand", "BitRandTransformer")
     if bitrand:
         yield (
             "BitRand, calibration exact",
@@ -254,7 +254,7 @@ def jointly(epsilon, X, y, test, y_test, seed):
 
 def randomize(y, epsilon, seed):
     """Labels by k-ary randomized response, and the probability of each wrong one."""
-    label_rr = optional("skldp.estimators.labels", "LabelRR")
+    label_rr = optional("skldp.estimators._labels", "LabelRR")
     if label_rr is None:
         return None
     classes = np.unique(y)

@@ -28,14 +28,14 @@ from sklearn.model_selection import train_test_split
 
 from skldp import BitRandTransformer, LabelLaplace, LabelRR, LatentTransformer, NumericPrivatizer, OMETransformer
 from skldp.exceptions import SeededNoiseWarning
-from skldp.study.federated.display import plot_federated
-from skldp.study.federated.settings import (
+from skldp.study._federated.display import plot_federated
+from skldp.study._federated.settings import (
     features_perturbed,
     gradients_anonymised,
     gradients_perturbed,
     noiseless,
 )
-from skldp.study.federated.study import federated_study
+from skldp.study._federated.study import federated_study
 
 warnings.simplefilter("ignore", SeededNoiseWarning)
 

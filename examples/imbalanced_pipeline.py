@@ -15,9 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 
-from skldp.estimators.composition import privacy_guarantee
-from skldp.estimators.label_sampler import LabelSampler
-from skldp.estimators.labels import LabelRR
+from skldp.estimators._composition import privacy_guarantee
+from skldp.estimators._labels import LabelRR, LabelSampler
 
 X, y = make_classification(6_000, n_features=10, n_informative=6, weights=[6 / 7], class_sep=1.5, random_state=0)
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)

@@ -22,8 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from skldp.accounting.extrema.realized_loss import realized_loss
-from skldp.accounting.query import RegressionQuery
+from skldp.accounting._extrema.realized_loss import realized_loss
+from skldp.accounting._query import RegressionQuery
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--full", action="store_true")

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from skldp.accounting.extrema.realized_loss import g_leakage_bound, realized_loss
-from skldp.accounting.filters import BayesianPrivacyFilter
-from skldp.accounting.query import FiniteQuery
+from skldp.accounting._extrema.realized_loss import g_leakage_bound, realized_loss
+from skldp.accounting._filters import BayesianPrivacyFilter
+from skldp.accounting._query import FiniteQuery
 
 
 def question(power):

@@ -1,27 +1,25 @@
 """Local differential privacy for scikit-learn, with the exact epsilon of every release."""
 
-from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
-from skldp.estimators.bayesian_filter import BayesianFilter
-from skldp.estimators.bitrand import BitRandTransformer
-from skldp.estimators.categorical import CategoricalPrivatizer
-from skldp.estimators.composition import privacy_guarantee
-from skldp.estimators.declared_scaler import BoundsScaler
-from skldp.estimators.label_private_classifier import LabelPrivateClassifier
-from skldp.estimators.label_sampler import LabelSampler
-from skldp.estimators.labels import LabelLaplace, LabelRR
-from skldp.estimators.latent_ome import LatentTransformer, OMETransformer
-from skldp.estimators.numeric import NumericPrivatizer
-from skldp.estimators.out_of_core import release_blocks, release_dask
-from skldp.estimators.vector import (
+from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.estimators._bayesian_filter import BayesianFilter
+from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
+from skldp.estimators._bounds_scaler import BoundsScaler
+from skldp.estimators._categorical import CategoricalPrivatizer
+from skldp.estimators._composition import privacy_guarantee
+from skldp.estimators._label_private_classifier import LabelPrivateClassifier
+from skldp.estimators._labels import LabelLaplace, LabelRR, LabelSampler
+from skldp.estimators._numeric import NumericPrivatizer
+from skldp.estimators._out_of_core import release_blocks, release_dask
+from skldp.estimators._vector import (
     MultivariateLaplacePrivatizer,
     PrivUnitTransformer,
     RandomProjectionPrivatizer,
 )
-from skldp.mechanisms.guarantee import PrivacyGuarantee
-from skldp.study.audit.lower_bound import audit_epsilon
-from skldp.study.curve import privacy_utility_curve
-from skldp.study.display import PrivacyUtilityDisplay
-from skldp.study.grid_search import smallest_epsilon
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.study._audit.lower_bound import audit_epsilon
+from skldp.study._curve import privacy_utility_curve
+from skldp.study._display import PrivacyUtilityDisplay
+from skldp.study._grid_search import smallest_epsilon
 
 __all__ = [
     "BayesianFilter",

@@ -11,7 +11,7 @@ import os
 import pytest
 from hypothesis import settings
 
-from skldp.mechanisms import randomness
+from skldp.mechanisms import _noise as randomness
 
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.register_profile("fresh", derandomize=False, deadline=None, database=None, print_blob=True)

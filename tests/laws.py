@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 
-from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms._noise import Noise
 
 # For fixed seeds: what passes once passes always.
 THRESHOLD = 1e-6

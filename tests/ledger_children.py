@@ -7,9 +7,9 @@ import warnings
 
 import numpy as np
 
-from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
-from skldp.accounting.query import RegressionQuery
-from skldp.mechanisms.randomness import noise_from
+from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.accounting._query import RegressionQuery
+from skldp.mechanisms._noise import noise_from
 
 
 def query_number(number, epsilon=0.05, n_features=2):

@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
-from skldp.accounting.query import RegressionQuery
+from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.accounting._query import RegressionQuery
 from skldp.cli import main
-from skldp.study.catalogue import FEATURE_MECHANISMS
+from skldp.study._catalogue import FEATURE_MECHANISMS
 
 pytest.importorskip("typer")
 pytest.importorskip("matplotlib").use("Agg")

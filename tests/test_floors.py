@@ -10,7 +10,8 @@ import skldp
 PACKAGE = Path(skldp.__file__).parent
 FLOORS = {
     "exceptions": 0,
-    "untold": 0,
+    "_untold": 0,
+    "_checks": 0,
     "mechanisms": 1,
     "accounting": 2,
     "estimators": 3,

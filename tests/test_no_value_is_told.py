@@ -20,8 +20,8 @@ from sklearn.preprocessing import OneHotEncoder
 import skldp
 from skldp import mechanisms
 from skldp.accounting import FiniteQuery, PrivacyLedger, RegressionQuery
-from skldp.mechanisms.categorical.record import CategoricalRecord
-from skldp.mechanisms.randomness import noise_from
+from skldp.mechanisms._categorical.unary import CategoricalRecord
+from skldp.mechanisms._noise import noise_from
 
 ROWS = np.random.default_rng(0).uniform(-0.9, 0.9, (4, 3))
 WORDS = np.array([["a", "b", "c"], ["b", "a", "c"], ["c", "c", "a"], ["a", "b", "b"]], dtype=object)

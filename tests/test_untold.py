@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import skldp
-from skldp.untold import as_numbers, kind_of, told, untold, where_not_numbers
+from skldp._untold import as_numbers, kind_of, told, untold, where_not_numbers
 
 FITTED = skldp.NumericPrivatizer().fit(np.zeros((2, 3)))
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, OneToOneFeatureMixin, clone
 
-from skldp.estimators.base import LocalTransformer
-from skldp.mechanisms.guarantee import PrivacyGuarantee
-from skldp.mechanisms.randomness import noise_from
+from skldp.estimators._base import LocalTransformer
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._noise import noise_from
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,18 @@
 """Floor 2: many releases about one person."""
 
-from skldp.accounting.composition import advanced_composition
-from skldp.accounting.extrema.realized_loss import LossBounds, g_leakage_bound, realized_loss
-from skldp.accounting.filters import (
+from skldp.accounting._composition import advanced_composition
+from skldp.accounting._extrema.realized_loss import LossBounds, g_leakage_bound, realized_loss
+from skldp.accounting._filters import (
     ApproximateBayesianPrivacyFilter,
     BasicPrivacyFilter,
     BayesianPrivacyFilter,
     PrivacyFilter,
     SimplifiedBayesianPrivacyFilter,
 )
-from skldp.accounting.from_estimator import query_from_estimator
-from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
-from skldp.accounting.ledger.reader import LedgerReader, ledger_report
-from skldp.accounting.query import FiniteQuery, Query, RegressionQuery, query_from_json
+from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.accounting._ledger.reader import LedgerReader, ledger_report
+from skldp.accounting._query import FiniteQuery, Query, RegressionQuery, query_from_json
+from skldp.estimators._from_estimator import query_from_estimator
 
 __all__ = [
     "ApproximateBayesianPrivacyFilter",

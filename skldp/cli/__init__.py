@@ -20,7 +20,7 @@ def main(arguments=None):
     except ImportError:
         print('The command line needs typer and rich: pip install "skldp[study]".', file=sys.stderr)
         raise SystemExit(2) from None
-    from skldp.cli.app import app
+    from skldp.cli._app import app
 
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     # A report shows the command that made it.

@@ -1,29 +1,25 @@
 """Floor 1: the mathematics of one release. Arrays in, arrays out, no scikit-learn, no state."""
 
-from skldp.mechanisms.bits.bit_flip import BitFlip
-from skldp.mechanisms.bits.fixed_point import FixedPoint
-from skldp.mechanisms.bits.flip_laws import BitLaw
-from skldp.mechanisms.bits.flip_mechanisms import bitrand, latent, ome
-from skldp.mechanisms.bits.unbiased_flip import UnbiasedBitFlip
-from skldp.mechanisms.categorical.frequency import FrequencyEstimate, estimate_frequencies
-from skldp.mechanisms.categorical.label_correction import clean_probabilities
-from skldp.mechanisms.categorical.label_laplace import LabelLaplaceMechanism
-from skldp.mechanisms.categorical.randomized_response import RandomizedResponse
-from skldp.mechanisms.categorical.record import CategoricalRecord
-from skldp.mechanisms.categorical.response_with_prior import RandomizedResponseWithPrior
-from skldp.mechanisms.categorical.unary import OneHotRandomizedResponse, UnaryEncoding
-from skldp.mechanisms.guarantee import PrivacyGuarantee
-from skldp.mechanisms.numeric.additive import Gaussian, Laplace
-from skldp.mechanisms.numeric.catalogue import NUMERIC_MECHANISMS, best_mechanism, make_mechanism
-from skldp.mechanisms.numeric.duchi_vector import DuchiVector
-from skldp.mechanisms.numeric.feature_sampling import BoundedFeatures
-from skldp.mechanisms.numeric.gaussian_calibration import analytic_gaussian_sigma, gaussian_delta
-from skldp.mechanisms.numeric.hybrid import Hybrid, HybridThreeOutputs
-from skldp.mechanisms.numeric.piecewise import Piecewise
-from skldp.mechanisms.numeric.three_outputs import ThreeOutputs
-from skldp.mechanisms.numeric.two_valued import LDPFL, Duchi
-from skldp.mechanisms.randomness import Noise, noise_from
-from skldp.mechanisms.vector import MultivariateLaplace, PrivUnit, PrivUnitBall, ProjectedRelease, RandomProjection
+from skldp.mechanisms._bits.bit_flip import BitFlip
+from skldp.mechanisms._bits.factories import bitrand, latent, ome
+from skldp.mechanisms._bits.fixed_point import FixedPoint
+from skldp.mechanisms._bits.flip_laws import BitLaw
+from skldp.mechanisms._bits.unbiased import UnbiasedBitFlip
+from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_frequencies
+from skldp.mechanisms._categorical.label_laplace import LabelLaplaceMechanism, clean_probabilities
+from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
+from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior
+from skldp.mechanisms._categorical.unary import CategoricalRecord, OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._noise import Noise, noise_from
+from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
+from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
+from skldp.mechanisms._numeric.catalogue import NUMERIC_MECHANISMS, best_mechanism, make_mechanism
+from skldp.mechanisms._numeric.duchi import LDPFL, Duchi, DuchiVector
+from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
+from skldp.mechanisms._numeric.piecewise import Piecewise
+from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
+from skldp.mechanisms._vector import MultivariateLaplace, PrivUnit, PrivUnitBall, ProjectedRelease, RandomProjection
 
 __all__ = [
     "LDPFL",

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from skldp.accounting.filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
-from skldp.accounting.query import RegressionQuery
+from skldp.accounting._filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
+from skldp.accounting._query import RegressionQuery
 
 QUERY = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.3)
 SPENT = math.nextafter(math.fsum([QUERY.exact_epsilon] * 3), math.inf)

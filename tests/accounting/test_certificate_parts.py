@@ -9,10 +9,10 @@ from accounting.strategies import aimed_problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting.extrema import certificate
-from skldp.accounting.extrema.certificate import Proof, Tree, certified_loss, peaks_at_vertices, vertex_maximum
-from skldp.accounting.extrema.sampled_law import CHANCE_ERROR, UNIT, sampled_law
-from skldp.accounting.query import RegressionQuery
+from skldp.accounting._extrema import certificate
+from skldp.accounting._extrema.certificate import Proof, Tree, certified_loss, peaks_at_vertices, vertex_maximum
+from skldp.accounting._extrema.sampled_law import CHANCE_ERROR, UNIT, sampled_law
+from skldp.accounting._query import RegressionQuery
 
 INTERVALS = [
     *[(-2.0, -1.0), (-1.0, 0.0), (-1.0, 0.4), (-0.3, 1.4), (0.0, 1.0), (0.0, 0.3), (0.2, 0.7), (0.5, 1.0), (0.5, 3.0)],

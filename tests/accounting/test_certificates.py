@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from accounting.reference import worst_sampled_loss
 
-from skldp.accounting.extrema.dual_branching import dual_bound
-from skldp.accounting.extrema.realized_loss import realized_loss
-from skldp.accounting.extrema.sampled_law import sampled_law
-from skldp.accounting.extrema.sigmoid_sum import sigmoid_sum
-from skldp.accounting.query import FiniteQuery, RegressionQuery
+from skldp.accounting._extrema.branching import dual_bound
+from skldp.accounting._extrema.realized_loss import realized_loss
+from skldp.accounting._extrema.sampled_law import sampled_law
+from skldp.accounting._extrema.sigmoid_sum import sigmoid_sum
+from skldp.accounting._query import FiniteQuery, RegressionQuery
 
 
 @pytest.mark.parametrize("size", [1e3, 1e12, 1e16])

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from accounting.reference import worst_sampled_loss
 
-from skldp.accounting.extrema import loss_search
-from skldp.accounting.extrema.certificate import Proof, Tree, certified_loss
-from skldp.accounting.extrema.linear_cohort import linear_decisions
-from skldp.accounting.extrema.realized_loss import realized_loss
-from skldp.accounting.extrema.sigmoid_sum import SigmoidSum
-from skldp.accounting.filters import BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
-from skldp.accounting.ledger.decisions import Rule
-from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
-from skldp.accounting.query import RegressionQuery
+from skldp.accounting._extrema import loss_search
+from skldp.accounting._extrema.certificate import Proof, Tree, certified_loss
+from skldp.accounting._extrema.linear_cohort import linear_decisions
+from skldp.accounting._extrema.realized_loss import realized_loss
+from skldp.accounting._extrema.sigmoid_sum import SigmoidSum
+from skldp.accounting._filters import BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
+from skldp.accounting._ledger.decisions import Rule
+from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.accounting._query import RegressionQuery
 
 
 def asked_to_the_edge(coef, intercept, bounds, epsilon):
@@ -99,15 +99,15 @@ def test_the_quick_yes_counts_every_thousandth_of_epsilon():
 
 
 def test_the_check_imports_nothing_from_a_search():
-    import skldp.accounting.extrema.certificate as check
-    import skldp.accounting.extrema.sampled_law as law
+    import skldp.accounting._extrema.certificate as check
+    import skldp.accounting._extrema.sampled_law as law
 
     for module in (check, law):
         for node in ast.walk(ast.parse(Path(module.__file__).read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) else []
             ours = {name for name in names if name.startswith("skldp")}
-            assert ours <= {"skldp.accounting.extrema.sampled_law", "skldp.accounting.query"}
+            assert ours <= {"skldp.accounting._extrema.sampled_law", "skldp.accounting._query"}
 
 
 def zero_a_hair_below(self, v):

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting.ledger.decisions import RULES, Rule
-from skldp.accounting.query import RegressionQuery
+from skldp.accounting._ledger.decisions import RULES, Rule
+from skldp.accounting._query import RegressionQuery
 
 QUERIES = [
     RegressionQuery("linear", [slope], 0.0, (-2, 2), epsilon) for slope in (1.0, -2.0) for epsilon in (0.1, 0.25)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from skldp.accounting.estimates import mean_of_answers
-from skldp.accounting.query import RegressionQuery
+from skldp.accounting._estimates import mean_of_answers
+from skldp.accounting._query import RegressionQuery
 
 
 def query(epsilon, low=-2.0, high=3.0):

@@ -8,14 +8,19 @@ from accounting.reference import grid_loss, log_likelihood, regression_queries
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting.extrema.branch_and_bound import box_bounds, maximum_by_branching
-from skldp.accounting.extrema.certificate import loss_between, vertex_maximum
-from skldp.accounting.extrema.convex import maximum_of_concave, tangent_bound
-from skldp.accounting.extrema.dual_branching import dual_bound, maximum_by_dual_branching
-from skldp.accounting.extrema.realized_loss import g_leakage_bound, realized_loss
-from skldp.accounting.extrema.sampled_law import sampled_law
-from skldp.accounting.extrema.sigmoid_sum import sigmoid_sum
-from skldp.accounting.query import FiniteQuery, RegressionQuery
+from skldp.accounting._extrema.branching import (
+    box_bounds,
+    dual_bound,
+    maximum_by_branching,
+    maximum_by_dual_branching,
+    maximum_of_concave,
+    tangent_bound,
+)
+from skldp.accounting._extrema.certificate import loss_between, vertex_maximum
+from skldp.accounting._extrema.realized_loss import g_leakage_bound, realized_loss
+from skldp.accounting._extrema.sampled_law import sampled_law
+from skldp.accounting._extrema.sigmoid_sum import sigmoid_sum
+from skldp.accounting._query import FiniteQuery, RegressionQuery
 
 BOX = {d: np.stack([-np.ones(d), np.ones(d)]) for d in (1, 2, 3, 5, 9)}
 LINEAR = ("linear",)
@@ -210,8 +215,8 @@ def test_a_wrong_linear_program_leaves_the_bounds_certified(monkeypatch, solver)
         x = None if solver == "finds nothing" else rng.uniform(-1, 1, len(costs))
         return SimpleNamespace(x=x, ineqlin=SimpleNamespace(marginals=noise))
 
-    monkeypatch.setattr("skldp.accounting.extrema.dual_branching.linprog", broken)
-    monkeypatch.setattr("skldp.accounting.extrema.loss_search._MAX_DUAL_NODES", 40)
+    monkeypatch.setattr("skldp.accounting._extrema.branching.linprog", broken)
+    monkeypatch.setattr("skldp.accounting._extrema.loss_search._MAX_DUAL_NODES", 40)
     found = realized_loss(queries, outputs, bounds=(-1, 1), tol=1e-3)
     assert truth.converged
     assert truth.lower <= found.upper <= sum(query.epsilon for query in queries)
@@ -304,7 +309,7 @@ def test_a_threshold_is_decided_as_the_full_search_decides(threshold):
 
 def test_running_out_of_nodes_is_said(monkeypatch):
     for limit in ("_MAX_BOX_NODES", "_MAX_DUAL_NODES"):
-        monkeypatch.setattr(f"skldp.accounting.extrema.loss_search.{limit}", 4)
+        monkeypatch.setattr(f"skldp.accounting._extrema.loss_search.{limit}", 4)
     found = realized_loss(HEALTH, [1, 1, 1, 1], bounds=HEALTH_BOUNDS, tol=1e-6)
     assert not found.converged
     assert "limit of nodes" in found.reason

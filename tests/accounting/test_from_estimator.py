@@ -25,7 +25,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.tree import DecisionTreeRegressor
 
-from skldp.accounting.from_estimator import query_from_estimator
+from skldp.estimators._from_estimator import query_from_estimator
 from skldp.exceptions import OutOfDomainWarning
 
 BOUNDS = ([-3, 0, 5], [3, 10, 6])

@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 from ledger_children import start
 from sklearn.base import clone
 
-from skldp.accounting.filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
-from skldp.accounting.ledger import decisions
-from skldp.accounting.ledger import store as ledger_store
-from skldp.accounting.ledger.book import LedgerBook
-from skldp.accounting.ledger.chain import Link
-from skldp.accounting.ledger.decisions import Rule
-from skldp.accounting.ledger.privacy_ledger import PrivacyLedger, ledger_report
-from skldp.accounting.query import FiniteQuery, RegressionQuery
+from skldp.accounting._filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
+from skldp.accounting._ledger import decisions
+from skldp.accounting._ledger import store as ledger_store
+from skldp.accounting._ledger.book import LedgerBook
+from skldp.accounting._ledger.companion import Link
+from skldp.accounting._ledger.decisions import Rule
+from skldp.accounting._ledger.privacy_ledger import PrivacyLedger, ledger_report
+from skldp.accounting._query import FiniteQuery, RegressionQuery
 from skldp.exceptions import BudgetExhaustedError, LedgerError
-from skldp.mechanisms.randomness import noise_from
+from skldp.mechanisms._noise import noise_from
 
 FILTERS = {
     "basic": BasicPrivacyFilter,

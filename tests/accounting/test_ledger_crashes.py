@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 from ledger_children import answer_many, answer_until_killed, query_number, start
 
-from skldp.accounting.ledger import store as ledger_store
-from skldp.accounting.ledger.chain import EMPTY
-from skldp.accounting.ledger.companion import locked
-from skldp.accounting.ledger.privacy_ledger import PrivacyLedger, ledger_report
-from skldp.accounting.query import RegressionQuery
+from skldp.accounting._ledger import store as ledger_store
+from skldp.accounting._ledger.companion import EMPTY, locked
+from skldp.accounting._ledger.privacy_ledger import PrivacyLedger, ledger_report
+from skldp.accounting._query import RegressionQuery
 from skldp.exceptions import LedgerError
 
 forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")

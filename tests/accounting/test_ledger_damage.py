@@ -9,11 +9,10 @@ import sqlite3
 import numpy as np
 import pytest
 
-from skldp.accounting.ledger import store as ledger_store
-from skldp.accounting.ledger.chain import Link, seal
-from skldp.accounting.ledger.companion import companion_of
-from skldp.accounting.ledger.privacy_ledger import PrivacyLedger, ledger_report
-from skldp.accounting.query import RegressionQuery
+from skldp.accounting._ledger import store as ledger_store
+from skldp.accounting._ledger.companion import Link, companion_of, seal
+from skldp.accounting._ledger.privacy_ledger import PrivacyLedger, ledger_report
+from skldp.accounting._query import RegressionQuery
 from skldp.exceptions import LedgerError
 
 BASE = {"epsilon": 1.0, "bounds": (-1, 1), "rule": "basic"}

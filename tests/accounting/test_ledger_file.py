@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from ledger_children import start
 
-from skldp.accounting.ledger import companion, privacy_ledger
-from skldp.accounting.ledger import store as ledger_store
-from skldp.accounting.ledger.privacy_ledger import PrivacyLedger, ledger_report
-from skldp.accounting.query import RegressionQuery
+from skldp.accounting._ledger import companion, privacy_ledger
+from skldp.accounting._ledger import store as ledger_store
+from skldp.accounting._ledger.privacy_ledger import PrivacyLedger, ledger_report
+from skldp.accounting._query import RegressionQuery
 from skldp.exceptions import LedgerError
 
 forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
@@ -561,8 +561,8 @@ def test_a_killed_process_leaves_its_lock_to_nobody(tmp_path, monkeypatch):
 
 FORK_IN_THE_MIDDLE = """if True:
     import gc, os, sys
-    from skldp.accounting.ledger import privacy_ledger
-    from skldp.accounting.query import RegressionQuery
+    from skldp.accounting._ledger import privacy_ledger
+    from skldp.accounting._query import RegressionQuery
     from skldp.exceptions import LedgerError
 
     write_release = privacy_ledger.write_release

@@ -4,11 +4,11 @@ from accounting.reference import regression_queries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting.extrema import linear_cohort
-from skldp.accounting.extrema.linear_cohort import LinearTable, linear_decisions
-from skldp.accounting.extrema.realized_loss import realized_loss
-from skldp.accounting.extrema.sigmoid_sum import SigmoidSum
-from skldp.accounting.query import FiniteQuery, RegressionQuery
+from skldp.accounting._extrema import linear_cohort
+from skldp.accounting._extrema.linear_cohort import LinearTable, linear_decisions
+from skldp.accounting._extrema.realized_loss import realized_loss
+from skldp.accounting._extrema.sigmoid_sum import SigmoidSum
+from skldp.accounting._query import FiniteQuery, RegressionQuery
 
 
 def random_linear(rng, n_features=3, epsilon=0.2):

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from skldp.accounting.query import FiniteQuery, RegressionQuery, query_from_json
+from skldp.accounting._query import FiniteQuery, RegressionQuery, query_from_json
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms.randomness import noise_from
+from skldp.mechanisms._noise import noise_from
 
 
 class ScriptedNoise:

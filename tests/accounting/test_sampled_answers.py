@@ -9,7 +9,7 @@ import pytest
 from laws import OneDraw, assert_is_the_guarantee, intervals, lengths, logarithm
 from scipy.special import expit
 
-from skldp.accounting.extrema.certificate import (
+from skldp.accounting._extrema.certificate import (
     Tree,
     certified_maximum,
     leaf_bounds,
@@ -17,10 +17,10 @@ from skldp.accounting.extrema.certificate import (
     vertex_bounds,
     vertex_maximum,
 )
-from skldp.accounting.extrema.sampled_law import CHANCE_ERROR
-from skldp.accounting.extrema.sampled_law import sampled_law as sampled_law_over
-from skldp.accounting.finite_query import FiniteQuery
-from skldp.accounting.query import RegressionQuery
+from skldp.accounting._extrema.sampled_law import CHANCE_ERROR
+from skldp.accounting._extrema.sampled_law import sampled_law as sampled_law_over
+from skldp.accounting._finite_query import FiniteQuery
+from skldp.accounting._query import RegressionQuery
 
 WORD = 2**64
 CUBE = np.array([[-1.0], [1.0]])

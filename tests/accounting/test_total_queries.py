@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from skldp.accounting.from_estimator import query_from_estimator
-from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
-from skldp.accounting.query import FiniteQuery, RegressionQuery
-from skldp.mechanisms.randomness import noise_from
+from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.accounting._query import FiniteQuery, RegressionQuery
+from skldp.estimators._from_estimator import query_from_estimator
+from skldp.mechanisms._noise import noise_from
 
 LARGEST = np.finfo(np.float64).max
 EXTREMES = [0.0, 1.0, -1.0, LARGEST, -LARGEST, np.inf, -np.inf, np.nan, 5e-324, 1e150, -1e200]

@@ -1,6 +1,6 @@
 import pytest
 
-from skldp.study import catalogue
+from skldp.study import _catalogue as catalogue
 
 
 def test_every_mechanism_of_the_catalogue_stands(run, fixed_noise):

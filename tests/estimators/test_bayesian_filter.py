@@ -19,9 +19,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skldp.accounting.estimates import mean_of_answers
-from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
-from skldp.estimators.bayesian_filter import BayesianFilter
+from skldp.accounting._estimates import mean_of_answers
+from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.exceptions import BudgetExhaustedError, LedgerError, OutOfDomainWarning, SeededNoiseWarning
 
 SLOPES = np.array([1.0, -2.0])

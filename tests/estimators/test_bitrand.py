@@ -10,8 +10,7 @@ from estimator_checks import expected_failures
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skldp.estimators.bitrand import BitRandTransformer
-from skldp.estimators.latent_ome import LatentTransformer, OMETransformer
+from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning
 
 ALL = [BitRandTransformer, LatentTransformer, OMETransformer]

@@ -15,8 +15,8 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
-from skldp.estimators import categorical
-from skldp.estimators.categorical import CategoricalPrivatizer
+from skldp.estimators import _categorical as categorical
+from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.exceptions import LearntDomainWarning, SeededNoiseWarning
 
 each = pytest.mark.parametrize("mechanism", ["krr", "sue", "oue"])

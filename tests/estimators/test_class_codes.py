@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.estimators.class_codes import declared_values, encode
+from skldp.estimators._class_codes import declared_values, encode
 
 ENDS = [np.iinfo(np.int64).min, np.iinfo(np.int64).max]
 KINDS = [np.int8, np.uint8, np.int16, np.uint32, np.int64, np.uint64, np.float32, np.float64]

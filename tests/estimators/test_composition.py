@@ -11,11 +11,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skldp.estimators.base import LocalTransformer
-from skldp.estimators.composition import privacy_guarantee
-from skldp.estimators.label_private_classifier import LabelPrivateClassifier
-from skldp.estimators.labels import LabelRR
-from skldp.mechanisms.guarantee import PrivacyGuarantee
+from skldp.estimators._base import LocalTransformer
+from skldp.estimators._composition import privacy_guarantee
+from skldp.estimators._label_private_classifier import LabelPrivateClassifier
+from skldp.estimators._labels import LabelRR
+from skldp.mechanisms._guarantee import PrivacyGuarantee
 
 X = np.random.default_rng(0).normal(size=(30, 4))
 y = (X[:, 0] > 0).astype(int)

@@ -6,13 +6,13 @@ from estimator_checks import expected_failures
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skldp.estimators.vector import (
+from skldp.estimators._vector import (
     MultivariateLaplacePrivatizer,
     PrivUnitTransformer,
     RandomProjectionPrivatizer,
 )
 from skldp.exceptions import OutOfDomainWarning
-from skldp.mechanisms.vector.multivariate_laplace import nearest_rows
+from skldp.mechanisms._vector.multivariate_laplace import nearest_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 

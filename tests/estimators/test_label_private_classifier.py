@@ -19,9 +19,9 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skldp.estimators.composition import privacy_guarantee
-from skldp.estimators.label_private_classifier import LabelPrivateClassifier
-from skldp.estimators.labels import LabelLaplace, LabelRR
+from skldp.estimators._composition import privacy_guarantee
+from skldp.estimators._label_private_classifier import LabelPrivateClassifier
+from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.exceptions import LearntDomainWarning, SeededNoiseWarning
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")

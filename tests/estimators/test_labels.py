@@ -19,10 +19,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
-from skldp.estimators import labels
-from skldp.estimators.composition import privacy_guarantee
-from skldp.estimators.label_sampler import LabelSampler
-from skldp.estimators.labels import LabelLaplace, LabelRR
+from skldp.estimators import _labels as labels
+from skldp.estimators._composition import privacy_guarantee
+from skldp.estimators._labels import LabelLaplace, LabelRR, LabelSampler
 from skldp.exceptions import LearntDomainWarning, SeededNoiseWarning
 
 each = pytest.mark.parametrize("cls", [LabelRR, LabelLaplace])

@@ -8,10 +8,10 @@ import sklearn
 from estimator_checks import expected_failures
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skldp.estimators.numeric import NumericPrivatizer
+from skldp.estimators._numeric import NumericPrivatizer
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning
-from skldp.mechanisms.numeric.catalogue import NUMERIC_MECHANISMS
-from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._numeric.catalogue import NUMERIC_MECHANISMS
 
 BOUNDS = ([0.0, -4.0, 100.0], [1.0, 4.0, 101.0])
 CHECKED = [
@@ -72,7 +72,7 @@ def test_automatic_number_of_features():
 @pytest.mark.parametrize("mechanism", NUMERIC_MECHANISMS)
 def test_float32_is_the_rounded_float64(mechanism, dtype, monkeypatch):
     """So that the output's bits, too, are a function of what the exact law released."""
-    monkeypatch.setattr("skldp.estimators.base.noise_from", lambda _: Noise(bytes(32), secure=False))
+    monkeypatch.setattr("skldp.estimators._base.noise_from", lambda _: Noise(bytes(32), secure=False))
     X = np.full((50, 3), 0.75)
     released = [
         NumericPrivatizer(mechanism=mechanism, delta=1e-5 * (mechanism == "gaussian")).fit_transform(X.astype(d))

@@ -9,19 +9,19 @@ from laws import UNSEEDED_THRESHOLD, chi_square_pvalue
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
-from skldp.estimators.bitrand import BitRandTransformer
-from skldp.estimators.numeric import NumericPrivatizer
-from skldp.estimators.out_of_core import release_blocks, release_dask
-from skldp.estimators.threads import in_threads
+from skldp.estimators._base import in_threads
+from skldp.estimators._bitrand import BitRandTransformer
+from skldp.estimators._numeric import NumericPrivatizer
+from skldp.estimators._out_of_core import release_blocks, release_dask
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning
-from skldp.mechanisms.bits.compiled_buffers import INTERPRETED
+from skldp.mechanisms._bits.kernels import INTERPRETED
 
 CODER = BitRandTransformer(epsilon=20.0, n_bits=4, calibration="exact", n_sampled_features="all")
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr("skldp.estimators.out_of_core._BLOCK_BYTES", 64)
+    monkeypatch.setattr("skldp.estimators._out_of_core._BLOCK_BYTES", 64)
 
 
 def fitted(estimator, n_features=3):
@@ -83,10 +83,10 @@ def recorded_tasks(monkeypatch):
         made.append(("threads", n_jobs))
         return in_threads(function, parts, n_jobs=n_jobs)
 
-    monkeypatch.setattr("skldp.estimators.out_of_core.Parallel", processes)
-    monkeypatch.setattr("skldp.estimators.out_of_core.in_threads", threads)
-    monkeypatch.setattr("skldp.estimators.out_of_core._WORTH_PROCESSES", 0)
-    monkeypatch.setattr("skldp.mechanisms.bits.bit_flip.compiled_loops", lambda: None)
+    monkeypatch.setattr("skldp.estimators._out_of_core.Parallel", processes)
+    monkeypatch.setattr("skldp.estimators._out_of_core.in_threads", threads)
+    monkeypatch.setattr("skldp.estimators._out_of_core._WORTH_PROCESSES", 0)
+    monkeypatch.setattr("skldp.mechanisms._bits.bit_flip.compiled_loops", lambda: None)
     return made
 
 
@@ -121,20 +121,20 @@ def test_processes_count_what_they_moved_in_one_warning(tmp_path, small_blocks, 
 
 
 def test_compiled_steps_need_no_processes(tmp_path, small_blocks, recorded_tasks, monkeypatch):
-    monkeypatch.setattr("skldp.mechanisms.bits.bit_flip.compiled_loops", lambda: INTERPRETED)
+    monkeypatch.setattr("skldp.mechanisms._bits.bit_flip.compiled_loops", lambda: INTERPRETED)
     X, out = memory_maps(tmp_path, out_mode="r+")
     release_blocks(fitted(CODER).set_params(n_jobs=2), X, out)
     assert recorded_tasks == [("threads", 2)]
 
 
 def test_small_tables_do_not_import_numba(small_blocks, monkeypatch):
-    monkeypatch.setattr("skldp.mechanisms.bits.bit_flip.compiled_loops", lambda: pytest.fail("asked for"))
+    monkeypatch.setattr("skldp.mechanisms._bits.bit_flip.compiled_loops", lambda: pytest.fail("asked for"))
     X = np.zeros((50, 3), dtype=np.float32)
     release_blocks(fitted(CODER), X, np.empty_like(X))
 
 
 def test_blocks_are_handed_out_in_a_bounded_number_of_tasks(small_blocks, recorded_tasks, monkeypatch):
-    monkeypatch.setattr("skldp.estimators.out_of_core._MOST_TASKS", 7)
+    monkeypatch.setattr("skldp.estimators._out_of_core._MOST_TASKS", 7)
     X = np.full((200, 3), 0.3, dtype=np.float32)
     out = np.zeros_like(X)
     release_blocks(fitted(CODER).set_params(n_jobs=2), X, out)

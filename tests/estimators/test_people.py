@@ -28,9 +28,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 
 from skldp.accounting import realized_loss
-from skldp.accounting.ledger.privacy_ledger import PrivacyLedger
-from skldp.accounting.query import RegressionQuery
-from skldp.estimators.bayesian_filter import BayesianFilter
+from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.accounting._query import RegressionQuery
+from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.exceptions import LedgerError, RowIdentityWarning
 
 SLOPES = np.array([1.0, -2.0])

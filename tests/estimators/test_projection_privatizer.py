@@ -6,9 +6,9 @@ from laws import THRESHOLD, ks_pvalue
 from scipy import sparse, stats
 from sklearn.base import clone
 
-from skldp.estimators.projection import RandomProjectionPrivatizer
+from skldp.estimators._vector import RandomProjectionPrivatizer
 from skldp.exceptions import OutOfDomainWarning
-from skldp.mechanisms.vector import projection as module
+from skldp.mechanisms._vector import projection as module
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 

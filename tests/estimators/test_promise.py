@@ -62,7 +62,7 @@ def releases(estimator, data):
     yield lambda: privacy_guarantee(estimator)
     if hasattr(estimator, "nearest_indices"):
         yield lambda: estimator.nearest_indices(data)
-    if isinstance(estimator, skldp.estimators.base.LocalTransformer):
+    if isinstance(estimator, skldp.estimators._base.LocalTransformer):
         out = np.empty((len(X), estimator.mechanism_.n_outputs))
         yield lambda: skldp.release_blocks(estimator, X, out)
         yield lambda: skldp.release_dask(estimator, X)

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skldp
-from skldp.estimators.base import BoundedTransformer, LocalTransformer
+from skldp.estimators._base import BoundedTransformer, LocalTransformer
 from skldp.exceptions import (
     LearntDomainWarning,
     OutOfDomainWarning,
@@ -207,8 +207,8 @@ def test_a_seed_repeats_warns_and_voids_the_guarantee(cls):
 
 @each_transformer
 def test_a_seeded_release_does_not_depend_on_the_number_of_threads(cls, monkeypatch):
-    monkeypatch.setattr("skldp.estimators.base._BLOCK", 12)
-    monkeypatch.setattr("skldp.estimators.base._BLOCKS_PER_STREAM", 2)
+    monkeypatch.setattr("skldp.estimators._base._BLOCK", 12)
+    monkeypatch.setattr("skldp.estimators._base._BLOCKS_PER_STREAM", 2)
     X = rows(n=50)
     np.testing.assert_array_equal(released(cls(seed=2, n_jobs=1), X), released(cls(seed=2, n_jobs=3), X))
 
@@ -216,8 +216,8 @@ def test_a_seeded_release_does_not_depend_on_the_number_of_threads(cls, monkeypa
 @each_transformer
 def test_no_two_tasks_share_their_noise(cls, monkeypatch):
     """The same row many times over, in blocks and streams of a few rows: no run of releases repeats."""
-    monkeypatch.setattr("skldp.estimators.base._BLOCK", 12)
-    monkeypatch.setattr("skldp.estimators.base._BLOCKS_PER_STREAM", 2)
+    monkeypatch.setattr("skldp.estimators._base._BLOCK", 12)
+    monkeypatch.setattr("skldp.estimators._base._BLOCKS_PER_STREAM", 2)
     output = cls().fit_transform(np.full((400, 3), 0.25))
     runs = [output[start : start + 40].tobytes() for start in range(0, 400, 40)]
     assert len(set(runs)) == len(runs)
@@ -283,8 +283,8 @@ def test_is_searched_over_epsilon_in_a_pipeline(cls):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_are_never_written_to(cls, dtype, monkeypatch):
     """Not even a view, which is handed on without a copy, in one task or in several."""
-    monkeypatch.setattr("skldp.estimators.base._BLOCK", 12)
-    monkeypatch.setattr("skldp.estimators.base._BLOCKS_PER_STREAM", 2)
+    monkeypatch.setattr("skldp.estimators._base._BLOCK", 12)
+    monkeypatch.setattr("skldp.estimators._base._BLOCKS_PER_STREAM", 2)
     whole = np.repeat(rows(n=120), 2, axis=1).astype(dtype)
     kept = whole.copy()
     for view in (whole[5:100, ::2], whole[7:9, :3], np.asfortranarray(whole)[:, :3]):

@@ -19,8 +19,8 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.utils import all_estimators
 
 from skldp import BoundsScaler
-from skldp.estimators import public_steps
-from skldp.estimators.public_steps import ignores_labels, is_public, may_overflow, stretch_of
+from skldp.estimators import _public_steps as public_steps
+from skldp.estimators._public_steps import ignores_labels, is_public, may_overflow, stretch_of
 
 HUGE = np.finfo(np.float64).max
 NUMBERS = np.array([[0.0, -1.0, 2.5], [HUGE, -HUGE, 5e-324], [-0.0, 1e-300, 3.0], [1e200, 1.0, -1e200], [0.0] * 3])

@@ -8,7 +8,7 @@ import warnings
 import pytest
 from joblib import Parallel, cpu_count, delayed, parallel_config
 
-from skldp.estimators.threads import in_threads
+from skldp.estimators._base import in_threads
 
 
 def most_at_once(n_jobs, n_calls=12):

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue
 from scipy import integrate, stats
 
-from skldp.mechanisms.numeric.additive import Gaussian, Laplace
-from skldp.mechanisms.numeric.gaussian_calibration import analytic_gaussian_sigma, gaussian_delta
-from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
 
 INPUTS = (-1.0, -0.4, 0.0, 1 / 3, 0.9999, 1.0)
 

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue
 
-from skldp.mechanisms.bits import row_release
-from skldp.mechanisms.bits.buffers import Buffers
-from skldp.mechanisms.bits.flip_calibration import feature_levels
-from skldp.mechanisms.bits.flip_laws import log_alpha_bound
-from skldp.mechanisms.bits.flip_mechanisms import bitrand, latent, ome
-from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms._bits import rows as row_release
+from skldp.mechanisms._bits.buffers import Buffers
+from skldp.mechanisms._bits.calibration import feature_levels
+from skldp.mechanisms._bits.factories import bitrand, latent, ome
+from skldp.mechanisms._bits.flip_laws import log_alpha_bound
+from skldp.mechanisms._noise import Noise
 
 RECIPES = {"bitrand": bitrand, "latent": latent, "ome": ome}
 
@@ -255,7 +255,7 @@ def test_sampled_features_are_uniform_and_the_others_are_0():
 
 def test_a_table_of_codes_is_not_needed_for_many_bits():
     """The two ways of decoding agree where both exist."""
-    from skldp.mechanisms.bits import decoding as bit_decoding
+    from skldp.mechanisms._bits import decoding as bit_decoding
 
     mechanism = bitrand(2.0, box(2), n_bits=14, debias=True, alpha=0.01)
     decoder = mechanism.decoders[0]

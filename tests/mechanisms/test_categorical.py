@@ -12,11 +12,11 @@ from laws import THRESHOLD, chi_square_pvalue
 from scipy import integrate
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms.categorical.integer_odds import bernoulli, lie_count, log_ratio
-from skldp.mechanisms.categorical.label_laplace import LabelLaplaceMechanism, label_laplace_keep_count
-from skldp.mechanisms.categorical.randomized_response import RandomizedResponse, respond
-from skldp.mechanisms.categorical.response_with_prior import RandomizedResponseWithPrior, best_prior_support
-from skldp.mechanisms.randomness import noise_from
+from skldp.mechanisms._categorical.label_laplace import LabelLaplaceMechanism, label_laplace_keep_count
+from skldp.mechanisms._categorical.randomized_response import RandomizedResponse, respond
+from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior, best_prior_support
+from skldp.mechanisms._noise import noise_from
+from skldp.mechanisms._odds import bernoulli, lie_count, log_ratio
 
 EPSILONS = [0.01, 0.1, 0.5, 0.62, 1, 2, 4, 8, 20]
 epsilons = st.floats(1e-3, 20)

@@ -6,11 +6,11 @@ import threading
 import numpy as np
 import pytest
 
-from skldp.mechanisms.bits import row_release
-from skldp.mechanisms.bits.buffers import Buffers
-from skldp.mechanisms.bits.compiled_buffers import INTERPRETED, CompiledBuffers, Loops, compiled_loops
-from skldp.mechanisms.bits.flip_mechanisms import bitrand, latent, ome
-from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms._bits import rows as row_release
+from skldp.mechanisms._bits.buffers import Buffers
+from skldp.mechanisms._bits.factories import bitrand, latent, ome
+from skldp.mechanisms._bits.kernels import INTERPRETED, CompiledBuffers, Loops, compiled_loops
+from skldp.mechanisms._noise import Noise
 
 UNIT = (-np.ones(7), np.ones(7))
 RELEASES = {

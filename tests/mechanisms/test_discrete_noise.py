@@ -7,9 +7,9 @@ import pytest
 from laws import THRESHOLD, chi_square_pvalue, ks_pvalue
 from scipy import stats
 
-from skldp.mechanisms.numeric import discrete_noise
-from skldp.mechanisms.numeric.discrete_noise import discrete_gaussian, discrete_laplace
-from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._numeric import discrete_noise
+from skldp.mechanisms._numeric.discrete_noise import discrete_gaussian, discrete_laplace
 
 
 def noise(seed):

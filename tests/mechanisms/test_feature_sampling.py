@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from laws import THRESHOLD, chi_square_pvalue
 
-from skldp.mechanisms.numeric.additive import Gaussian, Laplace
-from skldp.mechanisms.numeric.catalogue import make_mechanism
-from skldp.mechanisms.numeric.duchi_vector import DuchiVector
-from skldp.mechanisms.numeric.feature_sampling import BoundedFeatures, worst_sampled_variance
-from skldp.mechanisms.numeric.hybrid import Hybrid
-from skldp.mechanisms.numeric.three_outputs import ThreeOutputs
-from skldp.mechanisms.numeric.two_valued import Duchi
-from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._numeric.additive import Gaussian, Laplace
+from skldp.mechanisms._numeric.bounded_features import BoundedFeatures, worst_sampled_variance
+from skldp.mechanisms._numeric.catalogue import make_mechanism
+from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
+from skldp.mechanisms._numeric.hybrid import Hybrid
+from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
 
 LOW, HIGH = (0.0, -3.0, 10.0), (1.0, 5.0, 10.5)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.mechanisms.bits.fixed_point import FixedPoint, integer_bits
+from skldp.mechanisms._bits.fixed_point import FixedPoint, integer_bits
 
 sizes = st.tuples(st.integers(2, 64), st.integers(-70, 70))
 

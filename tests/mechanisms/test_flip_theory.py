@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from skldp.mechanisms.bits.flip_theory import (
+from skldp.study._theory.flip_theory import (
     bit_errors,
     corrected_ratio,
     expected_error,

@@ -5,9 +5,9 @@ import pytest
 from laws import THRESHOLD, ks_pvalue
 from scipy import special, stats
 
-from skldp.mechanisms.randomness import Noise, noise_from
-from skldp.mechanisms.vector.gamma import gamma_variates
-from skldp.mechanisms.vector.sphere import gaussians
+from skldp.mechanisms._noise import Noise, noise_from
+from skldp.mechanisms._vector.multivariate_laplace import gamma_variates
+from skldp.mechanisms._vector.sphere import gaussians
 
 
 def noise(seed):

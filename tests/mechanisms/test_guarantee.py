@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skldp.mechanisms.guarantee import PrivacyGuarantee
+from skldp.mechanisms._guarantee import PrivacyGuarantee
 
 
 @pytest.mark.parametrize("epsilon", [-1, float("nan"), True, "1", None])

@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from skldp.mechanisms.categorical.label_correction import clean_probabilities, project_onto_simplex
-from skldp.mechanisms.categorical.label_laplace import LabelLaplaceMechanism
-from skldp.mechanisms.categorical.randomized_response import RandomizedResponse
-from skldp.mechanisms.categorical.response_with_prior import RandomizedResponseWithPrior
+from skldp.mechanisms._categorical.label_laplace import LabelLaplaceMechanism, clean_probabilities, project_onto_simplex
+from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
+from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior
 
 
 @given(st.floats(0.05, 30), st.integers(1, 12), st.integers(0, 2**32))

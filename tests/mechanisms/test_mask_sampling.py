@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from laws import THRESHOLD, chi_square_pvalue
 
-from skldp.mechanisms.bits.buffers import Buffers
-from skldp.mechanisms.bits.compiled_buffers import INTERPRETED, CompiledBuffers
-from skldp.mechanisms.bits.flip_laws import BitLaw, bitrand_law, ome_laws
-from skldp.mechanisms.bits.mask_sampling import BitRandomizer, JointBits, MaskSampler
-from skldp.mechanisms.bits.ones_complement import complement_codes
-from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms._bits.buffers import Buffers, complement_codes
+from skldp.mechanisms._bits.flip_laws import BitLaw, bitrand_law, ome_laws
+from skldp.mechanisms._bits.kernels import INTERPRETED, CompiledBuffers
+from skldp.mechanisms._bits.mask_sampling import BitRandomizer, JointBits, MaskSampler
+from skldp.mechanisms._noise import Noise
 
 
 class ScriptedNoise:

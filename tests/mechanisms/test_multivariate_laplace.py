@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, ks_pvalue
 from scipy import stats
 
-from skldp.mechanisms.randomness import Noise
-from skldp.mechanisms.vector.multivariate_laplace import MultivariateLaplace, nearest_rows
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace, nearest_rows
 
 
 def noise(seed):

@@ -9,22 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from skldp.mechanisms.numeric.additive import Gaussian, Laplace
-from skldp.mechanisms.numeric.catalogue import (
+from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma
+from skldp.mechanisms._numeric.bounded_features import BoundedFeatures, automatic_n_sampled, worst_sampled_variance
+from skldp.mechanisms._numeric.catalogue import (
     JOINT_MECHANISMS,
     NUMERIC_MECHANISMS,
     best_mechanism,
     make_mechanism,
     number_of_sampled_features,
 )
-from skldp.mechanisms.numeric.duchi_vector import DuchiVector
-from skldp.mechanisms.numeric.feature_sampling import BoundedFeatures, automatic_n_sampled, worst_sampled_variance
-from skldp.mechanisms.numeric.gaussian_calibration import analytic_gaussian_sigma
-from skldp.mechanisms.numeric.hybrid import HYBRID_THRESHOLD, Hybrid, HybridThreeOutputs
-from skldp.mechanisms.numeric.piecewise import Piecewise, piecewise_shape
-from skldp.mechanisms.numeric.three_outputs import ThreeOutputs, three_outputs_zero_probability
-from skldp.mechanisms.numeric.two_valued import Duchi
-from skldp.mechanisms.numeric.unit_interval import worst_quadratic
+from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
+from skldp.mechanisms._numeric.hybrid import HYBRID_THRESHOLD, Hybrid, HybridThreeOutputs
+from skldp.mechanisms._numeric.piecewise import Piecewise, piecewise_shape
+from skldp.mechanisms._numeric.three_outputs import ThreeOutputs, three_outputs_zero_probability
+from skldp.mechanisms._numeric.unit_interval import worst_quadratic
 
 
 def test_anchor_values_at_epsilon_one():

@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue, ks_pvalue
 
-from skldp.mechanisms.numeric.additive import Gaussian, Laplace
-from skldp.mechanisms.numeric.duchi_vector import DuchiVector
-from skldp.mechanisms.numeric.hybrid import Hybrid, HybridThreeOutputs
-from skldp.mechanisms.numeric.piecewise import Piecewise, piecewise_shape
-from skldp.mechanisms.numeric.three_outputs import ThreeOutputs
-from skldp.mechanisms.numeric.two_valued import LDPFL, Duchi
-from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._numeric.additive import Gaussian, Laplace
+from skldp.mechanisms._numeric.duchi import LDPFL, Duchi, DuchiVector
+from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
+from skldp.mechanisms._numeric.piecewise import Piecewise, piecewise_shape
+from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
 
 EPSILONS = (0.01, 0.1, 0.5, 0.62, 1, 2, 4, 8)
 INPUTS = (-1.0, -0.83, -1 / 3, -1e-12, 0.0, 0.25, 0.7071067811865476, 1.0)

@@ -4,16 +4,16 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.mechanisms.bits.buffers import Buffers
-from skldp.mechanisms.bits.decoding import fixed_point_decoder, plain_bits
-from skldp.mechanisms.bits.fixed_point import FixedPoint
-from skldp.mechanisms.bits.ones_complement import (
+from skldp.mechanisms._bits.buffers import (
     LONGEST,
+    Buffers,
     complement_codes,
     decode_complement,
     encode_complement,
     is_exact,
 )
+from skldp.mechanisms._bits.decoding import fixed_point_decoder, plain_bits
+from skldp.mechanisms._bits.fixed_point import FixedPoint
 
 
 @given(st.integers(2, LONGEST), st.integers(-20, 20), st.sampled_from([np.float32, np.float64]), st.data())

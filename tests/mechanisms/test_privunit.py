@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, binomial_pvalue, ks_pvalue
 from scipy import optimize, special, stats
 
-from skldp.mechanisms.randomness import Noise
-from skldp.mechanisms.vector import sphere
-from skldp.mechanisms.vector.privunit import PrivUnit
-from skldp.mechanisms.vector.privunit_ball import PrivUnitBall
-from skldp.mechanisms.vector.spherical_cap import cap_probability
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._vector import sphere
+from skldp.mechanisms._vector.privunit import PrivUnit, cap_probability
+from skldp.mechanisms._vector.privunit_ball import PrivUnitBall
 
 DIMENSIONS = [2, 3, 5, 64, 384, 100_000]
 EPSILONS = [0.05, 0.5, 1.0, 5.0, 23.0, 50.0]

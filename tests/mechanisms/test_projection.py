@@ -9,20 +9,21 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue, ks_pvalue
 from scipy import sparse, stats
 
-from skldp.mechanisms.randomness import Noise
-from skldp.mechanisms.vector import projection as module
-from skldp.mechanisms.vector.dimension import gordon_delta, projected_dimension
-from skldp.mechanisms.vector.gaussian_width import (
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._vector import projection as module
+from skldp.mechanisms._vector.gaussian_width import (
     default_width,
     difference_directions,
     finite_set_width,
+    gordon_delta,
     l1_ball_width,
+    projected_dimension,
     simplex_width,
     sparse_width,
 )
-from skldp.mechanisms.vector.projected_release import ProjectedRelease
-from skldp.mechanisms.vector.projection import RandomProjection
-from skldp.mechanisms.vector.utility_bounds import (
+from skldp.mechanisms._vector.projected_release import ProjectedRelease
+from skldp.mechanisms._vector.projection import RandomProjection
+from skldp.mechanisms._vector.utility_bounds import (
     distance_bound,
     inner_product_bound,
     linear_model_bound,

@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms.randomness import Noise, flip_threshold, noise_from, threshold_log_odds
+from skldp.mechanisms._noise import Noise, flip_threshold, noise_from, threshold_log_odds
 
 
 def seeded(seed=0):

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 from laws import OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths
 
-from skldp.mechanisms.bits.buffers import Buffers
-from skldp.mechanisms.bits.compiled_buffers import INTERPRETED, CompiledBuffers, compiled_loops
-from skldp.mechanisms.bits.flip_mechanisms import bitrand, latent, ome
-from skldp.mechanisms.bits.mask_sampling import JointBits
-from skldp.mechanisms.bits.ones_complement import complement_codes
-from skldp.mechanisms.bits.unbiased_flip import unbiased_bitrand
-from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms._bits.buffers import Buffers, complement_codes
+from skldp.mechanisms._bits.factories import bitrand, latent, ome
+from skldp.mechanisms._bits.kernels import INTERPRETED, CompiledBuffers, compiled_loops
+from skldp.mechanisms._bits.mask_sampling import JointBits
+from skldp.mechanisms._bits.unbiased import unbiased_bitrand
+from skldp.mechanisms._noise import Noise
 
 BOUNDS = (np.array([-1.0]), np.array([1.0]))
 

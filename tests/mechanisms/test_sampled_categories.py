@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from laws import OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths
 
-from skldp.mechanisms.categorical import integer_odds, randomized_response
-from skldp.mechanisms.categorical.integer_odds import bernoulli
-from skldp.mechanisms.categorical.label_laplace import LabelLaplaceMechanism
-from skldp.mechanisms.categorical.randomized_response import RandomizedResponse
-from skldp.mechanisms.categorical.record import CategoricalRecord
-from skldp.mechanisms.categorical.response_with_prior import RandomizedResponseWithPrior
-from skldp.mechanisms.categorical.unary import OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms import _odds as integer_odds
+from skldp.mechanisms._categorical import randomized_response
+from skldp.mechanisms._categorical.label_laplace import LabelLaplaceMechanism
+from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
+from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior
+from skldp.mechanisms._categorical.unary import CategoricalRecord, OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms._odds import bernoulli
 
 WORD = 2**64
 # 16 bits decide most draws, 48 more the others.

@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 from laws import OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths
 
-from skldp.mechanisms.numeric import discrete_noise
-from skldp.mechanisms.numeric.additive import Gaussian, Laplace
-from skldp.mechanisms.numeric.discrete_noise import discrete_gaussian, discrete_laplace
-from skldp.mechanisms.numeric.duchi_vector import DuchiVector
-from skldp.mechanisms.numeric.feature_sampling import BoundedFeatures
-from skldp.mechanisms.numeric.hybrid import Hybrid, HybridThreeOutputs
-from skldp.mechanisms.numeric.piecewise import Piecewise
-from skldp.mechanisms.numeric.three_outputs import ThreeOutputs
-from skldp.mechanisms.numeric.two_valued import LDPFL, Duchi
-from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._numeric import discrete_noise
+from skldp.mechanisms._numeric.additive import Gaussian, Laplace
+from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
+from skldp.mechanisms._numeric.discrete_noise import discrete_gaussian, discrete_laplace
+from skldp.mechanisms._numeric.duchi import LDPFL, Duchi, DuchiVector
+from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
+from skldp.mechanisms._numeric.piecewise import Piecewise
+from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
 
 WORD = 2**64
 INPUTS = [-1.0, -0.3, 0.0, 2.0**-60, 0.5, 1.0]
@@ -272,7 +271,7 @@ def test_gaussian_noise_is_drawn_with_the_sigma_of_its_guarantee(monkeypatch):
     mechanism, seen = Gaussian(1.0, 1e-3, lattice_bits=8), []
     real = discrete_gaussian
     monkeypatch.setattr(
-        "skldp.mechanisms.numeric.additive.discrete_gaussian",
+        "skldp.mechanisms._numeric.additive.discrete_gaussian",
         lambda sigma, size, noise: seen.append(sigma) or real(sigma, size, noise),
     )
     mechanism.sample(np.zeros(5), Noise(bytes(32), secure=False))

@@ -8,10 +8,10 @@ import pytest
 from laws import ScriptedNoise, assert_is_the_guarantee, intervals, lengths
 from scipy import special
 
-from skldp.mechanisms.randomness import Noise
-from skldp.mechanisms.vector import MultivariateLaplace, PrivUnit, PrivUnitBall, ProjectedRelease, RandomProjection
-from skldp.mechanisms.vector.gamma import gamma_variates
-from skldp.mechanisms.vector.sphere import gaussians
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._vector import MultivariateLaplace, PrivUnit, PrivUnitBall, ProjectedRelease, RandomProjection
+from skldp.mechanisms._vector.multivariate_laplace import gamma_variates
+from skldp.mechanisms._vector.sphere import gaussians
 
 WORD = 2**64
 

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from skldp.mechanisms.randomness import Noise
-from skldp.mechanisms.vector.multivariate_laplace import MultivariateLaplace
-from skldp.mechanisms.vector.privunit import PrivUnit
-from skldp.mechanisms.vector.privunit_ball import PrivUnitBall
-from skldp.mechanisms.vector.projected_release import ProjectedRelease
-from skldp.mechanisms.vector.projection import RandomProjection
-from skldp.mechanisms.vector.scratch import Scratch
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace
+from skldp.mechanisms._vector.privunit import PrivUnit
+from skldp.mechanisms._vector.privunit_ball import PrivUnitBall
+from skldp.mechanisms._vector.projected_release import ProjectedRelease
+from skldp.mechanisms._vector.projection import RandomProjection
+from skldp.mechanisms._vector.workspace import Scratch
 
 MECHANISMS = [
     MultivariateLaplace(5, 2.0),

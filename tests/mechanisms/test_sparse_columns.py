@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue
 from scipy import sparse
 
-from skldp.mechanisms.randomness import public_stream
-from skldp.mechanisms.vector import sparse_columns
-from skldp.mechanisms.vector.projection import RandomProjection
-from skldp.mechanisms.vector.sparse_columns import (
+from skldp.mechanisms._noise import public_stream
+from skldp.mechanisms._vector import projection as sparse_columns
+from skldp.mechanisms._vector.projection import (
+    RandomProjection,
     code_gram,
     dense_columns,
     draw_codes,

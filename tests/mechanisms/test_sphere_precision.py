@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, ks_pvalue
 from scipy import sparse, stats
 
-from skldp.mechanisms.randomness import Noise
-from skldp.mechanisms.vector import (
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._vector import (
     MultivariateLaplace,
     PrivUnit,
     PrivUnitBall,
@@ -18,8 +18,8 @@ from skldp.mechanisms.vector import (
     RandomProjection,
     privunit,
 )
-from skldp.mechanisms.vector.scratch import Scratch
-from skldp.mechanisms.vector.sphere import gaussian_rows, shorten_rows, shrink_factors
+from skldp.mechanisms._vector.sphere import gaussian_rows, shorten_rows, shrink_factors
+from skldp.mechanisms._vector.workspace import Scratch
 
 
 def noise(seed):

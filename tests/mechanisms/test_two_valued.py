@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skldp.mechanisms.numeric.two_valued import Duchi
+from skldp.mechanisms._numeric.duchi import Duchi
 
 
 class FirstAndTail:

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms.categorical.frequency import estimate_frequencies
-from skldp.mechanisms.categorical.record import CategoricalRecord
-from skldp.mechanisms.categorical.unary import OneHotRandomizedResponse, UnaryEncoding
-from skldp.mechanisms.epsilon_rounding import split_epsilon
-from skldp.mechanisms.randomness import noise_from
+from skldp.mechanisms._categorical.frequency import estimate_frequencies
+from skldp.mechanisms._categorical.unary import CategoricalRecord, OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms._noise import noise_from
+from skldp.mechanisms._odds import split_epsilon
 
 epsilons = st.floats(1e-3, 20)
 variants = st.sampled_from(["sue", "oue"])

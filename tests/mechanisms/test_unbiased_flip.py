@@ -10,12 +10,17 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue
 from scipy.optimize import minimize
 
-from skldp.mechanisms.bits.flip_laws import symmetric_law
-from skldp.mechanisms.bits.flip_mechanisms import bitrand
-from skldp.mechanisms.bits.integer_search import least_integer
-from skldp.mechanisms.bits.unbiased_allocation import least_variance_costs, least_variance_sample, worst_variance
-from skldp.mechanisms.bits.unbiased_flip import UnbiasedBitFlip, unbiased_bitrand
-from skldp.mechanisms.randomness import Noise
+from skldp.mechanisms._bits.calibration import least_integer
+from skldp.mechanisms._bits.factories import bitrand
+from skldp.mechanisms._bits.flip_laws import symmetric_law
+from skldp.mechanisms._bits.unbiased import (
+    UnbiasedBitFlip,
+    least_variance_costs,
+    least_variance_sample,
+    unbiased_bitrand,
+    worst_variance,
+)
+from skldp.mechanisms._noise import Noise
 
 cost_lists = st.lists(st.floats(0.3, 6), min_size=1, max_size=5)
 

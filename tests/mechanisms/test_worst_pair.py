@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.mechanisms.bits.fixed_point import FixedPoint
-from skldp.mechanisms.bits.flip_laws import BitLaw
-from skldp.mechanisms.bits.worst_pair import worst_pair_costs
+from skldp.mechanisms._bits.calibration import worst_pair_costs
+from skldp.mechanisms._bits.fixed_point import FixedPoint
+from skldp.mechanisms._bits.flip_laws import BitLaw
 
 words = st.integers(1, 2**64 - 1)
 

@@ -6,8 +6,8 @@ from laws import THRESHOLD
 from scipy import stats
 from sklearn.base import BaseEstimator
 
-from skldp.mechanisms.guarantee import PrivacyGuarantee
-from skldp.study.audit.lower_bound import AuditResult, audit_epsilon, trials_needed
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.study._audit.lower_bound import AuditResult, audit_epsilon, trials_needed
 
 
 def randomized_response(epsilon, n_classes=2):
@@ -55,7 +55,7 @@ def test_the_bound_is_wrong_no_more_often_than_it_says(release, epsilon, delta):
 
 def test_choosing_and_bounding_on_the_same_trials_would_be_wrong(monkeypatch):
     """The attack on the audit itself: the test above must see an event that was fitted to the trials it bounds."""
-    from skldp.study.audit import lower_bound as audit
+    from skldp.study._audit import lower_bound as audit
 
     cheat = audit.candidate_scores
     monkeypatch.setattr(
@@ -79,7 +79,7 @@ def test_two_valued_releases_are_bounded_above_half(epsilon):
 
 def test_the_bound_of_counts_is_the_clopper_pearson_one():
     """Against scipy's interval of a binomial fraction."""
-    from skldp.study.audit.lower_bound import _lower_bound
+    from skldp.study._audit.lower_bound import _lower_bound
 
     for hits, misses in [(1, 0), (7, 3), (500, 20), (10_000, 0)]:
         low = stats.binomtest(hits, hits + misses, alternative="greater").proportion_ci(0.97, "exact").low
@@ -92,7 +92,7 @@ def test_the_bound_of_counts_is_the_clopper_pearson_one():
 @pytest.mark.parametrize("delta", [0.0, 0.3])
 @pytest.mark.parametrize("epsilon", [0.0, 2.0])
 def test_trials_needed_is_the_least_number(epsilon, delta):
-    from skldp.study.audit.lower_bound import _lower_bound
+    from skldp.study._audit.lower_bound import _lower_bound
 
     k = trials_needed(epsilon, confidence=0.95, delta=delta) // 4
     assert float(_lower_bound(k, 0, k, k, 0.95, delta)) > epsilon

@@ -6,15 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from skldp.estimators.bitrand import BitRandTransformer
-from skldp.estimators.categorical import CategoricalPrivatizer
-from skldp.estimators.labels import LabelLaplace, LabelRR
-from skldp.estimators.latent_ome import LatentTransformer, OMETransformer
-from skldp.estimators.multivariate_laplace import MultivariateLaplacePrivatizer
-from skldp.estimators.numeric import NumericPrivatizer
-from skldp.estimators.privunit import PrivUnitTransformer
+from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
+from skldp.estimators._categorical import CategoricalPrivatizer
+from skldp.estimators._labels import LabelLaplace, LabelRR
+from skldp.estimators._numeric import NumericPrivatizer
+from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
 from skldp.exceptions import PrivacyGuaranteeWarning
-from skldp.study.audit.pairs import audit_estimator
+from skldp.study._audit.pairs import audit_estimator
 
 CONFIDENCE = 1 - 1e-6
 ONE = np.zeros((1, 1))

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from comparisons import NAMES, small_comparison
 
-from skldp.study.catalogue import FAMILIES, FEATURE_MECHANISMS, METRIC_MECHANISMS, family_of, takes_delta
-from skldp.study.comparison import ComparisonSettings, compare_mechanisms, study_pipeline
-from skldp.study.datasets import StudyData, StudyInputError, load_study_data
-from skldp.study.report.panels import panel_names
+from skldp.study._catalogue import FAMILIES, FEATURE_MECHANISMS, METRIC_MECHANISMS, family_of, takes_delta
+from skldp.study._comparison import ComparisonSettings, compare_mechanisms, study_pipeline
+from skldp.study._datasets import StudyData, StudyInputError, load_study_data
+from skldp.study._report.panels import panel_names
 
 QUICK = ComparisonSettings(epsilons=(20.0,), folds=2)
 

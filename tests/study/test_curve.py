@@ -13,8 +13,7 @@ from sklearn.svm import LinearSVC
 from toy_estimators import ToyLabels, ToySigns
 
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
-from skldp.study.baselines import without_privacy
-from skldp.study.curve import privacy_utility_curve
+from skldp.study._curve import privacy_utility_curve, without_privacy
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))

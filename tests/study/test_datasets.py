@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skldp.study.datasets import BUNDLED, StudyInputError, load_study_data
+from skldp.study._datasets import BUNDLED, StudyInputError, load_study_data
 
 pd = pytest.importorskip("pandas")
 

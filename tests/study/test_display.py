@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from toy_estimators import ToySigns
 
-from skldp.study.curve_result import CurvePoint, PrivacyUtilityCurve
-from skldp.study.display import PrivacyUtilityDisplay
+from skldp.study._curve_result import CurvePoint, PrivacyUtilityCurve
+from skldp.study._display import PrivacyUtilityDisplay
 
 
 @pytest.fixture(autouse=True)

@@ -9,19 +9,19 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms.guarantee import PrivacyGuarantee
-from skldp.mechanisms.randomness import noise_from
-from skldp.study.federated import learning as federated
-from skldp.study.federated.display import plot_federated
-from skldp.study.federated.learning import federated_learning
-from skldp.study.federated.settings import (
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._noise import noise_from
+from skldp.study._federated import learning as federated
+from skldp.study._federated.display import plot_federated
+from skldp.study._federated.learning import federated_learning
+from skldp.study._federated.settings import (
     features_perturbed,
     gradients_anonymised,
     gradients_perturbed,
     labels_perturbed,
     noiseless,
 )
-from skldp.study.federated.study import federated_study
+from skldp.study._federated.study import federated_study
 
 
 class LaplaceStandIn(TransformerMixin, BaseEstimator):

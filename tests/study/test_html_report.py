@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 from comparisons import NAMES, NASTY, small_comparison
 
-from skldp.study.report.html_report import html_report
+from skldp.study._report.html_report import html_report
 
 VOID = {"meta", "br", "img", "line", "circle", "rect", "polygon", "polyline"}
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

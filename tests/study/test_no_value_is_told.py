@@ -12,9 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import skldp
-from skldp.study.federated.learning import federated_learning
-from skldp.study.federated.settings import features_perturbed, labels_perturbed
-from skldp.study.federated.study import federated_study
+from skldp.study._federated.learning import federated_learning
+from skldp.study._federated.settings import features_perturbed, labels_perturbed
+from skldp.study._federated.study import federated_study
 
 ROWS = np.random.default_rng(0).uniform(-1, 1, (24, 3))
 CLASSES = np.array([0, 1] * 12)

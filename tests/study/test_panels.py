@@ -8,7 +8,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
-from skldp.study.report.panels import plot_comparison
+from skldp.study._report.panels import plot_comparison
 
 
 @pytest.fixture(autouse=True)

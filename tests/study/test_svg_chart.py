@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.study.report.svg_chart import ChartLine, line_chart, swatch
+from skldp.study._report.svg_chart import ChartLine, line_chart, swatch
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from skldp.mechanisms.bits.bit_flip import BitFlip
-from skldp.mechanisms.bits.fixed_point import FixedPoint
-from skldp.mechanisms.numeric.two_valued import Duchi
-from skldp.study.theory.errors import expected_errors, mean_errors
-from skldp.study.theory.figures import (
+from skldp.mechanisms._bits.bit_flip import BitFlip
+from skldp.mechanisms._bits.fixed_point import FixedPoint
+from skldp.mechanisms._numeric.duchi import Duchi
+from skldp.study._theory.errors import expected_errors, mean_errors
+from skldp.study._theory.figures import (
     bit_errors,
     bit_flips,
     bit_flips_over_bits,
@@ -17,8 +17,8 @@ from skldp.study.theory.figures import (
     corrected_ratios,
     label_flips,
 )
-from skldp.study.theory.rival_laws import exact_epsilon, rival_laws
-from skldp.study.theory.table import TheoryTable
+from skldp.study._theory.rival_laws import exact_epsilon, rival_laws
+from skldp.study._theory.table import TheoryTable
 
 EPSILONS = [0.1, 1.0, 2.0]
 

@@ -5,8 +5,8 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
-from skldp.study.theory.display import TheoryDisplay
-from skldp.study.theory.figures import bit_flips, corrected_ratios, label_flips
+from skldp.study._theory.display import TheoryDisplay
+from skldp.study._theory.figures import bit_flips, corrected_ratios, label_flips
 
 
 @pytest.fixture(autouse=True)

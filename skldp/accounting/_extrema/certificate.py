@@ -1,0 +1,413 @@
+r"""The independent check: a bound on a sum of log-likelihoods, proved from whatever a search has found.
+
+Nothing in here looks for anything, and nothing is imported from what does. A search hands over a :class:`Tree`, which
+cuts the box into leaves, and proposes slopes for the answers in each leaf; the check rebuilds the leaves from the cuts,
+so that they cover the box by construction, and bounds each leaf itself. With s the slopes, m the counts and w the
+arguments of the answers, restricted to l <= w <= u within a leaf,
+
+.. math:: \sum_i m_i g_i(w_i') \le \sum_i m_i \max_{l_i \le w \le u_i} (g_i(w) - s_i w)
+          + \max_{x} \sum_i m_i s_i (a_i \cdot x + o_i) + \sum_i m_i |s_i| e_i .
+
+That holds for any slopes: poor ones only make the bound loose. Here g is :math:`\ln(q + \eta + t S)` for a bound from
+above on the log-likelihood, and :math:`-\ln(q - \eta + t S)` for one from below, with the errors e and
+:math:`\eta` of :mod:`~skldp.accounting._extrema.sampled_law`. The one-dimensional maxima are taken where g can turn:
+at the ends, at the kinks 0 and 1 of a ramp, and on the concave part, where for a ramp the unconstrained maximum has a
+closed form, and for a logistic answer the tangent at any point bounds what the rest can gain. No slope is ever taken
+for a supergradient of the sum.
+
+A sum that is concave over the whole box has its minimum at a vertex (:func:`vertex_maximum`), and a tree may then cut a
+box into two opposite faces (``Tree(to_the_ends=True)``): both are checked here as well. Near its kink at 0 a ramp is
+replaced by :math:`\ln(q - \eta + t \min(w, 1))`, which is concave and nowhere larger.
+
+**Rounding.** What the formulas above lose is bounded in `_roundings` and added; NaN becomes infinity.
+
+References
+----------
+N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2002, Sections 2.2, 3.1 and 4.2.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from skldp.accounting._extrema.sampled_law import CHANCE_ERROR, UNIT, SampledLaw, sampled_law
+from skldp.accounting._query import RegressionQuery
+
+__all__ = [
+    "Proof",
+    "Tree",
+    "certified_loss",
+    "certified_maximum",
+    "leaf_bounds",
+    "loss_between",
+    "peaks_at_vertices",
+    "vertex_bounds",
+    "vertex_maximum",
+    "vertex_rounding",
+]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.intp]
+# Takes the leaves' positions in the tree and, of shape (k, n), the least and largest argument of each answer there.
+Proposal = Callable[[Integers, Floats, Floats], Floats]
+
+_BLOCK = 1 << 18
+# The bend of a logistic answer is known to far less.
+_BEND_ERROR = 2.0**-44
+
+
+class Tree:
+    """How a box is cut into leaves: each node by a feature, by an answer's argument, or not at all.
+
+    Parameters
+    ----------
+    n_features : int
+    to_the_ends : bool, default=False
+        A node is cut by a feature into the two faces where it is least and largest: for sums without a maximum inside.
+
+    Attributes
+    ----------
+    axis : ndarray of int
+        Of each node: a feature, n_features plus the position of an answer, or -1 for a leaf. Node 0 is the whole box.
+    cut : ndarray of float
+        Where.
+    child : ndarray of int
+        The first of the node's two children (the lower one); the other one is the next.
+    """
+
+    def __init__(self, n_features: int, *, to_the_ends: bool = False) -> None:
+        self.n_features = n_features
+        self.to_the_ends = to_the_ends
+        self.axis = np.full(64, -1, dtype=np.intp)
+        self.cut = np.zeros(64)
+        self.child = np.zeros(64, dtype=np.intp)
+        self.size = 1
+
+    def split(self, nodes: npt.ArrayLike, axes: npt.ArrayLike, cuts: npt.ArrayLike) -> Integers:
+        """Cut some leaves in two, and give the positions of the first of each one's children."""
+        at = np.atleast_1d(np.asarray(nodes, dtype=np.intp))
+        children = self.size + 2 * np.arange(len(at))
+        self.size += 2 * len(at)
+        while self.size > len(self.axis):
+            self.axis = np.concatenate([self.axis, np.full_like(self.axis, -1)])
+            self.cut = np.concatenate([self.cut, np.zeros_like(self.cut)])
+            self.child = np.concatenate([self.child, np.zeros_like(self.child)])
+        self.axis[at], self.cut[at], self.child[at] = axes, cuts, children
+        return children
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a search hands over for one side of a loss; whether it proves anything is for the check to find out.
+
+    Attributes
+    ----------
+    tree : Tree or None
+        None stands for looking at every vertex.
+    propose : callable
+        Takes positions of leaves in the tree and the ranges of the arguments there, and returns any slopes.
+    """
+
+    tree: Tree | None
+    propose: Proposal
+
+
+def certified_loss(
+    queries: Sequence[RegressionQuery], outputs: Sequence[int], box: Floats, high: Sequence[Proof], low: Sequence[Proof]
+) -> float:
+    """Bound a realized loss from above: the figure that decides whether somebody may be asked again.
+
+    Parameters
+    ----------
+    queries : sequence of RegressionQuery
+    outputs : sequence of {0, 1}
+    box : ndarray of shape (2, d)
+    high, low : sequence of Proof
+        For the maximum of the log-likelihood, and for minus its minimum. The best of each is taken; without any, what
+        each answer's own range gives.
+
+    Returns
+    -------
+    float
+        Never more than the sum of the exact epsilons.
+    """
+    law = sampled_law(queries, outputs, box)
+    ceiling = math.nextafter(math.fsum(query.exact_epsilon for query in queries), math.inf)
+    if not len(law):
+        return 0.0
+    nothing = Proof(Tree(box.shape[1]), lambda leaves, least, most: np.zeros(least.shape))
+    proved = 0.0
+    for sign, proofs in ((1, high), (-1, low)):
+        proved += min(
+            vertex_maximum(law, sign)[0]
+            if proof.tree is None
+            else certified_maximum(law, sign, proof.tree, proof.propose)
+            for proof in (nothing, *proofs)
+        )
+    # Both sides hold more than a rounding of their sum in reserve.
+    return max(0.0, min(math.nextafter(proved, math.inf), ceiling))
+
+
+def certified_maximum(law: SampledLaw, sign: int, tree: Tree, propose: Proposal) -> float:
+    """Bound the sum's maximum over the box (sign 1), or minus its minimum (sign -1), from above.
+
+    Parameters
+    ----------
+    law : SampledLaw
+    sign : {1, -1}
+    tree : Tree
+    propose : callable
+        Takes positions of leaves in the tree and the ranges of the arguments there, and returns any slopes.
+
+    Returns
+    -------
+    float
+    """
+    if tree.to_the_ends and not peaks_at_vertices(law, sign):
+        return math.inf
+    worst = -math.inf
+    for leaves, box_low, box_high, low, high in _leaves(law, tree):
+        with np.errstate(all="ignore"):
+            slopes = np.nan_to_num(np.asarray(propose(leaves, low, high), dtype=np.float64), posinf=0.0, neginf=0.0)
+        ends = (box_low, box_high, low, high)
+        worst = max(worst, float(leaf_bounds(law, sign, law.count, slopes, *ends, minorant=tree.to_the_ends).max()))
+    return worst
+
+
+def leaf_bounds(
+    law: SampledLaw,
+    sign: int,
+    count: Floats,
+    slopes: Floats,
+    box_low: Floats,
+    box_high: Floats,
+    low: Floats,
+    high: Floats,
+    *,
+    minorant: bool = False,
+) -> Floats:
+    """Bound the sum over leaves, whatever the slopes are.
+
+    Parameters
+    ----------
+    law : SampledLaw
+    sign : {1, -1}
+    count : ndarray of shape (n,) or (k, n)
+        How often each answer was given, in place of the law's own count.
+    slopes : ndarray of shape (k, n)
+    box_low, box_high : ndarray of shape (k, d) or (1, d)
+    low, high : ndarray of shape (k, n) or (1, n)
+        Ranges of the arguments that are really computed.
+    minorant : bool, default=False
+        Take ramps without their kink at 0.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+    """
+    with np.errstate(all="ignore"):
+        weighted = count * slopes
+        peaks = np.empty(np.broadcast_shapes(slopes.shape, low.shape))
+        for kind, peak in ((~law.logistic, _ramp_peaks), (law.logistic, _logistic_peaks)):
+            if kind.all():
+                peaks[:] = peak(law, sign, slopes, low, high, minorant)
+            elif kind.any():
+                part = law.part(np.flatnonzero(kind))
+                peaks[:, kind] = peak(part, sign, slopes[:, kind], low[:, kind], high[:, kind], minorant)
+        tilt = weighted @ law.coef
+        rest = weighted @ law.offset + np.maximum(tilt * box_low, tilt * box_high).sum(axis=1)
+        bounds = (count * peaks).sum(axis=1) + rest + _roundings(law, count, slopes)
+    return np.where(np.isnan(bounds), np.inf, bounds)
+
+
+def _roundings(law: SampledLaw, count: Floats, slopes: Floats) -> Floats:
+    """What all the roundings of a leaf's bound can add up to.
+
+    Of each answer's maximum: a logarithm within 8 u of itself and of a probability within 16 u, a product and a
+    difference with s w; a logistic answer's bend. Of the sums: as many roundings as there are terms, twice for those
+    over answers and then features, of the sizes that are added. Arguments are no larger than `magnitude`.
+    """
+    n, d = law.coef.shape
+    still = (n + 128) * UNIT * (2 + law.epsilon)
+    per_slope = law.error + (2 * n + d + 128) * UNIT * law.magnitude + np.where(law.logistic, 2 * _BEND_ERROR, 0.0)
+    return (count @ still + (count * np.abs(slopes)) @ per_slope) * (1 + 2.0**-20)
+
+
+def _ramp_peaks(law: SampledLaw, sign: int, slopes: Floats, low: Floats, high: Floats, minorant: bool) -> Floats:
+    """Maximum of sign ln(q + sign eta + t min(1, max(0, w))) - s w over low <= w <= high."""
+    q, t = law.smallest + sign * CHANCE_ERROR, law.reach
+    floor = -np.inf if minorant else 0.0
+    # A minorant that is not positive gives NaN, and so infinity.
+    best = sign * np.log(q + t * np.clip(low, floor, 1.0)) - slopes * low
+    best = np.maximum(best, sign * np.log(q + t * np.clip(high, floor, 1.0)) - slopes * high)
+    if not minorant:
+        best = np.maximum(best, np.where((low < 0) & (high > 0), sign * np.log(q), -np.inf))
+    if sign > 0:
+        best = np.maximum(best, np.where((low < 1) & (high > 1), np.log(q + t) - slopes, -np.inf))
+        # Between the kinks ln(q + t w) - s w is concave, and nowhere larger than where its slope is s.
+        stationary, uncertain = 1 / slopes - q / t, 2.0**-48 * (1 / slopes + q / t)
+        inside = (slopes > 0) & (stationary + uncertain >= np.maximum(low, 0.0))
+        inside &= stationary - uncertain <= np.minimum(high, 1.0)
+        best = np.where(inside, np.maximum(best, np.log(t / slopes) - 1 + slopes * (q / t)), best)
+    return best
+
+
+def _logistic_peaks(law: SampledLaw, sign: int, slopes: Floats, low: Floats, high: Floats, minorant: bool) -> Floats:
+    r"""Maximum of sign ln(q + sign eta + t S(w)) - s w over low <= w <= high.
+
+    With :math:`\lambda = \ln((q + t) / q)` the derivative of ln(q + t S(w)) is :math:`S(w + \lambda) - S(w)`, which
+    increases up to :math:`-\lambda/2` and decreases from there on. On the concave part the tangent at any point w0 is
+    a bound; at the stationary point, up to its rounding, it gains nothing. Elsewhere the maximum is at an end.
+    """
+    q, t = law.smallest + sign * CHANCE_ERROR, law.reach
+    steep = np.log1p(t / q)
+    bend = -steep / 2
+    # The concave part, less a sliver over which s w and a monotone g change by less than is added for it.
+    turn = np.clip(bend + sign * _BEND_ERROR, low, high)
+    first, last = (turn, high) if sign > 0 else (low, turn)
+    rise = np.arccosh(np.maximum(np.sinh(steep / 2) / (sign * slopes) - np.cosh(steep / 2), 1.0))
+    w = np.clip(np.where(sign * slopes > 0, bend + sign * rise, sign * np.inf), first, last)
+    uphill = sign * (expit(w + steep) - expit(w)) - slopes
+    error = 64 * UNIT * (1 + np.abs(slopes))
+    gain = np.maximum((uphill + error) * (last - w), (error - uphill) * (w - first))
+    best = sign * np.log(q + t * expit(w)) - slopes * w + gain
+    for end in (low, high):
+        best = np.maximum(best, sign * np.log(q + t * expit(end)) - slopes * end)
+    return best
+
+
+def _leaves(law: SampledLaw, tree: Tree) -> Iterator[tuple[Integers, Floats, Floats, Floats, Floats]]:
+    """Follow the cuts from the root: leaves, their boxes, and the ranges of the arguments within."""
+    nodes, d = np.zeros(1, dtype=np.intp), law.box.shape[1]
+    low, high = law.box[:1].copy(), law.box[1:].copy()
+    least, most = np.full((1, len(law)), -np.inf), np.full((1, len(law)), np.inf)
+    step = max(1, _BLOCK // max(1, len(law)))
+    by_answers = bool((tree.axis[: tree.size] >= d).any())
+    while nodes.size:
+        is_leaf = tree.axis[nodes] < 0
+        for first in range(0, int(is_leaf.sum()), step):
+            part = np.flatnonzero(is_leaf)[first : first + step]
+            begin, end = law.ranges(low[part], high[part])
+            if by_answers:
+                # What rounding does to the argument, it may do beyond the cut.
+                begin = np.maximum(begin, least[part] - law.error)
+                end = np.maximum(np.minimum(end, most[part] + law.error), begin)
+            yield nodes[part], low[part], high[part], begin, end
+        inner = np.flatnonzero(~is_leaf)
+        axis, cut, child = (values[nodes[inner]] for values in (tree.axis, tree.cut, tree.child))
+        if (child <= nodes[inner]).any() or (child + 1 >= tree.size).any():
+            raise ValueError("A tree's nodes must come before their children.")
+        low, high = np.tile(low[inner], (2, 1)), np.tile(high[inner], (2, 1))
+        least, most = np.tile(least[inner], (2, 1)), np.tile(most[inner], (2, 1))
+        n, feature = len(inner), axis < d
+        rows, column = np.flatnonzero(feature), axis[feature]
+        if tree.to_the_ends:
+            high[rows, column] = low[rows, column]
+            low[n + rows, column] = high[n + rows, column]
+        else:
+            middle = np.clip(cut[feature], low[rows, column], high[rows, column])
+            high[rows, column] = middle
+            low[n + rows, column] = middle
+        rows, column = np.flatnonzero(~feature), axis[~feature] - d
+        most[rows, column] = np.minimum(most[rows, column], cut[~feature])
+        least[n + rows, column] = np.maximum(least[n + rows, column], cut[~feature])
+        nodes = np.concatenate([child, child + 1])
+
+
+def peaks_at_vertices(law: SampledLaw, sign: int) -> bool:
+    """Whether the sum, or the one that `minorant` stands for, is convex over the box, so that it peaks at a vertex."""
+    least, most = (values[0] for values in law.ranges(law.box[:1], law.box[1:]))
+    q = law.smallest + sign * CHANCE_ERROR
+    bend = -np.log1p(law.reach / q) / 2
+    smooth = bend + _BEND_ERROR <= least if sign < 0 else most <= bend - _BEND_ERROR
+    # The minorant is as good as the ramp only where that starts below 0 by no more than rounding, and must be positive:
+    # half of q leaves room for the roundings of this very comparison.
+    ramps = (sign < 0) & (least >= -4 * law.error) & (q / 2 + law.reach * least > 0)
+    return bool(np.where(law.logistic, smooth, ramps).all())
+
+
+def vertex_bounds(law: SampledLaw, sign: int, vertices: Floats) -> Floats:
+    """Bound each answer's log-likelihood (minus it for sign -1) at vertices of the box from above.
+
+    Parameters
+    ----------
+    law : SampledLaw
+        Such that the sum peaks at a vertex.
+    sign : {1, -1}
+    vertices : ndarray of shape (k, d)
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        Whatever the counts, the weighted sum's largest value over all vertices, plus `vertex_rounding`, bounds the
+        sum over the whole box.
+    """
+    least, most = law.ranges(vertices, vertices)
+    w = most if sign > 0 else least
+    response = np.where(law.logistic, expit(w), np.minimum(w, 1.0)) if law.logistic.any() else np.minimum(w, 1.0)
+    bounds: Floats = sign * np.log((law.smallest + sign * CHANCE_ERROR) + law.reach * response)
+    return bounds.T
+
+
+def vertex_rounding(law: SampledLaw, count: Floats) -> Floats:
+    """What the roundings of a weighted sum of vertex bounds can add up to."""
+    return (count @ ((len(law) + 128) * UNIT * (2 + law.epsilon))) * (1 + 2.0**-20)
+
+
+def vertex_maximum(law: SampledLaw, sign: int) -> tuple[float, Floats]:
+    """Look at every vertex of the box.
+
+    Parameters
+    ----------
+    law : SampledLaw
+    sign : {1, -1}
+
+    Returns
+    -------
+    float
+        A bound as that of :func:`certified_maximum`; infinity unless the sum peaks at a vertex.
+    ndarray of shape (d,)
+        The vertex where it is attained.
+    """
+    moving = np.flatnonzero(law.coef.any(axis=0) & (law.box[0] < law.box[1]))
+    best, vertex = -math.inf, law.box[0]
+    if not peaks_at_vertices(law, sign):
+        return math.inf, vertex
+    step = max(1, _BLOCK // max(1, len(law)))
+    for first in range(0, 1 << len(moving), step):
+        codes = np.arange(first, min(first + step, 1 << len(moving)))
+        vertices = np.tile(law.box[0], (len(codes), 1))
+        at_the_top = (codes[:, None] >> np.arange(len(moving))) & 1 == 1
+        vertices[:, moving] = np.where(at_the_top, law.box[1, moving], law.box[0, moving])
+        totals = law.count @ vertex_bounds(law, sign, vertices)
+        if totals.max() > best:
+            best, vertex = float(totals.max()), vertices[totals.argmax()]
+    return best + float(vertex_rounding(law, law.count)), vertex
+
+
+def loss_between(queries: Sequence[RegressionQuery], outputs: Sequence[int], points: Floats) -> float:
+    """Bound from below what the answers tell between two points: their log-ratio, by the integers that are drawn with.
+
+    Parameters
+    ----------
+    queries : sequence of RegressionQuery
+    outputs : sequence of {0, 1}
+    points : ndarray of shape (2, d)
+    """
+    counts: dict[tuple[str, int], list[Any]] = {}
+    for query, output in zip(queries, outputs, strict=True):
+        counts.setdefault((query.key, int(output)), [query, 0])[1] += 1
+    ratios, sizes = [], []
+    for (_, output), (query, count) in sorted(counts.items()):
+        chance = query.thresholds(points)
+        # 2^64 - T in unsigned arithmetic is the two's complement of T, which is never 0.
+        first, second = (chance if output else ~chance + np.uint64(1)).astype(np.float64).tolist()
+        ratios.append(count * math.log(first / second))
+        sizes.append(count * (2 + query.epsilon))
+    total = math.fsum(ratios)
+    return max(0.0, abs(total) - 32 * UNIT * math.fsum(sizes))

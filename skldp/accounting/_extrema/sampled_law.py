@@ -1,0 +1,213 @@
+r"""The law that is really sampled, with a stated bound on every rounding: what certificates are about.
+
+:meth:`~skldp.accounting._query.RegressionQuery.sample` draws the output 1 with probability :math:`T(x) / 2^{64}`, where
+the integer T comes out of a dozen floating-point operations on a person's values. This module says how far that can lie
+from exact arithmetic. Write :math:`w = a \cdot x + o` for where an answer's prediction lies between its output bounds
+(0 where this very answer is least likely, 1 where it is most likely; for a logistic query, its signed argument). Then,
+for every x of the box, whatever order the additions were made in, and with or without fused operations,
+
+.. math:: P(\text{answer} \mid x) = q + t S(w') + \eta, \qquad |w' - w| \le e, \quad |\eta| \le 2^{-47},
+
+with :math:`q = 1 / (e^\varepsilon + 1)`, t = 1 - 2 q, S the ramp or the logistic function, and the arithmetic of the
+right-hand side exact in the stored doubles a, o, q and t.
+
+**Where the figures come from.** A unit is :math:`u = 2^{-53}`; a sum of n products in any order is off by at most
+:math:`n u / (1 - n u)` times the sum of their sizes (Higham 2002, Section 3.1). `exp`, `log` and `expit` are taken to
+be right within 4 units in the last place (8 u), as their authors state and their tests measure. The sampler's argument
+takes d + 1 products and sums, two subtractions and a division, and so do a and o: together less than (4 d + 64) u of
+the sum of the sizes. Underflow adds less than 1e-200. The sampler's probability takes two values of `expit`, three
+operations and a truncation to :math:`2^{-64}`, and q and t are rounded themselves: together less than 64 u.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from skldp.accounting._finite_query import LARGEST
+from skldp.accounting._query import RegressionQuery
+
+__all__ = ["CHANCE_ERROR", "UNIT", "Bounds", "SampledLaw", "checked_box", "middle_and_half", "sampled_law"]
+
+
+Bounds = tuple[npt.ArrayLike, npt.ArrayLike]
+
+
+def checked_box(bounds: Any, *, n_features: int) -> npt.NDArray[np.float64]:
+    """Check bounds and write them out, one column per feature.
+
+    Parameters
+    ----------
+    bounds : tuple (low, high)
+        Each a number, or one number per feature.
+    n_features : int
+
+    Returns
+    -------
+    ndarray of shape (2, n_features)
+
+    Raises
+    ------
+    ValueError
+        If they are no finite numbers with low <= high, are beyond 1e100, or are for another number of features.
+
+    Examples
+    --------
+    >>> from skldp.accounting._extrema.sampled_law import checked_box
+    >>> checked_box((-1, [1, 2]), n_features=2)
+    array([[-1., -1.],
+           [ 1.,  2.]])
+    """
+    try:
+        low, high = bounds
+        sides = [np.asarray(side, dtype=np.float64) for side in (low, high)]
+    except (TypeError, ValueError):
+        raise ValueError(f"bounds must be (low, high), of numbers. Got {bounds!r} instead.") from None
+    for side in sides:
+        if side.ndim > 1 or (side.ndim == 1 and side.size != n_features):
+            raise ValueError(
+                f"bounds must be numbers, or have one for each of the {n_features} features. Got {bounds!r} instead."
+            )
+    box = np.stack([np.broadcast_to(side, (n_features,)) for side in sides])
+    if not np.isfinite(box).all() or (box[0] > box[1]).any():
+        raise ValueError(f"bounds must be finite, with low <= high. Got {bounds!r} instead.")
+    # Beyond it a person's values are moved to it: the domain that is certified must be the one that is asked.
+    if (np.abs(box) > LARGEST).any():
+        raise ValueError(f"bounds must lie within -{LARGEST:g} and {LARGEST:g}. Got {bounds!r} instead.")
+    return box
+
+
+def middle_and_half(box: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Centre and half the width of a box, without overflow, each of shape (n_features,)."""
+    low, high = box / 2
+    return low + high, high - low
+
+
+Floats = npt.NDArray[np.float64]
+
+UNIT = 2.0**-53
+CHANCE_ERROR = 2.0**-47
+_UNDERFLOW = 1e-200
+_ROWS = ("coef", "offset", "count", "epsilon", "logistic", "magnitude", "error")
+
+
+def sampled_law(queries: Sequence[RegressionQuery], outputs: Sequence[int], box: Floats) -> "SampledLaw":
+    """Write down the law of some answers over a box.
+
+    Equal answers are merged. Those that no person of the box can change are left out: they cancel in every ratio.
+
+    Parameters
+    ----------
+    queries : sequence of RegressionQuery
+    outputs : sequence of {0, 1}
+    box : ndarray of shape (2, n_features)
+
+    Returns
+    -------
+    SampledLaw
+    """
+    counts: dict[tuple[str, int], list[Any]] = {}
+    for query, output in zip(queries, outputs, strict=True):
+        counts.setdefault((query.key, int(output)), [query, 0])[1] += 1
+    moving = box[0] < box[1]
+    # Sorted, so that nothing depends on the order in which the answers came.
+    merged = [(query, output, n) for (_, output), (query, n) in sorted(counts.items()) if query.coef[moving].any()]
+    theta = np.array([query.coef for query, _, _ in merged]).reshape(-1, box.shape[1])
+    intercept = np.array([query.intercept for query, _, _ in merged])
+    logistic = np.array([query.kind == "logistic" for query, _, _ in merged], dtype=bool)
+    ends = np.array([query.output_bounds for query, _, _ in merged]).reshape(-1, 2)
+    ends[logistic] = (0.0, 1.0)
+    sign = np.where(np.array([output for _, output, _ in merged]) == 1, 1.0, -1.0)
+    # A ramp starts at a where b was answered, and at b, downward, where a was.
+    start = np.where(logistic, 0.0, np.where(sign > 0, ends[:, 0], ends[:, 1]))
+    with np.errstate(under="ignore"):
+        scale = sign / (ends[:, 1] - ends[:, 0])
+        sizes = np.abs(theta) @ np.abs(box).max(axis=0) + np.abs(intercept)
+        magnitude = np.abs(scale) * (sizes + np.where(logistic, 0.0, np.abs(ends).max(axis=1)))
+        return SampledLaw(
+            box=box,
+            coef=scale[:, None] * theta,
+            offset=scale * (intercept - start),
+            count=np.array([n for _, _, n in merged], dtype=np.float64),
+            epsilon=np.array([query.epsilon for query, _, _ in merged]),
+            logistic=logistic,
+            magnitude=magnitude,
+            error=(4 * box.shape[1] + 64) * UNIT * magnitude + _UNDERFLOW,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SampledLaw:
+    """Some answers over a box, as they are really sampled; see the module.
+
+    Parameters
+    ----------
+    box : ndarray of shape (2, n_features)
+    coef : ndarray of shape (n, n_features)
+        a.
+    offset : ndarray of shape (n,)
+        o.
+    count : ndarray of shape (n,)
+        How often each answer was given.
+    epsilon : ndarray of shape (n,)
+    logistic : ndarray of bool, shape (n,)
+    magnitude : ndarray of shape (n,)
+        Bound on the sizes that add up to a . x + o, and so on the size of w.
+    error : ndarray of shape (n,)
+        e, with room for one more evaluation of a . x + o in floating point.
+    """
+
+    box: Floats
+    coef: Floats
+    offset: Floats
+    count: Floats
+    epsilon: Floats
+    logistic: npt.NDArray[np.bool_]
+    magnitude: Floats
+    error: Floats
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    @cached_property
+    def smallest(self) -> Floats:
+        """q, the smallest probability of an answer, within 8 u of itself."""
+        return cast(Floats, expit(-self.epsilon))
+
+    @cached_property
+    def reach(self) -> Floats:
+        """t, what lies between the smallest probability and the largest."""
+        return np.tanh(self.epsilon / 2)
+
+    @cached_property
+    def allowances(self) -> Floats:
+        """Bound, for each answer, on what rounding can do to its log-likelihood at any point, whatever is sampled."""
+        steepest = np.where(self.logistic, 1.0, self.reach / self.smallest)
+        return steepest * self.error + CHANCE_ERROR / (self.smallest - CHANCE_ERROR) + 128 * UNIT * (2 + self.epsilon)
+
+    @cached_property
+    def allowance(self) -> float:
+        """Bound on what rounding can do to the log-likelihood of all answers at any point."""
+        return float(self.count @ self.allowances) * (1 + 2.0**-20)
+
+    def ranges(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Least and largest w' of each answer over boxes of shape (k, d): two arrays of shape (k, n)."""
+        up, down = np.maximum(self.coef, 0.0).T, np.minimum(self.coef, 0.0).T
+        # One evaluation of a . x + o and the sampler's own error are both within `error`.
+        least = low @ up + high @ down + (self.offset - self.error)
+        most = high @ up + low @ down + (self.offset + self.error)
+        return least, most
+
+    def part(self, rows: npt.NDArray[np.intp] | slice) -> "SampledLaw":
+        """The law of some of the answers."""
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _ROWS}
+        return replace(self, **columns)
+
+    def joined(self, other: "SampledLaw") -> "SampledLaw":
+        """The law of the answers of both, over the same box."""
+        columns: dict[str, Any] = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _ROWS}
+        return replace(self, **columns)

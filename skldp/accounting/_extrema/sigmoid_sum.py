@@ -1,0 +1,258 @@
+r"""The log-likelihood of many answers as a sum of S-shaped functions of one variable each.
+
+Every two-valued answer has the log-likelihood :math:`h(v) = \ln(q + t S(v))` with :math:`q = 1/(e^\varepsilon + 1)`,
+:math:`t = (e^\varepsilon - 1)/(e^\varepsilon + 1)`, an affine :math:`v = \pm(\theta x + c)` and S the ramp
+:math:`\min(1, \max(0, v))` or the logistic function. All of them increase, and are convex up to a bend and concave from
+there on: the ramp bends at 0, the logistic at :math:`-\varepsilon/2`, because
+:math:`h'(v) = \sigma(v + \varepsilon) - \sigma(v)`. The minimum is the maximum of :math:`-h(-v)`, which has the same
+shape. So both extrema are maxima of a sum of S-shaped functions over a box (Udell and Boyd 2013).
+
+For any number s, :math:`g(v) \le s v + \max_{l \le w \le u} (g(w) - s w)` on [l, u], and the maximum has a closed form
+(:meth:`SigmoidSum.conjugate`). What is computed here is for searching, and no bound of it is handed out: rounding is
+counted, and everything proved anew, by :mod:`~skldp.accounting._extrema.certificate`.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from skldp.accounting._extrema.sampled_law import SampledLaw, middle_and_half
+
+__all__ = ["SigmoidSum", "sigmoid_sum"]
+
+Floats = npt.NDArray[np.float64]
+
+_COLUMNS = ("weights", "offset", "count", "epsilon", "logistic", "error")
+# e^-600 is far from underflow.
+_DEEPEST = 600.0
+
+
+def sigmoid_sum(law: SampledLaw) -> "SigmoidSum":
+    """Write the log-likelihood of the answers as a function of the box's own coordinates, each in [-1, 1].
+
+    Parameters
+    ----------
+    law : SampledLaw
+
+    Returns
+    -------
+    SigmoidSum
+        With the law's answers, in its order.
+    """
+    middle, half = middle_and_half(law.box)
+    with np.errstate(under="ignore"):
+        weights = law.coef * half
+        # What moves an argument by less than this moves no sum of doubles, and its square would underflow.
+        weights = np.where(np.abs(weights) > 1e-100, weights, 0.0)
+        return SigmoidSum(
+            weights=weights,
+            offset=law.coef @ middle + law.offset,
+            count=law.count,
+            epsilon=law.epsilon,
+            logistic=law.logistic,
+            error=law.error,
+            flipped=False,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SigmoidSum:
+    """Maximise ``sum(count * g(weights @ s + offset))`` over s in [-1, 1]^d, with every g S-shaped and increasing.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n, d)
+    offset, count, epsilon : ndarray of shape (n,)
+    logistic : ndarray of bool, shape (n,)
+        Whether g comes from the logistic function, else from the ramp.
+    error : ndarray of shape (n,)
+        Bound on the rounding error of ``weights @ s + offset``.
+    flipped : bool
+        False: g = h. True: g(v) = -h(-v), whose maximum is minus the minimum of the log-likelihood.
+    """
+
+    weights: Floats
+    offset: Floats
+    count: Floats
+    epsilon: Floats
+    logistic: npt.NDArray[np.bool_]
+    error: Floats
+    flipped: bool
+
+    @cached_property
+    def smallest(self) -> Floats:
+        """q, the smallest probability of an answer."""
+        return cast(Floats, expit(-self.epsilon))
+
+    @cached_property
+    def reach(self) -> Floats:
+        """What lies between the smallest probability and the largest: t = 1 - 2 q."""
+        return np.tanh(self.epsilon / 2)
+
+    @cached_property
+    def bend(self) -> Floats:
+        """Where each g turns from convex to concave."""
+        bend = np.where(self.logistic, -self.epsilon / 2, 0.0)
+        return -bend if self.flipped else bend
+
+    @cached_property
+    def low(self) -> Floats:
+        """Least argument of each g over the box."""
+        return self.offset - np.abs(self.weights).sum(axis=1)
+
+    @cached_property
+    def high(self) -> Floats:
+        """Largest argument of each g over the box."""
+        return self.offset + np.abs(self.weights).sum(axis=1)
+
+    def slack(self, slopes: Floats) -> Floats:
+        """What rounding can take from a bound made of these slopes, shape (..., n).
+
+        The bound adds up slopes times arguments, which cancel: their errors grow with the slopes, which may be any.
+        """
+        return np.abs(slopes) @ (4.0 * self.count * self.error)
+
+    @cached_property
+    def _runs(self) -> list[slice]:
+        """Neighbouring answers whose probabilities multiply to more than e^-600."""
+        ends, depth = [0], 0.0
+        for i, worst in enumerate(-np.log(self.smallest) * self.count):
+            if depth + worst > _DEEPEST and i > ends[-1]:
+                ends.append(i)
+                depth = 0.0
+            depth += worst
+        ends.append(len(self.count))
+        return [slice(first, last) for first, last in pairwise(ends)]
+
+    @cached_property
+    def is_concave(self) -> bool:
+        """Whether every g is concave over the box (up to the rounding error, which the allowance covers)."""
+        smooth_ramp = (self.low >= -self.error) & (self.high <= 1 + self.error) & (not self.flipped)
+        return bool(np.where(self.logistic, self.low >= self.bend, smooth_ramp).all())
+
+    def reversed(self) -> "SigmoidSum":
+        """The problem whose maximum is minus the minimum of this one."""
+        return replace(self, weights=-self.weights, offset=-self.offset, flipped=not self.flipped)
+
+    def part(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice) -> "SigmoidSum":
+        """The sum over some of the answers."""
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _COLUMNS}
+        return replace(self, **columns)
+
+    def joined(self, other: "SigmoidSum") -> "SigmoidSum":
+        """The sum over the answers of both, with each one's own error."""
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _COLUMNS
+        }
+        return replace(self, **columns)
+
+    def total(self, points: Floats) -> Floats:
+        """Sum at each row of points, shape (k, d).
+
+        The probabilities are multiplied in runs too short to underflow, since a logarithm costs twenty products.
+        """
+        v = points @ self.weights.T + self.offset
+        if (self.count * -np.log(self.smallest)).max(initial=0.0) > _DEEPEST:
+            return self.value(v) @ self.count
+        probability = self._probability(-v if self.flipped else v)
+        if (self.count != 1).any():
+            probability **= self.count
+        total = np.zeros(len(points))
+        for run in self._runs:
+            total += np.log(probability[:, run].prod(axis=1))
+        return -total if self.flipped else total
+
+    def gradient(self, point: Floats) -> Floats:
+        """Gradient of the sum at one point."""
+        slopes = self.slope(self.weights @ point + self.offset)
+        return (self.count * slopes) @ self.weights
+
+    def value(self, v: Floats) -> Floats:
+        """Value of each g at its argument, shape (..., n)."""
+        h = np.log(self._probability(-v if self.flipped else v))
+        return -h if self.flipped else h
+
+    def _probability(self, w: Floats) -> Floats:
+        if not self.logistic.any():
+            response = np.clip(w, 0.0, 1.0)
+        elif self.logistic.all():
+            response = expit(w)
+        else:
+            response = np.where(self.logistic, expit(w), np.clip(w, 0.0, 1.0))
+        response *= self.reach
+        response += self.smallest
+        return response
+
+    def slope(self, v: Floats) -> Floats:
+        """Derivative of each g; 0 outside a ramp, unless rounding alone took a concave sum there."""
+        w = -v if self.flipped else v
+        hair = 0.0 if self.flipped else self.error
+        inside = (w >= -hair) & (w <= 1 + hair)
+        ramp = np.where(inside, self.reach / (self.smallest + self.reach * np.clip(w, 0.0, 1.0)), 0.0)
+        return np.where(self.logistic, expit(w + self.epsilon) - expit(w), ramp)
+
+    def curvature(self, v: Floats) -> Floats:
+        """Second derivative of each g; 0 outside a ramp."""
+        w = -v if self.flipped else v
+        first, second = expit(w + self.epsilon), expit(w)
+        bent = first * (1 - first) - second * (1 - second)
+        curvature = np.where(self.logistic, bent, -(self.slope(v) ** 2))
+        return -curvature if self.flipped else curvature
+
+    def conjugate(self, slope: Floats, low: Floats, high: Floats) -> Floats:
+        """Maximum of g(v) - slope * v over low <= v <= high: at an end, or at the stationary point past the bend."""
+        stationary = np.clip(self._stationary(slope), np.minimum(np.maximum(low, self.bend), high), high)
+        best = self.value(low) - slope * low
+        for v in (stationary, high):
+            best = np.maximum(self.value(v) - slope * v, best)
+        return best
+
+    def envelope_slope(self, low: Floats, high: Floats, at: Floats, tangent: Floats | None = None) -> Floats:
+        """Slope, at some argument, of the least concave majorant of g over [low, high].
+
+        `tangent` spares finding the tangent point where it is known.
+        """
+        tangent = self.tangent_point(low, high) if tangent is None else tangent
+        run = tangent - low
+        with np.errstate(divide="ignore", invalid="ignore"):
+            chord = np.where(run > 0, (self.value(tangent) - self.value(low)) / run, 0.0)
+        # By rounding, an argument can lie a hair beyond its own range, where a convex g has no majorant to touch.
+        at = np.minimum(at, high)
+        # At a kink both slopes are tangents, and bounds differ: rounding must not choose between them.
+        return np.where((at <= tangent + self.error) & (run > 0), chord, self.slope(at))
+
+    def tangent_point(self, low: Floats, high: Floats) -> Floats:
+        """Where the majorant's straight piece from (low, g(low)) touches g."""
+        last = high if self.flipped else np.where(self.logistic, high, np.minimum(high, 1.0))
+        first = np.minimum(np.maximum(low, self.bend), last)
+        if self.flipped:
+            last = np.where(self.logistic, last, first)
+        left, right = np.broadcast_arrays(first, last)
+        left, right = left.copy(), right.copy()
+        g_low = self.value(low)
+        t = right.copy()
+        for _ in range(12):
+            # Newton on the concave part, with halving where it would leave the bracket.
+            excess = self.slope(t) * (t - low) - (self.value(t) - g_low)
+            left, right = np.where(excess > 0, t, left), np.where(excess > 0, right, t)
+            bend = self.curvature(t) * (t - low)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                step = t - excess / bend
+            # An end of the bracket is where Newton stands still: halving would throw it far away again.
+            t = np.where((step >= left) & (step <= right), step, (left + right) / 2)
+        t = np.where(left >= last, last, t)
+        return np.where(low >= self.bend, low, t)
+
+    def _stationary(self, slope: Floats) -> Floats:
+        """Where the concave part of g has a slope; infinity where it has not so small a slope."""
+        s = np.maximum(slope, 1e-300)
+        ramp = np.zeros_like(s) if self.flipped else np.clip(1.0 / s - self.smallest / self.reach, 0.0, 1.0)
+        half = self.epsilon / 2
+        beyond = np.arccosh(np.maximum(np.sinh(half) / s - np.cosh(half), 1.0))
+        found = np.where(self.logistic, self.bend + beyond, ramp)
+        return np.where(slope > 1e-300, found, np.inf)

@@ -1,0 +1,231 @@
+"""What one process has read of a ledger: who is known, and who shares a history with whom.
+
+The order of a person's answers does not matter to their privacy loss, so that people with the same multiset of
+(query, output) pairs share every decision. A history is therefore known by its fingerprint: the sum of random
+128-bit tokens, one per pair, which adds up whole columns of people at once. The tokens are drawn anew in every
+process, so that nobody can choose queries whose histories collide.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp.accounting._extrema.linear_cohort import LinearTable
+from skldp.accounting._ledger.companion import EMPTY, Link
+from skldp.accounting._ledger.entries import Release, damage
+from skldp.accounting._ledger.identity import Identity
+from skldp.accounting._query import Query, query_from_json
+from skldp.exceptions import LedgerError
+
+__all__ = ["Fingerprint", "LedgerBook", "group_rows"]
+
+Fingerprint = tuple[int, int]
+_ROWS_AT_ONCE = 200_000
+_RELEASES = """SELECT q.key, r.release, r.query, r.time, r.asked, r.answered, r.served, r.refused, r.people, r.chain
+               FROM releases r LEFT JOIN queries q USING (query)
+               WHERE r.release > ? AND r.release <= ? ORDER BY r.release"""
+_ANSWERS = "SELECT release, person, output FROM answers WHERE release > ? AND release <= ? ORDER BY release, person"
+Block = tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+
+def group_rows(fingerprints: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Group equal rows of two numbers.
+
+    Parameters
+    ----------
+    fingerprints : ndarray of uint64, shape (n, 2)
+
+    Returns
+    -------
+    first : ndarray of int
+        The position of one member of each group.
+    group : ndarray of int, shape (n,)
+        The group of each row.
+    """
+    order = np.lexsort((fingerprints[:, 1], fingerprints[:, 0]))
+    ordered = fingerprints[order]
+    starts = np.ones(len(order), dtype=bool)
+    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    group = np.empty(len(order), dtype=np.intp)
+    group[order] = np.cumsum(starts) - 1
+    return order[starts], group
+
+
+class LedgerBook:
+    """People, queries and histories of a ledger, as far as they were read.
+
+    Attributes
+    ----------
+    number_of : dict
+        The number of each person, by identity; numbers count up from 0.
+    queries : list of Query
+        By their number in the ledger.
+    release : int
+        The last release that was read.
+    chain : str
+        The hash of all releases up to it.
+    n_answers : int
+    table : LinearTable or None
+        What quick decisions have worked out about linear queries.
+    """
+
+    def __init__(self) -> None:
+        self.number_of: dict[Identity, int] = {}
+        self.queries: list[Query] = []
+        self.query_number: dict[str, int] = {}
+        self.release, self.chain = EMPTY
+        self.n_answers = 0
+        self.table: LinearTable | None = None
+        self._fingerprints = np.zeros((16, 2), dtype=np.uint64)
+        self._spent = np.zeros(16)
+        self._tokens: dict[str, npt.NDArray[np.uint64]] = {}
+        # People who were read already, but who are new with a release that was not.
+        self._ahead: list[Identity] = []
+
+    def numbers(self, identities: list[Identity]) -> npt.NDArray[np.int64]:
+        """Number of each person, -1 where nothing is recorded of them.
+
+        Raises
+        ------
+        LedgerError
+            If these ids and those that are recorded are not all integers or all strings.
+        """
+        kind = type(next(iter(self.number_of), identities[0] if identities else ""))
+        other = next((position for position, identity in enumerate(identities) if type(identity) is not kind), None)
+        if other is not None:
+            raise LedgerError(
+                "The ids of a ledger are all integers or all strings, since 7 and '7' would be two people with two "
+                f"budgets. Got a {type(identities[other]).__name__} at position {other} (counted from 0), and a "
+                f"{kind.__name__} before."
+            )
+        return np.fromiter((self.number_of.get(i, -1) for i in identities), dtype=np.int64, count=len(identities))
+
+    def fingerprints_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+        """Fingerprint of each person, 0 for those of whom nothing is recorded."""
+        # A row of zeros always follows the last person: -1 wraps around to one such row.
+        return self._fingerprints[numbers]
+
+    def spent_by(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Sum of each person's epsilons, up to rounding, 0 for those of whom nothing is recorded."""
+        return self._spent[numbers]
+
+    def add_people(self, identities: list[Identity]) -> npt.NDArray[np.int64]:
+        """Give new people the next numbers."""
+        first = len(self.number_of)
+        self.number_of.update(zip(identities, range(first, first + len(identities)), strict=True))
+        if len(self.number_of) != first + len(identities):
+            raise LedgerError("The ledger is damaged: a person is in it twice.")
+        needed = len(self.number_of) + 1
+        if needed > len(self._fingerprints):
+            more = max(needed, 2 * first) - len(self._fingerprints)
+            self._fingerprints = np.concatenate([self._fingerprints, np.zeros((more, 2), dtype=np.uint64)])
+            self._spent = np.concatenate([self._spent, np.zeros(more)])
+        return np.arange(first, len(self.number_of))
+
+    def add_query(self, query: Query) -> int:
+        """Give a new query the next number."""
+        self.query_number[query.key] = len(self.queries)
+        self.queries.append(query)
+        return self.query_number[query.key]
+
+    def add_answers(self, query: Query, numbers: npt.NDArray[np.int64], outputs: npt.NDArray[Any]) -> None:
+        """Count one release's answers; nobody is in it twice."""
+        self._fingerprints[numbers] += self._query_tokens(query)[outputs]
+        self._spent[numbers] += query.epsilon
+        self.n_answers += len(numbers)
+
+    def enter(self, release: Release, query: Query, chain: str) -> None:
+        """Count a release of this process, after it was committed."""
+        if query.key not in self.query_number:
+            self.add_query(query)
+        self.add_people(release.new_people)
+        self.add_answers(query, release.numbers, release.outputs)
+        self.release, self.chain = release.number, chain
+
+    def catch_up(self, connection: sqlite3.Connection, *, until: int | None = None) -> None:
+        """Read what was written since the last time, within a transaction of the caller, and check it by its chain.
+
+        Parameters
+        ----------
+        connection : sqlite3.Connection
+        until : int, default=None
+            The last release to read; None reads them all.
+
+        Raises
+        ------
+        LedgerError
+            If something is not what was written.
+        """
+        with damage():
+            people = connection.execute(
+                "SELECT person, identity FROM people WHERE person >= ? ORDER BY person", (len(self.number_of),)
+            ).fetchall()
+            if people:
+                if people[-1][0] != len(self.number_of) + len(people) - 1:
+                    raise LedgerError("The ledger is damaged: a person is missing.")
+                self._ahead += [identity for _, identity in people]
+                self.add_people([identity for _, identity in people])
+            self.read_queries(connection)
+            self._read_releases(connection, 2**62 if until is None else until)
+            if until is None and self._ahead:
+                raise LedgerError("The ledger is damaged: somebody is in it who was never asked.")
+
+    def read_queries(self, connection: sqlite3.Connection) -> None:
+        """Read the new queries alone."""
+        with damage():
+            for number, key, content in connection.execute(
+                "SELECT query, key, content FROM queries WHERE query >= ? ORDER BY query", (len(self.queries),)
+            ):
+                query = query_from_json(content)
+                if query.key != key or self.add_query(query) != number:
+                    raise LedgerError(f"The ledger is damaged: query {number} is not what was asked.")
+
+    def _read_releases(self, connection: sqlite3.Connection, until: int) -> None:
+        blocks = _blocks(connection.execute(_ANSWERS, (self.release, until)))
+        block = next(blocks, None)
+        for *entry, chained in connection.execute(_RELEASES, (self.release, until)).fetchall():
+            _, release, query_number, _, _, missing, _, _, n_people = entry
+            if release != self.release + 1 or (block is not None and block[0] < release):
+                raise LedgerError(f"The ledger is damaged: release {self.release + 1} is missing.")
+            n_new = n_people - len(self.number_of) + len(self._ahead)
+            link = Link(self.chain, entry, self._ahead[:n_new])
+            while block is not None and block[0] == release:
+                _, people, outputs = block
+                query = self.queries[query_number]
+                if people[0] < 0 or people[-1] >= len(self.number_of):
+                    raise LedgerError(f"The ledger is damaged: release {release} has answers of nobody.")
+                if outputs.min() < 0 or outputs.max() >= query.n_outputs:
+                    raise LedgerError(f"The ledger is damaged: release {release} has an impossible output.")
+                self.add_answers(query, people, outputs)
+                link.add(people, outputs)
+                missing -= len(people)
+                block = next(blocks, None)
+            if missing:
+                raise LedgerError("The ledger is damaged: a release has not the number of answers that was recorded.")
+            if n_new < 0 or link.chain != chained:
+                raise LedgerError(f"The ledger is damaged: release {release} is not what was recorded.")
+            del self._ahead[:n_new]
+            self.release, self.chain = release, chained
+        if block is not None:
+            raise LedgerError(f"The ledger is damaged: release {block[0]} is missing.")
+
+    def _query_tokens(self, query: Query) -> npt.NDArray[np.uint64]:
+        if query.key not in self._tokens:
+            words = np.frombuffer(os.urandom(16 * query.n_outputs), dtype=np.uint64)
+            self._tokens[query.key] = words.reshape(-1, 2)
+        return self._tokens[query.key]
+
+
+def _blocks(answers: sqlite3.Cursor) -> Iterator[Block]:
+    """Read answers in blocks of one release each: its number, who answered, and what."""
+    while rows := answers.fetchmany(_ROWS_AT_ONCE):
+        flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=3 * len(rows))
+        release, person, output = flat.reshape(-1, 3).T
+        starts = np.flatnonzero(np.diff(release, prepend=-1))
+        for start, end in zip(starts, [*starts[1:], len(release)], strict=True):
+            yield int(release[start]), person[start:end], output[start:end]

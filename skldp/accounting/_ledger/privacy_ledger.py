@@ -1,0 +1,350 @@
+"""The durable record of what every person has answered, and the decision whether they may be asked again."""
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from skldp.accounting._extrema.linear_cohort import LinearTable
+from skldp.accounting._extrema.sampled_law import Bounds, checked_box
+from skldp.accounting._ledger.book import Fingerprint
+from skldp.accounting._ledger.decisions import Draw, LedgerAnswers, Plan, checked_bounds, checked_settings
+from skldp.accounting._ledger.entries import History, write_release
+from skldp.accounting._ledger.identity import distinct_ids
+from skldp.accounting._ledger.reader import LedgerReader, ledger_report
+from skldp.accounting._ledger.store import MEMORY, LedgerStore
+from skldp.accounting._query import Query, RegressionQuery
+from skldp.exceptions import BudgetExhaustedError, LedgerError
+
+__all__ = ["LedgerAnswers", "PrivacyLedger", "ledger_report"]
+
+Progress = Callable[[Iterable[bool], int], Iterable[bool]]
+# After so many decisions that other processes made obsolete, decide while they wait.
+_ATTEMPTS = 4
+_BY_TOKEN: "weakref.WeakValueDictionary[str, PrivacyLedger]" = weakref.WeakValueDictionary()
+_ALL: "weakref.WeakSet[PrivacyLedger]" = weakref.WeakSet()
+_OPENING = threading.RLock()
+
+
+def _reopened(token: str, path: str, read_only: bool) -> "PrivacyLedger":
+    """What a pickled ledger becomes."""
+    with _OPENING:
+        ledger = None if read_only else _BY_TOKEN.get(token)
+        if ledger is not None and ledger._store.closed:
+            ledger = None
+        if ledger is None and path == MEMORY:
+            raise LedgerError(
+                "A ledger in memory cannot be pickled to another process, because each process would spend the same "
+                "budgets again. Give it a file: PrivacyLedger(..., path='budgets.ledger')."
+            )
+        ledger = PrivacyLedger.open(path, read_only=read_only) if ledger is None else ledger
+        if ledger._token != token:
+            raise LedgerError(f"There is another ledger at {path!r} than the one that was pickled.")
+        return ledger
+
+
+def _begin_anew() -> None:
+    """A thread that was at work when another one forked does not exist in the child, and leaves its work half done."""
+    global _OPENING
+    _OPENING = threading.RLock()
+    for ledger in list(_ALL):
+        ledger._lock = threading.RLock()
+        ledger._forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
+def _domain(query: Query) -> str:
+    return f"{query.n_features} features" if isinstance(query, RegressionQuery) else f"{query.n_points} points"
+
+
+class PrivacyLedger(LedgerReader):
+    """Every person's privacy budget, and what they have answered, on disk.
+
+    An answer is committed before it is handed out: a crash may lose an answer, never its cost. Decisions depend on
+    queries and recorded outputs alone, so that a refusal says nothing about a person's values.
+
+    Parameters
+    ----------
+    epsilon : float
+        Each person's total budget, natural log.
+    bounds : tuple (low, high), default=None
+        The domain of a person's values, each a number or one number per feature. None takes those of an existing
+        file; a new ledger is bound to those of the first :class:`~skldp.BayesianFilter` that asks with it.
+    path : str or path-like, default=":memory:"
+        The file, which is made with mode 0600 where it does not exist. Its place is fixed now, for copies and pickles
+        as well; a program that is started from several folders needs an absolute path, or begins new budgets in each.
+        A companion, ``<path>.lock``, is made beside it and belongs to it.
+    rule : {"basic", "simplified", "bayesian"}, default="bayesian"
+        How a history is accounted for: ``"basic"`` adds up epsilons; ``"simplified"`` adds the next query's epsilon
+        to the certified realized loss; ``"bayesian"`` certifies the realized loss after each output that the next
+        query could have.
+    tol : float, default=1e-3
+        The certified gap that is aimed at, in units of epsilon. A wider one refuses earlier, never later.
+
+    Attributes
+    ----------
+    epsilon, bounds, path, rule, tol
+        What the ledger was made with. A ledger's settings never change.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as described.
+    LedgerError
+        If the file was made with other settings, is truncated, damaged, no ledger or a link, comes from another
+        version, or has lost what was recorded in it.
+
+    Notes
+    -----
+    `clone`, `copy.deepcopy` and `pickle` lead to the same ledger: a budget cannot be copied. In another process a
+    pickled ledger is opened anew from its file; one in memory refuses that, and refuses to work after a fork.
+
+    The realized loss is about one record: with the rules ``"simplified"`` and ``"bayesian"``, whoever is asked again
+    must answer from the same values, of the same features in the same order. Only ``"basic"`` composition holds for
+    values that change from query to query.
+
+    Values are never stored. Ids are stored as given, all integers or all strings: ``7`` and ``"7"`` would be two
+    people, with two budgets. Of refusals, only the number per call is stored.
+
+    Every call locks the companion, proves that the file is the very ledger that was opened, with every release that
+    this process or the companion remembers, and closes it again. A file that was replaced, laid over or rolled back,
+    a hard link and a symbolic link are refused; folders may be links. Whoever moves a ledger moves both files. Whoever
+    copies both files copies the budgets, which nothing can notice: there must be one. A copy of the one file can
+    be read, not asked.
+
+    A ledger is closed with `close`, or at the end of a ``with`` block. Between two calls nothing is open, so that a
+    ledger that is forgotten costs nothing; one in memory ends with its last reference.
+
+    Examples
+    --------
+    >>> from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+    >>> from skldp.accounting._query import RegressionQuery
+    >>> ledger = PrivacyLedger(1.0, bounds=(0, 1), rule="basic")
+    >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(0, 1), epsilon=0.75)
+    >>> answers = ledger.answer(query, ids=["ann", "bob"], draw=lambda people: [1, 0])
+    >>> answers.outputs.tolist(), ledger.remaining(["ann", "eve"]).round(6).tolist()
+    ([1, 0], [0.25, 1.0])
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        *,
+        bounds: Bounds | None = None,
+        path: str | os.PathLike[str] = MEMORY,
+        rule: str = "bayesian",
+        tol: float = 1e-3,
+    ) -> None:
+        wanted = checked_settings(epsilon, bounds, rule, tol)
+        self._set_up(LedgerStore(path, wanted), wanted)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> "PrivacyLedger":
+        """Open an existing file with the settings that it was made with.
+
+        Parameters
+        ----------
+        path : str or path-like
+        read_only : bool, default=False
+            For reports: nothing can be asked.
+
+        Raises
+        ------
+        LedgerError
+            If there is no usable ledger.
+        """
+        ledger = cls.__new__(cls)
+        ledger._set_up(LedgerStore(path, read_only=read_only), {})
+        return ledger
+
+    def __copy__(self) -> "PrivacyLedger":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "PrivacyLedger":
+        return self
+
+    def __reduce__(self) -> Any:
+        return _reopened, (self._token, self.path, self._store.read_only)
+
+    def declare_bounds(self, bounds: Bounds) -> None:
+        """Bind the ledger to a domain, for good.
+
+        Raises
+        ------
+        LedgerError
+            If another one is declared.
+        """
+        declared = checked_bounds(bounds)
+        self._store.check_open()
+        with self._lock:
+            if self._bounds is None:
+                self._bounds = self._store.add_setting("bounds", declared)
+        if self._bounds != declared:
+            raise LedgerError(
+                f"A ledger's bounds never change: {self._store.name!r} has bounds={self.bounds!r}. "
+                f"Got {bounds!r} instead."
+            )
+
+    def declare_features(self, names: Sequence[str]) -> None:
+        """Bind the ledger to the features that every query is about, for good.
+
+        Parameters
+        ----------
+        names : sequence of str
+            In the order of the coefficients.
+
+        Raises
+        ------
+        LedgerError
+            If others are declared: the same coefficients about other features would be another question, and a loss
+            that takes both for one would be too small.
+        """
+        declared = [str(name) for name in names]
+        self._store.check_open()
+        with self._lock:
+            if self._features is None:
+                self._features = self._store.add_setting("features", declared)
+        if self._features != declared:
+            raise LedgerError(
+                f"A ledger's features never change: {self._store.name!r} is about {self._features}. "
+                f"Got {declared} instead."
+            )
+
+    def answer(
+        self,
+        query: Query,
+        ids: Iterable[Any],
+        draw: Draw,
+        *,
+        repeat: bool = False,
+        all_or_none: bool = False,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> LedgerAnswers:
+        """Decide, draw, commit, and only then hand out.
+
+        Whoever has answered this very query before is handed their recorded answer again, at no cost.
+
+        Parameters
+        ----------
+        query : RegressionQuery or FiniteQuery
+        ids : iterable of int or str
+            The people, nobody twice; all by integers or all by strings.
+        draw : callable
+            Takes the positions (in `ids`) of those who answer now, and returns their outputs. It must not fail because
+            of anybody's values, since that would be an answer that nobody pays for; ``query.sample`` never does.
+        repeat : bool, default=False
+            Ask for a fresh answer, at its full cost, also where there is a recorded one.
+        all_or_none : bool, default=False
+            Ask nobody if anybody must be refused.
+        n_jobs : int, default=None
+            For decisions about people with different histories, as in joblib.
+        progress : callable, default=None
+            Takes an iterable of decisions as they come in and how many there will be, and yields them.
+
+        Returns
+        -------
+        LedgerAnswers
+
+        Raises
+        ------
+        ValueError
+            If a person is asked twice in one call.
+        BudgetExhaustedError
+            With `all_or_none`, if anybody must be refused.
+        LedgerError
+            If the answers could not be committed, or the ids are of another kind than those in the ledger. Nothing is
+            handed out then.
+        """
+        people = distinct_ids(ids)
+        decisions: dict[Fingerprint, bool] = {}
+        for attempt in range(_ATTEMPTS + 1):
+            with self._lock, self._forgetting_after_errors():
+                # A draw that is refused when it asks about this ledger makes it forget its book.
+                book = self._book
+                with self._store.transaction(write=True) as connection:
+                    book.catch_up(connection)
+                    self._check_query(query)
+                    plan = Plan.make(connection, book, query, people, repeat=repeat)
+                    undecided = plan.undecided(decisions, self._rule, connection)
+                    if attempt == _ATTEMPTS:
+                        decisions.update(self._decided(undecided, plan, n_jobs, progress))
+                        undecided = {}
+                    admitted = plan.admitted(decisions)
+                    refused = 0 if undecided else np.count_nonzero(~admitted)
+                    release = None
+                    if len(plan.asked) and not undecided and not (all_or_none and refused):
+                        release = plan.release(admitted, draw)
+                        n_people = len(book.number_of)
+                        chain = write_release(connection, release, query, n_people=n_people, chain=book.chain)
+                if release is not None:
+                    book.enter(release, query, chain)
+            if all_or_none and refused:
+                raise BudgetExhaustedError(
+                    f"{refused:,} of {len(people):,} people have not enough budget left for this query: nobody was "
+                    "asked."
+                )
+            if not undecided:
+                return plan.answers(admitted, release)
+            # Nobody waits while the losses are certified. If other answers come in meanwhile, the next attempt sees it.
+            decisions.update(self._decided(undecided, plan, n_jobs, progress))
+        raise AssertionError("the last attempt decides within its transaction")
+
+    def _set_up(self, store: LedgerStore, wanted: dict[str, Any]) -> None:
+        super().__init__(store)
+        for name in ("epsilon", "rule", "tol"):
+            if name in wanted and wanted[name] != getattr(self, name):
+                raise LedgerError(
+                    f"A ledger's {name} never changes: {self._store.name!r} was made with "
+                    f"{name}={getattr(self, name)!r}. Got {wanted[name]!r} instead."
+                )
+        if wanted.get("bounds") is not None:
+            self.declare_bounds(wanted["bounds"])
+        _ALL.add(self)
+        if not store.read_only:
+            with _OPENING:
+                before = _BY_TOKEN.setdefault(self._token, self)
+                if before._store.closed:
+                    _BY_TOKEN[self._token] = self
+
+    def _check_query(self, query: Query) -> None:
+        if self._book.queries and _domain(self._book.queries[0]) != _domain(query):
+            raise LedgerError(
+                f"A ledger is about one domain: {self._store.name!r} has queries over "
+                f"{_domain(self._book.queries[0])}. Got a query over {_domain(query)} instead."
+            )
+        if isinstance(query, RegressionQuery) and self.rule != "basic":
+            if self._bounds is None:
+                raise LedgerError(f"A ledger needs bounds before it is asked with rule={self.rule!r}: declare_bounds.")
+            if isinstance(self._bounds[0], list) and len(self._bounds[0]) != query.n_features:
+                raise LedgerError(
+                    f"The ledger {self._store.name!r} has bounds for {len(self._bounds[0])} features. "
+                    f"Got a query with {query.n_features} instead."
+                )
+
+    def _decided(
+        self, undecided: dict[Fingerprint, History], plan: Plan, n_jobs: int | None, progress: Progress | None
+    ) -> dict[Fingerprint, bool]:
+        queries = plan.book.queries
+        book, bounds = plan.book, self._rule.bounds
+        if book.table is None and bounds is not None and isinstance(plan.query, RegressionQuery):
+            book.table = LinearTable(checked_box(bounds, n_features=plan.query.n_features))
+        quick = self._rule.admits_many(queries, list(undecided.values()), plan.query, book.table)
+        decisions = {
+            history: admitted for history, admitted in zip(undecided, quick, strict=True) if admitted is not None
+        }
+        others = {history: answers for history, answers in undecided.items() if history not in decisions}
+        admitted = Parallel(n_jobs=n_jobs, return_as="list" if progress is None else "generator")(
+            delayed(self._rule.admits)([queries[q] for q in asked], outputs, plan.query)
+            for asked, outputs in others.values()
+        )
+        if progress is not None and others:
+            admitted = progress(admitted, len(others))
+        return decisions | dict(zip(others, admitted, strict=True))

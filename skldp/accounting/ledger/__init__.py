@@ -1,6 +1,0 @@
-"""The durable record of what every person has answered."""
-
-from skldp.accounting.ledger.privacy_ledger import LedgerAnswers, PrivacyLedger
-from skldp.accounting.ledger.reader import LedgerReader, ledger_report
-
-__all__ = ["LedgerAnswers", "LedgerReader", "PrivacyLedger", "ledger_report"]

@@ -1,0 +1,515 @@
+"""A regression asked of people, each of whom answers until their own privacy budget is really used."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import r2_score
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted
+
+from skldp._untold import as_numbers
+from skldp.accounting._estimates import mean_of_answers
+from skldp.accounting._extrema.sampled_law import checked_box
+from skldp.accounting._ledger.decisions import RULES
+from skldp.accounting._ledger.identity import distinct_ids
+from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.estimators._from_estimator import query_from_estimator
+from skldp.estimators._ledgers import ChoosesLedger
+from skldp.estimators._people import split_ids, whole_numbers
+from skldp.estimators._promise import ShowsGuarantee
+from skldp.estimators._validation import (
+    BOUNDS,
+    EPSILON,
+    NOISE_PARAMETERS,
+    Interval,
+    StrOptions,
+    as_column,
+    check_epsilon,
+    check_finite,
+    check_same_length,
+    fit_context,
+    validate_finite,
+)
+from skldp.exceptions import RowIdentityWarning, warn_user
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._noise import noise_from
+
+__all__ = ["BayesianFilter", "QueryResult", "decisions_bar"]
+
+
+def decisions_bar():
+    """Make what shows a bar, on the terminal or in a notebook, while decisions come in.
+
+    Returns
+    -------
+    callable
+        Takes an iterable of decisions and how many there will be, and yields them.
+
+    Raises
+    ------
+    ImportError
+        If rich is not installed.
+    """
+    try:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    except ImportError:
+        raise ImportError('verbose=True needs rich: pip install "skldp[study]".') from None
+
+    def shown(decisions, total):
+        columns = TextColumn("certifying histories"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        with Progress(*columns) as bar:
+            yield from bar.track(decisions, total=total)
+
+    return shown
+
+
+@dataclass(frozen=True, repr=False)
+class QueryResult:
+    """The answers of some people to one query.
+
+    Attributes
+    ----------
+    accepted : ndarray of bool, shape (n_samples,)
+        Who answered.
+    fresh : ndarray of bool, shape (n_samples,)
+        Whose answer was drawn now; the others who answered are handed their recorded one again, at no cost.
+    outputs : ndarray of float, shape (n_samples,)
+        The answer, one of the two `output_bounds`; NaN where refused.
+    estimates : ndarray of float, shape (n_samples,)
+        The unbiased estimate of each person's prediction; NaN where refused.
+    ids : list of int or str
+        Who was asked; where rows are people, what stands for them in this process.
+    mean, standard_error : float
+        Over the people who answered. Who is refused depends on earlier answers, so that those who
+        are left need not be like all.
+    """
+
+    accepted: np.ndarray
+    fresh: np.ndarray
+    outputs: np.ndarray
+    estimates: np.ndarray
+    ids: list
+    mean: float
+    standard_error: float
+    _ledger: PrivacyLedger
+
+    @classmethod
+    def of(cls, query, ledger, answers, people):
+        """Turn what a ledger handed out for these people into values and estimates."""
+        mean, error = mean_of_answers(query, answers.outputs[answers.accepted])
+        # A refusal is output -1: the NaN at the end.
+        return cls(
+            accepted=answers.accepted,
+            fresh=answers.fresh,
+            outputs=np.array([*query.output_values, np.nan])[answers.outputs],
+            estimates=np.array([*query.estimate([0, 1]), np.nan])[answers.outputs],
+            ids=people,
+            mean=mean,
+            standard_error=error,
+            _ledger=ledger,
+        )
+
+    @cached_property
+    def realized_loss(self):
+        """Certified upper bound on each person's loss, by what is recorded when this is first looked at."""
+        return self._ledger.realized_loss(self.ids)
+
+    def __repr__(self):
+        return (
+            f"QueryResult({np.count_nonzero(self.accepted):,} of {self.accepted.size:,} answered, "
+            f"mean={self.mean:.6g}, standard_error={self.standard_error:.3g})"
+        )
+
+
+_WAYS = (
+    "pass ids to query, predict or score; or name a column of X, or its index, with BayesianFilter(ids=...); or "
+    "simulate without a ledger"
+)
+
+
+class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+    r"""Ask people a regression, and protect each with a budget for all that they ever answer.
+
+    `fit` trains a linear or logistic model on the analyst's own public data. `predict` and `query` ask the people in
+    X: each answers with one of two values, drawn so that the answer alone is `epsilon`-LDP, or is refused when another
+    answer could take their realized privacy loss past `total_epsilon`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The regression: any model with ``coef_`` and ``intercept_``, a binary logistic regression, or a Pipeline that
+        scales before it. Models that are fitted already come as a :class:`~sklearn.frozen.FrozenEstimator`.
+    epsilon : float, default=1.0
+        Natural-log budget of one answer.
+    total_epsilon : float, default=None
+        Each person's budget for all answers. None takes the ledger's; without a ledger, `epsilon`.
+    bounds : tuple (low, high), default=None
+        The domain of X, each a number or one number per feature. None takes those of the ledger if it has any, else
+        the range of the public X of `fit`. What lies outside is moved to the nearest bound, and nobody is told.
+    output_bounds : tuple (a, b), default=None
+        The two values of an answer. None takes the range of the model over `bounds`, and (0, 1) for a classifier.
+        A model that can leave them is truncated to them, with a warning.
+    ledger : PrivacyLedger, default=None
+        Where answers are recorded. Models that share a ledger share its budgets, which are people's by their ids. None
+        keeps one in memory, which all clones of this estimator share: for simulations.
+    ids : int or str, default=None
+        Where X tells who its rows are: the name of a column of a DataFrame, or of an index level of a pandas
+        DataFrame, or a column's position, from 0. The column is taken out before the model sees X, in `fit` as well. A
+        named index passes train_test_split, cross-validation, searches, and steps before this one that give pandas
+        output. None expects ids as an argument of `query`, `predict` and `score`.
+    rule : {"basic", "simplified", "bayesian"}, default="bayesian"
+        How histories are accounted for where `ledger` is None; a ledger brings its own.
+    tol : float, default=1e-3
+        The certified gap aimed at where `ledger` is None; a ledger brings its own.
+    on_refusal : {"prior", "nan", "raise"}, default="prior"
+        What `predict` gives for people who are refused: ``prior_``; NaN; or a
+        :class:`~skldp.exceptions.BudgetExhaustedError` before anybody is asked.
+    seed : None, int, Generator or RandomState, default=None
+        None draws from the operating system. Anything else is for tests and studies; an int gives noise that depends
+        on it and on the query.
+    n_jobs : int, default=None
+        Processes or threads, as in joblib, for decisions about people with different histories.
+    verbose : bool, default=False
+        Show a progress bar while histories that need a search are certified; needs ``pip install "skldp[study]"``.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted model.
+    query_ : RegressionQuery
+        What is asked.
+    bounds_ : tuple of two ndarrays of shape (n_features,)
+    ledger_ : PrivacyLedger
+    prior_ : float
+        The mean prediction on the public X, which needs no answer.
+    privacy_guarantee_ : PrivacyGuarantee
+        What holds for each person over all models that share the ledger.
+    n_features_in_ : int
+        Not counting a column of ids.
+    feature_names_in_ : ndarray of str
+        Where X of `fit` had names; without that of the ids.
+
+    Raises
+    ------
+    LedgerError
+        If the ledger was made for another budget or domain, or cannot be written. Nothing is released then.
+
+    Notes
+    -----
+    The answer to a prediction y in [a, b] is b with probability
+
+    .. math:: \frac{1}{e^\varepsilon + 1} + \frac{e^\varepsilon - 1}{e^\varepsilon + 1} \frac{y - a}{b - a}.
+
+    Somebody asked the same query a second time is handed their recorded answer, so that `predict` can be repeated,
+    cross-validated and scored without cost. ``query(X, repeat=True)`` asks afresh.
+
+    **People have names.** With a `ledger`, everybody needs an id, in one of three ways: ``query(X, ids=...)``, and the
+    same of `predict` and `score` (which scikit-learn routes: ``set_predict_request(ids=True)``,
+    ``set_score_request(ids=True)``); the parameter `ids`, which names a column of X or its index; or the ledger is left
+    out. Then everything ends with the process, and without ids every row of a table is a person of its own, found again
+    in another table by a hash whose key is in memory alone. A row that was scaled, rounded or converted is somebody
+    new, with a new budget. That simulates people; it protects none. Whoever makes up ids makes up budgets: they must
+    come from where the people are, and all be integers or all strings, since ``7`` and ``"7"`` would be two people.
+
+    **What the analyst sees** depends on queries and recorded outputs alone, apart from the duration of a call: all that
+    can be refused is refused before a value is looked at, and nothing warns of values. Only a table with NaN or
+    infinity, which are no records, is refused as a whole, before anybody is asked.
+
+    The realized loss is about one record. Whoever is asked again must answer from the same values, and all models
+    that share a ledger must have the same features in the same order: names are compared where X has them. A scaler
+    that is fitted anew belongs into `estimator`, not before this step, where it changes everybody's record. For values
+    that change over time, take a ledger with ``rule="basic"``.
+
+    A fitted filter that has asked people stays with its ledger: fitting it again with another one is refused, since
+    answers of one person would then count against two budgets. Clone it for another, unrelated, population.
+
+    References
+    ----------
+    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+    >>> from skldp.estimators._bayesian_filter import BayesianFilter
+    >>> public_X = np.array([[0.0], [0.5], [1.0]])
+    >>> ledger = PrivacyLedger(1.0, bounds=(0, 1))
+    >>> survey = BayesianFilter(LinearRegression(), epsilon=0.6, ledger=ledger).fit(public_X, [0.0, 1.0, 2.0])
+    >>> people = np.linspace(0, 1, 200)[:, None]
+    >>> result = survey.query(people, ids=range(200))
+    >>> int(result.accepted.sum()), float(result.realized_loss.max().round(6))
+    (200, 0.6)
+    """
+
+    # Whether the ledger is the same one is asked in other words.
+    _may_change = frozenset({"ledger", "n_jobs", "on_refusal", "verbose"})
+
+    _parameter_constraints: dict = {
+        "estimator": [object],
+        "epsilon": EPSILON,
+        "total_epsilon": [None, *EPSILON],
+        "bounds": [None, *BOUNDS],
+        "output_bounds": [None, *BOUNDS],
+        "ledger": [None, PrivacyLedger],
+        "ids": [None, str, Interval(Integral, 0, None, closed="left")],
+        "rule": [StrOptions(set(RULES))],
+        "tol": EPSILON,
+        "on_refusal": [StrOptions({"prior", "nan", "raise"})],
+        "verbose": ["boolean"],
+        **NOISE_PARAMETERS,
+    }
+
+    def __init__(
+        self,
+        estimator,
+        *,
+        epsilon=1.0,
+        total_epsilon=None,
+        bounds=None,
+        output_bounds=None,
+        ledger=None,
+        ids=None,
+        rule="bayesian",
+        tol=1e-3,
+        on_refusal="prior",
+        seed=None,
+        n_jobs=None,
+        verbose=False,
+    ):
+        self.estimator = estimator
+        self.epsilon = epsilon
+        self.total_epsilon = total_epsilon
+        self.bounds = bounds
+        self.output_bounds = output_bounds
+        self.ledger = ledger
+        self.ids = ids
+        self.rule = rule
+        self.tol = tol
+        self.on_refusal = on_refusal
+        self.seed = seed
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y=None, **fit_params):
+        """Train the model on the analyst's own, public data. Nobody is asked.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Ids may be in it and need not: public rows are nobody's.
+        y : array-like of shape (n_samples,)
+            Not needed for a FrozenEstimator.
+        **fit_params : dict
+            Passed to the model; with metadata routing, what it requests.
+
+        Returns
+        -------
+        self : object
+        """
+        for epsilon in (self.epsilon, self.tol, *([] if self.total_epsilon is None else [self.total_epsilon])):
+            check_epsilon(epsilon)
+        X, _ = split_ids(X, self.ids)
+        if y is None and isinstance(self.estimator, FrozenEstimator):
+            X = validate_finite(self, X, reset=True)
+        else:
+            X, y = validate_finite(self, X, y=y, y_numeric=not is_classifier(self.estimator), reset=True)
+        ledger = self._find_ledger()
+        box = checked_box(self._find_bounds(X, ledger), n_features=X.shape[1])
+        model = clone(self.estimator).fit(X, y, **self._routed(fit_params))
+        bounds = (box[0], box[1])
+        query = query_from_estimator(model, epsilon=self.epsilon, bounds=bounds, output_bounds=self.output_bounds)
+        self.estimator_, self.query_, self.ledger_, self.bounds_ = model, query, ledger, bounds
+        self._queries = [*getattr(self, "_queries", []), query]
+        low, high = query.output_bounds
+        self.prior_ = float(low + (high - low) * query.unit_response(np.clip(X, *self.bounds_)).mean())
+        who = "person in the ledger, by id" if self.ledger is not None else "id, or row as given, in a simulation"
+        self.privacy_guarantee_ = PrivacyGuarantee(
+            epsilon=ledger.epsilon,
+            stated=ledger.epsilon,
+            basis=f"budget of each {who}, whatever they are asked; rule {ledger.rule!r}",
+            seeded=self.seed is not None,
+        )
+        return self
+
+    def query(self, X, ids=None, *, repeat=False):
+        """Ask the people in X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            One private row per person.
+        ids : array-like of int or str, shape (n_samples,), default=None
+            Who they are, all by integers or all by strings. None reads them where the parameter `ids` says; without
+            that and without a ledger, each row is somebody.
+        repeat : bool, default=False
+            Ask for fresh answers, at their full cost, also where there are recorded ones.
+
+        Returns
+        -------
+        QueryResult
+
+        Raises
+        ------
+        ValueError
+            If there are no ids though there is a ledger, if one occurs twice or is not in one form, or if X has NaN or
+            infinity. Nobody is asked then.
+        LedgerError
+            If the ledger is about other bounds or features, or cannot be written. Nothing is released then.
+
+        Warns
+        -----
+        RowIdentityWarning
+            If people are their rows.
+        """
+        return self._ask(X, ids, repeat=repeat, all_or_none=False)
+
+    def predict(self, X, ids=None):
+        """Ask the people in X, and estimate each one's prediction without bias.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            One private row per person.
+        ids : array-like of int or str, shape (n_samples,), default=None
+            Who they are, all by integers or all by strings. None reads them where the parameter `ids` says; without
+            that and without a ledger, each row is somebody.
+
+        Returns
+        -------
+        y : ndarray of float64, shape (n_samples,)
+            Far outside `output_bounds` where `epsilon` is small. People who are refused have `on_refusal`.
+        """
+        check_is_fitted(self)
+        result = self._ask(X, ids, repeat=False, all_or_none=self.on_refusal == "raise")
+        return (
+            np.where(result.accepted, result.estimates, self.prior_) if self.on_refusal == "prior" else result.estimates
+        )
+
+    def score(self, X, y, sample_weight=None, ids=None):
+        """Ask the people in X, and give the coefficient of determination of the estimates.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels, where the model is a classifier.
+        sample_weight : array-like of shape (n_samples,), default=None
+        ids : array-like of int or str, shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+            R². It is often negative, since one person's estimate is mostly noise.
+        """
+        check_is_fitted(self)
+        # What is wrong with y is said before anybody is asked.
+        check_same_length(X, y, sample_weight)
+        y = as_column(y)
+        y = (
+            (y == self.estimator_.classes_[-1]).astype(np.float64)
+            if is_classifier(self.estimator_)
+            else as_numbers(y, "y")
+        )
+        check_finite(self, y, "y")
+        if sample_weight is not None:
+            sample_weight = as_numbers(as_column(sample_weight, "sample_weight"), "sample_weight")
+            check_finite(self, sample_weight, "sample_weight")
+        return r2_score(y, self.predict(X, ids=ids), sample_weight=sample_weight)
+
+    def get_metadata_routing(self):
+        """Say which metadata this estimator and its model use.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return (
+            MetadataRouter(owner=type(self).__name__)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=mapping)
+        )
+
+    def _ask(self, X, ids, *, repeat, all_or_none):
+        # What can be refused without looking at a value is refused before one is looked at. Once the table is known to
+        # be of numbers, nothing here or in the ledger depends on them but the answers.
+        check_is_fitted(self)
+        self._check_promise()
+        self._check_same_ledger()
+        progress = decisions_bar() if self.verbose else None
+        noise = self._noise()
+        X, people = self._people(X, ids)
+        # numpy's own warnings tell of values, and numpy.seterr(all="raise") makes errors of them.
+        with np.errstate(all="ignore"):
+            X = validate_finite(self, X, reset=False, ensure_all_finite=False)
+            if people is not None and len(people) != len(X):
+                raise ValueError(f"ids must have one id for each of the {len(X)} rows. Got {len(people)} instead.")
+            if people is not None and self.ledger is None:
+                self._own_ledgers().keep_names(self.ledger_)
+            self.ledger_.declare_bounds(self.bounds_)
+            if hasattr(self, "feature_names_in_"):
+                self.ledger_.declare_features(self.feature_names_in_)
+            check_finite(self, X)
+            people = self._own_ledgers().row_identities(X) if people is None else people
+            answers = self.ledger_.answer(
+                self.query_,
+                people,
+                lambda positions: self.query_.sample(np.clip(X[positions], *self.bounds_), noise),
+                repeat=repeat,
+                all_or_none=all_or_none,
+                n_jobs=self.n_jobs,
+                progress=progress,
+            )
+        return QueryResult.of(self.query_, self.ledger_, answers, people)
+
+    def _people(self, X, ids):
+        """The features of X, and who its rows are: None where each is somebody."""
+        X, in_X = split_ids(X, self.ids)
+        if ids is not None and in_X is not None:
+            raise ValueError(f"Ids must come once. Got them as an argument and in X, where ids={self.ids!r} says.")
+        ids = whole_numbers(in_X) if ids is None else ids
+        if ids is not None:
+            return X, distinct_ids(ids)
+        if self.ids is not None:
+            raise ValueError(f"X must have a column or an index of ids. Got X without ids={self.ids!r}.")
+        if self.ledger is not None:
+            raise ValueError(f"With a ledger people need ids, since budgets are kept by name: {_WAYS}. Got no ids.")
+        warn_user(
+            "Without ids every row is a person of its own, in a simulation in memory: a row that was scaled, rounded "
+            "or converted is somebody new, with a new budget. For real people pass ids to query, predict or score, or "
+            "name a column of X, or its index, with BayesianFilter(ids=...).",
+            RowIdentityWarning,
+        )
+        return X, None
+
+    def _find_bounds(self, X, ledger):
+        if self.bounds is not None:
+            return self.bounds
+        return (X.min(axis=0), X.max(axis=0)) if ledger.bounds is None else ledger.bounds
+
+    def _routed(self, fit_params):
+        if not get_config()["enable_metadata_routing"]:
+            return fit_params
+        return process_routing(self, "fit", **fit_params)["estimator"]["fit"]
+
+    def _noise(self):
+        if isinstance(self.seed, Integral) and not isinstance(self.seed, bool):
+            # One seed for every query would give all of them the same uniforms, and a study of many queries would
+            # see answers that move together.
+            seed = hashlib.sha256(f"{self.seed} {self.query_.key}".encode()).digest()
+            return noise_from(int.from_bytes(seed, "big"))
+        return noise_from(self.seed)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.seed is None
+        tags.regressor_tags.poor_score = True
+        return tags

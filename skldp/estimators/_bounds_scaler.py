@@ -1,0 +1,143 @@
+"""BoundsScaler: a scaler that learns nothing, because the bounds of the features are declared."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skldp.estimators._base import warn_out_of_domain
+from skldp.estimators._validation import BOUNDS, FLOATS, as_table, check_bounds, fit_context, validate_finite
+from skldp.mechanisms._domain import into_bounds, round_inward
+
+__all__ = ["BoundsScaler"]
+
+
+class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    r"""Scale every feature from declared bounds to a common range, and learn nothing.
+
+    A StandardScaler or a MinMaxScaler in front of a private step learns from the private rows, which no epsilon
+    covers. This one takes its scale from public knowledge, so that it may stand there.
+
+    Parameters
+    ----------
+    bounds : (low, high), default=(-1, 1)
+        The declared domain, each end a number or one number per feature. What lies outside is clipped.
+    feature_range : (low, high), default=(-1, 1)
+        What they are scaled to, each end a number or one number per feature.
+
+    Attributes
+    ----------
+    bounds_ : tuple of ndarray of shape (n_features,)
+    scale_ : ndarray of shape (n_features,)
+        What each feature is multiplied by.
+    max_stretch_ : float
+        How far a Euclidean distance between two rows can be stretched, at most.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where X has them.
+
+    Warns
+    -----
+    OutOfDomainWarning
+        With the number of values that were moved into the bounds.
+
+    See Also
+    --------
+    sklearn.preprocessing.MinMaxScaler : The same with bounds that are learnt.
+    privacy_guarantee : What a whole pipeline guarantees.
+
+    Notes
+    -----
+    With bounds [a, b] and a range [c, d], :math:`x \mapsto c + (d - c) (x - a) / (b - a)`.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skldp import BoundsScaler, NumericPrivatizer, privacy_guarantee
+    >>> people = [[50.0, 1.5], [90.0, 1.9]]  # kilograms and metres
+    >>> BoundsScaler(bounds=([30, 1.0], [230, 2.5])).fit_transform(people).round(2).tolist()
+    [[-0.8, -0.33], [-0.4, 0.2]]
+    >>> pipeline = make_pipeline(BoundsScaler(bounds=([30, 1.0], [230, 2.5])), NumericPrivatizer(epsilon=1.0))
+    >>> privacy_guarantee(pipeline.fit(people)).stated
+    1.0
+    """
+
+    _parameter_constraints: dict = {"bounds": BOUNDS, "feature_range": BOUNDS}
+
+    def __init__(self, bounds=(-1, 1), *, feature_range=(-1, 1)):
+        self.bounds = bounds
+        self.feature_range = feature_range
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Take the scale from the declared bounds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Only its shape and feature names are used.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+        """
+        n_features = validate_finite(self, X, reset=True).shape[1]
+        # Both before either is set: of two fits, halves stretch distances by another factor.
+        bounds = check_bounds(self.bounds, n_features)
+        feature_range = check_bounds(self.feature_range, n_features, name="feature_range")
+        self.bounds_, self.feature_range_ = bounds, feature_range
+        widths = [high / 2 - low / 2 for low, high in (bounds, feature_range)]
+        self.scale_ = widths[1] / widths[0]
+        # Three roundings of halves of the least digit; the bound lies on the safe side.
+        self.max_stretch_ = float(self.scale_.max() * (1 + 2**-50))
+        return self
+
+    def transform(self, X):
+        """Move every row into the bounds, and scale it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        X_scaled : ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = validate_finite(self, X, reset=False)
+        inside = into_bounds(X, *self.bounds_)
+        warn_out_of_domain(inside.n_moved, X.size)
+        scaled = _mapped(inside.rows, self.bounds_, self.feature_range_).astype(X.dtype, copy=False)
+        # What left the range by one rounding would be clipped, and counted, by the step behind.
+        low, high = self.feature_range_
+        return np.clip(scaled, *round_inward(low, high, X.dtype))
+
+    def inverse_transform(self, X):
+        """Scale back.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            What lies outside of `feature_range`, as released numbers may, comes to lie outside of `bounds`.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = as_table(X, dtype=FLOATS)
+        if X.shape[1] != self.n_features_in_:
+            raise ValueError(f"X must have {self.n_features_in_} columns. Got {X.shape[1]} instead.")
+        return _mapped(X, self.feature_range_, self.bounds_).astype(X.dtype, copy=False)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _mapped(X, source, target):
+    """The affine map that takes the ends of `source` to those of `target`, in halves that cannot overflow."""
+    share = (X / 2 - source[0] / 2) / (source[1] / 2 - source[0] / 2)
+    return target[0] * (1 - share) + target[1] * share

@@ -1,0 +1,294 @@
+"""Local differential privacy for columns of categories, released one-hot."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skldp._untold import kind_of, untold
+from skldp.estimators._base import attach_guarantee
+from skldp.estimators._class_codes import declared_values, encode, warn_learnt
+from skldp.estimators._promise import ShowsGuarantee
+from skldp.estimators._validation import (
+    EPSILON,
+    NOISE_PARAMETERS,
+    StrOptions,
+    as_table,
+    check_epsilon,
+    fit_context,
+    validate,
+    validate_finite,
+)
+from skldp.mechanisms._categorical.frequency import estimate_frequencies
+from skldp.mechanisms._categorical.unary import CategoricalRecord
+from skldp.mechanisms._noise import noise_from
+
+__all__ = ["CategoricalPrivatizer"]
+
+
+class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
+    r"""Release columns of categories one-hot, under local differential privacy.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        The natural-log budget of one record, all its columns together: split equally over the columns that have at
+        least two categories.
+    mechanism : {"krr", "sue", "oue"}, default="krr"
+        ``"krr"``: randomized response, exactly one 1 in each column's part. ``"sue"`` (RAPPOR's) and ``"oue"``: one
+        noisy bit per category, which estimates frequencies better when a column has more than about
+        :math:`3 e^\varepsilon + 2` categories.
+    categories : "auto" or list of array-like, default="auto"
+        The declared categories of each column, from public knowledge. ``"auto"`` takes those seen at fit, with a
+        warning: which categories occur is a fact about private data.
+    transform_noise : bool, default=True
+        Whether ``transform`` randomizes too. ``fit_transform`` always does.
+    seed : None, int or numpy.random.Generator, default=None
+        None draws secure noise anew in every call. Anything else is for tests and reproducible studies.
+
+    Attributes
+    ----------
+    categories_ : list of ndarray
+        The categories of each column, sorted where they can be.
+    mechanism_ : CategoricalRecord
+    privacy_guarantee_ : PrivacyGuarantee
+        Exact, per record; infinite where the categories were learnt.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where X has names that are all strings.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or a value is none of its column's categories; nothing is released then.
+
+    Warns
+    -----
+    LearntDomainWarning
+        If ``categories="auto"``.
+    SeededNoiseWarning
+        If `seed` is not None.
+
+    See Also
+    --------
+    LabelRR : The same for labels.
+
+    Notes
+    -----
+    Columns are released independently, so their exact epsilons add up. See `UnaryEncoding` and `RandomizedResponse`
+    in ``skldp.mechanisms`` for the laws.
+
+    References
+    ----------
+    Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security
+    2017.
+
+    Examples
+    --------
+    >>> from skldp import CategoricalPrivatizer
+    >>> privatizer = CategoricalPrivatizer(epsilon=2.0, categories=[["blue", "red"], [1, 2, 3]])
+    >>> released = privatizer.fit_transform([["red", 1], ["blue", 3]])
+    >>> released.shape, released.sum(axis=1).tolist()
+    ((2, 5), [2.0, 2.0])
+    >>> privatizer.get_feature_names_out().tolist()
+    ['x0_blue', 'x0_red', 'x1_1', 'x1_2', 'x1_3']
+    >>> [estimate.frequencies.shape for estimate in privatizer.estimate_frequencies(released)]
+    [(2,), (3,)]
+    """
+
+    _parameter_constraints: dict = {
+        "epsilon": EPSILON,
+        "mechanism": [StrOptions({"krr", "sue", "oue"})],
+        "categories": [StrOptions({"auto"}), list, tuple],
+        "transform_noise": ["boolean"],
+        "seed": NOISE_PARAMETERS["seed"],
+    }
+
+    def __init__(self, epsilon=1.0, *, mechanism="krr", categories="auto", transform_noise=True, seed=None):
+        self.epsilon = epsilon
+        self.mechanism = mechanism
+        self.categories = categories
+        self.transform_noise = transform_noise
+        self.seed = seed
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Declare the mechanism and its guarantee.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The private categories. With declared `categories` they are only checked.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+        """
+        self._declare(X)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X, y=None):
+        """Fit, then release every row with noise.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The private categories.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        X_released : ndarray of shape (n_samples, n_features_out)
+        """
+        codes = self._declare(X)
+        return self.mechanism_.sample(codes, noise_from(self.seed))
+
+    def transform(self, X):
+        """Release every row: with noise, or plain one-hot with ``transform_noise=False``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The private categories.
+
+        Returns
+        -------
+        X_released : ndarray of shape (n_samples, n_features_out)
+        """
+        check_is_fitted(self)
+        self._check_promise()
+        codes = self._codes(_columns(self, X, reset=False), self.categories_)
+        if self.transform_noise:
+            return self.mechanism_.sample(codes, noise_from(self.seed))
+        return self.mechanism_.encode(codes)
+
+    def estimate_frequencies(self, X_released, *, of="sample"):
+        """Estimate without bias how often each true category occurs, from released rows.
+
+        Parameters
+        ----------
+        X_released : array-like of shape (n_samples, n_features_out)
+            What ``transform`` released with noise.
+        of : {"sample", "population"}, default="sample"
+            Whether the standard errors are those of the frequencies among these people, or in the population that
+            they were drawn from at random.
+
+        Returns
+        -------
+        list of FrequencyEstimate
+            One for each column, with `frequencies`, `standard_errors` and `categories`. Frequencies are not clipped:
+            that would bias them.
+        """
+        check_is_fitted(self)
+        released = as_table(X_released, "X_released")
+        if released.shape[1] != self.mechanism_.n_outputs or not np.isin(released, (0, 1)).all():
+            raise ValueError(
+                f"X_released must hold zeros and ones in {self.mechanism_.n_outputs} columns, as transform gives "
+                f"them. Got {kind_of(X_released)} instead."
+            )
+        counts = released.sum(axis=0)
+        return [
+            estimate_frequencies(counts[part], len(released), column.p, column.q, of=of, categories=categories)
+            for column, part, categories in zip(
+                self.mechanism_.columns, self.mechanism_.parts, self.categories_, strict=True
+            )
+        ]
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the released columns: the column's name, an underscore, the category.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            None takes ``feature_names_in_``, or x0, x1, ...
+
+        Returns
+        -------
+        ndarray of str objects
+        """
+        check_is_fitted(self)
+        names = _input_names(self) if input_features is None else np.asarray(input_features, dtype=object)
+        if len(names) != self.n_features_in_:
+            raise ValueError(
+                f"input_features should have length equal to number of features ({self.n_features_in_}), "
+                f"got {len(names)}"
+            )
+        if hasattr(self, "feature_names_in_") and not np.array_equal(names, self.feature_names_in_):
+            raise ValueError("input_features is not equal to feature_names_in_")
+        return np.array(
+            [f"{name}_{value}" for name, values in zip(names, self.categories_, strict=True) for value in values],
+            dtype=object,
+        )
+
+    def _declare(self, X):
+        """Set what is known after fit, and give the codes of X."""
+        self._forget_promise()
+        check_epsilon(self.epsilon)
+        columns = _columns(self, X, reset=True)
+        names = _input_names(self)
+        learnt = isinstance(self.categories, str)
+        if not learnt and len(self.categories) != len(columns):
+            raise ValueError(
+                f"categories must list one array for each of the {len(columns)} columns. "
+                f"Got {self.categories!r} instead."
+            )
+        listed = [_distinct(column) for column in columns] if learnt else self.categories
+        categories = [
+            declared_values(values, f"categories of column {name}", learnt=learnt)
+            for values, name in zip(listed, names, strict=True)
+        ]
+        codes = self._codes(columns, categories)
+        self.mechanism_ = CategoricalRecord(
+            float(self.epsilon), tuple(values.size for values in categories), self.mechanism
+        )
+        self.categories_ = categories
+        attach_guarantee(self, self.mechanism_.guarantee(), "the categories" if learnt else "")
+        if learnt:
+            warn_learnt("The categories", "CategoricalPrivatizer(categories=[[...], ...])")
+        return codes
+
+    def _codes(self, columns, categories):
+        names = _input_names(self)
+        return np.column_stack(
+            [
+                encode(column, values, f"Column {name}")
+                for column, values, name in zip(columns, categories, names, strict=True)
+            ]
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.seed is None
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _columns(estimator, X, *, reset):
+    """The columns of a data frame or array, each in its own dtype."""
+    if hasattr(X, "columns") and hasattr(X, "shape"):
+        validate(estimator, X, reset=reset, skip_check_array=True)
+        if not X.shape[0] or not X.shape[1]:
+            raise ValueError(f"Found array with shape {X.shape} while a minimum of 1 sample and 1 feature is required.")
+        frame = X.iloc if hasattr(X, "iloc") else X
+        return [frame[:, j].to_numpy() for j in range(X.shape[1])]
+    # Left to itself, numpy would turn a list of mixed types into strings.
+    with untold("X must be a table of categories", X):
+        dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
+    array = validate_finite(estimator, X, reset=reset, dtype=dtype)
+    return list(array.T)
+
+
+def _distinct(column):
+    try:
+        return np.unique(column)
+    except TypeError:
+        return np.array(list(dict.fromkeys(column.tolist())), dtype=object)
+
+
+def _input_names(estimator):
+    default = [f"x{j}" for j in range(estimator.n_features_in_)]
+    return getattr(estimator, "feature_names_in_", np.array(default, dtype=object))

@@ -1,0 +1,152 @@
+"""Declared classes and categories: labels of any type to codes 0 to C - 1 and back."""
+
+import math
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from skldp._untold import kind_of, untold
+from skldp.estimators._validation import as_column
+from skldp.exceptions import LearntDomainWarning, warn_user
+
+__all__ = ["declared_values", "decode", "encode", "labels_1d", "learnt_values", "warn_learnt"]
+
+_NUMERIC = "biuf"
+
+
+def labels_1d(y):
+    """Labels as an array of shape (n_samples,), at least one of them.
+
+    Raises
+    ------
+    ValueError
+        If `y` is missing, empty or not one-dimensional.
+    """
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    labels = as_column(y)
+    if not labels.size:
+        raise ValueError("y must hold at least one label. Got an empty y instead.")
+    return labels
+
+
+def declared_values(values, name, *, learnt=False):
+    """Declared classes or categories as an array without duplicates, sorted where they can be.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_classes,)
+    name : str
+        How the error calls them.
+    learnt : bool, default=False
+        Whether they come from private data, and no error may show them.
+
+    Raises
+    ------
+    ValueError
+        If they are not one-dimensional, empty, hold missing or infinite values, or list one twice.
+    """
+    declared = _as_array(values)
+    got = kind_of(values) if learnt else repr(values)
+    if declared.ndim != 1 or not declared.size:
+        raise ValueError(f"{name} must be a list of at least one value. Got {got} instead.")
+    as_list = declared.tolist()
+    try:
+        distinct = len(set(as_list)) == len(as_list) and not any(map(_is_missing, as_list))
+    except TypeError:
+        distinct = False
+    if not distinct:
+        raise ValueError(f"{name} must be distinct, hashable, finite and not missing. Got {got} instead.")
+    try:
+        return np.sort(declared)
+    except TypeError:
+        return declared
+
+
+def learnt_values(y):
+    """The classes seen in y, sorted; y must be discrete."""
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("Labels must be finite. Input y contains NaN or infinity.")
+    with untold("The labels in y must be classes", y):
+        check_classification_targets(y)
+        classes = np.unique(y)
+    return declared_values(classes, "The labels in y", learnt=True)
+
+
+def warn_learnt(what, how):
+    """Warn that a domain was learnt from private data, and say how to declare it."""
+    warn_user(
+        f"{what} were learnt from private data, which releases which of them occur: nobody's epsilon covers that. "
+        f"Declare them from public knowledge: {how}.",
+        LearntDomainWarning,
+    )
+
+
+def encode(values, domain, name):
+    """Codes of values in a declared domain.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,)
+    domain : ndarray of shape (n_classes,)
+        From :func:`declared_values`.
+    name : str
+        What the values are, for the error.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        If a value is not in the domain.
+    """
+    if _counts_up(domain) and np.can_cast(values.dtype, np.int64) and values.dtype.kind != "b":
+        # What is below the first class wraps to a large unsigned integer, even if int64 does not hold the difference.
+        codes = np.subtract(values, domain[0], dtype=np.int64)
+        known = codes.view(np.uint64) < domain.size
+    elif values.dtype.kind in _NUMERIC and domain.dtype.kind in _NUMERIC:
+        codes = np.minimum(np.searchsorted(domain, values), domain.size - 1)
+        known = domain[codes] == values
+    else:
+        places = {value: code for code, value in enumerate(domain.tolist())}
+        try:
+            codes = np.fromiter((places.get(value, -1) for value in values.tolist()), np.int64, values.size)
+        except TypeError:
+            raise ValueError(f"{name} must hold hashable values. Got {kind_of(values)} instead.") from None
+        known = codes >= 0
+    if not known.all():
+        # Neither the value nor the domain, which may have been learnt.
+        unknown = np.flatnonzero(~known)
+        raise ValueError(
+            f"{name} must hold only the declared {domain.size} values; nothing was released. Got {unknown.size:,} of "
+            f"{values.size:,} that are not among them, the first at position {unknown[0]}, in {kind_of(values)}."
+        )
+    return codes.astype(np.int64, copy=False)
+
+
+def decode(codes, domain, dtype):
+    """Values of codes, in the dtype that the private values had, where it can hold the whole domain."""
+    if dtype.kind == "O" or (
+        dtype.kind in _NUMERIC and domain.dtype.kind in _NUMERIC and (domain.astype(dtype) == domain).all()
+    ):
+        return domain.astype(dtype)[codes]
+    return domain[codes]
+
+
+def _counts_up(domain):
+    """Whether the domain is a run of integers, such as 0 to 9."""
+    return domain.dtype.kind == "i" and int(domain[-1]) - int(domain[0]) == domain.size - 1
+
+
+def _is_missing(value):
+    return value is None or value != value or (isinstance(value, float) and math.isinf(value))
+
+
+def _as_array(values):
+    array = np.asarray(values)
+    # numpy turns [1, "a"] into strings, which no label equals.
+    if array.dtype.kind == "U" and not all(isinstance(value, str) for value in values):
+        return np.array(list(values), dtype=object)
+    return array

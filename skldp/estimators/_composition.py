@@ -1,0 +1,530 @@
+"""What a whole scikit-learn object guarantees: the sum of all that its private parts release about one record."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from numbers import Real
+from operator import add
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from skldp.estimators._ensembles import count_ensemble, is_ensemble, number_of_folds, splits_once
+from skldp.estimators._label_private_classifier import LabelPrivateClassifier
+from skldp.estimators._labels import LabelPrivatizer, LabelSampler
+from skldp.estimators._promise import KeepsPromise
+from skldp.estimators._public_steps import (
+    ignores_labels,
+    is_public,
+    is_row_wise,
+    largest_after,
+    may_be_sparse,
+    may_overflow,
+    stretch_of,
+)
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._odds import product_above
+
+__all__ = ["privacy_guarantee"]
+
+# Single precision holds numbers a few times as large.
+_LARGEST = 1e38
+
+
+def privacy_guarantee(estimator, public=()):
+    """Add up what a fitted estimator, Pipeline, ensemble or search releases about one person.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        A skldp estimator, or anything of scikit-learn that holds some.
+    public : iterable of str, or dict of str to float, default=()
+        Steps that you declare to have learnt nothing from private rows, by the names that ``get_params`` gives them
+        (``"columntransformer__num__standardscaler"``). A dict also says how far each can stretch the distance of two
+        rows at most, or None. The guarantee repeats the claim.
+
+    Returns
+    -------
+    PrivacyGuarantee
+        Of one record with its features, and its label where a step randomises labels too; what no step protects is
+        said in `basis`. Epsilon is infinite, and `basis` says why, where something knows more than was released.
+
+    Raises
+    ------
+    ValueError
+        If nothing in `estimator` protects anything, or `public` names what is no public step of it.
+    ChangedAfterFitError
+        If a private part was changed after it was fitted.
+    sklearn.exceptions.NotFittedError
+        If it is not fitted.
+
+    Notes
+    -----
+    Releases add up by basic composition, as if the output of every step were handed out. Epsilon is infinite if
+
+    - a step learnt from rows before the first private step. Steps that learn nothing are known by a list: Normalizer,
+      Binarizer, ``FunctionTransformer()``, :class:`~skldp.BoundsScaler`, behind one of them PolynomialFeatures and
+      random projections of a given size (which overflow at large values, and so show them, if nothing bounds these),
+      and, with all that they could learn declared, OneHotEncoder (``categories=[...], handle_unknown="ignore"``),
+      OrdinalEncoder (``handle_unknown="use_encoded_value"``), SimpleImputer (``strategy="constant",
+      keep_empty_features=True``) and HashingVectorizer (``decode_error="replace"``). What a FrozenEstimator holds was
+      learnt elsewhere, which `basis` repeats;
+    - columns pass unprotected, or labels are promised a guarantee and something else had them before;
+    - a step before a guarantee per unit of distance may stretch distances by an unknown factor, and no diameter of the
+      mechanism's own domain is declared (over which the guarantee is counted then);
+    - ``Pipeline(memory=...)``, whose cache holds the rows and labels that each step was given: joblib writes them
+      into a file ``metadata.json``, shortened, and the output of steps before the private one in full;
+    - classes or categories were learnt from private data;
+    - a search chose by scores of private labels or of rows without noise, or among candidates that differ in what
+      they release (else its fits and scores are counted). What it chose has a figure of its own,
+      ``privacy_guarantee(search.best_estimator_)``, which says nothing about the choice;
+    - private parts are within something of which it is not known how often it gives them a record.
+
+    Bagging, voting, stacking, calibration, several outputs, one versus the rest or one, and chains are counted: how
+    often each record is given to a member, by fits and by predictions that something learns from. Predictions for new
+    people are releases of those, one from each member. Parameters of scikit-learn's own objects, such as the `cv` of a
+    stacking, are read as they are now: no promise of theirs remembers what they were at fit.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skldp import BitRandTransformer, privacy_guarantee
+    >>> release = BitRandTransformer(epsilon=2.0, calibration="exact")
+    >>> people = [[0.5, -0.5], [0.1, 0.2]]
+    >>> print(privacy_guarantee(make_pipeline(release, StandardScaler()).fit(people)).epsilon <= 2.0)
+    True
+    >>> print(privacy_guarantee(make_pipeline(StandardScaler(), release).fit(people)).epsilon)
+    inf
+    """
+    check_is_fitted(estimator)
+    walk = _Walk(_declared_public(public))
+    walk.visit("", estimator, _Given())
+    unknown = sorted(walk.public.keys() - walk.named)
+    if not walk.parts:
+        raise ValueError(
+            "privacy_guarantee needs a fitted estimator with at least one private step. "
+            f"Got {type(estimator).__name__} without one instead."
+        )
+    if unknown:
+        raise ValueError(
+            "public must name steps that are not private and get rows that are not released yet. "
+            f"Got {', '.join(map(repr, unknown))} instead."
+        )
+    return walk.total()
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What reaches an estimator.
+
+    Parameters
+    ----------
+    bare : tuple of str
+        Whose columns are not released yet; empty where all are.
+    labels_bare : bool
+    stretch : float or None
+        How far distances were stretched on the way, at most; None where that is not known.
+    times : int
+        How often each record comes along.
+    again : str
+        What learns from transforms of rows that were not fitted on; "" where nothing does.
+    largest : float
+        The largest magnitude of a number, as far as steps before have set bounds.
+    sparse : bool
+        Whether it may be a sparse matrix that a step made.
+    transformed : bool
+        Whether something learns from the transform of the rows that the estimator was fitted on.
+    """
+
+    bare: tuple = ("the whole",)
+    labels_bare: bool = True
+    stretch: float | None = 1.0
+    times: int = 1
+    again: str = ""
+    largest: float = math.inf
+    sparse: bool = False
+    transformed: bool = False
+
+
+class _Walk:
+    """Visits what a fitted estimator holds, in the order in which rows pass, and notes releases and leaks."""
+
+    def __init__(self, public):
+        self.public = public
+        self.named = set()
+        self.parts = []
+        # What void a guarantee of features, one of labels, and any.
+        self.row_leaks = []
+        self.label_leaks = []
+        self.leaks = []
+        self.notes = []
+        self.passing = ()
+
+    def visit(self, name, step, given):
+        """Note what one step does with what it is given, and return what it gives on."""
+        if step is None or isinstance(step, str):
+            return given
+        if isinstance(step, FrozenEstimator):
+            return self._frozen(name, step.estimator, given)
+        guarantee = _own_guarantee(step)
+        if guarantee is not None:
+            given = self._private(name, step, guarantee, given)
+        elif isinstance(step, Pipeline) and _is_known(step):
+            given = self._pipeline(name, step, given)
+        elif type(step) is ColumnTransformer:
+            given = self._columns(name, step, given)
+        elif type(step) is FeatureUnion:
+            branches = [(inner, branch, given) for inner, branch in step.transformer_list]
+            given = self._branches(name, branches, step.transformer_weights, given)
+        elif not _holds_private(step):
+            given = self._plain(name, step, given)
+        elif is_ensemble(step):
+            given = self._ensemble(name, step, given)
+        elif type(step) is TransformedTargetRegressor:
+            given = self._target(name, step, given)
+        elif hasattr(step, "best_estimator_") and hasattr(step, "cv_results_"):
+            given = self._search(name, step, given)
+        else:
+            self._unknown(name, step)
+        self.passing = given.bare
+        return given
+
+    def total(self):
+        """The guarantee of all that was noted."""
+        parts = self.parts
+        if len({part.unit for part in parts}) > 1:
+            parts = [_of_the_record(part) for part in parts]
+        whole = reduce(add, [_repeated(part, times) for part, times in Counter(parts).items()])
+        of_rows = any(part.unit != "label" for part in parts)
+        of_labels = any(part.unit == "label" for part in self.parts)
+        leaks = list(self.leaks)
+        notes = list(self.notes)
+        if self.named:
+            named = " and ".join(map(repr, sorted(self.named)))
+            notes.append(f"{named} {'is' if len(self.named) == 1 else 'are'} public, the caller says")
+        if of_rows:
+            leaks += self.row_leaks
+            if self.passing and not leaks:
+                leaks.append(f"columns of {', '.join(self.passing)} pass unprotected")
+        elif self.row_leaks or self.passing:
+            notes.append("features are not randomised")
+        if of_labels:
+            leaks += self.label_leaks
+        elif self.label_leaks:
+            notes.append("labels are not randomised")
+        if leaks:
+            apart = whole.basis if math.isinf(whole.epsilon) else f"apart from that {_figure(whole)}, {whole.basis}"
+            basis = "; ".join(dict.fromkeys(["infinite: " + "; ".join(dict.fromkeys(leaks)), apart, *notes]))
+            return replace(whole, epsilon=math.inf, per_feature=None, figures=(), basis=basis)
+        return replace(whole, basis="; ".join(dict.fromkeys([whole.basis, *notes])))
+
+    def _private(self, name, step, guarantee, given):
+        if given.again and not getattr(step, "transform_noise", True):
+            self.leaks.append(f"{_title(name, step)} transforms without noise, and {given.again} learns from that")
+        if guarantee.unit == "distance":
+            guarantee = self._of_the_input(name, step, guarantee, given)
+        if guarantee is not None:
+            self.parts += [guarantee] * given.times
+        if isinstance(step, LabelPrivatizer):
+            return replace(given, bare=(), labels_bare=False)
+        if isinstance(step, LabelSampler):
+            return replace(given, labels_bare=False)
+        if isinstance(step, LabelPrivateClassifier):
+            inner = self.visit(_join(name, "estimator"), step.estimator_, replace(given, labels_bare=False))
+            return replace(inner, labels_bare=given.labels_bare)
+        if guarantee is not None and guarantee.unit == "label":
+            return given
+        return replace(given, bare=(), stretch=1.0, sparse=False)
+
+    def _of_the_input(self, name, step, guarantee, given):
+        """Turn distances of what the step gets into those of the record."""
+        if not given.bare:
+            self.notes.append(f"{_title(name, step)} works on what is released already")
+            return None
+        if given.stretch == 1:
+            return guarantee
+        if given.stretch is not None:
+            diameter = guarantee.diameter
+            return replace(
+                guarantee,
+                epsilon=product_above(guarantee.epsilon, given.stretch),
+                stated=None if guarantee.stated is None else guarantee.stated * given.stretch,
+                diameter=None if diameter is None else math.nextafter(diameter / given.stretch, math.inf),
+                figures=(),
+                basis=f"{guarantee.basis}; steps before it stretch distances at most {given.stretch:.4g} times",
+            )
+        if guarantee.diameter is None:
+            self.row_leaks.append(f"steps before {_title(name, step)} may stretch distances")
+            return guarantee
+        basis = f"{guarantee.basis}; counted over its diameter, as steps before it may stretch distances"
+        return replace(guarantee, basis=basis).over_diameter()
+
+    def _plain(self, name, step, given):
+        """Note whether a step that holds nothing private had rows or labels that are not released yet."""
+        if given.labels_bare and not ignores_labels(step):
+            self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomised")
+        if not given.bare:
+            return given
+        if name in self.public:
+            if hasattr(step, "fit_resample"):
+                self.row_leaks.append(f"{_title(name, step)} may give a record several times")
+            return self._named(name, given)
+        if is_public(step):
+            largest = largest_after(step, given.largest)
+            if may_overflow(step) and largest > _LARGEST:
+                self.row_leaks.append(f"{_title(name, step)} may overflow, which shows large values: bound them before")
+            return replace(
+                given,
+                stretch=_product(given.stretch, stretch_of(step)),
+                largest=largest,
+                sparse=given.sparse or may_be_sparse(step),
+            )
+        self.row_leaks.append(f"{_title(name, step)} may have learnt from rows before they were randomised")
+        return replace(given, stretch=None)
+
+    def _named(self, name, given):
+        self.named.add(name)
+        return replace(given, stretch=_product(given.stretch, self.public[name]), largest=math.inf)
+
+    def _frozen(self, name, inner, given):
+        if _holds_private(inner):
+            given = replace(given, again=f"what follows the FrozenEstimator {name!r}")
+            return self.visit(name, inner, given)
+        if not given.bare:
+            return given
+        if name in self.public:
+            return self._named(name, given)
+        if is_row_wise(inner):
+            self.notes.append(f"what the FrozenEstimator {name!r} holds is taken as public")
+        else:
+            self.row_leaks.append(f"{name!r} is frozen, but may look at many rows at once, or refuse some values")
+        return replace(given, stretch=None, largest=math.inf)
+
+    def _pipeline(self, name, pipeline, given):
+        if getattr(pipeline.memory, "location", pipeline.memory) is not None:
+            # What is released is in the cache as well, and is not counted twice.
+            kept = "memory= keeps on disk, unprotected, what the steps were given"
+            self.row_leaks += [kept] if given.bare else []
+            self.label_leaks += [kept] if given.labels_bare else []
+        passed_on = len(getattr(pipeline, "transform_input", None) or ())
+        if passed_on:
+            # Such as the rows for early stopping, in which anybody may be.
+            times = given.times * (1 + passed_on)
+            given = replace(given, times=times, again=f"what gets the transform_input of {_title(name, pipeline)}")
+        transformed = given.transformed
+        for place, (inner, step) in enumerate(pipeline.steps, 1):
+            given = replace(given, transformed=transformed or place < len(pipeline.steps))
+            given = self.visit(_join(name, inner), step, given)
+        return given
+
+    def _columns(self, name, step, given):
+        for inner, _, columns in step.transformers:
+            if given.bare and callable(columns) and type(columns) is not make_column_selector:
+                chosen = _join(name, inner)
+                self.row_leaks.append(f"the columns of {chosen!r} are chosen by a function that gets all rows")
+        branches = [
+            (inner, branch, replace(given, stretch=None) if _repeats(columns, step.n_features_in_) else given)
+            for inner, branch, columns in step.transformers_
+            if not _selects_none(columns)
+        ]
+        given = self._branches(name, branches, step.transformer_weights, given)
+        if given.bare and given.sparse and step.sparse_threshold != 0:
+            self.row_leaks.append(f"whether {name!r} gives a sparse matrix depends on the rows: sparse_threshold=0")
+        return given
+
+    def _branches(self, name, branches, weights, given):
+        """Every branch reads the rows, and what comes out of them stands side by side."""
+        outs = [
+            (inner, self.visit(_join(name, inner), branch, replace(each, transformed=True)))
+            for inner, branch, each in branches
+            if not (isinstance(branch, str) and branch == "drop")
+        ]
+        factors = [abs((weights or {}).get(inner, 1.0)) for inner, _ in outs]
+        stretches = [_product(out.stretch, factor) for (_, out), factor in zip(outs, factors, strict=True)]
+        largest = [out.largest * factor if factor else 0.0 for (_, out), factor in zip(outs, factors, strict=True)]
+        known = None not in stretches
+        return replace(
+            given,
+            bare=tuple(inner for inner, out in outs if out.bare),
+            stretch=_norm(stretches) if known else None,
+            largest=max(largest, default=0.0),
+            sparse=any(out.sparse for _, out in outs),
+        )
+
+    def _ensemble(self, name, ensemble, given):
+        counted = count_ensemble(ensemble)
+        if counted is None:
+            return self._unknown(name, ensemble)
+        if counted.label_use and given.labels_bare:
+            self.label_leaks.append(f"{_title(name, ensemble)} {counted.label_use}")
+        # Between other steps it has to transform, after fit, the rows that it was fitted on: its members predict them.
+        again = type(ensemble).__name__ if counted.transforms_again or given.transformed else given.again
+        stretch = None if getattr(ensemble, "bootstrap_features", False) else given.stretch
+        times = given.times * (counted.times + given.transformed)
+        within = replace(given, times=times, again=again, stretch=stretch, transformed=False)
+        outs = [(member, self.visit(_join(name, member), each, within)) for member, each in counted.members]
+        bare = tuple(dict.fromkeys(member for member, out in outs if out.bare))
+        if counted.final is not None:
+            bare = given.bare if counted.passes_rows else bare
+            final = replace(given, bare=bare, stretch=None)
+            return self.visit(_join(name, "final_estimator"), counted.final, final)
+        return replace(given, bare=bare, stretch=None)
+
+    def _target(self, name, step, given):
+        transformer = step.transformer_
+        guarantee = _own_guarantee(transformer)
+        if guarantee is None:
+            if _holds_private(transformer):
+                return self._unknown(name, step)
+            if given.labels_bare:
+                self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomised")
+            return self.visit(_join(name, "regressor"), step.regressor_, given)
+        if not getattr(transformer, "transform_noise", True):
+            self.label_leaks.append(f"{_title(name, transformer)} transforms targets without noise")
+        # check_inverse transforms some targets a second time.
+        releases = given.times * (2 if step.check_inverse else 1)
+        self.parts += [replace(_of_the_record(guarantee), unit="label")] * releases
+        out = self.visit(_join(name, "regressor"), step.regressor_, replace(given, labels_bare=False))
+        return replace(out, labels_bare=given.labels_bare)
+
+    def _search(self, name, search, given):
+        """Every candidate is fitted and scored on every split, and what was chosen fitted once more."""
+        reason = self._why_no_sum(search, given)
+        if reason:
+            self.leaks.append(f"{reason}, and best_estimator_ has a figure of its own")
+            if given.labels_bare:
+                self.label_leaks.append(f"{_title(name, search)} scored candidates with labels")
+        else:
+            scored_twice = search.return_train_score or number_of_folds(search.cv) is None
+            fits = len(search.cv_results_["params"]) * search.n_splits_ * (2 if scored_twice else 1)
+            # The chosen one is fitted once more, and transforms those rows as well where it stands between other steps.
+            times = given.times * (fits + 1 + given.transformed)
+            given = replace(given, times=times, again=f"the choice of {_title(name, search)}")
+        return self.visit(_join(name, "estimator"), search.best_estimator_, given)
+
+    def _why_no_sum(self, search, given):
+        last = search.best_estimator_.steps[-1] if isinstance(search.best_estimator_, Pipeline) else None
+        scored_alone = last is not None and ignores_labels(last[1]) and getattr(search, "scoring", "") is None
+        if given.labels_bare and not scored_alone:
+            return "candidates were chosen by scores of labels that are not randomised"
+        known = type(search) in (GridSearchCV, RandomizedSearchCV) and splits_once(search.cv)
+        if not known or last is None or _holds_private(last[1]):
+            return f"it is not known how often {type(search).__name__} releases what the candidates are given"
+        varied = {varied for candidate in search.cv_results_["params"] for varied in candidate}
+        if not all(varied.startswith(f"{last[0]}__") for varied in varied):
+            return "the other candidates released something else, which is not added up"
+        return ""
+
+    def _unknown(self, name, step):
+        seeded = any(value is not None for key, value in step.get_params().items() if key.split("__")[-1] == "seed")
+        self.parts.append(PrivacyGuarantee(math.inf, basis="not added up", seeded=seeded))
+        self.leaks.append(f"it is not known how often {_title(name, step)} releases what its private parts are given")
+        return _Given(bare=())
+
+
+def _declared_public(public):
+    if isinstance(public, str):
+        raise TypeError(f"public must be several names of steps, such as ({public!r},). Got a single string instead.")
+    declared = dict(public) if isinstance(public, Mapping) else dict.fromkeys(public)
+    for name, stretch in declared.items():
+        is_number = isinstance(stretch, Real) and not isinstance(stretch, bool | np.bool_)
+        if stretch is not None and not (is_number and 0 < stretch < math.inf):
+            raise ValueError(
+                f"public must say, by a finite number > 0 or None, how far a step stretches. Got {name!r}: {stretch!r}."
+            )
+    return declared
+
+
+def _own_guarantee(step):
+    if isinstance(step, KeepsPromise):
+        check_is_fitted(step)
+        return step.privacy_guarantee_
+    return getattr(step, "privacy_guarantee_", None)
+
+
+def _holds_private(thing, seen=None):
+    """Whether something private is among the parameters and attributes of an estimator, however deep."""
+    seen = set() if seen is None else seen
+    if id(thing) in seen:
+        return False
+    seen.add(id(thing))
+    if isinstance(thing, KeepsPromise):
+        return True
+    if isinstance(thing, BaseEstimator):
+        attributes = vars(thing)
+        return "privacy_guarantee_" in attributes or any(_holds_private(part, seen) for part in attributes.values())
+    if isinstance(thing, Mapping):
+        return any(_holds_private(part, seen) for part in thing.values())
+    if isinstance(thing, list | tuple | set) or (isinstance(thing, np.ndarray) and thing.dtype == object):
+        return any(_holds_private(part, seen) for part in (thing.ravel() if hasattr(thing, "ravel") else thing))
+    return False
+
+
+def _is_known(pipeline):
+    return type(pipeline).__module__.partition(".")[0] in ("sklearn", "imblearn")
+
+
+def _repeated(part, times):
+    if times == 1:
+        return part
+    return replace(
+        part,
+        epsilon=product_above(part.epsilon, times),
+        delta=min(1.0, product_above(part.delta, times)),
+        per_feature=None,
+        stated=None if part.stated is None else part.stated * times,
+        figures=(),
+        basis=f"{times} releases, each {part.basis}",
+    )
+
+
+def _of_the_record(part):
+    if part.unit != "distance" or part.diameter is not None:
+        return part.over_diameter()
+    return replace(part, epsilon=math.inf, unit="record", basis=f"no diameter declared for distances: {part.basis}")
+
+
+def _figure(guarantee):
+    return str(replace(guarantee, basis="")).removesuffix("; ")
+
+
+def _title(name, step):
+    return f"{name!r} ({type(step).__name__})" if name else type(step).__name__
+
+
+def _join(name, inner):
+    return f"{name}__{inner}" if name else inner
+
+
+def _repeats(columns, n_columns):
+    """Whether a column is listed twice, which stretches distances."""
+    is_list = hasattr(columns, "__len__") and not isinstance(columns, str)
+    if not is_list or np.asarray(columns).dtype == bool:
+        return False
+    # The last column is -1 as well.
+    return len({column if isinstance(column, str) else column % n_columns for column in columns}) < len(columns)
+
+
+def _selects_none(columns):
+    """Whether a branch has no column, and so is not fitted."""
+    if not hasattr(columns, "__len__"):
+        return False
+    selected = np.asarray(columns)
+    return not (selected.any() if selected.dtype == bool else selected.size)
+
+
+def _product(stretch, factor):
+    return None if stretch is None or factor is None else stretch * factor
+
+
+def _norm(stretches):
+    """The Euclidean norm, rounded up; exact where there is one."""
+    return stretches[0] if len(stretches) == 1 else math.hypot(*stretches) * (1 + 2**-50)

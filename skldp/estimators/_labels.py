@@ -1,0 +1,426 @@
+"""A label mechanism as a step of an imbalanced-learn pipeline."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from skldp.estimators._base import attach_guarantee
+from skldp.estimators._class_codes import declared_values, decode, encode, labels_1d, learnt_values, warn_learnt
+from skldp.estimators._promise import ShowsGuarantee
+from skldp.estimators._validation import (
+    EPSILON,
+    NOISE_PARAMETERS,
+    HasMethods,
+    check_epsilon,
+    check_same_length,
+    fit_context,
+)
+from skldp.mechanisms._categorical.frequency import estimate_frequencies
+from skldp.mechanisms._categorical.label_laplace import LabelLaplaceMechanism
+from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
+from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior
+from skldp.mechanisms._noise import noise_from
+
+__all__ = ["LabelLaplace", "LabelPrivatizer", "LabelRR", "LabelSampler"]
+
+
+class LabelPrivatizer(
+    ShowsGuarantee,
+    TransformerMixin,
+    BaseEstimator,
+    auto_wrap_output_keys=None,  # type: ignore[call-arg]  # scikit-learn has no types to say that it takes it
+):
+    """Base of the transformers of y: labels to codes, one mechanism, and back to labels of the same type.
+
+    A subclass defines ``__init__`` with the parameters `epsilon`, `classes` and `seed` beside its own, and
+    one hook, ``_make_mechanism(classes)``.
+    """
+
+    _parameter_constraints: dict = {
+        "epsilon": EPSILON,
+        "classes": ["array-like", None],
+        "seed": NOISE_PARAMETERS["seed"],
+    }
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, y):
+        """Declare the mechanism and its guarantee.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            The private labels. With declared `classes` they are only checked.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a label is not one of the declared classes.
+        """
+        self._declare(labels_1d(y))
+        return self
+
+    def transform(self, y):
+        """Release every label with noise.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            The private labels.
+
+        Returns
+        -------
+        y_released : ndarray of shape (n_samples,)
+            Labels of the same type.
+
+        Raises
+        ------
+        ValueError
+            If a label is not one of the classes; nothing is released then.
+        """
+        check_is_fitted(self)
+        self._check_promise()
+        y = labels_1d(y)
+        return self._release(encode(y, self.classes_, "y"), y.dtype)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, y):
+        """Fit, then release every label with noise.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            The private labels.
+
+        Returns
+        -------
+        y_released : ndarray of shape (n_samples,)
+        """
+        y = labels_1d(y)
+        return self._release(self._declare(y), y.dtype)
+
+    def inverse_transform(self, y):
+        """Give released labels back as they are: they are labels already, and their noise cannot be undone.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Released labels.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        y = labels_1d(y)
+        encode(y, self.classes_, "y")
+        return y
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_resample(self, X, y):
+        """Hand X through and release every label, as a sampler of imbalanced-learn does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Handed through unprotected.
+        y : array-like of shape (n_samples,)
+            The private labels.
+
+        Returns
+        -------
+        X : as it came in
+        y_released : ndarray of shape (n_samples,)
+        """
+        y = labels_1d(y)
+        check_same_length(X, y)
+        return X, self._release(self._declare(y), y.dtype)
+
+    def estimate_frequencies(self, y, *, of="sample"):
+        """Estimate without bias how often each true class occurs, from released labels.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Released labels.
+        of : {"sample", "population"}, default="sample"
+            Whether the standard errors are those of the frequencies among these people, or in the population that
+            they were drawn from at random.
+
+        Returns
+        -------
+        FrequencyEstimate
+            With `frequencies`, `standard_errors` and `categories`, in the order of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism never answers with some class, so that nothing unbiased can be said about it.
+        """
+        check_is_fitted(self)
+        codes = encode(labels_1d(y), self.classes_, "y")
+        counts = np.bincount(codes, minlength=self.classes_.size)
+        keep, other = self.mechanism_.support_probabilities()
+        return estimate_frequencies(counts, codes.size, keep, other, of=of, categories=self.classes_)
+
+    def _declare(self, y):
+        """Set what is known after fit, and give the codes of y."""
+        check_epsilon(self.epsilon)
+        learnt = self.classes is None
+        classes = learnt_values(y) if learnt else declared_values(self.classes, "classes")
+        mechanism = self._make_mechanism(classes)
+        codes = encode(y, classes, "y")
+        self.mechanism_ = mechanism
+        self.classes_ = classes
+        self.flip_matrix_ = self.mechanism_.flip_matrix
+        attach_guarantee(self, self.mechanism_.guarantee(), "the classes" if learnt else "")
+        if learnt:
+            warn_learnt("The classes", f"{type(self).__name__}(classes=[...])")
+        return codes
+
+    def _release(self, codes, dtype):
+        return decode(self.mechanism_.sample(codes, noise_from(self.seed)), self.classes_, dtype)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.seed is None
+        tags.input_tags.two_d_array = False
+        tags.target_tags.one_d_labels = True
+        return tags
+
+
+class LabelRR(LabelPrivatizer):
+    r"""Randomized response on labels: each is kept, or replaced by one of the other classes.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        The natural-log budget of one label.
+    classes : array-like of shape (n_classes,), default=None
+        The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur
+        is a fact about private data.
+    prior : array-like of shape (n_classes,), default=None
+        Public probabilities of the declared classes, in the order of `classes`. The answers are then given by
+        randomized response over the classes that are worth it (RRWithPrior).
+    seed : None, int or numpy.random.Generator, default=None
+        None draws secure noise anew in every call. Anything else is for tests and reproducible studies.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted where they can be.
+    mechanism_ : RandomizedResponse or RandomizedResponseWithPrior
+    flip_matrix_ : ndarray of shape (n_classes, n_classes)
+        The probability of releasing class j (column) when the true class is i (row).
+    privacy_guarantee_ : PrivacyGuarantee
+        Exact, per label; infinite where the classes were learnt.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or a label is not declared.
+
+    Warns
+    -----
+    LearntDomainWarning
+        If `classes` is None.
+    SeededNoiseWarning
+        If `seed` is not None.
+
+    See Also
+    --------
+    LabelLaplace : Laplace noise on the one-hot label.
+    LabelPrivateClassifier : A classifier that is trained on such labels.
+    LabelSampler : The same as a step of an imbalanced-learn pipeline.
+
+    Notes
+    -----
+    .. math:: P(y' = y) = \frac{e^\varepsilon}{e^\varepsilon + C - 1}, \quad
+              P(y' = z) = \frac{1}{e^\varepsilon + C - 1} \text{ for each } z \ne y
+
+    A single class is released as it is, at epsilon 0.
+
+    References
+    ----------
+    BitRand, Eq. 3 and Theorem 3; Ghazi, Golowich, Kumar, Manurangsi and Zhang, "Deep learning with label differential
+    privacy", NeurIPS 2021, for the prior.
+
+    Examples
+    --------
+    >>> from skldp import LabelRR
+    >>> label_rr = LabelRR(epsilon=1.0, classes=["no", "yes"])
+    >>> label_rr.fit_transform(["no", "yes", "yes"]).shape
+    (3,)
+    >>> print(label_rr.privacy_guarantee_)
+    epsilon 1 per label (stated 1); exact, from the 64-bit integer probabilities that are sampled
+    """
+
+    _parameter_constraints: dict = {**LabelPrivatizer._parameter_constraints, "prior": ["array-like", None]}
+
+    def __init__(self, epsilon=1.0, *, classes=None, prior=None, seed=None):
+        self.epsilon = epsilon
+        self.classes = classes
+        self.prior = prior
+        self.seed = seed
+
+    def _make_mechanism(self, classes):
+        if self.prior is None:
+            return RandomizedResponse(float(self.epsilon), classes.size)
+        if self.classes is None:
+            raise ValueError("prior needs declared classes, in the same order. Got classes=None instead.")
+        if np.shape(self.prior) != classes.shape:
+            raise ValueError(f"prior must hold one probability for each class. Got {self.prior!r} instead.")
+        places = encode(np.asarray(self.classes, dtype=classes.dtype), classes, "classes")
+        prior = np.empty(classes.size)
+        prior[places] = self.prior
+        return RandomizedResponseWithPrior(float(self.epsilon), tuple(prior.tolist()))
+
+
+class LabelLaplace(LabelPrivatizer):
+    r"""Laplace noise on the one-hot label, of which the arg max is released.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        The natural-log budget that the noise is scaled for: the scale is :math:`2 / \varepsilon`.
+    classes : array-like of shape (n_classes,), default=None
+        The declared classes. None takes those seen in y, with a warning.
+    seed : None, int or numpy.random.Generator, default=None
+        None draws secure noise anew in every call. Anything else is for tests and reproducible studies.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    mechanism_ : LabelLaplaceMechanism
+    flip_matrix_ : ndarray of shape (n_classes, n_classes)
+        The probability of releasing class j (column) when the true class is i (row).
+    privacy_guarantee_ : PrivacyGuarantee
+        Exact, per label: about half of what is stated, because only the arg max is released. Infinite where the
+        classes were learnt.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or a label is not declared.
+
+    Warns
+    -----
+    LearntDomainWarning
+        If `classes` is None.
+    SeededNoiseWarning
+        If `seed` is not None.
+
+    See Also
+    --------
+    LabelRR : Randomized response, which uses the whole budget.
+
+    Notes
+    -----
+    The law of the arg max is sampled directly, as exact integers: no floating-point noise is drawn.
+
+    Examples
+    --------
+    >>> from skldp import LabelLaplace
+    >>> label_laplace = LabelLaplace(epsilon=1.0, classes=[0, 1]).fit([0, 1])
+    >>> round(label_laplace.privacy_guarantee_.epsilon, 4), label_laplace.privacy_guarantee_.stated
+    (0.4934, 1.0)
+    """
+
+    def __init__(self, epsilon=1.0, *, classes=None, seed=None):
+        self.epsilon = epsilon
+        self.classes = classes
+        self.seed = seed
+
+    def _make_mechanism(self, classes):
+        return LabelLaplaceMechanism(float(self.epsilon), classes.size)
+
+
+class LabelSampler(ShowsGuarantee, BaseEstimator):
+    """A label mechanism as a step of an imbalanced-learn pipeline.
+
+    imbalanced-learn refuses a step that has both ``transform`` and ``fit_resample``, as the label mechanisms do; this
+    one has ``fit_resample`` only.
+
+    Parameters
+    ----------
+    label_mechanism : LabelRR or LabelLaplace, default=None
+        None is ``LabelRR()``.
+
+    Attributes
+    ----------
+    label_mechanism_ : the fitted mechanism
+    privacy_guarantee_ : PrivacyGuarantee
+        Exact, per label. X is handed through unprotected.
+
+    Examples
+    --------
+    >>> from skldp import LabelRR, LabelSampler
+    >>> sampler = LabelSampler(LabelRR(epsilon=2.0, classes=[0, 1]))
+    >>> X, y_released = sampler.fit_resample([[0.1], [0.2]], [0, 1])
+    >>> sampler.privacy_guarantee_.epsilon
+    2.0
+    """
+
+    _parameter_constraints: dict = {"label_mechanism": [HasMethods(["fit_resample"]), None]}
+
+    def __init__(self, label_mechanism=None):
+        self.label_mechanism = label_mechanism
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y):
+        """Fit the label mechanism.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Not used.
+        y : array-like of shape (n_samples,)
+            The private labels.
+
+        Returns
+        -------
+        self : object
+        """
+        check_same_length(X, y)
+        self.label_mechanism_ = self._clone().fit(y)
+        self.privacy_guarantee_ = self.label_mechanism_.privacy_guarantee_
+        return self
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit_resample(self, X, y):
+        """Hand X through and release every label.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            The private labels.
+
+        Returns
+        -------
+        X : as it came in
+        y_released : ndarray of shape (n_samples,)
+        """
+        self.label_mechanism_ = self._clone()
+        released = self.label_mechanism_.fit_resample(X, y)
+        self.privacy_guarantee_ = self.label_mechanism_.privacy_guarantee_
+        return released
+
+    def _clone(self):
+        return LabelRR() if self.label_mechanism is None else clone(self.label_mechanism)
+
+    def _parameters_of_the_law(self):
+        mechanism = self.label_mechanism
+        within = {} if mechanism is None else mechanism.get_params()
+        return {"label_mechanism": mechanism} | {f"label_mechanism__{name}": value for name, value in within.items()}
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # X is handed through, whatever it is.
+        tags.input_tags.two_d_array = False
+        tags.input_tags.sparse = tags.input_tags.allow_nan = tags.input_tags.string = True
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,142 @@
+"""NumericPrivatizer: every numeric mechanism of the papers as a transformer."""
+
+from numbers import Integral, Real
+
+from sklearn.base import OneToOneFeatureMixin
+
+from skldp.estimators._base import BoundedTransformer
+from skldp.estimators._validation import Interval, StrOptions
+from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
+from skldp.mechanisms._numeric.catalogue import (
+    NUMERIC_MECHANISMS,
+    best_mechanism,
+    make_mechanism,
+    number_of_sampled_features,
+)
+
+__all__ = ["NumericPrivatizer"]
+
+
+class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
+    r"""Release numbers within declared bounds, unbiased, through a mechanism chosen by name.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget of one row, all its features together (natural log).
+    mechanism : str, default="hybrid"
+        - ``"duchi"``: one of two answers; the best for small epsilon;
+        - ``"three_outputs"``: one of three;
+        - ``"piecewise"``, ``"piecewise_sub"``, ``"piecewise_opt"``: near the value, or anywhere in a range;
+        - ``"hybrid"``: Piecewise or Duchi, by chance; ``"hybrid_tp"``: PM-SUB or Three-Outputs;
+        - ``"laplace"``: exact discrete Laplace noise;
+        - ``"ldp_fl"``: Duchi around a public centre, which is the middle of `bounds`, so the same as ``"duchi"``;
+        - ``"duchi_vector"``: all features together, one sign each;
+        - ``"gaussian"``: exact discrete Gaussian noise, all features together; it needs `delta`;
+        - ``"best"``: whichever has the least worst-case variance of a feature in units of its half-width.
+    bounds : (low, high), default=(-1, 1)
+        Each a number, or one number per feature. What lies outside is moved to them.
+    delta : float, default=0.0
+        Above 0 for the Gaussian (and for ``"best"`` if the Gaussian is to be among its candidates), else 0.
+    n_sampled_features : "auto", "all" or int, default="auto"
+        How many features of each row are released, chosen anew for each row; each has its share of epsilon and is
+        scaled up, the others are the middle of their bounds. ``"auto"`` is one for each 2.5 of epsilon, at least one,
+        and all for ``"duchi_vector"`` and ``"gaussian"``.
+    transform_noise : bool, default=True
+        False: only `fit_transform` adds noise, `transform` passes the values within the bounds.
+    seed : None, int or Generator, default=None
+        None draws from the operating system. Anything else is for tests.
+    n_jobs : int, default=None
+        Threads.
+
+    Attributes
+    ----------
+    mechanism_ : BoundedFeatures
+        What is sampled, with its exact `variance`, `bias` and `worst_variance`.
+    mechanism_name_ : str
+        The name of the mechanism; which one ``"best"`` chose.
+    n_sampled_features_ : int
+        How many features of a row are released.
+    privacy_guarantee_ : PrivacyGuarantee
+        Exact, from the integers that are sampled.
+    bounds_ : tuple of two ndarrays of shape (n_features,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where X has them.
+
+    Raises
+    ------
+    ValueError
+        At `fit`: delta missing or not wanted, more sampled features than there are, bounds of the wrong length, or
+        an epsilon that would round away, with the least usable one.
+
+    See Also
+    --------
+    skldp.mechanisms._numeric.catalogue.best_mechanism : The choice behind ``"best"``.
+
+    Notes
+    -----
+    Feature j with centre :math:`c_j` and half-width :math:`r_j` is released as
+    :math:`c_j + r_j \frac{d}{k} M((x_j - c_j) / r_j)` where it is one of the k sampled of d, and as :math:`c_j` else,
+    which has the mean :math:`x_j`.
+
+    References
+    ----------
+    Wang et al., "Collecting and analyzing multidimensional data with local differential privacy", ICDE 2019; Zhao et
+    al., "Local differential privacy based federated learning for Internet of Things", 2020; Canonne, Kamath and
+    Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp import NumericPrivatizer
+    >>> X = np.random.default_rng(0).uniform(0, 16, (5000, 4))
+    >>> privatizer = NumericPrivatizer(epsilon=4.0, mechanism="best", bounds=(0, 16)).fit(X)
+    >>> privatizer.mechanism_name_, privatizer.n_sampled_features_
+    ('duchi_vector', 4)
+    >>> privatizer.transform(X).shape
+    (5000, 4)
+    """
+
+    _parameter_constraints: dict = {
+        **BoundedTransformer._parameter_constraints,
+        "mechanism": [StrOptions({*NUMERIC_MECHANISMS, "best"})],
+        "delta": [Interval(Real, 0, 1, closed="left")],
+        "n_sampled_features": [StrOptions({"auto", "all"}), Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        mechanism="hybrid",
+        bounds=(-1, 1),
+        delta=0.0,
+        n_sampled_features="auto",
+        transform_noise=True,
+        seed=None,
+        n_jobs=None,
+    ):
+        self.epsilon = epsilon
+        self.mechanism = mechanism
+        self.bounds = bounds
+        self.delta = delta
+        self.n_sampled_features = n_sampled_features
+        self.transform_noise = transform_noise
+        self.seed = seed
+        self.n_jobs = n_jobs
+
+    def _make_mechanism(self, X):
+        n_features, epsilon = X.shape[1], float(self.epsilon)
+        if self.mechanism == "best":
+            self.mechanism_name_, mechanism, self.n_sampled_features_ = best_mechanism(
+                epsilon, n_features, n_sampled=self.n_sampled_features, delta=self.delta
+            )
+        else:
+            self.mechanism_name_ = self.mechanism
+            self.n_sampled_features_ = number_of_sampled_features(
+                self.n_sampled_features, self.mechanism, epsilon, n_features
+            )
+            mechanism = make_mechanism(self.mechanism, epsilon, self.n_sampled_features_, self.delta)
+        low, high = (tuple(end.tolist()) for end in self.bounds_)
+        return BoundedFeatures(mechanism, low, high, self.n_sampled_features_, epsilon)

@@ -1,0 +1,159 @@
+"""Checks of parameters and input: the only module that touches scikit-learn's private validation."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn import config_context
+from sklearn.base import _fit_context as fit_context
+from sklearn.utils import _param_validation, assert_all_finite
+from sklearn.utils._param_validation import HasMethods, InvalidParameterError, Options, StrOptions
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
+
+from skldp._untold import untold
+
+__all__ = [
+    "BOUNDS",
+    "EPSILON",
+    "FLOATS",
+    "NOISE_PARAMETERS",
+    "HasMethods",
+    "Interval",
+    "InvalidParameterError",
+    "Options",
+    "StrOptions",
+    "as_column",
+    "as_table",
+    "check_bounds",
+    "check_epsilon",
+    "check_finite",
+    "check_same_length",
+    "fit_context",
+    "validate",
+    "validate_finite",
+]
+
+
+class Interval(_param_validation.Interval):
+    """scikit-learn's interval of numbers, within which a bool never is."""
+
+    def is_satisfied_by(self, val):
+        """Whether `val` is a number of the interval."""
+        return not isinstance(val, bool | np.bool_) and super().is_satisfied_by(val)
+
+
+# Beyond this, or nearer than one over it, products of four leave the range of double precision.
+_ROOM = 1e70
+FLOATS = (np.float64, np.float32)
+EPSILON = [Interval(Real, 0, None, closed="neither")]
+BOUNDS = [tuple, list, np.ndarray]
+NOISE_PARAMETERS: dict = {
+    "seed": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator, np.random.RandomState],
+    "n_jobs": [None, Integral],
+}
+
+
+def check_epsilon(epsilon):
+    """Refuse an epsilon that is no finite number > 0: NaN, infinity, a bool, a string.
+
+    scikit-learn's own validation accepts True and can be switched off globally; a budget must not be.
+    """
+    is_number = isinstance(epsilon, Real) and not isinstance(epsilon, bool | np.bool_)
+    if not is_number or not 0 < epsilon < np.inf:
+        raise InvalidParameterError(f"epsilon must be a finite number > 0. Got {epsilon!r} instead.")
+
+
+def check_bounds(bounds, n_features, name="bounds"):
+    """Turn declared bounds into two arrays.
+
+    Parameters
+    ----------
+    bounds : (low, high)
+        Each a finite number, or one number per feature; low < high throughout.
+    n_features : int
+    name : str, default="bounds"
+        What the error calls them.
+
+    Returns
+    -------
+    low, high : ndarray of float64, shape (n_features,)
+
+    Raises
+    ------
+    ValueError
+        If the rule is broken.
+    """
+    rule = f"{name} must be (low, high), each a finite number or one number per feature, with low < high"
+    if _are_pairs(bounds, n_features):
+        rule += f"; for one pair per feature, numpy.transpose({name})"
+    if isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != 2:
+        raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
+    ends = []
+    for end in bounds:
+        try:
+            values = np.asarray(end)
+            # numpy would read True and "1" as numbers.
+            is_number = values.dtype.kind in "iuf"
+            values = values.astype(np.float64)
+        except (TypeError, ValueError):
+            is_number = False
+        if not is_number:
+            raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
+        if values.shape not in ((), (n_features,)):
+            raise InvalidParameterError(f"{rule} ({n_features} here). Got {bounds!r} instead.")
+        ends.append(np.broadcast_to(values, (n_features,)).copy())
+    low, high = ends
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
+    if max(np.abs(low).max(), np.abs(high).max()) > _ROOM or (high - low).min() < 1 / _ROOM:
+        raise InvalidParameterError(
+            f"bounds must be at most {_ROOM:.0e} in magnitude and at least {1 / _ROOM:.0e} apart. "
+            f"Got {bounds!r} instead."
+        )
+    return low, high
+
+
+def _are_pairs(bounds, n_features):
+    """Whether bounds look like a list of (low, high), one for each feature."""
+    try:
+        return np.shape(bounds) == (n_features, 2)
+    except ValueError:
+        return False
+
+
+def validate(estimator, X, *, reset, **kwargs):
+    """scikit-learn's ``validate_data``, whose errors show no value."""
+    with untold("X must be a table of finite numbers", X):
+        return validate_data(estimator, X, reset=reset, **kwargs)
+
+
+def validate_finite(estimator, X, *, reset, **kwargs):
+    """The same for floats, with NaN and infinity refused whatever the global setting.
+
+    ``sklearn.set_config(assume_finite=True)`` is a promise about speed that a release must not depend on.
+    """
+    with config_context(assume_finite=False):
+        return validate(estimator, X, reset=reset, **({"dtype": FLOATS} | kwargs))
+
+
+def as_table(X, name="X", **kwargs):
+    """scikit-learn's ``check_array``, whose errors show no value."""
+    with untold(f"{name} must be a table of finite numbers", X), config_context(assume_finite=False):
+        return check_array(X, input_name=name, **kwargs)
+
+
+def as_column(y, name="y"):
+    """scikit-learn's ``column_or_1d``, whose errors show no value."""
+    with untold(f"{name} must be a list or an array of one dimension", y):
+        return column_or_1d(y, warn=True)
+
+
+def check_same_length(*arrays):
+    """scikit-learn's ``check_consistent_length``, whose errors show no value."""
+    with untold("X and y must have as many rows as each other"):
+        check_consistent_length(*arrays)
+
+
+def check_finite(estimator, X, name="X"):
+    """Refuse NaN and infinity in an array, in scikit-learn's words and whatever the global setting."""
+    with config_context(assume_finite=False):
+        assert_all_finite(X, estimator_name=type(estimator).__name__, input_name=name)

@@ -1,0 +1,461 @@
+"""RandomProjectionPrivatizer: noise in fewer dimensions."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skldp.estimators._base import LocalTransformer, warn_out_of_domain
+from skldp.estimators._embedding_base import RadiusTransformer
+from skldp.estimators._validation import FLOATS, Interval, StrOptions, as_table, validate_finite
+from skldp.mechanisms._noise import noise_from
+from skldp.mechanisms._vector.gaussian_width import projected_dimension
+from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace, nearest_rows
+from skldp.mechanisms._vector.privunit import PrivUnit
+from skldp.mechanisms._vector.privunit_ball import PrivUnitBall
+from skldp.mechanisms._vector.projected_release import SENSITIVITIES, ProjectedRelease
+from skldp.mechanisms._vector.projection import RandomProjection
+
+__all__ = ["MultivariateLaplacePrivatizer", "PrivUnitTransformer", "RandomProjectionPrivatizer"]
+
+
+class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
+    r"""Release directions, or vectors of bounded norm: unbiased, epsilon-LDP, with the least noise.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget of one row, all its features together (natural log).
+    norm : "unit" or float, default="unit"
+        ``"unit"`` releases the direction of each row, and not its norm; a row of zeros comes out as a uniform
+        direction. A number R declares that the rows have norms
+        of at most R, and releases the vectors themselves; longer rows are shortened to R.
+    transform_noise : bool, default=True
+        False: only `fit_transform` adds noise, `transform` passes the direction (or the vector) as it is.
+    seed : None, int or Generator, default=None
+        None draws from the operating system. Anything else is for tests.
+    n_jobs : int, default=None
+        Threads.
+
+    Attributes
+    ----------
+    mechanism_ : PrivUnit or PrivUnitBall
+        With `variance`, and `second_moments`, by which second moments of released data are turned into those of the
+        clean ones.
+    radius_ : float or None
+        R, where it is declared.
+    privacy_guarantee_ : PrivacyGuarantee
+        Of the law of real numbers; what drawing it in floating point leaves open is in the mechanism's notes.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where X has them.
+
+    Raises
+    ------
+    ValueError
+        At `fit`, if there are fewer than two features.
+
+    See Also
+    --------
+    skldp.mechanisms._vector.privunit.PrivUnit : The law.
+    RandomProjectionPrivatizer : With ``noise="privunit"`` the same in fewer dimensions, with less noise.
+
+    Notes
+    -----
+    A released row has the norm :math:`1 / m` (times R), about :math:`2.5 \sqrt d / \varepsilon` for small epsilon and
+    :math:`\sqrt{d / (2 \varepsilon)}` for a large one, whatever the row: what is private is where it points.
+
+    References
+    ----------
+    Bhowmick, Duchi, Freudiger, Kapoor and Rogers, "Protection against reconstruction and its applications in private
+    federated learning", 2018, Algorithm 1. Asi, Feldman and Talwar, "Optimal algorithms for mean estimation under
+    local differential privacy", ICML 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp import PrivUnitTransformer
+    >>> X = np.random.default_rng(0).normal(size=(100, 20)) + 1
+    >>> privatizer = PrivUnitTransformer(epsilon=3.0).fit(X)
+    >>> print(privatizer.privacy_guarantee_)
+    epsilon 3 per record (stated 3); density ratio of PrivUnit in real numbers, drawn in double precision
+    >>> privatizer.transform(X).shape
+    (100, 20)
+    """
+
+    _parameter_constraints: dict = {
+        **RadiusTransformer._parameter_constraints,
+        "norm": [StrOptions({"unit"}), Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(self, epsilon=1.0, *, norm="unit", transform_noise=True, seed=None, n_jobs=None):
+        self.epsilon = epsilon
+        self.norm = norm
+        self.transform_noise = transform_noise
+        self.seed = seed
+        self.n_jobs = n_jobs
+
+    def _make_mechanism(self, X):
+        n_features = X.shape[1]
+        if n_features < 2:
+            raise ValueError(f"A direction needs at least 2 features. Got n_features = {n_features} instead.")
+        if isinstance(self.norm, str):
+            self.radius_ = None
+            return PrivUnit(n_features, float(self.epsilon))
+        self.radius_ = float(self.norm)
+        return PrivUnitBall(n_features, float(self.epsilon), self.radius_)
+
+
+class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
+    r"""Release vectors with noise calibrated to the Euclidean distance (metric privacy, M1).
+
+    Near vectors are hard to tell apart, far ones are not: `epsilon` is the budget per unit of distance, and nothing is
+    said about a whole record unless a `radius` is declared.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget per unit of Euclidean distance (natural log).
+    radius : float, default=None
+        Declares that the rows have norms of at most this. Longer ones are shortened to it, and the guarantee shows
+        the plain epsilon over the diameter, ``2 * radius * epsilon``.
+    vocabulary : array-like of shape (n_words, n_features), default=None
+        Public vectors, such as those of the words of a language. `transform` then returns the one nearest to the
+        noisy vector.
+    transform_noise : bool, default=True
+        False: only `fit_transform` adds noise.
+    seed : None, int or Generator, default=None
+        None draws from the operating system. Anything else is for tests.
+    n_jobs : int, default=None
+        Threads.
+
+    Attributes
+    ----------
+    mechanism_ : MultivariateLaplace
+    radius_ : float or None
+        The declared radius.
+    privacy_guarantee_ : PrivacyGuarantee
+        In unit "distance".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where X has them.
+
+    Raises
+    ------
+    ValueError
+        If the vocabulary has another width, or is not finite.
+
+    See Also
+    --------
+    RandomProjectionPrivatizer : The same with less noise, in fewer dimensions.
+    PrivUnitTransformer : A guarantee for whole records.
+
+    Notes
+    -----
+    .. math:: w = x + \kappa, \quad p(\kappa) \propto e^{-\varepsilon \|\kappa\|}
+
+    The noise has a norm of about :math:`d / \varepsilon`.
+
+    The guarantee does not resolve distances below the rounding of X. Rows keep their type (float32 or float64, all
+    else becomes float64); what a `radius` shortens is rounded to it. The noise (from 16 dimensions on, with a direction
+    from words of single precision) is added in double precision, and the sum rounded to multiples of
+    ``mechanism_.step``, at most 2^-14 of the noise's standard deviation, before it takes the type of the rows. A row of
+    float32 is itself known to 2^-24 of its size only, and one of float64 to 2^-53: of two rows nearer to each other
+    than that, epsilon times their distance speaks about real numbers and not about what is computed. Pass float64, or
+    subtract a public centre, where such distances matter.
+
+    References
+    ----------
+    Feyisetan, Balle, Drake and Diethe, "Privacy- and utility-preserving textual analysis via calibrated multivariate
+    perturbations", WSDM 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp import MultivariateLaplacePrivatizer
+    >>> X = np.random.default_rng(0).normal(size=(100, 20))
+    >>> privatizer = MultivariateLaplacePrivatizer(epsilon=5.0, radius=10.0).fit(X)
+    >>> privatizer.privacy_guarantee_.plain_epsilon
+    100.0
+    """
+
+    _parameter_constraints: dict = {
+        **RadiusTransformer._parameter_constraints,
+        "radius": [None, Interval(Real, 0, None, closed="neither")],
+        "vocabulary": [None, "array-like"],
+    }
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        radius=None,
+        vocabulary=None,
+        transform_noise=True,
+        seed=None,
+        n_jobs=None,
+    ):
+        self.epsilon = epsilon
+        self.radius = radius
+        self.vocabulary = vocabulary
+        self.transform_noise = transform_noise
+        self.seed = seed
+        self.n_jobs = n_jobs
+
+    def nearest_indices(self, X):
+        """Release, of every row, the index in the vocabulary of the word nearest to the noisy row.
+
+        Each call is a release of its own, with fresh noise.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The private rows.
+
+        Returns
+        -------
+        indices : ndarray of int, shape (n_samples,)
+
+        Raises
+        ------
+        ValueError
+            If there is no vocabulary.
+        """
+        check_is_fitted(self)
+        self._check_promise()
+        if self.mechanism_.vocabulary is None:
+            raise ValueError("nearest_indices needs a vocabulary. Got vocabulary=None instead.")
+        X = self._validate(X, reset=False)
+        words = self._release(X, noise_from(self.seed) if self.transform_noise else None)
+        return nearest_rows(words, self.mechanism_.vocabulary.astype(words.dtype))
+
+    def _make_mechanism(self, X):
+        self.radius_ = None if self.radius is None else float(self.radius)
+        vocabulary = None if self.vocabulary is None else np.asarray(self.vocabulary, dtype=np.float64)
+        return MultivariateLaplace(X.shape[1], float(self.epsilon), radius=self.radius_, vocabulary=vocabulary)
+
+
+class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransformer):
+    r"""Project vectors to fewer dimensions by a public random matrix, and release them there (PRIVEMB, M2).
+
+    The norm of the noise grows with the number of dimensions it is added in, so fewer mean less. Dense rows and sparse
+    ones (bags of words with millions of columns) are both taken; the latter are never made dense.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget (natural log): per unit of Euclidean distance of the inputs with ``noise="laplace"``, of a whole row with
+        ``noise="privunit"``.
+    delta : float, default=1e-6
+        Failure probability that the number of dimensions is chosen for. Only ``sensitivity="gordon"`` has one.
+    beta : float, default=0.9
+        Distortion of distances, in (0, 1). Larger means fewer dimensions and less noise.
+    n_components : "auto" or int, default="auto"
+        Number of dimensions m. ``"auto"`` follows from `beta`, `delta` and `gaussian_width`.
+    gaussian_width : "auto" or float, default="auto"
+        Of the set of vectors, declared from public knowledge; see :mod:`skldp.mechanisms._vector.gaussian_width`.
+        ``"auto"`` is the paper's :math:`\sqrt{\log_2 d}`.
+    sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary"}, default="gordon"
+        How far Phi can stretch a distance, which the Laplace noise is scaled with:
+
+        - ``"gordon"``: :math:`1 + \beta`, as published. It holds with high probability over Phi, and only for records
+          whose differences point into a set of directions of small Gaussian width;
+        - ``"spectral"``: the largest singular value of the Phi that was drawn. Holds for all vectors, with no delta;
+        - ``"orthonormal"``: Phi has orthonormal rows, scaled by :math:`\sqrt{d / m}`, which is the sensitivity;
+        - ``"vocabulary"``: the largest stretch over all pairs of `vocabulary`.
+    noise : {"laplace", "privunit"}, default="laplace"
+        ``"privunit"`` releases the direction of the projected row under plain epsilon-LDP (or, with a `radius`, the
+        projected row itself).
+    projection : {"gaussian", "sparse"}, default="gaussian"
+        ``"sparse"`` has :math:`\lceil \sqrt m \rceil` non-zeros in a column: on sparse rows it is several times as fast
+        and takes a fraction of the memory. Gordon's theorem is not proved for it, so with Laplace noise it needs
+        ``"spectral"`` or ``"vocabulary"``. Not used with ``sensitivity="orthonormal"``.
+    projection_seed : int, default=0
+        Of Phi, which is public. Everyone who uses the same seed, d and m uses the same Phi.
+    radius : float, default=None
+        Declares that the rows have norms of at most this; longer ones are shortened to it.
+    vocabulary : array-like of shape (n_words, n_features), default=None
+        Declares that the rows are among these public vectors; others are moved to the nearest.
+    transform_noise : bool, default=True
+        False: only `fit_transform` adds noise, `transform` only projects.
+    seed : None, int or Generator, default=None
+        None draws from the operating system. Anything else is for tests. It has no influence on Phi.
+    n_jobs : int, default=None
+        Threads.
+
+    Attributes
+    ----------
+    n_components_ : int
+        m.
+    sensitivity_ : float
+        The bound on the stretch of a distance.
+    mechanism_ : ProjectedRelease
+    privacy_guarantee_ : PrivacyGuarantee
+        In unit "distance" with Laplace noise, "record" with PrivUnit. Its `delta` is the probability over the draw of
+        Phi, once for all records, that is proved; its `figures` hold the published delta and what this Phi guarantees
+        for every two vectors without any.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where X has them.
+
+    Raises
+    ------
+    ValueError
+        At `fit`: more components than features, a vocabulary of another width, or parameters that do not go together.
+
+    See Also
+    --------
+    MultivariateLaplacePrivatizer : The same noise without the projection (M1).
+    PrivUnitTransformer : Plain LDP without the projection.
+
+    Notes
+    -----
+    .. math:: w = \Phi x + \kappa, \quad p(\kappa) \propto e^{-\varepsilon \|\kappa\| / \Delta}, \quad
+              m = \operatorname{round}\Bigl(\frac{(\omega + \sqrt{\ln(1 / \delta)})^2}{\beta^2}\Bigr)
+
+    Where the paper is wrong: Lemma 4 applies Gordon's theorem to the set of differences, whereas it holds for the set
+    of their directions, whose width is :math:`\sqrt d` for every open set of vectors, however small; and with m as
+    above the theorem's failure probability is :math:`\sqrt \delta`. The guarantee says both.
+
+    A Phi of more than 2^25 numbers is never held in memory, but made anew block by block at every call.
+
+    With ``noise="laplace"`` the guarantee does not resolve distances below the rounding of X. Phi has numbers of single
+    precision; rows keep their type (float32 or float64), and the product with Phi is rounded to it. The noise is drawn
+    and added in double precision (from 16 components on, its direction from words of single precision), and the sum is
+    rounded to multiples of ``mechanism_.inner.step``. In float32 each projected coordinate is off by some 2^-24 of
+    \|x\| times the norm of its row of Phi, and more where many terms cancel (2^-53 in float64): of two rows nearer to
+    each other than that, epsilon times their distance speaks about real numbers and not about what is computed.
+
+    References
+    ----------
+    Feyisetan and Kasiviswanathan, "Private release of text embedding vectors", 2021, Algorithm 1 and Proposition 5.
+    Kane and Nelson, "Sparser Johnson-Lindenstrauss transforms", Journal of the ACM, 2014 (the sparse Phi).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp import RandomProjectionPrivatizer
+    >>> X = np.random.default_rng(0).normal(size=(1000, 300))
+    >>> privatizer = RandomProjectionPrivatizer(epsilon=5.0, beta=0.93).fit(X)
+    >>> privatizer.n_components_, privatizer.transform(X).shape
+    (50, (1000, 50))
+    """
+
+    _parameter_constraints: dict = {
+        **LocalTransformer._parameter_constraints,
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "beta": [Interval(Real, 0, 1, closed="neither")],
+        "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "gaussian_width": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "sensitivity": [StrOptions(set(SENSITIVITIES))],
+        "noise": [StrOptions({"laplace", "privunit"})],
+        "projection": [StrOptions({"gaussian", "sparse"})],
+        "projection_seed": [Interval(Integral, 0, None, closed="left")],
+        "radius": [None, Interval(Real, 0, None, closed="neither")],
+        "vocabulary": [None, "array-like"],
+    }
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        delta=1e-6,
+        beta=0.9,
+        n_components="auto",
+        gaussian_width="auto",
+        sensitivity="gordon",
+        noise="laplace",
+        projection="gaussian",
+        projection_seed=0,
+        radius=None,
+        vocabulary=None,
+        transform_noise=True,
+        seed=None,
+        n_jobs=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.beta = beta
+        self.n_components = n_components
+        self.gaussian_width = gaussian_width
+        self.sensitivity = sensitivity
+        self.noise = noise
+        self.projection = projection
+        self.projection_seed = projection_seed
+        self.radius = radius
+        self.vocabulary = vocabulary
+        self.transform_noise = transform_noise
+        self.seed = seed
+        self.n_jobs = n_jobs
+
+    @property
+    def components_(self):
+        """Phi, of shape (n_components, n_features): an array, or a sparse matrix. A large one is made at every call."""
+        check_is_fitted(self)
+        return self.mechanism_.projection.matrix
+
+    def inverse_transform(self, X):
+        """The vectors of least norm that Phi takes to the rows of X (least squares). No release: X already is one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = as_table(X, dtype=FLOATS)
+        if X.shape[1] != self.n_components_:
+            raise ValueError(f"X must have n_components = {self.n_components_} columns. Got {X.shape[1]} instead.")
+        return self.mechanism_.projection.invert(X)
+
+    def _validate(self, X, *, reset):
+        return validate_finite(self, X, reset=reset, accept_sparse=("csr", "csc"))
+
+    def _make_mechanism(self, X):
+        n_features = X.shape[1]
+        width = None if isinstance(self.gaussian_width, str) else float(self.gaussian_width)
+        m = self.n_components
+        if isinstance(m, str):
+            m = projected_dimension(n_features, self.beta, self.delta, width)
+        kind = "orthonormal" if self.sensitivity == "orthonormal" else self.projection
+        vocabulary = None
+        if self.vocabulary is not None:
+            vocabulary = as_table(self.vocabulary, "vocabulary", dtype=np.float64)
+            if vocabulary.shape[1] != n_features:
+                raise ValueError(f"vocabulary must have {n_features} columns. Got {vocabulary.shape[1]} instead.")
+        mechanism = ProjectedRelease(
+            RandomProjection(n_features, int(m), int(self.projection_seed), kind),
+            float(self.epsilon),
+            sensitivity=self.sensitivity,
+            noise=self.noise,
+            beta=float(self.beta),
+            width=width,
+            stated_delta=float(self.delta),
+            radius=None if self.radius is None else float(self.radius),
+            vocabulary=vocabulary,
+        )
+        self.n_components_ = mechanism.n_outputs
+        self.sensitivity_ = mechanism.stretch
+        return mechanism
+
+    def _release(self, X, noise, released=None):
+        with np.errstate(all="ignore"):
+            projected, moved = self.mechanism_.project(X)
+        # The projected rows are nobody else's, so the releases take their place.
+        released = super()._release(projected, noise, projected if released is None else released)
+        # The count comes last, when nothing can fail any more.
+        warn_out_of_domain(moved, X.shape[0] * X.shape[1])
+        return released
+
+    @property
+    def _n_features_out(self):
+        return self.n_components_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,291 @@
+"""The exact level of a release of randomized bits, and the laws whose exact level is the one that was asked for."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+
+from skldp.mechanisms._bits.decoding import code_moments, fixed_point_decoder, plain_bits
+from skldp.mechanisms._bits.fixed_point import FixedPoint
+from skldp.mechanisms._bits.flip_laws import LARGEST_COST, BitLaw, optimal_costs, symmetric_law
+
+__all__ = [
+    "exact_bitrand_law",
+    "exact_published_laws",
+    "feature_levels",
+    "least_error_sample",
+    "least_integer",
+    "record_level",
+    "worst_pair_costs",
+]
+
+
+def least_integer(cost: Callable[[int], float], most: int) -> int:
+    """Give the integer from 1 to `most` with the least cost, for a cost with one valley.
+
+    Powers of two find the valley, halving steps its floor: about ``4 log2(most)`` evaluations.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._bits.calibration import least_integer
+    >>> least_integer(lambda k: (k - 37) ** 2, 1000)
+    37
+    """
+    known = cache(cost)
+    starts = [2**i for i in range(most.bit_length()) if 2**i <= most]
+    best = min([*starts, most], key=known)
+    step = max(1, best // 4)
+    while step:
+        nearest = min((k for k in (best, best - step, best + step) if 1 <= k <= most), key=known)
+        if nearest == best:
+            step //= 2
+        best = nearest
+    return best
+
+
+_CHUNK = 2048
+# A state says whether the bits so far equal those of the first, and of the last, reachable magnitude.
+_TIED_FIRST = np.array([False, False, True, True])
+_TIED_LAST = np.array([False, True, False, True])
+_PAIR_ROUNDING = 1 + 128 * np.finfo(np.float64).eps
+
+
+def worst_pair_costs(costs: npt.NDArray[np.float64], reachable: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """Largest cost between two reachable codes, for each interval of codes.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (n_bits, 2, 2)
+        ``[i, b, c]`` is what bit i costs if it is b in the one code and c in the other. Bit 0 is the sign.
+    reachable : ndarray of uint64, shape (n, 2, 2)
+        ``[:, s]``: first and last magnitude with sign bit s; the first exceeds the last where there is none.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Rounded up.
+    """
+    distinct, inverse = np.unique(reachable.reshape(len(reachable), 4), axis=0, return_inverse=True)
+    ends = distinct.reshape(-1, 2, 2)
+    worst = np.zeros(len(ends))
+    for sign in range(2):
+        for other in range(2):
+            exists = (ends[:, sign, 0] <= ends[:, sign, 1]) & (ends[:, other, 0] <= ends[:, other, 1])
+            for rows in np.array_split(np.flatnonzero(exists), max(1, len(ends) // _CHUNK)):
+                magnitudes = _magnitude_costs(costs[1:], ends[rows, sign], ends[rows, other])
+                worst[rows] = np.maximum(worst[rows], costs[0, sign, other] + magnitudes)
+    return worst[inverse.reshape(-1)] * _PAIR_ROUNDING
+
+
+def _magnitude_costs(
+    costs: npt.NDArray[np.float64], one: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.float64]:
+    rows = np.arange(len(one))[:, None, None, None, None]
+    best = np.zeros((len(one), 4, 4))
+    for place in range(len(costs)):
+        cost = costs[len(costs) - 1 - place]
+        next_one, legal_one = _step(one, place)
+        next_other, legal_other = _step(other, place)
+        after = (
+            best[rows, next_one[:, :, :, None, None], next_other[:, None, None, :, :]] + cost[None, None, :, None, :]
+        )
+        legal = legal_one[:, :, :, None, None] & legal_other[:, None, None, :, :]
+        best = np.where(legal, after, -np.inf).max(axis=(2, 4))
+    return best[:, 3, 3]
+
+
+def _step(ends: npt.NDArray[np.uint64], place: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """Next state and legality of bit values 0 and 1 at a place (0 the last), shape (n, 4 states, 2 values)."""
+    digits = ((ends >> np.uint64(place)) & np.uint64(1)).astype(bool)
+    first, last = digits[:, :1, None], digits[:, 1:, None]
+    value = np.array([False, True])
+    tied_first, tied_last = _TIED_FIRST[:, None], _TIED_LAST[:, None]
+    legal = ~(tied_first & ~value & first) & ~(tied_last & value & ~last)
+    state = 2 * (tied_first & (value == first)) + 1 * (tied_last & (value == last))
+    return state.astype(np.intp), legal
+
+
+# A calibrated level is at most the stated epsilon, and short of it by no more than this share.
+_SHORT = 1e-9
+_ROUNDING = 1 + 2.0**-50
+# Values at which the error of a number of sampled features is averaged.
+_GRID = 128
+
+
+def feature_levels(laws: Sequence[BitLaw], reachable: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """Exact level of each feature alone; feature j follows ``laws[j % len(laws)]``."""
+    levels = np.zeros(len(reachable))
+    for start, law in enumerate(laws):
+        levels[start :: len(laws)] = worst_pair_costs(law.costs, reachable[start :: len(laws)])
+    return levels
+
+
+def record_level(levels: npt.NDArray[np.float64], n_released: int) -> float:
+    """Exact level of a record of which `n_released` features, drawn apart from the data, are released."""
+    return math.fsum(np.sort(levels)[len(levels) - n_released :]) * _ROUNDING
+
+
+def exact_bitrand_law(
+    epsilon: float, encoding: FixedPoint, reachable: npt.NDArray[np.uint64], n_released: int
+) -> BitLaw:
+    """Give the law of least expected error whose exact level is `epsilon`.
+
+    Parameters
+    ----------
+    epsilon : float
+        For the record, natural log.
+    encoding : FixedPoint
+    reachable : ndarray of shape (n_features, 2, 2)
+        Of ``encoding.reachable``.
+    n_released : int
+        How many features of a record are released.
+
+    Returns
+    -------
+    BitLaw
+        Its level is never above `epsilon`, and at least (1 - 1e-9) of it unless every bit is as certain as 64-bit
+        integers can make it. Bits in which no two reachable codes differ are left alone, and cost nothing.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is so small that every probability rounds to one half.
+    """
+    counts = _counting_bits(encoding, reachable)
+
+    @cache
+    def level(budget: float) -> float:
+        return record_level(feature_levels([_optimal_law(budget, encoding, counts)], reachable), n_released)
+
+    if not counts.any():
+        return _optimal_law(1.0, encoding, counts)
+    ceiling = 2.0 * LARGEST_COST * encoding.n_bits
+    budget = _largest_argument(level, epsilon, epsilon / n_released, ceiling)
+    if level(budget) == 0:
+        raise ValueError(
+            "epsilon is too small: every probability rounds to one half. "
+            f"The least usable one here is about {n_released * 2.0**-61:.3g}. Got {epsilon!r} instead."
+        )
+    return _optimal_law(budget, encoding, counts)
+
+
+def least_error_sample(
+    epsilon: float, encoding: FixedPoint, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]
+) -> int:
+    r"""How many features to release per record, so that what is released predicts the values best.
+
+    Parameters
+    ----------
+    epsilon : float
+        For the record, natural log.
+    encoding : FixedPoint
+    low, high : ndarray of shape (n_features,)
+        The declared domain.
+
+    Returns
+    -------
+    int
+        The k for which the best linear reading of a released number has the least mean squared error, for values
+        spread evenly over the domain: the largest :math:`\operatorname{corr}^2(x, x')`.
+
+    Notes
+    -----
+    Theorem 4's error would always choose to release every feature: it counts the error of the number as it stands,
+    which is least where nothing is told, and not what can be learnt from it.
+    """
+    n_features = len(low)
+    counts = _counting_bits(encoding, encoding.reachable(low, high))
+    ends = np.unique(np.stack([low, high]), axis=1)
+    x = ends[0] + (ends[1] - ends[0]) * (np.arange(_GRID)[:, None] + 0.5) / _GRID
+    codes = encoding.encode(x)
+    decoder = fixed_point_decoder(encoding, plain_bits(encoding.n_bits))
+    spread = x - x.mean(axis=0)
+
+    def error(n_released: int) -> float:
+        # Close to the law that is sampled in the end, and quick: this chooses k and has no part in the guarantee.
+        law = _optimal_law(epsilon / n_released, encoding, counts)
+        mean, square = code_moments(codes, law, decoder)
+        variance = square.mean(axis=0) * (n_features / n_released) - mean.mean(axis=0) ** 2
+        together = (spread * mean).mean(axis=0) ** 2
+        # A feature whose bounds reach one code only is released as a constant, which explains nothing.
+        explained = np.divide(together, (spread**2).mean(axis=0) * variance, out=together, where=variance > 0)
+        return float(1 - explained.mean())
+
+    return least_integer(error, n_features)
+
+
+def exact_published_laws(
+    make_laws: Callable[[float], Sequence[BitLaw]],
+    epsilon: float,
+    reachable: npt.NDArray[np.uint64],
+    n_released: int,
+    n_bits: int,
+) -> tuple[BitLaw, ...]:
+    """Choose the one free number of LATENT or OME, the share of one bit, so that the exact level is `epsilon`.
+
+    Parameters
+    ----------
+    make_laws : callable
+        From the share of one bit to the laws.
+    epsilon : float
+    reachable : ndarray of shape (n_features, 2, 2)
+    n_released, n_bits : int
+
+    Raises
+    ------
+    ValueError
+        If the level exceeds `epsilon` with no share at all.
+    """
+
+    @cache
+    def level(share: float) -> float:
+        return record_level(feature_levels(make_laws(share), reachable), n_released)
+
+    least = level(0.0)
+    if least > epsilon:
+        raise ValueError(
+            f"With this alpha the exact level is {least:.4g} however small the budget, above epsilon. "
+            f"Use alpha=1. Got epsilon {epsilon!r} instead."
+        )
+    share = _largest_argument(level, epsilon, epsilon / (n_released * n_bits), 2.0 * LARGEST_COST)
+    return tuple(make_laws(share))
+
+
+def _optimal_law(budget: float, encoding: FixedPoint, counts: npt.NDArray[np.bool_]) -> BitLaw:
+    """Spend the budget of one feature on the bits that count, and leave the others alone."""
+    costs = np.full(encoding.n_bits, 2 * LARGEST_COST)
+    if counts.any():
+        costs[counts] = optimal_costs(budget, encoding.sensitivities[counts])
+    return symmetric_law(costs)
+
+
+def _counting_bits(encoding: FixedPoint, reachable: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+    """Bits in which two reachable codes of some feature differ."""
+    exists = reachable[:, :, 0] <= reachable[:, :, 1]
+    # The magnitudes of one sign run from the first to the last, so that all bits below their common prefix vary.
+    varying = np.where(exists, reachable[:, :, 0] ^ reachable[:, :, 1], 0)
+    n_varying = int(np.bitwise_or.reduce(varying.reshape(-1))).bit_length()
+    counts = np.arange(encoding.n_bits) >= encoding.n_bits - n_varying
+    counts[0] = exists.all(axis=1).any()
+    return counts
+
+
+def _largest_argument(level: Callable[[float], float], target: float, start: float, ceiling: float) -> float:
+    """The largest argument, up to `ceiling`, whose level does not exceed the target; the level increases."""
+    low = start
+    while level(low) > target:
+        low *= min(1 - 1e-12, target / level(low))
+    if level(low) >= target * (1 - _SHORT / 10):
+        return low
+    high = low
+    while level(high) <= target:
+        if high >= ceiling:
+            return high
+        low, high = high, min(2 * high, ceiling)
+    root = math.exp(brentq(lambda z: level(math.exp(z)) - target, math.log(low), math.log(high), xtol=1e-13))
+    while level(root) > target:
+        root *= 1 - 1e-12
+    return max(root, low)

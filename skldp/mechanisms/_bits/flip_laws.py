@@ -1,0 +1,336 @@
+r"""How likely each bit is to flip: the laws of BitRand, LATENT and OME as published, and the optimal allocation.
+
+A law gives every bit two integers of 64 bits: the chance to come out 1 from a 1 and from a 0. Everything that is said
+about privacy is computed from those integers, which are what is sampled.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import logsumexp
+
+from skldp.mechanisms._noise import flip_threshold
+
+__all__ = [
+    "BitLaw",
+    "bitrand_law",
+    "latent_corrected_ratio",
+    "latent_law",
+    "log_alpha_bound",
+    "ome_corrected_ratio",
+    "ome_laws",
+    "optimal_costs",
+    "symmetric_law",
+]
+
+# A log odds of 64-bit integers never exceeds ln(2^64 - 1).
+LARGEST_COST = 64 * math.log(2)
+_ROUNDING = 1 + 64 * np.finfo(np.float64).eps
+
+
+def symmetric_law(log_odds: npt.ArrayLike) -> "BitLaw":
+    """Give the law that flips bit i, either way, with log odds ``log_odds[i]`` against it."""
+    flip = flip_threshold(log_odds)
+    return BitLaw(from_one=~flip + np.uint64(1), from_zero=flip)
+
+
+def log_alpha_bound(epsilon: float, n_features: int, n_bits: int) -> float:
+    r"""Give the natural logarithm of Theorem 2's upper bound on alpha.
+
+    Notes
+    -----
+    .. math:: \alpha \le \sqrt{\frac{\varepsilon + r l}{2 r \sum_{i=0}^{l-1} e^{2 \varepsilon i / l}}}
+
+    References
+    ----------
+    BitRand, Theorem 2.
+
+    Examples
+    --------
+    >>> import math
+    >>> from skldp.mechanisms._bits.flip_laws import log_alpha_bound
+    >>> round(math.exp(log_alpha_bound(1.0, 768, 10)), 4)
+    0.4163
+    """
+    exponents = 2 * epsilon * np.arange(n_bits) / n_bits
+    spread = float(logsumexp(exponents))
+    return 0.5 * (math.log(epsilon + n_features * n_bits) - math.log(2 * n_features) - spread)
+
+
+def bitrand_law(epsilon: float, n_features: int, n_bits: int, alpha: float | None = None) -> "BitLaw":
+    r"""Give f-RR's law as published.
+
+    Parameters
+    ----------
+    epsilon : float
+        The stated budget of a record, natural log.
+    n_features, n_bits : int
+        r and l.
+    alpha : float, default=None
+        None is Theorem 2's bound.
+
+    Raises
+    ------
+    ValueError
+        If `alpha` is not in (0, bound].
+
+    Notes
+    -----
+    .. math:: q_i = \frac{\alpha e^{i \varepsilon / l}}{1 + \alpha e^{i \varepsilon / l}}
+
+    At a large epsilon the low bits flip with more than one half; that is what the paper defines.
+
+    References
+    ----------
+    BitRand, Equation 2 and Theorem 2.
+    """
+    bound = log_alpha_bound(epsilon, n_features, n_bits)
+    log_alpha = bound
+    if alpha is not None:
+        log_alpha = _log_alpha(alpha)
+        if log_alpha > bound + 1e-12:
+            raise ValueError(
+                f"alpha must not exceed the bound of Theorem 2, {math.exp(bound):.6g}. Got {alpha!r} instead."
+            )
+    return symmetric_law(-(log_alpha + epsilon * np.arange(n_bits) / n_bits))
+
+
+def latent_law(budget: float, n_bits: int, alpha: float) -> "BitLaw":
+    r"""Give LATENT's law.
+
+    Parameters
+    ----------
+    budget : float
+        The share of one bit, :math:`s = \varepsilon / (r l)`.
+    n_bits : int
+    alpha : float
+        > 0; the paper takes 7.
+
+    Notes
+    -----
+    .. math:: P(1 \to 1) = \frac{1}{1 + \alpha},\qquad P(0 \to 1) = \frac{1}{1 + \alpha e^s}
+
+    References
+    ----------
+    BitRand, Equation 27 and Theorem 5.
+    """
+    log_alpha = _log_alpha(alpha)
+    return BitLaw(
+        from_one=flip_threshold(np.full(n_bits, log_alpha)),
+        from_zero=flip_threshold(np.full(n_bits, log_alpha + budget)),
+    )
+
+
+def ome_laws(budget: float, n_bits: int, alpha: float) -> tuple["BitLaw", ...]:
+    r"""Give OME's law, for features at even and at odd places.
+
+    The parity that counts is that of a bit's place among all bits of the record, so with an odd number of bits every
+    other feature begins with an odd bit: there are two laws then, and one otherwise.
+
+    Parameters
+    ----------
+    budget : float
+        The share of one bit, :math:`s = \varepsilon / (r l)`.
+    n_bits : int
+    alpha : float
+        > 0; the paper takes 100 and 1.
+
+    Notes
+    -----
+    .. math:: P(1 \to 1) = \frac{\alpha}{1 + \alpha} \text{ (even)},\; \frac{1}{1 + \alpha^3} \text{ (odd)},\qquad
+              P(0 \to 1) = \frac{1}{1 + \alpha e^s}
+
+    References
+    ----------
+    BitRand, Equation 33 and Theorem 6.
+    """
+    log_alpha = _log_alpha(alpha)
+    from_zero = flip_threshold(np.full(n_bits, log_alpha + budget))
+    places = np.arange(n_bits)
+    starts = (0,) if n_bits % 2 == 0 else (0, 1)
+    return tuple(
+        BitLaw(flip_threshold(np.where((start + places) % 2 == 0, -log_alpha, 3 * log_alpha)), from_zero)
+        for start in starts
+    )
+
+
+def latent_corrected_ratio(budget: float, alpha: float) -> float:
+    r"""Give the paper's corrected epsilon of LATENT over the stated one.
+
+    Notes
+    -----
+    .. math:: \frac{\varepsilon_{corrected}}{\varepsilon} = \frac{(1 + \alpha)(1 + \alpha e^s)}{\alpha (1 + e^s)}
+
+    This is not the level of LATENT in the standard definition, which lies below the stated epsilon.
+
+    References
+    ----------
+    BitRand, Theorem 5.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._bits.flip_laws import latent_corrected_ratio
+    >>> round(latent_corrected_ratio(0.1 / 10_000, 7.0), 3)
+    4.571
+    """
+    log_alpha = _log_alpha(alpha)
+    return (1 + alpha) / alpha * math.exp(_log1p_exp(log_alpha + budget) - _log1p_exp(budget))
+
+
+def ome_corrected_ratio(epsilon: float, n_total_bits: int, alpha: float) -> float:
+    r"""Give the paper's corrected epsilon of OME over the stated one, with the sign as printed.
+
+    Parameters
+    ----------
+    epsilon : float
+    n_total_bits : int
+        r l.
+    alpha : float
+
+    Notes
+    -----
+    .. math:: \varepsilon_{corrected} = \Bigl(\frac{r l}{Q_1} - \frac{r l}{Q_2}\Bigr) \ln \alpha
+              + \frac{\varepsilon}{2 Q_1} + \frac{\varepsilon}{2 Q_2}
+
+    With :math:`Q_1` and :math:`Q_2` as printed this is negative where alpha > 1, which no privacy loss can be. The
+    paper plots its magnitude.
+
+    References
+    ----------
+    BitRand, Theorem 6.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._bits.flip_laws import ome_corrected_ratio
+    >>> f"{ome_corrected_ratio(0.1, 10_000, 100.0):.2g}", round(ome_corrected_ratio(0.1, 10_000, 1.0), 3)
+    ('-4.6e+07', 2.0)
+    """
+    log_alpha, budget = _log_alpha(alpha), epsilon / n_total_bits
+    even, odd, zero = (_expit(x) for x in (log_alpha, -3 * log_alpha, -(log_alpha + budget)))
+    first = even * (1 - zero) + zero * (1 - even)
+    second = odd * (1 - zero) + zero * (1 - odd)
+    corrected = n_total_bits * (1 / first - 1 / second) * log_alpha + epsilon / (2 * first) + epsilon / (2 * second)
+    return corrected / epsilon
+
+
+def optimal_costs(budget: float, sensitivities: Sequence[float] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    r"""Split a budget over bits so that the expected error is least.
+
+    Parameters
+    ----------
+    budget : float
+        The sum of the costs, natural log, > 0.
+    sensitivities : array-like of shape (n,)
+        Delta_i > 0.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Costs :math:`c_i = \ln((1 - q_i) / q_i) \ge 0`; a bit with cost 0 flips with one half.
+
+    Notes
+    -----
+    The expected error :math:`\sum_i q_i \Delta_i` is convex in the costs, and its minimum is
+
+    .. math:: q_i = \tfrac12 \Bigl(1 - \sqrt{1 - 4 \lambda / \Delta_i}\Bigr) \text{ where } \Delta_i > 4 \lambda,
+              \quad \tfrac12 \text{ elsewhere}
+
+    with :math:`\lambda` such that the costs add up to the budget.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._bits.flip_laws import optimal_costs
+    >>> [float(cost) for cost in optimal_costs(1.0, [2.0, 0.5, 0.25]).round(3)]
+    [1.0, 0.0, 0.0]
+    """
+    delta = np.asarray(sensitivities, dtype=np.float64)
+    # With y = ln(Delta_max / (4 lambda)), 1 - 4 lambda / Delta_i is 1 - exp(-(y - gap_i)): no cancellation at any size.
+    gaps = np.log(delta.max()) - np.log(delta)
+
+    def costs(y: float) -> npt.NDArray[np.float64]:
+        height = np.maximum(y - gaps, 0.0)
+        return 2 * np.log1p(np.sqrt(-np.expm1(-height))) + height
+
+    # A height of at least the budget is enough for the widest bit alone; the least one is found on a log scale.
+    upper = math.log(budget)
+    lower = upper
+    while costs(math.exp(lower)).sum() > budget:
+        lower -= 4.0
+    if lower == upper:
+        return costs(math.exp(upper))
+    level = brentq(lambda z: costs(math.exp(z)).sum() - budget, lower, upper, xtol=1e-14, rtol=1e-14)
+    return costs(math.exp(level))
+
+
+@dataclass(frozen=True, eq=False)
+class BitLaw:
+    """The law of independent bits, the most significant first.
+
+    Parameters
+    ----------
+    from_one, from_zero : ndarray of uint64, shape (n_bits,)
+        A bit comes out 1 with probability ``from_one / 2**64`` if it is 1 and ``from_zero / 2**64`` if it is 0. Never
+        0: every output is reachable from every input.
+    """
+
+    from_one: npt.NDArray[np.uint64]
+    from_zero: npt.NDArray[np.uint64]
+
+    @property
+    def n_bits(self) -> int:
+        """How many bits there are."""
+        return len(self.from_one)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether every bit is as likely to flip from 0 to 1 as back."""
+        return bool((self.from_one == ~self.from_zero + np.uint64(1)).all())
+
+    @property
+    def ones(self) -> npt.NDArray[np.float64]:
+        """Probability of a 1, shape (2, n_bits): the first row from a 0, the second from a 1."""
+        return np.stack([self.from_zero, self.from_one]).astype(np.float64) * 2.0**-64
+
+    @property
+    def error_probabilities(self) -> npt.NDArray[np.float64]:
+        """Probability that a bit comes out wrong, shape (2, n_bits): the first row from a 0, the second from a 1."""
+        return np.stack([self.from_zero, ~self.from_one + np.uint64(1)]).astype(np.float64) * 2.0**-64
+
+    @property
+    def costs(self) -> npt.NDArray[np.float64]:
+        """What a bit tells, natural log, shape (n_bits, 2, 2).
+
+        ``[i, b, c]`` is the largest log-likelihood ratio of an output bit between inputs b and c, computed from the
+        integers and rounded up.
+        """
+        ones = _log_ratio(self.from_one, self.from_zero)
+        zeros = _log_ratio(~self.from_one + np.uint64(1), ~self.from_zero + np.uint64(1))
+        costs = np.zeros((self.n_bits, 2, 2))
+        costs[:, 1, 0] = np.maximum(ones, zeros)
+        costs[:, 0, 1] = np.maximum(-ones, -zeros)
+        return costs
+
+
+def _log_ratio(over: npt.NDArray[np.uint64], under: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """ln(over / under), its magnitude rounded up; the difference of the integers is exact."""
+    larger, smaller = np.maximum(over, under), np.minimum(over, under)
+    magnitude = np.log1p((larger - smaller).astype(np.float64) / smaller.astype(np.float64)) * _ROUNDING
+    return np.where(over >= under, magnitude, -magnitude)
+
+
+def _log_alpha(alpha: float) -> float:
+    if isinstance(alpha, bool | np.bool_) or not 0 < alpha < math.inf:
+        raise ValueError(f"alpha must be a finite number > 0. Got {alpha!r} instead.")
+    return math.log(alpha)
+
+
+def _log1p_exp(x: float) -> float:
+    return float(np.logaddexp(0.0, x))
+
+
+def _expit(x: float) -> float:
+    return math.exp(-_log1p_exp(-x))

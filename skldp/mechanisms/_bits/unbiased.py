@@ -1,0 +1,342 @@
+r"""Randomized bits that give an unbiased number with the least worst-case variance at an exact epsilon.
+
+The domain is mapped to [-1, 1]. A number becomes a sign and J magnitude bits, rounded at random to the coarse grid of
+:math:`2^J` magnitudes from 0 to 1, so that nothing is lost on average; J = 0 leaves the sign alone, on the grid
+{-1, 1}, which is Duchi's mechanism. Bits are randomized on their own and decoded without bias.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq, minimize_scalar
+
+from skldp.mechanisms._bits.buffers import Buffers
+from skldp.mechanisms._bits.calibration import least_integer
+from skldp.mechanisms._bits.decoding import BitDecoder, code_moments, unbiased_bits
+from skldp.mechanisms._bits.flip_laws import BitLaw, symmetric_law
+from skldp.mechanisms._bits.mask_sampling import BitRandomizer
+from skldp.mechanisms._bits.rows import RowRelease
+from skldp.mechanisms._domain import Inside
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._noise import Noise
+
+__all__ = ["UnbiasedBitFlip", "least_variance_costs", "least_variance_sample", "unbiased_bitrand", "worst_variance"]
+
+
+# A double holds the magnitudes of a grid with this many bits exactly.
+_MOST_MAGNITUDE_BITS = 52
+
+
+def worst_variance(costs: npt.ArrayLike, n_features: int = 1, n_released: int = 1) -> float:
+    r"""Largest variance of the unbiased number over [-1, 1].
+
+    Parameters
+    ----------
+    costs : array-like of shape (1 + J,)
+        :math:`c_i = \ln((1 - q_i) / q_i)` of the sign and of the J magnitude bits.
+    n_features, n_released : int
+        r and k; the unreleased features count as 0 and the released ones are scaled by r / k.
+
+    Notes
+    -----
+    With :math:`w_i = 2^{J - i} / (2^J - 1)` and x rounded at random to the neighbouring magnitudes,
+
+    .. math:: \operatorname{Var}(x) = \frac{r}{k} \coth^2 \tfrac{c_0}{2} \Bigl(\mathbb{E}[\text{mag}^2 \mid x]
+              + \sum_i \frac{w_i^2}{4 \sinh^2(c_i / 2)}\Bigr) - x^2
+
+    whose maximum lies in the outermost cell of the grid (at x = 0 where J = 0).
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._bits.unbiased import worst_variance
+    >>> round(worst_variance([1.0]), 3)
+    4.683
+    """
+    sign, *magnitude = np.asarray(costs, dtype=np.float64)
+    scale = n_features / n_released / math.tanh(sign / 2) ** 2
+    return _outermost(scale, len(magnitude)) + scale * _spread(np.array(magnitude))
+
+
+@lru_cache(maxsize=4096)
+def least_variance_costs(budget: float, most_bits: int, n_features: int = 1, n_released: int = 1) -> tuple[float, ...]:
+    """Split a budget over the sign and as many magnitude bits as pay, so that the worst variance is least.
+
+    Parameters
+    ----------
+    budget : float
+        Of one feature, natural log.
+    most_bits : int
+        Of a code, the sign among them.
+    n_features, n_released : int
+        r and k.
+
+    Returns
+    -------
+    tuple of float, of length 1 to `most_bits`
+        Costs that add up to `budget`.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._bits.unbiased import least_variance_costs
+    >>> least_variance_costs(1.0, 10)
+    (1.0,)
+    >>> len(least_variance_costs(8.0, 10))
+    3
+    """
+    best: tuple[float, ...] = (budget,)
+    least = worst_variance([budget], n_features, n_released)
+    for n_magnitude in range(1, min(most_bits - 1, _MOST_MAGNITUDE_BITS) + 1):
+        costs = _split(budget, n_magnitude, n_features, n_released)
+        variance = worst_variance(costs, n_features, n_released)
+        if variance >= least:
+            break
+        best, least = costs, variance
+    return best
+
+
+def least_variance_sample(epsilon: float, most_bits: int, n_features: int) -> int:
+    """How many features to release per record so that the worst variance of one is least.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget of a record.
+    most_bits, n_features : int
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._bits.unbiased import least_variance_sample
+    >>> least_variance_sample(1.0, 10, 768), least_variance_sample(10.0, 10, 768)
+    (1, 5)
+    """
+
+    def variance(n_released: int) -> float:
+        costs = least_variance_costs(epsilon / n_released, most_bits, n_features, n_released)
+        return worst_variance(costs, n_features, n_released)
+
+    return least_integer(variance, n_features)
+
+
+def _split(budget: float, n_magnitude: int, n_features: int, n_released: int) -> tuple[float, ...]:
+    def costs(share: float) -> npt.NDArray[np.float64]:
+        return np.append(budget * share, _magnitude_costs(budget * (1 - share), n_magnitude))
+
+    found = minimize_scalar(
+        lambda share: worst_variance(costs(share), n_features, n_released),
+        bounds=(1e-3, 1 - 1e-3),
+        method="bounded",
+        options={"xatol": 1e-5},
+    )
+    return tuple(float(cost) for cost in costs(found.x))
+
+
+def _magnitude_costs(budget: float, n_magnitude: int) -> npt.NDArray[np.float64]:
+    r"""Least sum of :math:`w_i^2 / (4 \sinh^2(c_i / 2))`: the derivatives in the costs are equal."""
+    log_weights = 2 * math.log(2) * np.arange(n_magnitude)
+
+    def costs(level: float) -> npt.NDArray[np.float64]:
+        # With z = 1 / sinh^2(c / 2), a derivative is w^2 z sqrt(1 + z) / 4: solve z sqrt(1 + z) = mu by Newton.
+        target = level + log_weights
+        log_z = np.where(target < 0, target, target / 1.5)
+        for _ in range(6):
+            z = np.exp(log_z)
+            log_z -= (log_z + 0.5 * np.log1p(z) - target) / (1 + 0.5 * z / (1 + z))
+        return 2 * np.arcsinh(np.exp(-log_z / 2))
+
+    low, high = -1.0, 1.0
+    while costs(low).sum() < budget:
+        low *= 2
+    while costs(high).sum() > budget:
+        high *= 2
+    found = costs(brentq(lambda level: costs(level).sum() - budget, low, high))
+    return found * (budget / found.sum())
+
+
+def _spread(costs: npt.NDArray[np.float64]) -> float:
+    n_magnitude = len(costs)
+    weights = np.ldexp(1.0, n_magnitude - 1 - np.arange(n_magnitude)) / max(1, 2**n_magnitude - 1)
+    return float((weights**2 / (4 * np.sinh(costs / 2) ** 2)).sum())
+
+
+def _outermost(scale: float, n_magnitude: int) -> float:
+    """Maximum over x of ``scale * E[mag^2 | x] - x^2``."""
+    if n_magnitude == 0:
+        return scale
+    inner = 1 - 1 / (2**n_magnitude - 1)
+    x = min(max(scale * (1 + inner) / 2, inner), 1.0)
+    return scale * ((1 + inner) * x - inner) - x**2
+
+
+def unbiased_bitrand(
+    epsilon: float,
+    low: npt.NDArray[np.float64],
+    high: npt.NDArray[np.float64],
+    n_bits: int,
+    n_released: int | None,
+) -> "UnbiasedBitFlip":
+    """Make the unbiased release of least worst-case variance whose exact level is `epsilon`.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget of a record.
+    low, high : ndarray of shape (n_features,)
+    n_bits : int
+        The most bits of a code.
+    n_released : int or None
+        Features released per record; None takes the number with the least variance.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is so small that every probability rounds to one half.
+    """
+    n_drawn = least_variance_sample(epsilon, n_bits, len(low)) if n_released is None else n_released
+    costs = least_variance_costs(epsilon / n_drawn * (1 - 1e-12), n_bits, len(low), n_drawn)
+    law = symmetric_law(costs)
+    if (law.from_zero == np.uint64(2**63)).any():
+        raise ValueError(
+            "epsilon is too small: a probability rounds to one half. "
+            f"The least usable one here is about {n_drawn * 2.0**-60:.3g}. Got {epsilon!r} instead."
+        )
+    return UnbiasedBitFlip(law, low, high, n_drawn, stated=epsilon)
+
+
+@dataclass(frozen=True, eq=False)
+class UnbiasedBitFlip(RowRelease):
+    """Unbiased release through a sign and a few magnitude bits.
+
+    :func:`unbiased_bitrand` makes the one of least variance.
+
+    Parameters
+    ----------
+    law : BitLaw
+        Symmetric; of the sign and J magnitude bits.
+    low, high : ndarray of shape (n_features,)
+        The declared domain; values beyond are clipped.
+    n_released : int or None
+        Features released per record; the others come out at the centre of their bounds.
+    stated : float, default=None
+        The epsilon that was asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms._bits.unbiased import unbiased_bitrand
+    >>> release = unbiased_bitrand(4.0, np.zeros(3), np.ones(3), 10, None)
+    >>> print(release.guarantee())
+    epsilon 4 per record (stated 4, per feature 2); exact, over all pairs of codes
+    >>> bool(np.allclose(release.bias([[0.0, 0.3, 1.0]]), 0.0))
+    True
+    """
+
+    law: BitLaw
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+    n_released: int | None = None
+    stated: float | None = None
+
+    def __post_init__(self) -> None:
+        self._check_domain()
+        if not self.law.symmetric:
+            raise ValueError("law must be symmetric. Got one that is not instead.")
+
+    @property
+    def n_magnitude_bits(self) -> int:
+        """J."""
+        return self.law.n_bits - 1
+
+    @cached_property
+    def decoder(self) -> BitDecoder:
+        """From output codes to unbiased numbers in units of half the width of the domain."""
+        bits = unbiased_bits(self.law)
+        n_magnitude = self.n_magnitude_bits
+        weights = np.ldexp(1.0, n_magnitude - 1 - np.arange(n_magnitude)) / self._last_magnitude
+        return BitDecoder(2 * bits[0] - 1, weights[:, None] * bits[1:], base=0.0 if n_magnitude else 1.0)
+
+    def guarantee(self) -> PrivacyGuarantee:
+        """Give the exact worst-case loss: every code is reachable, whatever the bounds."""
+        per_feature = math.fsum(self.law.costs.max(axis=(1, 2)))
+        return PrivacyGuarantee(
+            self.n_drawn * per_feature * (1 + 2.0**-50),
+            per_feature=per_feature,
+            stated=self.stated,
+            basis="exact, over all pairs of codes",
+        )
+
+    def encode(self, values: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+        """What a release is on average: the values, within the domain."""
+        x = self._check(values)
+        return np.clip(x, self.low.astype(x.dtype), self.high.astype(x.dtype), out=out)
+
+    @property
+    def _last_magnitude(self) -> int:
+        return max(1, 2**self.n_magnitude_bits - 1)
+
+    @property
+    def _half(self) -> npt.NDArray[np.float64]:
+        return (self.high - self.low) / 2
+
+    @property
+    def _centre(self) -> npt.NDArray[np.float64]:
+        return self.low + self._half
+
+    @property
+    def _code_dtype(self) -> np.dtype:
+        return np.dtype(f"u{max(2, 1 << max(0, (self.law.n_bits - 1).bit_length() - 3))}")
+
+    @cached_property
+    def _randomizer(self) -> BitRandomizer:
+        return BitRandomizer(self.law)
+
+    def _grid(
+        self, unit: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], np.ndarray]:
+        """Lower magnitude, the chance of the next one, and the sign bit, of numbers in [-1, 1]."""
+        if self.n_magnitude_bits:
+            position, sign = np.abs(unit) * self._last_magnitude, unit >= 0
+        else:
+            # The sign is itself what is rounded at random: magnitude 0 stands for -1 and magnitude 1 for 1.
+            position, sign = (1 + unit) / 2, np.zeros(unit.shape, dtype=bool)
+        lower = np.floor(position)
+        return lower, position - lower, sign
+
+    def _unit(self, x: np.ndarray, columns: np.ndarray | None) -> npt.NDArray[np.float64]:
+        centre, half = (end if columns is None else end[columns] for end in (self._centre, self._half))
+        unit = np.subtract(x, centre, dtype=np.float64)
+        unit /= half
+        return np.clip(unit, -1.0, 1.0, out=unit)
+
+    def _release(
+        self, inside: Inside, columns: np.ndarray | None, noise: Noise, out: np.ndarray, buffers: Buffers
+    ) -> None:
+        lower, fraction, sign = self._grid(self._unit(inside.rows, columns))
+        # A fraction is below 1 and a multiple of 2^-53 of its scale: the threshold holds it, down to 2^-64.
+        fraction *= 2.0**64
+        lower += noise.bernoulli(fraction.astype(np.uint64))
+        codes = buffers.codes
+        np.copyto(codes, lower.reshape(-1), casting="unsafe")
+        codes |= sign.reshape(-1).astype(codes.dtype) << np.asarray(self.n_magnitude_bits, dtype=codes.dtype)
+        self._randomizer.randomize(codes, noise, buffers)
+        self.decoder.decode(codes, out.reshape(-1), buffers)
+        centre, half = (end.astype(out.dtype) for end in (self._centre, self._half))
+        out *= half if columns is None else half[columns]
+        out += centre if columns is None else centre[columns]
+
+    def _moments(self, values: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        lower, fraction, sign = self._grid(self._unit(self._check(values).astype(np.float64), None))
+        codes = lower.astype(np.uint64) | (sign.astype(np.uint64) << np.uint64(self.n_magnitude_bits))
+        mean, square = code_moments(codes, self.law, self.decoder)
+        # The next code is not reached where the fraction is 0; it may not even exist there.
+        mean_next, square_next = code_moments(
+            np.where(fraction > 0, codes + np.uint64(1), codes), self.law, self.decoder
+        )
+        mean += fraction * (mean_next - mean)
+        square += fraction * (square_next - square)
+        square *= self.n_outputs / self.n_drawn
+        variance = self._half**2 * (square - mean**2)
+        mean = self._centre + self._half * mean
+        return mean, variance + mean**2

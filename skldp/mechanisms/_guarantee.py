@@ -1,0 +1,273 @@
+"""What a release really promises: the exact worst-case loss, and how several releases add up."""
+
+import html
+import math
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+from skldp.mechanisms._odds import product_above, sum_above
+
+__all__ = ["PrivacyGuarantee"]
+
+_UNITS = ("record", "label", "distance")
+_MODELS = ("local", "central")
+
+
+@dataclass(frozen=True)
+class PrivacyGuarantee:
+    r"""The privacy of a release: what was asked for beside what is proved.
+
+    A mechanism M is :math:`(\varepsilon, \delta)`-locally differentially private if, for every two inputs of the
+    declared domain and every set S of outputs, :math:`P(M(x) \in S) \le e^\varepsilon P(M(x') \in S) + \delta`.
+    `epsilon` is the smallest such number that is proved, never the one that was asked for.
+
+    Parameters
+    ----------
+    epsilon : float
+        The exact worst-case log-likelihood ratio (natural log) over the declared domain; per unit of Euclidean
+        distance when `unit` is ``"distance"``. Infinite when nothing is protected.
+    delta : float, default=0.0
+        What `basis` says it is.
+    unit : {"record", "label", "distance"}, default="record"
+        What may change from one input to the other: a row with all its features, one label, or a vector, by one
+        unit of distance.
+    per_feature : float, default=None
+        The same epsilon for one feature alone, where that exists.
+    stated : float, default=None
+        The epsilon that was asked for.
+    basis : str, default="exact"
+        One line: exact, or which theorem.
+    diameter : float, default=None
+        For ``"distance"``: the largest distance between two inputs of the declared domain.
+    figures : tuple of (str, float), default=()
+        Other figures that are published for the same release, each with its name.
+    seeded : bool, default=False
+        Whether the noise comes from a seed; the guarantee is void against whoever knows it.
+    model : {"local", "central"}, default="local"
+        Whether each person's own release has the guarantee, or only the mixture that a trusted shuffler hands out.
+
+    Raises
+    ------
+    ValueError
+        If a number is NaN or out of its range.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._guarantee import PrivacyGuarantee
+    >>> features = PrivacyGuarantee(1.5, stated=1.5)
+    >>> label = PrivacyGuarantee(0.5, unit="label", stated=0.5)
+    >>> (features + label).epsilon
+    2.0
+    >>> print(features)
+    epsilon 1.5 per record (stated 1.5); exact
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    unit: str = "record"
+    per_feature: float | None = None
+    stated: float | None = None
+    basis: str = "exact"
+    diameter: float | None = None
+    figures: tuple[tuple[str, float], ...] = ()
+    seeded: bool = False
+    model: str = "local"
+
+    def __post_init__(self) -> None:
+        _check_number("epsilon", self.epsilon, 0, math.inf)
+        _check_number("delta", self.delta, 0, 1)
+        for name in ("per_feature", "stated", "diameter"):
+            if getattr(self, name) is not None:
+                _check_number(name, getattr(self, name), 0, math.inf)
+        if self.unit not in _UNITS:
+            raise ValueError(f"unit must be one of {_UNITS}. Got {self.unit!r} instead.")
+        if self.model not in _MODELS:
+            raise ValueError(f"model must be one of {_MODELS}. Got {self.model!r} instead.")
+
+    @property
+    def plain_epsilon(self) -> float:
+        """The epsilon between any two inputs of the declared domain; infinite where no diameter is declared."""
+        if self.unit != "distance":
+            return self.epsilon
+        return math.inf if self.diameter is None else product_above(self.epsilon, self.diameter)
+
+    def over_diameter(self, diameter: float | None = None) -> "PrivacyGuarantee":
+        """Turn a guarantee per unit of distance into one per record.
+
+        Parameters
+        ----------
+        diameter : float, default=None
+            The largest distance between two inputs; None takes the declared one.
+
+        Raises
+        ------
+        ValueError
+            If no diameter is declared or given.
+        """
+        if self.unit != "distance":
+            return self
+        declared = self.diameter if diameter is None else diameter
+        if declared is None:
+            raise ValueError(
+                "A guarantee per unit of distance says nothing about a whole record until the domain's diameter "
+                "is declared: pass diameter."
+            )
+        return replace(
+            self,
+            epsilon=product_above(self.epsilon, declared),
+            unit="record",
+            stated=None,
+            diameter=None,
+            basis=f"{_number(self.epsilon)} per unit of distance over a diameter of {_number(declared)}; {self.basis}",
+        )
+
+    def shuffled(self, n: int, delta: float) -> "PrivacyGuarantee":
+        r"""Give the central guarantee after a trusted shuffler has mixed the answers of `n` people.
+
+        Parameters
+        ----------
+        n : int
+            How many people answer with this same mechanism.
+        delta : float
+            In (0, 1).
+
+        Returns
+        -------
+        PrivacyGuarantee
+            With ``model="central"``.
+
+        Raises
+        ------
+        ValueError
+            If this guarantee is not pure and local, or epsilon is too large for the theorem.
+
+        Notes
+        -----
+        .. math:: \varepsilon = \ln\Bigl(1 + (e^{\varepsilon_0} - 1)\Bigl(4 \sqrt{\tfrac{2 \ln(4 / \delta)}
+                  {(e^{\varepsilon_0} + 1) n}} + \tfrac{4}{n}\Bigr)\Bigr),\quad
+                  \varepsilon_0 \le \ln\Bigl(\tfrac{n}{8 \ln(2 / \delta)} - 1\Bigr)
+
+        References
+        ----------
+        Feldman, McMillan and Talwar, "Hiding among the clones", FOCS 2021 (2022 version), Theorem 3.1.
+
+        Examples
+        --------
+        >>> from skldp.mechanisms._guarantee import PrivacyGuarantee
+        >>> round(PrivacyGuarantee(2.0).shuffled(8_000, 1e-6).epsilon, 3)
+        0.436
+        """
+        if self.delta > 0 or self.model != "local" or self.unit == "distance":
+            raise ValueError(f"Only a pure guarantee of one person's own release can be shuffled. Got {self} instead.")
+        if isinstance(n, bool) or not 1 <= n < 2**63 or n != int(n):
+            raise ValueError(f"n must be a whole number of people, at least 1. Got {n!r} instead.")
+        _check_number("delta", delta, 0, 1)
+        if not 0 < delta < 1:
+            raise ValueError(f"delta must lie inside (0, 1). Got {delta!r} instead.")
+        room = n / (8 * math.log(2 / delta)) - 1
+        if room <= 0 or self.epsilon > math.log(room):
+            raise ValueError(
+                "The theorem needs epsilon <= ln(n / (8 ln(2 / delta)) - 1)"
+                f"{f' = {math.log(room):.4g}' if room > 0 else ', which no epsilon meets here'}. "
+                f"Got epsilon {_number(self.epsilon)} with n = {n} and delta = {delta} instead."
+            )
+        spread = 4 * math.sqrt(2 * math.log(4 / delta) / ((math.exp(self.epsilon) + 1) * n)) + 4 / n
+        return replace(
+            self,
+            # Rounded up: a dozen operations, each within some units in the last place.
+            epsilon=math.log1p(math.expm1(self.epsilon) * spread) * (1 + 2.0**-46),
+            delta=delta,
+            per_feature=None,
+            model="central",
+            basis=f"shuffled answers of {n} people (Feldman, McMillan and Talwar 2022); each one's own: {self.basis}",
+        )
+
+    def __add__(self, other: Any) -> "PrivacyGuarantee":
+        """Add two releases about the same person: epsilons and deltas add up (basic composition).
+
+        A guarantee for the record and one for its label add up to one for the record with its label. One per unit
+        of distance is first turned into one per record over its declared diameter.
+        """
+        if not isinstance(other, PrivacyGuarantee):
+            return NotImplemented
+        if self.model != other.model:
+            raise ValueError(
+                f"A local guarantee and a central one do not add up. Got {self.model!r} and {other.model!r} instead."
+            )
+        left, right = self, other
+        if left.unit != right.unit and "distance" in (left.unit, right.unit):
+            left, right = left.over_diameter(), right.over_diameter()
+        return PrivacyGuarantee(
+            epsilon=sum_above(left.epsilon, right.epsilon),
+            delta=min(1.0, sum_above(left.delta, right.delta)),
+            unit=left.unit if left.unit == right.unit else "record",
+            stated=None if left.stated is None or right.stated is None else left.stated + right.stated,
+            basis=f"sum of ({left.basis}) and ({right.basis})",
+            diameter=_common_diameter(left, right),
+            seeded=left.seeded or right.seeded,
+            model=left.model,
+        )
+
+    def __le__(self, other: Any) -> bool:
+        """Whether this one protects at least as well: same unit and model, neither number larger."""
+        if not isinstance(other, PrivacyGuarantee):
+            return NotImplemented
+        comparable = (self.unit, self.model) == (other.unit, other.model)
+        return comparable and self.epsilon <= other.epsilon and self.delta <= other.delta
+
+    def __ge__(self, other: Any) -> bool:
+        """Whether the other one protects at least as well."""
+        return other <= self if isinstance(other, PrivacyGuarantee) else NotImplemented
+
+    def __str__(self) -> str:
+        """One readable line."""
+        scope = "unit of distance" if self.unit == "distance" else self.unit
+        text = f"epsilon {_number(self.epsilon)}"
+        if self.delta:
+            text += f", delta {_number(self.delta)},"
+        text += f" per {scope}"
+        if self.model == "central":
+            text += " in the central model"
+        aside = [f"{name} {_number(value)}" for name, value in self._asides()]
+        if aside:
+            text += f" ({', '.join(aside)})"
+        text += f"; {self.basis}"
+        if self.seeded:
+            text += "; void against whoever knows the seed"
+        return text
+
+    def _repr_html_(self) -> str:
+        rows = [("epsilon", _number(self.epsilon)), ("delta", _number(self.delta))]
+        rows += [("per", "unit of distance" if self.unit == "distance" else self.unit)]
+        rows += [(name, _number(value)) for name, value in self._asides()]
+        rows += [("model", self.model), ("basis", self.basis)]
+        if self.seeded:
+            rows.append(("noise", "from a seed: void against whoever knows it"))
+        cells = "".join(
+            f'<tr><th style="text-align:left">{html.escape(name)}</th>'
+            f'<td style="text-align:left">{html.escape(value)}</td></tr>'
+            for name, value in rows
+        )
+        return f"<table><caption>Privacy guarantee</caption>{cells}</table>"
+
+    def _asides(self) -> list[tuple[str, float]]:
+        named = [("stated", self.stated), ("per feature", self.per_feature), *self.figures]
+        if self.unit == "distance" and self.diameter is not None:
+            named.append(("over the declared diameter", self.plain_epsilon))
+        return [(name, value) for name, value in named if value is not None]
+
+
+def _common_diameter(left: PrivacyGuarantee, right: PrivacyGuarantee) -> float | None:
+    if left.unit != "distance" or left.diameter is None or right.diameter is None:
+        return None
+    return max(left.diameter, right.diameter)
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}" if not 1e4 <= value < 1e15 else f"{value:,.0f}"
+
+
+def _check_number(name: str, value: Any, low: float, high: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
+        raise ValueError(f"{name} must be a number from {low} to {high}. Got {value!r} instead.")

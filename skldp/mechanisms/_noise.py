@@ -1,0 +1,324 @@
+r"""The only place noise comes from: secure by default, seedable for tests.
+
+A :class:`Noise` is a stream of uniform random bits: AES-256 in counter mode, keyed from the operating system's
+secure source. :func:`noise_from` makes a new one inside every release, so that no stream is ever shared by two
+releases, two processes or two threads. A stream refuses to be copied, pickled or used after a fork: an object that
+could be would add the same noise twice, and two releases with the same noise subtract to the secret.
+
+Every discrete law drawn here is exact: a probability is an integer fraction :math:`t / 2^{64}` with
+:math:`1 \le t \le 2^{64} - 1`, so that a guarantee can be computed from the integers that are sampled.
+"""
+
+import hashlib
+import os
+import threading
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from skldp.exceptions import SeededNoiseWarning, warn_user
+
+__all__ = ["Noise", "flip_threshold", "noise_from", "public_stream", "threshold_log_odds"]
+
+# Long calls cost less, and other threads run meanwhile.
+_ZEROS = bytes(1 << 19)
+# Older releases of cryptography want this many bytes of room behind what they write in place.
+_SLACK = 15
+# The relative error of expit in double precision is a few ulps; this is a generous bound on it.
+_EXPIT_ERROR = 2.0**-48
+
+
+def noise_from(seed: Any = None) -> "Noise":
+    """Make a new stream of noise for one release.
+
+    Parameters
+    ----------
+    seed : None, int, numpy.random.Generator or numpy.random.RandomState
+        None keys the stream from the operating system. Anything else is for tests and reproducible studies: an int
+        gives the same noise at every call, a generator is advanced by it.
+
+    Returns
+    -------
+    Noise
+
+    Raises
+    ------
+    TypeError
+        If `seed` is a bool or of another type.
+    ValueError
+        If it is a negative int.
+
+    Warns
+    -----
+    SeededNoiseWarning
+        If the noise is repeatable.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._noise import noise_from
+    >>> noise_from().secure
+    True
+    """
+    if seed is None:
+        return Noise(os.urandom(32), secure=True)
+    if isinstance(seed, Integral) and not isinstance(seed, bool | np.bool_):
+        if seed < 0:
+            raise ValueError(f"An int seed must not be negative. Got {seed!r} instead.")
+        key = hashlib.sha256(b"skldp seeded noise %d" % int(seed)).digest()
+    elif isinstance(seed, np.random.Generator | np.random.RandomState):
+        key = seed.bytes(32)
+    else:
+        raise TypeError(f"seed must be None, an int, or a numpy Generator or RandomState. Got {seed!r} instead.")
+    warn_user(
+        "The noise comes from a seed and is repeatable: whoever knows it can remove the noise, and two releases "
+        "with one seed differ by exactly the secret. Use seed=None for data that matter.",
+        SeededNoiseWarning,
+    )
+    return Noise(key, secure=False)
+
+
+def public_stream(seed: int) -> "Noise":
+    """Make a reproducible stream for choices that are public, such as a projection: never for noise.
+
+    Parameters
+    ----------
+    seed : int
+        Not negative. The stream differs from that of the same seed given to :func:`noise_from`.
+
+    Returns
+    -------
+    Noise
+
+    Raises
+    ------
+    ValueError
+        If `seed` is no whole number, or negative.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._noise import public_stream
+    >>> bool((public_stream(3).words(4) == public_stream(3).words(4)).all())
+    True
+    """
+    if not isinstance(seed, Integral) or isinstance(seed, bool | np.bool_) or seed < 0:
+        raise ValueError(f"The seed of a public stream must be a whole number >= 0. Got {seed!r} instead.")
+    return Noise(hashlib.sha256(b"skldp public stream %d" % int(seed)).digest(), secure=False)
+
+
+def flip_threshold(log_odds: npt.ArrayLike) -> npt.NDArray[np.uint64]:
+    r"""Integers t with :math:`t / 2^{64} \approx 1 / (1 + e^{L})`, rounded towards 1/2.
+
+    Rounding towards one half is rounding to the private side for an event whose probability and whose
+    complement's probability are compared: the sampled :math:`|\ln((2^{64} - t) / t)|` never exceeds ``|log_odds|``.
+
+    Parameters
+    ----------
+    log_odds : array-like
+        Natural-log odds L against the event, finite. Large ones saturate at t = 1 or :math:`2^{64} - 1`.
+
+    Returns
+    -------
+    ndarray of uint64, same shape
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._noise import flip_threshold
+    >>> int(flip_threshold(0.0)) == 2**63, int(flip_threshold(700.0))
+    (True, 1)
+    """
+    odds = np.asarray(log_odds, dtype=np.float64)
+    if not np.isfinite(odds).all():
+        raise ValueError(f"log_odds must be finite. Got {log_odds!r} instead.")
+    small_side = np.exp(-np.abs(odds)) / (1 + np.exp(-np.abs(odds)))
+    scaled = np.minimum(np.ceil(small_side * (1 + _EXPIT_ERROR) * 2.0**64), 2.0**63)
+    # Near one half the distance from it is what carries the loss, and must be accurate itself.
+    distance = np.floor(np.tanh(np.minimum(np.abs(odds), 1.0) / 2) * (1 - _EXPIT_ERROR) * 2.0**63).astype(np.uint64)
+    small = np.where(np.abs(odds) < 1, np.uint64(2**63) - distance, np.maximum(scaled, 1.0).astype(np.uint64))
+    # 2^64 - t in unsigned arithmetic is the two's complement of t; t is never 0.
+    return np.where(odds >= 0, small, ~small + np.uint64(1))
+
+
+def threshold_log_odds(threshold: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Give the exact log odds ln((2^64 - t) / t) of integers t, rounded away from 0.
+
+    Parameters
+    ----------
+    threshold : array-like of uint64
+        From 1 to 2^64 - 1.
+
+    Returns
+    -------
+    ndarray of float64, same shape
+        Its magnitude is an upper bound within a few units in the last place, and 0 for t = 2^63.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._noise import flip_threshold, threshold_log_odds
+    >>> round(float(threshold_log_odds(flip_threshold(1.0))), 9)
+    1.0
+    """
+    t = np.asarray(threshold, dtype=np.uint64)
+    small = np.minimum(t, ~t + np.uint64(1))
+    # (2^64 - s) / s = 1 + (2^64 - 2 s) / s, whose logarithm is accurate near s = 2^63 as well.
+    excess = (np.uint64(2**63) - small).astype(np.float64) * 2.0
+    magnitude = np.log1p(excess / small.astype(np.float64))
+    outward = np.where(magnitude > 0, magnitude * (1 + 8 * np.finfo(np.float64).eps), 0.0)
+    return np.where(t <= np.uint64(2**63), outward, -outward)
+
+
+class Noise:
+    """A stream of uniform random bits for one release.
+
+    Parameters
+    ----------
+    key : bytes
+        32 bytes. Make a stream with :func:`noise_from` instead of choosing one.
+    secure : bool
+        Whether the key comes from the operating system's secure source.
+
+    Attributes
+    ----------
+    secure : bool
+    """
+
+    def __init__(self, key: bytes, *, secure: bool) -> None:
+        self.secure = secure
+        self._key = key
+        self._n_children = 0
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._stream = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+
+    def __repr__(self) -> str:
+        return f"Noise(secure={self.secure})"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            "A Noise stream cannot be copied or pickled, because two releases would share their noise. "
+            "Make a new one with noise_from inside the worker."
+        )
+
+    def fill(self, buffer: np.ndarray) -> np.ndarray:
+        """Overwrite a C-contiguous array with random bits, and return it.
+
+        Raises
+        ------
+        ValueError
+            If it is not C-contiguous: a copy of it would be overwritten instead.
+        """
+        if not buffer.flags.c_contiguous:
+            raise ValueError(f"buffer must be C-contiguous. Got strides {buffer.strides!r} instead.")
+        view = buffer.reshape(-1).view(np.uint8).data
+        self._refuse_after_fork()
+        with self._lock:
+            position = 0
+            while len(view) - position > _SLACK:
+                step = min(len(view) - position - _SLACK, len(_ZEROS))
+                self._stream.update_into(memoryview(_ZEROS)[:step], view[position:])
+                position += step
+            if position < len(view):
+                view[position:] = self._stream.update(_ZEROS[: len(view) - position])
+        return buffer
+
+    def words(self, size: int | tuple[int, ...], dtype: npt.DTypeLike = np.uint64) -> np.ndarray:
+        """Random words of an unsigned integer type, in an array of the given size."""
+        return self.fill(np.empty(size, dtype=dtype))
+
+    def bernoulli(self, threshold: npt.ArrayLike, size: int | tuple[int, ...] | None = None) -> npt.NDArray[np.bool_]:
+        """Booleans that are True with probability exactly ``threshold / 2**64``.
+
+        Parameters
+        ----------
+        threshold : array-like of uint64
+            Between 0 and 2^64 - 1; :func:`flip_threshold` makes them.
+        size : int or tuple of int, default=None
+            None is the shape of `threshold`, which must broadcast to `size` otherwise.
+        """
+        t = np.asarray(threshold, dtype=np.uint64)
+        return self.words(t.shape if size is None else size) < t
+
+    def integers(self, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
+        """Uniform integers from 0 to ``high - 1``, without modulo bias.
+
+        Parameters
+        ----------
+        high : int
+            From 1 to 2^63.
+        size : int or tuple of int
+
+        Raises
+        ------
+        ValueError
+            If `high` is out of range.
+        """
+        if not 1 <= high <= 2**63:
+            raise ValueError(f"high must be from 1 to 2**63. Got {high!r} instead.")
+        words = self.words(size).reshape(-1)
+        # The last, incomplete run of remainders would favour small ones: draw those words anew.
+        last = np.uint64(2**64 - 1 - 2**64 % high)
+        again = np.flatnonzero(words > last)
+        while again.size:
+            words[again] = self.words(again.size)
+            again = again[words[again] > last]
+        return (words % np.uint64(high)).astype(np.int64).reshape(size)
+
+    def uniform(self, size: int | tuple[int, ...]) -> npt.NDArray[np.float64]:
+        """Odd multiples of 2^-53, uniform inside (0, 1): for inverting distribution functions."""
+        return ((self.words(size) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+
+    def permutation(self, n: int) -> npt.NDArray[np.int64]:
+        """A uniform random order of 0 to ``n - 1``."""
+        keys = self.words(n)
+        # Words that are all different have every order equally often.
+        while np.unique(keys).size < n:
+            keys = self.words(n)
+        return np.argsort(keys)
+
+    def subsets(self, n_rows: int, n: int, k: int) -> npt.NDArray[np.int64]:
+        """For each row, `k` of the integers 0 to ``n - 1`` without replacement; every set is equally likely.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_rows, k)
+
+        Raises
+        ------
+        ValueError
+            If not ``0 <= k <= n``.
+
+        References
+        ----------
+        Bentley and Floyd, "Programming pearls: a sample of brilliance", Communications of the ACM, 1987.
+        """
+        if not 0 <= k <= n:
+            raise ValueError(f"k must be from 0 to n = {n}. Got {k!r} instead.")
+        chosen = np.empty((k, n_rows), dtype=np.int64)
+        taken, row_starts = np.zeros(n_rows * n, dtype=bool), np.arange(n_rows) * n
+        for draws, newest in zip(chosen, range(n - k, n), strict=True):
+            draws[:] = self.integers(newest + 1, n_rows)
+            # The newest number was in no earlier draw.
+            draws[taken[row_starts + draws]] = newest
+            taken[row_starts + draws] = True
+        return np.ascontiguousarray(chosen.T)
+
+    def spawn(self, n: int) -> list["Noise"]:
+        """Independent streams for threads; which ones depends only on this stream's key and on earlier spawns."""
+        self._refuse_after_fork()
+        with self._lock:
+            children = range(self._n_children, self._n_children + n)
+            self._n_children += n
+        return [Noise(self._child_key(child), secure=self.secure) for child in children]
+
+    def _refuse_after_fork(self) -> None:
+        # Before the lock: another thread of the parent may have held it at the fork, and nobody lets go of it here.
+        if os.getpid() != self._pid:
+            raise RuntimeError(
+                "A Noise stream must not be used after a fork, because parent and child would share their "
+                "noise. Make a new one with noise_from in the child."
+            )
+
+    def _child_key(self, child: int) -> bytes:
+        return hashlib.blake2b(child.to_bytes(8, "big"), key=self._key, digest_size=32, person=b"skldp spawn").digest()

@@ -1,0 +1,416 @@
+r"""Duchi's mechanism for several numbers released together."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._untold import as_numbers
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._numeric.unit_interval import (
+    PickledByFields,
+    UnitMechanism,
+    calibration_epsilon,
+    check_positive_epsilon,
+    floor_to_double,
+    log_ratio,
+    output_dtype,
+    two_signs,
+    unit_values,
+)
+
+__all__ = ["LDPFL", "MOST_VALUES", "Duchi", "DuchiVector"]
+
+
+_WORD = 2**64
+# Up to here a threshold's first 16 bits, rounded, are still a signed 16-bit integer.
+_LARGEST_FIRST = 2.0**15 - 2
+# By how much rounding can move them: the product in single precision by one, cutting off below zero by another.
+_FIRST_ERROR = 2
+# Of ends that are given in single precision.
+_END_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Duchi(UnitMechanism):
+    r"""One number in [-1, 1] answered with one of two.
+
+    Parameters
+    ----------
+    epsilon : float
+        Natural log, at least 1e-6. What exceeds 24 is not used.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not a finite number of at least 1e-6.
+
+    Notes
+    -----
+    The answer is :math:`\pm B` with
+
+    .. math:: B = \frac{e^\varepsilon + 1}{e^\varepsilon - 1}, \quad
+              P(+B) = \frac{1}{2} + \frac{x}{2} \cdot \frac{e^\varepsilon - 1}{e^\varepsilon + 1}, \quad
+              \mathrm{Var} = B^2 - x^2.
+
+    A signed 64-bit word is compared with the integer nearest to :math:`x D`, where D is an integer just below
+    :math:`2^{63} \tanh(\varepsilon / 2)` that a double holds exactly. So :math:`x D` is monotone in x and never
+    beyond :math:`\pm D`, the worst ratio is :math:`(2^{63} + D) / (2^{63} - D)`, and B is :math:`2^{63} / D`.
+    The word's first 16 bits decide unless they are next to those of the integer; only then the rest is drawn.
+
+    References
+    ----------
+    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._numeric.duchi import Duchi
+    >>> round(Duchi(1.0).worst_variance, 3)
+    4.683
+    """
+
+    epsilon: float
+    takes_singles: ClassVar[bool] = True
+    chunk: ClassVar[int] = 32_768
+
+    def __post_init__(self) -> None:
+        check_positive_epsilon(self.epsilon)
+
+    @cached_property
+    def slope(self) -> int:
+        """The integer D."""
+        return floor_to_double(int(math.tanh(calibration_epsilon(self.epsilon) / 2) * 2.0**63))
+
+    @property
+    def magnitude(self) -> float:
+        """The size B of the answers."""
+        return 2.0**63 / self.slope
+
+    @cached_property
+    def exact_epsilon(self) -> float:
+        """The log ratio of the two answers' probabilities at the ends."""
+        return log_ratio(2**63 + self.slope, 2**63 - self.slope)
+
+    @cached_property
+    def variance_coefficients(self) -> tuple[float, float, float]:
+        """B^2, 0 and -1."""
+        return self.magnitude**2, 0.0, -1.0
+
+    def variance(self, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Variance of the released law, element by element."""
+        return self.magnitude**2 - unit_values(x) ** 2
+
+    def output_law(self, x: float) -> tuple[npt.NDArray[np.float64], list[int]]:
+        """Give the answers and their integer weights, whose sum is 2^64."""
+        up = 2**63 + round(x * float(self.slope))
+        return np.array([-self.magnitude, self.magnitude]), [_WORD - up, up]
+
+    def _draw(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
+        scale = self.slope * 2.0**-48
+        if scale > _LARGEST_FIRST:
+            up = noise.words(x.shape).view(np.int64) < self._thresholds(x)
+        else:
+            first = noise.words(x.shape, np.uint16).view(np.int16)
+            near = (x * x.dtype.type(scale)).astype(np.int16)
+            up = first < near
+            # Their difference modulo 2^16: where it wraps, it only adds numbers for all 64 bits to decide.
+            near -= first
+            near += _FIRST_ERROR
+            close = (near.view(np.uint16) <= 2 * _FIRST_ERROR).nonzero()[0]
+            words = noise.words(close.shape) >> np.uint64(16)
+            words |= first[close].astype(np.uint64) << np.uint64(48)
+            up[close] = words.view(np.int64) < self._thresholds(x[close])
+        two_signs(up, self.magnitude, out)
+
+    def _thresholds(self, x: np.ndarray) -> npt.NDArray[np.int64]:
+        return np.rint(x.astype(np.float64, copy=False) * float(self.slope)).astype(np.int64)
+
+    def _mean(self, x: float) -> Fraction:
+        return Fraction(self.magnitude) * round(x * float(self.slope)) / 2**63
+
+
+@dataclass(frozen=True)
+class LDPFL(PickledByFields):
+    r"""Duchi's answer for a number near a public centre.
+
+    Parameters
+    ----------
+    epsilon : float
+        Natural log, at least 1e-6.
+    center : float, default=0.0
+        Public, such as the model weight of the last round.
+    radius : float, default=1.0
+        The number lies within this distance of the centre.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` or `radius` is not a finite number above 0, or `center` is not finite.
+
+    Notes
+    -----
+    With :class:`Duchi` on :math:`(w - c) / r`, the answer is :math:`c \pm r (e^\varepsilon + 1) / (e^\varepsilon - 1)`.
+
+    References
+    ----------
+    Sun, Qian and Chen, "LDP-FL: practical private aggregation in federated learning with local differential
+    privacy", IJCAI 2021.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._numeric.duchi import LDPFL
+    >>> round(LDPFL(1.0, center=0.5, radius=0.1).worst_variance, 5)
+    0.04683
+    """
+
+    epsilon: float
+    center: float = 0.0
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive_epsilon(self.epsilon)
+        if isinstance(self.radius, bool) or not 0 < self.radius < math.inf:
+            raise ValueError(f"radius must be a finite number above 0. Got {self.radius!r} instead.")
+        if isinstance(self.center, bool) or not math.isfinite(self.center):
+            raise ValueError(f"center must be a finite number. Got {self.center!r} instead.")
+
+    @cached_property
+    def duchi(self) -> Duchi:
+        """The mechanism of the number in [-1, 1]."""
+        return Duchi(self.epsilon)
+
+    @property
+    def worst_variance(self) -> float:
+        """The largest variance over all inputs, at the centre."""
+        return self.radius**2 * self.duchi.worst_variance
+
+    def sample(self, values: npt.ArrayLike, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
+        """Release each value; those further from the centre than the radius are refused."""
+        released = self.duchi.sample(self._to_unit(values), noise, out)
+        released *= self.radius
+        released += self.center
+        return released
+
+    def bias(self, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Mean of the released law minus x."""
+        return self.radius * self.duchi.bias(self._to_unit(x))
+
+    def variance(self, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Variance of the released law, element by element."""
+        return self.radius**2 * self.duchi.variance(self._to_unit(x))
+
+    def output_law(self, x: float) -> tuple[npt.NDArray[np.float64], list[int]]:
+        """Give the answers and their integer weights, whose sum is 2^64."""
+        outputs, weights = self.duchi.output_law(float(self._to_unit(x)))
+        return self.center + self.radius * outputs, weights
+
+    def guarantee(self) -> PrivacyGuarantee:
+        """Give the exact guarantee of one release."""
+        return self.duchi.guarantee()
+
+    def _to_unit(self, values: npt.ArrayLike) -> Any:
+        unit = (as_numbers(values) - self.center) / self.radius
+        # An end of the interval may come out just beyond 1; what is further out is refused by the mechanism.
+        unit = np.where(np.abs(unit) <= 1 + _END_ROUNDING, np.clip(unit, -1, 1), unit)
+        return unit.astype(output_dtype(values))
+
+
+MOST_VALUES = 100_000
+
+
+@dataclass(frozen=True)
+class DuchiVector(UnitMechanism):
+    r"""Numbers in [-1, 1] answered together with one vector of signs times a constant.
+
+    Parameters
+    ----------
+    epsilon : float
+        Natural log, at least 1e-6, for all values together. What exceeds 24 is not used.
+    n_values : int
+        How many values d are released together, from 1 to 100,000.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as above.
+
+    Notes
+    -----
+    Each value is first rounded to a sign, :math:`P(v_j = 1) = (1 + x_j) / 2`. The answer is B s, with s uniform on
+    :math:`T^+ = \{s : s \cdot v > 0\}` with probability p, else on :math:`T^- = \{s : s \cdot v \le 0\}`. With
+    C the size of :math:`T^+`, which is :math:`2^{d - 1}`, less :math:`\binom{d}{d / 2} / 2` for even d,
+
+    .. math:: p = \frac{E C}{(E - 1) C + 2^d}, \quad
+              B = \frac{2^d + C (E - 1)}{\binom{d - 1}{\lfloor d / 2 \rfloor} (E - 1)}, \quad E = e^\varepsilon.
+
+    Wang et al. 2019 put the ties of an even d on both sides, which gives :math:`\ln(1 + e^\varepsilon)` only.
+
+    A uniform s needs one random bit a value: draw all signs, and negate the row if it lies in the other half (odd d),
+    or draw it anew if it is a tie, or lies in :math:`T^+` where :math:`T^-` is wanted (even d). No table is
+    needed, and the law is exact in any dimension: p is an integer out of :math:`2^{64}`, C an exact integer.
+
+    References
+    ----------
+    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018; Wang et al.,
+    "Collecting and analyzing multidimensional data with local differential privacy", ICDE 2019, Algorithm 1.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._numeric.duchi import DuchiVector
+    >>> round(DuchiVector(1.0, 768).worst_variance)
+    5503
+    """
+
+    epsilon: float
+    n_values: int
+
+    def __post_init__(self) -> None:
+        check_positive_epsilon(self.epsilon)
+        if (
+            isinstance(self.n_values, bool)
+            or not 1 <= self.n_values <= MOST_VALUES
+            or self.n_values != int(self.n_values)
+        ):
+            raise ValueError(f"n_values must be a whole number from 1 to 100,000. Got {self.n_values!r} instead.")
+
+    @cached_property
+    def agreeing_share(self) -> Fraction:
+        """The share C / 2^d of all sign vectors that agree with a given one in more places than not."""
+        d = int(self.n_values)
+        return Fraction(1, 2) if d % 2 else Fraction(1, 2) - Fraction(math.comb(d, d // 2), 2 ** (d + 1))
+
+    @cached_property
+    def threshold(self) -> int:
+        """The probability p of an agreeing answer, out of 2^64."""
+        share = float(self.agreeing_share)
+        eps = calibration_epsilon(self.epsilon)
+        # p = 1 - (1 - share) / (1 + (E - 1) share), whose complement keeps its digits where E is large.
+        return _WORD - math.ceil((1 - share) / (1 + math.expm1(eps) * share) * 2.0**64)
+
+    @cached_property
+    def magnitude(self) -> float:
+        """The size B of each answer, which makes the mean exact for the sampled p."""
+        return float(1 / self._agreement)
+
+    @cached_property
+    def _agreement(self) -> Fraction:
+        """The mean of s_j v_j, from the sampled p."""
+        d, share = int(self.n_values), self.agreeing_share
+        p = Fraction(self.threshold, _WORD)
+        # Over T+, and so over T- with the other sign, s_j v_j sums to binom(d - 1, floor(d / 2)).
+        return Fraction(math.comb(d - 1, d // 2), 2**d) * (p / share - (1 - p) / (1 - share))
+
+    @cached_property
+    def exact_epsilon(self) -> float:
+        """The log ratio of a sign vector's probabilities from an agreeing and from another input."""
+        share = self.agreeing_share
+        agree = self.threshold * (share.denominator - share.numerator)
+        other = (_WORD - self.threshold) * share.numerator
+        return log_ratio(agree, other)
+
+    @cached_property
+    def variance_coefficients(self) -> tuple[float, float, float]:
+        """B^2, 0 and -1, for each value."""
+        return self.magnitude**2, 0.0, -1.0
+
+    def variance(self, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Variance of each value's answer."""
+        return self.magnitude**2 - unit_values(x) ** 2
+
+    def output_law(self, x: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], list[Fraction]]:
+        """Give all 2^d answers and their exact probabilities; meant for small d.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_values,)
+        """
+        d = int(self.n_values)
+        points = unit_values(x)
+        signs = 1 - 2 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1)
+        n_agree = int(self.agreeing_share * 2**d)
+        p = Fraction(self.threshold, _WORD)
+        means = [_sign_mean(value) for value in points.tolist()]
+        chances = [math.prod((1 + v * mean) / 2 for v, mean in zip(row, means, strict=True)) for row in signs.tolist()]
+        law = []
+        for s in signs:
+            agreeing = sum(chance for chance, agrees in zip(chances, signs @ s > 0, strict=True) if agrees)
+            law.append(p * agreeing / n_agree + (1 - p) * (1 - agreeing) / (2**d - n_agree))
+        return signs.astype(np.float64) * self.magnitude, law
+
+    def sample(self, values: npt.ArrayLike, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
+        """Release each row of values.
+
+        Parameters
+        ----------
+        values : array-like of shape (n, n_values)
+            In [-1, 1].
+        noise : Noise
+        out : ndarray of float32 or float64, default=None
+            Where to write; of the shape of `values`.
+
+        Returns
+        -------
+        ndarray of shape (n, n_values)
+            float32 if `values` are, else float64.
+
+        Raises
+        ------
+        ValueError
+            If a value is outside [-1, 1], or the rows are not of `n_values` values.
+        """
+        x = unit_values(values)
+        if x.ndim != 2 or x.shape[1] != self.n_values:
+            raise ValueError(f"values must have the shape (n, {self.n_values}). Got {x.shape!r} instead.")
+        rounded = (noise.words(x.shape) >> np.uint64(1)) < _sign_threshold(x)
+        want = noise.bernoulli(np.uint64(self.threshold), len(x))
+        disagree = _random_bits(x.shape, noise)
+        n_disagree = np.count_nonzero(disagree, axis=1)
+        if self.n_values % 2 == 0:
+            self._redraw(disagree, n_disagree, want, noise)
+        negate = (2 * n_disagree < self.n_values) != want
+        # Ties, which are left only where the other side is wanted, stay as they are.
+        negate &= 2 * n_disagree != self.n_values
+        disagree ^= rounded
+        disagree ^= negate[:, None]
+        if out is None:
+            out = np.empty(x.shape, dtype=output_dtype(values))
+        two_signs(disagree, self.magnitude, out)
+        return out
+
+    def _mean(self, x: float) -> Fraction:
+        return Fraction(self.magnitude) * self._agreement * _sign_mean(x)
+
+    def _redraw(
+        self,
+        disagree: npt.NDArray[np.bool_],
+        n_disagree: npt.NDArray[np.intp],
+        want: npt.NDArray[np.bool_],
+        noise: Noise,
+    ) -> None:
+        """Draw anew, in place, the rows that are ties (agreement wanted) or agree (the other side wanted)."""
+        again = np.arange(len(want))
+        while again.size:
+            twice = 2 * n_disagree[again]
+            again = again[np.where(want[again], twice == self.n_values, twice < self.n_values)]
+            disagree[again] = _random_bits((again.size, self.n_values), noise)
+            n_disagree[again] = np.count_nonzero(disagree[again], axis=1)
+
+
+def _random_bits(shape: tuple[int, ...], noise: Noise) -> npt.NDArray[np.bool_]:
+    size = math.prod(shape)
+    return np.unpackbits(noise.words(-(-size // 8), np.uint8), count=size).view(np.bool_).reshape(shape)
+
+
+def _sign_threshold(x: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
+    """P(v = 1) out of 2^63; -1 and 1 are certain."""
+    return (np.rint(x * 2.0**62).astype(np.int64) + 2**62).astype(np.uint64)
+
+
+def _sign_mean(x: float) -> Fraction:
+    """Give the exact mean of v."""
+    return Fraction(int(_sign_threshold(np.array([x]))[0]), 2**62) - 1

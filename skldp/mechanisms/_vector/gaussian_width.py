@@ -1,0 +1,278 @@
+r"""How many dimensions to project to, and what Gordon's theorem promises for so many."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy import integrate, special
+
+from skldp._checks import check_dimension, check_fraction, check_positive
+from skldp.mechanisms._noise import public_stream
+from skldp.mechanisms._vector.sphere import gaussians
+
+__all__ = [
+    "default_width",
+    "difference_directions",
+    "finite_set_width",
+    "gordon_delta",
+    "l1_ball_width",
+    "projected_dimension",
+    "simplex_width",
+    "sparse_width",
+]
+
+
+def default_width(d: int) -> float:
+    r""":math:`\sqrt{\log_2 d}`, what the paper's experiments take for any set of embeddings.
+
+    Parameters
+    ----------
+    d : int
+        At least 1.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    The paper prints :math:`\sqrt{\log d}`. Base 2 is what its dimensions come out with: 50, 100 and 198 for d = 300,
+    delta = 1e-6 and beta = 0.93, 0.66 and 0.468. It is a convention, not a bound on the width of anything.
+
+    References
+    ----------
+    Feyisetan and Kasiviswanathan, "Private release of text embedding vectors", 2021, Section 5.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._vector.gaussian_width import default_width
+    >>> default_width(256) ** 2
+    8.000000000000002
+    """
+    check_dimension(d, least=1)
+    return math.sqrt(math.log2(d))
+
+
+def sparse_width(d: int, c: int) -> float:
+    r""":math:`\sqrt{c \ln(d / c)}`, the order of the width of the unit vectors with at most c non-zero coordinates.
+
+    Parameters
+    ----------
+    d, c : int
+        With c at most d.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If c is not from 1 to d.
+
+    Notes
+    -----
+    As printed, without its constant: the width itself is at most :math:`\sqrt{2 c \ln(e d / c)} + \sqrt{c}`, and is
+    :math:`\sqrt d` for c = d, where the printed formula gives 0. A difference of two c-sparse vectors is 2c-sparse.
+
+    References
+    ----------
+    Feyisetan and Kasiviswanathan (2021), Section 2.3.
+    """
+    check_dimension(d, least=1)
+    check_dimension(c, least=1)
+    if c > d:
+        raise ValueError(f"c must be at most d = {d}. Got {c!r} instead.")
+    return math.sqrt(c * math.log(d / c))
+
+
+def l1_ball_width(d: int, radius: float = 1.0) -> float:
+    r"""The width of the vectors of L1 norm at most `radius`: :math:`r\, E \max_i |g_i|`, by numerical integration.
+
+    Parameters
+    ----------
+    d : int
+    radius : float, default=1.0
+
+    Returns
+    -------
+    float
+        The paper's :math:`O(c \sqrt{\log d})`, with its constant.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._vector.gaussian_width import l1_ball_width
+    >>> round(l1_ball_width(1), 6)  # sqrt(2 / pi)
+    0.797885
+    """
+    check_dimension(d, least=1)
+    check_positive("radius", radius)
+    return radius * _integral(lambda t: -np.expm1(d * np.log1p(-2 * special.ndtr(-t))), 0, _far(d))
+
+
+def simplex_width(d: int) -> float:
+    r"""The width of the probability simplex: :math:`E \max_i g_i`, by numerical integration.
+
+    Parameters
+    ----------
+    d : int
+
+    Returns
+    -------
+    float
+        The paper's :math:`O(\sqrt{\log d})`, with its constant.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._vector.gaussian_width import simplex_width
+    >>> round(simplex_width(2), 6)  # 1 / sqrt(pi)
+    0.56419
+    """
+    check_dimension(d, least=1)
+    above = _integral(lambda t: -np.expm1(d * special.log_ndtr(t)), 0, _far(d))
+    return above - _integral(lambda t: np.exp(d * special.log_ndtr(-t)), 0, 40)
+
+
+def finite_set_width(points: npt.ArrayLike, *, n_draws: int = 1_000, seed: int = 0) -> tuple[float, float]:
+    r"""Monte Carlo estimate of the width of a finite set of public vectors.
+
+    Parameters
+    ----------
+    points : array-like of shape (n, d)
+        Public: the estimate depends on every one of them.
+    n_draws : int, default=1000
+        At least 2.
+    seed : int, default=0
+        Of the public stream.
+
+    Returns
+    -------
+    width, standard_error : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms._vector.gaussian_width import finite_set_width
+    >>> width, error = finite_set_width(np.eye(2))
+    >>> abs(width - 0.5642) < 5 * error
+    True
+    """
+    array = np.asarray(points, dtype=np.float64)
+    if array.ndim != 2 or not array.size or not np.isfinite(array).all():
+        raise ValueError(f"points must be a finite array of two dimensions. Got shape {array.shape} instead.")
+    check_dimension(n_draws, least=2)
+    stream = public_stream(seed)
+    suprema = np.empty(n_draws)
+    step = max(1, (1 << 22) // max(array.shape))
+    for start in range(0, n_draws, step):
+        part = suprema[start : start + step]
+        part[:] = (array @ gaussians(stream, (array.shape[1], len(part))).astype(np.float64)).max(axis=0)
+    return float(suprema.mean()), float(suprema.std(ddof=1) / math.sqrt(n_draws))
+
+
+def difference_directions(points: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Unit vectors along the differences of all pairs of a small finite set: what Gordon's theorem is about.
+
+    Parameters
+    ----------
+    points : array-like of shape (n, d)
+
+    Returns
+    -------
+    ndarray of shape (at most n (n - 1), d)
+        Both signs of every pair of distinct rows.
+    """
+    array = np.asarray(points, dtype=np.float64)
+    first, second = np.triu_indices(len(array), 1)
+    differences = array[first] - array[second]
+    norms = np.linalg.norm(differences, axis=1)
+    unit = differences[norms > 0] / norms[norms > 0, None]
+    return np.vstack([unit, -unit])
+
+
+def _far(d: int) -> float:
+    """A point beyond which the maximum of d standard normals lies with a probability below 1e-20."""
+    return math.sqrt(2 * math.log(2 * d)) + 10
+
+
+def _integral(function, low: float, high: float) -> float:  # type: ignore[no-untyped-def]
+    return float(integrate.quad(function, low, high, limit=200, epsabs=1e-12)[0])
+
+
+def projected_dimension(d: int, beta: float, delta: float, width: float | None = None) -> int:
+    r"""Number of dimensions m to project to.
+
+    Parameters
+    ----------
+    d : int
+        Number of features.
+    beta : float
+        Distortion, in (0, 1).
+    delta : float
+        In (0, 1).
+    width : float, default=None
+        Gaussian width of the vectors; None is :func:`~skldp.mechanisms._vector.gaussian_width.default_width`.
+
+    Returns
+    -------
+    int
+        From 1 to d.
+
+    Notes
+    -----
+    .. math:: m = \operatorname{round}\Bigl(\frac{(\omega + \sqrt{\ln(1 / \delta)})^2}{\beta^2}\Bigr)
+
+    The paper's :math:`\Omega(\cdot)` hides a constant; 1 gives its own dimensions.
+
+    References
+    ----------
+    Feyisetan and Kasiviswanathan, "Private release of text embedding vectors", 2021, Algorithm 1.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._vector.gaussian_width import projected_dimension
+    >>> [projected_dimension(300, beta, 1e-6) for beta in (0.93, 0.66, 0.468)]
+    [50, 100, 198]
+    """
+    check_dimension(d, least=1)
+    check_fraction("beta", beta)
+    check_fraction("delta", delta)
+    width = default_width(d) if width is None else width
+    if not 0 <= width < math.inf:
+        raise ValueError(f"The Gaussian width must be a finite number >= 0. Got {width!r} instead.")
+    return int(min(max(round((width + math.sqrt(-math.log(delta))) ** 2 / beta**2), 1), d))
+
+
+def gordon_delta(m: int, beta: float, width: float) -> float:
+    r"""Probability, over the draw of a Gaussian Phi, that it stretches some distance by more than 1 + beta.
+
+    Parameters
+    ----------
+    m : int
+    beta : float
+    width : float
+        Gaussian width of the set of DIRECTIONS of the differences of two records.
+
+    Returns
+    -------
+    float
+        An upper bound; 1 where the theorem says nothing.
+
+    Notes
+    -----
+    Gordon's inequality and Gaussian concentration give
+
+    .. math:: P\Bigl(\sup_{u \in S} \|\Phi u\| > 1 + \beta\Bigr) \le e^{-(\beta \sqrt m - \omega(S))^2 / 2},
+
+    so that m of :func:`projected_dimension` has the failure probability :math:`\sqrt\delta`, not :math:`\delta`.
+    Lemma 4 of the paper takes for S the set of differences itself. The width of their directions can be much larger:
+    for vectors in an open set, however small, S is the whole sphere and its width about :math:`\sqrt d`.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._vector.gaussian_width import gordon_delta
+    >>> round(gordon_delta(50, 0.93, 2.87), 5)
+    0.00104
+    """
+    margin = beta * math.sqrt(m) - width
+    return math.exp(-margin * margin / 2) if margin > 0 else 1.0

@@ -1,0 +1,443 @@
+"""A black-box lower bound on epsilon: what an attacker can prove from the outputs alone."""
+
+import math
+import time
+import warnings
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import stats
+
+from skldp._untold import untold
+from skldp.exceptions import SeededNoiseWarning
+from skldp.mechanisms._noise import noise_from
+
+__all__ = ["AuditResult", "as_columns", "audit_epsilon", "candidate_scores", "trials_needed"]
+
+
+# Bins of a continuous column, and the largest number of values of one that is taken to be discrete.
+_BINS = 32
+# Trials that an outcome should have on average before its own frequencies are trusted.
+_TRIALS_PER_OUTCOME = 2
+
+
+def as_columns(outputs):
+    """Outputs of any type as a float64 matrix; categories become numbers in their sorted order.
+
+    Parameters
+    ----------
+    outputs : ndarray of shape (n_trials, n_outputs)
+
+    Returns
+    -------
+    ndarray of float64, shape (n_trials, n_columns)
+        Columns with NaN, infinity or a negative zero have another one at the end that tells them apart.
+    """
+    if outputs.dtype.kind not in "biuf":
+        coded = [np.unique(column.astype(str), return_inverse=True)[1].ravel() for column in outputs.T]
+        return np.stack(coded, axis=1).astype(np.float64)
+    columns = outputs.astype(np.float64)
+    finite = np.isfinite(columns)
+    # What equal numbers hide: the sign of a zero, and which of the values that are no numbers it is.
+    told = np.where((columns == 0) & np.signbit(columns), -1.0, 0.0)
+    told[~finite] = np.where(np.isnan(columns[~finite]), 3.0, np.sign(columns[~finite]) + 1.5)
+    return np.concatenate([np.where(finite, columns, 0.0), told[:, told.any(axis=0)]], axis=1)
+
+
+def candidate_scores(outputs, from_first, learn, pair):
+    """Yield named scores of all trials, each learnt from the trials of `learn` alone.
+
+    Parameters
+    ----------
+    outputs : ndarray of shape (n_trials, n_columns)
+    from_first : ndarray of bool, shape (n_trials,)
+        Which input each trial had.
+    learn : slice
+    pair : ndarray of shape (2,) or (2, n_features)
+        The two inputs.
+
+    Yields
+    ------
+    name : str
+    score : ndarray of shape (n_trials,)
+    """
+    answers = from_first[learn]
+    outcome = _outcomes(outputs)
+    # Counted among the trials to learn from: which scores there are must not depend on the trials to bound.
+    n_outcomes = len(np.unique(outcome[learn]))
+    if n_outcomes * _TRIALS_PER_OUTCOME <= len(answers):
+        yield f"the likelihood ratio of {n_outcomes} outcomes", _log_ratios(outcome, answers, learn)[outcome]
+        if n_outcomes <= _BINS:
+            return
+    if outputs.shape[1] == 1:
+        yield "a threshold on the output", outputs[:, 0]
+    yield "the binned likelihood ratio", _product_score(outputs, answers, learn)
+    if outputs.shape[1] > 1:
+        yield "a linear discriminant", _discriminant_score(outputs, answers, learn)
+    if pair.dtype.kind in "biuf" and pair.ndim == 2 and pair.shape[1] == outputs.shape[1] > 1:
+        first, second = pair.astype(np.float64)
+        yield "the inner product with x - x'", outputs @ (first - second)
+        nearer = np.linalg.norm(outputs - second, axis=1) - np.linalg.norm(outputs - first, axis=1)
+        yield "the distance to x' less that to x", nearer
+
+
+def _outcomes(outputs):
+    """Number the distinct outputs."""
+    code = np.zeros(len(outputs), dtype=np.int64)
+    for column in outputs.T:
+        values = np.unique(column, return_inverse=True)[1].ravel()
+        code = np.unique(code * (values.max() + 1) + values, return_inverse=True)[1].ravel()
+    return code
+
+
+def _log_ratios(outcome, answers, learn):
+    """Log of P(outcome | first) / P(outcome | second), each count raised by one half."""
+    size = int(outcome.max()) + 1
+    first = np.bincount(outcome[learn][answers], minlength=size) + 0.5
+    second = np.bincount(outcome[learn][~answers], minlength=size) + 0.5
+    return np.log(first / second * (second.sum() / first.sum()))
+
+
+def _product_score(outputs, answers, learn):
+    """The likelihood ratio as if columns were independent, which they are where features are released one by one."""
+    score = np.zeros(len(outputs))
+    for column in outputs.T:
+        code = np.unique(column, return_inverse=True)[1]
+        if len(np.unique(code[learn])) > _BINS:
+            cuts = np.unique(np.quantile(column[learn], np.linspace(0, 1, _BINS + 1)[1:-1]))
+            code = np.searchsorted(cuts, column, side="right")
+        code = code.ravel()
+        score += _log_ratios(code, answers, learn)[code]
+    return score
+
+
+def _discriminant_score(outputs, answers, learn):
+    """Fisher's linear discriminant, with so little ridge that noise shared by two columns cancels."""
+    scale = outputs[learn].std(axis=0)
+    columns = outputs / np.where(scale > 0, scale, 1.0)
+    first, second = columns[learn][answers], columns[learn][~answers]
+    if not len(first) or not len(second):
+        return columns[:, 0]
+    centred = np.concatenate([first - first.mean(axis=0), second - second.mean(axis=0)])
+    spread = centred.T @ centred / len(centred) + 1e-9 * np.eye(columns.shape[1])
+    return columns @ np.linalg.solve(spread, first.mean(axis=0) - second.mean(axis=0))
+
+
+# Thresholds tried for each score: enough to be near the best one, few enough to cost nothing.
+_MOST_THRESHOLDS = 400
+# The best of many events looks better than it is, small ones most of all: choose at a risk this much smaller.
+_WARINESS = 50
+
+
+def audit_epsilon(
+    release,
+    x,
+    x_prime,
+    *,
+    n_trials=20_000,
+    confidence=0.95,
+    delta=0.0,
+    companion=None,
+    rows_per_call=None,
+    seed=None,
+):
+    r"""Bound epsilon from below by attacking a release, which is only ever called.
+
+    Every trial releases `x` or `x_prime`, as a fair coin falls, and the attacker tells from the output which it was.
+    The outputs of the first half of the trials choose an event, those of the second half bound
+    :math:`\ln P(S \mid x) / P(S \mid x')` from below, so that having looked for the best event costs no validity.
+
+    Parameters
+    ----------
+    release : callable or fitted estimator
+        Takes the rows of many people and gives one output for each: a number, a category or a vector. Of an estimator,
+        its ``transform``.
+    x, x_prime : array-like of shape (n_features,), or scalar
+        The two inputs that an attacker wants to tell apart; a scalar for a release of labels, which takes an array
+        of shape (n,). Take the pair that the mechanism can protect least.
+    n_trials : int, default=20_000
+        How many outputs to look at.
+    confidence : float, default=0.95
+        The bound is wrong with a probability of at most ``1 - confidence``.
+    delta : float, default=0.0
+        The delta of the claim, in [0, 1).
+    companion : array-like of shape (n_features,) or scalar, default=None
+        A public input that is released beside every audited one, once in the same call and once in the next call.
+        The attacker sees those outputs too, which finds noise that is shared by two releases.
+    rows_per_call : int, default=None
+        How many trials to put into one call; None is all. With 1, every trial is a call of its own: slower, and it
+        finds what a release learns from its whole input, such as bounds.
+    seed : None, int, Generator or RandomState, default=None
+        Of the coins alone, never of the release.
+
+    Returns
+    -------
+    AuditResult
+        Its `epsilon_lower` is 0 where nothing could be certified.
+
+    Raises
+    ------
+    ValueError
+        If there are too few trials to certify anything (the text says how many are needed), `x` equals `x_prime`, or
+        `release` does not give one output for each row.
+
+    Notes
+    -----
+    Of the trials whose output falls into S, those that came from x are binomial with probability
+    :math:`P / (P + Q)`, where :math:`P = P(S \mid x)` and :math:`Q = P(S \mid x')`, and one Clopper-Pearson bound on
+    that fraction bounds :math:`\ln P / Q`. With ``delta=0`` the bound stays valid even where the rows of a call
+    depend on each other, as long as the whole call protects each of its rows: given all outputs and the earlier
+    coins, a coin is told with probability at most :math:`e^\varepsilon / (1 + e^\varepsilon)`. With ``delta > 0``,
+    two Clopper-Pearson bounds at half the risk each give :math:`\ln (P - \delta) / Q`, and the trials must be
+    independent.
+
+    References
+    ----------
+    Steinke, Nasr and Jagielski, "Privacy auditing with one (1) training run", NeurIPS 2023, for the coins.
+    Clopper and Pearson, "The use of confidence or fiducial limits", Biometrika 26, 1934.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.study._audit.lower_bound import audit_epsilon
+    >>> no_noise = lambda rows: rows[:, 0]
+    >>> result = audit_epsilon(no_noise, [1.0], [0.0], n_trials=1_000)
+    >>> result.epsilon_lower > 4
+    True
+    """
+    _check(n_trials, confidence, delta, rows_per_call)
+    started = time.perf_counter()
+    claimed = _claim(release, x, x_prime)
+    release = getattr(release, "transform", release)
+    pair = _as_pair(x, x_prime)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeededNoiseWarning)
+        coins = (noise_from(seed).words(n_trials, np.uint8) & 1).astype(bool)
+    outputs = _outputs(release, pair, coins, companion, rows_per_call or n_trials)
+
+    n_choose = n_trials // 2
+    best = _choose_event(outputs, coins, n_choose, pair, confidence, delta)
+    bound = slice(n_choose, n_trials)
+    inside = best.score[bound] >= best.threshold
+    from_first = coins[bound] == (best.direction > 0)
+    hits, misses = int((inside & from_first).sum()), int((inside & ~from_first).sum())
+    lower = float(_lower_bound(hits, misses, int(from_first.sum()), int((~from_first).sum()), confidence, delta))
+    sides = ("x", "x'") if best.direction > 0 else ("x'", "x")
+    return AuditResult(
+        epsilon_lower=max(0.0, math.nextafter(lower, -math.inf)),
+        confidence=float(confidence),
+        n_trials=int(n_trials),
+        delta=float(delta),
+        event=f"{best.name} says {sides[0]}: {hits} times rightly, {misses} times wrongly",
+        claimed=claimed,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def trials_needed(epsilon=0.0, *, confidence=0.95, delta=0.0):
+    r"""How many trials :func:`audit_epsilon` needs to certify more than `epsilon`, if everything leaks.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+        Natural log.
+    confidence : float, default=0.95
+    delta : float, default=0.0
+
+    Returns
+    -------
+    int
+        A quarter of them must fall into the event, all from the right input.
+
+    Notes
+    -----
+    With k such outputs the bound is :math:`\ln p / (1 - p)`, :math:`p = (1 - \text{confidence})^{1/k}`.
+
+    Examples
+    --------
+    >>> from skldp.study._audit.lower_bound import trials_needed
+    >>> trials_needed(), trials_needed(5.0), trials_needed(5.0, confidence=0.99)
+    (20, 1788, 2744)
+    """
+
+    # Bounds grow with k, so the first k that certifies more than epsilon is found by doubling and halving.
+    def certified(k):
+        return float(_lower_bound(k, 0, k, k, confidence, delta))
+
+    high = 1
+    while certified(high) <= epsilon:
+        high *= 2
+        if high > 2**60:
+            raise ValueError(f"No number of trials certifies epsilon {epsilon!r} at delta {delta!r}.")
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if certified(middle) > epsilon else (middle, high)
+    return 4 * high
+
+
+def _lower_bound(hits, misses, n_hits, n_misses, confidence, delta):
+    """Clopper-Pearson lower bound on ln((P - delta) / Q) from counts in the event; minus infinity is no bound."""
+    risk = 1 - confidence
+    hits, misses = np.asarray(hits, dtype=float), np.asarray(misses, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if delta == 0:
+            fraction = np.where(hits > 0, stats.beta.ppf(risk, hits, misses + 1), 0.0)
+            # ln p - ln(1 - p), the second from the other tail, where p is near 1.
+            rest = np.where(hits > 0, stats.beta.isf(risk, misses + 1, hits), 1.0)
+            return np.where(hits > 0, np.log(fraction) - np.log(rest), -np.inf)
+        p_low = np.where(hits > 0, stats.beta.ppf(risk / 2, hits, n_hits - hits + 1), 0.0)
+        q_high = np.where(misses < n_misses, stats.beta.isf(risk / 2, misses + 1, n_misses - misses), 1.0)
+        return np.where(p_low > delta, np.log(np.maximum(p_low - delta, 0)) - np.log(q_high), -np.inf)
+
+
+def _choose_event(outputs, coins, n_choose, pair, confidence, delta):
+    """The score, threshold and direction that promise most, from the first `n_choose` trials alone."""
+    learn, choose = slice(0, n_choose // 2), slice(n_choose // 2, n_choose)
+    choices = []
+    for name, score in candidate_scores(outputs, coins, learn, pair):
+        for direction in (1, -1):
+            from_first = coins[choose] == (direction > 0)
+            lower, threshold = _best_threshold(direction * score[choose], from_first, confidence, delta)
+            choices.append(_Choice(lower, direction * score, threshold, name, direction))
+    return max(choices, key=lambda choice: choice.lower)
+
+
+def _best_threshold(score, from_first, confidence, delta):
+    """The threshold whose event promises the largest bound."""
+    order = np.argsort(-score, kind="stable")
+    ordered, right = score[order], from_first[order]
+    ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+    if len(ends) > _MOST_THRESHOLDS:
+        steps = np.geomspace(1, len(ends), _MOST_THRESHOLDS)
+        ends = ends[np.unique(steps.astype(int)) - 1]
+    hits, misses = np.cumsum(right)[ends], np.cumsum(~right)[ends]
+    wary = 1 - (1 - confidence) / _WARINESS
+    lower = _lower_bound(hits, misses, right.sum(), (~right).sum(), wary, delta)
+    best = int(np.argmax(lower))
+    return float(lower[best]), ordered[ends[best]]
+
+
+def _outputs(release, pair, coins, companion, rows_per_call):
+    """The attacker's view of every trial, as columns of numbers."""
+    parts = []
+    for start in range(0, len(coins), rows_per_call):
+        rows = pair[np.where(coins[start : start + rows_per_call], 0, 1)]
+        if companion is None:
+            parts.append(_call(release, rows))
+            continue
+        beside = np.empty_like(rows)
+        with untold("companion must be a row like x", companion):
+            beside[:] = companion
+        both = _call(release, np.concatenate([rows, beside]))
+        after = _call(release, beside)
+        parts.append(np.concatenate([both[: len(rows)], both[len(rows) :], after], axis=1))
+    return as_columns(np.concatenate(parts))
+
+
+def _call(release, rows):
+    given = release(rows)
+    given = given.toarray() if hasattr(given, "toarray") else np.asarray(given)
+    if given.ndim not in (1, 2) or len(given) != len(rows):
+        raise ValueError(
+            f"release must give one output, a number or a vector, for each of its {len(rows)} rows. "
+            f"Got an array of shape {given.shape} instead."
+        )
+    return given.reshape(len(rows), -1)
+
+
+def _as_pair(x, x_prime):
+    first, second = np.asarray(x), np.asarray(x_prime)
+    if first.ndim > 1 or first.shape != second.shape:
+        raise ValueError(
+            "x and x_prime must be two rows of the same length, or two scalars. "
+            f"Got shapes {first.shape} and {second.shape} instead."
+        )
+    if np.array_equal(first, second):
+        raise ValueError("x and x_prime must differ. Got the same twice instead.")
+    return np.stack([first, second])
+
+
+def _claim(release, x, x_prime):
+    guarantee = getattr(release, "privacy_guarantee_", None)
+    if guarantee is None:
+        return None
+    if guarantee.unit == "distance":
+        return guarantee.epsilon * float(np.linalg.norm(np.subtract(x, x_prime)))
+    return guarantee.epsilon
+
+
+def _check(n_trials, confidence, delta, rows_per_call):
+    for name, value, low in (("confidence", confidence, 0), ("delta", delta, -1)):
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if not is_number or not low < float(value) < 1 or (name == "delta" and value < 0):
+            ends = "inside (0, 1)" if low == 0 else "in [0, 1)"
+            raise ValueError(f"{name} must be a number {ends}. Got {value!r} instead.")
+    for name, value in (("n_trials", n_trials), ("rows_per_call", rows_per_call)):
+        if value is None and name == "rows_per_call":
+            continue
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"{name} must be a whole number, at least 1. Got {value!r} instead.")
+    needed = trials_needed(confidence=confidence, delta=delta)
+    if n_trials < needed:
+        raise ValueError(
+            f"n_trials must be at least {needed} to certify anything at confidence {confidence:g}"
+            f"{f' and delta {delta:g}' if delta else ''}. Got {n_trials!r} instead."
+        )
+
+
+@dataclass(frozen=True)
+class _Choice:
+    lower: float
+    score: np.ndarray
+    threshold: float
+    name: str
+    direction: int
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit proved.
+
+    Attributes
+    ----------
+    epsilon_lower : float
+        The release is not epsilon-private for any smaller epsilon (natural log), at the confidence; 0 proves nothing.
+    confidence : float
+    n_trials : int
+    delta : float
+    event : str
+        The event that was chosen and how often it came.
+    claimed : float or None
+        The epsilon that the release's own `privacy_guarantee_` gives for this pair of inputs.
+    seconds : float
+        Wall time.
+    """
+
+    epsilon_lower: float
+    confidence: float
+    n_trials: int
+    delta: float = 0.0
+    event: str = ""
+    claimed: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def refutes_claim(self):
+        """Whether the bound is above the claimed epsilon."""
+        return self.claimed is not None and self.epsilon_lower > self.claimed
+
+    def against(self, epsilon):
+        """Give the same result beside another claim."""
+        return replace(self, claimed=float(epsilon))
+
+    def __str__(self):
+        """One readable line."""
+        text = f"epsilon >= {self.epsilon_lower:.4g}"
+        if self.delta:
+            text += f" at delta {self.delta:g}"
+        if self.claimed is not None:
+            verdict = "REFUTED" if self.refutes_claim else "not refuted"
+            text += f", claimed {self.claimed:.4g}: {verdict}"
+        return f"{text} ({self.confidence:.4g} confidence, {self.n_trials:,} trials; {self.event})"

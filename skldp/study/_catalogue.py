@@ -1,0 +1,175 @@
+"""The mechanisms by the names that the command line and the studies call them."""
+
+from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
+from skldp.estimators._labels import LabelLaplace, LabelRR
+from skldp.estimators._numeric import NumericPrivatizer
+from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer, RandomProjectionPrivatizer
+from skldp.study._datasets import StudyInputError
+
+__all__ = [
+    "FAMILIES",
+    "FEATURE_MECHANISMS",
+    "LABEL_MECHANISMS",
+    "METRIC_MECHANISMS",
+    "family_of",
+    "feature_mechanism",
+    "label_mechanism",
+    "takes_delta",
+]
+
+FEATURE_MECHANISMS: dict[str, tuple[type, dict]] = {
+    "bitrand": (BitRandTransformer, {}),
+    "bitrand-exact": (BitRandTransformer, {"calibration": "exact"}),
+    "bitrand-unbiased": (BitRandTransformer, {"calibration": "exact", "debias": True}),
+    "latent": (LatentTransformer, {}),
+    "latent-exact": (LatentTransformer, {"calibration": "exact"}),
+    "ome": (OMETransformer, {}),
+    "ome-exact": (OMETransformer, {"calibration": "exact"}),
+    "duchi": (NumericPrivatizer, {"mechanism": "duchi"}),
+    "duchi-vector": (NumericPrivatizer, {"mechanism": "duchi_vector"}),
+    "three-outputs": (NumericPrivatizer, {"mechanism": "three_outputs"}),
+    "piecewise": (NumericPrivatizer, {"mechanism": "piecewise"}),
+    "piecewise-sub": (NumericPrivatizer, {"mechanism": "piecewise_sub"}),
+    "piecewise-opt": (NumericPrivatizer, {"mechanism": "piecewise_opt"}),
+    "hybrid": (NumericPrivatizer, {"mechanism": "hybrid"}),
+    "hybrid-tp": (NumericPrivatizer, {"mechanism": "hybrid_tp"}),
+    "ldp-fl": (NumericPrivatizer, {"mechanism": "ldp_fl"}),
+    "laplace": (NumericPrivatizer, {"mechanism": "laplace"}),
+    "gaussian": (NumericPrivatizer, {"mechanism": "gaussian", "delta": 1e-6}),
+    "best": (NumericPrivatizer, {"mechanism": "best"}),
+    # Directions of rows, from the middle of the bounds.
+    "privunit": (PrivUnitTransformer, {}),
+    "privunit-projected": (RandomProjectionPrivatizer, {"noise": "privunit", "sensitivity": "orthonormal"}),
+    # The epsilon of these two is per unit of distance, and plain over a declared radius.
+    "multivariate-laplace": (MultivariateLaplacePrivatizer, {}),
+    # The published sensitivity fails with a probability over the matrix; this one holds for every two vectors.
+    "random-projection": (RandomProjectionPrivatizer, {"sensitivity": "spectral"}),
+}
+METRIC_MECHANISMS = ("multivariate-laplace", "random-projection")
+FAMILIES = ("bit by bit", "value by value", "whole vector")
+LABEL_MECHANISMS: dict[str, tuple[type, dict]] = {
+    "label-rr": (LabelRR, {}),
+    "label-laplace": (LabelLaplace, {}),
+}
+
+
+def family_of(name):
+    """What a mechanism of features works on: the bits of a value, one value after the other, or the whole vector.
+
+    Parameters
+    ----------
+    name : str
+        One of ``FEATURE_MECHANISMS``, or another name, which belongs to none.
+
+    Returns
+    -------
+    str
+        One of ``FAMILIES``, or "".
+
+    Examples
+    --------
+    >>> from skldp.study._catalogue import family_of
+    >>> family_of("piecewise"), family_of("duchi-vector")
+    ('value by value', 'whole vector')
+    """
+    if name not in FEATURE_MECHANISMS:
+        return ""
+    estimator_class, fixed = FEATURE_MECHANISMS[name]
+    if estimator_class in (BitRandTransformer, LatentTransformer, OMETransformer):
+        return FAMILIES[0]
+    one_by_one = estimator_class is NumericPrivatizer and fixed["mechanism"] not in ("duchi_vector", "gaussian")
+    return FAMILIES[1] if one_by_one else FAMILIES[2]
+
+
+def takes_delta(name):
+    """Whether the guarantee of a named mechanism may have a delta that one chooses.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from skldp.study._catalogue import takes_delta
+    >>> takes_delta("gaussian"), takes_delta("best"), takes_delta("duchi")
+    (True, True, False)
+    """
+    return FEATURE_MECHANISMS.get(name, (None, {}))[1].get("mechanism") in ("gaussian", "best")
+
+
+def feature_mechanism(name, *, epsilon=1.0, bounds=(-1, 1), transform_noise=True, **options):
+    """Make the transformer of a named mechanism.
+
+    Nothing in it is tuned: the choices that a mechanism leaves open are made from epsilon, the bounds and the number
+    of features alone.
+
+    Parameters
+    ----------
+    name : str
+        One of ``FEATURE_MECHANISMS``.
+    epsilon : float, default=1.0
+    bounds : (low, high), default=(-1, 1)
+    transform_noise : bool, default=True
+    **options : dict
+        Other parameters; those that the mechanism does not have are left out.
+
+    Returns
+    -------
+    transformer
+
+    Raises
+    ------
+    StudyInputError
+        If there is no such mechanism.
+
+    Examples
+    --------
+    >>> from skldp.study._catalogue import feature_mechanism
+    >>> feature_mechanism("bitrand-exact", epsilon=4.0, n_bits=8).n_bits
+    8
+    """
+    shared = {"epsilon": epsilon, "bounds": bounds, "transform_noise": transform_noise}
+    return _make(FEATURE_MECHANISMS, name, shared | options)
+
+
+def label_mechanism(name, *, epsilon=1.0, classes=None, **options):
+    """Make the label mechanism of a name.
+
+    Parameters
+    ----------
+    name : str
+        One of ``LABEL_MECHANISMS``.
+    epsilon : float, default=1.0
+    classes : array-like, default=None
+    **options : dict
+        Other parameters; those that the mechanism does not have are left out.
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    StudyInputError
+        If there is no such mechanism.
+
+    Examples
+    --------
+    >>> from skldp.study._catalogue import label_mechanism
+    >>> label_mechanism("label-rr", epsilon=2.0, classes=[0, 1])
+    LabelRR(classes=[0, 1], epsilon=2.0)
+    """
+    return _make(LABEL_MECHANISMS, name, {"epsilon": epsilon, "classes": classes} | options)
+
+
+def _make(catalogue, name, options):
+    if name not in catalogue:
+        raise StudyInputError(f"The mechanism must be one of {', '.join(catalogue)}. Got {name!r} instead.")
+    estimator_class, fixed = catalogue[name]
+    estimator = estimator_class()
+    known = estimator.get_params(deep=False)
+    return estimator.set_params(**{key: value for key, value in (fixed | options).items() if key in known})

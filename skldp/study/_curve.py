@@ -1,0 +1,538 @@
+"""What privacy costs: the score of a pipeline over epsilon, beside what was really protected."""
+
+import math
+import warnings
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.compose import ColumnTransformer
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv, cross_validate
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils.parallel import Parallel, delayed
+
+from skldp._untold import told, untold
+from skldp.estimators._composition import privacy_guarantee
+from skldp.estimators._validation import check_epsilon
+from skldp.exceptions import ChangedAfterFitError, PrivacyGuaranteeWarning, SeededNoiseWarning, warn_user
+from skldp.study._curve_result import CurvePoint, PrivacyUtilityCurve
+
+__all__ = [
+    "FittingScorer",
+    "has_seed",
+    "majority_estimator",
+    "privacy_utility_curve",
+    "private_steps",
+    "stated_together",
+    "without_privacy",
+]
+
+
+def majority_estimator(estimator):
+    """Make the estimator that learns nothing: the most frequent class, or the mean for a regressor.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Only asked whether it is a regressor.
+
+    Returns
+    -------
+    DummyClassifier or DummyRegressor
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skldp.study._curve import majority_estimator
+    >>> majority_estimator(LogisticRegression())
+    DummyClassifier(strategy='most_frequent')
+    """
+    return DummyRegressor() if is_regressor(estimator) else DummyClassifier(strategy="most_frequent")
+
+
+def without_privacy(fitted):
+    """Make an unfitted copy of a fitted estimator that leaves out everything that has a privacy guarantee.
+
+    Parameters
+    ----------
+    fitted : fitted estimator
+        A private transformer or sampler in a Pipeline, ColumnTransformer or FeatureUnion becomes "passthrough"; a
+        private meta-estimator becomes the estimator inside it.
+
+    Returns
+    -------
+    estimator
+        Not fitted.
+
+    Raises
+    ------
+    ValueError
+        If a private part has nothing to take its place.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skldp import BitRandTransformer
+    >>> from skldp.study._curve import without_privacy
+    >>> model = make_pipeline(BitRandTransformer(calibration="exact"), LogisticRegression())
+    >>> without_privacy(model.fit([[0.5], [-0.5]], [0, 1])).steps[0]
+    ('bitrandtransformer', 'passthrough')
+    """
+    if isinstance(fitted, Pipeline):
+        steps = [(name, _step_without_privacy(step)) for name, step in fitted.steps]
+        return _shallow(fitted, steps=steps)
+    if hasattr(fitted, "privacy_guarantee_"):
+        inner = fitted.get_params(deep=False).get("estimator")
+        if inner is None:
+            raise ValueError(
+                "The clean baseline needs an estimator to take the place of a private one: pass clean_estimator. "
+                f"Got {type(fitted).__name__} instead."
+            )
+        return clone(inner)
+    return clone(fitted)
+
+
+def _step_without_privacy(step):
+    if step is None or isinstance(step, str):
+        return step
+    if isinstance(step, ColumnTransformer):
+        kept = {name: _step_without_privacy(branch) for name, branch, _ in step.transformers_}
+        branches = [(name, kept.get(name, branch), columns) for name, branch, columns in step.transformers]
+        return _shallow(step, transformers=branches)
+    if isinstance(step, FeatureUnion):
+        parts = [(name, _step_without_privacy(branch)) for name, branch in step.transformer_list]
+        return _shallow(step, transformer_list=parts)
+    if hasattr(step, "privacy_guarantee_") and "estimator" not in step.get_params(deep=False):
+        return "passthrough"
+    return without_privacy(step)
+
+
+def _shallow(composite, **replaced):
+    own = composite.get_params(deep=False)
+    return clone(type(composite)(**(own | replaced)))
+
+
+def private_steps(fitted):
+    """Give the private steps of a Pipeline, or the whole of anything else, each with its guarantee.
+
+    Parameters
+    ----------
+    fitted : fitted estimator
+
+    Returns
+    -------
+    tuple of (str, PrivacyGuarantee)
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skldp import BitRandTransformer
+    >>> from skldp.study._curve import private_steps
+    >>> pipeline = make_pipeline(BitRandTransformer(calibration="exact"), StandardScaler())
+    >>> [name for name, _ in private_steps(pipeline.fit([[0.5], [-0.5]]))]
+    ['bitrandtransformer']
+    """
+    if not isinstance(fitted, Pipeline):
+        return ((type(fitted).__name__, privacy_guarantee(fitted)),)
+    found = []
+    for name, step in fitted.steps:
+        try:
+            found.append((name, privacy_guarantee(step)))
+        except ChangedAfterFitError:
+            raise
+        except (ValueError, TypeError):
+            # Nothing in it is private: a scaler, or "passthrough".
+            continue
+    return tuple(found)
+
+
+def has_seed(estimator):
+    """Whether the noise of any part of an estimator, however deep, comes from a seed.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skldp import NumericPrivatizer
+    >>> from skldp.study._curve import has_seed
+    >>> has_seed(make_pipeline(NumericPrivatizer())), has_seed(make_pipeline(NumericPrivatizer(seed=1)))
+    (False, True)
+    """
+    return any(value is not None for name, value in estimator.get_params().items() if name.split("__")[-1] == "seed")
+
+
+def stated_together(steps):
+    """Add up what the steps state, over the declared diameter where one states it per unit of distance.
+
+    Parameters
+    ----------
+    steps : tuple of (str, PrivacyGuarantee)
+
+    Returns
+    -------
+    float or None
+        None where a step states nothing.
+
+    Examples
+    --------
+    >>> from skldp import PrivacyGuarantee
+    >>> from skldp.study._curve import stated_together
+    >>> vector = PrivacyGuarantee(0.5, unit="distance", stated=0.5, diameter=4.0)
+    >>> stated_together((("vector", vector), ("label", PrivacyGuarantee(1.0, unit="label", stated=1.0))))
+    3.0
+    """
+    stated = [_stated_plainly(guarantee) for _, guarantee in steps]
+    return None if None in stated else sum(stated)
+
+
+def _stated_plainly(guarantee):
+    if guarantee.unit != "distance" or guarantee.stated is None:
+        return guarantee.stated
+    return None if guarantee.diameter is None else guarantee.stated * guarantee.diameter
+
+
+class FittingScorer:
+    """A scorer with an error that says that it is the score that does not fit, and not the mechanism.
+
+    Parameters
+    ----------
+    scorer : callable
+        As ``scorer(estimator, X, y)``.
+    name : str
+        What the error calls it.
+
+    Raises
+    ------
+    ValueError
+        At a call, if the scorer raises, or gives NaN or infinity.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from sklearn.metrics import get_scorer
+    >>> from skldp.study._curve import FittingScorer
+    >>> model = DummyClassifier().fit([[0], [1], [2]], [0, 1, 2])
+    >>> FittingScorer(get_scorer("accuracy"), "accuracy")(model, [[0], [1]], [0, 1])
+    0.5
+    """
+
+    def __init__(self, scorer, name):
+        self.scorer = scorer
+        self.name = name
+
+    def __call__(self, estimator, *args, **kwargs):
+        """Score."""
+        try:
+            with warnings.catch_warnings():
+                # What is undefined comes as NaN, which is refused below.
+                warnings.simplefilter("ignore", UndefinedMetricWarning)
+                score = self.scorer(estimator, *args, **kwargs)
+        except (AttributeError, TypeError, ValueError) as error:
+            shown = (told(error) or "").strip().splitlines() or [f"it raised {type(error).__name__}"]
+            reason = shown[0].removesuffix(".")
+            raise ValueError(f"scoring must fit the estimator and the target: {reason}. Got {self.name!r}.") from None
+        if not np.isfinite(score):
+            raise ValueError(f"scoring must give finite numbers on every fold. Got {score} from {self.name!r} instead.")
+        return score
+
+    def get_metadata_routing(self):
+        """Ask for what the scorer asks for."""
+        return self.scorer.get_metadata_routing()
+
+
+def privacy_utility_curve(
+    estimator,
+    X,
+    y,
+    *,
+    param_name="epsilon",
+    epsilons=(0.5, 1.0, 2.0, 4.0, 8.0),
+    cv=None,
+    scoring=None,
+    n_repeats=1,
+    n_jobs=None,
+    params=None,
+    clean_estimator="auto",
+    seed=None,
+    progress=None,
+):
+    """Score a private estimator by cross-validation at every epsilon, beside its exact guarantee.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Usually a Pipeline with a private transformer, a private label step, or both.
+    X : array-like of shape (n_samples, n_features)
+        The data as the people hold them.
+    y : array-like of shape (n_samples,)
+        Their true labels. Scores are always against true labels.
+    param_name : str or list of str, default="epsilon"
+        The parameter, or parameters, that take each value of `epsilons`, for example
+        ``"bitrandtransformer__epsilon"``.
+    epsilons : iterable of float, default=(0.5, 1.0, 2.0, 4.0, 8.0)
+        Natural-log epsilons to set.
+    cv : int, cross-validation generator or iterable, default=None
+        As in scikit-learn. The splits are drawn once and are the same for all epsilons.
+    scoring : str or callable, default=None
+        One scorer; None takes the estimator's own `score`.
+    n_repeats : int, default=1
+        How often each split is released and fitted, with fresh noise.
+    n_jobs : int, default=None
+        Fits that run at once.
+    params : dict, default=None
+        Metadata for fit and score, as in :func:`sklearn.model_selection.cross_validate`.
+    clean_estimator : "auto", estimator or None, default="auto"
+        What the clean baseline fits. "auto" takes the private steps out of `estimator`; None leaves it out.
+    seed : None or int, default=None
+        None gives secure noise. An int makes the whole study repeatable, with other noise in every fit.
+    progress : callable, default=None
+        Called as ``progress(done, total)`` after each fit.
+
+    Returns
+    -------
+    PrivacyUtilityCurve
+        One point per epsilon, with the clean and the majority baseline.
+
+    Raises
+    ------
+    ValueError
+        If `param_name` is no parameter of the estimator, an epsilon is not a finite number > 0, nothing in the
+        estimator is private, y has one class, there are fewer rows than folds, or `scoring` does not fit.
+
+    Warns
+    -----
+    PrivacyGuaranteeWarning
+        Once, if the exact epsilon is above the stated one somewhere on the curve.
+    SeededNoiseWarning
+        If `seed` is given, or a step of the estimator has one.
+
+    Notes
+    -----
+    A score on private data is itself a statement about those people: run this on data whose use for research is
+    agreed on. Whether test rows are released with noise is the transformer's `transform_noise`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skldp import BitRandTransformer, privacy_utility_curve
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = make_pipeline(BitRandTransformer(bounds=(0, 8), calibration="exact"), GaussianNB())
+    >>> curve = privacy_utility_curve(model, X, y, param_name="bitrandtransformer__epsilon", epsilons=[1, 50])
+    >>> [point.exact_epsilon <= point.stated_epsilon for point in curve]
+    [True, True]
+    """
+    names = [param_name] if isinstance(param_name, str) else list(param_name)
+    epsilons = list(epsilons)
+    _check_parameters(estimator, names, epsilons, n_repeats)
+    seeded = seed is not None or has_seed(estimator)
+    if seed is not None:
+        warn_user("seed makes every release of this study repeatable.", SeededNoiseWarning)
+    elif seeded:
+        # Workers warn where nobody reads it.
+        warn_user("A step of the estimator has a seed: its releases are repeatable.", SeededNoiseWarning)
+
+    score_name = scoring if isinstance(scoring, str) else _score_name(estimator, scoring)
+    scorer = FittingScorer(check_scoring(estimator, scoring=scoring), score_name)
+    splits = _splits(estimator, X, y, cv)
+    models = [clone(estimator).set_params(**dict.fromkeys(names, epsilon)) for epsilon in epsilons]
+    task = _Task(X, y, scorer, params, seeded=seeded)
+    if isinstance(clean_estimator, str) and clean_estimator == "auto":
+        clean_estimator = without_privacy(task.fitted(models[0], splits[0]))
+
+    jobs = [(model, split, True) for model in models for _ in range(n_repeats) for split in splits]
+    jobs += [(majority_estimator(estimator), split, False) for split in splits]
+    if clean_estimator is not None:
+        jobs += [(clean_estimator, split, False) for split in splits]
+    outcomes = iter(_run(task, jobs, n_jobs, seed, progress))
+
+    def take(count):
+        return [next(outcomes) for _ in range(count)]
+
+    per_epsilon = [take(len(splits) * n_repeats) for _ in epsilons]
+    points = tuple(_point(epsilon, found) for epsilon, found in zip(epsilons, per_epsilon, strict=True))
+    majority, clean = take(len(splits)), list(outcomes)
+    _warn_where_weaker(points)
+    return PrivacyUtilityCurve(
+        points=points,
+        param_names=tuple(names),
+        scoring=score_name,
+        majority_mean=_mean_and_std(majority)[0],
+        majority_std=_mean_and_std(majority)[1],
+        clean_mean=_mean_and_std(clean)[0],
+        clean_std=_mean_and_std(clean)[1],
+        guarantees=tuple(_worst(found).steps for found in per_epsilon),
+    )
+
+
+def _check_parameters(estimator, names, epsilons, n_repeats):
+    known = estimator.get_params(deep=True)
+    for name in names:
+        if name not in known:
+            near = [key for key in known if key.rsplit("__", 1)[-1] == "epsilon"]
+            hint = f"Parameters that end with epsilon: {', '.join(near)}. " if near else ""
+            raise ValueError(f"param_name must be a parameter of the estimator. {hint}Got {name!r} instead.")
+    if not names or not epsilons:
+        raise ValueError(f"param_name and epsilons must not be empty. Got {names!r} and {epsilons!r} instead.")
+    for epsilon in epsilons:
+        check_epsilon(epsilon)
+    if isinstance(n_repeats, bool) or not isinstance(n_repeats, Integral) or n_repeats < 1:
+        raise ValueError(f"n_repeats must be an int >= 1. Got {n_repeats!r} instead.")
+
+
+def _splits(estimator, X, y, cv):
+    if is_classifier(estimator):
+        with untold("y must hold classes", y):
+            n_classes = len(np.unique(np.asarray(y)))
+        if n_classes < 2:
+            raise ValueError(f"y must hold at least two classes. Got {n_classes} instead.")
+    with untold("X and y must be rows and labels that cv can split"):
+        splits = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y))
+    if not splits:
+        raise ValueError(f"cv must give at least one split. Got {cv!r} instead.")
+    return splits
+
+
+def _run(task, jobs, n_jobs, seed, progress):
+    seeds: list[int | None] = [None] * len(jobs)
+    if seed is not None:
+        seeds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(seed).spawn(len(jobs))]
+    outcomes = []
+    calls = (
+        delayed(task)(model, split, private, own) for (model, split, private), own in zip(jobs, seeds, strict=True)
+    )
+    for outcome in Parallel(n_jobs=n_jobs, return_as="generator")(calls):
+        outcomes.append(outcome)
+        if progress is not None:
+            progress(len(outcomes), len(jobs))
+    return outcomes
+
+
+def _with_seeds(model, seed):
+    """A clone whose unseeded random parts are seeded, each from its own number."""
+    model = clone(model)
+    names = sorted(
+        name
+        for name, value in model.get_params(deep=True).items()
+        if value is None and name.rsplit("__", 1)[-1] in ("seed", "random_state")
+    )
+    numbers = np.random.SeedSequence(seed).generate_state(max(1, len(names)))
+    return model.set_params(**{name: int(number) for name, number in zip(names, numbers, strict=False)})
+
+
+def _point(epsilon, outcomes):
+    mean, std = _mean_and_std(outcomes)
+    # What the guarantee depends on could differ between folds (learnt classes): the worst one is reported.
+    worst = _worst(outcomes)
+    return CurvePoint(
+        epsilon=float(epsilon),
+        stated_epsilon=float(epsilon) if worst.stated_epsilon is None else worst.stated_epsilon,
+        exact_epsilon=worst.exact_epsilon,
+        delta=max(outcome.delta for outcome in outcomes),
+        score_mean=mean,
+        score_std=std,
+        fit_time=float(np.mean([outcome.fit_time for outcome in outcomes])),
+        score_time=float(np.mean([outcome.score_time for outcome in outcomes])),
+        n_fits=len(outcomes),
+    )
+
+
+def _worst(outcomes):
+    return max(outcomes, key=lambda outcome: outcome.exact_epsilon)
+
+
+def _mean_and_std(outcomes):
+    scores = [outcome.score for outcome in outcomes]
+    return (float(np.mean(scores)), float(np.std(scores))) if scores else (math.nan, math.nan)
+
+
+def _score_name(estimator, scoring):
+    if scoring is not None:
+        return getattr(scoring, "__name__", "score")
+    return "accuracy" if is_classifier(estimator) else "score"
+
+
+def _warn_where_weaker(points):
+    weaker = [point for point in points if point.exact_epsilon > point.stated_epsilon * (1 + 1e-9)]
+    if weaker:
+        first, last = weaker[0], weaker[-1]
+        warn_user(
+            f"At {len(weaker)} of {len(points)} points the exact epsilon is above the stated one: "
+            f"{first.exact_epsilon:.4g} where {first.stated_epsilon:.4g} is stated, "
+            f"{last.exact_epsilon:.4g} where {last.stated_epsilon:.4g} is stated.",
+            PrivacyGuaranteeWarning,
+        )
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    score: float
+    fit_time: float
+    score_time: float
+    exact_epsilon: float = math.inf
+    delta: float = 0.0
+    stated_epsilon: float | None = None
+    steps: tuple = ()
+
+
+class _Task:
+    """Fits one model on one split. An object, so that parallel workers receive the data once."""
+
+    def __init__(self, X, y, scorer, params, *, seeded):
+        self.X = X
+        self.y = y
+        self.scorer = scorer
+        self.params = params
+        self.seeded = seeded
+
+    def __call__(self, model, split, private, seed):
+        result = self._cross_validate(model if seed is None else _with_seeds(model, seed), split)
+        measured: dict[str, Any] = {
+            "score": float(result["test_score"][0]),
+            "fit_time": float(result["fit_time"][0]),
+            "score_time": float(result["score_time"][0]),
+        }
+        if not private:
+            return _Outcome(**measured)
+        # Of the model itself. That it was chosen, by a search or from this curve, is another release, of the study.
+        fitted = getattr(result["estimator"][0], "best_estimator_", result["estimator"][0])
+        guarantee = privacy_guarantee(fitted)
+        steps = private_steps(fitted)
+        return _Outcome(
+            **measured,
+            exact_epsilon=guarantee.plain_epsilon,
+            delta=guarantee.delta,
+            stated_epsilon=stated_together(steps),
+            steps=steps,
+        )
+
+    def fitted(self, model, split):
+        return self._cross_validate(model, split)["estimator"][0]
+
+    def _cross_validate(self, model, split):
+        with warnings.catch_warnings():
+            # The curve holds both epsilons and warns once itself.
+            warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
+            if self.seeded:
+                warnings.simplefilter("ignore", SeededNoiseWarning)
+            with untold(
+                f"{type(model).__name__} refused the data, in words that may show a value and are left out; made-up "
+                "rows of the same kind make it say them"
+            ):
+                return cross_validate(
+                    model,
+                    self.X,
+                    self.y,
+                    cv=[split],
+                    scoring=self.scorer,
+                    params=self.params,
+                    return_estimator=True,
+                    error_score="raise",
+                )

@@ -1,0 +1,279 @@
+"""Federated learning of a linear model: Algorithm 1 of the BitRand paper, and what it is compared with."""
+
+import time
+import warnings
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.metrics import roc_auc_score
+
+from skldp._untold import kind_of, untold
+from skldp.estimators._validation import as_column, as_table, check_same_length
+from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._noise import noise_from
+from skldp.study._federated.settings import noiseless
+
+__all__ = ["FederatedRun", "federated_learning"]
+
+_MODELS = ("softmax", "linear")
+
+
+def federated_learning(
+    X,
+    y,
+    X_test,
+    y_test,
+    *,
+    setting=None,
+    epsilon=1.0,
+    n_clients=100,
+    n_rounds=20,
+    model="softmax",
+    learning_rate="auto",
+    gradient_bound=0.1,
+    delta=1e-6,
+    seed=None,
+):
+    r"""Train one model by FedSGD over the clients' data, and test it.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The clients' features.
+    y : array-like of shape (n_samples,)
+        Their labels, at least two classes.
+    X_test, y_test : array-like
+        The test data, never released.
+    setting : FederatedSetting, default=None
+        What is perturbed and by which mechanism; None is nothing.
+    epsilon : float, default=1.0
+        The epsilon that the setting's mechanism is given, as that setting counts it.
+    n_clients : int or array-like of shape (n_samples,), default=100
+        Into how many equal parts the rows are dealt at random, or the client of each row.
+    n_rounds : int, default=20
+        How often every client sends a gradient; a setting's own `n_rounds` goes before it.
+    model : {"softmax", "linear"}, default="softmax"
+        Softmax regression, or least squares on the one-hot label.
+    learning_rate : "auto" or float, default="auto"
+        The step. "auto" is the inverse of the loss's smoothness on the features that the clients train on, fixed
+        before the rounds as a published rate would be: it is no release, and nothing is counted for it.
+    gradient_bound : float, default=0.1
+        Where gradients are perturbed, every coordinate of a client's gradient is clipped to plus or minus this.
+    delta : float, default=1e-6
+        Of the whole training, for the shuffled guarantee.
+    seed : None, int, Generator or RandomState, default=None
+        Of the dealing and of the mechanisms that are not seeded.
+
+    Returns
+    -------
+    FederatedRun
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, y has one class, or there are fewer rows than clients.
+
+    Notes
+    -----
+    In round t the server moves the model by the clients' mean gradients,
+
+    .. math:: \theta_{t+1} = \theta_t - \eta \frac{1}{N} \sum_{u=1}^{N} \nabla^u_{\theta_t}, \qquad
+              \nabla^u_{\theta_t} = \frac{1}{n_u} \sum_{(x, y) \in D_u} \nabla_{\theta_t} L(f(x), y).
+
+    Features and labels are perturbed once, before the first round, so that their guarantee does not depend on the
+    number of rounds. The test rows are encoded as the training rows are, without noise.
+
+    References
+    ----------
+    BitRand paper, Section 3, Algorithm 1 (Appendix B) and Appendix L.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skldp.study._federated.learning import federated_learning
+    >>> X, y = load_iris(return_X_y=True)
+    >>> run = federated_learning(X[::2], y[::2], X[1::2], y[1::2], n_clients=25, n_rounds=50)
+    >>> run.accuracy > 0.6, run.guarantee.epsilon
+    (True, inf)
+    """
+    started = time.perf_counter()
+    setting = noiseless() if setting is None else setting
+    X, y, X_test, y_test, classes = _check_data(X, y, X_test, y_test)
+    n_rounds = setting.n_rounds or n_rounds
+    _check_numbers(model, n_rounds, gradient_bound, learning_rate)
+    with warnings.catch_warnings():
+        # The run holds the exact guarantee beside the stated one, and the caller chose the seed.
+        warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
+        warnings.simplefilter("ignore", SeededNoiseWarning)
+        noise = noise_from(seed)
+        clients = _deal(n_clients, len(X), noise)
+        seeds = [None, None] if seed is None else noise.integers(2**31, 2).tolist()
+        mechanism, label_mechanism = setting.mechanisms(epsilon, seeds)
+        parts = []
+        if label_mechanism is not None:
+            y = np.asarray(label_mechanism.fit_transform(y))
+            parts.append(label_mechanism.privacy_guarantee_)
+            # A declared class that no client has may still be answered.
+            classes = np.union1d(classes, y)
+        if setting.perturbs == "features":
+            X, X_test = _release_features(mechanism, X, X_test)
+            parts.append(mechanism.privacy_guarantee_)
+        X, X_test = _with_intercept(X), _with_intercept(X_test)
+        one_hot = (y[:, None] == classes).astype(np.float64)
+        step = 1 / _smoothness(X, model) if learning_rate == "auto" else float(learning_rate)
+        if not setting.on_gradients:
+            theta = _train(X, one_hot, clients, model, n_rounds, step)
+            counted = setting.count_records(parts)
+        else:
+            release = setting.gradient_release(mechanism, gradient_bound, n_rounds)
+            theta = _train_on_released(X, one_hot, clients, model, n_rounds, step, gradient_bound, release)
+            counted = setting.count_gradients(release, theta.size, n_rounds, clients.max() + 1, delta)
+    # What is added to all scores of a row alike says nothing about its class, but moves it among the others.
+    scores = softmax(X_test @ theta, axis=1) if model == "softmax" else X_test @ theta
+    return FederatedRun(
+        accuracy=float(np.mean(classes[scores.argmax(axis=1)] == y_test)),
+        auc=_auc(y_test, scores, classes),
+        guarantee=counted.local,
+        published_epsilon=counted.published,
+        shuffled=counted.shuffled,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _train(X, one_hot, clients, model, n_rounds, step):
+    """FedSGD where the server needs only the mean of the clients' gradients: one product a round."""
+    sizes = np.bincount(clients)
+    weights = 1 / (len(sizes) * sizes[clients])
+    theta = np.zeros((X.shape[1], one_hot.shape[1]))
+    for _ in range(n_rounds):
+        theta -= step * (X.T @ (weights[:, None] * _residuals(X @ theta, one_hot, model)))
+    return theta
+
+
+def _train_on_released(X, one_hot, clients, model, n_rounds, step, bound, release):
+    """FedSGD where every client's own gradient is clipped and released."""
+    rows, weights = _padded(clients)
+    X, one_hot = X[rows], one_hot[rows]
+    across = np.ascontiguousarray(X.transpose(0, 2, 1))
+    theta = np.zeros((X.shape[2], one_hot.shape[2]))
+    for _ in range(n_rounds):
+        residuals = weights[:, :, None] * _residuals(X @ theta, one_hot, model)
+        gradients = np.clip(across @ residuals, -bound, bound).reshape(len(X), -1)
+        theta -= step * release(gradients).mean(axis=0).reshape(theta.shape)
+    return theta
+
+
+def _residuals(scores, one_hot, model):
+    return (softmax(scores, axis=-1) if model == "softmax" else scores) - one_hot
+
+
+def _padded(clients):
+    """Row numbers as (client, place), short clients filled up with rows of weight 0."""
+    sizes = np.bincount(clients)
+    order = np.argsort(clients, kind="stable")
+    place = np.arange(sizes.max())[None, :]
+    real = place < sizes[:, None]
+    starts = np.cumsum(sizes) - sizes
+    rows = order[np.minimum(starts[:, None] + place, len(order) - 1)]
+    return rows, real / sizes[:, None]
+
+
+def _deal(n_clients, n_rows, noise):
+    if np.ndim(n_clients) == 1:
+        check_same_length(n_clients, np.empty(n_rows))
+        with untold("n_clients must hold one client for each row", n_clients):
+            return np.unique(np.asarray(n_clients), return_inverse=True)[1]
+    if not isinstance(n_clients, Integral) or isinstance(n_clients, bool) or not 1 <= int(n_clients) <= n_rows:
+        raise ValueError(
+            f"n_clients must be a whole number from 1 to the number of rows, {n_rows}, or one client for each row. "
+            f"Got {n_clients if isinstance(n_clients, Real) else kind_of(n_clients)} instead."
+        )
+    return noise.permutation(n_rows) % n_clients
+
+
+def _release_features(mechanism, X, X_test):
+    encodes = "transform_noise" in mechanism.get_params(deep=False)
+    if encodes:
+        mechanism.set_params(transform_noise=False)
+    released = np.asarray(mechanism.fit_transform(X), dtype=np.float64)
+    if encodes:
+        X_test = mechanism.transform(X_test)
+    if X_test.shape[1] != released.shape[1]:
+        raise ValueError(
+            f"A mechanism that changes the number of features must have transform_noise. Got {mechanism} instead."
+        )
+    return released, np.asarray(X_test, dtype=np.float64)
+
+
+def _with_intercept(X):
+    return np.concatenate([X, np.ones((len(X), 1))], axis=1)
+
+
+def _smoothness(X, model):
+    largest = np.linalg.norm(X.T @ X / len(X), 2)
+    return largest / 2 if model == "softmax" else largest
+
+
+def _auc(y, scores, classes):
+    """Area under the ROC curve, each class against the rest, averaged over the classes that the test data have."""
+    areas = [
+        roc_auc_score(y == label, score)
+        for label, score in zip(classes, scores.T, strict=True)
+        if 0 < np.count_nonzero(y == label) < len(y)
+    ]
+    return float(np.mean(areas)) if areas else float("nan")
+
+
+def _check_data(X, y, X_test, y_test):
+    X, X_test = as_table(X, dtype=np.float64), as_table(X_test, "X_test", dtype=np.float64)
+    y, y_test = as_column(y), as_column(y_test, "y_test")
+    check_same_length(X, y)
+    check_same_length(X_test, y_test)
+    if X.shape[1] != X_test.shape[1]:
+        raise ValueError(f"X_test must have the {X.shape[1]} features of X. Got {X_test.shape[1]} instead.")
+    with untold("y must hold classes", y):
+        classes = np.unique(y)
+    if len(classes) < 2:
+        raise ValueError(f"y must have at least two classes to be told apart. Got {len(classes)} instead.")
+    return X, y, X_test, y_test, classes
+
+
+def _check_numbers(model, n_rounds, gradient_bound, learning_rate):
+    if model not in _MODELS:
+        raise ValueError(f"model must be one of {_MODELS}. Got {model!r} instead.")
+    if not isinstance(n_rounds, Integral) or isinstance(n_rounds, bool) or n_rounds < 1:
+        raise ValueError(f"n_rounds must be a whole number, at least 1. Got {n_rounds!r} instead.")
+    for name, value in (("gradient_bound", gradient_bound), ("learning_rate", learning_rate)):
+        if name == "learning_rate" and isinstance(value, str) and value == "auto":
+            continue
+        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
+            raise ValueError(f"{name} must be a finite number > 0. Got {value!r} instead.")
+
+
+@dataclass(frozen=True)
+class FederatedRun:
+    """What one training came to.
+
+    Attributes
+    ----------
+    accuracy, auc : float
+        On the test data; the area is the mean over the classes, each against the rest.
+    guarantee : PrivacyGuarantee
+        What the training guarantees each person without trusting anyone; infinite for noiseless.
+    published_epsilon : float
+        The epsilon as the papers count it.
+    shuffled : PrivacyGuarantee or None
+        With an anonymiser: what a trusted shuffler guarantees; None where the theorem does not apply.
+    seconds : float
+        Wall time.
+    """
+
+    accuracy: float
+    auc: float
+    guarantee: PrivacyGuarantee
+    published_epsilon: float
+    shuffled: PrivacyGuarantee | None
+    seconds: float

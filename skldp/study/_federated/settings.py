@@ -1,0 +1,267 @@
+"""What is perturbed in federated learning, and how each way counts its epsilon."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import reduce
+from numbers import Integral
+from operator import add
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+
+__all__ = [
+    "FederatedSetting",
+    "features_perturbed",
+    "gradients_anonymised",
+    "gradients_perturbed",
+    "labels_perturbed",
+    "noiseless",
+]
+
+
+def noiseless():
+    """Nothing is perturbed: the upper bound of every figure.
+
+    Returns
+    -------
+    FederatedSetting
+    """
+    return FederatedSetting("noiseless", "nothing")
+
+
+def features_perturbed(mechanism, *, label_mechanism=None, name=None, n_rounds=None):
+    """Every row's features are released once, before training.
+
+    Parameters
+    ----------
+    mechanism : transformer with `epsilon`
+        Its epsilon takes the values of the study.
+    label_mechanism : label transformer, default=None
+        Releases the labels once, at its own epsilon; None leaves them as they are.
+    name : str, default=None
+        None is the mechanism's own.
+    n_rounds : int, default=None
+        None takes the study's.
+
+    Returns
+    -------
+    FederatedSetting
+
+    Raises
+    ------
+    ValueError
+        If the mechanism has no epsilon.
+    """
+    return _setting(name, "features", mechanism, label_mechanism, n_rounds)
+
+
+def labels_perturbed(label_mechanism, *, name=None, n_rounds=None):
+    """The labels alone are released once; their mechanism's epsilon takes the values of the study.
+
+    Parameters
+    ----------
+    label_mechanism : label transformer with `epsilon`
+    name, n_rounds
+        As in :func:`features_perturbed`.
+
+    Returns
+    -------
+    FederatedSetting
+    """
+    _check_has_epsilon(label_mechanism)
+    return FederatedSetting(name or _name(label_mechanism), "nothing", None, label_mechanism, n_rounds)
+
+
+def gradients_perturbed(mechanism, *, name=None, n_rounds=None):
+    """Every client's gradient is released in every round, each round with its share of the budget.
+
+    Parameters
+    ----------
+    mechanism : transformer with `epsilon`
+        Its epsilon is the study's divided by the rounds; how it divides that over the coordinates is its own affair.
+    name, n_rounds
+        As in :func:`features_perturbed`.
+
+    Returns
+    -------
+    FederatedSetting
+    """
+    return _setting(name, "gradients", mechanism, None, n_rounds)
+
+
+def gradients_anonymised(mechanism, *, message="coordinate", name=None, n_rounds=None):
+    """Every message of every client is released with the whole budget, because an anonymiser mixes the clients'.
+
+    As the papers count it, an anonymiser lets nothing accumulate from message to message. Each client's own loss does
+    add up; a shuffler that is trusted gives every batch of messages a central guarantee, which adds up as well.
+
+    Parameters
+    ----------
+    mechanism : transformer with `epsilon`
+    message : {"coordinate", "gradient"}, default="coordinate"
+        What is mixed with the other clients' on its own. "coordinate" (the BitRand paper's Table 2, and LDP-FL) lets
+        nothing accumulate over coordinates and rounds, "gradient" (its Figs. 17 and 20) nothing over rounds.
+    name, n_rounds
+        As in :func:`features_perturbed`.
+
+    Returns
+    -------
+    FederatedSetting
+
+    Raises
+    ------
+    ValueError
+        If the mechanism has no epsilon or `message` is neither.
+
+    References
+    ----------
+    Sun, Qian and Chen, "LDP-FL: Practical private aggregation in federated learning with local differential privacy",
+    IJCAI 2021. Feldman, McMillan and Talwar, "Hiding among the clones", FOCS 2021.
+    """
+    if message not in ("coordinate", "gradient"):
+        raise ValueError(f"message must be 'coordinate' or 'gradient'. Got {message!r} instead.")
+    return _setting(name, f"anonymised {message}s", mechanism, None, n_rounds)
+
+
+def _setting(name, perturbs, mechanism, label_mechanism, n_rounds):
+    _check_has_epsilon(mechanism)
+    return FederatedSetting(name or _name(mechanism), perturbs, mechanism, label_mechanism, n_rounds)
+
+
+def _check_has_epsilon(mechanism):
+    if not hasattr(mechanism, "get_params") or "epsilon" not in mechanism.get_params(deep=False):
+        raise ValueError(f"mechanism must be an estimator with a parameter epsilon. Got {mechanism!r} instead.")
+
+
+def _name(mechanism):
+    kind = mechanism.get_params(deep=False).get("mechanism")
+    return f"{type(mechanism).__name__}({kind})" if isinstance(kind, str) else type(mechanism).__name__
+
+
+def _repeated(guarantee, times, what):
+    """Basic composition of one guarantee with itself."""
+    return replace(
+        guarantee,
+        epsilon=guarantee.epsilon * times,
+        delta=min(1.0, guarantee.delta * times),
+        per_feature=None,
+        stated=None,
+        figures=(),
+        basis=f"{times:,} {what}, each: {guarantee.basis}",
+    )
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The same training's epsilon, counted in three ways."""
+
+    local: PrivacyGuarantee
+    published: float
+    shuffled: PrivacyGuarantee | None = None
+
+
+@dataclass(frozen=True)
+class FederatedSetting:
+    """What is perturbed, by which mechanism. Make one with the functions of this module.
+
+    Attributes
+    ----------
+    name : str
+    perturbs : {"nothing", "features", "gradients", "anonymised gradients", "anonymised coordinates"}
+    mechanism : transformer or None
+    label_mechanism : label transformer or None
+    n_rounds : int or None
+    """
+
+    name: str
+    perturbs: str
+    mechanism: Any = None
+    label_mechanism: Any = None
+    n_rounds: int | None = None
+
+    @property
+    def unit(self):
+        """Whose change the guarantee is about: one row of a client's data, its label, or all that a client holds."""
+        if self.on_gradients:
+            return "client"
+        return "label" if self.mechanism is None and self.label_mechanism is not None else "record"
+
+    @property
+    def on_gradients(self):
+        """Whether it is the clients' gradients that are released, round by round."""
+        return self.perturbs not in ("nothing", "features")
+
+    @property
+    def has_epsilon(self):
+        """Whether there is anything to vary."""
+        return self.mechanism is not None or self.label_mechanism is not None
+
+    def mechanisms(self, epsilon, seeds=(None, None)):
+        """Give clones of both mechanisms, at `epsilon`, seeded where a seed is given and they have none."""
+        given = [self.mechanism, self.label_mechanism]
+        clones = [None if mechanism is None else clone(mechanism) for mechanism in given]
+        varied = next((mechanism for mechanism in clones if mechanism is not None), None)
+        if varied is not None:
+            varied.set_params(epsilon=epsilon)
+        for mechanism, seed in zip(clones, seeds, strict=True):
+            if seed is not None and mechanism is not None:
+                own = mechanism.get_params(deep=False)
+                if own.get("seed", seed) is None:
+                    mechanism.set_params(seed=seed)
+        return clones
+
+    def gradient_release(self, mechanism, bound, n_rounds):
+        """Give a function that releases the gradients of all clients; it keeps the mechanism's guarantee."""
+        changes = {"epsilon": mechanism.epsilon / n_rounds if self.perturbs == "gradients" else mechanism.epsilon}
+        if "bounds" in mechanism.get_params(deep=False):
+            changes["bounds"] = (-bound, bound)
+        return _GradientRelease(mechanism.set_params(**changes), self.perturbs == "anonymised coordinates")
+
+    def count_records(self, parts):
+        """Count what was released once: the sum of the guarantees of features and labels."""
+        if not parts:
+            return Counted(PrivacyGuarantee(math.inf, basis="nothing is perturbed"), math.inf)
+        total = reduce(add, parts)
+        if {part.unit for part in parts} == {"label"}:
+            total = replace(total, basis=f"{total.basis}; features are not randomised")
+        elif len(parts) == 1:
+            total = replace(total, basis=f"{total.basis}; labels are not randomised")
+        return Counted(total, total.epsilon if total.stated is None else total.stated)
+
+    def count_gradients(self, release, n_coordinates, n_rounds, n_clients, delta):
+        """Count a release of every client's gradient in every round."""
+        once = release.guarantee
+        if self.perturbs == "gradients":
+            return Counted(_repeated(once, n_rounds, "rounds"), _stated(once) * n_rounds)
+        times, what = n_rounds, "rounds"
+        if release.one_by_one:
+            times, what = n_rounds * n_coordinates, "coordinates and rounds"
+        try:
+            shuffled = _repeated(once.shuffled(n_clients, delta / times), times, what)
+        except ValueError:
+            shuffled = None
+        return Counted(_repeated(once, times, what), _stated(once), shuffled)
+
+
+class _GradientRelease:
+    def __init__(self, mechanism, one_by_one):
+        self.mechanism = mechanism
+        self.one_by_one = one_by_one
+        self.seed = mechanism.get_params(deep=False).get("seed")
+
+    def __call__(self, gradients):
+        if isinstance(self.seed, Integral):
+            # One seed in every round would be one noise in every round.
+            self.mechanism.set_params(seed=self.seed)
+            self.seed += 1
+        shape = (-1, 1) if self.one_by_one else gradients.shape
+        released = np.asarray(self.mechanism.fit_transform(gradients.reshape(shape)))
+        self.guarantee = self.mechanism.privacy_guarantee_
+        return released.reshape(gradients.shape)
+
+
+def _stated(guarantee):
+    return guarantee.epsilon if guarantee.stated is None else guarantee.stated
