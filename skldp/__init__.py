@@ -6,6 +6,7 @@ from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OME
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._composition import privacy_guarantee
+from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._labels import LabelLaplace, LabelRR, LabelSampler
 from skldp.estimators._numeric import NumericPrivatizer
@@ -42,6 +43,7 @@ __all__ = [
     "audit_epsilon",
     "privacy_guarantee",
     "privacy_utility_curve",
+    "query_from_estimator",
     "release_blocks",
     "release_dask",
     "smallest_epsilon",

@@ -143,4 +143,4 @@ def test_data_are_validated_in_one_place():
             if isinstance(node, ast.ImportFrom) and str(node.module).startswith("sklearn")
             for alias in node.names
         }
-        assert not imported & printing or path.name == "validation.py", path
+        assert not imported & printing or path.name == "_validation.py", path

@@ -12,7 +12,6 @@ from skldp.accounting._filters import (
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting._ledger.reader import LedgerReader, ledger_report
 from skldp.accounting._query import FiniteQuery, Query, RegressionQuery, query_from_json
-from skldp.estimators._from_estimator import query_from_estimator
 
 __all__ = [
     "ApproximateBayesianPrivacyFilter",
@@ -29,7 +28,6 @@ __all__ = [
     "advanced_composition",
     "g_leakage_bound",
     "ledger_report",
-    "query_from_estimator",
     "query_from_json",
     "realized_loss",
 ]
