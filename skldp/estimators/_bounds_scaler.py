@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._validation import BOUNDS, FLOATS, as_table, check_bounds, fit_context, validate_finite
-from skldp.mechanisms._domain import into_bounds, round_inward
+from skldp.mechanisms._domain import Box, round_inward
 
 __all__ = ["BoundsScaler"]
 
@@ -106,7 +106,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_finite(self, X, reset=False)
-        inside = into_bounds(X, *self.bounds_)
+        inside = Box.of(*self.bounds_).inside(X)
         warn_out_of_domain(inside.n_moved, X.size)
         scaled = _mapped(inside.rows, self.bounds_, self.feature_range_).astype(X.dtype, copy=False)
         # What left the range by one rounding would be clipped, and counted, by the step behind.

@@ -3,7 +3,7 @@
 import numpy as np
 
 from skldp.estimators._base import LocalTransformer
-from skldp.mechanisms._vector.sphere import shorten_rows
+from skldp.mechanisms._norms import shorten_rows
 
 __all__ = ["RadiusTransformer"]
 

@@ -6,7 +6,8 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.estimators._base import LocalTransformer, counted_out_of_domain, in_threads, warn_out_of_domain
+from skldp.estimators._base import ReleasesRows, counted_out_of_domain, in_threads, warn_out_of_domain
+from skldp.mechanisms._domain import check_finite
 
 __all__ = ["release_blocks", "release_dask"]
 
@@ -65,7 +66,9 @@ def release_blocks(estimator, X, out):
     row_bytes = max(X.shape[1] * X.dtype.itemsize, out.shape[1] * out.dtype.itemsize)
     n_rows = max(1, _BLOCK_BYTES // row_bytes)
     for start in range(0, len(X), n_rows):
-        estimator._validate(X[start : start + n_rows], reset=False)
+        rows = estimator._rows(X[start : start + n_rows], reset=False)
+        if rows.dtype.kind == "f":
+            check_finite(rows)
     # A generator is advanced block by block, in their order; a copy in another process would repeat its noise.
     secure = estimator.seed is None
     in_files = _is_file(X, "r", "r+", "w+") and _is_file(out, "r+", "w+")
@@ -156,7 +159,7 @@ def release_dask(estimator, X):
 
 
 def _check_estimator(estimator):
-    if not isinstance(estimator, LocalTransformer):
+    if not isinstance(estimator, ReleasesRows):
         raise TypeError(
             f"estimator must be a transformer of X of this package. Got {type(estimator).__name__} instead."
         )
@@ -196,7 +199,7 @@ def _is_file(array, *modes):
 def _release_into(estimator, X, out, n_rows):
     with counted_out_of_domain() as counts:
         for start in range(0, len(X), n_rows):
-            estimator._transform(X[start : start + n_rows], np.asarray(out[start : start + n_rows]))
+            estimator._release_into(X[start : start + n_rows], np.asarray(out[start : start + n_rows]))
     return sum(counts)
 
 

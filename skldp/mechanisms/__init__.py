@@ -10,6 +10,8 @@ from skldp.mechanisms._categorical.label_laplace import LabelLaplaceMechanism, c
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior
 from skldp.mechanisms._categorical.unary import CategoricalRecord, OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json
+from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
@@ -19,15 +21,23 @@ from skldp.mechanisms._numeric.duchi import LDPFL, Duchi, DuchiVector
 from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
+from skldp.mechanisms._rows import Release, RowMechanism, SampledFeatures
 from skldp.mechanisms._vector import MultivariateLaplace, PrivUnit, PrivUnitBall, ProjectedRelease, RandomProjection
 
 __all__ = [
     "LDPFL",
     "NUMERIC_MECHANISMS",
+    "Anywhere",
+    "Ball",
     "BitFlip",
     "BitLaw",
     "BoundedFeatures",
+    "Box",
     "CategoricalRecord",
+    "Categories",
+    "Codes",
+    "Columns",
+    "Domain",
     "Duchi",
     "DuchiVector",
     "FixedPoint",
@@ -35,6 +45,8 @@ __all__ = [
     "Gaussian",
     "Hybrid",
     "HybridThreeOutputs",
+    "Integers",
+    "Interval",
     "LabelLaplaceMechanism",
     "Laplace",
     "MultivariateLaplace",
@@ -48,6 +60,9 @@ __all__ = [
     "RandomProjection",
     "RandomizedResponse",
     "RandomizedResponseWithPrior",
+    "Release",
+    "RowMechanism",
+    "SampledFeatures",
     "ThreeOutputs",
     "UnaryEncoding",
     "UnbiasedBitFlip",
@@ -55,6 +70,7 @@ __all__ = [
     "best_mechanism",
     "bitrand",
     "clean_probabilities",
+    "domain_from_json",
     "estimate_frequencies",
     "gaussian_delta",
     "latent",

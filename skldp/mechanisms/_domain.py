@@ -1,14 +1,105 @@
-"""Declared bounds: in another floating-point type, and what lies outside of them."""
+"""Declared domains: what a record may be, and how what lies outside is moved inside.
 
+A guarantee holds over a declared domain, so that every record is moved into it before anything is drawn. Domains are
+declared from public knowledge and never from the rows themselves. They have a JSON form, which is what documents and
+files say about them.
+"""
+
+import json
 import math
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NOT_FINITE", "Inside", "into_bounds", "round_inward"]
+from skldp._checks import check_dimension, check_positive
+from skldp._untold import kind_of
+from skldp.mechanisms._norms import shortening_by_rounding, shrink_factors
 
-NOT_FINITE = "values must be finite. Got NaN or infinity instead."
+__all__ = [
+    "Anywhere",
+    "Ball",
+    "Box",
+    "Codes",
+    "Domain",
+    "Inside",
+    "check_finite",
+    "round_inward",
+]
+
+
+class Inside(NamedTuple):
+    """Rows within a domain.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, n_features)
+    n_moved : int
+        How many values were moved into the domain.
+    """
+
+    rows: np.ndarray
+    n_moved: int
+
+
+class Domain(ABC):
+    """What a record may be. A subclass is a frozen dataclass."""
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """Numbers in a row."""
+
+    @abstractmethod
+    def inside(self, rows: np.ndarray) -> Inside:
+        """Move what lies outside into the domain.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Returned as they are where nothing is to be moved, and never written to.
+
+        Returns
+        -------
+        Inside
+
+        Raises
+        ------
+        ValueError
+            If a value is NaN or infinite, or no member of a list that nothing can be moved into.
+        """
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the domain by numbers, strings and lists, with a ``"type"``."""
+
+    def to_json(self) -> str:
+        """Describe the domain as a JSON document; :func:`~skldp.mechanisms.domain_from_json` reads it."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+
+def check_finite(rows: np.ndarray) -> None:
+    """Refuse NaN and infinity, in scikit-learn's words.
+
+    Raises
+    ------
+    ValueError
+    """
+    # One pass; a sum that overflows is looked at again.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = rows.sum(dtype=np.float64)
+    if not math.isfinite(total) and not np.isfinite(rows).all():
+        raise_not_finite(rows)
+
+
+def raise_not_finite(rows: np.ndarray) -> None:
+    """Say which of NaN and infinity there is, where there is one."""
+    if np.isnan(rows).any():
+        raise ValueError("Input contains NaN.")
+    raise ValueError(f"Input contains infinity or a value too large for {rows.dtype!r}.")
 
 
 def round_inward(
@@ -34,58 +125,211 @@ def round_inward(
     return inner_low, inner_high
 
 
-class Inside(NamedTuple):
-    """Rows within bounds.
+@dataclass(frozen=True)
+class Box(Domain):
+    """Numbers within bounds of their own; what lies outside is moved to the nearest bound.
 
     Parameters
     ----------
-    rows : ndarray of shape (n, n_features)
-    extent : float
-        The largest magnitude among them.
-    n_moved : int
-        How many values were moved into the bounds.
-    """
-
-    rows: np.ndarray
-    extent: float
-    n_moved: int
-
-
-def into_bounds(rows: np.ndarray, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> Inside:
-    """Move what lies outside to the nearest bound.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, n_features)
-        Returned as they are where nothing is to be moved, and never written to.
-    low, high : ndarray of shape (n_features,)
-
-    Returns
-    -------
-    Inside
+    low, high : tuple of float
+        Finite, and ``low < high``.
 
     Raises
     ------
     ValueError
-        If a value is NaN or infinite.
+        If they are not.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.mechanisms._domain import into_bounds
-    >>> into_bounds(np.array([[0.5, -9.0]]), np.zeros(2), np.ones(2))
-    Inside(rows=array([[0.5, 0. ]]), extent=0.5, n_moved=1)
+    >>> from skldp.mechanisms import Box
+    >>> Box((0.0, 0.0), (1.0, 1.0)).inside(np.array([[0.5, -9.0]]))
+    Inside(rows=array([[0.5, 0. ]]), n_moved=1)
     """
-    # Both are NaN if any value is.
-    lowest, highest = float(rows.min(initial=math.inf)), float(rows.max(initial=-math.inf))
-    if not (-math.inf < lowest and highest < math.inf):
-        raise ValueError(NOT_FINITE)
-    # Two passes over numbers in the cache spare most blocks the clipping, which takes several times as long.
-    if low.max() <= lowest and highest <= high.min():
-        return Inside(rows, max(-lowest, highest), 0)
-    inner_low, inner_high = round_inward(low, high, rows.dtype)
-    if (inner_low == inner_low[0]).all() and (inner_high == inner_high[0]).all():
-        inner_low, inner_high = inner_low[0], inner_high[0]
-    inside = np.clip(rows, inner_low, inner_high, out=np.empty(rows.shape, dtype=rows.dtype))
-    extent = max(-float(inside.min(initial=math.inf)), float(inside.max(initial=-math.inf)))
-    return Inside(inside, extent, int(np.count_nonzero(inside != rows)))
+
+    low: tuple[float, ...] = field(repr=False)
+    high: tuple[float, ...] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            object.__setattr__(self, name, tuple(np.asarray(getattr(self, name), dtype=np.float64).tolist()))
+        low, high = self.ends
+        if low.shape != high.shape or not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+            raise ValueError("low and high must be as many finite numbers, with low < high. Got others instead.")
+
+    @classmethod
+    def of(cls, low: npt.ArrayLike, high: npt.ArrayLike) -> "Box":
+        """Make a box from arrays of shape (n_features,)."""
+        return cls(tuple(np.asarray(low, dtype=float).tolist()), tuple(np.asarray(high, dtype=float).tolist()))
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return len(self.low)
+
+    @cached_property
+    def ends(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Both bounds as arrays of shape (n_features,)."""
+        return np.asarray(self.low), np.asarray(self.high)
+
+    @cached_property
+    def center(self) -> npt.NDArray[np.float64]:
+        """The middle of each feature's bounds."""
+        # Halved before the sum: bounds near the largest double must not overflow.
+        low, high = self.ends
+        return low / 2 + high / 2
+
+    @cached_property
+    def radius(self) -> npt.NDArray[np.float64]:
+        """Half the width of each feature's bounds."""
+        low, high = self.ends
+        return high / 2 - low / 2
+
+    def inside(self, rows: np.ndarray) -> Inside:
+        """Move what lies outside to the nearest bound."""
+        # Both are NaN if any value is.
+        lowest, highest = float(rows.min(initial=math.inf)), float(rows.max(initial=-math.inf))
+        if not (-math.inf < lowest and highest < math.inf):
+            raise_not_finite(rows)
+        # Two passes over numbers in the cache spare most blocks the clipping, which takes several times as long.
+        if self._everywhere[0] <= lowest and highest <= self._everywhere[1]:
+            return Inside(rows, 0)
+        low, high = self._ends_of(rows.dtype)
+        moved = np.clip(rows, low, high, out=np.empty(rows.shape, dtype=rows.dtype))
+        return Inside(moved, int(np.count_nonzero(moved != rows)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the box."""
+        return {"type": "box", "low": list(self.low), "high": list(self.high)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"low": self.low, "high": self.high}
+
+    @cached_property
+    def _everywhere(self) -> tuple[float, float]:
+        """The bounds that lie within those of all features."""
+        return max(self.low), min(self.high)
+
+    def _ends_of(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds in a type, as single numbers where all features share them."""
+        low, high = round_inward(*self.ends, dtype)
+        return (low[0], high[0]) if (low == low[0]).all() and (high == high[0]).all() else (low, high)
+
+
+@dataclass(frozen=True)
+class Ball(Domain):
+    """Vectors of a norm of at most `radius`; longer ones are shortened to it.
+
+    Parameters
+    ----------
+    dimension : int
+    radius : float
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+
+    dimension: int
+    radius: float
+
+    def __post_init__(self) -> None:
+        check_dimension(self.dimension, least=1)
+        check_positive("radius", self.radius)
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return self.dimension
+
+    def inside(self, rows: np.ndarray) -> Inside:
+        """Shorten the rows that are longer than the radius; what only rounding made longer does not count as moved."""
+        check_finite(rows)
+        factors = shrink_factors(rows, self.radius)
+        longer = np.flatnonzero(factors < 1)
+        if not longer.size:
+            return Inside(rows, 0)
+        moved = rows.copy()
+        # In double precision: a subnormal factor of single precision has too few bits to stay within the radius.
+        moved[longer] = rows[longer] * factors[longer, None]
+        return Inside(
+            moved, int(np.count_nonzero(rows[factors < 1 - shortening_by_rounding(rows.dtype, rows.shape[1])]))
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the ball."""
+        return {"type": "ball", "dimension": int(self.dimension), "radius": float(self.radius)}
+
+
+@dataclass(frozen=True)
+class Anywhere(Domain):
+    """All finite vectors.
+
+    Parameters
+    ----------
+    dimension : int
+    """
+
+    dimension: int
+
+    def __post_init__(self) -> None:
+        check_dimension(self.dimension, least=1)
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return self.dimension
+
+    def inside(self, rows: np.ndarray) -> Inside:
+        """Refuse what is not finite."""
+        check_finite(rows)
+        return Inside(rows, 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe it by its dimension."""
+        return {"type": "anywhere", "dimension": int(self.dimension)}
+
+
+@dataclass(frozen=True)
+class Codes(Domain):
+    """Whole numbers from 0 to less than a size for each column: categories by their place in a list.
+
+    Nothing can be moved into a list, so that other codes are refused.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        How many categories each column has, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If a size is no whole number of at least 1, or there is none.
+    """
+
+    sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not self.sizes:
+            raise ValueError(f"sizes must hold at least one column. Got {self.sizes!r} instead.")
+        for size in self.sizes:
+            check_dimension(size, least=1)
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return len(self.sizes)
+
+    def inside(self, rows: np.ndarray) -> Inside:
+        """Refuse what is no code."""
+        if rows.dtype.kind not in "iu":
+            raise ValueError(f"codes must be integers. Got {kind_of(rows)} instead.")
+        if rows.size and not ((rows >= 0) & (rows < np.asarray(self.sizes))).all():
+            most = max(self.sizes) - 1
+            raise ValueError(f"codes must be integers from 0 to {most}. Got {kind_of(rows)} instead.")
+        return Inside(rows.astype(np.int64, copy=False), 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the columns by their sizes."""
+        return {"type": "codes", "sizes": [int(size) for size in self.sizes]}

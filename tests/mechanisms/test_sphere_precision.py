@@ -10,6 +10,7 @@ from laws import THRESHOLD, ks_pvalue
 from scipy import sparse, stats
 
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._norms import shorten_rows, shrink_factors
 from skldp.mechanisms._vector import (
     MultivariateLaplace,
     PrivUnit,
@@ -18,7 +19,7 @@ from skldp.mechanisms._vector import (
     RandomProjection,
     privunit,
 )
-from skldp.mechanisms._vector.sphere import gaussian_rows, shorten_rows, shrink_factors
+from skldp.mechanisms._vector.sphere import gaussian_rows
 from skldp.mechanisms._vector.workspace import Scratch
 
 

@@ -388,9 +388,9 @@ MUTATIONS = [
         "        rows *= self.step\n",
         "mechanisms/test_privunit.py",
     ),
-    Mutation("mechanisms/_vector/sphere.py", "factors * (1 - 2 * np.finfo(dtype).eps), 1.0)", "factors, 1.0)", _SPHERE),
+    Mutation("mechanisms/_norms.py", "factors * (1 - 2 * np.finfo(dtype).eps), 1.0)", "factors, 1.0)", _SPHERE),
     Mutation(
-        "mechanisms/_vector/sphere.py",
+        "mechanisms/_norms.py",
         "np.maximum(norms * (1 + _norm_error(d)), radius)",
         "np.maximum(norms, radius)",
         _SPHERE,

@@ -17,8 +17,8 @@ from skldp.mechanisms._bits.fixed_point import SAFE_EXPONENT, FixedPoint
 from skldp.mechanisms._bits.flip_laws import BitLaw
 from skldp.mechanisms._bits.kernels import REACH, CompiledBuffers, compiled_loops
 from skldp.mechanisms._bits.mask_sampling import BitRandomizer, MaskSampler
-from skldp.mechanisms._bits.rows import RowRelease
-from skldp.mechanisms._domain import NOT_FINITE, Inside, round_inward
+from skldp.mechanisms._bits.rows import NOT_FINITE, Inside, RowRelease
+from skldp.mechanisms._domain import round_inward
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 

@@ -1,7 +1,8 @@
 """Walk over rows block by block, move them into the domain, and draw which features a record releases."""
 
+import math
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,10 +10,10 @@ import numpy.typing as npt
 from skldp._untold import as_numbers
 from skldp.mechanisms._bits.buffers import Buffers
 from skldp.mechanisms._bits.kernels import CompiledBuffers, compiled_loops
-from skldp.mechanisms._domain import Inside, into_bounds
+from skldp.mechanisms._domain import round_inward
 from skldp.mechanisms._noise import Noise
 
-__all__ = ["RowRelease"]
+__all__ = ["NOT_FINITE", "Inside", "RowRelease", "into_bounds"]
 
 # Numbers in one block. Each step over them is long enough for other threads to run meanwhile; the working arrays, nine
 # bytes a number (13 with compiled steps), still stay in a third-level cache. Releases of less than one block take a
@@ -20,6 +21,66 @@ __all__ = ["RowRelease"]
 _BLOCK = 262_144
 # Numbers that a block is taken from, of which a few may be released.
 _MOST_READ = 2_097_152
+
+
+NOT_FINITE = "values must be finite. Got NaN or infinity instead."
+
+
+class Inside(NamedTuple):
+    """Rows within bounds.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, n_features)
+    extent : float
+        The largest magnitude among them.
+    n_moved : int
+        How many values were moved into the bounds.
+    """
+
+    rows: np.ndarray
+    extent: float
+    n_moved: int
+
+
+def into_bounds(rows: np.ndarray, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> Inside:
+    """Move what lies outside to the nearest bound.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, n_features)
+        Returned as they are where nothing is to be moved, and never written to.
+    low, high : ndarray of shape (n_features,)
+
+    Returns
+    -------
+    Inside
+
+    Raises
+    ------
+    ValueError
+        If a value is NaN or infinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms._bits.rows import into_bounds
+    >>> into_bounds(np.array([[0.5, -9.0]]), np.zeros(2), np.ones(2))
+    Inside(rows=array([[0.5, 0. ]]), extent=0.5, n_moved=1)
+    """
+    # Both are NaN if any value is.
+    lowest, highest = float(rows.min(initial=math.inf)), float(rows.max(initial=-math.inf))
+    if not (-math.inf < lowest and highest < math.inf):
+        raise ValueError(NOT_FINITE)
+    # Two passes over numbers in the cache spare most blocks the clipping, which takes several times as long.
+    if low.max() <= lowest and highest <= high.min():
+        return Inside(rows, max(-lowest, highest), 0)
+    inner_low, inner_high = round_inward(low, high, rows.dtype)
+    if (inner_low == inner_low[0]).all() and (inner_high == inner_high[0]).all():
+        inner_low, inner_high = inner_low[0], inner_high[0]
+    inside = np.clip(rows, inner_low, inner_high, out=np.empty(rows.shape, dtype=rows.dtype))
+    extent = max(-float(inside.min(initial=math.inf)), float(inside.max(initial=-math.inf)))
+    return Inside(inside, extent, int(np.count_nonzero(inside != rows)))
 
 
 class RowRelease:

@@ -18,8 +18,7 @@ from skldp.mechanisms._bits.calibration import least_integer
 from skldp.mechanisms._bits.decoding import BitDecoder, code_moments, unbiased_bits
 from skldp.mechanisms._bits.flip_laws import BitLaw, symmetric_law
 from skldp.mechanisms._bits.mask_sampling import BitRandomizer
-from skldp.mechanisms._bits.rows import RowRelease
-from skldp.mechanisms._domain import Inside
+from skldp.mechanisms._bits.rows import Inside, RowRelease
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 

@@ -12,7 +12,8 @@ from skldp._checks import check_dimension, check_positive
 from skldp._untold import as_floats, as_numbers
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._vector.sphere import directions, gaussians, public_step, shorten_rows, to_grid
+from skldp.mechanisms._norms import shorten_rows
+from skldp.mechanisms._vector.sphere import directions, gaussians, public_step, to_grid
 from skldp.mechanisms._vector.workspace import Scratch
 
 __all__ = ["MultivariateLaplace", "gamma_variates", "nearest_rows", "own_vocabulary"]

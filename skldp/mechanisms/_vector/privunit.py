@@ -12,7 +12,8 @@ from skldp._checks import check_dimension, check_positive
 from skldp._untold import as_floats, as_numbers
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._vector.sphere import gaussian_rows, public_step, round_steps, scaled_norms, unit_rows
+from skldp.mechanisms._norms import scaled_norms
+from skldp.mechanisms._vector.sphere import gaussian_rows, public_step, round_steps, unit_rows
 from skldp.mechanisms._vector.workspace import Scratch
 
 __all__ = ["PrivUnit", "cap_height", "cap_probability", "log_mean_density"]

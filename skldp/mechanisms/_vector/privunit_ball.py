@@ -9,8 +9,8 @@ from skldp._checks import check_dimension, check_positive
 from skldp._untold import as_floats, as_numbers
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._norms import row_norms, shorten_rows
 from skldp.mechanisms._vector.privunit import PrivUnit
-from skldp.mechanisms._vector.sphere import row_norms, shorten_rows
 from skldp.mechanisms._vector.workspace import Scratch
 
 __all__ = ["PrivUnitBall"]

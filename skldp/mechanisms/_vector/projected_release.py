@@ -12,12 +12,12 @@ from skldp._checks import check_dimension, check_fraction, check_positive
 from skldp._untold import as_floats
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._norms import factors_of_norms, row_norms, shortening_by_rounding, shrink_factors
 from skldp.mechanisms._vector.gaussian_width import default_width, gordon_delta
 from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace, nearest_rows, own_vocabulary
 from skldp.mechanisms._vector.privunit import PrivUnit
 from skldp.mechanisms._vector.privunit_ball import PrivUnitBall
 from skldp.mechanisms._vector.projection import RandomProjection
-from skldp.mechanisms._vector.sphere import factors_of_norms, row_norms, shortening_by_rounding, shrink_factors
 from skldp.mechanisms._vector.workspace import Scratch
 
 __all__ = ["SENSITIVITIES", "ProjectedRelease"]
