@@ -11,7 +11,7 @@ from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.estimators._promise import ShowsGuarantee
+from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -111,7 +111,7 @@ def attach_guarantee(estimator, guarantee, learnt=""):
         )
 
 
-class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
+class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
     """Base of the transformers that release every row through a local mechanism.
 
     A subclass defines ``__init__`` with the parameters `epsilon`, `transform_noise`, `seed` and `n_jobs`
@@ -143,7 +143,7 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         -------
         self : object
         """
-        self._forget_promise()
+        self._forget_guarantee()
         self._declare(self._validate(X, reset=True))
         return self
 
@@ -162,7 +162,7 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
         """
-        self._forget_promise()
+        self._forget_guarantee()
         X = self._validate_to_release(X, reset=True)
         self._declare(X)
         return self._release(X, noise_from(self.seed))
@@ -184,7 +184,7 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
     def _transform(self, X, out=None):
         """Release the rows of X, into `out` if there is one."""
         check_is_fitted(self)
-        self._check_promise()
+        self._check_unchanged()
         X = self._validate_to_release(X, reset=False)
         noise = noise_from(self.seed) if self.transform_noise else None
         if out is None or (out.dtype == X.dtype and out.flags.c_contiguous):

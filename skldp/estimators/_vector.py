@@ -223,7 +223,7 @@ class MultivariateLaplaceTransformer(OneToOneFeatureMixin, RadiusTransformer):
             If there is no vocabulary.
         """
         check_is_fitted(self)
-        self._check_promise()
+        self._check_unchanged()
         if self.mechanism_.vocabulary is None:
             raise ValueError("nearest_indices needs a vocabulary. Got vocabulary=None instead.")
         X = self._validate(X, reset=False)
