@@ -12,9 +12,9 @@ from skldp.estimators._labels import LabelLaplace, LabelRR, LabelSampler
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._out_of_core import release_blocks, release_dask
 from skldp.estimators._vector import (
-    MultivariateLaplacePrivatizer,
+    MultivariateLaplaceTransformer,
     PrivUnitTransformer,
-    RandomProjectionPrivatizer,
+    RandomProjectionTransformer,
 )
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.study._audit.lower_bound import audit_epsilon
@@ -32,14 +32,14 @@ __all__ = [
     "LabelRR",
     "LabelSampler",
     "LatentTransformer",
-    "MultivariateLaplacePrivatizer",
+    "MultivariateLaplaceTransformer",
     "NumericPrivatizer",
     "OMETransformer",
     "PrivUnitTransformer",
     "PrivacyGuarantee",
     "PrivacyLedger",
     "PrivacyUtilityDisplay",
-    "RandomProjectionPrivatizer",
+    "RandomProjectionTransformer",
     "audit_epsilon",
     "privacy_guarantee",
     "privacy_utility_curve",

@@ -38,11 +38,11 @@ TRANSFORMERS = {
     "laplace": skldp.NumericPrivatizer(mechanism="laplace", bounds=(0, 1)),
     "directions": skldp.PrivUnitTransformer(),
     "a ball": skldp.PrivUnitTransformer(norm=1.0),
-    "metric": skldp.MultivariateLaplacePrivatizer(radius=1.0),
-    "words": skldp.MultivariateLaplacePrivatizer(vocabulary=ROWS),
-    "projection": skldp.RandomProjectionPrivatizer(n_components=2),
-    "projected directions": skldp.RandomProjectionPrivatizer(n_components=2, noise="privunit"),
-    "nearest words": skldp.RandomProjectionPrivatizer(
+    "metric": skldp.MultivariateLaplaceTransformer(radius=1.0),
+    "words": skldp.MultivariateLaplaceTransformer(vocabulary=ROWS),
+    "projection": skldp.RandomProjectionTransformer(n_components=2),
+    "projected directions": skldp.RandomProjectionTransformer(n_components=2, noise="privunit"),
+    "nearest words": skldp.RandomProjectionTransformer(
         n_components=2, sensitivity="vocabulary", vocabulary=np.eye(3), projection="sparse"
     ),
 }

@@ -11,7 +11,7 @@ from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.estimators._promise import ShowsGuarantee
+from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -105,7 +105,7 @@ def attach_guarantee(estimator, guarantee, learnt=""):
         )
 
 
-class ReleasesRows(ShowsGuarantee):
+class ReleasesRows(GuaranteeMixin):
     """Mix-in of the estimators that release rows through a mechanism, which ``mechanism_`` is after fit.
 
     They have a parameter `seed`, may have `n_jobs` and `transform_noise`, and the hook
@@ -118,7 +118,7 @@ class ReleasesRows(ShowsGuarantee):
     def _release_into(self, X, out):
         """Release what :meth:`transform` would, into `out`."""
         check_is_fitted(self)
-        self._check_promise()
+        self._check_unchanged()
         return self._release(self._rows(X, reset=False), out, noisy=getattr(self, "transform_noise", True))
 
     def _release(self, rows, out=None, *, noisy=True):
@@ -168,7 +168,7 @@ class LocalTransformer(ReleasesRows, TransformerMixin, BaseEstimator):
         -------
         self : object
         """
-        self._forget_promise()
+        self._forget_guarantee()
         self._declare(validate_finite(self, X, reset=True, **self._input))
         return self
 
@@ -187,7 +187,7 @@ class LocalTransformer(ReleasesRows, TransformerMixin, BaseEstimator):
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
         """
-        self._forget_promise()
+        self._forget_guarantee()
         rows = self._rows(X, reset=True)
         self._declare(rows)
         return self._release(rows)

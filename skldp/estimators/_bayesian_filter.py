@@ -20,9 +20,9 @@ from skldp.accounting._ledger.decisions import RULES
 from skldp.accounting._ledger.identity import distinct_ids
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.estimators._from_estimator import query_from_estimator
+from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._ledgers import ChoosesLedger
 from skldp.estimators._people import split_ids, whole_numbers
-from skldp.estimators._promise import ShowsGuarantee
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -133,7 +133,7 @@ _WAYS = (
 )
 
 
-class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     r"""Ask people a regression, and protect each with a budget for all that they ever answer.
 
     `fit` trains a linear or logistic model on the analyst's own public data. `predict` and `query` ask the people in
@@ -442,7 +442,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         # What can be refused without looking at a value is refused before one is looked at. Once the table is known to
         # be of numbers, nothing here or in the ledger depends on them but the answers.
         check_is_fitted(self)
-        self._check_promise()
+        self._check_unchanged()
         self._check_same_ledger()
         progress = decisions_bar() if self.verbose else None
         noise = self._noise()

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp._untold import kind_of, untold
 from skldp.estimators._base import attach_guarantee
 from skldp.estimators._class_codes import declared_values, encode, warn_learnt
-from skldp.estimators._promise import ShowsGuarantee
+from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._validation import (
     EPSILON,
     NOISE_PARAMETERS,
@@ -25,7 +25,7 @@ from skldp.mechanisms._noise import noise_from
 __all__ = ["CategoricalPrivatizer"]
 
 
-class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
+class CategoricalPrivatizer(GuaranteeMixin, TransformerMixin, BaseEstimator):
     r"""Release columns of categories one-hot, under local differential privacy.
 
     Parameters
@@ -159,7 +159,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         X_released : ndarray of shape (n_samples, n_features_out)
         """
         check_is_fitted(self)
-        self._check_promise()
+        self._check_unchanged()
         codes = self._codes(_columns(self, X, reset=False), self.categories_)
         if self.transform_noise:
             return self.mechanism_.sample(codes, noise_from(self.seed))
@@ -225,7 +225,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
 
     def _declare(self, X):
         """Set what is known after fit, and give the codes of X."""
-        self._forget_promise()
+        self._forget_guarantee()
         check_epsilon(self.epsilon)
         columns = _columns(self, X, reset=True)
         names = _input_names(self)

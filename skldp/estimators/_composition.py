@@ -9,7 +9,6 @@ from numbers import Real
 from operator import add
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
@@ -17,9 +16,9 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._ensembles import count_ensemble, is_ensemble, number_of_folds, splits_once
+from skldp.estimators._guarantee_mixin import holds_guarantee, own_guarantee
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._labels import LabelPrivatizer, LabelSampler
-from skldp.estimators._promise import KeepsPromise
 from skldp.estimators._public_steps import (
     ignores_labels,
     is_public,
@@ -174,7 +173,7 @@ class _Walk:
             return given
         if isinstance(step, FrozenEstimator):
             return self._frozen(name, step.estimator, given)
-        guarantee = _own_guarantee(step)
+        guarantee = own_guarantee(step)
         if guarantee is not None:
             given = self._private(name, step, guarantee, given)
         elif isinstance(step, Pipeline) and _is_known(step):
@@ -184,7 +183,7 @@ class _Walk:
         elif type(step) is FeatureUnion:
             branches = [(inner, branch, given) for inner, branch in step.transformer_list]
             given = self._branches(name, branches, step.transformer_weights, given)
-        elif not _holds_private(step):
+        elif not holds_guarantee(step):
             given = self._plain(name, step, given)
         elif is_ensemble(step):
             given = self._ensemble(name, step, given)
@@ -295,7 +294,7 @@ class _Walk:
         return replace(given, stretch=_product(given.stretch, self.public[name]), largest=math.inf)
 
     def _frozen(self, name, inner, given):
-        if _holds_private(inner):
+        if holds_guarantee(inner):
             given = replace(given, again=f"what follows the FrozenEstimator {name!r}")
             return self.visit(name, inner, given)
         if not given.bare:
@@ -380,9 +379,9 @@ class _Walk:
 
     def _target(self, name, step, given):
         transformer = step.transformer_
-        guarantee = _own_guarantee(transformer)
+        guarantee = own_guarantee(transformer)
         if guarantee is None:
-            if _holds_private(transformer):
+            if holds_guarantee(transformer):
                 return self._unknown(name, step)
             if given.labels_bare:
                 self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomised")
@@ -416,7 +415,7 @@ class _Walk:
         if given.labels_bare and not scored_alone:
             return "candidates were chosen by scores of labels that are not randomised"
         known = type(search) in (GridSearchCV, RandomizedSearchCV) and splits_once(search.cv)
-        if not known or last is None or _holds_private(last[1]):
+        if not known or last is None or holds_guarantee(last[1]):
             return f"it is not known how often {type(search).__name__} releases what the candidates are given"
         varied = {varied for candidate in search.cv_results_["params"] for varied in candidate}
         if not all(varied.startswith(f"{last[0]}__") for varied in varied):
@@ -441,31 +440,6 @@ def _declared_public(public):
                 f"public must say, by a finite number > 0 or None, how far a step stretches. Got {name!r}: {stretch!r}."
             )
     return declared
-
-
-def _own_guarantee(step):
-    if isinstance(step, KeepsPromise):
-        check_is_fitted(step)
-        return step.privacy_guarantee_
-    return getattr(step, "privacy_guarantee_", None)
-
-
-def _holds_private(thing, seen=None):
-    """Whether something private is among the parameters and attributes of an estimator, however deep."""
-    seen = set() if seen is None else seen
-    if id(thing) in seen:
-        return False
-    seen.add(id(thing))
-    if isinstance(thing, KeepsPromise):
-        return True
-    if isinstance(thing, BaseEstimator):
-        attributes = vars(thing)
-        return "privacy_guarantee_" in attributes or any(_holds_private(part, seen) for part in attributes.values())
-    if isinstance(thing, Mapping):
-        return any(_holds_private(part, seen) for part in thing.values())
-    if isinstance(thing, list | tuple | set) or (isinstance(thing, np.ndarray) and thing.dtype == object):
-        return any(_holds_private(part, seen) for part in (thing.ravel() if hasattr(thing, "ravel") else thing))
-    return False
 
 
 def _is_known(pipeline):

@@ -9,8 +9,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import untold
+from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._labels import LabelRR
-from skldp.estimators._promise import ShowsGuarantee
 from skldp.estimators._validation import HasMethods, StrOptions, fit_context
 from skldp.mechanisms._categorical.label_laplace import clean_probabilities
 
@@ -36,7 +36,7 @@ def _decides_on_true_labels(self):
     return self.correction == "none" and _inner_has("decision_function")(self)
 
 
-class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class LabelPrivateClassifier(GuaranteeMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     r"""Train any classifier on labels that were randomized under local differential privacy.
 
     Only the labels are protected: the classifier sees X as it is.
@@ -264,7 +264,7 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
         full[:, seen] = probabilities
         return full
 
-    def _parameters_of_the_law(self):
+    def _guarantee_parameters(self):
         mechanism = self.label_mechanism
         within = {} if mechanism is None else mechanism.get_params()
         return {"label_mechanism": mechanism} | {f"label_mechanism__{name}": value for name, value in within.items()}

@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import attach_guarantee
 from skldp.estimators._class_codes import declared_values, decode, encode, labels_1d, learnt_values, warn_learnt
-from skldp.estimators._promise import ShowsGuarantee
+from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._validation import (
     EPSILON,
     NOISE_PARAMETERS,
@@ -25,7 +25,7 @@ __all__ = ["LabelLaplace", "LabelPrivatizer", "LabelRR", "LabelSampler"]
 
 
 class LabelPrivatizer(
-    ShowsGuarantee,
+    GuaranteeMixin,
     TransformerMixin,
     BaseEstimator,
     auto_wrap_output_keys=None,  # type: ignore[call-arg]  # scikit-learn has no types to say that it takes it
@@ -82,7 +82,7 @@ class LabelPrivatizer(
             If a label is not one of the classes; nothing is released then.
         """
         check_is_fitted(self)
-        self._check_promise()
+        self._check_unchanged()
         y = labels_1d(y)
         return self._release(encode(y, self.classes_, "y"), y.dtype)
 
@@ -338,7 +338,7 @@ class LabelLaplace(LabelPrivatizer):
         return LabelLaplaceMechanism(float(self.epsilon), classes.size)
 
 
-class LabelSampler(ShowsGuarantee, BaseEstimator):
+class LabelSampler(GuaranteeMixin, BaseEstimator):
     """A label mechanism as a step of an imbalanced-learn pipeline.
 
     imbalanced-learn refuses a step that has both ``transform`` and ``fit_resample``, as the label mechanisms do; this
@@ -412,7 +412,7 @@ class LabelSampler(ShowsGuarantee, BaseEstimator):
     def _clone(self):
         return LabelRR() if self.label_mechanism is None else clone(self.label_mechanism)
 
-    def _parameters_of_the_law(self):
+    def _guarantee_parameters(self):
         mechanism = self.label_mechanism
         within = {} if mechanism is None else mechanism.get_params()
         return {"label_mechanism": mechanism} | {f"label_mechanism__{name}": value for name, value in within.items()}

@@ -164,7 +164,7 @@ def _check_estimator(estimator):
             f"estimator must be a transformer of X of this package. Got {type(estimator).__name__} instead."
         )
     check_is_fitted(estimator)
-    estimator._check_promise()
+    estimator._check_unchanged()
 
 
 def _check_out(estimator, X, out):

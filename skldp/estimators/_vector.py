@@ -1,4 +1,4 @@
-"""RandomProjectionPrivatizer: noise in fewer dimensions."""
+"""RandomProjectionTransformer: noise in fewer dimensions."""
 
 from numbers import Integral, Real
 
@@ -17,7 +17,7 @@ from skldp.mechanisms._vector.privunit_ball import PrivUnitBall
 from skldp.mechanisms._vector.projected_release import SENSITIVITIES, ProjectedRelease
 from skldp.mechanisms._vector.projection import RandomProjection
 
-__all__ = ["MultivariateLaplacePrivatizer", "PrivUnitTransformer", "RandomProjectionPrivatizer"]
+__all__ = ["MultivariateLaplaceTransformer", "PrivUnitTransformer", "RandomProjectionTransformer"]
 
 
 class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
@@ -59,7 +59,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
     See Also
     --------
     skldp.mechanisms._vector.privunit.PrivUnit : The law.
-    RandomProjectionPrivatizer : With ``noise="privunit"`` the same in fewer dimensions, with less noise.
+    RandomProjectionTransformer : With ``noise="privunit"`` the same in fewer dimensions, with less noise.
 
     Notes
     -----
@@ -107,7 +107,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
         return PrivUnitBall(n_features, float(self.epsilon), self.radius_)
 
 
-class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
+class MultivariateLaplaceTransformer(OneToOneFeatureMixin, RadiusTransformer):
     r"""Release vectors with noise calibrated to the Euclidean distance (metric privacy, M1).
 
     Near vectors are hard to tell apart, far ones are not: `epsilon` is the budget per unit of distance, and nothing is
@@ -148,7 +148,7 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
 
     See Also
     --------
-    RandomProjectionPrivatizer : The same with less noise, in fewer dimensions.
+    RandomProjectionTransformer : The same with less noise, in fewer dimensions.
     PrivUnitTransformer : A guarantee for whole records.
 
     Notes
@@ -173,9 +173,9 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp import MultivariateLaplacePrivatizer
+    >>> from skldp import MultivariateLaplaceTransformer
     >>> X = np.random.default_rng(0).normal(size=(100, 20))
-    >>> privatizer = MultivariateLaplacePrivatizer(epsilon=5.0, radius=10.0).fit(X)
+    >>> privatizer = MultivariateLaplaceTransformer(epsilon=5.0, radius=10.0).fit(X)
     >>> privatizer.privacy_guarantee_.plain_epsilon
     100.0
     """
@@ -223,7 +223,7 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
             If there is no vocabulary.
         """
         check_is_fitted(self)
-        self._check_promise()
+        self._check_unchanged()
         if self.mechanism_.vocabulary is None:
             raise ValueError("nearest_indices needs a vocabulary. Got vocabulary=None instead.")
         X = self._validate(X, reset=False)
@@ -236,7 +236,7 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
         return MultivariateLaplace(X.shape[1], float(self.epsilon), radius=self.radius_, vocabulary=vocabulary)
 
 
-class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransformer):
+class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransformer):
     r"""Project vectors to fewer dimensions by a public random matrix, and release them there (PRIVEMB, M2).
 
     The norm of the noise grows with the number of dimensions it is added in, so fewer mean less. Dense rows and sparse
@@ -306,7 +306,7 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
 
     See Also
     --------
-    MultivariateLaplacePrivatizer : The same noise without the projection (M1).
+    MultivariateLaplaceTransformer : The same noise without the projection (M1).
     PrivUnitTransformer : Plain LDP without the projection.
 
     Notes
@@ -335,9 +335,9 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp import RandomProjectionPrivatizer
+    >>> from skldp import RandomProjectionTransformer
     >>> X = np.random.default_rng(0).normal(size=(1000, 300))
-    >>> privatizer = RandomProjectionPrivatizer(epsilon=5.0, beta=0.93).fit(X)
+    >>> privatizer = RandomProjectionTransformer(epsilon=5.0, beta=0.93).fit(X)
     >>> privatizer.n_components_, privatizer.transform(X).shape
     (50, (1000, 50))
     """

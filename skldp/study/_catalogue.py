@@ -3,7 +3,7 @@
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.estimators._numeric import NumericPrivatizer
-from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer, RandomProjectionPrivatizer
+from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer, RandomProjectionTransformer
 from skldp.study._datasets import StudyInputError
 
 __all__ = [
@@ -39,11 +39,11 @@ FEATURE_MECHANISMS: dict[str, tuple[type, dict]] = {
     "best": (NumericPrivatizer, {"mechanism": "best"}),
     # Directions of rows, from the middle of the bounds.
     "privunit": (PrivUnitTransformer, {}),
-    "privunit-projected": (RandomProjectionPrivatizer, {"noise": "privunit", "sensitivity": "orthonormal"}),
+    "privunit-projected": (RandomProjectionTransformer, {"noise": "privunit", "sensitivity": "orthonormal"}),
     # The epsilon of these two is per unit of distance, and plain over a declared radius.
-    "multivariate-laplace": (MultivariateLaplacePrivatizer, {}),
+    "multivariate-laplace": (MultivariateLaplaceTransformer, {}),
     # The published sensitivity fails with a probability over the matrix; this one holds for every two vectors.
-    "random-projection": (RandomProjectionPrivatizer, {"sensitivity": "spectral"}),
+    "random-projection": (RandomProjectionTransformer, {"sensitivity": "spectral"}),
 }
 METRIC_MECHANISMS = ("multivariate-laplace", "random-projection")
 FAMILIES = ("bit by bit", "value by value", "whole vector")

@@ -54,7 +54,7 @@ from skldp import (
     LabelPrivateClassifier,
     LabelRR,
     LabelSampler,
-    MultivariateLaplacePrivatizer,
+    MultivariateLaplaceTransformer,
     NumericPrivatizer,
     privacy_guarantee,
 )
@@ -240,26 +240,26 @@ COMPOSITIONS = {
         "labels are not rand",
     ),
     "a cache": (make_pipeline(private(), StandardScaler(), memory="CACHE"), None, INF, "memory"),
-    "distances": (make_pipeline(MultivariateLaplacePrivatizer(3.0)), None, 3, "real numbers"),
-    "distances of columns": (ColumnTransformer([("a", MultivariateLaplacePrivatizer(3.0), [0, 2])]), None, 3, ""),
-    "distances stretched": (make_pipeline(Normalizer(), MultivariateLaplacePrivatizer(3.0)), None, INF, "stretch"),
+    "distances": (make_pipeline(MultivariateLaplaceTransformer(3.0)), None, 3, "real numbers"),
+    "distances of columns": (ColumnTransformer([("a", MultivariateLaplaceTransformer(3.0), [0, 2])]), None, 3, ""),
+    "distances stretched": (make_pipeline(Normalizer(), MultivariateLaplaceTransformer(3.0)), None, INF, "stretch"),
     "distances within a radius": (
-        make_pipeline(Normalizer(), MultivariateLaplacePrivatizer(3.0, radius=1.0)),
+        make_pipeline(Normalizer(), MultivariateLaplaceTransformer(3.0, radius=1.0)),
         None,
         6,
         "stretch",
     ),
-    "a doubled column": (ColumnTransformer([("a", MultivariateLaplacePrivatizer(3.0), [0, 0])]), None, INF, "stretch"),
+    "a doubled column": (ColumnTransformer([("a", MultivariateLaplaceTransformer(3.0), [0, 0])]), None, INF, "stretch"),
     "weights": (
         make_pipeline(
-            FeatureUnion([("a", "passthrough")], transformer_weights={"a": 9.0}), MultivariateLaplacePrivatizer(3.0)
+            FeatureUnion([("a", "passthrough")], transformer_weights={"a": 9.0}), MultivariateLaplaceTransformer(3.0)
         ),
         None,
         27,
         "stretch",
     ),
     "rows beside themselves": (
-        make_pipeline(FeatureUnion([("a", "passthrough"), ("b", "passthrough")]), MultivariateLaplacePrivatizer(3.0)),
+        make_pipeline(FeatureUnion([("a", "passthrough"), ("b", "passthrough")]), MultivariateLaplaceTransformer(3.0)),
         None,
         3 * math.sqrt(2),
         "stretch",
@@ -371,7 +371,7 @@ def test_the_caller_names_what_is_public():
 
 
 def test_the_caller_says_how_far_a_public_step_stretches_distances():
-    pipeline = make_pipeline(StandardScaler(), MultivariateLaplacePrivatizer(3.0, radius=2.0)).fit(X)
+    pipeline = make_pipeline(StandardScaler(), MultivariateLaplaceTransformer(3.0, radius=2.0)).fit(X)
     plain = privacy_guarantee(pipeline, public=["standardscaler"])
     assert (plain.epsilon, plain.unit) == (12.0, "record")
     total = privacy_guarantee(pipeline, public={"standardscaler": 2.0})
@@ -384,7 +384,7 @@ def test_the_caller_says_how_far_a_public_step_stretches_distances():
 
 
 def test_without_a_diameter_distances_and_records_have_no_sum():
-    columns = ColumnTransformer([("a", private(), [0]), ("b", MultivariateLaplacePrivatizer(), [1, 2])]).fit(X)
+    columns = ColumnTransformer([("a", private(), [0]), ("b", MultivariateLaplaceTransformer(), [1, 2])]).fit(X)
     total = privacy_guarantee(columns)
     assert math.isinf(total.epsilon)
     assert "diameter" in total.basis
@@ -448,7 +448,7 @@ def test_members_that_are_routed_weights_get_every_record():
 def test_a_column_listed_twice_is_found_however_it_is_counted():
     for columns, epsilon in (([0, -2], INF), (np.array([1, -1]), INF), ([0, -1], 3)):
         twice = ColumnTransformer([("columns", "passthrough", columns)])
-        pipeline = make_pipeline(twice, MultivariateLaplacePrivatizer(3.0)).fit(X[:, :2])
+        pipeline = make_pipeline(twice, MultivariateLaplaceTransformer(3.0)).fit(X[:, :2])
         assert privacy_guarantee(pipeline).epsilon == epsilon
 
 
@@ -602,7 +602,7 @@ def test_a_private_target_is_released_twice_where_the_inverse_is_checked():
 
 def test_features_drawn_twice_stretch_distances():
     model = BaggingRegressor(
-        make_pipeline(MultivariateLaplacePrivatizer(3.0), LinearRegression()), 2, bootstrap_features=True
+        make_pipeline(MultivariateLaplaceTransformer(3.0), LinearRegression()), 2, bootstrap_features=True
     )
     assert math.isinf(privacy_guarantee(model.fit(X, Y)).epsilon)
 

@@ -710,16 +710,18 @@ MUTATIONS = [
     ),
     Mutation("estimators/_composition.py", "< len(columns)\n", "< 0\n", _WHOLES),
     Mutation("estimators/_composition.py", "math.hypot(*stretches) * (1 + 2**-50)", "max(stretches)", _WHOLES),
-    Mutation("estimators/_promise.py", "        if changed:\n", "        if False:\n", _PROMISES),
+    Mutation("estimators/_guarantee_mixin.py", "        if changed:\n", "        if False:\n", _PROMISES),
     Mutation(
-        "estimators/_promise.py",
+        "estimators/_guarantee_mixin.py",
         '_may_change = frozenset({"n_jobs", "verbose"})',
         '_may_change = frozenset({"n_jobs", "verbose", "seed"})',
         _PROMISES,
     ),
-    Mutation("estimators/_promise.py", "    if type(before) is not type(now):\n        return False\n", "", _PROMISES),
     Mutation(
-        "estimators/_promise.py",
+        "estimators/_guarantee_mixin.py", "    if type(before) is not type(now):\n        return False\n", "", _PROMISES
+    ),
+    Mutation(
+        "estimators/_guarantee_mixin.py",
         "return before.dtype == now.dtype and np.array_equal(before, now)",
         "return before.shape == now.shape",
         _PROMISES,
