@@ -198,15 +198,16 @@ class LabelRR(LabelPrivatizer):
     Parameters
     ----------
     epsilon : float, default=1.0
-        The natural-log budget of one label.
+        Budget (natural log) of one label.
     classes : array-like of shape (n_classes,), default=None
-        The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur
-        is a fact about private data.
+        The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur is
+        a fact about private data.
     prior : array-like of shape (n_classes,), default=None
         Public probabilities of the declared classes, in the order of `classes`. The answers are then given by
         randomized response over the classes that are worth it (RRWithPrior).
-    seed : None, int or numpy.random.Generator, default=None
-        None draws secure noise anew in every call. Anything else is for tests and reproducible studies.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
 
     Attributes
     ----------
@@ -285,11 +286,13 @@ class LabelLaplace(LabelPrivatizer):
     Parameters
     ----------
     epsilon : float, default=1.0
-        The natural-log budget that the noise is scaled for: the scale is :math:`2 / \varepsilon`.
+        Budget (natural log) of one label, for which the noise is scaled: its scale is :math:`2 / \varepsilon`.
     classes : array-like of shape (n_classes,), default=None
-        The declared classes. None takes those seen in y, with a warning.
-    seed : None, int or numpy.random.Generator, default=None
-        None draws secure noise anew in every call. Anything else is for tests and reproducible studies.
+        The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur is
+        a fact about private data.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
 
     Attributes
     ----------
@@ -347,7 +350,7 @@ class LabelSampler(GuaranteeMixin, BaseEstimator):
     Parameters
     ----------
     label_mechanism : LabelRR or LabelLaplace, default=None
-        None is ``LabelRR()``.
+        Cloned and applied to y in `fit`. None is ``LabelRR()``.
 
     Attributes
     ----------
