@@ -13,8 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import untold
-from skldp.estimators._guarantee_mixin import GuaranteeMixin
-from skldp.estimators._labels import LabelRR
+from skldp.estimators._labels import HasLabelMechanism
 from skldp.estimators._validation import HasMethods, StrOptions, fit_context
 from skldp.mechanisms._categorical.label_laplace import clean_probabilities
 
@@ -40,7 +39,7 @@ def _decides_on_true_labels(self: Any) -> bool:
     return self.correction == "none" and _inner_has("decision_function")(self)
 
 
-class LabelPrivateClassifier(GuaranteeMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class LabelPrivateClassifier(HasLabelMechanism, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     r"""Train any classifier on labels that were randomized under local differential privacy.
 
     Only the labels are protected: the classifier sees X as it is.
@@ -149,7 +148,7 @@ class LabelPrivateClassifier(GuaranteeMixin, MetaEstimatorMixin, ClassifierMixin
                 "correction='forward' needs an estimator with predict_proba. "
                 f"Got {type(self.estimator).__name__} without it instead."
             )
-        mechanism = LabelRR() if self.label_mechanism is None else clone(self.label_mechanism)
+        mechanism = self._new_mechanism()
         estimator = clone(self.estimator)
         routed = fit_params
         if get_config()["enable_metadata_routing"]:
@@ -274,16 +273,10 @@ class LabelPrivateClassifier(GuaranteeMixin, MetaEstimatorMixin, ClassifierMixin
         full[:, seen] = probabilities
         return full
 
-    def _guarantee_parameters(self) -> dict[str, Any]:
-        mechanism = self.label_mechanism
-        within = {} if mechanism is None else mechanism.get_params()
-        return {"label_mechanism": mechanism} | {f"label_mechanism__{name}": value for name, value in within.items()}
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
-        mechanism = LabelRR() if self.label_mechanism is None else self.label_mechanism
-        tags.non_deterministic = inner.non_deterministic or get_tags(mechanism).non_deterministic
+        tags.non_deterministic = inner.non_deterministic or get_tags(self._new_mechanism()).non_deterministic
         tags.input_tags = inner.input_tags
         if inner.classifier_tags is not None:
             tags.classifier_tags.multi_class = inner.classifier_tags.multi_class

@@ -1,12 +1,12 @@
 """Checks of parameters and input: the only module that touches scikit-learn's private validation."""
 
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn import config_context
-from sklearn.base import BaseEstimator
-from sklearn.base import _fit_context as fit_context
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import _param_validation, assert_all_finite
 from sklearn.utils._param_validation import HasMethods, InvalidParameterError, Options, StrOptions
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
@@ -33,6 +33,11 @@ __all__ = [
     "validate",
     "validate_finite",
 ]
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+# With a type, so that what it decorates keeps its own.
+fit_context: Callable[..., Callable[[_Method], _Method]] = _fit_context
 
 
 class Interval(_param_validation.Interval):
