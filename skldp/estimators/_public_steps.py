@@ -137,11 +137,11 @@ def _is_of_scikit_learn(step: Any) -> bool:
     return type(step).__module__.partition(".")[0] == "sklearn"
 
 
-def _bounded_by_one(step: Any, largest: float) -> PublicEffect:
+def _bounded_by_one(_step: Any, _largest: float) -> PublicEffect:
     return PublicEffect(1.0)
 
 
-def _bounds_scaler(step: Any, largest: float) -> PublicEffect:
+def _bounds_scaler(step: Any, _largest: float) -> PublicEffect:
     return PublicEffect(max(float(np.abs(end).max()) for end in step.feature_range_), step.max_stretch_)
 
 
@@ -161,7 +161,7 @@ def _polynomial(step: Any, largest: float) -> PublicEffect:
         return PublicEffect(float(np.power(max(largest, 1.0), np.max(step.degree))), may_overflow=True)
 
 
-def _hashed_text(step: Any, largest: float) -> PublicEffect | None:
+def _hashed_text(step: Any, _largest: float) -> PublicEffect | None:
     own = (step.strip_accents, step.preprocessor, step.tokenizer, step.analyzer)
     if step.input != "content" or step.decode_error == "strict" or any(map(callable, own)):
         return None
@@ -169,14 +169,14 @@ def _hashed_text(step: Any, largest: float) -> PublicEffect | None:
     return PublicEffect(1.0 if step.norm else 2.0**63, sparse=True)
 
 
-def _declared_one_hot(step: Any, largest: float) -> PublicEffect | None:
+def _declared_one_hot(step: Any, _largest: float) -> PublicEffect | None:
     # "warn" prints the unknown category, "error" refuses it. With `drop` there is a warning too.
     if not _has_declared_categories(step) or step.handle_unknown != "ignore" or step.drop is not None:
         return None
     return PublicEffect(1.0, sparse=step.sparse_output)
 
 
-def _declared_ordinal(step: Any, largest: float) -> PublicEffect | None:
+def _declared_ordinal(step: Any, _largest: float) -> PublicEffect | None:
     if not _has_declared_categories(step) or step.handle_unknown != "use_encoded_value":
         return None
     # A code that is NaN is refused by the step behind.
