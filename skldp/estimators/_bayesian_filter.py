@@ -146,7 +146,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         The regression: any model with ``coef_`` and ``intercept_``, a binary logistic regression, or a Pipeline that
         scales before it. Models that are fitted already come as a :class:`~sklearn.frozen.FrozenEstimator`.
     epsilon : float, default=1.0
-        Natural-log budget of one answer.
+        Budget (natural log) of one answer.
     total_epsilon : float, default=None
         Each person's budget for all answers. None takes the ledger's; without a ledger, `epsilon`.
     bounds : tuple (low, high), default=None
@@ -171,8 +171,8 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         What `predict` gives for people who are refused: ``prior_``; NaN; or a
         :class:`~skldp.exceptions.BudgetExhaustedError` before anybody is asked.
     seed : None, int, Generator or RandomState, default=None
-        None draws from the operating system. Anything else is for tests and studies; an int gives noise that depends
-        on it and on the query.
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it. An int gives noise that depends on it and on the query.
     n_jobs : int, default=None
         Processes or threads, as in joblib, for decisions about people with different histories.
     verbose : bool, default=False

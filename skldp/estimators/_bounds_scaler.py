@@ -20,7 +20,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     bounds : (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature. What lies outside is clipped.
+        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
     feature_range : (low, high), default=(-1, 1)
         What they are scaled to, each end a number or one number per feature.
 

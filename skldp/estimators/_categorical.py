@@ -31,8 +31,8 @@ class CategoricalPrivatizer(GuaranteeMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        The natural-log budget of one record, all its columns together: split equally over the columns that have at
-        least two categories.
+        Budget (natural log) of one record, all its columns together: split equally over the columns that have at least
+        two categories.
     mechanism : {"krr", "sue", "oue"}, default="krr"
         ``"krr"``: randomized response, exactly one 1 in each column's part. ``"sue"`` (RAPPOR's) and ``"oue"``: one
         noisy bit per category, which estimates frequencies better when a column has more than about
@@ -41,9 +41,10 @@ class CategoricalPrivatizer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         The declared categories of each column, from public knowledge. ``"auto"`` takes those seen at fit, with a
         warning: which categories occur is a fact about private data.
     transform_noise : bool, default=True
-        Whether ``transform`` randomizes too. ``fit_transform`` always does.
-    seed : None, int or numpy.random.Generator, default=None
-        None draws secure noise anew in every call. Anything else is for tests and reproducible studies.
+        False: only `fit_transform` adds noise. `transform` then gives the one-hot encoding.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
 
     Attributes
     ----------

@@ -1,5 +1,7 @@
 """A label mechanism as a step of an imbalanced-learn pipeline."""
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
@@ -21,7 +23,7 @@ from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior
 from skldp.mechanisms._noise import noise_from
 
-__all__ = ["LabelLaplace", "LabelPrivatizer", "LabelRR", "LabelSampler"]
+__all__ = ["HasLabelMechanism", "LabelLaplace", "LabelPrivatizer", "LabelRR", "LabelSampler"]
 
 
 class LabelPrivatizer(
@@ -198,15 +200,16 @@ class LabelRR(LabelPrivatizer):
     Parameters
     ----------
     epsilon : float, default=1.0
-        The natural-log budget of one label.
+        Budget (natural log) of one label.
     classes : array-like of shape (n_classes,), default=None
-        The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur
-        is a fact about private data.
+        The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur is
+        a fact about private data.
     prior : array-like of shape (n_classes,), default=None
         Public probabilities of the declared classes, in the order of `classes`. The answers are then given by
         randomized response over the classes that are worth it (RRWithPrior).
-    seed : None, int or numpy.random.Generator, default=None
-        None draws secure noise anew in every call. Anything else is for tests and reproducible studies.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
 
     Attributes
     ----------
@@ -285,11 +288,13 @@ class LabelLaplace(LabelPrivatizer):
     Parameters
     ----------
     epsilon : float, default=1.0
-        The natural-log budget that the noise is scaled for: the scale is :math:`2 / \varepsilon`.
+        Budget (natural log) of one label, for which the noise is scaled: its scale is :math:`2 / \varepsilon`.
     classes : array-like of shape (n_classes,), default=None
-        The declared classes. None takes those seen in y, with a warning.
-    seed : None, int or numpy.random.Generator, default=None
-        None draws secure noise anew in every call. Anything else is for tests and reproducible studies.
+        The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur is
+        a fact about private data.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
 
     Attributes
     ----------
@@ -338,7 +343,21 @@ class LabelLaplace(LabelPrivatizer):
         return LabelLaplaceMechanism(float(self.epsilon), classes.size)
 
 
-class LabelSampler(GuaranteeMixin, BaseEstimator):
+class HasLabelMechanism(GuaranteeMixin):
+    """Base of what applies a clone of its parameter `label_mechanism`, on which its guarantee depends."""
+
+    label_mechanism: Any
+
+    def _new_mechanism(self) -> Any:
+        return LabelRR() if self.label_mechanism is None else clone(self.label_mechanism)
+
+    def _guarantee_parameters(self) -> dict[str, Any]:
+        mechanism = self.label_mechanism
+        within = {} if mechanism is None else mechanism.get_params()
+        return {"label_mechanism": mechanism} | {f"label_mechanism__{name}": value for name, value in within.items()}
+
+
+class LabelSampler(HasLabelMechanism, BaseEstimator):
     """A label mechanism as a step of an imbalanced-learn pipeline.
 
     imbalanced-learn refuses a step that has both ``transform`` and ``fit_resample``, as the label mechanisms do; this
@@ -347,7 +366,7 @@ class LabelSampler(GuaranteeMixin, BaseEstimator):
     Parameters
     ----------
     label_mechanism : LabelRR or LabelLaplace, default=None
-        None is ``LabelRR()``.
+        Cloned and applied to y in `fit`. None is ``LabelRR()``.
 
     Attributes
     ----------
@@ -385,7 +404,7 @@ class LabelSampler(GuaranteeMixin, BaseEstimator):
         self : object
         """
         check_same_length(X, y)
-        self.label_mechanism_ = self._clone().fit(y)
+        self.label_mechanism_ = self._new_mechanism().fit(y)
         self.privacy_guarantee_ = self.label_mechanism_.privacy_guarantee_
         return self
 
@@ -404,18 +423,10 @@ class LabelSampler(GuaranteeMixin, BaseEstimator):
         X : as it came in
         y_released : ndarray of shape (n_samples,)
         """
-        self.label_mechanism_ = self._clone()
+        self.label_mechanism_ = self._new_mechanism()
         released = self.label_mechanism_.fit_resample(X, y)
         self.privacy_guarantee_ = self.label_mechanism_.privacy_guarantee_
         return released
-
-    def _clone(self):
-        return LabelRR() if self.label_mechanism is None else clone(self.label_mechanism)
-
-    def _guarantee_parameters(self):
-        mechanism = self.label_mechanism
-        within = {} if mechanism is None else mechanism.get_params()
-        return {"label_mechanism": mechanism} | {f"label_mechanism__{name}": value for name, value in within.items()}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

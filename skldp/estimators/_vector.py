@@ -26,17 +26,18 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget of one row, all its features together (natural log).
+        Budget (natural log) of one record, all its features together.
     norm : "unit" or float, default="unit"
         ``"unit"`` releases the direction of each row, and not its norm; a row of zeros comes out as a uniform
         direction. A number R declares that the rows have norms
         of at most R, and releases the vectors themselves; longer rows are shortened to R.
     transform_noise : bool, default=True
-        False: only `fit_transform` adds noise, `transform` passes the direction (or the vector) as it is.
-    seed : None, int or Generator, default=None
-        None draws from the operating system. Anything else is for tests.
+        False: only `fit_transform` adds noise. `transform` then gives the direction (or the vector) as it is.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
     n_jobs : int, default=None
-        Threads.
+        Threads, as joblib counts them.
 
     Attributes
     ----------
@@ -116,19 +117,20 @@ class MultivariateLaplaceTransformer(OneToOneFeatureMixin, RadiusTransformer):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget per unit of Euclidean distance (natural log).
+        Budget (natural log) per unit of Euclidean distance.
     radius : float, default=None
-        Declares that the rows have norms of at most this. Longer ones are shortened to it, and the guarantee shows
-        the plain epsilon over the diameter, ``2 * radius * epsilon``.
+        Declares that the rows have norms of at most this; longer ones are shortened to it. The guarantee then shows the
+        plain epsilon over the diameter as well, ``2 * radius * epsilon``.
     vocabulary : array-like of shape (n_words, n_features), default=None
         Public vectors, such as those of the words of a language. `transform` then returns the one nearest to the
         noisy vector.
     transform_noise : bool, default=True
-        False: only `fit_transform` adds noise.
-    seed : None, int or Generator, default=None
-        None draws from the operating system. Anything else is for tests.
+        False: only `fit_transform` adds noise. `transform` then gives the same vectors without it.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
     n_jobs : int, default=None
-        Threads.
+        Threads, as joblib counts them.
 
     Attributes
     ----------
@@ -245,8 +247,8 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget (natural log): per unit of Euclidean distance of the inputs with ``noise="laplace"``, of a whole row with
-        ``noise="privunit"``.
+        Budget (natural log) per unit of Euclidean distance of the inputs with ``noise="laplace"``, of one record, all
+        its features together, with ``noise="privunit"``.
     delta : float, default=1e-6
         Failure probability that the number of dimensions is chosen for. Only ``sensitivity="gordon"`` has one.
     beta : float, default=0.9
@@ -278,11 +280,12 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
     vocabulary : array-like of shape (n_words, n_features), default=None
         Declares that the rows are among these public vectors; others are moved to the nearest.
     transform_noise : bool, default=True
-        False: only `fit_transform` adds noise, `transform` only projects.
-    seed : None, int or Generator, default=None
-        None draws from the operating system. Anything else is for tests. It has no influence on Phi.
+        False: only `fit_transform` adds noise. `transform` then only projects.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it. It has no influence on Phi.
     n_jobs : int, default=None
-        Threads.
+        Threads, as joblib counts them.
 
     Attributes
     ----------

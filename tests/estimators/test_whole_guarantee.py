@@ -7,6 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from imblearn.over_sampling import RandomOverSampler
 from imblearn.pipeline import make_pipeline as make_imbalanced_pipeline
 from sklearn import config_context
@@ -294,6 +296,38 @@ def test_the_guarantee_of_a_whole(name, tmp_path):
     assert said == "exact" or epsilon < INF or "infinite" in total.basis
 
 
+FACTORS = st.floats(1e-6, 1e6) | st.integers(1, 2**60) | st.floats(2**-20, 2**20, width=32).map(np.float32)
+
+
+@given(
+    epsilon=st.floats(1e-3, 1e3),
+    declared=FACTORS | st.fractions("1/1000", 1000),
+    weights=st.lists(FACTORS, min_size=1, max_size=4),
+)
+def test_stretches_are_rounded_up_and_by_no_more_than_a_hair(epsilon, declared, weights):
+    union = FeatureUnion(
+        [(f"copy{i}", "passthrough") for i in range(len(weights))],
+        transformer_weights={f"copy{i}": weight for i, weight in enumerate(weights)},
+    )
+    release = MultivariateLaplaceTransformer(epsilon, radius=1.0)
+    pipeline = make_pipeline(StandardScaler(), union, release).fit(X[:3, :1])
+    total = privacy_guarantee(pipeline, public={"standardscaler": declared})
+    exact = exact_fraction(declared) ** 2 * sum(exact_fraction(weight) ** 2 for weight in weights)
+    alone = pipeline[-1].privacy_guarantee_
+    assert 1 <= (Fraction(total.epsilon) / Fraction(alone.epsilon)) ** 2 / exact < 1 + Fraction(2) ** -49
+    assert Fraction(total.epsilon) * Fraction(total.diameter) >= Fraction(alone.epsilon) * Fraction(alone.diameter)
+
+
+def exact_fraction(number):
+    return Fraction(number.item() if isinstance(number, np.generic) else number)
+
+
+def test_what_a_weight_of_zero_removes_is_not_released():
+    nothing = FeatureUnion([("a", "passthrough")], transformer_weights={"a": 0})
+    total = privacy_guarantee(make_pipeline(nothing, MultivariateLaplaceTransformer(3.0, radius=1.0)).fit(X))
+    assert (total.epsilon, total.plain_epsilon) == (0, 0)
+
+
 DECLARED = {
     "one hot": (OneHotEncoder(handle_unknown="ignore", **ONE_HOT), 1),
     "one hot, error": (OneHotEncoder(handle_unknown="error", **ONE_HOT), INF),
@@ -378,7 +412,7 @@ def test_the_caller_says_how_far_a_public_step_stretches_distances():
     assert (total.epsilon, total.unit) == (6.0, "distance")
     assert total.plain_epsilon == pytest.approx(12.0)
     assert total.plain_epsilon >= 12.0
-    for bad in (-1.0, math.nan, True, "2"):
+    for bad in (-1.0, math.nan, True, "2", 10**400):
         with pytest.raises(ValueError, match="public"):
             privacy_guarantee(pipeline, public={"standardscaler": bad})
 

@@ -686,8 +686,10 @@ MUTATIONS = [
         "accounting/_ledger/companion.py", "json.dumps([token, name, value])", "json.dumps([name, value])", _FILES
     ),
     # The guarantee of a whole, what was promised, and who people are.
-    Mutation("estimators/_composition.py", "if given.labels_bare and not ignores_labels(step):", "if False:", _WHOLES),
-    Mutation("estimators/_composition.py", "if may_overflow(step) and largest > _LARGEST:", "if False:", _WHOLES),
+    Mutation("estimators/_composition.py", "if given.labels_raw and not ignores_labels(step):", "if False:", _WHOLES),
+    Mutation(
+        "estimators/_composition.py", "if effect.may_overflow and effect.largest > _LARGEST:", "if False:", _WHOLES
+    ),
     Mutation("estimators/_composition.py", "if self.passing and not leaks:", "if False:", _WHOLES),
     Mutation(
         "estimators/_composition.py", "self.parts += [guarantee] * given.times", "self.parts += [guarantee]", _WHOLES
@@ -700,16 +702,27 @@ MUTATIONS = [
     ),
     Mutation("estimators/_composition.py", "given.times * (2 if step.check_inverse else 1)", "given.times", _WHOLES),
     Mutation(
-        "estimators/_composition.py", "given.times * (fits + 1 + given.transformed)", "given.times * fits", _WHOLES
+        "estimators/_composition.py",
+        "given.times * (count_search(search) + given.transformed)",
+        "given.times * count_search(search)",
+        _WHOLES,
     ),
+    Mutation("estimators/_ensembles.py", "* (2 if scored_twice else 1) + 1", "* (2 if scored_twice else 1)", _WHOLES),
     Mutation(
         "estimators/_composition.py",
-        "given.bare and callable(columns) and type(columns) is not make_column_selector",
+        "product_above(stretch, _float_above(factor))",
+        "stretch * factor",
+        _WHOLES,
+    ),
+    Mutation("estimators/_composition.py", "    return math.nextafter(norm, math.inf)\n", "    return norm\n", _WHOLES),
+    Mutation(
+        "estimators/_composition.py",
+        "given.raw and callable(columns) and type(columns) is not make_column_selector",
         "False",
         _WHOLES,
     ),
     Mutation("estimators/_composition.py", "< len(columns)\n", "< 0\n", _WHOLES),
-    Mutation("estimators/_composition.py", "math.hypot(*stretches) * (1 + 2**-50)", "max(stretches)", _WHOLES),
+    Mutation("estimators/_composition.py", "norm = math.hypot(*known)", "norm = max(known)", _WHOLES),
     Mutation("estimators/_guarantee_mixin.py", "        if changed:\n", "        if False:\n", _PROMISES),
     Mutation(
         "estimators/_guarantee_mixin.py",
