@@ -140,4 +140,4 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
             )
             mechanism = make_mechanism(self.mechanism, epsilon, self.n_sampled_features_, self.delta)
         low, high = (tuple(end.tolist()) for end in self.bounds_)
-        return BoundedFeatures(mechanism, low, high, self.n_sampled_features_, epsilon)
+        return BoundedFeatures(mechanism, low, high, n_sampled=self.n_sampled_features_, stated=epsilon)

@@ -19,6 +19,7 @@ __all__ = [
     "bernoulli",
     "check_epsilon",
     "check_told_from_zero",
+    "floor_to_double",
     "lie_count",
     "log_ratio",
     "product_above",
@@ -62,6 +63,12 @@ def round_up(value: Fraction) -> float:
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
+def floor_to_double(value: float | int) -> int:
+    """The largest integer up to `value` that a double holds exactly."""
+    nearest = float(value)
+    return int(nearest) if int(nearest) <= value else int(np.nextafter(nearest, 0))
+
+
 def sum_above(left: float, right: float) -> float:
     """The smallest float that is not below the exact sum of two epsilons, which may be infinite.
 
@@ -84,8 +91,6 @@ def product_above(left: float, right: float) -> float:
 
 TWO_64 = 2**64
 DIGITS = 80
-# Draws made at a time, small enough for the buffers to stay in the cache.
-_BLOCK = 65_536
 # A bound on the relative error of the few decimal operations that make one integer.
 DECIMAL_ERROR = Decimal(10) ** -(DIGITS - 10)
 # Beyond this the integers have saturated, and the decimal exponential need not grow.
@@ -118,17 +123,25 @@ def lie_count(epsilon: float, n_others: int = 1) -> int:
     return int(share.to_integral_value(rounding=ROUND_CEILING))
 
 
-def log_ratio(numerator: int, denominator: int) -> float:
+def log_ratio(numerator: int, denominator: int, *, in_doubles: bool = False) -> float:
     """The natural logarithm of a ratio of positive integers, rounded up to a float.
+
+    Parameters
+    ----------
+    numerator, denominator : int
+    in_doubles : bool, default=False
+        Compute in double precision, for a numerator that is not smaller: a few units in the last place above.
 
     Examples
     --------
     >>> from skldp.mechanisms._odds import log_ratio
-    >>> log_ratio(1, 1), round(log_ratio(3, 1), 6)
-    (0.0, 1.098612)
+    >>> log_ratio(1, 1), round(log_ratio(3, 1), 6), round(log_ratio(3, 1, in_doubles=True), 6)
+    (0.0, 1.098612, 1.098612)
     """
     if numerator == denominator:
         return 0.0
+    if in_doubles:
+        return math.log1p((numerator - denominator) / denominator) * (1 + 2.0**-50)
     context = Context(prec=DIGITS)
     exact = context.subtract(context.ln(Decimal(numerator)), context.ln(Decimal(denominator)))
     value = float(exact)
@@ -174,13 +187,8 @@ def bernoulli(noise: Noise, count: int, size: int | tuple[int, ...]) -> npt.NDAr
     [False, False, False]
     """
     leading, rest = np.uint16(count >> 48), np.uint64(count & (2**48 - 1))
-    drawn = np.empty(size, dtype=bool)
-    flat = drawn.reshape(-1)
-    words = np.empty(min(_BLOCK, flat.size), dtype=np.uint16)
-    for start in range(0, flat.size, _BLOCK):
-        block = flat[start : start + _BLOCK]
-        draws = noise.fill(words[: block.size])
-        np.less(draws, leading, out=block)
-        undecided = np.flatnonzero(draws == leading)
-        block[undecided] = (noise.words(undecided.size) >> np.uint64(16)) < rest
+    draws = noise.words(size, np.uint16)
+    drawn = draws < leading
+    undecided = np.flatnonzero(draws == leading)
+    drawn.reshape(-1)[undecided] = (noise.at(undecided, draws.size).words(undecided.size) >> np.uint64(16)) < rest
     return drawn

@@ -34,8 +34,6 @@ _LOG_ERROR = 2.0**-45
 _LEAST_DOUBLE = np.uint64(2**19)
 _LEAST_POSSIBLE = 2.0**-46
 _LARGEST_SCALE = 2**40
-# An accepted Gaussian costs sqrt(2 e / pi) = 1.316 proposals.
-_PROPOSALS = 1.34
 
 
 def discrete_laplace(scale: int, size: int, noise: Noise) -> npt.NDArray[np.int64]:
@@ -70,8 +68,9 @@ def discrete_laplace(scale: int, size: int, noise: Noise) -> npt.NDArray[np.int6
     again = np.flatnonzero(drawn == 0)
     again = again[_is_odd(words[again])]
     while again.size:
-        words = noise.words(again.size)
-        drawn[again] = _signed_geometric(words, scale, noise)
+        anew = noise.at(again, size)
+        words = anew.words(again.size)
+        drawn[again] = _signed_geometric(words, scale, anew)
         again = again[(drawn[again] == 0) & _is_odd(words)]
     return drawn
 
@@ -103,13 +102,16 @@ def discrete_gaussian(sigma: int, size: int, noise: Noise) -> npt.NDArray[np.int
     (1000,)
     """
     _check_scale(sigma)
-    kept: list[npt.NDArray[np.int64]] = []
-    missing = size
-    while missing > 0:
-        proposed = discrete_laplace(sigma, math.ceil(missing * _PROPOSALS) + 8, noise)
-        kept.append(proposed[np.flatnonzero(_accepted(proposed, sigma, noise))[:missing]])
-        missing -= len(kept[-1])
-    return np.concatenate(kept) if kept else np.empty(0, dtype=np.int64)
+    drawn = np.empty(size, dtype=np.int64)
+    missing = np.arange(size)
+    while missing.size:
+        anew = noise.at(missing, size)
+        proposed = discrete_laplace(sigma, missing.size, anew)
+        kept = _accepted(proposed, sigma, anew)
+        # A refused proposal stands only until the next one.
+        drawn[missing] = proposed
+        missing = missing[~kept]
+    return drawn
 
 
 def _check_scale(scale: int) -> None:
@@ -130,7 +132,7 @@ def _exponential(words: npt.NDArray[np.uint64], noise: Noise) -> tuple[npt.NDArr
     further = {}
     small = np.flatnonzero(u < _LEAST_FAST)
     if small.size:
-        drawn = noise.words(small.size)
+        drawn = noise.at(small, words.size).words(small.size)
         u[small] += drawn * 2.0**-64
         further = dict(zip(small.tolist(), drawn.tolist(), strict=True))
     u *= 2.0**-63
@@ -152,6 +154,10 @@ def _bits(i: int, words: npt.NDArray[np.uint64], further: dict[int, int]) -> tup
     return (leading << 64 | further[i], 127) if i in further else (leading, 63)
 
 
+def _of_one(noise: Noise, i: int, words: npt.NDArray[np.uint64]) -> Noise:
+    return noise.at(np.array([i]), words.size)
+
+
 def _signed_geometric(words: npt.NDArray[np.uint64], scale: int, noise: Noise) -> npt.NDArray[np.int64]:
     """Give floor(-scale ln U), negated where a word is odd."""
     value, further = _exponential(words, noise)
@@ -162,7 +168,7 @@ def _signed_geometric(words: npt.NDArray[np.uint64], scale: int, noise: Noise) -
     np.abs(value, out=value)
     magnitude = floor.astype(np.int64)
     for i in _doubtful(value > 0.5 - scale * _LOG_ERROR, words):
-        magnitude[i] = _settle(*_bits(i, words, further), noise, partial(_same_floor, scale=scale))
+        magnitude[i] = _settle(*_bits(i, words, further), _of_one(noise, i, words), partial(_same_floor, scale=scale))
     # -1 for odd words: negation without a branch, m xor -1 being -m - 1.
     sign = -(words & np.uint64(1)).view(np.int64)
     magnitude ^= sign
@@ -185,7 +191,7 @@ def _accepted(proposed: npt.NDArray[np.int64], sigma: int, noise: Noise) -> npt.
     cost *= _LOG_ERROR
     for i in _doubtful(np.abs(value) < cost, words):
         decide = partial(_same_side, numerator=(abs(int(proposed[i])) - sigma) ** 2, denominator=2 * sigma**2)
-        kept[i] = _settle(*_bits(i, words, further), noise, decide)
+        kept[i] = _settle(*_bits(i, words, further), _of_one(noise, i, words), decide)
     return kept
 
 
