@@ -1,0 +1,455 @@
+r"""What people are asked in public, and what comes back: tasks and reports, both JSON documents.
+
+A :class:`Task` says what a person releases: a function of their record, the mechanism and its epsilon. Everything in it
+is public, and nothing in it is trusted: it is read on a person's own device, from a stranger. A :class:`Report` is the
+sum of what some people released, in whole numbers, so that reports add up to the same in any order on any machines.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property, lru_cache
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._checks import check_whole, is_number
+from skldp._untold import as_numbers, kind_of
+from skldp.mechanisms._domain import Box
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._numeric.duchi import Duchi
+from skldp.mechanisms._numeric.piecewise import Piecewise
+from skldp.mechanisms._numeric.unit_interval import LEAST_EPSILON, UnitMechanism
+from skldp.mechanisms._vector.privunit import PrivUnitBall
+
+__all__ = ["Report", "Task", "n_products", "symmetric_matrix"]
+
+_FORMS = ("linear", "products", "gradient")
+_ANSWERS = ("vector", "number", "log_norm")
+# Beyond it a release is a matter of gigabytes: a task that asks for more is refused.
+_MOST_OUTPUTS = 1 << 20
+# With numbers of this size, products of two and sums of a million of them stay far from the largest double.
+_MOST = 1e30
+_LARGEST_EPSILON = 1e6
+_LEAST_RATIO = 1e-12
+# Numbers of the vectors that are made and released at a time, in one thread.
+_CELLS = 1 << 21
+_OFF_DIAGONAL = math.sqrt(2)
+
+
+def n_products(k: int) -> int:
+    """How many products the numbers of a vector of length k have with each other, each pair once."""
+    return k * (k + 1) // 2
+
+
+def symmetric_matrix(products: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.float64]:
+    """The symmetric matrix of the products of a vector of length k, in the order and the scale of a task's.
+
+    Parameters
+    ----------
+    products : ndarray of shape (k (k + 1) / 2,)
+        Row by row of the upper triangle, what is off the diagonal times the square root of 2.
+    k : int
+
+    Returns
+    -------
+    ndarray of shape (k, k)
+    """
+    matrix = np.zeros((k, k))
+    i, j = np.triu_indices(k)
+    matrix[i, j] = matrix[j, i] = products / np.where(i == j, 1.0, _OFF_DIAGONAL)
+    return matrix
+
+
+@dataclass(frozen=True)
+class Task:
+    r"""What every person of a cohort releases about their record: a public document.
+
+    Parameters
+    ----------
+    epsilon : float
+        Natural log, of the whole record with its target.
+    low, high : tuple of float
+        Declared bounds of every feature and, last, of the target. What lies outside is moved to the nearest bound, and
+        the bounds are mapped to -1 and 1: that is the record z.
+    form : {"linear", "products", "gradient"}
+        What is made of the vector :math:`u = A (1, z)`: itself; the products of all pairs of its numbers, those of two
+        different ones times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`; or all but its last number times
+        the last.
+    matrix : tuple of tuple of float
+        A, of as many columns as the record has numbers, and one.
+    answer : {"vector", "number", "log_norm"}
+        Whether the vector is released, by :class:`~skldp.mechanisms.PrivUnitBall`; the one number it consists of; or
+        the logarithm of its norm. Numbers are released by Duchi's mechanism or the Piecewise one.
+    radius : float
+        Longer vectors are shortened to it; numbers lie within it; norms are taken to lie between `least` and it.
+    least : float, default=0.0
+        Above 0 for ``"log_norm"``, else 0.
+
+    Raises
+    ------
+    ValueError
+        If anything is not as above: then nothing was released.
+
+    Notes
+    -----
+    The mechanism's guarantee holds for every record, so that nothing that a task says can make a release tell more
+    than its `epsilon`, which whoever answers compares with a limit of their own.
+
+    Examples
+    --------
+    >>> from skldp.learning import Task
+    >>> from skldp.mechanisms import noise_from
+    >>> task = Task(2.0, (0.0, 0.0), (1.0, 10.0), "linear", ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), "vector", 1.5)
+    >>> report = task.release([[0.25], [0.5]], [3.0, 9.0], noise_from())
+    >>> report.n_people, len(report.sums)
+    (2, 2)
+    >>> Task.from_json(task.to_json()) == task
+    True
+    """
+
+    epsilon: float
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    form: str
+    matrix: tuple[tuple[float, ...], ...]
+    answer: str
+    radius: float
+    least: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, options in (("form", _FORMS), ("answer", _ANSWERS)):
+            if getattr(self, name) not in options:
+                raise ValueError(f"A task's {name} must be one of {options}. Got another one instead.")
+        for name in ("low", "high"):
+            object.__setattr__(self, name, _numbers(name, getattr(self, name)))
+        if not isinstance(self.matrix, list | tuple):
+            raise ValueError("A task's matrix must be a list of rows. Got something else instead.")
+        object.__setattr__(self, "matrix", tuple(_numbers("matrix", row) for row in self.matrix))
+        for name in ("epsilon", "radius", "least"):
+            object.__setattr__(self, name, _numbers(name, [getattr(self, name)])[0])
+        if not LEAST_EPSILON <= self.epsilon <= _LARGEST_EPSILON:
+            raise ValueError(
+                f"A task's epsilon must lie between {LEAST_EPSILON} and {_LARGEST_EPSILON:.0e}. "
+                f"Got {self.epsilon!r} instead."
+            )
+        width = len(self.low)
+        if (
+            width < 2
+            or len(self.high) != width
+            or any(low >= high for low, high in zip(self.low, self.high, strict=True))
+        ):
+            raise ValueError("A task's low and high must be bounds, low < high, of a feature or more and the target.")
+        rows = len(self.matrix)
+        if not rows or any(len(row) != width + 1 for row in self.matrix) or (self.form == "gradient" and rows < 2):
+            raise ValueError(f"A task's matrix must have rows, each of {width + 1} numbers. Got others instead.")
+        least = 1 if self.answer != "vector" else 2
+        most = 1 if self.answer == "number" else _MOST_OUTPUTS
+        if not least <= self._length <= most:
+            raise ValueError(
+                f"A task of the answer {self.answer!r} must be about vectors of length {least} to {most:,}. "
+                f"Got {self._length:,} instead."
+            )
+        floor = self.radius * _LEAST_RATIO
+        if not (
+            self.radius > 1 / _MOST
+            and (floor <= self.least < self.radius if self.answer == "log_norm" else self.least == 0)
+        ):
+            raise ValueError("A task's radius must be above 0, and least below it: above 0 for a norm, else 0.")
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a task from a stranger.
+
+        Raises
+        ------
+        ValueError
+            If it is none.
+        """
+        given = _read("task", text, {one.name for one in fields(cls)})
+        return cls(**given)
+
+    def to_json(self) -> str:
+        """The task as JSON, in the one form of which :attr:`hash` is made."""
+        return _write("task", asdict(self))
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the task, in hexadecimal digits: what reports name it by."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def guarantee(self) -> PrivacyGuarantee:
+        """What one person's release guarantees, of the record with its target."""
+        return self._mechanism.guarantee()
+
+    @property
+    def n_outputs(self) -> int:
+        """Numbers of a release."""
+        return self._length if self.answer == "vector" else 1
+
+    def release(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        noise: Noise,
+        *,
+        rows: npt.NDArray[np.intp] | None = None,
+        n_threads: int = 1,
+    ) -> "Report":
+        """Release what is asked about each of some people, and add it up.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+        y : array-like of shape (n,)
+        noise : Noise
+        rows : ndarray of int, default=None
+            Whom of them; None is everybody. Taken block by block, so that no copy of them all is made.
+        n_threads : int, default=1
+            The noise, and so the report, depends on it in no way.
+
+        Returns
+        -------
+        Report
+
+        Raises
+        ------
+        ValueError
+            If a number is NaN or infinite, a shape is another, or there is nobody: then nothing was released.
+        """
+        features, target = as_numbers(X, "X"), as_numbers(y, "y")
+        shape = (len(target) if target.ndim else -1, len(self.low) - 1)
+        if features.shape != shape or target.ndim != 1:
+            raise ValueError(f"X must have the shape (n, {shape[1]}) and y as many. Got {kind_of(features)} instead.")
+        n = len(target) if rows is None else len(rows)
+        if not n:
+            raise ValueError("A report is of at least one person. Got nobody instead.")
+        step = max(1, _CELLS // max(self._length, len(self.low)))
+        parts = [slice(start, start + step) for start in range(0, n, step)]
+
+        def run(part: slice, stream: Noise) -> npt.NDArray[np.float64]:
+            chosen = part if rows is None else rows[part]
+            return self._release_block(features[chosen], target[chosen], stream)
+
+        if n_threads <= 1 or len(parts) == 1:
+            sums = list(map(run, parts, noise.split(parts)))
+        else:
+            with ThreadPoolExecutor(n_threads) as pool:
+                sums = list(pool.map(run, parts, noise.split(parts)))
+        return Report(self.hash, n, tuple(sum(map(int, column)) for column in zip(*sums, strict=True)))
+
+    def mean(self, report: "Report") -> npt.NDArray[np.float64]:
+        """The mean of what people of a report released, unbiased for those within the radius.
+
+        Of the answer ``"log_norm"`` it is the geometric mean of the norms, at most the radius and at least the least.
+
+        Raises
+        ------
+        ValueError
+            If the report is of another task, or cannot be of this one.
+        """
+        self.check(report)
+        mean = np.array([total / report.n_people for total in report.sums]) * self._unit
+        if self.answer != "log_norm":
+            return mean * self.radius
+        share = (float(np.clip(mean[0], -1, 1)) + 1) / 2
+        return np.array([self.least ** (1 - share) * self.radius**share])
+
+    def standard_error(self, n_people: int) -> float:
+        """Of each number of the mean of a vector: what the noise of the release adds across the vector itself."""
+        check_whole("n_people", n_people, least=1)
+        if self.answer != "vector":
+            raise ValueError(f"Only a vector's noise is the same for all numbers. Got {self.answer!r} instead.")
+        return self.radius * math.sqrt(_ball(self._length, self.epsilon).second_moments()[1] / n_people)
+
+    def check(self, report: "Report") -> None:
+        """Refuse a report of another task, or one that no people can have given."""
+        if report.task != self.hash:
+            raise ValueError("A report must be of the same task as the collector's. Got another task's hash instead.")
+        most = self._most * report.n_people
+        if len(report.sums) != self.n_outputs or any(abs(total) > most for total in report.sums):
+            raise ValueError(
+                "A report must hold as many sums as the task has outputs, each of a size people can reach."
+            )
+
+    @property
+    def _length(self) -> int:
+        """Numbers of the vector that a record is made into."""
+        rows = len(self.matrix)
+        return {"linear": rows, "products": n_products(rows), "gradient": rows - 1}[self.form]
+
+    @cached_property
+    def _mechanism(self) -> PrivUnitBall | UnitMechanism:
+        return _ball(self._length, self.epsilon) if self.answer == "vector" else _scalar(self.epsilon)
+
+    @property
+    def _unit(self) -> float:
+        """What the whole numbers of a report count, for a radius of 1."""
+        if isinstance(self._mechanism, PrivUnitBall):
+            return self._mechanism.sphere.step
+        return self._mechanism.magnitude if isinstance(self._mechanism, Duchi) else self._mechanism.step  # type: ignore[attr-defined]
+
+    @property
+    def _most(self) -> int:
+        """The largest whole number that one person can release."""
+        if isinstance(self._mechanism, PrivUnitBall):
+            return math.ceil(self._mechanism.sphere.scale / self._unit * (1 + 1e-6)) + 1
+        return 1 if isinstance(self._mechanism, Duchi) else self._mechanism.lattice[0] // 2  # type: ignore[attr-defined]
+
+    @cached_property
+    def _box(self) -> Box:
+        return Box(self.low, self.high)
+
+    def _release_block(
+        self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], noise: Noise
+    ) -> npt.NDArray[np.float64]:
+        """The sums of one block in whole numbers, which doubles hold exactly."""
+        rows = self._rows(self._box.inside(np.column_stack([X, y])).rows)
+        released = self._mechanism.release(rows, noise).rows
+        return np.rint(released.sum(axis=0) / self._unit)
+
+    def _rows(self, inside: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """What the mechanism is given: vectors in units of the radius, or numbers between -1 and 1."""
+        # Nothing here may raise, nor take another way, for a record.
+        with np.errstate(all="ignore"):
+            z = np.clip((inside - self._box.center) / self._box.radius, -1, 1)
+            matrix = np.array(self.matrix)
+            u = z @ matrix[:, 1:].T
+            u += matrix[:, 0]
+            if self.form == "products":
+                vectors = _products(u, 1 / self.radius)
+            elif self.form == "gradient":
+                vectors = u[:, :-1] * (u[:, -1:] / self.radius)
+            else:
+                vectors = u / self.radius
+            if self.answer == "vector":
+                return vectors
+            if self.answer == "number":
+                return np.clip(vectors, -1, 1)
+            norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+            least = self.least / self.radius
+            share = np.log(np.clip(norms, least, 1)) / -math.log(least)
+            return np.clip(1 + 2 * share, -1, 1)[:, None]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The sum of what some people released for one task.
+
+    Parameters
+    ----------
+    task : str
+        The task's hash.
+    n_people : int
+        At least 1.
+    sums : tuple of int
+        In units that the task says.
+
+    Raises
+    ------
+    ValueError
+        If anything is not as above.
+
+    Examples
+    --------
+    >>> from skldp.learning import Report
+    >>> (Report("00" * 32, 2, (5, -7)) + Report("00" * 32, 1, (1, 1))).sums
+    (6, -6)
+    """
+
+    task: str
+    n_people: int
+    sums: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.task, str) or len(self.task) != 64:
+            raise ValueError("A report must name its task by 64 hexadecimal digits. Got something else instead.")
+        check_whole("n_people", self.n_people, least=1)
+        if not isinstance(self.sums, list | tuple) or not self.sums or any(type(one) is not int for one in self.sums):
+            raise ValueError("A report's sums must be whole numbers. Got something else instead.")
+        object.__setattr__(self, "sums", tuple(self.sums))
+
+    def __add__(self, other: "Report") -> "Report":
+        """The report of the people of both, of the same task."""
+        if not isinstance(other, Report):
+            return NotImplemented
+        if other.task != self.task or len(other.sums) != len(self.sums):
+            raise ValueError("Only reports of the same task add up. Got those of two tasks instead.")
+        sums = tuple(left + right for left, right in zip(self.sums, other.sums, strict=True))
+        return Report(self.task, self.n_people + other.n_people, sums)
+
+    @classmethod
+    def total(cls, reports: "Sequence[Report]") -> "Report":
+        """The report of all the people of some reports, in whatever order."""
+        first, *rest = reports
+        for report in rest:
+            first = first + report
+        return first
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a report from a stranger.
+
+        Raises
+        ------
+        ValueError
+            If it is none.
+        """
+        return cls(**_read("report", text, {one.name for one in fields(cls)}))
+
+    def to_json(self) -> str:
+        """The report as JSON."""
+        return _write("report", asdict(self))
+
+
+@lru_cache(maxsize=64)
+def _ball(length: int, epsilon: float) -> PrivUnitBall:
+    # In units of the radius, so that what is released are multiples of a power of two.
+    return PrivUnitBall(length, epsilon, 1.0)
+
+
+@lru_cache(maxsize=64)
+def _scalar(epsilon: float) -> UnitMechanism:
+    # Of two laws whose outputs are whole multiples, the one with less variance; the simpler one where they are near.
+    return min((Duchi(epsilon), Piecewise(epsilon, "opt")), key=lambda one: one.worst_variance)
+
+
+def _products(u: npt.NDArray[np.float64], scale: float) -> npt.NDArray[np.float64]:
+    """The products of all pairs of columns, those of two different ones times the square root of 2."""
+    n, k = u.shape
+    products = np.empty((n, n_products(k)))
+    scaled = u * scale
+    start = 0
+    for i in range(k):
+        stop = start + k - i
+        np.multiply(u[:, i:], (_OFF_DIAGONAL * scaled[:, i])[:, None], out=products[:, start:stop])
+        products[:, start] /= _OFF_DIAGONAL
+        start = stop
+    return products
+
+
+def _numbers(name: str, given: Any) -> tuple[float, ...]:
+    """A list of finite numbers of a size that arithmetic leaves finite, as doubles."""
+    if not isinstance(given, list | tuple) or not all(is_number(one) and -_MOST <= one <= _MOST for one in given):
+        raise ValueError(f"A task's {name} must hold finite numbers of at most {_MOST:.0e}. Got others instead.")
+    return tuple(map(float, given))
+
+
+def _write(kind: str, content: dict[str, Any]) -> str:
+    return json.dumps({"skldp": kind, "version": 1} | content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _read(kind: str, text: str, names: set[str]) -> dict[str, Any]:
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError, TypeError) as error:
+        raise ValueError(f"A {kind} must be a JSON document. Got something else instead.") from error
+    expected = {"skldp", "version"} | names
+    if not isinstance(given, dict) or set(given) != expected or (given["skldp"], given["version"]) != (kind, 1):
+        raise ValueError(f"A {kind} of version 1 must be a JSON object of {sorted(expected)}. Got another one instead.")
+    return {name: given[name] for name in names}
