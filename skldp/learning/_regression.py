@@ -28,6 +28,8 @@ _SCALE_SHARE = 0.06
 # With gradients to come, the part of the people who tell products, and from which sufficiency on they do.
 _PRODUCT_SHARE, _PRODUCT_SUFFICIENCY = 0.25, 50.0
 _N_COHORTS = 20
+# The size of a gradient is the mean of what the last so many cohorts told, who are this many people at least.
+_LEAST_COHORTS, _LEAST_PEOPLE = 5, 200
 # The ridge and the floor of the whitening, in units of the largest eigenvalue that noise alone has.
 _RIDGE, _FLOOR = 0.5, 0.5
 # The residual's weight beside the features in the products, and the radius in units of the vectors' usual norm.
@@ -365,16 +367,20 @@ class RegressionProtocol:
         else:
             functionals, form = np.vstack([whitened, self._residual_row()]), "gradient"
             if name == "size":
-                radius = 4 * self._size()
-                least = radius / 32
+                # About what the products told, which no earlier cohort's noise can carry away.
+                radius = 2 * state["residual"] * state["spread"]
+                least = radius / 64
             else:
                 answer, radius = "vector", self._size()
         return Task(self.epsilon, self._box.low, self._box.high, form, self._matrix(functionals), answer, radius, least)
 
     def _size(self) -> float:
         """The radius of gradients: the geometric mean of their norms, of the last cohorts that told it."""
-        sizes = self._state["log_sizes"][-5:]
-        return math.exp(np.mean(sizes)) if sizes else self._state["residual"] * self._state["spread"]
+        state = self._state
+        expected = math.log(state["residual"] * state["spread"])
+        of_cohort = next(wanted for name, wanted in self._steps if name == "size")
+        n_cohorts = max(_LEAST_COHORTS, math.ceil(_LEAST_PEOPLE / max(1, of_cohort)))
+        return math.exp(np.mean([expected, *state["log_sizes"]][-n_cohorts:]))
 
     def _take_length(self, task: Task, report: Report) -> None:
         self._state["radius"] = float(task.mean(report)[0])
@@ -423,7 +429,9 @@ class RegressionProtocol:
         weight = functionals[-1, -1]
         state["beta"] = (beta + whitening @ np.linalg.solve(ridge, gram[:n_terms, -1]) / weight).tolist()
         values, vectors = np.linalg.eigh(gram[:n_terms, :n_terms])
-        floor = values + _FLOOR * edge
+        # Gradients diverge where a direction is stretched too far, which more products would correct.
+        more = any(name == "products" for name, _ in self._steps[state["step"] + 1 :])
+        floor = values + (_FLOOR if more else 2 * _FLOOR) * edge
         state["whitening"] = (whitening @ vectors / np.sqrt(floor)).tolist()
         state["dimension"] = float((values / floor).sum())
         state["told"] = told
@@ -438,7 +446,7 @@ class RegressionProtocol:
         # By how much the step would move predictions, in units of the residual, if it were noise alone.
         dimension = state["dimension"] or len(state["beta"])
         noise = dimension * _LOG_SCALE / _SLOPE * task.standard_error(report.n_people) / task.radius
-        step = min(0.8 if state["dimension"] else 0.3, 2 * 0.35**2 / (noise**2 + 0.35**2))
+        step = min(0.5 if state["dimension"] else 0.3, 2 * 0.35**2 / (noise**2 + 0.35**2))
         moved = np.array(state["whitening"]) @ task.mean(report) * (step / _SLOPE)
         state["beta"] = (np.array(state["beta"]) + moved).tolist()
         self._average()
