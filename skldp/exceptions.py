@@ -12,6 +12,7 @@ __all__ = [
     "PrivacyGuaranteeWarning",
     "RowIdentityWarning",
     "SeededNoiseWarning",
+    "TooFewPeopleWarning",
 ]
 
 # Code whose calls a warning is not about.
@@ -36,6 +37,10 @@ class LearntDomainWarning(UserWarning):
 
 class RowIdentityWarning(UserWarning):
     """People without ids are their rows: a simulation in memory, and no protection of anybody who has two rows."""
+
+
+class TooFewPeopleWarning(UserWarning):
+    """Too few people for anything to be learnt at the epsilon; the text says how many it takes."""
 
 
 class LedgerError(RuntimeError):

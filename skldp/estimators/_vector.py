@@ -448,7 +448,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
 
     @property
     def n_components_(self):
-        """m."""
+        """M."""
         return self.mechanism_.n_outputs
 
     @property

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import check_dimension, check_epsilon, check_whole
+from skldp._checks import check_dimension, check_epsilon, check_whole, is_number
 from skldp.learning._tasks import Report, Task, n_products, symmetric_matrix
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -30,8 +30,8 @@ _PRODUCT_SHARE, _PRODUCT_SUFFICIENCY = 0.25, 50.0
 _N_COHORTS = 20
 # The size of a gradient is the mean of what the last so many cohorts told, who are this many people at least.
 _LEAST_COHORTS, _LEAST_PEOPLE = 5, 200
-# The ridge and the floor of the whitening, in units of the largest eigenvalue that noise alone has.
-_RIDGE, _FLOOR = 0.5, 0.5
+# The floor of the whitening, in units of the largest eigenvalue that noise alone has.
+_FLOOR = 0.5
 # The residual's weight beside the features in the products, and the radius in units of the vectors' usual norm.
 _RESIDUAL_WEIGHT, _TIGHTNESS = 0.7, 0.85
 # For a normal variable, exp(E ln |x|), and the part of it below that, which is by how much a gradient grows with the
@@ -96,6 +96,8 @@ class RegressionProtocol:
         ``"once"``: after some cohorts that tell the scale, everybody left answers one and the same task, and
         :meth:`add` takes more answers to it at any time. ``"rounds"`` goes on with gradients at the model so far.
     fit_intercept : bool, default=True
+    ridge : float, default=0.5
+        Added to the eigenvalues of the whitened products, in units of the largest one that noise alone has.
 
     Attributes
     ----------
@@ -131,17 +133,20 @@ class RegressionProtocol:
         high: npt.ArrayLike,
         kind: str = "rounds",
         fit_intercept: bool = True,
+        ridge: float = 0.5,
     ) -> None:
         check_dimension(n_features, least=1)
         check_whole("n_people", n_people, least=1)
         check_epsilon(epsilon)
         if kind not in ("rounds", "once"):
             raise ValueError(f"kind must be 'rounds' or 'once'. Got {kind!r} instead.")
+        if not is_number(ridge) or ridge < 0:
+            raise ValueError(f"ridge must be a finite number >= 0. Got {ridge!r} instead.")
         self._box = Box.of(low, high)
         if self._box.n_features != n_features + 1:
             raise ValueError(f"low and high must have {n_features + 1} numbers. Got {self._box.n_features} instead.")
         self.n_features, self.n_people, self.epsilon = int(n_features), int(n_people), float(epsilon)
-        self.kind, self.fit_intercept = kind, bool(fit_intercept)
+        self.kind, self.fit_intercept, self.ridge = kind, bool(fit_intercept), float(ridge)
         self._steps = self._plan()
         width = n_features + 1
         # Without an intercept, records are counted from the zero of their own scale.
@@ -296,6 +301,7 @@ class RegressionProtocol:
             "high": self._box.high,
             "kind": self.kind,
             "fit_intercept": self.fit_intercept,
+            "ridge": self.ridge,
         }
 
     def _vector_epsilon(self) -> float:
@@ -308,18 +314,20 @@ class RegressionProtocol:
     def _plan(self) -> list[tuple[str, int]]:
         """The steps, each with how many people it wants, from public numbers alone."""
         n, enough = self.n_people, self.sufficiency
-        if enough < LEAST_SUFFICIENCY or self.n_features + self.fit_intercept < 2:
+        if enough < LEAST_SUFFICIENCY:
             return [("target", n)]
         steps = []
         if self.fit_intercept:
             steps = [("length", int(_LENGTH_SHARE * n)), ("center", int(_CENTER_SHARE * n))]
         left = n - sum(wanted for _, wanted in steps)
-        share = 1.0 if self.kind == "once" else _PRODUCT_SHARE if enough >= _PRODUCT_SUFFICIENCY else 0.0
+        # A gradient of one number is none that a vector's mechanism releases.
+        once = self.kind == "once" or self.n_features + self.fit_intercept < 2
+        share = 1.0 if once else _PRODUCT_SHARE if enough >= _PRODUCT_SUFFICIENCY else 0.0
         n_stages = int(np.clip(enough * share / _STAGE_SUFFICIENCY, 1, _MOST_STAGES)) if share else 0
         for people in _cut(int(share * left), n_stages):
             n_scale = int(_SCALE_SHARE * people)
             steps += [("residual", n_scale), ("spread", n_scale), ("products", people - 2 * n_scale)]
-        if self.kind == "rounds":
+        if not once:
             if not n_stages:
                 n_scale = int(_LENGTH_SHARE * n)
                 steps += [("residual", n_scale), ("spread", n_scale)]
@@ -424,7 +432,7 @@ class RegressionProtocol:
         n_terms = k - 1
         gram = _positive(moments)
         edge = math.sqrt(np.mean(variances[:n_terms, :n_terms]) * 2 * n_terms)
-        ridge = gram[:n_terms, :n_terms] + _RIDGE * edge * np.eye(n_terms)
+        ridge = gram[:n_terms, :n_terms] + self.ridge * edge * np.eye(n_terms)
         # The residual's own weight, by which its functional was multiplied.
         weight = functionals[-1, -1]
         state["beta"] = (beta + whitening @ np.linalg.solve(ridge, gram[:n_terms, -1]) / weight).tolist()

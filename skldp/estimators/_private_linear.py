@@ -1,0 +1,265 @@
+"""PrivateLinearRegression: least squares whose training data never leave the people they are about."""
+
+from numbers import Real
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from skldp.estimators._base import attach_guarantee, warn_out_of_domain
+from skldp.estimators._guarantee_mixin import GuaranteeMixin
+from skldp.estimators._validation import (
+    BOUNDS,
+    EPSILON,
+    NOISE_PARAMETERS,
+    Interval,
+    StrOptions,
+    check_bounds,
+    check_epsilon,
+    fit_context,
+    validate_finite,
+)
+from skldp.exceptions import TooFewPeopleWarning, warn_user
+from skldp.learning._regression import LEAST_SUFFICIENCY, RegressionProtocol, n_people_needed
+from skldp.learning._simulation import simulate
+from skldp.mechanisms._domain import Box
+from skldp.mechanisms._noise import noise_from
+
+__all__ = ["PrivateLinearRegression"]
+
+
+def _takes_more(self: Any) -> bool:
+    if self.protocol != "once":
+        raise AttributeError("Only protocol='once' has a task that stays open for more people.")
+    return True
+
+
+class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
+    r"""Linear regression under local differential privacy of every record with its target.
+
+    Each row of X with its y is a person, who releases one vector once, at the whole epsilon. What is released is made
+    for the model, not a copy of the record, so that far more is learnt than from released rows at the same epsilon.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Natural log, of the whole record: all features and the target.
+    bounds : (low, high), default=(-1, 1)
+        Declared bounds of the features, each end a number or one per feature. What lies outside is moved to them.
+    target_bounds : (low, high), default=(-1, 1)
+        Declared bounds of the target. Predictions are moved into them too.
+    protocol : {"rounds", "once"}, default="rounds"
+        ``"rounds"`` asks small cohorts one after the other for gradients at the model so far: the most accurate.
+        ``"once"`` asks some cohorts for the scale, and then everybody else one and the same question, products of
+        their numbers; :meth:`partial_fit` takes more people at any time.
+    alpha : "auto" or float, default="auto"
+        Ridge on the whitened products, in units of the largest eigenvalue that the noise alone has there. ``"auto"``
+        is 0.5.
+    fit_intercept : bool, default=True
+        Without one, the line goes through zero.
+    seed : None, int, Generator or RandomState, default=None
+        None draws noise from the operating system. Others are for tests and studies.
+    n_jobs : int, default=None
+        Threads.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    protocol_ : RegressionProtocol
+        Its public state at the end, with the open task of ``protocol="once"``.
+    privacy_guarantee_ : PrivacyGuarantee
+        Of one person's release, record and target together.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where X has them.
+
+    Raises
+    ------
+    ValueError
+        If X or y holds NaN or infinity, or a parameter is not as above.
+
+    Warns
+    -----
+    TooFewPeopleWarning
+        If there are too few people for anything to be learnt: then the mean is predicted.
+    OutOfDomainWarning
+        With the number of values that were moved into the bounds.
+
+    See Also
+    --------
+    NumericPrivatizer : Releases rows, for those who must have rows.
+
+    Notes
+    -----
+    `fit` simulates a :class:`~skldp.learning.RegressionProtocol` on the rows it is given: it puts them in a random
+    order, cuts them into cohorts, and passes tasks and reports as the documents that devices would be sent and send.
+    What is lost against a fit without privacy is, as a part of the target's variance, about one over
+    :func:`~skldp.learning.sufficiency`, :math:`n / (v (d + 1)^2)` with v about :math:`6 / \varepsilon^2` for small
+    epsilon; nothing is learnt where it is below 8. There is no `sample_weight`: a weight would tell about a person.
+
+    References
+    ----------
+    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018. Bhowmick, Duchi,
+    Freudiger, Kapoor and Rogers, "Protection against reconstruction and its applications in private federated
+    learning", 2018. Zheng, Mou and Wang, "Collect at once, use effectively: making non-interactive locally private
+    learning possible", ICML 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp import PrivateLinearRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (20_000, 3))
+    >>> y = X @ [0.5, -0.3, 0.1] + 0.05 * rng.standard_normal(20_000)
+    >>> model = PrivateLinearRegression(epsilon=2.0).fit(X, y)
+    >>> model.score(X, y) > 0.9, round(model.privacy_guarantee_.epsilon, 6)
+    (True, 2.0)
+    """
+
+    _parameter_constraints: dict = {
+        "epsilon": EPSILON,
+        "bounds": BOUNDS,
+        "target_bounds": BOUNDS,
+        "protocol": [StrOptions({"rounds", "once"})],
+        "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        **NOISE_PARAMETERS,
+    }
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        bounds: Any = (-1, 1),
+        target_bounds: Any = (-1, 1),
+        protocol: Literal["rounds", "once"] = "rounds",
+        alpha: float | Literal["auto"] = "auto",
+        fit_intercept: bool = True,
+        seed: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.target_bounds = target_bounds
+        self.protocol = protocol
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.seed = seed
+        self.n_jobs = n_jobs
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Ask everybody once, and learn.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The private records.
+        y : array-like of shape (n_samples,)
+            Their private targets.
+
+        Returns
+        -------
+        self : object
+        """
+        self._forget_guarantee()
+        check_epsilon(self.epsilon)
+        rows, target = self._records(X, y, reset=True)
+        box = self._domain(rows.shape[1])
+        protocol = RegressionProtocol(
+            rows.shape[1],
+            len(rows),
+            epsilon=float(self.epsilon),
+            low=box.low,
+            high=box.high,
+            kind=self.protocol,
+            fit_intercept=self.fit_intercept,
+            **({} if self.alpha == "auto" else {"ridge": self.alpha}),
+        )
+        if protocol.sufficiency < LEAST_SUFFICIENCY:
+            needed = n_people_needed(rows.shape[1], float(self.epsilon))
+            warn_user(
+                f"With {len(rows):,} people, {rows.shape[1]} features and epsilon {float(self.epsilon):.4g} the noise "
+                "is as large as what there is to be learnt, so that the mean is predicted. It takes at least "
+                f"{needed:,} people, or fewer features.",
+                TooFewPeopleWarning,
+            )
+        simulate(protocol, rows, target, noise_from(self.seed), n_threads=effective_n_jobs(self.n_jobs))
+        self._moved(rows, target, box)
+        self.protocol_ = protocol
+        self._learnt()
+        attach_guarantee(self, protocol.guarantee())
+        return self
+
+    @available_if(_takes_more)
+    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Ask more people, who were not asked before, the question that stays open.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self : object
+        """
+        if "_guarantee_at_fit" not in vars(self):
+            return self.fit(X, y)
+        self._check_unchanged()
+        rows, target = self._records(X, y, reset=False)
+        task = self.protocol_.frozen_task
+        if task is None:
+            raise ValueError("Too few people were asked at first for a question that could stay open: fit with more.")
+        self.protocol_.add(task.release(rows, target, noise_from(self.seed), n_threads=effective_n_jobs(self.n_jobs)))
+        self._moved(rows, target, self._domain(rows.shape[1]))
+        self._learnt()
+        return self
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Predict targets, within their declared bounds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        rows = validate_finite(self, X, reset=False, dtype=np.float64)
+        low, high = check_bounds(self.target_bounds, 1, "target_bounds")
+        return np.clip(rows @ self.coef_ + self.intercept_, low[0], high[0])
+
+    def _records(self, X: Any, y: Any, *, reset: bool) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        rows, target = validate_finite(self, X, y=y, reset=reset, dtype=np.float64, y_numeric=True)
+        return rows, np.asarray(target, dtype=np.float64)
+
+    def _domain(self, n_features: int) -> Box:
+        low, high = check_bounds(self.bounds, n_features)
+        target_low, target_high = check_bounds(self.target_bounds, 1, "target_bounds")
+        return Box.of(np.append(low, target_low), np.append(high, target_high))
+
+    def _moved(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], box: Box) -> None:
+        low, high = box.ends
+        outside = [
+            np.count_nonzero((column < a) | (column > b)) for column, a, b in zip((*X.T, y), low, high, strict=True)
+        ]
+        warn_out_of_domain(sum(outside), X.size + y.size)
+
+    def _learnt(self) -> None:
+        self.coef_, self.intercept_ = self.protocol_.coefficients, self.protocol_.intercept
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.seed is None
+        # The tables of scikit-learn's checks are of far too few people.
+        tags.regressor_tags.poor_score = True
+        return tags

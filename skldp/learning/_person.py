@@ -1,0 +1,81 @@
+"""One person's own device: it reads a task as hostile input, and answers one task in its life."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._checks import check_epsilon, is_number
+from skldp._untold import as_numbers
+from skldp.exceptions import BudgetExhaustedError
+from skldp.learning._tasks import Task
+from skldp.mechanisms._noise import noise_from
+
+__all__ = ["Person"]
+
+
+class Person:
+    """A record where it stays, with a limit of its own.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_features,)
+    y : float
+    epsilon : float
+        The most that the one answer may cost, natural log.
+
+    Raises
+    ------
+    ValueError
+        If a number is NaN or infinite, or a shape is another.
+
+    Examples
+    --------
+    >>> from skldp.learning import Person, Report, Task
+    >>> task = Task(1.0, (0.0, 0.0), (1.0, 10.0), "linear", ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), "vector", 1.5)
+    >>> Report.from_json(Person([0.25], 3.0, epsilon=1.0).answer(task.to_json())).n_people
+    1
+    """
+
+    def __init__(self, x: npt.ArrayLike, y: Any, *, epsilon: float) -> None:
+        check_epsilon(epsilon)
+        record = as_numbers(x, "x")
+        if record.ndim != 1 or not np.isfinite(record).all() or not is_number(y):
+            raise ValueError("x must be a list of finite numbers and y one. Got something else instead.")
+        self._x, self._y, self._left = record.copy(), float(y), float(epsilon)
+
+    @property
+    def epsilon_left(self) -> float:
+        """What an answer may still cost; 0 after the one there is."""
+        return self._left
+
+    def answer(self, task: str) -> str:
+        """Release what a task asks for, if it is one, costs no more than the limit, and is the first.
+
+        Parameters
+        ----------
+        task : str
+            A JSON document.
+
+        Returns
+        -------
+        str
+            The report, a JSON document.
+
+        Raises
+        ------
+        ValueError
+            If it is no task, or one about another kind of record.
+        BudgetExhaustedError
+            If it costs too much, or another one was answered.
+        """
+        # All of this before the record is looked at, and the same for every record.
+        read = Task.from_json(task)
+        if len(read.low) != len(self._x) + 1:
+            raise ValueError(f"The task must be about {len(self._x)} features. Got {len(read.low) - 1} instead.")
+        cost = read.guarantee().epsilon
+        if not cost <= self._left:
+            raise BudgetExhaustedError(f"The answer would cost epsilon {cost:.4g}, of {self._left:.4g} that is left.")
+        # Spent before the answer exists: a crash may lose it, never its cost.
+        self._left = 0.0
+        return read.release(self._x[None], [self._y], noise_from()).to_json()
