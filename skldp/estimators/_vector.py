@@ -448,7 +448,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
 
     @property
     def n_components_(self):
-        """M."""
+        """m."""
         return self.mechanism_.n_outputs
 
     @property

@@ -1,0 +1,222 @@
+"""Tasks and reports: what they compute, that they add up to the bit, and that hostile ones are refused."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from skldp.exceptions import BudgetExhaustedError
+from skldp.learning import Person, Report, Task
+from skldp.learning._tasks import symmetric_matrix
+from skldp.mechanisms import Noise, PrivUnitBall, noise_from
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.uniform(-1, 3, (300, 2)), RNG.uniform(0, 10, 300)
+BOUNDS = {"low": (-1.0, 0.0, 0.0), "high": (3.0, 2.0, 10.0)}
+MATRIX = ((0.5, 1.0, 0.0, 0.25), (0.0, 0.0, -2.0, 1.0), (0.1, 0.2, 0.3, 0.4))
+
+
+def task(form="linear", answer="vector", radius=4.0, least=0.0, epsilon=2.0, matrix=MATRIX):
+    return Task(epsilon, **BOUNDS, form=form, matrix=matrix, answer=answer, radius=radius, least=least)
+
+
+def naive(form):
+    """What is made of every record, from the definition."""
+    vectors = []
+    for x, y in zip(X, Y, strict=True):
+        z = [1.0]
+        for value, low, high in zip([*x, y], BOUNDS["low"], BOUNDS["high"], strict=True):
+            z.append((2 * min(max(value, low), high) - low - high) / (high - low))
+        u = [sum(a * b for a, b in zip(row, z, strict=True)) for row in MATRIX]
+        if form == "products":
+            u = [u[i] * u[j] * (1 if i == j else math.sqrt(2)) for i in range(3) for j in range(i, 3)]
+        elif form == "gradient":
+            u = [one * u[-1] for one in u[:-1]]
+        vectors.append(u)
+    return np.array(vectors)
+
+
+@pytest.mark.parametrize("form", ["linear", "products", "gradient"])
+def test_vectors_are_what_a_task_says(form):
+    asked = task(form)
+    inside = asked._box.inside(np.column_stack([X, Y])).rows
+    np.testing.assert_allclose(asked._rows(inside) * asked.radius, naive(form), rtol=0, atol=1e-12)
+    norms = np.linalg.norm(naive(form), axis=1)
+    of_norms = task(form, "log_norm", least=0.5)
+    logs = np.log(np.clip(norms, 0.5, 4.0))
+    expected = 2 * (logs - math.log(0.5)) / (math.log(4.0) - math.log(0.5)) - 1
+    np.testing.assert_allclose(of_norms._rows(inside)[:, 0], expected, rtol=0, atol=1e-12)
+
+
+def test_products_have_the_square_of_the_norm_and_come_back_as_a_matrix():
+    u, products = naive("linear"), naive("products")
+    np.testing.assert_allclose(np.linalg.norm(products, axis=1), (u**2).sum(axis=1))
+    np.testing.assert_allclose(symmetric_matrix(products[0], 3), np.outer(u[0], u[0]), atol=1e-12)
+
+
+@pytest.mark.parametrize(("form", "answer", "least"), [("products", "vector", 0.0), ("gradient", "log_norm", 0.1)])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+def test_reports_are_the_same_to_the_bit_in_any_order(form, answer, least, epsilon):
+    asked = task(form, answer, least=least, epsilon=epsilon)
+    reports = [
+        asked.release(X[i : i + 50], Y[i : i + 50], Noise(bytes([i]) * 32, secure=False)) for i in range(0, 250, 50)
+    ]
+    forward, backward = Report.total(reports), Report.total(reports[::-1])
+    assert forward == backward == Report.total([reports[2], Report.total(reports[:2]), Report.total(reports[3:])])
+    assert forward.n_people == 250
+    assert Report.from_json(forward.to_json()) == forward
+    np.testing.assert_array_equal(asked.mean(forward), asked.mean(backward))
+    asked.check(forward)
+
+
+def test_a_report_is_the_sum_of_what_each_released():
+    asked, ball = task("products"), PrivUnitBall(6, 2.0, 1.0)
+    key = b"k" * 32
+    report = asked.release(X, Y, Noise(key, secure=False))
+    inside = asked._box.inside(np.column_stack([X, Y])).rows
+    stream = Noise(key, secure=False).split([slice(None)])[0]
+    released = ball.release(asked._rows(inside), stream).rows
+    assert [int(one) for one in np.rint(released.sum(axis=0) / ball.sphere.step)] == list(report.sums)
+    np.testing.assert_allclose(asked.mean(report), released.mean(axis=0) * asked.radius)
+
+
+def test_threads_change_nothing(monkeypatch):
+    monkeypatch.setattr("skldp.learning._tasks._CELLS", 60)
+    asked = task("products")
+    one, two = (asked.release(X, Y, Noise(bytes(32), secure=False), n_threads=n) for n in (1, 2))
+    assert one == two
+    chosen = np.arange(300)[::-3]
+    by_rows = asked.release(X, Y, Noise(bytes(32), secure=False), rows=chosen)
+    assert by_rows == asked.release(X[chosen], Y[chosen], Noise(bytes(32), secure=False))
+
+
+@pytest.mark.parametrize("epsilon", [0.7, 3.0])
+@pytest.mark.parametrize(("answer", "least"), [("vector", 0.0), ("log_norm", 0.05), ("number", 0.0)])
+def test_means_are_unbiased(answer, least, epsilon):
+    matrix = MATRIX if answer != "number" else MATRIX[:1]
+    asked = task("linear", answer, least=least, epsilon=epsilon, matrix=matrix)
+    n = 40_000
+    report = asked.release(np.tile(X[:1], (n, 1)), np.tile(Y[:1], n), Noise(bytes(32), secure=False))
+    u = naive("linear")[0]
+    mean = asked.mean(report)
+    if answer == "vector":
+        # Along the vector there is less noise than across it.
+        assert (np.abs(mean - u) < 5.5 * asked.standard_error(n)).all()
+    elif answer == "number":
+        assert abs(mean[0] - u[0]) < 5.5 * 4.0 * math.sqrt(asked._mechanism.worst_variance / n)
+    else:
+        width = math.log(4.0 / 0.05)
+        error = 5.5 * width / 2 * math.sqrt(asked._mechanism.worst_variance / n)
+        assert abs(math.log(mean[0]) - math.log(np.linalg.norm(u))) < error
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 0.3, 1.0, 1.29, 1.31, 7.0, 30.0])
+@pytest.mark.parametrize(("answer", "least"), [("vector", 0.0), ("log_norm", 0.05)])
+def test_a_release_costs_no_more_than_its_task_says(epsilon, answer, least):
+    cost = task("gradient", answer, least=least, epsilon=epsilon).guarantee().epsilon
+    assert cost <= epsilon
+    assert cost == pytest.approx(min(epsilon, 30.0), rel=1e-3) or epsilon > 24
+
+
+def as_text(**changes):
+    return json.dumps(json.loads(task("gradient").to_json()) | changes)
+
+
+HOSTILE = [
+    "",
+    "[]",
+    "null",
+    "[" * 100_000,
+    as_text(version=2),
+    as_text(skldp="report"),
+    as_text(more=1),
+    as_text(epsilon=-1.0),
+    as_text(epsilon=True),
+    as_text(epsilon="1"),
+    as_text(epsilon=None),
+    as_text(epsilon=10**400),
+    as_text(epsilon=math.nan),
+    as_text(epsilon=math.inf),
+    as_text(epsilon=1e-9),
+    as_text().replace("2.0", "1e999", 1),
+    as_text(radius=0.0),
+    as_text(radius=1e-40),
+    as_text(radius=math.inf),
+    as_text(least=0.5),
+    as_text(answer="log_norm"),
+    as_text(answer="log_norm", least=1e-300),
+    as_text(answer="rows"),
+    as_text(form="raw"),
+    as_text(form=["linear"]),
+    as_text(matrix=[]),
+    as_text(matrix=[[1.0]]),
+    as_text(matrix=[[1.0, 2.0, 3.0, math.nan]] * 2),
+    as_text(matrix=[[1.0, 2.0, 3.0, 1e200]] * 2),
+    as_text(matrix="123"),
+    as_text(matrix=[[0.0] * 4] * 5_000, form="products"),
+    as_text(low=[0.0]),
+    as_text(low=[0.0, 0.0, 20.0]),
+    as_text(high=[0.0, math.inf, 20.0]),
+    as_text(low=[-1e300, 0.0, 0.0]),
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_tasks_are_refused_before_the_record_is_looked_at(text):
+    person = Person([0.5, 0.25], 3.0, epsilon=2.0)
+    person._x = person._y = None
+    with pytest.raises(ValueError, match=r"task|Task"):
+        person.answer(text)
+    assert person.epsilon_left == 2.0
+
+
+def test_a_person_answers_once_and_within_their_limit():
+    person = Person([0.5, 0.25], 3.0, epsilon=2.0)
+    with pytest.raises(BudgetExhaustedError, match="would cost"):
+        person.answer(task(epsilon=2.01).to_json())
+    with pytest.raises(ValueError, match="about 2 features"):
+        person.answer(Task(1.0, (0, 0), (1, 1), "linear", ((0, 0, 1),), "number", 1.0).to_json())
+    report = Report.from_json(person.answer(task().to_json()))
+    assert (report.n_people, report.task) == (1, task().hash)
+    # In no other cohort, and not the same question again.
+    for again in (task("gradient", epsilon=0.1), task()):
+        with pytest.raises(BudgetExhaustedError):
+            person.answer(again.to_json())
+
+
+@pytest.mark.parametrize("matrix", [((1e30,) * 4,) * 3, ((0.0,) * 4,) * 3, ((1e-300,) * 4,) * 3])
+@pytest.mark.parametrize("form", ["linear", "products", "gradient"])
+@pytest.mark.parametrize(
+    ("answer", "radius", "least"), [("vector", 1e-29, 0.0), ("vector", 1e29, 0.0), ("log_norm", 1.0, 0.1)]
+)
+def test_after_the_first_look_a_task_is_answered_whatever_the_record(matrix, form, answer, radius, least):
+    asked = task(form, answer, radius, least, matrix=matrix)
+    for y in (0.0, 10.0, -1e300, 5.0):
+        report = asked.release([[1e300, -1e300]], [y], noise_from())
+        asked.check(report)
+
+
+def test_reports_of_other_tasks_and_impossible_ones_are_refused():
+    asked, other = task(), task(radius=4.5)
+    report = asked.release(X, Y, noise_from())
+    with pytest.raises(ValueError, match="another task"):
+        other.mean(report)
+    with pytest.raises(ValueError, match="same task"):
+        report + other.release(X, Y, noise_from())
+    with pytest.raises(ValueError, match="people can reach"):
+        asked.check(Report(asked.hash, 1, (10**9, 0, 0)))
+    with pytest.raises(ValueError, match="people can reach"):
+        asked.check(Report(asked.hash, 1, (1,)))
+    for n_people, sums in [(0, (1,)), (True, (1,)), (1, (1.0,)), (1, ()), (1, (True,)), (1, "1")]:
+        with pytest.raises(ValueError, match=r"sums|n_people"):
+            Report("0" * 64, n_people, sums)
+
+
+@pytest.mark.parametrize(("x", "y"), [([0.1, math.nan], 1.0), ([0.1, 0.2], math.inf), ([0.1], 1.0)])
+def test_what_is_not_finite_or_of_another_shape_is_refused_without_a_word_of_it(x, y):
+    with pytest.raises(ValueError, match=r"finite|NaN|infinity|shape") as caught:
+        task().release([x], [y], noise_from())
+    assert "0.1" not in str(caught.value)
+    with pytest.raises(ValueError, match="nobody"):
+        task().release(np.empty((0, 2)), [], noise_from())
