@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skldp._untold import as_numbers
 from skldp.estimators._base import attach_guarantee, warn_out_of_domain
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._validation import (
@@ -240,7 +241,7 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
 
     def _records(self, X: Any, y: Any, *, reset: bool) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         rows, target = validate_finite(self, X, y=y, reset=reset, dtype=np.float64, y_numeric=True)
-        return rows, np.asarray(target, dtype=np.float64)
+        return rows, as_numbers(target, "y")
 
     def _domain(self, n_features: int) -> Box:
         low, high = check_bounds(self.bounds, n_features)

@@ -173,10 +173,16 @@ class RegressionProtocol:
         return sufficiency(self.n_people, self.n_features, self.epsilon)
 
     def first(self) -> Task:
-        """The first task."""
-        self._state = RegressionProtocol(**self._settings())._state
+        """The first task.
+
+        Raises
+        ------
+        ValueError
+            If it was answered: nobody may be asked twice.
+        """
         task = self.task
-        assert task is not None
+        if task is None or self._state["step"]:
+            raise ValueError("A protocol is carried out once. Got one that is under way; make a new one.")
         return task
 
     @property

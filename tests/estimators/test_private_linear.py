@@ -1,0 +1,165 @@
+"""PrivateLinearRegression: scikit-learn's rules, declared domains, the guarantee, and warnings."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skldp import BoundsScaler, PrivateLinearRegression, privacy_guarantee
+from skldp.exceptions import ChangedAfterFitError, OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
+from skldp.learning import n_people_needed
+
+RNG = np.random.default_rng(0)
+N = 20_000
+X = RNG.uniform(-1, 1, (N, 4))
+Y = X @ [0.4, -0.2, 0.1, 0.2] + 0.05 + 0.03 * RNG.standard_normal(N)
+
+pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(
+    [
+        PrivateLinearRegression(),
+        PrivateLinearRegression(seed=0),
+        PrivateLinearRegression(8.0, protocol="once", seed=0),
+        # At this epsilon their few rows are enough for every step.
+        PrivateLinearRegression(100.0, protocol="once", alpha=0.0, seed=0),
+        PrivateLinearRegression(100.0, fit_intercept=False, seed=0),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("protocol", ["rounds", "once"])
+def test_learns_nearly_what_least_squares_does(protocol):
+    model = PrivateLinearRegression(2.0, protocol=protocol, target_bounds=(-1.5, 1.5), seed=1).fit(X, Y)
+    clean = LinearRegression().fit(X, Y)
+    assert model.score(X, Y) > clean.score(X, Y) - 0.02
+    assert model.coef_.shape == (4,)
+    assert isinstance(model.intercept_, float)
+    assert model.n_features_in_ == 4
+
+
+@pytest.mark.parametrize("protocol", ["rounds", "once"])
+def test_the_guarantee_is_of_the_record_with_its_target(protocol):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = PrivateLinearRegression(1.5, protocol=protocol, target_bounds=(-1.5, 1.5)).fit(X, Y)
+    guarantee = model.privacy_guarantee_
+    assert 1.5 * (1 - 1e-6) <= guarantee.epsilon <= 1.5 == guarantee.stated
+    assert (guarantee.delta, guarantee.unit, guarantee.seeded) == (0.0, "record", False)
+    assert privacy_guarantee(make_pipeline(BoundsScaler(), clone(model)).fit(X, Y)).epsilon == guarantee.epsilon
+    model.set_params(epsilon=3.0)
+    with pytest.raises(ChangedAfterFitError):
+        _ = model.privacy_guarantee_
+
+
+def test_noise_is_new_every_time_and_a_seed_says_that_it_is_not():
+    first, second = (PrivateLinearRegression(target_bounds=(-1.5, 1.5)).fit(X, Y) for _ in range(2))
+    assert not np.array_equal(first.coef_, second.coef_)
+    np.random.seed(0)
+    third = PrivateLinearRegression(target_bounds=(-1.5, 1.5)).fit(X, Y)
+    np.random.seed(0)
+    assert not np.array_equal(PrivateLinearRegression(target_bounds=(-1.5, 1.5)).fit(X, Y).coef_, third.coef_)
+    with pytest.warns(SeededNoiseWarning):
+        seeded = PrivateLinearRegression(target_bounds=(-1.5, 1.5), seed=3).fit(X, Y)
+    assert seeded.privacy_guarantee_.seeded
+    np.testing.assert_array_equal(clone(seeded).set_params(n_jobs=2).fit(X, Y).coef_, seeded.coef_)
+
+
+def test_too_few_people_are_told_and_the_mean_is_predicted():
+    features, target = load_diabetes(return_X_y=True)
+    model = PrivateLinearRegression(1.0, bounds=(-0.2, 0.2), target_bounds=(25, 346), seed=0)
+    with pytest.warns(TooFewPeopleWarning, match=f"{n_people_needed(10, 1.0):,} people"):
+        model.fit(features, target)
+    predicted = model.predict(features)
+    assert np.ptp(predicted) == 0
+    assert abs(predicted[0] - target.mean()) < 60
+    assert model.privacy_guarantee_.epsilon <= 1.0
+
+
+def test_what_lies_outside_is_moved_and_counted_and_predictions_stay_inside():
+    rows = X.copy()
+    rows[:7, 0], rows[0, 1] = 1e9, -5
+    model = PrivateLinearRegression(4.0, target_bounds=(-0.5, 0.5), seed=0)
+    moved = 8 + np.count_nonzero(np.abs(Y) > 0.5)
+    with pytest.warns(OutOfDomainWarning, match=f"{moved:,} of {N * 5:,} values"):
+        model.fit(rows, Y)
+    assert np.abs(model.predict(1e3 * X)).max() == 0.5
+
+
+def test_more_people_by_partial_fit():
+    model = PrivateLinearRegression(2.0, protocol="once", target_bounds=(-1.5, 1.5), seed=0)
+    model.partial_fit(X[:12_000], Y[:12_000])
+    before = model.coef_
+    model.partial_fit(X[12_000:], Y[12_000:])
+    assert not np.array_equal(model.coef_, before)
+    assert model.score(X, Y) > 0.9
+    assert model.privacy_guarantee_.epsilon <= 2.0
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert not hasattr(PrivateLinearRegression(), "partial_fit")
+    model.set_params(alpha=1.0)
+    with pytest.raises(ChangedAfterFitError):
+        model.partial_fit(X, Y)
+    few = PrivateLinearRegression(1.0, protocol="once", seed=0)
+    with pytest.warns(TooFewPeopleWarning):
+        few.partial_fit(X[:100], Y[:100])
+    with pytest.raises(ValueError, match="Too few"):
+        few.partial_fit(X[:100], Y[:100])
+
+
+def test_nothing_fitted_is_a_value_of_somebody():
+    """What is kept holds no row, no order of people and no noise."""
+    model = PrivateLinearRegression(1.0, target_bounds=(-1.5, 1.5)).fit(X, Y)
+    assert len(pickle.dumps(model)) < 50_000
+
+
+def test_a_search_over_epsilon():
+    search = GridSearchCV(
+        PrivateLinearRegression(target_bounds=(-1.5, 1.5), seed=0), {"epsilon": [0.5, 4.0]}, cv=2
+    ).fit(X[:8_000], Y[:8_000])
+    assert search.best_params_["epsilon"] == 4.0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epsilon": True},
+        {"epsilon": 0},
+        {"bounds": (1, -1)},
+        {"bounds": ([0, 0], [1, 1])},
+        {"target_bounds": ([0, 0], [1, 1])},
+        {"protocol": "twice"},
+        {"alpha": -1.0},
+        {"alpha": True},
+        {"seed": -1},
+    ],
+)
+def test_parameters_are_checked(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        PrivateLinearRegression(**wrong).fit(X, Y)
+
+
+def test_weights_are_refused_and_no_value_is_told():
+    with pytest.raises(TypeError, match="sample_weight"):
+        PrivateLinearRegression().fit(X, Y, sample_weight=np.ones(N))
+    rows = np.full((10, 2), 0.123456)
+    rows[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN") as caught:
+        PrivateLinearRegression().fit(rows, np.full(10, 0.654321))
+    assert "0.123456" not in str(caught.value)
+    with pytest.raises(ValueError, match=r"y|numbers") as caught:
+        PrivateLinearRegression().fit(np.zeros((2, 1)), ["secret", "word"])
+    assert "secret" not in str(caught.value)

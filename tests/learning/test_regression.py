@@ -1,0 +1,315 @@
+"""The protocol: what it learns, from one release of each person, through public documents alone."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from skldp.learning import Person, RegressionProtocol, Report, Task, n_people_needed, simulate, sufficiency
+from skldp.learning import _regression as module
+from skldp.mechanisms import Noise, PrivUnitBall, noise_from
+
+SLOPES = np.array([0.5, -0.3, 0.2])
+
+
+def people(n, noise=0.05, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 3))
+    # Features that are nearly one another's copy, as those of real tables.
+    X[:, 1] = 0.9 * X[:, 0] + 0.1 * X[:, 1]
+    return X, np.clip(X @ SLOPES + 0.15 + noise * rng.standard_normal(n), -1, 1)
+
+
+def protocol(n, kind="rounds", epsilon=4.0, **settings):
+    return RegressionProtocol(3, n, epsilon=epsilon, low=[-1] * 4, high=[1] * 4, kind=kind, **settings)
+
+
+def seeded(number=0):
+    return Noise(bytes([number]) * 32, secure=False)
+
+
+def score(learnt, X, y):
+    return 1 - ((y - X @ learnt.coefficients - learnt.intercept) ** 2).mean() / y.var()
+
+
+@pytest.mark.parametrize("kind", ["rounds", "once"])
+@pytest.mark.parametrize("n", [2_000, 20_000])
+def test_learns(kind, n):
+    X, y = people(n)
+    learnt = protocol(n, kind)
+    simulate(learnt, X, y, seeded())
+    clean = 1 - 0.05**2 / y.var()
+    # What privacy takes, of the variance: some parts of one over the sufficiency.
+    assert clean - score(learnt, X, y) < 5 / learnt.sufficiency
+
+
+@pytest.mark.parametrize("kind", ["rounds", "once"])
+def test_bounds_and_the_intercept_are_in_the_units_of_the_data(kind):
+    X, y = people(20_000)
+    wide, offset = np.array([10.0, 0.2, 1.0]), np.array([5.0, 0.0, -30.0])
+    learnt = RegressionProtocol(
+        3, 20_000, epsilon=4.0, low=np.append(offset - wide, 40), high=np.append(offset + wide, 60), kind=kind
+    )
+    simulate(learnt, X * wide + offset, 50 + 10 * y, seeded())
+    same = protocol(20_000, kind)
+    simulate(same, X, y, seeded())
+    np.testing.assert_allclose(learnt.coefficients, 10 * same.coefficients / wide, rtol=1e-4)
+    assert learnt.intercept == pytest.approx(50 + 10 * same.intercept - learnt.coefficients @ offset, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["rounds", "once"])
+@pytest.mark.parametrize("d", [1, 3])
+def test_without_an_intercept_the_line_goes_through_zero(kind, d):
+    X, y = people(20_000)
+    X, y = X[:, :d], X[:, :d] @ SLOPES[:d]
+    low, high = [-1.0] * d + [-2.0], [2.0] * d + [3.0]
+    learnt = RegressionProtocol(d, 20_000, epsilon=4.0, low=low, high=high, kind=kind, fit_intercept=False)
+    simulate(learnt, X, y, seeded())
+    assert learnt.intercept == 0
+    assert score(learnt, X, y) > 0.95
+
+
+def cohorts(learnt, monkeypatch, X, y):
+    """Who was asked what."""
+    asked, original = [], Task.release
+
+    def release(task, X, y, noise, *, rows=None, n_threads=1):
+        asked.append((task, rows))
+        return original(task, X, y, noise, rows=rows, n_threads=n_threads)
+
+    monkeypatch.setattr(Task, "release", release)
+    simulate(learnt, X, y, seeded())
+    return asked
+
+
+@pytest.mark.parametrize("n", [37, 5_000, 20_011])
+@pytest.mark.parametrize("kind", ["rounds", "once"])
+def test_everybody_is_asked_once(kind, n, monkeypatch):
+    X, y = people(n)
+    asked = cohorts(protocol(n, kind), monkeypatch, X, y)
+    assert sorted(np.concatenate([rows for _, rows in asked])) == list(range(n))
+    # In an order that has nothing to do with theirs.
+    assert not np.array_equal(np.concatenate([rows for _, rows in asked]), np.arange(n))
+
+
+@pytest.mark.parametrize("kind", ["rounds", "once"])
+def test_a_person_who_is_in_two_cohorts_is_caught(kind):
+    """The attack: a planner that asks somebody twice, whose epsilon would be twice the one that is promised."""
+    X, y = people(4_000)
+    learnt = protocol(4_000, kind)
+    devices = [Person(x, target, epsilon=4.0) for x, target in zip(X, y, strict=True)]
+    task, asked = learnt.first(), 0
+    while task is not None:
+        cohort = devices[asked : asked + learnt.n_wanted]
+        asked += len(cohort)
+        task = learnt.next([Report.from_json(device.answer(task.to_json())) for device in cohort])
+    assert all(device.epsilon_left == 0 for device in devices)
+    assert score(learnt, X, y) > 0.9
+    greedy = protocol(4_000, kind).first()
+    for device in devices[:5]:
+        with pytest.raises(Exception, match="left"):
+            device.answer(greedy.to_json())
+
+
+@pytest.mark.parametrize("kind", ["rounds", "once"])
+def test_the_guarantee_is_that_of_the_tasks_that_were_asked(kind, monkeypatch):
+    X, y = people(5_000)
+    for epsilon in (0.8, 3.0):
+        learnt = protocol(5_000, kind, epsilon)
+        with monkeypatch.context() as patch:
+            asked = cohorts(learnt, patch, X, y)
+        largest = max(task.guarantee().epsilon for task, _ in asked)
+        guarantee = learnt.guarantee()
+        assert largest <= guarantee.epsilon <= epsilon == guarantee.stated
+        assert guarantee.epsilon <= largest * (1 + 1e-6)
+        assert guarantee.unit == "record"
+        assert guarantee.delta == 0
+
+
+@pytest.mark.parametrize("kind", ["rounds", "once"])
+def test_tasks_depend_on_reports_alone(kind, monkeypatch):
+    """The attack: a radius or a scale that is read from the rows. With the same reports, other rows change nothing."""
+    n = 6_000
+    said, texts = [], []
+    original = Task.release
+
+    def record(task, X, y, noise, *, rows=None, n_threads=1):
+        texts.append(task.to_json())
+        said.append(original(task, X, y, noise, rows=rows, n_threads=n_threads))
+        return said[-1]
+
+    monkeypatch.setattr(Task, "release", record)
+    X, y = people(n)
+    simulate(protocol(n, kind), X, y, seeded())
+    repeated = []
+
+    def replay(task, X, y, noise, *, rows=None, n_threads=1):
+        repeated.append(task.to_json())
+        return said[len(repeated) - 1]
+
+    monkeypatch.setattr(Task, "release", replay)
+    simulate(protocol(n, kind), np.ones((n, 3)), -np.ones(n), noise_from())
+    assert repeated == texts
+
+
+@pytest.mark.parametrize("kind", ["rounds", "once"])
+def test_goes_on_from_its_document_to_the_bit(kind):
+    X, y = people(6_000)
+    straight, broken = protocol(6_000, kind), protocol(6_000, kind)
+    noise = seeded()
+    task, asked = straight.first(), 0
+    assert broken.first() == task
+    while task is not None:
+        cohort = slice(asked, asked + straight.n_wanted)
+        asked = cohort.stop
+        report = task.release(X[cohort], y[cohort], noise)
+        task = straight.next(report)
+        broken = RegressionProtocol.from_json(broken.to_json())
+        assert broken.next(Report.from_json(report.to_json())) == task
+    assert json.loads(broken.to_json()) == json.loads(straight.to_json())
+    np.testing.assert_array_equal(broken.coefficients, straight.coefficients)
+
+
+def test_more_people_in_any_order_are_the_same_to_the_bit():
+    X, y = people(26_000)
+    first = protocol(20_000, "once")
+    simulate(first, X[:20_000], y[:20_000], seeded())
+    task, before = first.frozen_task, score(first, X, y)
+    reports = [
+        task.release(X[i : i + 1_000], y[i : i + 1_000], seeded(i // 1_000)) for i in range(20_000, 26_000, 1_000)
+    ]
+    text = first.to_json()
+    orders = [RegressionProtocol.from_json(text) for _ in range(3)]
+    orders[0].add(reports)
+    for report in reports[::-1]:
+        orders[1].add(report)
+    orders[2].add(Report.total(reports[3:]))
+    orders[2].add(reports[:3])
+    states = [json.loads(one.to_json()) for one in orders]
+    assert states[0] == states[1] == states[2]
+    assert all(one.frozen_task == task for one in orders)
+    assert score(orders[0], X, y) > before - 0.01
+    with pytest.raises(ValueError, match="another task"):
+        first.add(protocol(20_000).first().release(X, y, seeded()))
+
+
+@pytest.mark.parametrize("kind", ["rounds", "once"])
+def test_cohorts_may_answer_in_part_or_not_at_all(kind):
+    X, y = people(20_000)
+    learnt, rng = protocol(20_000, kind), np.random.default_rng(1)
+    task, asked, step, noise = learnt.first(), 0, 0, seeded()
+    while task is not None:
+        cohort = np.flatnonzero(rng.random(learnt.n_wanted) < 0.6) + asked
+        asked, step = asked + learnt.n_wanted, step + 1
+        name = learnt._steps[learnt._state["step"]][0]
+        # Of every kind of step but the products some are not answered by anybody.
+        nobody = name != "products" and step % 3 == 0
+        task = learnt.next(None if nobody else task.release(X, y, noise, rows=cohort))
+    assert score(learnt, X, y) > 0.8
+    silent = protocol(20_000, kind)
+    task = silent.first()
+    while task is not None:
+        task = silent.next([])
+    np.testing.assert_array_equal(silent.coefficients, 0)
+    assert silent.intercept == 0
+
+
+def test_reports_of_another_task_change_nothing():
+    X, y = people(5_000)
+    learnt = protocol(5_000)
+    first = learnt.first()
+    second = learnt.next(first.release(X[:100], y[:100], seeded()))
+    state = learnt.to_json()
+    with pytest.raises(ValueError, match="once"):
+        learnt.first()
+    with pytest.raises(ValueError, match="another task"):
+        learnt.next([second.release(X, y, seeded()), first.release(X, y, seeded())])
+    assert learnt.to_json() == state
+
+
+def test_too_few_people_are_told_how_many_it_takes():
+    assert sufficiency(n_people_needed(3, 1.0), 3, 1.0) >= module.LEAST_SUFFICIENCY
+    assert sufficiency(n_people_needed(3, 1.0) - 1, 3, 1.0) < module.LEAST_SUFFICIENCY
+    X, y = people(200)
+    learnt = protocol(200, epsilon=0.5)
+    simulate(learnt, X, y, seeded())
+    np.testing.assert_array_equal(learnt.coefficients, 0)
+    assert abs(learnt.intercept - y.mean()) < 1
+
+
+@pytest.mark.parametrize("kind", ["rounds", "once"])
+def test_a_bound_that_is_never_reached_and_constant_features_are_learnt_around(kind):
+    n = 20_000
+    X, y = people(n)
+    X = np.column_stack([X, np.full(n, 0.25), np.zeros(n)]) * 0.01
+    learnt = RegressionProtocol(5, n, epsilon=8.0, low=[-1] * 6, high=[1] * 6, kind=kind)
+    simulate(learnt, X, 0.02 * y, seeded())
+    assert np.isfinite(learnt.coefficients).all()
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -1.0])
+@pytest.mark.parametrize("kind", ["rounds", "once"])
+def test_records_that_are_all_alike_do_no_harm(kind, value):
+    n = 3_000
+    learnt = protocol(n, kind)
+    simulate(learnt, np.full((n, 3), value), np.full(n, value), seeded())
+    assert abs(learnt.coefficients.sum() * value + learnt.intercept - value) < 0.5
+
+
+def naive_moments(functionals, told):
+    """The weighted mean of all estimates of every product, from the definition."""
+    k = len(functionals)
+    result = np.empty((k, k))
+    for i in range(k):
+        for j in range(k):
+            top = bottom = 0.0
+            for others, moments, error in told:
+                change = functionals @ np.linalg.inv(others)
+                estimate = sum(change[i, a] * moments[a, b] * change[j, b] for a in range(k) for b in range(k))
+                variance = error**2 * (change[i] @ change[i]) * (change[j] @ change[j])
+                top, bottom = top + estimate / variance, bottom + 1 / variance
+            result[i, j] = top / bottom
+    return result
+
+
+def test_what_earlier_stages_told_is_weighted_by_its_variance():
+    rng = np.random.default_rng(0)
+    told = [[rng.normal(size=(3, 3)), rng.normal(size=(3, 3)), error] for error in (0.1, 0.5)]
+    functionals = rng.normal(size=(3, 3))
+    found, _ = module._as_shown_by(functionals, [[a.tolist(), b.tolist(), error] for a, b, error in told])
+    np.testing.assert_allclose(found, naive_moments(functionals, told), rtol=1e-9)
+
+
+def test_the_constants_are_those_of_a_normal_residual():
+    x = np.random.default_rng(0).standard_normal(1_000_000)
+    scale = np.exp(np.log(np.abs(x)).mean())
+    assert scale == pytest.approx(module._LOG_SCALE, abs=0.005)
+    assert np.mean(np.abs(x) < scale) == pytest.approx(module._SLOPE, abs=0.005)
+
+
+def test_sufficiency_is_what_it_says():
+    across = PrivUnitBall(4, 2.0, 1.0).second_moments()[1]
+    assert sufficiency(1_000, 3, 2.0) == pytest.approx(float(Fraction(1_000, 16)) / across)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"kind": "twice"}, "kind"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": True}, "epsilon"),
+        ({"ridge": -1.0}, "ridge"),
+        ({"ridge": float("nan")}, "ridge"),
+        ({"low": [-1] * 3}, "low"),
+        ({"high": [-1] * 4}, "low"),
+    ],
+)
+def test_settings_are_checked(wrong, match):
+    with pytest.raises(ValueError, match=match):
+        RegressionProtocol(3, 100, **({"epsilon": 1.0, "low": [-1] * 4, "high": [1] * 4} | wrong))
+    for n_features, n_people in ((0, 10), (3, 0), (True, 10), (3, 1.5)):
+        with pytest.raises(ValueError, match=r"whole number"):
+            RegressionProtocol(n_features, n_people, epsilon=1.0, low=[-1] * 4, high=[1] * 4)
+    with pytest.raises(ValueError, match="4 rows"):
+        simulate(protocol(4), *people(5), seeded())
