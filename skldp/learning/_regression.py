@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_dimension, check_epsilon, check_whole, is_number
-from skldp.learning._tasks import Report, Task, n_products, symmetric_matrix
+from skldp.learning._tasks import Report, Task, n_products, noise_variance, symmetric_matrix
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._vector.privunit import PrivUnitBall
@@ -62,7 +62,7 @@ def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
     (73, 1179)
     """
     width = n_features + 1
-    return n_people / (PrivUnitBall(width, epsilon, 1.0).second_moments()[1] * width**2)
+    return n_people / (noise_variance(width, epsilon) * width**2)
 
 
 def n_people_needed(n_features: int, epsilon: float) -> int:
@@ -438,14 +438,16 @@ class RegressionProtocol:
         n_terms = k - 1
         gram = _positive(moments)
         edge = math.sqrt(np.mean(variances[:n_terms, :n_terms]) * 2 * n_terms)
-        ridge = gram[:n_terms, :n_terms] + self.ridge * edge * np.eye(n_terms)
+        values, vectors = np.linalg.eigh(gram[:n_terms, :n_terms])
+        # What is below the rounding of the largest is nothing.
+        least = 1e-12 * max(1.0, values[-1])
+        ridge = values + max(self.ridge * edge, least)
         # The residual's own weight, by which its functional was multiplied.
         weight = functionals[-1, -1]
-        state["beta"] = (beta + whitening @ np.linalg.solve(ridge, gram[:n_terms, -1]) / weight).tolist()
-        values, vectors = np.linalg.eigh(gram[:n_terms, :n_terms])
+        state["beta"] = (beta + whitening @ vectors @ (vectors.T @ gram[:n_terms, -1] / ridge) / weight).tolist()
         # Gradients diverge where a direction is stretched too far, which more products would correct.
         more = any(name == "products" for name, _ in self._steps[state["step"] + 1 :])
-        floor = values + (_FLOOR if more else 2 * _FLOOR) * edge
+        floor = values + max((_FLOOR if more else 2 * _FLOOR) * edge, least)
         state["whitening"] = (whitening @ vectors / np.sqrt(floor)).tolist()
         state["dimension"] = float((values / floor).sum())
         state["told"] = told

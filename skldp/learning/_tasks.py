@@ -27,7 +27,7 @@ from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms._vector.privunit import PrivUnitBall
 
-__all__ = ["Report", "Task", "n_products", "symmetric_matrix"]
+__all__ = ["Report", "Task", "n_products", "noise_variance", "symmetric_matrix"]
 
 _FORMS = ("linear", "products", "gradient")
 _ANSWERS = ("vector", "number", "log_norm")
@@ -64,6 +64,22 @@ def symmetric_matrix(products: npt.NDArray[np.float64], k: int) -> npt.NDArray[n
     i, j = np.triu_indices(k)
     matrix[i, j] = matrix[j, i] = products / np.where(i == j, 1.0, _OFF_DIAGONAL)
     return matrix
+
+
+def noise_variance(length: int, epsilon: float) -> float:
+    """The variance of a released vector, of a norm of at most 1, in every direction across it.
+
+    Parameters
+    ----------
+    length : int
+    epsilon : float
+
+    Returns
+    -------
+    float
+        At least 1e-12: for a large epsilon rounding is all that is left.
+    """
+    return max(_ball(length, epsilon).second_moments()[1], 1e-12)
 
 
 @dataclass(frozen=True)
@@ -265,7 +281,7 @@ class Task:
         check_whole("n_people", n_people, least=1)
         if self.answer != "vector":
             raise ValueError(f"Only a vector's noise is the same for all numbers. Got {self.answer!r} instead.")
-        return self.radius * math.sqrt(_ball(self._length, self.epsilon).second_moments()[1] / n_people)
+        return self.radius * math.sqrt(noise_variance(self._length, self.epsilon) / n_people)
 
     def check(self, report: "Report") -> None:
         """Refuse a report of another task, or one that no people can have given."""

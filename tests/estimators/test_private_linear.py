@@ -21,6 +21,23 @@ N = 20_000
 X = RNG.uniform(-1, 1, (N, 4))
 Y = X @ [0.4, -0.2, 0.1, 0.2] + 0.05 + 0.03 * RNG.standard_normal(N)
 
+_NEW_NOISE = "every fit draws new noise, and no seed that scikit-learn writes can reach it"
+
+
+def expected_failures(estimator):
+    if estimator.seed is not None:
+        return {}
+    return dict.fromkeys(
+        [
+            "check_fit_idempotent",
+            "check_regressors_int",
+            "check_regressor_data_not_an_array",
+            "check_supervised_y_2d",
+        ],
+        _NEW_NOISE,
+    )
+
+
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 
 
@@ -35,7 +52,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWar
         # At this epsilon their few rows are enough for every step.
         PrivateLinearRegression(100.0, protocol="once", alpha=0.0, seed=0),
         PrivateLinearRegression(100.0, fit_intercept=False, seed=0),
-    ]
+    ],
+    expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -128,7 +146,7 @@ def test_nothing_fitted_is_a_value_of_somebody():
 
 def test_a_search_over_epsilon():
     search = GridSearchCV(
-        PrivateLinearRegression(target_bounds=(-1.5, 1.5), seed=0), {"epsilon": [0.5, 4.0]}, cv=2
+        PrivateLinearRegression(target_bounds=(-1.5, 1.5), seed=0), {"epsilon": [0.8, 4.0]}, cv=2
     ).fit(X[:8_000], Y[:8_000])
     assert search.best_params_["epsilon"] == 4.0
 
