@@ -34,9 +34,11 @@ _LEAST_COHORTS, _LEAST_PEOPLE = 5, 200
 _FLOOR = 0.5
 # The residual's weight beside the features in the products, and the radius in units of the vectors' usual norm.
 _RESIDUAL_WEIGHT, _TIGHTNESS = 0.7, 0.85
-# For a normal variable, exp(E ln |x|), and the part of it below that, which is by how much a gradient grows with the
-# error where residuals are cut off there.
-_LOG_SCALE, _SLOPE = 0.53, 0.404
+# What is cut off at a radius biases the answer, which matters where there is little noise: from these sufficiencies on,
+# of a stage and of all, radii grow so that the noise stays as it is.
+_LOOSE_STAGE, _LOOSE = 100.0, 1_000.0
+# For a normal variable, exp(E ln |x|).
+_LOG_SCALE = 0.53
 
 
 def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
@@ -376,7 +378,10 @@ class RegressionProtocol:
         elif name == "products":
             weight = _RESIDUAL_WEIGHT * state["spread"] / state["residual"] * _LOG_SCALE
             functionals = np.vstack([whitened, weight * self._residual_row()])
-            norm = _TIGHTNESS * state["spread"] * math.hypot(1, _RESIDUAL_WEIGHT)
+            n_stages = sum(name == "products" for name, _ in self._steps)
+            of_stage = self.sufficiency / n_stages * (_PRODUCT_SHARE if self._has_gradients else 1.0)
+            looseness = max(1.0, of_stage / _LOOSE_STAGE) ** 0.25
+            norm = _TIGHTNESS * looseness * state["spread"] * math.hypot(1, _RESIDUAL_WEIGHT)
             form, answer, radius = "products", "vector", norm**2
         else:
             functionals, form = np.vstack([whitened, self._residual_row()]), "gradient"
@@ -385,8 +390,17 @@ class RegressionProtocol:
                 radius = 2 * state["residual"] * state["spread"]
                 least = radius / 64
             else:
-                answer, radius = "vector", self._size()
+                answer, radius = "vector", self._looseness * self._size()
         return Task(self.epsilon, self._box.low, self._box.high, form, self._matrix(functionals), answer, radius, least)
+
+    @property
+    def _has_gradients(self) -> bool:
+        return any(name == "gradient" for name, _ in self._steps)
+
+    @property
+    def _looseness(self) -> float:
+        """The radius of gradients, in units of their usual norm."""
+        return math.sqrt(max(1.0, self.sufficiency / _LOOSE))
 
     def _size(self) -> float:
         """The radius of gradients: the geometric mean of their norms, of the last cohorts that told it."""
@@ -461,9 +475,12 @@ class RegressionProtocol:
         state = self._state
         # By how much the step would move predictions, in units of the residual, if it were noise alone.
         dimension = state["dimension"] or len(state["beta"])
-        noise = dimension * _LOG_SCALE / _SLOPE * task.standard_error(report.n_people) / task.radius
+        # By how much a gradient grows with the error: the part of normal residuals that is not cut off.
+        cut = _LOG_SCALE * self._looseness
+        slope = math.erf(cut / math.sqrt(2))
+        noise = dimension * cut / slope * task.standard_error(report.n_people) / task.radius
         step = min(0.5 if state["dimension"] else 0.3, 2 * 0.35**2 / (noise**2 + 0.35**2))
-        moved = np.array(state["whitening"]) @ task.mean(report) * (step / _SLOPE)
+        moved = np.array(state["whitening"]) @ task.mean(report) * (step / slope)
         state["beta"] = (np.array(state["beta"]) + moved).tolist()
         self._average()
 
