@@ -26,7 +26,8 @@ from skldp.estimators._validation import (
     validate_finite,
 )
 from skldp.exceptions import TooFewPeopleWarning, warn_user
-from skldp.learning._regression import LEAST_SUFFICIENCY, RegressionProtocol, n_people_needed
+from skldp.learning._protocol import LEAST_SUFFICIENCY, n_people_needed
+from skldp.learning._regression import RegressionProtocol
 from skldp.learning._simulation import simulate
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._noise import noise_from

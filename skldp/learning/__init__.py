@@ -1,7 +1,8 @@
 """Floor 3: what is learnt from releases that are made for a model. Tasks that people answer once, and their sums."""
 
 from skldp.learning._person import Person
-from skldp.learning._regression import RegressionProtocol, n_people_needed, sufficiency
+from skldp.learning._protocol import n_people_needed, sufficiency
+from skldp.learning._regression import RegressionProtocol
 from skldp.learning._simulation import simulate
 from skldp.learning._tasks import Report, Task
 

@@ -1,35 +1,33 @@
 r"""Least squares learnt from people who each release once: a protocol whose states are public JSON documents."""
 
-import json
 import math
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import check_dimension, check_epsilon, check_whole, is_number
-from skldp.learning._tasks import Report, Task, n_products, noise_variance, symmetric_matrix
-from skldp.mechanisms._domain import Box
-from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._vector.privunit import PrivUnitBall
+from skldp._checks import is_number
+from skldp.learning._protocol import (
+    LEAST_SUFFICIENCY,
+    LOG_SCALE,
+    SCALE_SHARE,
+    Protocol,
+    as_shown_by,
+    cut,
+    nearest_positive,
+)
+from skldp.learning._tasks import Report, Task, n_products, symmetric_matrix
 
-__all__ = ["LEAST_SUFFICIENCY", "RegressionProtocol", "n_people_needed", "sufficiency"]
+__all__ = ["RegressionProtocol"]
 
-# Below it the noise is as large as what there is to be learnt.
-LEAST_SUFFICIENCY = 8.0
-# Parts of all people who tell the size of records, and their centre.
-_LENGTH_SHARE, _CENTER_SHARE = 0.02, 0.06
 # Products are asked for in stages, so that each is told in the scale that the ones before it found: as many as leave
 # each this sufficiency, and no more than that many.
 _STAGE_SUFFICIENCY, _MOST_STAGES = 8.0, 8
-# Of a cohort, the part that tells a scale.
-_SCALE_SHARE = 0.06
-# With gradients to come, the part of the people who tell products, and from which sufficiency on they do.
-_PRODUCT_SHARE, _PRODUCT_SUFFICIENCY = 0.25, 50.0
+# With gradients to come, the part of the people who tell products, and from which sufficiency on they do; else the part
+# that tells a scale.
+_PRODUCT_SHARE, _PRODUCT_SUFFICIENCY, _PLAIN_SHARE = 0.25, 50.0, 0.02
 _N_COHORTS = 20
-# The size of a gradient is the mean of what the last so many cohorts told, who are this many people at least.
-_LEAST_COHORTS, _LEAST_PEOPLE = 5, 200
 # The floor of the whitening, in units of the largest eigenvalue that noise alone has.
 _FLOOR = 0.5
 # The residual's weight beside the features in the products, and the radius in units of the vectors' usual norm.
@@ -37,49 +35,9 @@ _RESIDUAL_WEIGHT, _TIGHTNESS = 0.7, 0.85
 # What is cut off at a radius biases the answer, which matters where there is little noise: from these sufficiencies on,
 # of a stage and of all, radii grow so that the noise stays as it is.
 _LOOSE_STAGE, _LOOSE = 100.0, 1_000.0
-# For a normal variable, exp(E ln |x|).
-_LOG_SCALE = 0.53
 
 
-def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
-    r"""How far the people suffice: about one over the part of the variance that privacy takes from a fit.
-
-    Parameters
-    ----------
-    n_people : int
-    n_features : int
-        Without the target.
-    epsilon : float
-
-    Returns
-    -------
-    float
-        :math:`J = n / (v D^2)`, D being `n_features` and one, and v the variance that a released vector of norm at
-        most 1 has in every direction across it.
-
-    Examples
-    --------
-    >>> from skldp.learning import sufficiency
-    >>> round(sufficiency(44_000, 9, 1.0)), round(sufficiency(44_000, 9, 4.0))
-    (73, 1179)
-    """
-    width = n_features + 1
-    return n_people / (noise_variance(width, epsilon) * width**2)
-
-
-def n_people_needed(n_features: int, epsilon: float) -> int:
-    """How many people it takes before anything is learnt.
-
-    Examples
-    --------
-    >>> from skldp.learning import n_people_needed
-    >>> n_people_needed(9, 1.0)
-    4804
-    """
-    return math.ceil(LEAST_SUFFICIENCY / sufficiency(1, n_features, epsilon))
-
-
-class RegressionProtocol:
+class RegressionProtocol(Protocol):
     r"""Who is asked what, one task after the other, until a linear regression is learnt.
 
     Every person belongs to one cohort and answers one task, at the whole epsilon. A task depends on the answers of
@@ -137,18 +95,10 @@ class RegressionProtocol:
         fit_intercept: bool = True,
         ridge: float = 0.5,
     ) -> None:
-        check_dimension(n_features, least=1)
-        check_whole("n_people", n_people, least=1)
-        check_epsilon(epsilon)
-        if kind not in ("rounds", "once"):
-            raise ValueError(f"kind must be 'rounds' or 'once'. Got {kind!r} instead.")
+        super().__init__(n_features, n_people, epsilon, low, high, kind)
         if not is_number(ridge) or ridge < 0:
             raise ValueError(f"ridge must be a finite number >= 0. Got {ridge!r} instead.")
-        self._box = Box.of(low, high)
-        if self._box.n_features != n_features + 1:
-            raise ValueError(f"low and high must have {n_features + 1} numbers. Got {self._box.n_features} instead.")
-        self.n_features, self.n_people, self.epsilon = int(n_features), int(n_people), float(epsilon)
-        self.kind, self.fit_intercept, self.ridge = kind, bool(fit_intercept), float(ridge)
+        self.fit_intercept, self.ridge = bool(fit_intercept), float(ridge)
         self._steps = self._plan()
         width = n_features + 1
         # Without an intercept, records are counted from the zero of their own scale.
@@ -168,69 +118,6 @@ class RegressionProtocol:
             "log_sizes": [],
             "last": None,
         }
-
-    @property
-    def sufficiency(self) -> float:
-        """See :func:`sufficiency`."""
-        return sufficiency(self.n_people, self.n_features, self.epsilon)
-
-    def first(self) -> Task:
-        """The first task.
-
-        Raises
-        ------
-        ValueError
-            If it was answered: nobody may be asked twice.
-        """
-        task = self.task
-        if task is None or self._state["step"]:
-            raise ValueError("A protocol is carried out once. Got one that is under way; make a new one.")
-        return task
-
-    @property
-    def task(self) -> Task | None:
-        """The open task, made of the public state alone."""
-        step = self._state["step"]
-        return None if step == len(self._steps) else self._task_of(self._steps[step][0])
-
-    @property
-    def n_wanted(self) -> int:
-        """How many people are to be asked the open task; 0 when all is done."""
-        step = self._state["step"]
-        return 0 if step == len(self._steps) else self._steps[step][1]
-
-    def next(self, reports: Report | Iterable[Report] | None) -> Task | None:
-        """Take what a cohort released, and give the next task.
-
-        Parameters
-        ----------
-        reports : Report, or iterable of Report, or None
-            Of the open task, in any order. None, or no report, if nobody answered: then the step teaches nothing.
-
-        Returns
-        -------
-        Task or None
-            None when all is done.
-
-        Raises
-        ------
-        ValueError
-            If a report is of another task, or all is done; then nothing has changed.
-        """
-        task = self.task
-        if task is None:
-            raise ValueError("All tasks were answered. Got reports of one more instead.")
-        name = self._steps[self._state["step"]][0]
-        several = [reports] if isinstance(reports, Report) else list(reports or [])
-        for report in several:
-            task.check(report)
-        total = Report.total(several) if several else None
-        if total is not None:
-            getattr(self, f"_take_{name}")(task, total)
-        elif name == "gradient":
-            self._average()
-        self._state["step"] += 1
-        return self.task
 
     def add(self, reports: Report | Iterable[Report]) -> None:
         """Take more answers to the last task of ``"once"``, which stays open: in any order, the same to the bit.
@@ -276,30 +163,6 @@ class RegressionProtocol:
         at_origin = center[-1] + beta[0] - beta[1:] @ (center[:-1] + self._box.center[:-1] / self._box.radius[:-1])
         return float(self._box.center[-1] + self._box.radius[-1] * at_origin)
 
-    def guarantee(self) -> PrivacyGuarantee:
-        """That of one person's one release, whichever their cohort: the largest of all tasks'."""
-        width = self.n_features + 1
-        tasks = [
-            Task(self.epsilon, self._box.low, self._box.high, "linear", ((0.0,) * width + (1.0,),), "number", 1.0),
-            Task(self.epsilon, self._box.low, self._box.high, "linear", ((0.0,) * (width + 1),) * 2, "vector", 1.0),
-        ]
-        epsilon = max(*(task.guarantee().epsilon for task in tasks), self._vector_epsilon())
-        basis = "each person answers one task of one cohort; density ratio of PrivUnit, or exact integers of a number"
-        return PrivacyGuarantee(epsilon, stated=self.epsilon, basis=basis)
-
-    def to_json(self) -> str:
-        """Settings and state, all public."""
-        settings = self._settings() | {"low": list(self._box.low), "high": list(self._box.high)}
-        return json.dumps({"settings": settings, "state": self._state}, sort_keys=True, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Go on from a state that this same owner wrote down."""
-        given = json.loads(text)
-        protocol = cls(**given["settings"])
-        protocol._state = given["state"]
-        return protocol
-
     def _settings(self) -> dict[str, Any]:
         return {
             "n_features": self.n_features,
@@ -312,12 +175,11 @@ class RegressionProtocol:
             "ridge": self.ridge,
         }
 
-    def _vector_epsilon(self) -> float:
-        """The largest of the vectors' guarantees: they differ in the last digits by their length."""
+    def _vector_lengths(self) -> set[int]:
         lengths = {self.n_features + 1, max(2, self.n_features + self.fit_intercept)}
         if any(name == "products" for name, _ in self._steps):
             lengths.add(n_products(self.n_features + 1 + self.fit_intercept))
-        return max(PrivUnitBall(length, self.epsilon, 1.0).guarantee().epsilon for length in lengths)
+        return lengths
 
     def _plan(self) -> list[tuple[str, int]]:
         """The steps, each with how many people it wants, from public numbers alone."""
@@ -326,29 +188,23 @@ class RegressionProtocol:
             return [("target", n)]
         steps = []
         if self.fit_intercept:
-            steps = [("length", int(_LENGTH_SHARE * n)), ("center", int(_CENTER_SHARE * n))]
+            steps = self._begin()
         left = n - sum(wanted for _, wanted in steps)
         # A gradient of one number is none that a vector's mechanism releases.
         once = self.kind == "once" or self.n_features + self.fit_intercept < 2
         share = 1.0 if once else _PRODUCT_SHARE if enough >= _PRODUCT_SUFFICIENCY else 0.0
         n_stages = int(np.clip(enough * share / _STAGE_SUFFICIENCY, 1, _MOST_STAGES)) if share else 0
-        for people in _cut(int(share * left), n_stages):
-            n_scale = int(_SCALE_SHARE * people)
+        for people in cut(int(share * left), n_stages):
+            n_scale = int(SCALE_SHARE * people)
             steps += [("residual", n_scale), ("spread", n_scale), ("products", people - 2 * n_scale)]
         if not once:
             if not n_stages:
-                n_scale = int(_LENGTH_SHARE * n)
+                n_scale = int(_PLAIN_SHARE * n)
                 steps += [("residual", n_scale), ("spread", n_scale)]
-            for people in _cut(n - sum(wanted for _, wanted in steps), _N_COHORTS):
-                n_scale = int(_SCALE_SHARE * people)
+            for people in cut(n - sum(wanted for _, wanted in steps), _N_COHORTS):
+                n_scale = int(SCALE_SHARE * people)
                 steps += [("size", n_scale), ("gradient", people - n_scale)]
         return steps
-
-    def _matrix(self, functionals: npt.NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
-        """The task's matrix of functionals of (1, the record less the centre)."""
-        matrix = functionals.copy()
-        matrix[:, 0] -= functionals[:, 1:] @ np.array(self._state["center"])
-        return tuple(map(tuple, matrix.tolist()))
 
     def _terms(self) -> npt.NDArray[np.float64]:
         """The functionals of the model's terms: the constant where there is one, and the features."""
@@ -376,7 +232,7 @@ class RegressionProtocol:
         elif name == "spread":
             functionals, radius, least = whitened, 2 * root, root / 8
         elif name == "products":
-            weight = _RESIDUAL_WEIGHT * state["spread"] / state["residual"] * _LOG_SCALE
+            weight = _RESIDUAL_WEIGHT * state["spread"] / state["residual"] * LOG_SCALE
             functionals = np.vstack([whitened, weight * self._residual_row()])
             n_stages = sum(name == "products" for name, _ in self._steps)
             of_stage = self.sufficiency / n_stages * (_PRODUCT_SHARE if self._has_gradients else 1.0)
@@ -396,28 +252,6 @@ class RegressionProtocol:
     @property
     def _has_gradients(self) -> bool:
         return any(name == "gradient" for name, _ in self._steps)
-
-    @property
-    def _looseness(self) -> float:
-        """The radius of gradients, in units of their usual norm."""
-        return math.sqrt(max(1.0, self.sufficiency / _LOOSE))
-
-    def _size(self) -> float:
-        """The radius of gradients: the geometric mean of their norms, of the last cohorts that told it."""
-        state = self._state
-        expected = math.log(state["residual"] * state["spread"])
-        of_cohort = next(wanted for name, wanted in self._steps if name == "size")
-        n_cohorts = max(_LEAST_COHORTS, math.ceil(_LEAST_PEOPLE / max(1, of_cohort)))
-        return math.exp(np.mean([expected, *state["log_sizes"]][-n_cohorts:]))
-
-    def _take_length(self, task: Task, report: Report) -> None:
-        self._state["radius"] = float(task.mean(report)[0])
-
-    def _take_center(self, task: Task, report: Report) -> None:
-        mean, error = task.mean(report), task.standard_error(report.n_people)
-        # Where the noise is larger than the mean, the middle of the bounds stays the centre.
-        kept = np.maximum(0, 1 - (error / np.where(mean == 0, error, mean)) ** 2)
-        self._state["center"] = (mean * kept).tolist()
 
     def _take_target(self, task: Task, report: Report) -> None:
         if self.fit_intercept:
@@ -448,9 +282,9 @@ class RegressionProtocol:
         told = [*state["told"]]
         moments = symmetric_matrix(task.mean(report), k)
         told.append([functionals.tolist(), moments.tolist(), task.standard_error(report.n_people)])
-        moments, variances = _as_shown_by(functionals, told)
+        moments, variances = as_shown_by(functionals, told)
         n_terms = k - 1
-        gram = _positive(moments)
+        gram = nearest_positive(moments)
         edge = math.sqrt(np.mean(variances[:n_terms, :n_terms]) * 2 * n_terms)
         values, vectors = np.linalg.eigh(gram[:n_terms, :n_terms])
         # What is below the rounding of the largest is nothing.
@@ -468,21 +302,26 @@ class RegressionProtocol:
         if self.kind == "once" and state["step"] >= len(self._steps) - 1:
             state["last"] = {"task": task.to_json(), "report": report.to_json(), "before": before}
 
-    def _take_size(self, task: Task, report: Report) -> None:
-        self._state["log_sizes"] = [*self._state["log_sizes"], math.log(float(task.mean(report)[0]))]
-
     def _take_gradient(self, task: Task, report: Report) -> None:
         state = self._state
         # By how much the step would move predictions, in units of the residual, if it were noise alone.
         dimension = state["dimension"] or len(state["beta"])
         # By how much a gradient grows with the error: the part of normal residuals that is not cut off.
-        cut = _LOG_SCALE * self._looseness
+        cut = LOG_SCALE * self._looseness
         slope = math.erf(cut / math.sqrt(2))
         noise = dimension * cut / slope * task.standard_error(report.n_people) / task.radius
         step = min(0.5 if state["dimension"] else 0.3, 2 * 0.35**2 / (noise**2 + 0.35**2))
         moved = np.array(state["whitening"]) @ task.mean(report) * (step / slope)
         state["beta"] = (np.array(state["beta"]) + moved).tolist()
         self._average()
+
+    def _miss_gradient(self) -> None:
+        self._average()
+
+    @property
+    def _looseness(self) -> float:
+        """The radius of gradients, in units of their usual norm."""
+        return math.sqrt(max(1.0, self.sufficiency / _LOOSE))
 
     def _average(self) -> None:
         """The answer is the mean of the later half of the iterates."""
@@ -492,28 +331,3 @@ class RegressionProtocol:
             state["averaged"] = (np.array(state["averaged"]) + np.array(state["beta"]) / half).tolist()
         if n_done == _N_COHORTS:
             state["beta"] = state["averaged"]
-
-
-def _cut(n: int, n_parts: int) -> list[int]:
-    """Cut a number into parts that differ by one at most."""
-    return [(n * (i + 1)) // n_parts - (n * i) // n_parts for i in range(n_parts)]
-
-
-def _positive(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The nearest positive semidefinite matrix."""
-    values, vectors = np.linalg.eigh(matrix)
-    return (vectors * np.maximum(values, 0)) @ vectors.T
-
-
-def _as_shown_by(
-    functionals: npt.NDArray[np.float64], told: list[list[Any]]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The moments of some functionals from all that was told of others, entry by entry weighted by its variance."""
-    total, weights = np.zeros((len(functionals),) * 2), np.zeros((len(functionals),) * 2)
-    for others, moments, error in told:
-        change = np.linalg.solve(np.array(others).T, functionals.T).T
-        sizes = (change**2).sum(axis=1)
-        variances = np.outer(sizes, sizes) * error**2
-        total += change @ np.array(moments) @ change.T / variances
-        weights += 1 / variances
-    return total / weights, 1 / weights

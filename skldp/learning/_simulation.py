@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from skldp.learning._regression import RegressionProtocol
+from skldp.learning._protocol import Protocol
 from skldp.learning._tasks import Report, Task
 from skldp.mechanisms._noise import Noise
 
@@ -11,7 +11,7 @@ __all__ = ["simulate"]
 
 
 def simulate(
-    protocol: RegressionProtocol,
+    protocol: Protocol,
     X: npt.NDArray[np.float64],
     y: npt.NDArray[np.float64],
     noise: Noise,
@@ -22,7 +22,7 @@ def simulate(
 
     Parameters
     ----------
-    protocol : RegressionProtocol
+    protocol : Protocol
         For as many people as there are rows.
     X : ndarray of shape (n, n_features)
     y : ndarray of shape (n,)

@@ -1,0 +1,267 @@
+r"""What all protocols share: disjoint cohorts that answer one public task after the other."""
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._checks import check_dimension, check_epsilon, check_whole
+from skldp.learning._tasks import Report, Task, noise_variance
+from skldp.mechanisms._domain import Box
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._vector.privunit import PrivUnitBall
+
+__all__ = [
+    "LEAST_SUFFICIENCY",
+    "LOG_SCALE",
+    "SCALE_SHARE",
+    "Protocol",
+    "as_shown_by",
+    "cut",
+    "n_people_needed",
+    "nearest_positive",
+    "sufficiency",
+]
+
+# Below it the noise is as large as what there is to be learnt.
+LEAST_SUFFICIENCY = 8.0
+# Parts of all people who tell the size of records, and their centre.
+_LENGTH_SHARE, _CENTER_SHARE = 0.02, 0.06
+# Of a cohort, the part that tells a scale.
+SCALE_SHARE = 0.06
+# For a normal variable, exp(E ln |x|).
+LOG_SCALE = 0.53
+# The size of a gradient is the mean of what the last so many cohorts told, who are this many people at least.
+_LEAST_COHORTS, _LEAST_PEOPLE = 5, 200
+
+
+def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
+    r"""How far the people suffice: about one over the part of the variance that privacy takes from a fit.
+
+    Parameters
+    ----------
+    n_people : int
+    n_features : int
+        Without the target.
+    epsilon : float
+
+    Returns
+    -------
+    float
+        :math:`J = n / (v D^2)`, D being `n_features` and one, and v the variance that a released vector of norm at
+        most 1 has in every direction across it.
+
+    Examples
+    --------
+    >>> from skldp.learning import sufficiency
+    >>> round(sufficiency(44_000, 9, 1.0)), round(sufficiency(44_000, 9, 4.0))
+    (73, 1179)
+    """
+    width = n_features + 1
+    return n_people / (noise_variance(width, epsilon) * width**2)
+
+
+def n_people_needed(n_features: int, epsilon: float) -> int:
+    """How many people it takes before anything is learnt.
+
+    Examples
+    --------
+    >>> from skldp.learning import n_people_needed
+    >>> n_people_needed(9, 1.0)
+    4804
+    """
+    return math.ceil(LEAST_SUFFICIENCY / sufficiency(1, n_features, epsilon))
+
+
+class Protocol(ABC):
+    """Who is asked what: a subclass says its steps, and for each the task and what is learnt from its reports.
+
+    Parameters
+    ----------
+    n_features, n_people : int
+    epsilon : float
+    low, high : array-like of shape (n_features + 1,)
+        Bounds of the features and, last, of the target.
+
+    Notes
+    -----
+    Everything in ``_state`` is made of public documents alone: numbers and lists that JSON holds to the bit. For a step
+    called *name* there is a hook ``_take_name(task, report)``, and where it matters that nobody answered it,
+    ``_miss_name()``.
+    """
+
+    def __init__(
+        self, n_features: int, n_people: int, epsilon: float, low: npt.ArrayLike, high: npt.ArrayLike, kind: str
+    ) -> None:
+        check_dimension(n_features, least=1)
+        check_whole("n_people", n_people, least=1)
+        check_epsilon(epsilon)
+        if kind not in ("rounds", "once"):
+            raise ValueError(f"kind must be 'rounds' or 'once'. Got {kind!r} instead.")
+        self._box = Box.of(low, high)
+        if self._box.n_features != n_features + 1:
+            raise ValueError(f"low and high must have {n_features + 1} numbers. Got {self._box.n_features} instead.")
+        self.n_features, self.n_people, self.epsilon = int(n_features), int(n_people), float(epsilon)
+        self.kind = kind
+        self._steps: list[tuple[str, int]] = []
+        self._state: dict[str, Any] = {}
+
+    @property
+    def sufficiency(self) -> float:
+        """See :func:`sufficiency`."""
+        return sufficiency(self.n_people, self.n_features, self.epsilon)
+
+    def first(self) -> Task:
+        """The first task.
+
+        Raises
+        ------
+        ValueError
+            If it was answered: nobody may be asked twice.
+        """
+        task = self.task
+        if task is None or self._state["step"]:
+            raise ValueError("A protocol is carried out once. Got one that is under way; make a new one.")
+        return task
+
+    @property
+    def task(self) -> Task | None:
+        """The open task, made of the public state alone."""
+        step = self._state["step"]
+        return None if step == len(self._steps) else self._task_of(self._steps[step][0])
+
+    @property
+    def n_wanted(self) -> int:
+        """How many people are to be asked the open task; 0 when all is done."""
+        step = self._state["step"]
+        return 0 if step == len(self._steps) else self._steps[step][1]
+
+    def next(self, reports: Report | Iterable[Report] | None) -> Task | None:
+        """Take what a cohort released, and give the next task.
+
+        Parameters
+        ----------
+        reports : Report, or iterable of Report, or None
+            Of the open task, in any order. None, or no report, if nobody answered: then the step teaches nothing.
+
+        Returns
+        -------
+        Task or None
+            None when all is done.
+
+        Raises
+        ------
+        ValueError
+            If a report is of another task, or all is done; then nothing has changed.
+        """
+        task = self.task
+        if task is None:
+            raise ValueError("All tasks were answered. Got reports of one more instead.")
+        name = self._steps[self._state["step"]][0]
+        several = [reports] if isinstance(reports, Report) else list(reports or [])
+        for report in several:
+            task.check(report)
+        total = Report.total(several) if several else None
+        if total is not None:
+            getattr(self, f"_take_{name}")(task, total)
+        elif hasattr(self, f"_miss_{name}"):
+            getattr(self, f"_miss_{name}")()
+        self._state["step"] += 1
+        return self.task
+
+    def guarantee(self) -> PrivacyGuarantee:
+        """That of one person's one release, whichever their cohort: the largest of all tasks'."""
+        width = self.n_features + 1
+        tasks = [
+            Task(self.epsilon, self._box.low, self._box.high, "linear", ((0.0,) * width + (1.0,),), "number", 1.0),
+            Task(self.epsilon, self._box.low, self._box.high, "linear", ((0.0,) * (width + 1),) * 2, "vector", 1.0),
+        ]
+        # Vectors of other lengths differ in the last digits.
+        vectors = [PrivUnitBall(length, self.epsilon, 1.0).guarantee().epsilon for length in self._vector_lengths()]
+        epsilon = max(*(task.guarantee().epsilon for task in tasks), *vectors)
+        basis = "each person answers one task of one cohort; density ratio of PrivUnit, or exact integers of a number"
+        return PrivacyGuarantee(epsilon, stated=self.epsilon, basis=basis)
+
+    def to_json(self) -> str:
+        """Settings and state, all public."""
+        settings = self._settings() | {"low": list(self._box.low), "high": list(self._box.high)}
+        return json.dumps({"settings": settings, "state": self._state}, sort_keys=True, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Go on from a state that this same owner wrote down."""
+        given = json.loads(text)
+        protocol = cls(**given["settings"])
+        protocol._state = given["state"]
+        return protocol
+
+    def _matrix(self, functionals: npt.NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
+        """The task's matrix of functionals of (1, the record less the centre)."""
+        matrix = functionals.copy()
+        matrix[:, 0] -= functionals[:, 1:] @ np.array(self._state["center"])
+        return tuple(map(tuple, matrix.tolist()))
+
+    def _size(self) -> float:
+        """The radius of gradients: the geometric mean of their norms, of the last cohorts that told it."""
+        state = self._state
+        expected = math.log(state["residual"] * state["spread"])
+        of_cohort = next(wanted for name, wanted in self._steps if name == "size")
+        n_cohorts = max(_LEAST_COHORTS, math.ceil(_LEAST_PEOPLE / max(1, of_cohort)))
+        return math.exp(np.mean([expected, *state["log_sizes"]][-n_cohorts:]))
+
+    def _take_length(self, task: Task, report: Report) -> None:
+        self._state["radius"] = float(task.mean(report)[0])
+
+    def _take_center(self, task: Task, report: Report) -> None:
+        mean, error = task.mean(report), task.standard_error(report.n_people)
+        # Where the noise is larger than the mean, the middle of the bounds stays the centre.
+        kept = np.maximum(0, 1 - (error / np.where(mean == 0, error, mean)) ** 2)
+        self._state["center"] = (mean * kept).tolist()
+
+    def _take_size(self, task: Task, report: Report) -> None:
+        self._state["log_sizes"] = [*self._state["log_sizes"], math.log(float(task.mean(report)[0]))]
+
+    @abstractmethod
+    def _settings(self) -> dict[str, Any]:
+        """What the protocol is made of, for JSON."""
+
+    @abstractmethod
+    def _task_of(self, name: str) -> Task:
+        """The task of a step."""
+
+    @abstractmethod
+    def _vector_lengths(self) -> set[int]:
+        """Of all vectors that are released."""
+
+    def _begin(self) -> list[tuple[str, int]]:
+        """The steps that tell the size of records, and their centre."""
+        return [("length", int(_LENGTH_SHARE * self.n_people)), ("center", int(_CENTER_SHARE * self.n_people))]
+
+
+def cut(n: int, n_parts: int) -> list[int]:
+    """Cut a number into parts that differ by one at most."""
+    return [(n * (i + 1)) // n_parts - (n * i) // n_parts for i in range(n_parts)]
+
+
+def nearest_positive(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The nearest positive semidefinite matrix."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.maximum(values, 0)) @ vectors.T
+
+
+def as_shown_by(
+    functionals: npt.NDArray[np.float64], told: list[list[Any]]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The moments of some functionals from all that was told of others, entry by entry weighted by its variance."""
+    total, weights = np.zeros((len(functionals),) * 2), np.zeros((len(functionals),) * 2)
+    for others, moments, error in told:
+        change = np.linalg.solve(np.array(others).T, functionals.T).T
+        sizes = (change**2).sum(axis=1)
+        variances = np.outer(sizes, sizes) * error**2
+        total += change @ np.array(moments) @ change.T / variances
+        weights += 1 / variances
+    return total / weights, 1 / weights
