@@ -188,8 +188,7 @@ class Protocol(ABC):
 
     def to_json(self) -> str:
         """Settings and state, all public."""
-        settings = self._settings() | {"low": list(self._box.low), "high": list(self._box.high)}
-        return json.dumps({"settings": settings, "state": self._state}, sort_keys=True, allow_nan=False)
+        return json.dumps({"settings": self._settings(), "state": self._state}, sort_keys=True, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -208,6 +207,7 @@ class Protocol(ABC):
     def _size(self) -> float:
         """The radius of gradients: the geometric mean of their norms, of the last cohorts that told it."""
         state = self._state
+        # Of a product, the logs of both.
         expected = math.log(state["residual"] * state["spread"])
         of_cohort = next(wanted for name, wanted in self._steps if name == "size")
         n_cohorts = max(_LEAST_COHORTS, math.ceil(_LEAST_PEOPLE / max(1, of_cohort)))
@@ -217,13 +217,34 @@ class Protocol(ABC):
         self._state["radius"] = float(task.mean(report)[0])
 
     def _take_center(self, task: Task, report: Report) -> None:
+        self._state["center"] = self._center(task, report).tolist()
+
+    def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
         mean, error = task.mean(report), task.standard_error(report.n_people)
         # Where the noise is larger than the mean, the middle of the bounds stays the centre.
         kept = np.maximum(0, 1 - (error / np.where(mean == 0, error, mean)) ** 2)
-        self._state["center"] = (mean * kept).tolist()
+        return mean * kept
 
     def _take_size(self, task: Task, report: Report) -> None:
         self._state["log_sizes"] = [*self._state["log_sizes"], math.log(float(task.mean(report)[0]))]
+
+    def _scale_alike(self) -> None:
+        """Where nothing more will be known of the features: the same scale for all, each of a size of about 1."""
+        state, n_terms = self._state, len(self._state["whitening"])
+        n_constants = n_terms - self.n_features
+        length = math.sqrt(max(state["spread"] ** 2 - n_constants, (state["spread"] / 2) ** 2))
+        scale = np.full(n_terms, math.sqrt(self.n_features) / length)
+        scale[:n_constants] = 1.0
+        state["whitening"], state["spread"] = np.diag(scale).tolist(), math.sqrt(n_terms)
+
+    def _average(self, n_cohorts: int) -> None:
+        """After a cohort of gradients: the answer is the mean of the later half of the iterates."""
+        state, half = self._state, n_cohorts // 2
+        n_done = sum(name == "gradient" for name, _ in self._steps[: state["step"] + 1])
+        if n_done > n_cohorts - half:
+            state["averaged"] = (np.array(state["averaged"]) + np.array(state["beta"]) / half).tolist()
+        if n_done == n_cohorts:
+            state["beta"] = state["averaged"]
 
     @abstractmethod
     def _settings(self) -> dict[str, Any]:

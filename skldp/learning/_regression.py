@@ -261,14 +261,9 @@ class RegressionProtocol(Protocol):
         self._state["residual"] = float(task.mean(report)[0])
 
     def _take_spread(self, task: Task, report: Report) -> None:
-        spread, n_terms = float(task.mean(report)[0]), len(self._state["beta"])
+        self._state["spread"] = float(task.mean(report)[0])
         if not any(name == "products" for name, _ in self._steps):
-            # Nothing more will be known of the features: the same scale for all, in which each has a size of about 1.
-            length = math.sqrt(max(spread**2 - self.fit_intercept, (spread / 2) ** 2))
-            scale = np.full(n_terms, math.sqrt(self.n_features) / length)
-            scale[: n_terms - self.n_features] = 1.0
-            self._state["whitening"], spread = np.diag(scale).tolist(), math.sqrt(n_terms)
-        self._state["spread"] = spread
+            self._scale_alike()
 
     def _take_products(self, task: Task, report: Report) -> None:
         state = self._state
@@ -313,21 +308,12 @@ class RegressionProtocol(Protocol):
         step = min(0.5 if state["dimension"] else 0.3, 2 * 0.35**2 / (noise**2 + 0.35**2))
         moved = np.array(state["whitening"]) @ task.mean(report) * (step / slope)
         state["beta"] = (np.array(state["beta"]) + moved).tolist()
-        self._average()
+        self._average(_N_COHORTS)
 
     def _miss_gradient(self) -> None:
-        self._average()
+        self._average(_N_COHORTS)
 
     @property
     def _looseness(self) -> float:
         """The radius of gradients, in units of their usual norm."""
         return math.sqrt(max(1.0, self.sufficiency / _LOOSE))
-
-    def _average(self) -> None:
-        """The answer is the mean of the later half of the iterates."""
-        state, half = self._state, _N_COHORTS // 2
-        n_done = sum(name == "gradient" for name, _ in self._steps[: state["step"] + 1])
-        if n_done > _N_COHORTS - half:
-            state["averaged"] = (np.array(state["averaged"]) + np.array(state["beta"]) / half).tolist()
-        if n_done == _N_COHORTS:
-            state["beta"] = state["averaged"]

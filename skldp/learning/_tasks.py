@@ -27,9 +27,9 @@ from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms._vector.privunit import PrivUnitBall
 
-__all__ = ["Report", "Task", "n_products", "noise_variance", "symmetric_matrix"]
+__all__ = ["Report", "Task", "contrasts", "n_products", "noise_variance", "symmetric_matrix"]
 
-_FORMS = ("linear", "products", "gradient")
+_FORMS = ("linear", "products", "gradient", "class_gradient")
 _ANSWERS = ("vector", "number", "log_norm")
 # Beyond it a release is a matter of gigabytes: a task that asks for more is refused.
 _MOST_OUTPUTS = 1 << 20
@@ -93,10 +93,11 @@ class Task:
     low, high : tuple of float
         Declared bounds of every feature and, last, of the target. What lies outside is moved to the nearest bound, and
         the bounds are mapped to -1 and 1: that is the record z.
-    form : {"linear", "products", "gradient"}
+    form : {"linear", "products", "gradient", "class_gradient"}
         What is made of the vector :math:`u = A (1, z)`: itself; the products of all pairs of its numbers, those of two
-        different ones times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`; or all but its last number times
-        the last.
+        different ones times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`; all but its last number times
+        the last; or all but its last K, times each of K - 1 contrasts of what the record's class, which is its target,
+        differs by from the probabilities whose logits the last K are.
     matrix : tuple of tuple of float
         A, of as many columns as the record has numbers, and one.
     answer : {"vector", "number", "log_norm"}
@@ -106,6 +107,8 @@ class Task:
         Longer vectors are shortened to it; numbers lie within it; norms are taken to lie between `least` and it.
     least : float, default=0.0
         Above 0 for ``"log_norm"``, else 0.
+    n_classes : int, default=0
+        K, of which the target is one, counted from 0, for ``"class_gradient"``; else 0.
 
     Raises
     ------
@@ -137,6 +140,7 @@ class Task:
     answer: str
     radius: float
     least: float = 0.0
+    n_classes: int = 0
 
     def __post_init__(self) -> None:
         for name, options in (("form", _FORMS), ("answer", _ANSWERS)):
@@ -161,6 +165,7 @@ class Task:
             or any(low >= high for low, high in zip(self.low, self.high, strict=True))
         ):
             raise ValueError("A task's low and high must be bounds, low < high, of a feature or more and the target.")
+        self._check_classes()
         rows = len(self.matrix)
         if not rows or any(len(row) != width + 1 for row in self.matrix) or (self.form == "gradient" and rows < 2):
             raise ValueError(f"A task's matrix must have rows, each of {width + 1} numbers. Got others instead.")
@@ -177,6 +182,16 @@ class Task:
             and (floor <= self.least < self.radius if self.answer == "log_norm" else self.least == 0)
         ):
             raise ValueError("A task's radius must be above 0, and least below it: above 0 for a norm, else 0.")
+
+    def _check_classes(self) -> None:
+        has_classes = self.form == "class_gradient"
+        check_whole("A task's n_classes", self.n_classes, least=2 if has_classes else 0, most=_MOST_OUTPUTS)
+        if has_classes and (
+            (self.low[-1], self.high[-1]) != (0, self.n_classes - 1) or len(self.matrix) <= self.n_classes
+        ):
+            raise ValueError("A task about classes must have a matrix of more rows, and a target counted from 0.")
+        if not has_classes and self.n_classes:
+            raise ValueError("A task that is not about classes must have n_classes 0. Got another one instead.")
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -297,6 +312,8 @@ class Task:
     def _length(self) -> int:
         """Numbers of the vector that a record is made into."""
         rows = len(self.matrix)
+        if self.form == "class_gradient":
+            return (rows - self.n_classes) * (self.n_classes - 1)
         return {"linear": rows, "products": n_products(rows), "gradient": rows - 1}[self.form]
 
     @cached_property
@@ -341,6 +358,8 @@ class Task:
                 vectors = _products(u, 1 / self.radius)
             elif self.form == "gradient":
                 vectors = u[:, :-1] * (u[:, -1:] / self.radius)
+            elif self.form == "class_gradient":
+                vectors = _class_gradients(u, z[:, -1], self.n_classes) / self.radius
             else:
                 vectors = u / self.radius
             if self.answer == "vector":
@@ -447,6 +466,28 @@ def _products(u: npt.NDArray[np.float64], scale: float) -> npt.NDArray[np.float6
         products[:, start] /= _OFF_DIAGONAL
         start = stop
     return products
+
+
+def contrasts(n_classes: int) -> npt.NDArray[np.float64]:
+    """Helmert's orthonormal contrasts of K classes, shape (K, K - 1): each column sums to 0."""
+    columns = np.zeros((n_classes, n_classes - 1))
+    for j in range(1, n_classes):
+        columns[:j, j - 1] = 1 / math.sqrt(j * (j + 1))
+        columns[j, j - 1] = -j / math.sqrt(j * (j + 1))
+    return columns
+
+
+def _class_gradients(
+    u: npt.NDArray[np.float64], target: npt.NDArray[np.float64], n_classes: int
+) -> npt.NDArray[np.float64]:
+    """Of the log likelihood of the records' classes, in the contrasts' logits: contrast by contrast."""
+    logits = u[:, -n_classes:]
+    errors = -np.exp(logits - logits.max(axis=1, keepdims=True))
+    errors /= -errors.sum(axis=1, keepdims=True)
+    codes = np.rint((target + 1) / 2 * (n_classes - 1)).astype(np.intp)
+    errors[np.arange(len(u)), codes] += 1
+    told = errors @ contrasts(n_classes)
+    return (told[:, :, None] * u[:, None, :-n_classes]).reshape(len(u), -1)
 
 
 def _numbers(name: str, given: Any) -> tuple[float, ...]:
