@@ -12,12 +12,14 @@ from skldp.learning._tasks import Report, Task, contrasts, n_products, symmetric
 
 __all__ = ["ClassificationProtocol"]
 
-# As for the regression: the part of the people who tell products, and from which sufficiency on they do.
-_PRODUCT_SHARE, _PRODUCT_SUFFICIENCY, _PLAIN_SHARE = 0.2, 50.0, 0.02
-_N_STAGES, _N_COHORTS = 2, 20
+# As for the regression: the sufficiency from which on products are told, in how many stages, and by which part of the
+# people in each; else the part that tells a scale.
+_PRODUCT_SUFFICIENCY, _STAGE_SUFFICIENCY, _STAGES, _STAGE_SHARE = 12.0, 40.0, (2, 4), 0.1
+_PLAIN_SHARE = 0.02
+_N_COHORTS = 20
 _FLOOR, _TIGHTNESS = 0.35, 1.0
 # Steps as long as the curvature of the likelihood allows, or as the noise does.
-_LONGEST_STEP, _NOISE_STEP = 6.0, 0.05
+_LONGEST_STEP, _NOISE_STEP = 12.0, 0.1
 
 
 class ClassificationProtocol(Protocol):
@@ -116,7 +118,8 @@ class ClassificationProtocol(Protocol):
             return [("shares", n)]
         steps = self._begin()
         if enough >= _PRODUCT_SUFFICIENCY:
-            for people in cut(int(_PRODUCT_SHARE * n), _N_STAGES):
+            n_stages = int(np.clip(enough / _STAGE_SUFFICIENCY, *_STAGES))
+            for people in cut(int(n_stages * _STAGE_SHARE * n), n_stages):
                 n_scale = int(SCALE_SHARE * people)
                 steps += [("spread", n_scale), ("products", people - n_scale)]
         else:
