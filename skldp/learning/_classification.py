@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from skldp._checks import check_whole
 from skldp.learning._protocol import LEAST_SUFFICIENCY, SCALE_SHARE, Protocol, as_shown_by, cut, nearest_positive
-from skldp.learning._tasks import Report, Task, contrasts, n_products, symmetric_matrix
+from skldp.learning._tasks import Report, Task
+from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
 __all__ = ["ClassificationProtocol"]
 
@@ -16,10 +17,11 @@ __all__ = ["ClassificationProtocol"]
 # people in each; else the part that tells a scale.
 _PRODUCT_SUFFICIENCY, _STAGE_SUFFICIENCY, _STAGES, _STAGE_SHARE = 12.0, 40.0, (2, 4), 0.1
 _PLAIN_SHARE = 0.02
-_N_COHORTS = 20
+# Few people are cut into fewer cohorts, so that each tells something.
+_N_COHORTS, _N_COHORTS_OF_FEW, _FEW = 20, 10, 30.0
 _FLOOR, _TIGHTNESS = 0.35, 1.0
 # Steps as long as the curvature of the likelihood allows, or as the noise does.
-_LONGEST_STEP, _NOISE_STEP = 12.0, 0.1
+_LONGEST_STEP, _NOISE_STEP = 6.0, 0.1
 
 
 class ClassificationProtocol(Protocol):
@@ -94,6 +96,10 @@ class ClassificationProtocol(Protocol):
         center = np.array(self._state["center"])[:-1] + self._box.center[:-1] / self._box.radius[:-1]
         return self._logits()[:, 0] - self._logits()[:, 1:] @ center
 
+    @property
+    def _n_cohorts(self) -> int:
+        return _N_COHORTS_OF_FEW if self.sufficiency < _FEW else _N_COHORTS
+
     def _logits(self) -> npt.NDArray[np.float64]:
         return contrasts(self.n_classes) @ np.array(self._state["beta"])
 
@@ -124,7 +130,7 @@ class ClassificationProtocol(Protocol):
                 steps += [("spread", n_scale), ("products", people - n_scale)]
         else:
             steps.append(("spread", int(_PLAIN_SHARE * n)))
-        for people in cut(n - sum(wanted for _, wanted in steps), _N_COHORTS):
+        for people in cut(n - sum(wanted for _, wanted in steps), self._n_cohorts):
             n_scale = int(SCALE_SHARE * people)
             steps += [("size", n_scale), ("gradient", people - n_scale)]
         return steps
@@ -211,7 +217,7 @@ class ClassificationProtocol(Protocol):
         step = min(_LONGEST_STEP, _NOISE_STEP / noise)
         gradient = task.mean(report).reshape(self.n_classes - 1, -1)
         state["beta"] = (np.array(state["beta"]) + step * gradient @ np.array(state["whitening"]).T).tolist()
-        self._average(_N_COHORTS)
+        self._average(self._n_cohorts)
 
     def _miss_gradient(self) -> None:
-        self._average(_N_COHORTS)
+        self._average(self._n_cohorts)

@@ -17,7 +17,8 @@ from skldp.learning._protocol import (
     cut,
     nearest_positive,
 )
-from skldp.learning._tasks import Report, Task, n_products, symmetric_matrix
+from skldp.learning._tasks import Report, Task
+from skldp.learning._vectors import n_products, symmetric_matrix
 
 __all__ = ["RegressionProtocol"]
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from skldp._checks import check_whole, is_number
 from skldp._untold import as_numbers, kind_of
+from skldp.learning._vectors import class_gradients, n_products, products
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
@@ -27,7 +28,7 @@ from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms._vector.privunit import PrivUnitBall
 
-__all__ = ["Report", "Task", "contrasts", "n_products", "noise_variance", "symmetric_matrix"]
+__all__ = ["Report", "Task", "noise_variance"]
 
 _FORMS = ("linear", "products", "gradient", "class_gradient")
 _ANSWERS = ("vector", "number", "log_norm")
@@ -39,31 +40,6 @@ _LARGEST_EPSILON = 1e6
 _LEAST_RATIO = 1e-12
 # Numbers of the vectors that are made and released at a time, in one thread.
 _CELLS = 1 << 21
-_OFF_DIAGONAL = math.sqrt(2)
-
-
-def n_products(k: int) -> int:
-    """How many products the numbers of a vector of length k have with each other, each pair once."""
-    return k * (k + 1) // 2
-
-
-def symmetric_matrix(products: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.float64]:
-    """The symmetric matrix of the products of a vector of length k, in the order and the scale of a task's.
-
-    Parameters
-    ----------
-    products : ndarray of shape (k (k + 1) / 2,)
-        Row by row of the upper triangle, what is off the diagonal times the square root of 2.
-    k : int
-
-    Returns
-    -------
-    ndarray of shape (k, k)
-    """
-    matrix = np.zeros((k, k))
-    i, j = np.triu_indices(k)
-    matrix[i, j] = matrix[j, i] = products / np.where(i == j, 1.0, _OFF_DIAGONAL)
-    return matrix
 
 
 def noise_variance(length: int, epsilon: float) -> float:
@@ -348,6 +324,18 @@ class Task:
 
     def _rows(self, inside: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """What the mechanism is given: vectors in units of the radius, or numbers between -1 and 1."""
+        vectors = self._vectors(inside)
+        if self.answer == "vector":
+            return vectors
+        if self.answer == "number":
+            return np.clip(vectors, -1, 1)
+        least = self.least / self.radius
+        norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        share = np.log(np.clip(norms, least, 1)) / -math.log(least)
+        return np.clip(1 + 2 * share, -1, 1)[:, None]
+
+    def _vectors(self, inside: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """What is made of records, in units of the radius."""
         # Nothing here may raise, nor take another way, for a record.
         with np.errstate(all="ignore"):
             z = np.clip((inside - self._box.center) / self._box.radius, -1, 1)
@@ -355,21 +343,12 @@ class Task:
             u = z @ matrix[:, 1:].T
             u += matrix[:, 0]
             if self.form == "products":
-                vectors = _products(u, 1 / self.radius)
-            elif self.form == "gradient":
-                vectors = u[:, :-1] * (u[:, -1:] / self.radius)
-            elif self.form == "class_gradient":
-                vectors = _class_gradients(u, z[:, -1], self.n_classes) / self.radius
-            else:
-                vectors = u / self.radius
-            if self.answer == "vector":
-                return vectors
-            if self.answer == "number":
-                return np.clip(vectors, -1, 1)
-            norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-            least = self.least / self.radius
-            share = np.log(np.clip(norms, least, 1)) / -math.log(least)
-            return np.clip(1 + 2 * share, -1, 1)[:, None]
+                return products(u, 1 / self.radius)
+            if self.form == "gradient":
+                return u[:, :-1] * (u[:, -1:] / self.radius)
+            if self.form == "class_gradient":
+                return class_gradients(u, z[:, -1], self.n_classes) / self.radius
+            return u / self.radius
 
 
 @dataclass(frozen=True)
@@ -452,42 +431,6 @@ def _ball(length: int, epsilon: float) -> PrivUnitBall:
 def _scalar(epsilon: float) -> UnitMechanism:
     # Of two laws whose outputs are whole multiples, the one with less variance; the simpler one where they are near.
     return min((Duchi(epsilon), Piecewise(epsilon, "opt")), key=lambda one: one.worst_variance)
-
-
-def _products(u: npt.NDArray[np.float64], scale: float) -> npt.NDArray[np.float64]:
-    """The products of all pairs of columns, those of two different ones times the square root of 2."""
-    n, k = u.shape
-    products = np.empty((n, n_products(k)))
-    scaled = u * scale
-    start = 0
-    for i in range(k):
-        stop = start + k - i
-        np.multiply(u[:, i:], (_OFF_DIAGONAL * scaled[:, i])[:, None], out=products[:, start:stop])
-        products[:, start] /= _OFF_DIAGONAL
-        start = stop
-    return products
-
-
-def contrasts(n_classes: int) -> npt.NDArray[np.float64]:
-    """Helmert's orthonormal contrasts of K classes, shape (K, K - 1): each column sums to 0."""
-    columns = np.zeros((n_classes, n_classes - 1))
-    for j in range(1, n_classes):
-        columns[:j, j - 1] = 1 / math.sqrt(j * (j + 1))
-        columns[j, j - 1] = -j / math.sqrt(j * (j + 1))
-    return columns
-
-
-def _class_gradients(
-    u: npt.NDArray[np.float64], target: npt.NDArray[np.float64], n_classes: int
-) -> npt.NDArray[np.float64]:
-    """Of the log likelihood of the records' classes, in the contrasts' logits: contrast by contrast."""
-    logits = u[:, -n_classes:]
-    errors = -np.exp(logits - logits.max(axis=1, keepdims=True))
-    errors /= -errors.sum(axis=1, keepdims=True)
-    codes = np.rint((target + 1) / 2 * (n_classes - 1)).astype(np.intp)
-    errors[np.arange(len(u)), codes] += 1
-    told = errors @ contrasts(n_classes)
-    return (told[:, :, None] * u[:, None, :-n_classes]).reshape(len(u), -1)
 
 
 def _numbers(name: str, given: Any) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ import pytest
 
 from skldp.exceptions import BudgetExhaustedError
 from skldp.learning import Person, Report, Task
-from skldp.learning._tasks import symmetric_matrix
+from skldp.learning._vectors import contrasts, symmetric_matrix
 from skldp.mechanisms import Noise, PrivUnitBall, noise_from
 
 RNG = np.random.default_rng(0)
@@ -47,6 +47,71 @@ def test_vectors_are_what_a_task_says(form):
     logs = np.log(np.clip(norms, 0.5, 4.0))
     expected = 2 * (logs - math.log(0.5)) / (math.log(4.0) - math.log(0.5)) - 1
     np.testing.assert_allclose(of_norms._rows(inside)[:, 0], expected, rtol=0, atol=1e-12)
+
+
+CLASS_MATRIX = (*MATRIX[:2], (0.3, 1.0, 0.0, 0.0), (0.0, 0.0, 0.5, 0.0), (0.0, -1.0, 1.0, 0.0))
+CLASS_BOUNDS = {"low": (-1.0, 0.0, 0.0), "high": (3.0, 2.0, 2.0)}
+
+
+def about_classes(answer="vector", matrix=CLASS_MATRIX, n_classes=3, **changes):
+    settings = CLASS_BOUNDS | {"epsilon": 2.0, "form": "class_gradient", "radius": 4.0, "least": 0.0} | changes
+    return Task(matrix=matrix, answer=answer, n_classes=n_classes, **settings)
+
+
+def test_class_gradients_are_those_of_the_log_likelihood():
+    asked = about_classes()
+    classes = np.arange(300) % 3
+    inside = asked._box.inside(np.column_stack([X, classes])).rows
+    columns = contrasts(3)
+    np.testing.assert_allclose(columns.T @ columns, np.eye(2), atol=1e-15)
+    np.testing.assert_allclose(columns.sum(axis=0), 0, atol=1e-15)
+    matrix = np.array(CLASS_MATRIX)
+    for row, given, code in zip(asked._rows(inside) * 4.0, inside, classes, strict=True):
+        z = np.append(1.0, (given - [1.0, 1.0, 1.0]) / [2.0, 1.0, 1.0])
+        w, logits = matrix[:2] @ z, matrix[2:] @ z
+
+        def log_likelihood(parameters, w=w, logits=logits, code=code):
+            moved = logits + columns @ parameters.reshape(2, 2) @ w
+            return moved[code] - np.log(np.exp(moved).sum())
+
+        # By central differences.
+        steps = 1e-5 * np.eye(4)
+        slopes = [(log_likelihood(step) - log_likelihood(-step)) / 2e-5 for step in steps]
+        np.testing.assert_allclose(row, slopes, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_every_class_is_told_from_its_code(n_classes):
+    matrix = ((1.0, 0.0, 0.0), *((0.0,) * 3,) * n_classes)
+    asked = Task(1.0, (0, 0), (1, n_classes - 1), "class_gradient", matrix, "log_norm", 2.0, 0.1, n_classes)
+    inside = asked._box.inside(np.column_stack([np.zeros(n_classes), np.arange(n_classes)])).rows
+    gradients = asked._vectors(inside)
+    expected = (np.eye(n_classes) - 1 / n_classes) @ contrasts(n_classes)
+    np.testing.assert_allclose(gradients * 2.0, expected, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"n_classes": 1},
+        {"n_classes": True},
+        {"n_classes": 2},
+        {"n_classes": 5},
+        {"high": (3.0, 2.0, 3.0)},
+        {"form": "linear"},
+        {"matrix": CLASS_MATRIX[:3]},
+    ],
+)
+def test_hostile_tasks_about_classes_are_refused(changes):
+    with pytest.raises(ValueError, match="task"):
+        about_classes(**changes)
+
+
+@pytest.mark.parametrize("size", [0.0, 1e30, -1e30])
+def test_tasks_about_classes_are_answered_whatever_the_record(size):
+    asked = about_classes(matrix=((size,) * 4,) * 4)
+    for code in (0, 1.4, 2, 7, -1e300):
+        asked.check(asked.release([[1e300, -1e300]], [code], noise_from()))
 
 
 def test_products_have_the_square_of_the_norm_and_come_back_as_a_matrix():

@@ -1,0 +1,70 @@
+"""What records are made into before they are released, and what sums of that are made back into."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["class_gradients", "contrasts", "n_products", "products", "symmetric_matrix"]
+
+_OFF_DIAGONAL = math.sqrt(2)
+
+
+def n_products(k: int) -> int:
+    """How many products the numbers of a vector of length k have with each other, each pair once."""
+    return k * (k + 1) // 2
+
+
+def symmetric_matrix(products: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.float64]:
+    """The symmetric matrix of the products of a vector of length k, in the order and the scale of a task's.
+
+    Parameters
+    ----------
+    products : ndarray of shape (k (k + 1) / 2,)
+        Row by row of the upper triangle, what is off the diagonal times the square root of 2.
+    k : int
+
+    Returns
+    -------
+    ndarray of shape (k, k)
+    """
+    matrix = np.zeros((k, k))
+    i, j = np.triu_indices(k)
+    matrix[i, j] = matrix[j, i] = products / np.where(i == j, 1.0, _OFF_DIAGONAL)
+    return matrix
+
+
+def products(u: npt.NDArray[np.float64], scale: float) -> npt.NDArray[np.float64]:
+    """The products of all pairs of columns, those of two different ones times the square root of 2."""
+    n, k = u.shape
+    products = np.empty((n, n_products(k)))
+    scaled = u * scale
+    start = 0
+    for i in range(k):
+        stop = start + k - i
+        np.multiply(u[:, i:], (_OFF_DIAGONAL * scaled[:, i])[:, None], out=products[:, start:stop])
+        products[:, start] /= _OFF_DIAGONAL
+        start = stop
+    return products
+
+
+def contrasts(n_classes: int) -> npt.NDArray[np.float64]:
+    """Helmert's orthonormal contrasts of K classes, shape (K, K - 1): each column sums to 0."""
+    columns = np.zeros((n_classes, n_classes - 1))
+    for j in range(1, n_classes):
+        columns[:j, j - 1] = 1 / math.sqrt(j * (j + 1))
+        columns[j, j - 1] = -j / math.sqrt(j * (j + 1))
+    return columns
+
+
+def class_gradients(
+    u: npt.NDArray[np.float64], target: npt.NDArray[np.float64], n_classes: int
+) -> npt.NDArray[np.float64]:
+    """Of the log likelihood of the records' classes, in the contrasts' logits: contrast by contrast."""
+    logits = u[:, -n_classes:]
+    errors = -np.exp(logits - logits.max(axis=1, keepdims=True))
+    errors /= -errors.sum(axis=1, keepdims=True)
+    codes = np.rint((target + 1) / 2 * (n_classes - 1)).astype(np.intp)
+    errors[np.arange(len(u)), codes] += 1
+    told = errors @ contrasts(n_classes)
+    return (told[:, :, None] * u[:, None, :-n_classes]).reshape(len(u), -1)
