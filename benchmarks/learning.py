@@ -2,9 +2,9 @@
 
 Usage: python benchmarks/learning.py [--data diamonds.csv] [--seeds 10] [--people 44000] [--speed 1000000]
 
-The table is not part of the project: 53,940 diamonds with the log price to be predicted from nine features, within
-public bounds, or the cut from the others. Means of fresh seeds, the worst in brackets, on 9,940 others. With --speed only the time and the memory
-of ``protocol="once"`` are shown, for so many made-up people of 50 features.
+The table is not part of the project: 53,940 diamonds with the log price to be predicted from nine features within
+public bounds, or the cut from the others. Means of fresh seeds, the worst in brackets, on 9,940 others. With --speed
+only the time and the memory of ``protocol="once"`` are shown, for so many made-up people of 50 features.
 """
 
 import argparse

@@ -13,10 +13,8 @@ from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
 __all__ = ["ClassificationProtocol"]
 
-# As for the regression: the sufficiency from which on products are told, in how many stages, and by which part of the
-# people in each; else the part that tells a scale.
-_PRODUCT_SUFFICIENCY, _STAGE_SUFFICIENCY, _STAGES, _STAGE_SHARE = 12.0, 40.0, (2, 4), 0.1
-_PLAIN_SHARE = 0.02
+# In how many stages products are told, and by which part of the people in each; else the part that tells a scale.
+_STAGE_SUFFICIENCY, _STAGES, _STAGE_SHARE, _PLAIN_SHARE = 40.0, (2, 4), 0.1, 0.02
 # Few people are cut into fewer cohorts, so that each tells something.
 _N_COHORTS, _N_COHORTS_OF_FEW, _FEW = 20, 10, 30.0
 _FLOOR, _TIGHTNESS = 0.35, 1.0
@@ -123,7 +121,7 @@ class ClassificationProtocol(Protocol):
         if enough < LEAST_SUFFICIENCY:
             return [("shares", n)]
         steps = self._begin()
-        if enough >= _PRODUCT_SUFFICIENCY:
+        if self._products_pay:
             n_stages = int(np.clip(enough / _STAGE_SUFFICIENCY, *_STAGES))
             for people in cut(int(n_stages * _STAGE_SHARE * n), n_stages):
                 n_scale = int(SCALE_SHARE * people)

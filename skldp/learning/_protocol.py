@@ -33,6 +33,9 @@ LEAST_SUFFICIENCY = 8.0
 _LENGTH_SHARE, _CENTER_SHARE = 0.02, 0.06
 # Of a cohort, the part that tells a scale.
 SCALE_SHARE = 0.06
+# Products pay where their noise is below what there is: from a sufficiency of this many times the record's length on,
+# and of this at least.
+_PRODUCTS_PAY, _PRODUCTS_LEAST = 7.0, 50.0
 # For a normal variable, exp(E ln |x|).
 LOG_SCALE = 0.53
 # The size of a gradient is the mean of what the last so many cohorts told, who are this many people at least.
@@ -227,6 +230,11 @@ class Protocol(ABC):
 
     def _take_size(self, task: Task, report: Report) -> None:
         self._state["log_sizes"] = [*self._state["log_sizes"], math.log(float(task.mean(report)[0]))]
+
+    @property
+    def _products_pay(self) -> bool:
+        enough = sufficiency(self.n_people, self.n_features, self.epsilon)
+        return enough >= max(_PRODUCTS_LEAST, _PRODUCTS_PAY * (self.n_features + 1))
 
     def _scale_alike(self) -> None:
         """Where nothing more will be known of the features: the same scale for all, each of a size of about 1."""

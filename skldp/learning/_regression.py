@@ -25,9 +25,8 @@ __all__ = ["RegressionProtocol"]
 # Products are asked for in stages, so that each is told in the scale that the ones before it found: as many as leave
 # each this sufficiency, and no more than that many.
 _STAGE_SUFFICIENCY, _MOST_STAGES = 8.0, 8
-# With gradients to come, the part of the people who tell products, and from which sufficiency on they do; else the part
-# that tells a scale.
-_PRODUCT_SHARE, _PRODUCT_SUFFICIENCY, _PLAIN_SHARE = 0.25, 50.0, 0.02
+# With gradients to come, the part of the people who tell products, or a scale alone.
+_PRODUCT_SHARE, _PLAIN_SHARE = 0.25, 0.02
 _N_COHORTS = 20
 # The floor of the whitening, in units of the largest eigenvalue that noise alone has.
 _FLOOR = 0.5
@@ -193,7 +192,7 @@ class RegressionProtocol(Protocol):
         left = n - sum(wanted for _, wanted in steps)
         # A gradient of one number is none that a vector's mechanism releases.
         once = self.kind == "once" or self.n_features + self.fit_intercept < 2
-        share = 1.0 if once else _PRODUCT_SHARE if enough >= _PRODUCT_SUFFICIENCY else 0.0
+        share = 1.0 if once else _PRODUCT_SHARE if self._products_pay else 0.0
         n_stages = int(np.clip(enough * share / _STAGE_SUFFICIENCY, 1, _MOST_STAGES)) if share else 0
         for people in cut(int(share * left), n_stages):
             n_scale = int(SCALE_SHARE * people)

@@ -743,4 +743,26 @@ MUTATIONS = [
     Mutation("estimators/_people.py", "& (ids == np.floor(ids))", "", _PEOPLE),
     Mutation("estimators/_people.py", "if where in names and where in levels:", "if False:", _PEOPLE),
     Mutation("estimators/_people.py", "if column != position]", "if True]", _PEOPLE),
+    # A radius that is read from the rows, a person in two cohorts, and limits that nobody looks at.
+    Mutation(
+        "learning/_tasks.py",
+        "                return u[:, :-1] * (u[:, -1:] / self.radius)",
+        "                return u[:, :-1] * (u[:, -1:] / np.abs(u).max())",
+        "learning/test_tasks.py",
+    ),
+    Mutation(
+        "learning/_simulation.py", "asked += len(cohort)", "asked += len(cohort) - 1", "learning/test_regression.py"
+    ),
+    Mutation("learning/_person.py", "if not cost <= self._left:", "if False:", "learning/test_tasks.py"),
+    Mutation("learning/_person.py", "self._left = 0.0", "self._left -= 0.0", "learning/test_tasks.py"),
+    Mutation("learning/_tasks.py", "if report.task != self.hash:", "if False:", "learning/test_tasks.py"),
+    Mutation(
+        "learning/_tasks.py", "any(abs(total) > most for total in report.sums)", "False", "learning/test_tasks.py"
+    ),
+    Mutation(
+        "learning/_simulation.py",
+        "of_cohorts.permutation(len(y))",
+        "np.arange(len(y))",
+        "learning/test_regression.py",
+    ),
 ]
