@@ -39,7 +39,7 @@ _MOST = 1e30
 _LARGEST_EPSILON = 1e6
 _LEAST_RATIO = 1e-12
 # Numbers of the vectors that are made and released at a time, in one thread.
-_CELLS = 1 << 21
+_CELLS = 1 << 18
 
 
 def noise_variance(length: int, epsilon: float) -> float:
