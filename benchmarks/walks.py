@@ -4,7 +4,7 @@
     PYTHONPATH=../other python benchmarks/walks.py   # another one, with this script
 
 A function counts once, however often it is called; a generator or a lambda is a function of its own. A move is a call
-that begins in another file than the call before it: returns do not count. Each count is the median of 51 calls, for some
+that begins in another file than the call before it: returns do not count. Each count is the median of 51 calls, as some
 steps are rarely drawn; but the query is walked once, which is these people's first. Compiled steps are left out.
 """
 
