@@ -1,4 +1,4 @@
-"""What is typed in two places says the same: the conda recipe, the oldest versions, and what pyproject.toml requires."""
+"""What is typed twice says the same: the conda recipe, the oldest versions, and what pyproject.toml requires."""
 
 import re
 import tomllib
