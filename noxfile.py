@@ -42,7 +42,7 @@ def tests(session):
 @nox.session
 def lint(session):
     """Check style, types and floors."""
-    session.install("-e", ".[lint]")
+    session.install("-e", ".[study,lint]")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy")
