@@ -1,11 +1,13 @@
 """Sphinx configuration. Build with ``python -m sphinx -W --keep-going -b html docs docs/_build``."""
 
+import re
 import sys
 import warnings
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from sphinx.errors import ExtensionError
 from sphinx.util.nodes import make_refnode
 
 import skldp
@@ -18,6 +20,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "live_pages",
@@ -86,6 +89,17 @@ def find_by_last_name(app, env, node, contnode):
     return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, contnode, name)
 
 
+def refuse_other_hosts(app, exception):
+    """A page is read from its own site alone: no script, style or picture comes from another host."""
+    asks = re.compile(
+        r"<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=[\"'](?:https?:)?//[^>]*>|@import[^;]*//[^;]*;"
+    )
+    for page in () if exception else Path(app.outdir).rglob("*.html"):
+        if found := asks.search(page.read_text(encoding="utf-8")):
+            raise ExtensionError(f"{page.name} asks another host: {found[0][:200]}")
+
+
 def setup(app):
+    app.connect("build-finished", refuse_other_hosts)
     app.connect("autodoc-skip-member", skip_scikit_learns_own)
     app.connect("missing-reference", find_by_last_name)

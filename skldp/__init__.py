@@ -1,7 +1,7 @@
 """Local differential privacy for scikit-learn, with the exact epsilon of every release."""
 
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-from skldp.estimators._bayesian_filter import BayesianFilter
+from skldp.estimators._bayesian_filter import BayesianFilter, QueryResult
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._categorical import CategoricalPrivatizer
@@ -39,6 +39,7 @@ __all__ = [
     "PrivacyGuarantee",
     "PrivacyLedger",
     "PrivacyUtilityDisplay",
+    "QueryResult",
     "RandomProjectionTransformer",
     "audit_epsilon",
     "privacy_guarantee",

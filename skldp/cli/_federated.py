@@ -13,7 +13,7 @@ from skldp.cli._options import one_line_errors, parse_epsilons, parse_names, wri
 from skldp.exceptions import SeededNoiseWarning
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
 from skldp.study._datasets import BUNDLED, load_study_data
-from skldp.study._display import require_pyplot
+from skldp.study._extras import require_pyplot
 from skldp.study._federated.display import EPSILON_AXES, plot_federated
 from skldp.study._federated.settings import (
     features_perturbed,

@@ -137,7 +137,9 @@ def no_slopes_at_all(monkeypatch):
     monkeypatch.setattr(SigmoidSum, "envelope_slope", lambda self, low, high, at, tangent=None: np.full_like(at, 1e300))
 
 
-@pytest.mark.parametrize("fault", [upside_down, slopes_of_nothing, no_slopes_at_all])
+@pytest.mark.parametrize(
+    "fault", [upside_down, slopes_of_nothing, pytest.param(no_slopes_at_all, marks=pytest.mark.slow)]
+)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_fault_in_the_search_refuses_and_does_not_pass(monkeypatch, fault):
     queries, outputs, box = a_hair_below()

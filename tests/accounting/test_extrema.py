@@ -402,7 +402,9 @@ def whole_numbers(rng):
     return queries, rng.integers(0, 2, len(queries)).tolist()
 
 
-@pytest.mark.parametrize("n_cases", [25, pytest.param(1500, marks=pytest.mark.statistical)])
+@pytest.mark.parametrize(
+    "n_cases", [8, pytest.param(25, marks=pytest.mark.slow), pytest.param(1500, marks=pytest.mark.statistical)]
+)
 def test_questions_of_small_whole_numbers_close(n_cases):
     """Of 150 such problems 13 did not."""
     rng = np.random.default_rng(0)

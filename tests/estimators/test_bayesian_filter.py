@@ -43,7 +43,6 @@ def fitted(slopes=SLOPES, **parameters):
 @parametrize_with_checks(
     [
         BayesianFilter(LinearRegression()),
-        BayesianFilter(LinearRegression(), seed=0),
         BayesianFilter(Ridge(), epsilon=0.5, total_epsilon=3.0, seed=0),
     ]
 )

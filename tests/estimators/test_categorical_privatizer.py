@@ -38,7 +38,7 @@ def expected(estimator):
 
 
 @parametrize_with_checks(
-    [CategoricalPrivatizer(mechanism=m, seed=seed) for m in ("krr", "sue", "oue") for seed in (None, 0)],
+    [CategoricalPrivatizer()] + [CategoricalPrivatizer(mechanism=m, seed=0) for m in ("krr", "sue", "oue")],
     expected_failed_checks=expected,
 )
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.LearntDomainWarning")
@@ -183,6 +183,7 @@ def release(privatizer, X):
     return privatizer.transform(X).tobytes()
 
 
+@pytest.mark.slow
 def test_pickled_copies_in_four_processes_release_distinct_noise():
     X = np.array(ROWS * 300, dtype=object)
     fitted = pickle.dumps(declared().fit(X))

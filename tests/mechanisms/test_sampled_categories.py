@@ -51,7 +51,7 @@ def test_integers_share_the_words_equally_and_draw_the_rest_anew(high):
             assert not stream.script
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 10])
+@pytest.mark.parametrize("n_classes", [2, 3, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 8.0, 60.0])
 @pytest.mark.parametrize("kind", [RandomizedResponse, LabelLaplaceMechanism, OneHotRandomizedResponse])
 def test_randomized_response_draws_the_integers_of_its_guarantee(kind, epsilon, n_classes):
