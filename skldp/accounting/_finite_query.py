@@ -13,42 +13,7 @@ import numpy.typing as npt
 from skldp._untold import kind_of
 from skldp.mechanisms._noise import Noise
 
-__all__ = ["LARGEST", "SMALLEST_SPAN", "FiniteQuery", "content_key", "output_index", "read_only", "saturated"]
-
-
-# A sum of products of two such numbers, divided by such a span, stays below 1e301: nothing can overflow.
-LARGEST = 1e100
-SMALLEST_SPAN = 1e-100
-
-
-def saturated(X: Any, n_features: int) -> npt.NDArray[np.float64]:
-    """Turn rows into numbers of at most 1e100; NaN becomes -1e100.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-    n_features : int
-
-    Returns
-    -------
-    ndarray of float64, shape (n_samples, n_features)
-
-    Raises
-    ------
-    ValueError
-        If they are no numbers or have another shape. The text says nothing of what they are.
-    """
-    with np.errstate(all="ignore"):
-        try:
-            rows = np.asarray(X, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"X must be an array of numbers. Got {type(X).__name__} instead.") from None
-        if rows.ndim != 2 or rows.shape[1] != n_features:
-            raise ValueError(
-                f"X must have shape (n_samples, {n_features}), one column per coefficient of the query. "
-                f"Got shape {rows.shape} instead."
-            )
-        return np.nan_to_num(np.clip(rows, -LARGEST, LARGEST), copy=False, nan=-LARGEST)
+__all__ = ["FiniteQuery", "output_index", "read_only"]
 
 
 def read_only(values: np.ndarray) -> np.ndarray:
@@ -62,11 +27,6 @@ def output_index(output: Any, n_outputs: int) -> int:
     if isinstance(output, bool | np.bool_) or not isinstance(output, int | np.integer) or not 0 <= output < n_outputs:
         raise ValueError(f"output must be an integer from 0 to {n_outputs - 1}. Got {output!r} instead.")
     return int(output)
-
-
-def content_key(text: str) -> str:
-    """SHA-256 of a query written as text, in hexadecimal."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 _GRID_BITS = 53
@@ -180,7 +140,7 @@ class FiniteQuery:
     @cached_property
     def key(self) -> str:
         """SHA-256 of the content, in hexadecimal."""
-        return content_key(self.to_json())
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def to_json(self) -> str:
         """Write the query as JSON."""

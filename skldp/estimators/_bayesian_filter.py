@@ -14,13 +14,12 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import as_numbers
-from skldp.accounting._estimates import mean_of_answers
 from skldp.accounting._extrema.sampled_law import checked_box
-from skldp.accounting._ledger.decisions import RULES
 from skldp.accounting._ledger.identity import distinct_ids
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.accounting._ledger.reader import RULES
 from skldp.estimators._from_estimator import query_from_estimator
-from skldp.estimators._ledgers import ChoosesLedger
+from skldp.estimators._ledgers import ChoosesLedger, joblib_workers
 from skldp.estimators._people import split_ids, whole_numbers
 from skldp.estimators._promise import ShowsGuarantee
 from skldp.estimators._validation import (
@@ -40,33 +39,7 @@ from skldp.exceptions import RowIdentityWarning, warn_user
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
 
-__all__ = ["BayesianFilter", "QueryResult", "decisions_bar"]
-
-
-def decisions_bar():
-    """Make what shows a bar, on the terminal or in a notebook, while decisions come in.
-
-    Returns
-    -------
-    callable
-        Takes an iterable of decisions and how many there will be, and yields them.
-
-    Raises
-    ------
-    ImportError
-        If rich is not installed.
-    """
-    try:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-    except ImportError:
-        raise ImportError('verbose=True needs rich: pip install "skldp[study]".') from None
-
-    def shown(decisions, total):
-        columns = TextColumn("certifying histories"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-        with Progress(*columns) as bar:
-            yield from bar.track(decisions, total=total)
-
-    return shown
+__all__ = ["BayesianFilter", "QueryResult"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,7 +75,7 @@ class QueryResult:
     @classmethod
     def of(cls, query, ledger, answers, people):
         """Turn what a ledger handed out for these people into values and estimates."""
-        mean, error = mean_of_answers(query, answers.outputs[answers.accepted])
+        mean, error = query.estimate_mean(answers.outputs[answers.accepted])
         # A refusal is output -1: the NaN at the end.
         return cls(
             accepted=answers.accepted,
@@ -444,7 +417,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         check_is_fitted(self)
         self._check_promise()
         self._check_same_ledger()
-        progress = decisions_bar() if self.verbose else None
+        workers = joblib_workers(self.n_jobs, show=self.verbose)
         noise = self._noise()
         X, people = self._people(X, ids)
         # numpy's own warnings tell of values, and numpy.seterr(all="raise") makes errors of them.
@@ -465,8 +438,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
                 lambda positions: self.query_.sample(np.clip(X[positions], *self.bounds_), noise),
                 repeat=repeat,
                 all_or_none=all_or_none,
-                n_jobs=self.n_jobs,
-                progress=progress,
+                workers=workers,
             )
         return QueryResult.of(self.query_, self.ledger_, answers, people)
 

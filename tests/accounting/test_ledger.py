@@ -17,13 +17,11 @@ from hypothesis import strategies as st
 from ledger_children import start
 from sklearn.base import clone
 
+from skldp.accounting import PrivacyLedger, _decide, ledger_report
 from skldp.accounting._filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
-from skldp.accounting._ledger import decisions
+from skldp.accounting._ledger import privacy_ledger
 from skldp.accounting._ledger import store as ledger_store
-from skldp.accounting._ledger.book import LedgerBook
-from skldp.accounting._ledger.companion import Link
-from skldp.accounting._ledger.decisions import Rule
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger, ledger_report
+from skldp.accounting._ledger.book import LedgerBook, Link
 from skldp.accounting._query import FiniteQuery, RegressionQuery
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._noise import noise_from
@@ -211,13 +209,13 @@ def test_one_person_is_not_two_by_two_kinds_of_ids(tmp_path, known, other):
 def test_many_people_with_one_history_cost_one_decision(monkeypatch):
     ledger = PrivacyLedger(0.7, bounds=(-1, 1))
     decided = []
-    many = decisions.linear_decisions
+    many = _decide.linear_decisions
 
     def counted(queries, histories, query, **options):
         decided.extend(histories)
         return many(queries, histories, query, **options)
 
-    monkeypatch.setattr(decisions, "linear_decisions", counted)
+    monkeypatch.setattr(_decide, "linear_decisions", counted)
     for slope in (1, 2, 3, 4):
         ledger.answer(linear(slope), range(1000), lambda rows: np.arange(len(rows)) % 2)
     # Two queries are settled by their epsilons alone; afterwards there are at most 2, then 6 different histories.
@@ -273,7 +271,7 @@ def test_one_ledger_has_one_number_of_features():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"epsilon": True}, "epsilon must be a finite number above 0. Got True"),
+        ({"epsilon": True}, "epsilon must be a finite number > 0. Got True"),
         ({"epsilon": float("nan")}, "epsilon must be"),
         ({"epsilon": 0}, "epsilon must be"),
         ({"epsilon": "1"}, "epsilon must be"),
@@ -494,7 +492,11 @@ def edit(path, *statements):
         ("INSERT INTO people VALUES (2, 'eve')", "somebody is in it who was never asked"),
         ("UPDATE answers SET output = 'x' WHERE person = 0", "something is in it that no ledger writes"),
         ("UPDATE releases SET query = 9", "something is in it that no ledger writes"),
-        ("UPDATE queries SET content = '[]'", "something is in it that no ledger writes"),
+        ("UPDATE queries SET content = '[]'", "query 0 cannot be asked. The text must be the JSON of a query"),
+        (
+            "UPDATE queries SET content = replace(content, '[-1.0,1.0]', '[-1.0,1e200]')",
+            "of an earlier skldp with other limits: query 0 cannot be asked. A query must be finite with room to spare",
+        ),
         ("UPDATE answers SET person = 9 WHERE person = 1", "answers of nobody"),
         ("DELETE FROM people WHERE person = 0", "person is missing"),
         ("UPDATE queries SET content = replace(content, '0.3', '0.1')", "query 0 is not what was asked"),
@@ -537,7 +539,7 @@ def test_verification_finds_who_was_taken_past_the_budget(tmp_path):
 @pytest.mark.parametrize("rule", ["basic", "simplified", "bayesian"])
 def test_verification_does_not_trust_the_shortcuts_of_decisions(monkeypatch, rule):
     ledger = PrivacyLedger(0.5, bounds=(-1, 1), rule=rule)
-    monkeypatch.setattr(Rule, "surely_admits", lambda self, spent, query: np.ones(len(spent), dtype=bool))
+    monkeypatch.setattr(privacy_ledger, "surely_admits", lambda rule, spent, query: np.ones(len(spent), dtype=bool))
     for slope in (1, 2, 3):
         ledger.answer(linear(slope), ["a", "b"], outputs_of(1, 1))
     assert ledger.verify().problems == (

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from ledger_children import start
 
+from skldp.accounting import PrivacyLedger, ledger_report
 from skldp.accounting._ledger import companion, privacy_ledger
 from skldp.accounting._ledger import store as ledger_store
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger, ledger_report
 from skldp.accounting._query import RegressionQuery
 from skldp.exceptions import LedgerError
 

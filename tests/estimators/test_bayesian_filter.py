@@ -19,7 +19,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skldp.accounting._estimates import mean_of_answers
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.exceptions import BudgetExhaustedError, LedgerError, OutOfDomainWarning, SeededNoiseWarning
@@ -62,7 +61,7 @@ def test_an_answer_is_what_the_ledger_holds():
     outputs = (result.outputs == high).astype(int)
     assert [ledger.history(i)[0]["output"] for i in range(30)] == outputs.tolist()
     np.testing.assert_allclose(result.estimates, survey.query_.estimate(outputs))
-    assert (result.mean, result.standard_error) == mean_of_answers(survey.query_, outputs)
+    assert (result.mean, result.standard_error) == survey.query_.estimate_mean(outputs)
     assert result.realized_loss == pytest.approx(np.full(30, 0.6))
 
 

@@ -28,23 +28,23 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from skldp.accounting._finite_query import LARGEST
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting._query import LARGEST, RegressionQuery
 
 __all__ = ["CHANCE_ERROR", "UNIT", "Bounds", "SampledLaw", "checked_box", "middle_and_half", "sampled_law"]
 
-
+Floats = npt.NDArray[np.float64]
 Bounds = tuple[npt.ArrayLike, npt.ArrayLike]
 
 
-def checked_box(bounds: Any, *, n_features: int) -> npt.NDArray[np.float64]:
+def checked_box(bounds: Any, *, n_features: int | None = None) -> Floats:
     """Check bounds and write them out, one column per feature.
 
     Parameters
     ----------
     bounds : tuple (low, high)
         Each a number, or one number per feature.
-    n_features : int
+    n_features : int, default=None
+        None takes as many as are given, and 1 for two numbers.
 
     Returns
     -------
@@ -67,10 +67,13 @@ def checked_box(bounds: Any, *, n_features: int) -> npt.NDArray[np.float64]:
         sides = [np.asarray(side, dtype=np.float64) for side in (low, high)]
     except (TypeError, ValueError):
         raise ValueError(f"bounds must be (low, high), of numbers. Got {bounds!r} instead.") from None
+    if n_features is None:
+        n_features = max(1, *(side.size for side in sides))
     for side in sides:
         if side.ndim > 1 or (side.ndim == 1 and side.size != n_features):
             raise ValueError(
-                f"bounds must be numbers, or have one for each of the {n_features} features. Got {bounds!r} instead."
+                f"bounds must be (low, high), numbers or with one for each of the {n_features} features. "
+                f"Got {bounds!r} instead."
             )
     box = np.stack([np.broadcast_to(side, (n_features,)) for side in sides])
     if not np.isfinite(box).all() or (box[0] > box[1]).any():
@@ -81,13 +84,11 @@ def checked_box(bounds: Any, *, n_features: int) -> npt.NDArray[np.float64]:
     return box
 
 
-def middle_and_half(box: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def middle_and_half(box: Floats) -> tuple[Floats, Floats]:
     """Centre and half the width of a box, without overflow, each of shape (n_features,)."""
     low, high = box / 2
     return low + high, high - low
 
-
-Floats = npt.NDArray[np.float64]
 
 UNIT = 2.0**-53
 CHANCE_ERROR = 2.0**-47

@@ -8,6 +8,7 @@ A connection lives for one transaction. Nothing is left open between two of them
 laid over the ledger's could make stale, or that nobody closes.
 """
 
+import hashlib
 import json
 import os
 import secrets
@@ -20,10 +21,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from skldp.accounting._ledger.companion import EMPTY, Companion, Entry, Head, companion_of, locked, seal
+from skldp.accounting._ledger.companion import EMPTY, Companion, Entry, Head, companion_of, locked
 from skldp.exceptions import LedgerError
 
-__all__ = ["MEMORY", "TABLES", "LedgerStore"]
+__all__ = ["MEMORY", "TABLES", "LedgerStore", "seal"]
 
 MEMORY = ":memory:"
 # How long a process waits for another one's transaction before it gives up, with nothing released.
@@ -110,6 +111,11 @@ def _connect(path: str, *, read_only: bool = False) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def seal(token: Any, name: Any, value: Any) -> str:
+    """Tell whether a setting is the one that was written into this very ledger."""
+    return hashlib.sha256(json.dumps([token, name, value]).encode("ascii")).hexdigest()
 
 
 def _write_settings(connection: sqlite3.Connection, token: str, settings: dict[str, Any]) -> None:
