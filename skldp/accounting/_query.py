@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -385,7 +385,7 @@ class RegressionQuery:
         return float(estimates.mean()), math.sqrt(variance / n)
 
     def _probability(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        smallest = expit(-self.epsilon)
+        smallest = float(expit(-self.epsilon))
         with np.errstate(all="ignore"):
             return smallest + (1 - 2 * smallest) * self._unit_response(output, X)
 
@@ -396,7 +396,7 @@ class RegressionQuery:
         with np.errstate(all="ignore"):
             z = rows @ self.coef + self.intercept
             if self.kind == "logistic":
-                return expit(z if output == 1 else -z)
+                return cast(npt.NDArray[np.float64], expit(z if output == 1 else -z))
             low, high = self.output_bounds
             return np.clip((z - low if output == 1 else high - z) / (high - low), 0.0, 1.0)
 

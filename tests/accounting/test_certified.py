@@ -10,7 +10,7 @@ from accounting.reference import worst_sampled_loss
 
 from skldp.accounting import _decide
 from skldp.accounting._decide import Rule, decide, surely_admits
-from skldp.accounting._extrema import loss_search
+from skldp.accounting._extrema import realized_loss as search
 from skldp.accounting._extrema.certificate import Proof, Tree, certified_loss
 from skldp.accounting._extrema.linear_cohort import linear_decisions
 from skldp.accounting._extrema.realized_loss import realized_loss
@@ -121,13 +121,13 @@ def zero_a_hair_below(self, v):
 
 def upside_down(monkeypatch):
     """A search that takes its lower bounds for upper ones, and so believes every loss to be small."""
-    original = loss_search.Search.__init__
+    original = search._Search.__init__
 
     def swapped(self, *arguments):
         original(self, *arguments)
         self.upper = self.lower
 
-    monkeypatch.setattr(loss_search.Search, "__init__", swapped)
+    monkeypatch.setattr(search._Search, "__init__", swapped)
 
 
 def slopes_of_nothing(monkeypatch):
@@ -149,7 +149,7 @@ def test_a_fault_in_the_search_refuses_and_does_not_pass(monkeypatch, fault):
         (others, [1, 0, 1, 0], (-1, 1), worst_sampled_loss(others, [1, 0, 1, 0], np.linspace(-1, 1, 20_001)[:, None])),
     ]
     fault(monkeypatch)
-    monkeypatch.setattr(loss_search, "_MAX_BOX_NODES", 2_000)
+    monkeypatch.setattr(search, "_MAX_BOX_NODES", 2_000)
     for asked, answered, bounds, truth in truths:
         assert realized_loss(asked, answered, bounds=bounds).upper >= truth
         assert realized_loss(asked, answered, bounds=bounds, threshold=truth - 0.05).upper > truth - 0.05

@@ -527,8 +527,8 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_extrema/certificate.py",
-        "return (count @ still + (count * np.abs(slopes)) @ per_slope) * (1 + 2.0**-20)",
-        "return 0.0 * (count @ still)",
+        "= (count @ still + (count * np.abs(slopes)) @ per_slope) * (1 + 2.0**-20)",
+        "= 0.0 * (count @ still)",
         _CERTIFIED,
     ),
     Mutation(

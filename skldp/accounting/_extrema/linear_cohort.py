@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.accounting._extrema.certificate import leaf_bounds, peaks_at_vertices, vertex_bounds, vertex_rounding
-from skldp.accounting._extrema.sampled_law import Bounds, SampledLaw, checked_box, sampled_law
+from skldp.accounting._extrema.sampled_law import Bounds, Floats, SampledLaw, checked_box, sampled_law
 from skldp.accounting._extrema.sigmoid_sum import SigmoidSum, sigmoid_sum
 from skldp.accounting._query import Query, RegressionQuery
 
 __all__ = ["LinearTable", "linear_decisions"]
 
-Floats = npt.NDArray[np.float64]
 History = tuple[Sequence[int], Sequence[int]]
 
 _MOST_MOVING = 10

@@ -22,7 +22,7 @@ operations and a truncation to :math:`2^{-64}`, and q and t are rounded themselv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,17 @@ from scipy.special import expit
 
 from skldp.accounting._query import LARGEST, RegressionQuery
 
-__all__ = ["CHANCE_ERROR", "UNIT", "Bounds", "SampledLaw", "checked_box", "middle_and_half", "sampled_law"]
+__all__ = [
+    "CHANCE_ERROR",
+    "UNIT",
+    "Bounds",
+    "Floats",
+    "PerAnswer",
+    "SampledLaw",
+    "checked_box",
+    "middle_and_half",
+    "sampled_law",
+]
 
 Floats = npt.NDArray[np.float64]
 Bounds = tuple[npt.ArrayLike, npt.ArrayLike]
@@ -93,7 +103,6 @@ def middle_and_half(box: Floats) -> tuple[Floats, Floats]:
 UNIT = 2.0**-53
 CHANCE_ERROR = 2.0**-47
 _UNDERFLOW = 1e-200
-_ROWS = ("coef", "offset", "count", "epsilon", "logistic", "magnitude", "error")
 
 
 def sampled_law(queries: Sequence[RegressionQuery], outputs: Sequence[int], box: Floats) -> "SampledLaw":
@@ -142,7 +151,25 @@ def sampled_law(queries: Sequence[RegressionQuery], outputs: Sequence[int], box:
 
 
 @dataclass(frozen=True, eq=False)
-class SampledLaw:
+class PerAnswer:
+    """Arrays with one entry, or one row, for each answer."""
+
+    _columns: ClassVar[tuple[str, ...]]
+
+    def part(self, rows: npt.NDArray[np.intp]) -> Self:
+        """The same of some of the answers."""
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in self._columns}
+        return replace(self, **columns)
+
+    def joined(self, other: Self) -> Self:
+        """The same of the answers of both."""
+        pairs = ((name, getattr(self, name), getattr(other, name)) for name in self._columns)
+        columns: dict[str, Any] = {name: np.concatenate([mine, theirs]) for name, mine, theirs in pairs}
+        return replace(self, **columns)
+
+
+@dataclass(frozen=True, eq=False)
+class SampledLaw(PerAnswer):
     """Some answers over a box, as they are really sampled; see the module.
 
     Parameters
@@ -170,6 +197,8 @@ class SampledLaw:
     logistic: npt.NDArray[np.bool_]
     magnitude: Floats
     error: Floats
+
+    _columns = ("coef", "offset", "count", "epsilon", "logistic", "magnitude", "error")
 
     def __len__(self) -> int:
         return len(self.count)
@@ -202,13 +231,3 @@ class SampledLaw:
         least = low @ up + high @ down + (self.offset - self.error)
         most = high @ up + low @ down + (self.offset + self.error)
         return least, most
-
-    def part(self, rows: npt.NDArray[np.intp] | slice) -> "SampledLaw":
-        """The law of some of the answers."""
-        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _ROWS}
-        return replace(self, **columns)
-
-    def joined(self, other: "SampledLaw") -> "SampledLaw":
-        """The law of the answers of both, over the same box."""
-        columns: dict[str, Any] = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _ROWS}
-        return replace(self, **columns)
