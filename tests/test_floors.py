@@ -1,6 +1,8 @@
 """Imports run downward only: a module never imports from a floor above its own."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,11 @@ FLOORS = {
     "study": 4,
     "cli": 5,
 }
-FLOOR_ONE_MAY_IMPORT = {"numpy", "scipy", "cryptography", "numba", "skldp"}
+MAY_IMPORT = {
+    "mechanisms": {"numpy", "scipy", "cryptography", "numba", "skldp"},
+    # Who calls a ledger brings the workers: no scikit-learn, no joblib. pandas only where somebody wants a table.
+    "accounting": {"numpy", "scipy", "pandas", "skldp"},
+}
 
 
 def floor_of(module):
@@ -49,10 +55,29 @@ def test_imports_never_climb(path):
         assert floor_of(imported) <= floor_of(name), f"{name} imports {imported} from above"
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "mechanisms").rglob("*.py")), ids=lambda p: p.name)
-def test_floor_one_knows_only_arrays(path):
-    import sys
+def modules_of(*floors):
+    return [(floor, path) for floor in floors for path in sorted((PACKAGE / floor).rglob("*.py"))]
 
+
+@pytest.mark.parametrize(("floor", "path"), modules_of(*MAY_IMPORT), ids=lambda p: getattr(p, "name", p))
+def test_the_lower_floors_know_only_arrays(floor, path):
     for imported in imported_modules(path):
         top = imported.split(".")[0]
-        assert top in FLOOR_ONE_MAY_IMPORT or top in sys.stdlib_module_names, imported
+        assert top in MAY_IMPORT[floor] or top in sys.stdlib_module_names, imported
+
+
+@pytest.mark.parametrize("floor", MAY_IMPORT)
+def test_the_lower_floors_bring_nothing_along(floor):
+    """Not through the floors below them either: the package's own door, which asks for estimators, is left shut."""
+    code = f"""
+import importlib, pathlib, sys, types
+package = types.ModuleType("skldp")
+package.__path__ = [{str(PACKAGE)!r}]
+sys.modules["skldp"] = package
+for path in pathlib.Path({str(PACKAGE / floor)!r}).rglob("*.py"):
+    name = ".".join(path.relative_to({str(PACKAGE)!r}).with_suffix("").parts)
+    importlib.import_module("skldp." + name.removesuffix(".__init__"))
+print(sorted({{"sklearn", "joblib", "pandas"}} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -11,7 +11,7 @@ from skldp.accounting._extrema.linear_cohort import LinearTable
 from skldp.accounting._extrema.realized_loss import LossBounds
 from skldp.accounting._extrema.sampled_law import Bounds
 from skldp.accounting._finite_query import output_index
-from skldp.accounting._query import FiniteQuery, Query, RegressionQuery
+from skldp.accounting._query import Query, checked_query
 
 __all__ = [
     "ApproximateBayesianPrivacyFilter",
@@ -80,7 +80,7 @@ class PrivacyFilter(ABC):
         ValueError
             If it is no query, or not about the same features or points as the filter.
         """
-        _checked(query)
+        checked_query(query)
         if self._table is None:
             self._table = self._rule.table_for(query)
         history = (range(len(self._queries)), self._outputs)
@@ -102,7 +102,7 @@ class PrivacyFilter(ABC):
         ValueError
             If the query has no such output.
         """
-        self._outputs.append(output_index(output, _checked(query).n_outputs))
+        self._outputs.append(output_index(output, checked_query(query).n_outputs))
         self._queries.append(query)
         # Of all that was looked at before this answer, only what it leads to will be asked for again.
         now = self._answers(self._queries, self._outputs)
@@ -274,9 +274,3 @@ class ApproximateBayesianPrivacyFilter(PrivacyFilter):
         """The probability with which the budget may be passed."""
         assert self._rule.delta is not None
         return self._rule.delta
-
-
-def _checked(query: Query) -> Query:
-    if not isinstance(query, RegressionQuery | FiniteQuery):
-        raise ValueError(f"A filter needs a RegressionQuery or a FiniteQuery. Got {query!r} instead.")
-    return query

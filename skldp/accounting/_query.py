@@ -25,7 +25,7 @@ from skldp._untold import as_numbers
 from skldp.accounting._finite_query import FiniteQuery, output_index, read_only
 from skldp.mechanisms._noise import Noise, flip_threshold, threshold_log_odds
 
-__all__ = ["LARGEST", "FiniteQuery", "Query", "RegressionQuery", "query_from_json"]
+__all__ = ["LARGEST", "FiniteQuery", "Query", "RegressionQuery", "checked_query", "query_from_json"]
 
 Kind = Literal["linear", "truncated", "logistic"]
 
@@ -70,6 +70,13 @@ def query_from_json(text: str) -> "Query":
     except (KeyError, TypeError, OverflowError):
         pass
     raise ValueError(f"The text must be the JSON of a query. Got {text[:80]!r} instead.")
+
+
+def checked_query(query: Any) -> "Query":
+    """Refuse what is no query."""
+    if not isinstance(query, RegressionQuery | FiniteQuery):
+        raise ValueError(f"A query must be a RegressionQuery or a FiniteQuery. Got {query!r} instead.")
+    return query
 
 
 def _saturated(X: Any, n_features: int) -> npt.NDArray[np.float64]:

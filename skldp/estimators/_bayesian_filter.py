@@ -360,11 +360,10 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         y : ndarray of float64, shape (n_samples,)
             Far outside `output_bounds` where `epsilon` is small. People who are refused have `on_refusal`.
         """
-        check_is_fitted(self)
         result = self._ask(X, ids, repeat=False, all_or_none=self.on_refusal == "raise")
-        return (
-            np.where(result.accepted, result.estimates, self.prior_) if self.on_refusal == "prior" else result.estimates
-        )
+        if self.on_refusal == "prior":
+            return np.where(result.accepted, result.estimates, self.prior_)
+        return result.estimates
 
     def score(self, X, y, sample_weight=None, ids=None):
         """Ask the people in X, and give the coefficient of determination of the estimates.
@@ -380,7 +379,8 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         Returns
         -------
         float
-            R². It is often negative, since one person's estimate is mostly noise.
+            R². It is often negative, since one person's estimate is mostly noise. With ``on_refusal="nan"`` it is that
+            of the people who answered, and NaN where they are fewer than two.
         """
         check_is_fitted(self)
         # What is wrong with y is said before anybody is asked.
@@ -395,7 +395,14 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
         if sample_weight is not None:
             sample_weight = as_numbers(as_column(sample_weight, "sample_weight"), "sample_weight")
             check_finite(self, sample_weight, "sample_weight")
-        return r2_score(y, self.predict(X, ids=ids), sample_weight=sample_weight)
+        predicted = self.predict(X, ids=ids)
+        if self.on_refusal == "nan":
+            answered = ~np.isnan(predicted)
+            if np.count_nonzero(answered) < 2:
+                return np.nan
+            predicted, y = predicted[answered], y[answered]
+            sample_weight = None if sample_weight is None else sample_weight[answered]
+        return r2_score(y, predicted, sample_weight=sample_weight)
 
     def get_metadata_routing(self):
         """Say which metadata this estimator and its model use.
@@ -414,7 +421,6 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
     def _ask(self, X, ids, *, repeat, all_or_none):
         # What can be refused without looking at a value is refused before one is looked at. Once the table is known to
         # be of numbers, nothing here or in the ledger depends on them but the answers.
-        check_is_fitted(self)
         self._check_promise()
         self._check_same_ledger()
         workers = joblib_workers(self.n_jobs, show=self.verbose)
@@ -427,9 +433,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
                 raise ValueError(f"ids must have one id for each of the {len(X)} rows. Got {len(people)} instead.")
             if people is not None and self.ledger is None:
                 self._own_ledgers().keep_names(self.ledger_)
-            self.ledger_.declare_bounds(self.bounds_)
-            if hasattr(self, "feature_names_in_"):
-                self.ledger_.declare_features(self.feature_names_in_)
+            self.ledger_.declare(bounds=self.bounds_, features=getattr(self, "feature_names_in_", None))
             check_finite(self, X)
             people = self._own_ledgers().row_identities(X) if people is None else people
             answers = self.ledger_.answer(

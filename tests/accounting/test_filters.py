@@ -301,7 +301,7 @@ def test_bad_questions_and_answers_are_refused():
         with pytest.raises(ValueError, match="output must be"):
             person.record(query, output)
     for question in (None, "query", 3):
-        with pytest.raises(ValueError, match="needs a RegressionQuery"):
+        with pytest.raises(ValueError, match="must be a RegressionQuery"):
             person.admits(question)
     with pytest.raises(ValueError, match="below 1/e"):
         ApproximateBayesianPrivacyFilter(1.0, 0.5)

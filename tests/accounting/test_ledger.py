@@ -1,5 +1,6 @@
 import copy
 import itertools
+import multiprocessing
 import os
 import pickle
 import sqlite3
@@ -8,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -238,24 +240,24 @@ def test_the_domain_is_declared_once(tmp_path):
     with pytest.raises(LedgerError, match="needs bounds before it is asked"):
         ledger.answer(linear(1), ["a"], outputs_of(1))
     other = PrivacyLedger.open(tmp_path / "a.ledger")
-    other.declare_bounds((np.array([0.0]), np.array([1.0])))
-    ledger.declare_bounds((0, 1))
+    other.declare(bounds=(np.array([0.0]), np.array([1.0])))
+    ledger.declare(bounds=(0, 1))
     assert ledger.bounds == other.bounds == (0.0, 1.0)
     with pytest.raises(LedgerError, match=r"bounds=\(0.0, 1.0\). Got \(0, 2\) instead"):
-        ledger.declare_bounds((0, 2))
+        ledger.declare(bounds=(0, 2))
 
 
 def test_the_features_are_declared_once(tmp_path):
     """Two questions with one coefficient each, about age and about dose, would seem to cancel each other."""
     ledger = PrivacyLedger(1.0, path=tmp_path / "a.ledger")
     assert ledger.features is None
-    ledger.declare_features(np.array(["age", "dose"], dtype=object))
-    ledger.declare_features(["age", "dose"])
+    ledger.declare(features=np.array(["age", "dose"], dtype=object))
+    ledger.declare(features=["age", "dose"])
     ledger.close()
     again = PrivacyLedger.open(tmp_path / "a.ledger")
     assert again.features == ("age", "dose")
-    with pytest.raises(LedgerError, match=r"is about \['age', 'dose'\]. Got \['dose', 'age'\] instead"):
-        again.declare_features(["dose", "age"])
+    with pytest.raises(LedgerError, match=r"features=\('age', 'dose'\). Got \['dose', 'age'\] instead"):
+        again.declare(features=["dose", "age"])
 
 
 def test_one_ledger_has_one_number_of_features():
@@ -587,3 +589,37 @@ def test_a_summary_without_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert with_pandas.to_dict("records") == ledger.summary()
     assert list(with_pandas.columns) == list(ledger.summary()[0])
+
+
+@pytest.mark.parametrize("query", [None, "linear", object()])
+def test_what_is_no_query_is_refused_by_the_rule(query):
+    ledger = PrivacyLedger(1.0, bounds=(-1, 1))
+    for ask in (lambda: ledger.answer(query, ["a"], outputs_of(1)), lambda: ledger.was_asked(query)):
+        with pytest.raises(ValueError, match=r"must be a RegressionQuery or a FiniteQuery\. Got"):
+            ask()
+    assert ledger.verify().n_releases == 0
+
+
+def test_a_path_that_can_be_no_file_is_refused_by_the_rule(tmp_path):
+    path = f"{tmp_path}/a\0.ledger"
+    for use in (lambda: PrivacyLedger(1.0, path=path), lambda: PrivacyLedger.open(path), lambda: ledger_report(path)):
+        with pytest.raises(ValueError, match=r"path must be the path of a file, without a NUL\. Got"):
+            use()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_decisions_and_verification_are_the_same_in_worker_processes(tmp_path):
+    """The map of an executor: the queries bend, so that no table settles them, and their sums pass the budget."""
+    bent = [RegressionQuery("logistic", [slope], 0.3, (0, 1), 0.4) for slope in (2.0, -1.0, 9.0)]
+    found = []
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for workers in (map, pool.map):
+            ledger = PrivacyLedger(0.7, bounds=(-1, 1))
+            accepted = [
+                ledger.answer(query, range(8), lambda rows: rows >> 1 & 1, workers=workers).accepted.tolist()
+                for query in bent
+            ]
+            found.append((accepted, ledger.verify(workers), ledger.report(workers=workers)["loss_quantiles"]))
+    assert found[0] == found[1]
+    assert found[0][1].ok
+    assert found[0][1].n_decisions > 0

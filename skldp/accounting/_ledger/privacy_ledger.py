@@ -4,7 +4,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -25,7 +25,7 @@ from skldp.accounting._ledger.book import (
 from skldp.accounting._ledger.identity import Identity, distinct_ids
 from skldp.accounting._ledger.reader import RULES, LedgerReader
 from skldp.accounting._ledger.store import MEMORY, LedgerStore
-from skldp.accounting._query import Query, RegressionQuery
+from skldp.accounting._query import Query, RegressionQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 
 __all__ = ["LedgerAnswers", "PrivacyLedger"]
@@ -326,49 +326,41 @@ class PrivacyLedger(LedgerReader):
     def __reduce__(self) -> Any:
         return _reopened, (self._token, self.path, self._store.read_only)
 
-    def declare_bounds(self, bounds: Bounds) -> None:
-        """Bind the ledger to a domain, for good.
-
-        Raises
-        ------
-        LedgerError
-            If another one is declared.
-        """
-        declared = checked_bounds(bounds)
-        self._store.check_open()
-        with self._lock:
-            if self._bounds is None:
-                self._bounds = self._store.add_setting("bounds", declared)
-        if self._bounds != declared:
-            raise LedgerError(
-                f"A ledger's bounds never change: {self._store.name!r} has bounds={self.bounds!r}. "
-                f"Got {bounds!r} instead."
-            )
-
-    def declare_features(self, names: Sequence[str]) -> None:
-        """Bind the ledger to the features that every query is about, for good.
+    def declare(self, *, bounds: Bounds | None = None, features: Sequence[str] | None = None) -> None:
+        """Bind the ledger to a domain, and to the features that every query is about, for good.
 
         Parameters
         ----------
-        names : sequence of str
-            In the order of the coefficients.
+        bounds : tuple (low, high), default=None
+            The domain of a person's values, each a number or one number per feature. None declares none.
+        features : sequence of str, default=None
+            Their names, in the order of the coefficients. None declares none.
 
         Raises
         ------
+        ValueError
+            If they are no bounds.
         LedgerError
             If others are declared: the same coefficients about other features would be another question, and a loss
             that takes both for one would be too small.
         """
-        declared = [str(name) for name in names]
+        wanted = {
+            "bounds": None if bounds is None else checked_bounds(bounds),
+            "features": None if features is None else [str(name) for name in features],
+        }
         self._store.check_open()
-        with self._lock:
-            if self._features is None:
-                self._features = self._store.add_setting("features", declared)
-        if self._features != declared:
-            raise LedgerError(
-                f"A ledger's features never change: {self._store.name!r} is about {self._features}. "
-                f"Got {declared} instead."
-            )
+        for name, declared in wanted.items():
+            if declared is None:
+                continue
+            with self._lock:
+                if self._declared[name] is None:
+                    self._declared[name] = self._store.add_setting(name, declared)
+                    self._rule = replace(self._rule, bounds=self.bounds)
+            if self._declared[name] != declared:
+                raise LedgerError(
+                    f"A ledger's {name} never change: {self._store.name!r} has {name}={getattr(self, name)!r}. "
+                    f"Got {bounds if name == 'bounds' else declared!r} instead."
+                )
 
     def answer(
         self,
@@ -407,13 +399,14 @@ class PrivacyLedger(LedgerReader):
         Raises
         ------
         ValueError
-            If a person is asked twice in one call.
+            If it is no query, or a person is asked twice in one call.
         BudgetExhaustedError
             With `all_or_none`, if anybody must be refused.
         LedgerError
             If the answers could not be committed, or the ids are of another kind than those in the ledger. Nothing is
             handed out then.
         """
+        checked_query(query)
         people = distinct_ids(ids)
         decisions: dict[Fingerprint, bool] = {}
         for attempt in range(_ATTEMPTS + 1):
@@ -463,7 +456,7 @@ class PrivacyLedger(LedgerReader):
                     f"{name}={getattr(self, name)!r}. Got {wanted[name]!r} instead."
                 )
         if wanted.get("bounds") is not None:
-            self.declare_bounds(wanted["bounds"])
+            self.declare(bounds=wanted["bounds"])
         _ALL.add(self)
         if not store.read_only:
             with _OPENING:
@@ -478,11 +471,12 @@ class PrivacyLedger(LedgerReader):
                 f"{_domain(self._book.queries[0])}. Got a query over {_domain(query)} instead."
             )
         if isinstance(query, RegressionQuery) and self.rule != "basic":
-            if self._bounds is None:
-                raise LedgerError(f"A ledger needs bounds before it is asked with rule={self.rule!r}: declare_bounds.")
-            if isinstance(self._bounds[0], list) and len(self._bounds[0]) != query.n_features:
+            if self.bounds is None:
+                raise LedgerError(f"A ledger needs bounds before it is asked with rule={self.rule!r}: declare them.")
+            low = self.bounds[0]
+            if isinstance(low, list) and len(low) != query.n_features:
                 raise LedgerError(
-                    f"The ledger {self._store.name!r} has bounds for {len(self._bounds[0])} features. "
+                    f"The ledger {self._store.name!r} has bounds for {len(low)} features. "
                     f"Got a query with {query.n_features} instead."
                 )
 

@@ -24,7 +24,7 @@ from skldp.accounting._ledger.book import (
 )
 from skldp.accounting._ledger.identity import canonical_ids
 from skldp.accounting._ledger.store import LedgerStore
-from skldp.accounting._query import Query, RegressionQuery
+from skldp.accounting._query import Query, RegressionQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 
 __all__ = ["RULES", "LedgerReader", "Verification", "ledger_report"]
@@ -265,8 +265,6 @@ class LedgerReader:
     epsilon: float
     rule: RuleName
     tol: float
-    _bounds: list[Any] | None
-    _features: list[str] | None
     _lock: AbstractContextManager[Any]
 
     def __init__(self, store: LedgerStore) -> None:
@@ -278,20 +276,22 @@ class LedgerReader:
             raise LedgerError(f"The ledger {store.name!r} is damaged: its setting {error} is missing.") from None
         self.path = store.path
         self._store = store
-        self._bounds = stored.get("bounds")
-        self._features = stored.get("features")
+        self._declared: dict[str, Any] = {name: stored.get(name) for name in ("bounds", "features")}
+        self._rule = Rule(self.rule, self.epsilon, self.bounds, self.tol)
         self._lock = threading.RLock()
         self._forget()
 
     @property
     def bounds(self) -> tuple[Any, Any] | None:
         """The declared domain (low, high), or None where none is declared yet."""
-        return None if self._bounds is None else (self._bounds[0], self._bounds[1])
+        bounds = self._declared["bounds"]
+        return None if bounds is None else (bounds[0], bounds[1])
 
     @property
     def features(self) -> tuple[str, ...] | None:
         """The declared names of the features, in order, or None where none are declared."""
-        return None if self._features is None else tuple(self._features)
+        features = self._declared["features"]
+        return None if features is None else tuple(features)
 
     def __repr__(self) -> str:
         name = type(self).__name__
@@ -412,7 +412,7 @@ class LedgerReader:
         """Whether anybody was ever asked this query."""
         with self._lock, self._forgetting_after_errors(), self._store.transaction(write=False) as connection:
             self._book.catch_up(connection)
-            return query.key in self._book.query_number
+            return checked_query(query).key in self._book.query_number
 
     def close(self) -> None:
         """Close the ledger: everything else that asks it, or asks about it, raises a LedgerError from now on."""
@@ -454,7 +454,3 @@ class LedgerReader:
         except BaseException:
             self._forget()
             raise
-
-    @property
-    def _rule(self) -> Rule:
-        return Rule(self.rule, self.epsilon, self.bounds, self.tol)

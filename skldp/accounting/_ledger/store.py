@@ -188,6 +188,8 @@ class LedgerStore:
 
     Raises
     ------
+    ValueError
+        If the path can be that of no file.
     LedgerError
         If the file cannot be made or opened, is truncated, is no ledger, is a link, is older than its companion says,
         or comes from another version.
@@ -197,6 +199,8 @@ class LedgerStore:
         self, path: str | os.PathLike[str], settings: dict[str, Any] | None = None, *, read_only: bool = False
     ) -> None:
         self.name = os.fsdecode(path)
+        if "\0" in self.name:
+            raise ValueError(f"path must be the path of a file, without a NUL. Got {path!r} instead.")
         self.path = MEMORY if path == MEMORY else _resolved(self.name)
         self.read_only = read_only
         self.lock = threading.RLock()
