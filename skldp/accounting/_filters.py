@@ -51,12 +51,12 @@ class PrivacyFilter(ABC):
 
     @property
     def loss_bounds(self) -> LossBounds:
-        """Bounds on what the recorded answers have cost: certified, and within the filter's tolerance if it can be."""
+        """Bounds on what the recorded answers have cost, as the filter counts it, within `tol` where it can be."""
         return self._loss(self._queries, self._outputs)
 
     @property
     def realized_loss(self) -> float:
-        """The odometer: a certified upper bound on what the recorded answers have cost, in nats."""
+        """The odometer: a certified upper bound on the loss of the recorded answers, or their epsilons added up."""
         return self.loss_bounds.upper
 
     @property
@@ -105,8 +105,9 @@ class PrivacyFilter(ABC):
         self._outputs.append(output_index(output, checked_query(query).n_outputs))
         self._queries.append(query)
         # Of all that was looked at before this answer, only what it leads to will be asked for again.
-        now = self._answers(self._queries, self._outputs)
-        self._known = {known: loss for known, loss in self._known.items() if known[0] == now}
+        if self._known:
+            now = self._answers(self._queries, self._outputs)
+            self._known = {known: loss for known, loss in self._known.items() if known[0] == now}
 
     def _loss(self, queries: Sequence[Query], outputs: Sequence[int], threshold: float | None = None) -> LossBounds:
         """Bound the loss of some answers, each once: their order does not matter."""
@@ -130,8 +131,7 @@ class BasicPrivacyFilter(PrivacyFilter):
 
     Examples
     --------
-    >>> from skldp.accounting import BasicPrivacyFilter
-    >>> from skldp.accounting import RegressionQuery
+    >>> from skldp.accounting import BasicPrivacyFilter, RegressionQuery
     >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
     >>> person = BasicPrivacyFilter(0.9)
     >>> person.admits(query)
@@ -204,8 +204,7 @@ class BayesianPrivacyFilter(PrivacyFilter):
 
     Examples
     --------
-    >>> from skldp.accounting import BayesianPrivacyFilter
-    >>> from skldp.accounting import RegressionQuery
+    >>> from skldp.accounting import BayesianPrivacyFilter, RegressionQuery
     >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
     >>> person = BayesianPrivacyFilter(0.6, bounds=(-1, 1))
     >>> for output in (1, 0, 1):

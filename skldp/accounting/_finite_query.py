@@ -61,7 +61,7 @@ class FiniteQuery:
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.accounting._finite_query import FiniteQuery
+    >>> from skldp.accounting import FiniteQuery
     >>> high = 0.4 + 0.2 * np.arange(11) / 10
     >>> query = FiniteQuery.from_probabilities(np.column_stack([1 - high, high]))
     >>> round(float(np.exp(query.epsilon)), 6)

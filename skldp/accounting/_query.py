@@ -55,7 +55,7 @@ def query_from_json(text: str) -> "Query":
 
     Examples
     --------
-    >>> from skldp.accounting._query import RegressionQuery, query_from_json
+    >>> from skldp.accounting import RegressionQuery, query_from_json
     >>> query = RegressionQuery("linear", coef=[0.1, 0.2], intercept=0.3, output_bounds=(0, 1), epsilon=0.5)
     >>> query_from_json(query.to_json()).key == query.key
     True
@@ -172,7 +172,7 @@ class RegressionQuery:
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.accounting._query import RegressionQuery
+    >>> from skldp.accounting import RegressionQuery
     >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=np.log(3))
     >>> query.probability_of_high([[-1.0], [0.0], [1.0]]).round(6)
     array([0.25, 0.5 , 0.75])

@@ -210,8 +210,7 @@ class BayesianFilter(ShowsGuarantee, ChoosesLedger, MetaEstimatorMixin, Regresso
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import LinearRegression
-    >>> from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-    >>> from skldp.estimators._bayesian_filter import BayesianFilter
+    >>> from skldp import BayesianFilter, PrivacyLedger
     >>> public_X = np.array([[0.0], [0.5], [1.0]])
     >>> ledger = PrivacyLedger(1.0, bounds=(0, 1))
     >>> survey = BayesianFilter(LinearRegression(), epsilon=0.6, ledger=ledger).fit(public_X, [0.0, 1.0, 2.0])

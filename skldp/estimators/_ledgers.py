@@ -1,4 +1,7 @@
-"""Whose budgets an estimator asks under: a given ledger's, or its own, shared by all its clones and never copied."""
+"""How an estimator asks: under whose budgets, and with which workers.
+
+The budgets are those of a given ledger, or its own, which all its clones share and nothing copies.
+"""
 
 import secrets
 import threading

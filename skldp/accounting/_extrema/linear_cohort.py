@@ -69,7 +69,7 @@ def linear_decisions(
     Examples
     --------
     >>> from skldp.accounting._extrema.linear_cohort import linear_decisions
-    >>> from skldp.accounting._query import RegressionQuery
+    >>> from skldp.accounting import RegressionQuery
     >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
     >>> linear_decisions([query], [([], []), ([0], [1]), ([0, 0], [0, 1])], query, epsilon=0.6, bounds=(-1, 1))
     [True, False, True]

@@ -105,8 +105,7 @@ def realized_loss(
 
     Examples
     --------
-    >>> from skldp.accounting._extrema.realized_loss import realized_loss
-    >>> from skldp.accounting._query import RegressionQuery
+    >>> from skldp.accounting import RegressionQuery, realized_loss
     >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
     >>> round(realized_loss([query], [1], bounds=(-1, 1)).upper, 6)
     0.5
@@ -161,7 +160,7 @@ def g_leakage_bound(loss: float) -> float:
 
     Examples
     --------
-    >>> from skldp.accounting._extrema.realized_loss import g_leakage_bound
+    >>> from skldp.accounting import g_leakage_bound
     >>> round(g_leakage_bound(0.405465), 4)
     1.5
     """

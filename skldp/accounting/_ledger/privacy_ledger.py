@@ -277,8 +277,7 @@ class PrivacyLedger(LedgerReader):
 
     Examples
     --------
-    >>> from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-    >>> from skldp.accounting._query import RegressionQuery
+    >>> from skldp.accounting import PrivacyLedger, RegressionQuery
     >>> ledger = PrivacyLedger(1.0, bounds=(0, 1), rule="basic")
     >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(0, 1), epsilon=0.75)
     >>> answers = ledger.answer(query, ids=["ann", "bob"], draw=lambda people: [1, 0])

@@ -113,7 +113,7 @@ def _certified_losses(
     known: dict[Fingerprint, tuple[float, float]],
     workers: Workers = map,
 ) -> npt.NDArray[np.float64]:
-    """Bound each person's loss from below and above, once for each history; what was certified before is `known`."""
+    """Bound each person's loss from below and above, once for each history; `known` remembers them."""
     fingerprints, release = book.fingerprints_of(numbers), book.release
     first, group = group_rows(fingerprints)
     keys = [(int(a), int(b)) for a, b in fingerprints[first]]
