@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from skldp._checks import check_positive
 from skldp.accounting._composition import OutputIndependentRule, advanced_composition
-from skldp.accounting._extrema.linear_cohort import LinearTable, linear_decisions
+from skldp.accounting._extrema.linear_cohort import History, LinearTable, linear_decisions
 from skldp.accounting._extrema.realized_loss import LossBounds, realized_loss
 from skldp.accounting._extrema.sampled_law import Bounds, checked_box
 from skldp.accounting._query import Query, RegressionQuery
@@ -29,7 +29,6 @@ __all__ = ["Loss", "Rule", "RuleName", "Workers", "decide", "surely_admits"]
 
 RuleName = Literal["basic", "simplified", "bayesian", "approximate"]
 Answers = tuple[Sequence[Query], Sequence[int]]
-History = tuple[Sequence[int], Sequence[int]]
 # The realized loss of some answers, within bounds that need not be closer than a threshold asks for.
 Loss = Callable[[Sequence[Query], Sequence[int], float | None], LossBounds]
 # The built-in map, or that of an executor.

@@ -75,10 +75,11 @@ class QueryResult:
     @classmethod
     def of(cls, query, ledger, answers, people):
         """Turn what a ledger handed out for these people into values and estimates."""
-        mean, error = query.estimate_mean(answers.outputs[answers.accepted])
+        accepted = answers.accepted
+        mean, error = query.estimate_mean(answers.outputs[accepted])
         # A refusal is output -1: the NaN at the end.
         return cls(
-            accepted=answers.accepted,
+            accepted=accepted,
             fresh=answers.fresh,
             outputs=np.array([*query.output_values, np.nan])[answers.outputs],
             estimates=np.array([*query.estimate([0, 1]), np.nan])[answers.outputs],

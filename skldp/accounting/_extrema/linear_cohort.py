@@ -18,7 +18,7 @@ from skldp.accounting._extrema.sampled_law import Bounds, Floats, SampledLaw, ch
 from skldp.accounting._extrema.sigmoid_sum import SigmoidSum, sigmoid_sum
 from skldp.accounting._query import Query, RegressionQuery
 
-__all__ = ["LinearTable", "linear_decisions"]
+__all__ = ["History", "LinearTable", "linear_decisions"]
 
 History = tuple[Sequence[int], Sequence[int]]
 

@@ -74,18 +74,18 @@ def checked_box(bounds: Any, *, n_features: int | None = None) -> Floats:
     """
     try:
         low, high = bounds
-        sides = [np.asarray(side, dtype=np.float64) for side in (low, high)]
+        low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"bounds must be (low, high), of numbers. Got {bounds!r} instead.") from None
     if n_features is None:
-        n_features = max(1, *(side.size for side in sides))
-    for side in sides:
+        n_features = max(1, low.size, high.size)
+    for side in (low, high):
         if side.ndim > 1 or (side.ndim == 1 and side.size != n_features):
             raise ValueError(
                 f"bounds must be (low, high), numbers or with one for each of the {n_features} features. "
                 f"Got {bounds!r} instead."
             )
-    box = np.stack([np.broadcast_to(side, (n_features,)) for side in sides])
+    box = np.stack([np.broadcast_to(low, n_features), np.broadcast_to(high, n_features)])
     if not np.isfinite(box).all() or (box[0] > box[1]).any():
         raise ValueError(f"bounds must be finite, with low <= high. Got {bounds!r} instead.")
     # Beyond it a person's values are moved to it: the domain that is certified must be the one that is asked.

@@ -470,12 +470,12 @@ class PrivacyLedger(LedgerReader):
                 f"{_domain(self._book.queries[0])}. Got a query over {_domain(query)} instead."
             )
         if isinstance(query, RegressionQuery) and self.rule != "basic":
-            if self.bounds is None:
+            bounds = self._declared["bounds"]
+            if bounds is None:
                 raise LedgerError(f"A ledger needs bounds before it is asked with rule={self.rule!r}: declare them.")
-            low = self.bounds[0]
-            if isinstance(low, list) and len(low) != query.n_features:
+            if isinstance(bounds[0], list) and len(bounds[0]) != query.n_features:
                 raise LedgerError(
-                    f"The ledger {self._store.name!r} has bounds for {len(low)} features. "
+                    f"The ledger {self._store.name!r} has bounds for {len(bounds[0])} features. "
                     f"Got a query with {query.n_features} instead."
                 )
 
