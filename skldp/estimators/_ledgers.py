@@ -40,9 +40,9 @@ def joblib_workers(n_jobs, *, show=False):
     track = _progress_bar() if show else None
 
     def workers(function, items):
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator" if show else "list")
+        parallel = Parallel(n_jobs=n_jobs, return_as="list" if track is None else "generator")
         found = parallel(delayed(function)(item) for item in items)
-        return track(found, len(items)) if show else found
+        return found if track is None else track(found, len(items))
 
     return workers
 
