@@ -23,8 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skldp.accounting._filters import BayesianPrivacyFilter
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting import BayesianPrivacyFilter, RegressionQuery
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._noise import noise_from
 

@@ -26,7 +26,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger, ledger_report
+from skldp.accounting import PrivacyLedger, ledger_report
 from skldp.estimators._bayesian_filter import BayesianFilter
 
 X, progression = load_diabetes(return_X_y=True)

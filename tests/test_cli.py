@@ -4,8 +4,7 @@ import sys
 
 import pytest
 
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting import PrivacyLedger, RegressionQuery
 from skldp.cli import main
 from skldp.study._catalogue import FEATURE_MECHANISMS
 

@@ -7,8 +7,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from skldp.accounting._ledger.reader import ledger_report
+from skldp.accounting import ledger_report
 from skldp.cli._options import one_line_errors
+from skldp.estimators._ledgers import joblib_workers
 from skldp.exceptions import LedgerError
 
 __all__ = ["ledger"]
@@ -27,7 +28,7 @@ def ledger(
     """Report what was asked, answered and refused, and what is left of the budgets."""
     console = Console()
     with one_line_errors(LedgerError, OSError, ValueError):
-        found = ledger_report(file, verify=verify, n_jobs=jobs)
+        found = ledger_report(file, verify=verify, workers=joblib_workers(jobs))
     for name in _SETTINGS:
         console.print(f"{name}: {found[name]}", highlight=False, markup=False)
     for name in ("loss_quantiles", "remaining_quantiles"):

@@ -448,28 +448,35 @@ MUTATIONS = [
         _ANSWERS,
     ),
     Mutation(
-        "accounting/_filters.py",
-        "return _sum_up(self._exact_epsilons(_checked(query))) <= self.epsilon",
-        "return _sum_up(self._exact_epsilons(_checked(query))) < self.epsilon * 1.01",
+        "accounting/_decide.py",
+        "if _sum_up(epsilons) <= rule.epsilon:",
+        "if _sum_up(epsilons) < rule.epsilon * 1.01:",
         _BUDGETS,
     ),
     Mutation(
-        "accounting/_filters.py",
-        "return self._decided[place].upper <= self.epsilon",
-        "return self._decided[place].lower <= self.epsilon",
+        "accounting/_decide.py",
+        "outputs, output], rule.epsilon).upper <= rule.epsilon",
+        "outputs, output], rule.epsilon).lower <= rule.epsilon",
         "accounting/test_filters.py accounting/test_certificates.py accounting/test_decisions.py",
     ),
+    Mutation("accounting/_decide.py", "    return all(\n", "    return any(\n", _BUDGETS),
     Mutation(
-        "accounting/_filters.py",
-        "return all(self._fits(query, output)",
-        "return any(self._fits(query, output)",
-        _BUDGETS,
-    ),
-    Mutation(
-        "accounting/_filters.py",
+        "accounting/_decide.py",
         "math.nextafter(math.fsum(values), math.inf)",
         "math.nextafter(math.fsum(values), 0.0)",
         _BUDGETS,
+    ),
+    Mutation(
+        "accounting/_decide.py",
+        "spent + query.epsilon + _RUNNING_SUM_ERROR * rule.epsilon <= rule.epsilon",
+        "spent + 0.999 * query.epsilon <= rule.epsilon",
+        f"{_BUDGETS} accounting/test_certified.py",
+    ),
+    Mutation(
+        "accounting/_ledger/reader.py",
+        "query, workers=workers)\n    decided",
+        "query, table=rule.table_for(query), workers=workers)\n    decided",
+        "accounting/test_certified.py",
     ),
     Mutation(
         "accounting/_extrema/realized_loss.py",
@@ -520,8 +527,8 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_extrema/certificate.py",
-        "return (count @ still + (count * np.abs(slopes)) @ per_slope) * (1 + 2.0**-20)",
-        "return 0.0 * (count @ still)",
+        "= (count @ still + (count * np.abs(slopes)) @ per_slope) * (1 + 2.0**-20)",
+        "= 0.0 * (count @ still)",
         _CERTIFIED,
     ),
     Mutation(
@@ -650,7 +657,9 @@ MUTATIONS = [
         "if True:",
         _FILES,
     ),
-    Mutation("accounting/_ledger/companion.py", "        os.close(_OPEN.pop())", "        _OPEN.pop()", _FILES),
+    Mutation(
+        "accounting/_ledger/companion.py", "        os.close(_DESCRIPTORS.pop())", "        _DESCRIPTORS.pop()", _FILES
+    ),
     Mutation(
         "accounting/_ledger/companion.py",
         'exclusive = write or os.path.exists(f"{path}-journal")',
@@ -659,32 +668,30 @@ MUTATIONS = [
         survives="it is asked once more when the lock is held, and the lock made exclusive then",
     ),
     Mutation(
-        "accounting/_ledger/companion.py",
+        "accounting/_ledger/book.py",
         "json.dumps([previous, list(entry), list(identities)])",
         "json.dumps([EMPTY.chain, list(entry), list(identities)])",
         _FILES,
     ),
     Mutation(
-        "accounting/_ledger/companion.py",
+        "accounting/_ledger/book.py",
         "json.dumps([previous, list(entry), list(identities)])",
         "json.dumps([previous, list(entry)])",
         _FILES,
     ),
     Mutation(
-        "accounting/_ledger/companion.py",
+        "accounting/_ledger/book.py",
         "json.dumps([previous, list(entry), list(identities)])",
         "json.dumps([previous, list(identities)])",
         _FILES,
     ),
     Mutation(
-        "accounting/_ledger/companion.py",
+        "accounting/_ledger/book.py",
         "np.column_stack([numbers, outputs])",
         "np.column_stack([numbers, numbers])",
         _FILES,
     ),
-    Mutation(
-        "accounting/_ledger/companion.py", "json.dumps([token, name, value])", "json.dumps([name, value])", _FILES
-    ),
+    Mutation("accounting/_ledger/store.py", "json.dumps([token, name, value])", "json.dumps([name, value])", _FILES),
     # The guarantee of a whole, what was promised, and who people are.
     Mutation("estimators/_composition.py", "if given.labels_raw and not ignores_labels(step):", "if False:", _WHOLES),
     Mutation(
