@@ -5,6 +5,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
@@ -12,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from skldp._untold import untold
 from skldp.estimators._validation import check_bounds
-from skldp.study._extras import require_pandas
+from skldp.study._extras import require
 
 __all__ = ["BUNDLED", "StudyData", "StudyInputError", "load_study_data"]
 
@@ -70,11 +71,11 @@ class StudyData:
     bounds_source: str
 
     @property
-    def classes(self):
+    def classes(self) -> np.ndarray:
         """The sorted classes."""
         return np.unique(self.y)
 
-    def scaled(self):
+    def scaled(self) -> tuple[np.ndarray, int]:
         """Map the declared bounds of every feature to -1 and 1, and clip what lies outside.
 
         The map knows only the bounds, so it costs no privacy.
@@ -89,7 +90,7 @@ class StudyData:
         return np.clip(unit, -1, 1), int(np.count_nonzero(np.abs(unit) > 1))
 
 
-def load_study_data(source, *, target=None, bounds=None, folds=2):
+def load_study_data(source: str | Path, *, target: str | None = None, bounds: Any = None, folds: int = 2) -> StudyData:
     """Load a data set and check all that a study needs of it.
 
     Parameters
@@ -118,7 +119,7 @@ def load_study_data(source, *, target=None, bounds=None, folds=2):
 
     Examples
     --------
-    >>> from skldp.study._datasets import load_study_data
+    >>> from skldp.study import load_study_data
     >>> digits = load_study_data("digits")
     >>> digits.X.shape, float(digits.low[0]), float(digits.high[0])
     ((1797, 64), 0.0, 16.0)
@@ -166,7 +167,7 @@ def _read_csv(path, target):
 
 def _parsed(path, **options):
     """The table of a CSV file, or an error that names the line and shows nothing that stands in it."""
-    pd = require_pandas()
+    pd = require("pandas")
     try:
         return pd.read_csv(path, **options)
     except UnicodeDecodeError as error:
@@ -181,7 +182,7 @@ def _parsed(path, **options):
 
 
 def _read_parquet(path, target):
-    pd = require_pandas()
+    pd = require("pandas")
     try:
         frame = pd.read_parquet(path)
     except (ValueError, OSError) as error:
@@ -231,7 +232,7 @@ def _from_frame(name, frame, target):
         raise StudyInputError(
             f"Column {target!r} of {name} has {labels.isna().sum()} missing labels, the first in {_row(labels.isna())}."
         )
-    pd = require_pandas()
+    pd = require("pandas")
     for column in features:
         given = features[column]
         if not pd.api.types.is_numeric_dtype(given) or pd.api.types.is_complex_dtype(given):

@@ -1,14 +1,18 @@
 """The refit rule for a grid search over epsilon."""
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
 __all__ = ["smallest_epsilon"]
 
 
-def smallest_epsilon(tolerance=0.0, *, param_name=None, metric="score"):
+def smallest_epsilon(
+    tolerance: float = 0.0, *, param_name: str | Iterable[str] | None = None, metric: str = "score"
+) -> Callable[[Mapping[str, Any]], int]:
     """Make a `refit` rule for GridSearchCV: the smallest epsilon whose mean score is close enough to the best.
 
     Parameters

@@ -5,8 +5,10 @@ import time
 import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 
 from skldp._untold import untold
@@ -131,17 +133,17 @@ _WARINESS = 50
 
 
 def audit_epsilon(
-    release,
-    x,
-    x_prime,
+    release: Any,
+    x: npt.ArrayLike,
+    x_prime: npt.ArrayLike,
     *,
-    n_trials=20_000,
-    confidence=0.95,
-    delta=0.0,
-    companion=None,
-    rows_per_call=None,
-    seed=None,
-):
+    n_trials: int = 20_000,
+    confidence: float = 0.95,
+    delta: float = 0.0,
+    companion: npt.ArrayLike | None = None,
+    rows_per_call: int | None = None,
+    seed: Any = None,
+) -> "AuditResult":
     r"""Bound epsilon from below by attacking a release, which is only ever called.
 
     Every trial releases `x` or `x_prime`, as a fair coin falls, and the attacker tells from the output which it was.
@@ -200,7 +202,7 @@ def audit_epsilon(
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.study._audit.lower_bound import audit_epsilon
+    >>> from skldp.study import audit_epsilon
     >>> no_noise = lambda rows: rows[:, 0]
     >>> result = audit_epsilon(no_noise, [1.0], [0.0], n_trials=1_000)
     >>> result.epsilon_lower > 4
@@ -235,7 +237,7 @@ def audit_epsilon(
     )
 
 
-def trials_needed(epsilon=0.0, *, confidence=0.95, delta=0.0):
+def trials_needed(epsilon: float = 0.0, *, confidence: float = 0.95, delta: float = 0.0) -> int:
     r"""How many trials :func:`audit_epsilon` needs to certify more than `epsilon`, if everything leaks.
 
     Parameters
@@ -256,13 +258,13 @@ def trials_needed(epsilon=0.0, *, confidence=0.95, delta=0.0):
 
     Examples
     --------
-    >>> from skldp.study._audit.lower_bound import trials_needed
+    >>> from skldp.study import trials_needed
     >>> trials_needed(), trials_needed(5.0), trials_needed(5.0, confidence=0.99)
     (20, 1788, 2744)
     """
 
     # Bounds grow with k, so the first k that certifies more than epsilon is found by doubling and halving.
-    def certified(k):
+    def certified(k: int) -> float:
         return float(_lower_bound(k, 0, k, k, confidence, delta))
 
     high = 1
@@ -424,15 +426,15 @@ class AuditResult:
     seconds: float = 0.0
 
     @property
-    def refutes_claim(self):
+    def refutes_claim(self) -> bool:
         """Whether the bound is above the claimed epsilon."""
         return self.claimed is not None and self.epsilon_lower > self.claimed
 
-    def against(self, epsilon):
+    def against(self, epsilon: float) -> "AuditResult":
         """Give the same result beside another claim."""
         return replace(self, claimed=float(epsilon))
 
-    def __str__(self):
+    def __str__(self) -> str:
         """One readable line."""
         text = f"epsilon >= {self.epsilon_lower:.4g}"
         if self.delta:

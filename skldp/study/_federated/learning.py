@@ -4,8 +4,10 @@ import time
 import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import softmax
 from sklearn.metrics import roc_auc_score
 
@@ -14,7 +16,7 @@ from skldp.estimators._validation import as_column, as_table, check_same_length
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
-from skldp.study._federated.settings import noiseless
+from skldp.study._federated.settings import FederatedSetting, noiseless
 
 __all__ = ["FederatedRun", "federated_learning"]
 
@@ -22,21 +24,21 @@ _MODELS = ("softmax", "linear")
 
 
 def federated_learning(
-    X,
-    y,
-    X_test,
-    y_test,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    X_test: npt.ArrayLike,
+    y_test: npt.ArrayLike,
     *,
-    setting=None,
-    epsilon=1.0,
-    n_clients=100,
-    n_rounds=20,
-    model="softmax",
-    learning_rate="auto",
-    gradient_bound=0.1,
-    delta=1e-6,
-    seed=None,
-):
+    setting: FederatedSetting | None = None,
+    epsilon: float = 1.0,
+    n_clients: Any = 100,
+    n_rounds: int = 20,
+    model: str = "softmax",
+    learning_rate: float | str = "auto",
+    gradient_bound: float = 0.1,
+    delta: float = 1e-6,
+    seed: Any = None,
+) -> "FederatedRun":
     r"""Train one model by FedSGD over the clients' data, and test it.
 
     Parameters
@@ -93,7 +95,7 @@ def federated_learning(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from skldp.study._federated.learning import federated_learning
+    >>> from skldp.study import federated_learning
     >>> X, y = load_iris(return_X_y=True)
     >>> run = federated_learning(X[::2], y[::2], X[1::2], y[1::2], n_clients=25, n_rounds=50)
     >>> run.accuracy > 0.6, run.guarantee.epsilon

@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-def noiseless():
+def noiseless() -> "FederatedSetting":
     """Nothing is perturbed: the upper bound of every figure.
 
     Returns
@@ -32,7 +32,9 @@ def noiseless():
     return FederatedSetting("noiseless", "nothing")
 
 
-def features_perturbed(mechanism, *, label_mechanism=None, name=None, n_rounds=None):
+def features_perturbed(
+    mechanism: Any, *, label_mechanism: Any = None, name: str | None = None, n_rounds: int | None = None
+) -> "FederatedSetting":
     """Every row's features are released once, before training.
 
     Parameters
@@ -58,7 +60,9 @@ def features_perturbed(mechanism, *, label_mechanism=None, name=None, n_rounds=N
     return _setting(name, "features", mechanism, label_mechanism, n_rounds)
 
 
-def labels_perturbed(label_mechanism, *, name=None, n_rounds=None):
+def labels_perturbed(
+    label_mechanism: Any, *, name: str | None = None, n_rounds: int | None = None
+) -> "FederatedSetting":
     """The labels alone are released once; their mechanism's epsilon takes the values of the study.
 
     Parameters
@@ -75,7 +79,7 @@ def labels_perturbed(label_mechanism, *, name=None, n_rounds=None):
     return FederatedSetting(name or _name(label_mechanism), "nothing", None, label_mechanism, n_rounds)
 
 
-def gradients_perturbed(mechanism, *, name=None, n_rounds=None):
+def gradients_perturbed(mechanism: Any, *, name: str | None = None, n_rounds: int | None = None) -> "FederatedSetting":
     """Every client's gradient is released in every round, each round with its share of the budget.
 
     Parameters
@@ -92,7 +96,9 @@ def gradients_perturbed(mechanism, *, name=None, n_rounds=None):
     return _setting(name, "gradients", mechanism, None, n_rounds)
 
 
-def gradients_anonymised(mechanism, *, message="coordinate", name=None, n_rounds=None):
+def gradients_anonymised(
+    mechanism: Any, *, message: str = "coordinate", name: str | None = None, n_rounds: int | None = None
+) -> "FederatedSetting":
     """Every message of every client is released with the whole budget, because an anonymiser mixes the clients'.
 
     As the papers count it, an anonymiser lets nothing accumulate from message to message. Each client's own loss does
