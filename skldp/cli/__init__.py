@@ -22,6 +22,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
         print('The command line needs typer and rich: pip install "skldp[study]".', file=sys.stderr)
         raise SystemExit(2) from None
     from skldp.cli._app import app
+    from skldp.exceptions import LedgerError
 
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
@@ -30,7 +31,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
         raise SystemExit(app(args=arguments, prog_name="skldp", obj=command, standalone_mode=False))
     except typer.Abort:
         message = "stopped"
-    except (ValueError, ImportError, OSError) as error:
+    except (LedgerError, ValueError, ImportError, OSError) as error:
         # What a mechanism, a label or a scorer refuses is about the input too.
         message = str(error)
     except Exception as error:

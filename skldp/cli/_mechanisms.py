@@ -1,4 +1,4 @@
-"""``skldp guarantee`` and ``skldp audit``: what a mechanism promises at given sizes, and whether its outputs keep it."""
+"""``skldp guarantee`` and ``skldp audit``: what a mechanism promises, and whether its outputs keep it."""
 
 import warnings
 from collections.abc import Iterator

@@ -91,7 +91,7 @@ def rich_table(
     """
     table = Table(title=title)
     for column, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if column else "left", no_wrap=True)
+        table.add_column(heading, justify="right" if column else "left", no_wrap=column > 0)
     for i, row in enumerate(rows):
         cells = [Text(cell, style="bold" if (i, j) in bold else "") for j, cell in enumerate(row)]
         table.add_row(*cells, end_section=i in ends)

@@ -144,6 +144,8 @@ def study(
         )
     for table in _tables(found):
         console.print(rich_table(table.title, table.headings, table.rows, table.bold, table.ends))
+        if table.note:
+            console.print(table.note, markup=False, highlight=False)
     console.print("\n".join(found.caption()), markup=False, highlight=False)
     found.to_csv(csv_path)
     plot_comparison(found).savefig(picture_path, dpi=150)

@@ -83,7 +83,13 @@ def compare_mechanisms(
         warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
         warnings.simplefilter("ignore", SeededNoiseWarning)
         for name, (pipeline, param_names) in plans.items():
-            before = done
+            # The clean baseline is fitted once, beside the first curve.
+            clean_fits = 0 if curves else settings.folds
+
+            def count(part: int, _: int, name: str = name, before: int = done) -> None:
+                if progress is not None:
+                    progress(name, before + part, total)
+
             try:
                 curves[name] = privacy_utility_curve(
                     pipeline,
@@ -97,15 +103,13 @@ def compare_mechanisms(
                     n_jobs=n_jobs,
                     clean_estimator=None if curves else clean,
                     seed=settings.seed,
-                    progress=None
-                    if progress is None
-                    else lambda part, _, name=name, before=before: progress(name, before + part, total),
+                    progress=count,
                 )
             except ValueError as error:
                 if not skip_unfit or str(error).startswith("scoring"):
                     raise
                 left_out[name] = str(error).strip().splitlines()[0]
-            done = before + per_curve + (settings.folds if len(curves) == 1 else 0)
+            done += per_curve + (clean_fits if name in curves else 0)
     if not curves:
         raise StudyInputError(f"No mechanism works on {data.name}: {next(iter(left_out.values()))}")
     first = next(iter(curves.values()))

@@ -7,7 +7,7 @@ from scipy import stats
 from sklearn.base import BaseEstimator
 
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study._audit.lower_bound import AuditResult, audit_epsilon, trials_needed
+from skldp.study import AuditResult, audit_epsilon, trials_needed
 
 
 def randomized_response(epsilon, n_classes=2):

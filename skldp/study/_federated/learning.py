@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import softmax
 from sklearn.metrics import roc_auc_score
 
@@ -24,10 +23,10 @@ _MODELS = ("softmax", "linear")
 
 
 def federated_learning(
-    X: npt.ArrayLike,
-    y: npt.ArrayLike,
-    X_test: npt.ArrayLike,
-    y_test: npt.ArrayLike,
+    X: Any,
+    y: Any,
+    X_test: Any,
+    y_test: Any,
     *,
     setting: FederatedSetting | None = None,
     epsilon: float = 1.0,

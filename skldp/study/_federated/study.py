@@ -1,4 +1,4 @@
-"""Federated learning over settings, epsilons and seeds: the table and the pictures of the BitRand paper's Figs. 8, 15-21."""
+"""Federated learning over settings, epsilons and seeds: the table and the pictures of the BitRand paper."""
 
 import math
 import warnings
@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 
 from skldp.estimators._validation import check_epsilon
@@ -39,10 +38,10 @@ _STYLES = {
 
 
 def federated_study(
-    X: npt.ArrayLike,
-    y: npt.ArrayLike,
-    X_test: npt.ArrayLike,
-    y_test: npt.ArrayLike,
+    X: Any,
+    y: Any,
+    X_test: Any,
+    y_test: Any,
     settings: Iterable[FederatedSetting],
     *,
     epsilons: Iterable[float] = (1.0, 2.0, 5.0, 10.0),

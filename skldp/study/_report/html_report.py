@@ -1,6 +1,7 @@
 """A study as one HTML file: nothing is fetched, and it reads on a phone and a desktop, in light and dark."""
 
 import platform
+import re
 from importlib import import_module
 from io import StringIO
 
@@ -14,8 +15,8 @@ _AXES = {
     "exact": "The exact epsilon: what is guaranteed",
     "stated": "The stated epsilon: what was asked for",
 }
-# Text stays text, which is found and read aloud, and the same study gives the same bytes.
-_SVG = {"svg.fonttype": "none", "svg.hashsalt": "skldp", "font.family": "sans-serif"}
+# Text stays text, which can be found and read aloud.
+_SVG = {"svg.fonttype": "none", "font.family": "sans-serif"}
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
@@ -57,7 +58,6 @@ def html_report(comparison: MechanismComparison, *, command: str | None = None) 
     return environment.get_template("report.html.jinja").render(
         title=f"{comparison.data.name}: what privacy costs",
         caption=comparison.caption(),
-        scoring=comparison.first.scoring,
         ranking=ranking(comparison),
         weaker=comparison.weaker_than_stated(),
         pictures={heading: _pictures(comparison, axis) for axis, heading in _AXES.items()},
@@ -74,7 +74,8 @@ def _pictures(comparison: MechanismComparison, axis: str) -> list[dict[str, str]
     pictures = []
     for title, names in panel_names(comparison.curves).items():
         file = StringIO()
-        with matplotlib.rc_context(_SVG):
+        # The names of parts are hashes: the same in every run of a study, and others in each picture of the page.
+        with matplotlib.rc_context(_SVG | {"svg.hashsalt": f"{axis} {title}"}):
             figure = require("matplotlib.figure").Figure(figsize=(4.6, 4.4), layout="constrained")
             ax = figure.add_subplot()
             plot_panel(ax, comparison.curves, names, axis)
@@ -82,7 +83,8 @@ def _pictures(comparison: MechanismComparison, axis: str) -> list[dict[str, str]
             figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
             figure.savefig(file, format="svg", transparent=True, metadata=_NO_METADATA)
         about = f"{comparison.first.scoring} over the {axis} epsilon{': ' if title else ''}{title} ({', '.join(names)})"
-        svg = file.getvalue()
-        # From the element on, without the prolog of a file; matplotlib has escaped every text in it.
-        pictures.append({"title": title, "about": about, "svg": markup(svg[svg.index("<svg") :])})
+        # Without the prolog of a file, and without names that every picture has and nothing refers to. matplotlib has
+        # escaped every text in it.
+        svg = re.sub(r' id="[\w.]+_\d+"', "", file.getvalue()[file.getvalue().index("<svg") :])
+        pictures.append({"title": title, "about": about, "svg": markup(svg)})
     return pictures

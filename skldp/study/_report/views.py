@@ -32,6 +32,8 @@ class TextTable:
         Row and column of the cells that stand out.
     ends : frozenset of int
         Rows that end a part of the table.
+    note : str
+        What must be known to read it.
     """
 
     title: str
@@ -39,6 +41,7 @@ class TextTable:
     rows: list[list[str]]
     bold: frozenset[tuple[int, int]] = frozenset()
     ends: frozenset[int] = frozenset()
+    note: str = ""
 
 
 def ranking(comparison: MechanismComparison) -> TextTable:
@@ -71,11 +74,13 @@ def ranking(comparison: MechanismComparison) -> TextTable:
         *([name, *map(_score, scores[name])] for name in names),
     ]
     return TextTable(
-        f"Best mean {first.scoring} within an exact epsilon",
+        f"Mean {first.scoring} within an exact epsilon",
         ("mechanism", *(f"ε ≤ {budget:g}" for budget in budgets)),
         rows,
         frozenset((2 + names.index(name), 1 + column) for column, name in enumerate(best) if name is not None),
         frozenset({1}),
+        f"Best mean {first.scoring} of each mechanism among its points whose exact epsilon is at most that of the "
+        "column (bold: the best of all; –: no such point). Differences below the spreads of the points are noise.",
     )
 
 
@@ -229,7 +234,7 @@ def plot_panel(ax: Any, curves: dict[str, PrivacyUtilityCurve], names: list[str]
         Of the curves that stand out.
     epsilon_axis : {"stated", "exact"}
     """
-    behind = {"color": "0.75", "lw": 0.8, "marker": "", "label": "_behind", "zorder": 1}
+    behind: dict[str, Any] = {"color": "0.75", "lw": 0.8, "marker": "", "label": "_behind", "zorder": 1}
     for name, curve in curves.items():
         if name not in names:
             PrivacyUtilityDisplay.from_frame(

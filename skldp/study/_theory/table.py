@@ -159,7 +159,8 @@ class TheoryDisplay:
             parts = {f"{table.panels} {value:g}": table.where(**{table.panels: value}) for value in values}
         size = (4.2 * len(parts) + 1.6, 4)
         self.figure_, axes = plt.subplots(1, len(parts), figsize=size, sharey=True, squeeze=False, layout="constrained")
-        self.axes_, self.lines_ = axes[0], []
+        self.axes_ = axes[0]
+        self.lines_: list[Any] = []
         for ax, (title, part) in zip(self.axes_, parts.items(), strict=True):
             self._draw_panel(ax, part)
             ax.set_xlabel(table.x.replace("_", " "))
@@ -171,8 +172,8 @@ class TheoryDisplay:
         return self
 
     def _table(self) -> TheoryTable:
-        chosen = {"x": self.x, "y": self.y, "lines": self.lines, "panels": self.panels}
-        chosen = {name: value for name, value in chosen.items() if value is not None}
+        given = {"x": self.x, "y": self.y, "lines": self.lines, "panels": self.panels}
+        chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if isinstance(self.frame, TheoryTable):
             return replace(self.frame, **chosen)
         if "x" not in chosen or "y" not in chosen:
