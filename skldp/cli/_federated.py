@@ -1,6 +1,7 @@
 """``skldp federated``: federated learning with features, gradients or labels perturbed, over epsilon."""
 
 import warnings
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,7 +9,7 @@ import typer
 from rich.console import Console
 from sklearn.model_selection import train_test_split
 
-from skldp.cli._options import names, numbers, progress_bar, writable
+from skldp.cli._options import Epsilons, Names, progress_bar, writable
 from skldp.exceptions import SeededNoiseWarning
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
 from skldp.study._datasets import BUNDLED, load_study_data
@@ -25,31 +26,37 @@ from skldp.study._federated.study import FEDERATED_AXES, FederatedDisplay, Feder
 
 __all__ = ["federated"]
 
+_FEATURES, _NONE, _EPSILONS = Names("bitrand,bitrand-exact"), Names("none"), Epsilons("1,2,5,10")
 _MECHANISMS = f"none, or one or more with commas: {', '.join(FEATURE_MECHANISMS)}."
 
 
+class Model(StrEnum):
+    """The models that can be trained."""
+
+    SOFTMAX = "softmax"
+    LINEAR = "linear"
+
+
 def _names(about: str) -> Any:
-    return typer.Option(help=about, parser=names, metavar="NAMES")
+    return typer.Option(help=about, parser=Names)
 
 
 def federated(
     data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a .csv, .parquet or .npz file.")] = "digits",
     target: Annotated[str | None, typer.Option(help="The column (or npz array) of labels.")] = None,
     bounds: Annotated[str | None, typer.Option(help="low,high or a .csv file of column,low,high.")] = None,
-    features: Annotated[Any, _names(f"On features, {_MECHANISMS}")] = "bitrand,bitrand-exact",
-    gradients: Annotated[Any, _names(f"On gradients, {_MECHANISMS}")] = "none",
-    anonymised: Annotated[Any, _names(f"On gradients with an anonymiser, {_MECHANISMS}")] = "none",
+    features: Annotated[Names, _names(f"On features, {_MECHANISMS}")] = _FEATURES,
+    gradients: Annotated[Names, _names(f"On gradients, {_MECHANISMS}")] = _NONE,
+    anonymised: Annotated[Names, _names(f"On gradients with an anonymiser, {_MECHANISMS}")] = _NONE,
     labels: Annotated[str, typer.Option(help=f"With features, none or {', '.join(LABEL_MECHANISMS)}.")] = "none",
     label_epsilon: Annotated[float, typer.Option(help="The budget of the label.")] = 1.0,
-    only_labels: Annotated[Any, _names(f"Labels alone: none, {', '.join(LABEL_MECHANISMS)}.")] = "none",
-    epsilons: Annotated[
-        Any, typer.Option(help="Budgets, with commas.", parser=numbers, metavar="NUMBERS")
-    ] = "1,2,5,10",
+    only_labels: Annotated[Names, _names(f"Labels alone: none, {', '.join(LABEL_MECHANISMS)}.")] = _NONE,
+    epsilons: Annotated[Epsilons, typer.Option(help="Budgets, with commas.", parser=Epsilons)] = _EPSILONS,
     clients: Annotated[int, typer.Option(help="Clients that the training rows are dealt to.", min=1)] = 200,
     rounds: Annotated[int, typer.Option(help="Rounds of gradients.", min=1)] = 20,
     gradient_bound: Annotated[float, typer.Option(help="Where a perturbed gradient's coordinates are clipped.")] = 0.1,
     delta: Annotated[float, typer.Option(help="Of the shuffled guarantee.")] = 1e-6,
-    model: Annotated[str, typer.Option(help="softmax or linear.")] = "softmax",
+    model: Annotated[Model, typer.Option(help="What is trained.")] = Model.SOFTMAX,
     seeds: Annotated[int, typer.Option(help="Trainings of each setting at each epsilon.", min=1)] = 3,
     seed: Annotated[int | None, typer.Option(help="Make the study repeatable.", min=0)] = None,
     jobs: Annotated[int | None, typer.Option(help="Trainings at once; -1 takes all cores.")] = None,
@@ -86,7 +93,7 @@ def federated(
             n_rounds=rounds,
             gradient_bound=gradient_bound,
             delta=delta,
-            model=model,
+            model=model.value,
         )
     typer.echo(table)
     if seed is not None:
@@ -97,12 +104,12 @@ def federated(
 
 
 def _settings(
-    features: list[str],
-    gradients: list[str],
-    anonymised: list[str],
+    features: Names,
+    gradients: Names,
+    anonymised: Names,
     labels: str,
     label_epsilon: float,
-    only_labels: list[str],
+    only_labels: Names,
     classes: Any,
 ) -> list[FederatedSetting]:
     label = None if labels == "none" else label_mechanism(labels, epsilon=label_epsilon, classes=classes)
@@ -121,7 +128,7 @@ def _settings(
     ]
 
 
-def _without_none(named: list[str]) -> list[str]:
+def _without_none(named: Names) -> list[str]:
     return [name for name in named if name != "none"]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from skldp.cli._options import names
+from skldp.cli._options import Names
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.study._audit.pairs import audit_estimator
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism, takes_delta
@@ -17,6 +17,7 @@ from skldp.study._datasets import StudyInputError
 __all__ = ["audit", "guarantee"]
 
 _NAMES = ", ".join([*FEATURE_MECHANISMS, *LABEL_MECHANISMS])
+_ALL = Names("all")
 
 Epsilon = Annotated[float, typer.Option(help="What is asked for: natural log, one record or one label.")]
 Features = Annotated[int, typer.Option(help="Numeric features of one record.", min=1)]
@@ -47,8 +48,8 @@ def guarantee(
 
 def audit(
     mechanism: Annotated[
-        Any, typer.Argument(help=f"all, or one or more with commas: {_NAMES}.", parser=names, metavar="[NAMES]")
-    ] = "all",
+        Names, typer.Argument(help=f"all, or one or more with commas: {_NAMES}.", parser=Names)
+    ] = _ALL,
     epsilon: Epsilon = 1.0,
     features: Features = 2,
     bits: Bits = 10,
@@ -60,7 +61,7 @@ def audit(
     delta: Annotated[float | None, typer.Option(help="For mechanisms that have one; without, their default.")] = None,
 ) -> None:
     """Bound the epsilon of a mechanism from below, from its outputs alone; exit code 1 if a claim is refuted."""
-    everything = mechanism == ["all"]
+    everything = mechanism == _ALL
     refuted = False
     with _both_figures_are_printed():
         for name in [*FEATURE_MECHANISMS, *LABEL_MECHANISMS] if everything else mechanism:

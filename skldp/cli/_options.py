@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import typer
 from rich.console import Console
@@ -12,28 +12,37 @@ from rich.text import Text
 
 from skldp.estimators._validation import check_epsilon
 
-__all__ = ["names", "numbers", "progress_bar", "rich_table", "writable"]
+__all__ = ["Epsilons", "Names", "progress_bar", "rich_table", "writable"]
 
 
-def numbers(text: Any) -> tuple[float, ...]:
-    """Read epsilons, ``"0.5,1,2"``: sorted, without repetitions."""
-    try:
-        epsilons = sorted({float(part) for part in str(text).split(",")})
-        for epsilon in epsilons:
-            check_epsilon(epsilon)
-    except ValueError:
-        raise typer.BadParameter(
-            f"Epsilons must be finite numbers > 0, with commas between. Got {text!r} instead."
-        ) from None
-    return tuple(epsilons)
+class Epsilons(tuple[float, ...]):
+    """Epsilons, ``"0.5,1,2"``: sorted, without repetitions."""
+
+    def __new__(cls, text: Any) -> Self:
+        try:
+            epsilons = sorted({float(part) for part in str(text).split(",")})
+            for epsilon in epsilons:
+                check_epsilon(epsilon)
+        except ValueError:
+            rule = "Epsilons must be finite numbers > 0, with commas between."
+            raise typer.BadParameter(f"{rule} Got {text!r} instead.") from None
+        return super().__new__(cls, epsilons)
+
+    def __str__(self) -> str:
+        return ",".join(f"{epsilon:g}" for epsilon in self)
 
 
-def names(text: Any) -> list[str]:
-    """Read ``"bitrand,bitrand-exact"``: without repetitions."""
-    found = list(dict.fromkeys(part.strip() for part in str(text).split(",") if part.strip()))
-    if not found:
-        raise typer.BadParameter("It needs at least one name.")
-    return found
+class Names(tuple[str, ...]):
+    """Names, ``"bitrand,bitrand-exact"``: without repetitions."""
+
+    def __new__(cls, text: Any) -> Self:
+        found = dict.fromkeys(part.strip() for part in str(text).split(",") if part.strip())
+        if not found:
+            raise typer.BadParameter("It needs at least one name.")
+        return super().__new__(cls, found)
+
+    def __str__(self) -> str:
+        return ",".join(self)
 
 
 def writable(*endings: str) -> Callable[[Any], Path]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from skldp.cli._options import names, numbers, progress_bar, rich_table, writable
+from skldp.cli._options import Epsilons, Names, progress_bar, rich_table, writable
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS
 from skldp.study._comparison import ComparisonSettings, MechanismComparison, compare_mechanisms
 from skldp.study._datasets import BUNDLED, load_study_data
@@ -19,8 +19,8 @@ __all__ = ["study"]
 
 _FILES = "File options"
 # For all mechanisms, less of each: about a minute on the digits instead of several.
-_FEW_EPSILONS, _FEW_FOLDS = "1,2,5,10,20", 3
-_EPSILONS, _FOLDS = "1,2,5,10,20,50", 5
+_ALL, _FEW_EPSILONS, _FEW_FOLDS = Names("all"), Epsilons("1,2,5,10,20"), 3
+_MECHANISMS, _EPSILONS, _FOLDS = Names("bitrand,bitrand-exact"), Epsilons("1,2,5,10,20,50"), 5
 # Above, a line for every point is more than a screen.
 _FEW_MECHANISMS = 4
 
@@ -47,20 +47,15 @@ def study(
         ),
     ] = None,
     mechanism: Annotated[
-        Any,
-        typer.Option(
-            help=f"all, or one or more with commas: none, {', '.join(FEATURE_MECHANISMS)}.",
-            parser=names,
-            metavar="NAMES",
-        ),
-    ] = "bitrand,bitrand-exact",
+        Names,
+        typer.Option(help=f"all, or one or more with commas: none, {', '.join(FEATURE_MECHANISMS)}.", parser=Names),
+    ] = _MECHANISMS,
     labels: Annotated[str, typer.Option(help=f"none, {', '.join(LABEL_MECHANISMS)}.")] = "label-rr",
     epsilons: Annotated[
-        Any,
+        Epsilons | None,
         typer.Option(
             help="The budgets of a record's features, with commas.",
-            parser=numbers,
-            metavar="NUMBERS",
+            parser=Epsilons,
             show_default=f"{_EPSILONS}; for all {_FEW_EPSILONS}",
         ),
     ] = None,
@@ -115,10 +110,10 @@ def study(
     require("matplotlib")
     if report_path is not None:
         require("jinja2")
-    everything = mechanism == ["all"]
-    named = list(FEATURE_MECHANISMS) if everything else mechanism
+    everything = mechanism == _ALL
+    named = list(FEATURE_MECHANISMS) if everything else list(mechanism)
     settings = ComparisonSettings(
-        epsilons=epsilons or numbers(_FEW_EPSILONS if everything else _EPSILONS),
+        epsilons=epsilons or (_FEW_EPSILONS if everything else _EPSILONS),
         labels=labels,
         label_epsilon=label_epsilon,
         bits=bits,
