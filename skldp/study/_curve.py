@@ -24,6 +24,8 @@ from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 
 __all__ = ["privacy_utility_curve"]
 
+_Split = tuple[np.ndarray, np.ndarray]
+
 
 def privacy_utility_curve(
     estimator: Any,
@@ -132,7 +134,7 @@ def privacy_utility_curve(
         jobs += [(clean_estimator, split, False) for split in splits]
     outcomes = iter(_run(task, jobs, n_jobs, seed, progress))
 
-    def take(count):
+    def take(count: int) -> list[_Outcome]:
         return [next(outcomes) for _ in range(count)]
 
     per_epsilon = [take(len(splits) * n_repeats) for _ in epsilons]
@@ -151,7 +153,7 @@ def privacy_utility_curve(
     )
 
 
-def _check_parameters(estimator, names, epsilons, n_repeats):
+def _check_parameters(estimator: Any, names: list[str], epsilons: list[float], n_repeats: Any) -> None:
     known = estimator.get_params(deep=True)
     for name in names:
         if name not in known:
@@ -166,7 +168,7 @@ def _check_parameters(estimator, names, epsilons, n_repeats):
         raise ValueError(f"n_repeats must be an int >= 1. Got {n_repeats!r} instead.")
 
 
-def _splits(estimator, X, y, cv):
+def _splits(estimator: Any, X: Any, y: Any, cv: Any) -> list[_Split]:
     if is_classifier(estimator):
         with untold("y must hold classes", y):
             n_classes = len(np.unique(np.asarray(y)))
@@ -179,7 +181,13 @@ def _splits(estimator, X, y, cv):
     return splits
 
 
-def _run(task, jobs, n_jobs, seed, progress):
+def _run(
+    task: "_Task",
+    jobs: list[tuple[Any, _Split, bool]],
+    n_jobs: int | None,
+    seed: int | None,
+    progress: Callable[[int, int], object] | None,
+) -> "list[_Outcome]":
     seeds: list[int | None] = [None] * len(jobs)
     if seed is not None:
         seeds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(seed).spawn(len(jobs))]
@@ -194,7 +202,7 @@ def _run(task, jobs, n_jobs, seed, progress):
     return outcomes
 
 
-def _with_seeds(model, seed):
+def _with_seeds(model: Any, seed: int) -> Any:
     """A clone whose unseeded random parts are seeded, each from its own number."""
     model = clone(model)
     names = sorted(
@@ -206,7 +214,7 @@ def _with_seeds(model, seed):
     return model.set_params(**{name: int(number) for name, number in zip(names, numbers, strict=False)})
 
 
-def _point(epsilon, outcomes):
+def _point(epsilon: float, outcomes: "list[_Outcome]") -> CurvePoint:
     mean, std = _mean_and_std(outcomes)
     # What the guarantee depends on could differ between folds (learnt classes): the worst one is reported.
     worst = _worst(outcomes)
@@ -223,22 +231,22 @@ def _point(epsilon, outcomes):
     )
 
 
-def _worst(outcomes):
+def _worst(outcomes: "list[_Outcome]") -> "_Outcome":
     return max(outcomes, key=lambda outcome: outcome.exact_epsilon)
 
 
-def _mean_and_std(outcomes):
+def _mean_and_std(outcomes: "list[_Outcome]") -> tuple[float, float]:
     scores = [outcome.score for outcome in outcomes]
     return (float(np.mean(scores)), float(np.std(scores))) if scores else (math.nan, math.nan)
 
 
-def _score_name(estimator, scoring):
+def _score_name(estimator: Any, scoring: Any) -> str:
     if scoring is not None:
         return getattr(scoring, "__name__", "score")
     return "accuracy" if is_classifier(estimator) else "score"
 
 
-def _warn_where_weaker(points):
+def _warn_where_weaker(points: tuple[CurvePoint, ...]) -> None:
     weaker = [point for point in points if point.exact_epsilon > point.stated_epsilon * (1 + 1e-9)]
     if weaker:
         first, last = weaker[0], weaker[-1]
@@ -253,11 +261,11 @@ def _warn_where_weaker(points):
 class _FittingScorer:
     """A scorer whose error says that it is the score that does not fit, and not the mechanism."""
 
-    def __init__(self, scorer, name):
+    def __init__(self, scorer: Any, name: str) -> None:
         self.scorer = scorer
         self.name = name
 
-    def __call__(self, estimator, *args, **kwargs):
+    def __call__(self, estimator: Any, *args: Any, **kwargs: Any) -> float:
         try:
             with warnings.catch_warnings():
                 # What is undefined comes as NaN, which is refused below.
@@ -271,7 +279,7 @@ class _FittingScorer:
             raise ValueError(f"scoring must give finite numbers on every fold. Got {score} from {self.name!r} instead.")
         return score
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> Any:
         return self.scorer.get_metadata_routing()
 
 
@@ -289,14 +297,14 @@ class _Outcome:
 class _Task:
     """Fits one model on one split. An object, so that parallel workers receive the data once."""
 
-    def __init__(self, X, y, scorer, params, *, seeded):
+    def __init__(self, X: Any, y: Any, scorer: _FittingScorer, params: Any, *, seeded: bool) -> None:
         self.X = X
         self.y = y
         self.scorer = scorer
         self.params = params
         self.seeded = seeded
 
-    def __call__(self, model, split, private, seed):
+    def __call__(self, model: Any, split: _Split, private: bool, seed: int | None) -> _Outcome:
         result = self._cross_validate(model if seed is None else _with_seeds(model, seed), split)
         measured: dict[str, Any] = {
             "score": float(result["test_score"][0]),
@@ -317,10 +325,10 @@ class _Task:
             steps=steps,
         )
 
-    def fitted(self, model, split):
+    def fitted(self, model: Any, split: _Split) -> Any:
         return self._cross_validate(model, split)["estimator"][0]
 
-    def _cross_validate(self, model, split):
+    def _cross_validate(self, model: Any, split: _Split) -> dict[str, Any]:
         with warnings.catch_warnings():
             # The curve holds both epsilons and warns once itself.
             warnings.simplefilter("ignore", PrivacyGuaranteeWarning)

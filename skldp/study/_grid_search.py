@@ -55,7 +55,7 @@ def smallest_epsilon(
     return _SmallestEpsilon(float(tolerance), None if names is None else tuple(names), metric)
 
 
-def _is_epsilon(name):
+def _is_epsilon(name: str) -> bool:
     return name.rsplit("__", 1)[-1] == "epsilon"
 
 
@@ -65,7 +65,7 @@ class _SmallestEpsilon:
     names: tuple[str, ...] | None
     metric: str
 
-    def __call__(self, cv_results):
+    def __call__(self, cv_results: Mapping[str, Any]) -> int:
         key = f"mean_test_{self.metric}"
         if key not in cv_results:
             there = sorted(name.removeprefix("mean_test_") for name in cv_results if name.startswith("mean_test_"))
@@ -86,9 +86,9 @@ class _SmallestEpsilon:
         eligible = np.flatnonzero(scores >= enough - 1e-12 * max(1.0, abs(enough)))
         return int(min(eligible, key=lambda index: (epsilons[index], -scores[index])))
 
-    def _epsilon(self, candidate):
+    def _epsilon(self, candidate: dict[str, Any]) -> float:
         searched = [value for name, value in candidate.items() if self._counts(name)]
         return float(sum(searched)) if searched else np.inf
 
-    def _counts(self, name):
+    def _counts(self, name: str) -> bool:
         return _is_epsilon(name) if self.names is None else name in self.names

@@ -135,7 +135,7 @@ class PrivacyUtilityCurve(ResultTable):
     def __len__(self) -> int:
         return len(self.points)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         return self.points[index]
 
     def to_dict(self) -> dict[str, np.ndarray]:

@@ -3,6 +3,7 @@
 import math
 import time
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -24,7 +25,7 @@ _BINS = 32
 _TRIALS_PER_OUTCOME = 2
 
 
-def as_columns(outputs):
+def as_columns(outputs: np.ndarray) -> np.ndarray:
     """Outputs of any type as a float64 matrix; categories become numbers in their sorted order.
 
     Parameters
@@ -47,7 +48,9 @@ def as_columns(outputs):
     return np.concatenate([np.where(finite, columns, 0.0), told[:, told.any(axis=0)]], axis=1)
 
 
-def candidate_scores(outputs, from_first, learn, pair):
+def candidate_scores(
+    outputs: np.ndarray, from_first: np.ndarray, learn: slice, pair: np.ndarray
+) -> Iterator[tuple[str, np.ndarray]]:
     """Yield named scores of all trials, each learnt from the trials of `learn` alone.
 
     Parameters
@@ -84,7 +87,7 @@ def candidate_scores(outputs, from_first, learn, pair):
         yield "the distance to x' less that to x", nearer
 
 
-def _outcomes(outputs):
+def _outcomes(outputs: np.ndarray) -> np.ndarray:
     """Number the distinct outputs."""
     code = np.zeros(len(outputs), dtype=np.int64)
     for column in outputs.T:
@@ -93,7 +96,7 @@ def _outcomes(outputs):
     return code
 
 
-def _log_ratios(outcome, answers, learn):
+def _log_ratios(outcome: np.ndarray, answers: np.ndarray, learn: slice) -> np.ndarray:
     """Log of P(outcome | first) / P(outcome | second), each count raised by one half."""
     size = int(outcome.max()) + 1
     first = np.bincount(outcome[learn][answers], minlength=size) + 0.5
@@ -101,7 +104,7 @@ def _log_ratios(outcome, answers, learn):
     return np.log(first / second * (second.sum() / first.sum()))
 
 
-def _product_score(outputs, answers, learn):
+def _product_score(outputs: np.ndarray, answers: np.ndarray, learn: slice) -> np.ndarray:
     """The likelihood ratio as if columns were independent, which they are where features are released one by one."""
     score = np.zeros(len(outputs))
     for column in outputs.T:
@@ -114,7 +117,7 @@ def _product_score(outputs, answers, learn):
     return score
 
 
-def _discriminant_score(outputs, answers, learn):
+def _discriminant_score(outputs: np.ndarray, answers: np.ndarray, learn: slice) -> np.ndarray:
     """Fisher's linear discriminant, with so little ridge that noise shared by two columns cancels."""
     scale = outputs[learn].std(axis=0)
     columns = outputs / np.where(scale > 0, scale, 1.0)
@@ -279,7 +282,7 @@ def trials_needed(epsilon: float = 0.0, *, confidence: float = 0.95, delta: floa
     return 4 * high
 
 
-def _lower_bound(hits, misses, n_hits, n_misses, confidence, delta):
+def _lower_bound(hits: Any, misses: Any, n_hits: int, n_misses: int, confidence: float, delta: float) -> np.ndarray:
     """Clopper-Pearson lower bound on ln((P - delta) / Q) from counts in the event; minus infinity is no bound."""
     risk = 1 - confidence
     hits, misses = np.asarray(hits, dtype=float), np.asarray(misses, dtype=float)
@@ -294,7 +297,9 @@ def _lower_bound(hits, misses, n_hits, n_misses, confidence, delta):
         return np.where(p_low > delta, np.log(np.maximum(p_low - delta, 0)) - np.log(q_high), -np.inf)
 
 
-def _choose_event(outputs, coins, n_choose, pair, confidence, delta):
+def _choose_event(
+    outputs: np.ndarray, coins: np.ndarray, n_choose: int, pair: np.ndarray, confidence: float, delta: float
+) -> "_Choice":
     """The score, threshold and direction that promise most, from the first `n_choose` trials alone."""
     learn, choose = slice(0, n_choose // 2), slice(n_choose // 2, n_choose)
     choices = []
@@ -306,7 +311,7 @@ def _choose_event(outputs, coins, n_choose, pair, confidence, delta):
     return max(choices, key=lambda choice: choice.lower)
 
 
-def _best_threshold(score, from_first, confidence, delta):
+def _best_threshold(score: np.ndarray, from_first: np.ndarray, confidence: float, delta: float) -> tuple[float, float]:
     """The threshold whose event promises the largest bound."""
     order = np.argsort(-score, kind="stable")
     ordered, right = score[order], from_first[order]
@@ -321,7 +326,9 @@ def _best_threshold(score, from_first, confidence, delta):
     return float(lower[best]), ordered[ends[best]]
 
 
-def _outputs(release, pair, coins, companion, rows_per_call):
+def _outputs(
+    release: Callable[..., Any], pair: np.ndarray, coins: np.ndarray, companion: Any, rows_per_call: int
+) -> np.ndarray:
     """The attacker's view of every trial, as columns of numbers."""
     parts = []
     for start in range(0, len(coins), rows_per_call):
@@ -338,7 +345,7 @@ def _outputs(release, pair, coins, companion, rows_per_call):
     return as_columns(np.concatenate(parts))
 
 
-def _call(release, rows):
+def _call(release: Callable[..., Any], rows: np.ndarray) -> np.ndarray:
     given = release(rows)
     given = given.toarray() if hasattr(given, "toarray") else np.asarray(given)
     if given.ndim not in (1, 2) or len(given) != len(rows):
@@ -349,7 +356,7 @@ def _call(release, rows):
     return given.reshape(len(rows), -1)
 
 
-def _as_pair(x, x_prime):
+def _as_pair(x: npt.ArrayLike, x_prime: npt.ArrayLike) -> np.ndarray:
     first, second = np.asarray(x), np.asarray(x_prime)
     if first.ndim > 1 or first.shape != second.shape:
         raise ValueError(
@@ -361,7 +368,7 @@ def _as_pair(x, x_prime):
     return np.stack([first, second])
 
 
-def _claim(release, x, x_prime):
+def _claim(release: Any, x: npt.ArrayLike, x_prime: npt.ArrayLike) -> float | None:
     guarantee = getattr(release, "privacy_guarantee_", None)
     if guarantee is None:
         return None
@@ -370,7 +377,7 @@ def _claim(release, x, x_prime):
     return guarantee.epsilon
 
 
-def _check(n_trials, confidence, delta, rows_per_call):
+def _check(n_trials: Any, confidence: Any, delta: Any, rows_per_call: Any) -> None:
     for name, value, low in (("confidence", confidence, 0), ("delta", delta, -1)):
         is_number = isinstance(value, Real) and not isinstance(value, bool)
         if not is_number or not low < float(value) < 1 or (name == "delta" and value < 0):

@@ -111,11 +111,11 @@ def audit_estimator(
     return audit_epsilon(estimator, *worst, n_trials=n_trials, confidence=confidence, **options)
 
 
-def _nearness(result):
+def _nearness(result: AuditResult) -> float:
     return result.epsilon_lower / result.claimed if result.claimed else result.epsilon_lower
 
 
-def _ends(values):
+def _ends(values: Any) -> np.ndarray:
     values = np.asarray(values)
     if len(values) <= _MOST_VALUES:
         return values

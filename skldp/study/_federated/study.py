@@ -225,7 +225,7 @@ class FederatedTable(ResultTable):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         return self.rows[index]
 
     def to_dict(self) -> dict[str, np.ndarray]:

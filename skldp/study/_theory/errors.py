@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -169,7 +170,9 @@ def mean_errors(
     for center in centers:
         x = reach * (center + np.linspace(-0.5, 0.5, 257)[:-1] + 0.5 / 256)
 
-        def add(name, epsilon, bias, variance, exact, center=center):
+        def add(
+            name: str, epsilon: float, bias: np.ndarray, variance: np.ndarray, exact: float, center: float = center
+        ) -> None:
             rmse = math.sqrt(np.mean(bias) ** 2 + (np.var(bias) + np.mean(variance)) / n_samples)
             rows.append((name, center, epsilon, rmse, exact))
 
@@ -200,11 +203,11 @@ def mean_errors(
     )
 
 
-def _largest(encoding):
+def _largest(encoding: FixedPoint) -> float:
     return float(np.sum(encoding.weights))
 
 
-def _mean_absolute_error(mechanism):
+def _mean_absolute_error(mechanism: Any) -> float:
     """E|M(x) - x| for x spread evenly over [-1, 1], from the integer law."""
     errors = []
     for x in (np.arange(16) + 0.5) / 8 - 1:
