@@ -34,7 +34,7 @@ def compare_mechanisms(
     n_jobs: int | None = None,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> "MechanismComparison":
-    """Run :func:`privacy_utility_curve` for every mechanism, and the baselines once.
+    """Run :func:`~skldp.privacy_utility_curve` for every mechanism, and the baselines once.
 
     Parameters
     ----------

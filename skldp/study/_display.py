@@ -38,7 +38,7 @@ class PrivacyUtilityDisplay:
     Parameters
     ----------
     frame : PrivacyUtilityCurve, DataFrame or dict of arrays
-        One curve, with the columns of :meth:`PrivacyUtilityCurve.to_frame`; those of the baselines may be missing.
+        One curve, with the columns of :meth:`.PrivacyUtilityCurve.to_frame`; those of the baselines may be missing.
     epsilon_axis : {"stated", "exact"}, default="stated"
         Which epsilon the horizontal axis shows, on a log scale. Only "exact" is comparable between mechanisms.
     name : str, default=None
@@ -113,7 +113,7 @@ class PrivacyUtilityDisplay:
         line_kwargs: dict[str, Any] | None = None,
         **study: Any,
     ) -> Self:
-        """Compute the curve with :func:`privacy_utility_curve` and draw it.
+        """Compute the curve with :func:`~skldp.privacy_utility_curve` and draw it.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class PrivacyUtilityDisplay:
         line_kwargs : dict, default=None
             Passed to ``Axes.plot``.
         **study : dict
-            Passed to :func:`privacy_utility_curve`.
+            Passed to :func:`~skldp.privacy_utility_curve`.
 
         Returns
         -------

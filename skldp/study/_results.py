@@ -104,7 +104,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class PrivacyUtilityCurve(ResultTable):
-    """What :func:`privacy_utility_curve` found: a sequence of :class:`CurvePoint` with two baselines.
+    """What :func:`~skldp.privacy_utility_curve` found: a sequence of :class:`CurvePoint` with two baselines.
 
     Attributes
     ----------

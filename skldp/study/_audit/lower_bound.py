@@ -241,7 +241,7 @@ def audit_epsilon(
 
 
 def trials_needed(epsilon: float = 0.0, *, confidence: float = 0.95, delta: float = 0.0) -> int:
-    r"""How many trials :func:`audit_epsilon` needs to certify more than `epsilon`, if everything leaks.
+    r"""How many trials :func:`~skldp.audit_epsilon` needs to certify more than `epsilon`, if everything leaks.
 
     Parameters
     ----------

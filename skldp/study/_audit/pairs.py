@@ -83,7 +83,7 @@ def audit_estimator(
         Of the audit itself.
     confidence : float, default=0.95
     **options
-        Further parameters of :func:`audit_epsilon`.
+        Further parameters of :func:`~skldp.audit_epsilon`.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def audit_estimator(
     Raises
     ------
     ValueError
-        As :func:`audit_epsilon` does.
+        As :func:`~skldp.audit_epsilon` does.
 
     Examples
     --------
