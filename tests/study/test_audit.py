@@ -57,9 +57,9 @@ def test_choosing_and_bounding_on_the_same_trials_would_be_wrong(monkeypatch):
     """The attack on the audit itself: the test above must see an event that was fitted to the trials it bounds."""
     from skldp.study._audit import lower_bound as audit
 
-    cheat = audit.candidate_scores
+    cheat = audit._candidate_scores
     monkeypatch.setattr(
-        audit, "candidate_scores", lambda outputs, coins, learn, pair: cheat(outputs, coins, slice(0, len(coins)), pair)
+        audit, "_candidate_scores", lambda outputs, coins, learn, pair: cheat(outputs, coins, slice(0, len(coins)), pair)
     )
     runs = 120
     release = independent_of_the_input()

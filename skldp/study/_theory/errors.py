@@ -147,8 +147,8 @@ def mean_errors(
 
     .. math:: \mathrm{RMSE}^2 = (\mathbb{E} b)^2 + \frac{\mathrm{Var}\, b + \mathbb{E} v}{N}.
 
-    Mechanisms for numbers sample features as :class:`~skldp.NumericPrivatizer` does by default. "Constant 0" releases nothing
-    at all, and has a small error around 0 as well.
+    Mechanisms for numbers sample features as :class:`~skldp.NumericPrivatizer` does by default. "Constant 0" releases
+    nothing at all, and has a small error around 0 as well.
 
     References
     ----------
