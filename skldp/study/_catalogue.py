@@ -19,7 +19,7 @@ __all__ = [
     "takes_delta",
 ]
 
-FEATURE_MECHANISMS: dict[str, tuple[type, dict]] = {
+FEATURE_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     "bitrand": (BitRandTransformer, {}),
     "bitrand-exact": (BitRandTransformer, {"calibration": "exact"}),
     "bitrand-unbiased": (BitRandTransformer, {"calibration": "exact", "debias": True}),
@@ -49,7 +49,7 @@ FEATURE_MECHANISMS: dict[str, tuple[type, dict]] = {
 }
 METRIC_MECHANISMS = ("multivariate-laplace", "random-projection")
 FAMILIES = ("bit by bit", "value by value", "whole vector")
-LABEL_MECHANISMS: dict[str, tuple[type, dict]] = {
+LABEL_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     "label-rr": (LabelRR, {}),
     "label-laplace": (LabelLaplace, {}),
 }
@@ -170,7 +170,7 @@ def label_mechanism(name: str, *, epsilon: float = 1.0, classes: Any = None, **o
     return _make(LABEL_MECHANISMS, name, {"epsilon": epsilon, "classes": classes} | options)
 
 
-def _make(catalogue: dict[str, tuple[type, dict]], name: str, options: dict[str, Any]) -> Any:
+def _make(catalogue: dict[str, tuple[type, dict[str, Any]]], name: str, options: dict[str, Any]) -> Any:
     if name not in catalogue:
         raise StudyInputError(f"The mechanism must be one of {', '.join(catalogue)}. Got {name!r} instead.")
     estimator_class, fixed = catalogue[name]

@@ -19,6 +19,7 @@ from skldp._untold import told, untold
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._validation import check_epsilon
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning, warn_user
+from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.study._private_steps import has_seed, majority_estimator, private_steps, stated_together, without_privacy
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 
@@ -291,7 +292,7 @@ class _Outcome:
     exact_epsilon: float = math.inf
     delta: float = 0.0
     stated_epsilon: float | None = None
-    steps: tuple = ()
+    steps: tuple[tuple[str, PrivacyGuarantee], ...] = ()
 
 
 class _Task:

@@ -54,7 +54,7 @@ def columns_of(table: Any) -> dict[str, np.ndarray]:
     return {name: np.asarray(columns[name]) for name in columns}
 
 
-def columns_of_records(kind: type, records: tuple) -> dict[str, np.ndarray]:
+def columns_of_records(kind: type, records: tuple[Any, ...]) -> dict[str, np.ndarray]:
     """Give the columns of records of one dataclass, in the order of its fields.
 
     Parameters

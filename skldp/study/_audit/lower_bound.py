@@ -1,5 +1,6 @@
 """A black-box lower bound on epsilon: what an attacker can prove from the outputs alone."""
 
+import bisect
 import math
 import time
 import warnings
@@ -159,20 +160,15 @@ def trials_needed(epsilon: float = 0.0, *, confidence: float = 0.95, delta: floa
     (20, 1788, 2744)
     """
 
-    # Bounds grow with k, so the first k that certifies more than epsilon is found by doubling and halving.
     def certified(k: int) -> float:
         return float(_lower_bound(k, 0, k, k, confidence, delta))
 
-    high = 1
-    while certified(high) <= epsilon:
-        high *= 2
-        if high > 2**60:
-            raise ValueError(f"No number of trials certifies epsilon {epsilon!r} at delta {delta!r}.")
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if certified(middle) > epsilon else (middle, high)
-    return 4 * high
+    # Bounds grow with k.
+    ks = range(1, 2**60)
+    first = bisect.bisect_right(ks, epsilon, key=certified)
+    if first == len(ks):
+        raise ValueError(f"No number of trials certifies epsilon {epsilon!r} at delta {delta!r}.")
+    return 4 * ks[first]
 
 
 def _lower_bound(hits: Any, misses: Any, n_hits: int, n_misses: int, confidence: float, delta: float) -> np.ndarray:

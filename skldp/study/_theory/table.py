@@ -48,7 +48,7 @@ class TheoryTable(ResultTable):
     log_y: bool = False
 
     @classmethod
-    def of_rows(cls, title: str, names: str, rows: list[tuple], **drawing: Any) -> Self:
+    def of_rows(cls, title: str, names: str, rows: list[tuple[Any, ...]], **drawing: Any) -> Self:
         """Make a table from rows and ``"comma, separated"`` names."""
         columns = zip(*rows, strict=True)
         return cls(title, {name: np.array(c) for name, c in zip(names.split(", "), columns, strict=True)}, **drawing)
