@@ -40,11 +40,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, normalize
 
-from skldp.estimators._vector import (
-    MultivariateLaplaceTransformer,
-    PrivUnitTransformer,
-    RandomProjectionTransformer,
-)
+from skldp import MultivariateLaplaceTransformer, PrivUnitTransformer, RandomProjectionTransformer
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning
 
 

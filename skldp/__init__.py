@@ -17,10 +17,7 @@ from skldp.estimators._vector import (
     RandomProjectionTransformer,
 )
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study._audit.lower_bound import audit_epsilon
-from skldp.study._curve import privacy_utility_curve
-from skldp.study._display import PrivacyUtilityDisplay
-from skldp.study._grid_search import smallest_epsilon
+from skldp.study import PrivacyUtilityDisplay, audit_epsilon, privacy_utility_curve, smallest_epsilon
 
 __all__ = [
     "BayesianFilter",
