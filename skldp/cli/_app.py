@@ -12,6 +12,7 @@ from skldp.cli._federated import federated
 from skldp.cli._mechanisms import audit, guarantee
 from skldp.cli._options import rich_table
 from skldp.cli._study import study
+from skldp.estimators._ledgers import joblib_workers
 
 __all__ = ["app"]
 
