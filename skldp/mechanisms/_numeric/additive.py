@@ -119,10 +119,20 @@ _LARGEST_EPSILON = 2.0**24
 
 def _position(x: npt.NDArray[np.float64], exponent: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint64]]:
     """Give the lattice point at or below x, and the probability out of 2^64 of taking the one above."""
-    position = np.ldexp(x, exponent)
+    position = np.multiply(x, 2.0**exponent, out=np.empty(x.shape))
     below = np.floor(position)
+    position -= below
     # Just below a lattice point, a difference of 1 - 1e-220 is 1 in double precision, and 2^64 is no probability.
-    return below, (np.minimum(position - below, _LARGEST_PART) * 2.0**64).astype(np.uint64)
+    np.minimum(position, _LARGEST_PART, out=position)
+    # In two halves: numbers of 63 bits are converted many times as fast as those of 64.
+    position *= 2.0**32
+    leading = np.floor(position)
+    position -= leading
+    position *= 2.0**32
+    up = leading.astype(np.int64)
+    up <<= 32
+    up |= position.astype(np.int64)
+    return below, up.view(np.uint64)
 
 
 @dataclass(frozen=True)
