@@ -91,6 +91,8 @@ def product_above(left: float, right: float) -> float:
 
 TWO_64 = 2**64
 DIGITS = 80
+# Draws made at a time, small enough for the buffers to stay in the cache.
+_BLOCK = 65_536
 # A bound on the relative error of the few decimal operations that make one integer.
 DECIMAL_ERROR = Decimal(10) ** -(DIGITS - 10)
 # Beyond this the integers have saturated, and the decimal exponential need not grow.
@@ -187,8 +189,13 @@ def bernoulli(noise: Noise, count: int, size: int | tuple[int, ...]) -> npt.NDAr
     [False, False, False]
     """
     leading, rest = np.uint16(count >> 48), np.uint64(count & (2**48 - 1))
-    draws = noise.words(size, np.uint16)
-    drawn = draws < leading
-    undecided = np.flatnonzero(draws == leading)
-    drawn.reshape(-1)[undecided] = (noise.at(undecided, draws.size).words(undecided.size) >> np.uint64(16)) < rest
+    drawn = np.empty(size, dtype=bool)
+    flat = drawn.reshape(-1)
+    words = np.empty(min(_BLOCK, flat.size), dtype=np.uint16)
+    for start in range(0, flat.size, _BLOCK):
+        block = flat[start : start + _BLOCK]
+        draws = noise.fill(words[: block.size])
+        np.less(draws, leading, out=block)
+        undecided = np.flatnonzero(draws == leading)
+        block[undecided] = (noise.words(undecided.size) >> np.uint64(16)) < rest
     return drawn

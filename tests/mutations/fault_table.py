@@ -138,15 +138,15 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_odds.py",
-        "drawn = draws < leading",
-        "drawn = draws <= leading",
+        "np.less(draws, leading, out=block)",
+        "np.less_equal(draws, leading, out=block)",
         _CATEGORIES,
         survives="a draw whose first 16 bits are those of the count is decided anew by the 48 others",
     ),
     Mutation(
         "mechanisms/_odds.py",
-        "words(undecided.size) >> np.uint64(16)) < rest",
-        "words(undecided.size) >> np.uint64(16)) <= rest",
+        "(noise.words(undecided.size) >> np.uint64(16)) < rest",
+        "(noise.words(undecided.size) >> np.uint64(16)) <= rest",
         _CATEGORIES,
     ),
     Mutation(

@@ -116,7 +116,7 @@ def discrete_gaussian(sigma: int, size: int, noise: Noise) -> npt.NDArray[np.int
         if n_each > 1:
             several = kept.reshape(-1, n_each)
             proposed = proposed.reshape(several.shape)[np.arange(len(several)), several.argmax(axis=1)]
-            kept = several.any(axis=1)
+            kept = several.max(axis=1)
         # A refused proposal stands only until the next one.
         drawn[missing] = proposed
         missing = missing[np.flatnonzero(~kept)]
