@@ -72,7 +72,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
 
     See Also
     --------
-    skldp.mechanisms._numeric.catalogue.best_mechanism : The choice behind ``"best"``.
+    skldp.mechanisms.best_mechanism : The choice behind ``"best"``.
 
     Notes
     -----

@@ -58,7 +58,7 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float = 1.0) -> fl
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.additive import gaussian_delta
+    >>> from skldp.mechanisms import gaussian_delta
     >>> round(gaussian_delta(3.7306, 1.0), 7)
     1e-05
     """
@@ -94,7 +94,7 @@ def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.additive import analytic_gaussian_sigma
+    >>> from skldp.mechanisms import analytic_gaussian_sigma
     >>> round(analytic_gaussian_sigma(1.0, 1e-5), 4)
     3.7306
     """
@@ -228,7 +228,7 @@ class Laplace(_LatticeNoise):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.additive import Laplace
+    >>> from skldp.mechanisms import Laplace
     >>> round(Laplace(1.0).worst_variance, 6)
     8.0
     """
@@ -308,7 +308,7 @@ class Gaussian(_LatticeNoise):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.additive import Gaussian
+    >>> from skldp.mechanisms import Gaussian
     >>> mechanism = Gaussian(1.0, 1e-5)
     >>> round(mechanism.worst_variance**0.5 / 2, 4), mechanism.guarantee().delta <= 1e-5
     (3.7306, True)

@@ -49,8 +49,8 @@ def worst_sampled_variance(mechanism: UnitMechanism, n_features: int, n_sampled:
 
     Examples
     --------
+    >>> from skldp.mechanisms import Hybrid
     >>> from skldp.mechanisms._numeric.bounded_features import worst_sampled_variance
-    >>> from skldp.mechanisms._numeric.hybrid import Hybrid
     >>> round(worst_sampled_variance(Hybrid(1.0), 768, 1))
     4061
     """
@@ -67,8 +67,8 @@ class BoundedFeatures(SampledFeatures):
 
     Parameters
     ----------
-    mechanism : UnitMechanism
-        For each of the released features alone, or for several of them together.
+    mechanism : RowMechanism
+        For numbers in [-1, 1]: for each of the released features alone, or for several of them together.
     low, high : tuple of float
         Bounds of each feature, finite and ``low < high``.
     n_sampled : int

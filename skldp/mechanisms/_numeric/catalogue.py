@@ -89,7 +89,7 @@ def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float 
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.catalogue import make_mechanism
+    >>> from skldp.mechanisms import make_mechanism
     >>> make_mechanism("hybrid", 6.0, n_released=2)
     Hybrid(epsilon=3.0, lattice_bits=24)
     """
@@ -132,7 +132,7 @@ def best_mechanism(
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.catalogue import best_mechanism
+    >>> from skldp.mechanisms import best_mechanism
     >>> best_mechanism(0.5, 1)[0], best_mechanism(1.0, 1)[0], best_mechanism(4.0, 1)[0]
     ('duchi', 'hybrid', 'hybrid_tp')
     """

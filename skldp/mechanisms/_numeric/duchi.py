@@ -58,7 +58,7 @@ class Duchi(UnitMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.duchi import Duchi
+    >>> from skldp.mechanisms import Duchi
     >>> round(Duchi(1.0).worst_variance, 3)
     4.683
     """
@@ -156,7 +156,7 @@ class DuchiVector(UnitMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.duchi import DuchiVector
+    >>> from skldp.mechanisms import DuchiVector
     >>> round(DuchiVector(1.0, 768).worst_variance)
     5503
     """

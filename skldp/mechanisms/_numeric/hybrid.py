@@ -135,7 +135,7 @@ class Hybrid(_Mixture):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.hybrid import Hybrid
+    >>> from skldp.mechanisms import Hybrid
     >>> round(Hybrid(1.0).worst_variance, 3)
     4.289
     """
@@ -183,7 +183,7 @@ class HybridThreeOutputs(_Mixture):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.hybrid import HybridThreeOutputs
+    >>> from skldp.mechanisms import HybridThreeOutputs
     >>> HybridThreeOutputs(0.61).piecewise_probability, HybridThreeOutputs(0.62).piecewise_probability > 0
     (0.0, True)
     """

@@ -104,7 +104,7 @@ class Piecewise(UnitMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.piecewise import Piecewise
+    >>> from skldp.mechanisms import Piecewise
     >>> round(Piecewise(1.0).worst_variance, 3)
     5.224
     """

@@ -92,7 +92,7 @@ class ThreeOutputs(UnitMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
+    >>> from skldp.mechanisms import ThreeOutputs
     >>> round(ThreeOutputs(1.0).worst_variance, 4), round(ThreeOutputs(4.0).worst_variance, 4)
     (4.4555, 0.3182)
     """
