@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_dimension", "check_epsilon", "check_fraction", "check_positive", "is_number"]
+__all__ = ["check_dimension", "check_epsilon", "check_fraction", "check_positive", "check_whole", "is_number"]
 
 
 def is_number(value: Any) -> bool:
@@ -20,10 +20,17 @@ def check_epsilon(epsilon: Any) -> None:
     check_positive("epsilon", epsilon)
 
 
+def check_whole(name: str, value: Any, *, least: int, most: int | None = None) -> None:
+    """Refuse what is no whole number of at least `least` and, if that is given, at most `most`."""
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    if not is_whole or value < least or (most is not None and value > most):
+        span = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name} must be a whole number {span}. Got {value!r} instead.")
+
+
 def check_dimension(d: Any, *, least: int) -> None:
     """Refuse a dimension that is no whole number of at least `least`."""
-    if isinstance(d, bool | np.bool_) or not isinstance(d, Integral) or d < least:
-        raise ValueError(f"The dimension must be a whole number of at least {least}. Got {d!r} instead.")
+    check_whole("The dimension", d, least=least)
 
 
 def check_positive(name: str, value: Any) -> None:

@@ -39,6 +39,13 @@ def ks_pvalue(sample, cdf):
     return stats.kstest(np.asarray(sample).ravel(), cdf).pvalue
 
 
+def released(mechanism, values, noise):
+    """What a mechanism releases for numbers of any shape, each run of as many as it takes being a row."""
+    values = np.asarray(values)
+    rows = values.reshape(-1, mechanism.domain.n_features)
+    return mechanism.release(rows, noise).rows.reshape(values.shape)
+
+
 class ScriptedNoise(Noise):
     """A stream that hands out chosen words, one after the other, to the real sampling code.
 

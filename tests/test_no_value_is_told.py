@@ -213,12 +213,21 @@ def test_classifiers_tell_no_row_and_no_label(name):
 MECHANISMS = {
     "bitrand": mechanisms.bitrand(1.0, (np.zeros(3), np.ones(3))),
     "bitrand, exact": mechanisms.bitrand(9.0, (np.zeros(3), np.ones(3)), calibration="exact", debias=True),
-    "bounded": mechanisms.BoundedFeatures(mechanisms.Duchi(1.0), (0.0,) * 3, (1.0,) * 3, 1, 1.0),
+    "bounded": mechanisms.BoundedFeatures(mechanisms.Duchi(1.0), (0.0,) * 3, (1.0,) * 3, n_sampled=1, stated=1.0),
     **{
         name: mechanisms.make_mechanism(name, 4.0, 3, 1e-6 * (name == "gaussian"))
         for name in mechanisms.NUMERIC_MECHANISMS
     },
-    "ldp_fl alone": mechanisms.LDPFL(1.0, center=0.0, radius=1.0),
+    **{
+        f"{name} of rows": mechanisms.BoundedFeatures(
+            mechanisms.make_mechanism(name, 4.0, 3, 1e-6 * (name == "gaussian")),
+            (-1.0,) * 3,
+            (1.0,) * 3,
+            n_sampled=3,
+            stated=4.0,
+        )
+        for name in mechanisms.NUMERIC_MECHANISMS
+    },
     "privunit": mechanisms.PrivUnit(3, 4.0),
     "ball": mechanisms.PrivUnitBall(3, 4.0, 1.0),
     "metric": mechanisms.MultivariateLaplace(3, 1.0, radius=1.0),

@@ -5,7 +5,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import warn_out_of_domain
-from skldp.estimators._validation import BOUNDS, FLOATS, as_table, check_bounds, fit_context, validate_finite
+from skldp.estimators._validation import BOUNDS, FLOATS, as_table, check_bounds, fit_context, validate, validate_finite
 from skldp.mechanisms._domain import Box, round_inward
 
 __all__ = ["BoundsScaler"]
@@ -105,7 +105,8 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X_scaled : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = validate_finite(self, X, reset=False)
+        X = validate(self, X, reset=False, dtype=FLOATS, ensure_all_finite=False)
+        # The box refuses NaN and infinity when it looks at the numbers.
         inside = Box.of(*self.bounds_).inside(X)
         warn_out_of_domain(inside.n_moved, X.size)
         scaled = _mapped(inside.rows, self.bounds_, self.feature_range_).astype(X.dtype, copy=False)

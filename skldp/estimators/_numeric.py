@@ -73,7 +73,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
 
     See Also
     --------
-    skldp.mechanisms._numeric.catalogue.best_mechanism : The choice behind ``"best"``.
+    skldp.mechanisms.best_mechanism : The choice behind ``"best"``.
 
     Notes
     -----
@@ -140,4 +140,4 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
             )
             mechanism = make_mechanism(self.mechanism, epsilon, self.n_sampled_features_, self.delta)
         low, high = (tuple(end.tolist()) for end in self.bounds_)
-        return BoundedFeatures(mechanism, low, high, self.n_sampled_features_, epsilon)
+        return BoundedFeatures(mechanism, low, high, n_sampled=self.n_sampled_features_, stated=epsilon)

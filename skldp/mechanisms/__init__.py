@@ -17,7 +17,7 @@ from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.catalogue import NUMERIC_MECHANISMS, best_mechanism, make_mechanism
-from skldp.mechanisms._numeric.duchi import LDPFL, Duchi, DuchiVector
+from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
 from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
@@ -25,7 +25,6 @@ from skldp.mechanisms._rows import Release, RowMechanism, SampledFeatures
 from skldp.mechanisms._vector import MultivariateLaplace, PrivUnit, PrivUnitBall, ProjectedRelease, RandomProjection
 
 __all__ = [
-    "LDPFL",
     "NUMERIC_MECHANISMS",
     "Anywhere",
     "Ball",

@@ -19,6 +19,7 @@ __all__ = [
     "bernoulli",
     "check_epsilon",
     "check_told_from_zero",
+    "floor_to_double",
     "lie_count",
     "log_ratio",
     "product_above",
@@ -60,6 +61,12 @@ def round_up(value: Fraction) -> float:
         return math.inf
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def floor_to_double(value: float | int) -> int:
+    """The largest integer up to `value` that a double holds exactly."""
+    nearest = float(value)
+    return int(nearest) if int(nearest) <= value else int(np.nextafter(nearest, 0))
 
 
 def sum_above(left: float, right: float) -> float:
@@ -118,17 +125,25 @@ def lie_count(epsilon: float, n_others: int = 1) -> int:
     return int(share.to_integral_value(rounding=ROUND_CEILING))
 
 
-def log_ratio(numerator: int, denominator: int) -> float:
+def log_ratio(numerator: int, denominator: int, *, in_doubles: bool = False) -> float:
     """The natural logarithm of a ratio of positive integers, rounded up to a float.
+
+    Parameters
+    ----------
+    numerator, denominator : int
+    in_doubles : bool, default=False
+        Compute in double precision, for a numerator that is not smaller: a few units in the last place above.
 
     Examples
     --------
     >>> from skldp.mechanisms._odds import log_ratio
-    >>> log_ratio(1, 1), round(log_ratio(3, 1), 6)
-    (0.0, 1.098612)
+    >>> log_ratio(1, 1), round(log_ratio(3, 1), 6), round(log_ratio(3, 1, in_doubles=True), 6)
+    (0.0, 1.098612, 1.098612)
     """
     if numerator == denominator:
         return 0.0
+    if in_doubles:
+        return math.log1p((numerator - denominator) / denominator) * (1 + 2.0**-50)
     context = Context(prec=DIGITS)
     exact = context.subtract(context.ln(Decimal(numerator)), context.ln(Decimal(denominator)))
     value = float(exact)

@@ -269,6 +269,10 @@ class SampledFeatures(RowMechanism):
         """How many numbers of a row are worked on at a time."""
         return self.n_sampled
 
+    def working_dtype(self, dtype: np.dtype) -> np.dtype:
+        """The type in which features are released, before they are rounded to the type of the output."""
+        return dtype
+
     def original_second_moment(
         self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.float64]:
@@ -310,23 +314,27 @@ class SampledFeatures(RowMechanism):
         noise, workspace
             As for ``_draw``.
         out : ndarray of the same shape
-            C-contiguous; overwritten.
+            C-contiguous, of the working type; overwritten.
         """
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         d, k = self.n_outputs, self.n_sampled
-        center = None if self.center is None else self.center.astype(out.dtype)
+        dtype = self.working_dtype(out.dtype)
+        center = None if self.center is None else self.center.astype(dtype)
         if k == d:
-            self._draw_features(rows, None, noise, out, workspace)
+            released = out if out.dtype == dtype else workspace.take("sampled", out.shape, dtype)
+            self._draw_features(rows, None, noise, released, workspace)
             if center is not None:
-                out += center
+                released += center
+            if released is not out:
+                out[...] = released
             return
         features = noise.subsets(len(rows), d, k)
         places = features + np.arange(len(rows))[:, None] * d
         values = np.ascontiguousarray(rows).reshape(-1).take(places)
-        released = workspace.take("sampled", values.shape, out.dtype)
+        released = workspace.take("sampled", values.shape, dtype)
         self._draw_features(values, features, noise, released, workspace)
-        released *= out.dtype.type(d / k)
+        released *= dtype.type(d / k)
         if center is None:
             out[...] = 0
         else:

@@ -5,7 +5,18 @@ import pickle
 import numpy as np
 import pytest
 
-from skldp.mechanisms import RowMechanism
+from skldp.mechanisms import (
+    BoundedFeatures,
+    Duchi,
+    DuchiVector,
+    Gaussian,
+    Hybrid,
+    HybridThreeOutputs,
+    Laplace,
+    Piecewise,
+    RowMechanism,
+    ThreeOutputs,
+)
 from skldp.mechanisms._noise import RowNoise
 
 KEY = bytes(range(32))
@@ -13,7 +24,39 @@ KEY = bytes(range(32))
 
 def each():
     """One mechanism of every kind, with rows of its domain's size: each part of the package adds its own."""
-    return []
+    return numbers()
+
+
+def numbers():
+    """Of numbers: alone and together, at epsilons where much is drawn anew, and some of a row's features."""
+    alone = [
+        Duchi(1e-3),
+        Duchi(1.0),
+        Duchi(12.0),
+        ThreeOutputs(1.0),
+        Piecewise(1.0),
+        Piecewise(0.3, "opt", 3),
+        Hybrid(2.0),
+        HybridThreeOutputs(1.0),
+        Laplace(1.0, lattice_bits=2),
+        Laplace(30.0, lattice_bits=2),
+    ]
+    together = [
+        DuchiVector(1.0, 1),
+        DuchiVector(1.0, 2),
+        DuchiVector(6.0, 4),
+        DuchiVector(1.0, 9),
+        Gaussian(1.0, 1e-3, 5),
+    ]
+    low, high = (-1.0, 0.0, -8.0, -0.5, 0.1), (1.0, 1.0, 9.0, 0.5, 0.7)
+    sampled = [
+        *(BoundedFeatures(one, low, high, n_sampled=k, stated=5.0) for one in alone[1:] for k in (1, 3, 5)),
+        BoundedFeatures(DuchiVector(1.0, 2), low, high, n_sampled=2, stated=1.0),
+        BoundedFeatures(DuchiVector(0.1, 2), low, high, n_sampled=4, stated=1.0),
+        BoundedFeatures(Gaussian(1.0, 0.2, 2, lattice_bits=2), low, high, n_sampled=4, stated=2.0),
+        BoundedFeatures(Gaussian(1.0, 1e-3, 5), low, high, n_sampled=5, stated=1.0),
+    ]
+    return [*alone, *together, *sampled]
 
 
 MECHANISMS = each()

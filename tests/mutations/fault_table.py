@@ -229,14 +229,14 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_numeric/three_outputs.py",
-        "return max(of_sign, log_ratio(zero, zero_end)) if zero else of_sign",
+        "return max(of_sign, log_ratio(zero, zero_end, in_doubles=True)) if zero else of_sign",
         "return of_sign",
         f"{_NUMBERS} mechanisms/test_numeric_laws.py",
     ),
     Mutation(
         "mechanisms/_numeric/piecewise.py",
-        "again = drawn >= total\n    while",
-        "again = drawn > total\n    while",
+        "again = np.flatnonzero(drawn >= total)",
+        "again = np.flatnonzero(drawn > total)",
         _NUMBERS,
     ),
     Mutation(
@@ -248,8 +248,8 @@ MUTATIONS = [
     Mutation("mechanisms/_numeric/piecewise.py", "part += near\n", "part += near - 1\n", _NUMBERS),
     Mutation(
         "mechanisms/_numeric/piecewise.py",
-        "return log_ratio(base + extra, base)",
-        "return log_ratio(base + extra, base + 1)",
+        "return log_ratio(base + extra, base, in_doubles=True)",
+        "return log_ratio(base + extra, base + 1, in_doubles=True)",
         _NUMBERS,
         survives="one part in 2^60 of a ratio that log_ratio rounds up by more",
     ),
@@ -261,21 +261,21 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_numeric/duchi.py",
-        "want = noise.bernoulli(np.uint64(self.threshold), len(x))",
-        "want = noise.bernoulli(np.uint64(self.threshold + 2**50), len(x))",
+        "want = noise.bernoulli(np.uint64(self.threshold), n)",
+        "want = noise.bernoulli(np.uint64(self.threshold + 2**50), n)",
         _NUMBERS,
     ),
     Mutation(
         "mechanisms/_numeric/duchi.py",
-        "negate &= 2 * n_disagree != self.n_values",
+        "negate &= 2 * n_disagree != d",
         "negate &= True",
         _NUMBERS,
         survives="a tie negated is a tie, and its negative is as likely",
     ),
     Mutation(
         "mechanisms/_numeric/duchi.py",
-        "twice == self.n_values, twice < self.n_values)",
-        "twice == self.n_values, twice <= self.n_values)",
+        "twice == d, twice < d)",
+        "twice == d, twice <= d)",
         f"{_NUMBERS} mechanisms/test_numeric_laws.py",
     ),
     Mutation(
@@ -286,6 +286,31 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_numeric/discrete_noise.py", "again = again[_is_odd(words[again])]", "again = again[:0]", _NUMBERS
+    ),
+    Mutation(
+        "mechanisms/_numeric/discrete_noise.py",
+        "several.argmax(axis=1)",
+        "several.argmin(axis=1)",
+        _NUMBERS,
+    ),
+    Mutation("mechanisms/_numeric/discrete_noise.py", "np.flatnonzero(~kept)", "np.flatnonzero(kept)[:0]", _NUMBERS),
+    Mutation(
+        "mechanisms/_numeric/discrete_noise.py",
+        "drawn = noise.at(small, words.size).words(small.size)",
+        "drawn = noise.words(small.size)",
+        _NUMBERS,
+    ),
+    Mutation(
+        "mechanisms/_numeric/duchi.py",
+        "noise.at(close, x.size).words(close.size)",
+        "noise.words(close.size)",
+        _NUMBERS,
+    ),
+    Mutation(
+        "mechanisms/_numeric/unit_interval.py",
+        "return (squares - constant) / (1 + square)",
+        "return squares / (1 + square)",
+        "mechanisms/test_numeric_laws.py",
     ),
     Mutation("mechanisms/_numeric/discrete_noise.py", "_LOG_ERROR = 2.0**-45", "_LOG_ERROR = 0.0", _NUMBERS),
     Mutation("mechanisms/_numeric/discrete_noise.py", "cost -= sigma\n", "cost -= sigma - 1\n", _NUMBERS),
@@ -308,9 +333,9 @@ MUTATIONS = [
         f"{_NUMBERS} mechanisms/test_additive.py",
     ),
     Mutation(
-        "mechanisms/_numeric/bounded_features.py",
-        "chosen = noise.subsets(len(rows), self.n_outputs, self.n_sampled)",
-        "chosen = np.tile(noise.subsets(1, self.n_outputs, self.n_sampled), (len(rows), 1))",
+        "mechanisms/_rows.py",
+        "features = noise.subsets(len(rows), d, k)",
+        "features = np.tile(noise.subsets(1, d, k), (len(rows), 1))",
         f"{_NUMBERS} mechanisms/test_feature_sampling.py",
     ),
     # Bits.

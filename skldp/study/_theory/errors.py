@@ -186,7 +186,7 @@ def mean_errors(
                 k = number_of_sampled_features("auto", key, epsilon, n_features)
                 mechanism = make_mechanism(key, epsilon, k, delta if key == "gaussian" else 0.0)
                 low, high = tuple(-everywhere), tuple(everywhere)
-                release = BoundedFeatures(mechanism, low, high, k, epsilon)
+                release = BoundedFeatures(mechanism, low, high, n_sampled=k, stated=epsilon)
                 variance = release.variance(np.repeat(x[:, None], n_features, axis=1))
                 add(name, epsilon, np.zeros(1), variance, release.guarantee().epsilon)
             add("Constant 0", epsilon, -x, np.zeros(1), 0.0)
