@@ -16,7 +16,7 @@ from skldp.mechanisms._categorical.label_laplace import LabelLaplaceMechanism, l
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse, respond
 from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior, best_prior_support
 from skldp.mechanisms._noise import noise_from
-from skldp.mechanisms._odds import bernoulli, lie_count, log_ratio
+from skldp.mechanisms._odds import bernoulli, other_count, log_ratio
 
 EPSILONS = [0.01, 0.1, 0.5, 0.62, 1, 2, 4, 8, 20]
 epsilons = st.floats(1e-3, 20)
@@ -73,7 +73,7 @@ def test_exact_epsilon_is_within_1e_9_below_the_stated_one(epsilon, n_classes):
 def test_the_probability_of_a_lie_is_rounded_up_and_no_further(epsilon, n_others):
     with localcontext(prec=60):
         share = Decimal(2**64) / (Decimal(epsilon).exp() + n_others)
-    assert 0 <= lie_count(epsilon, n_others) - share <= 1
+    assert 0 <= other_count(epsilon, n_others) - share <= 1
 
 
 @given(epsilons, st.integers(2, 300), st.integers(0, 2**32))

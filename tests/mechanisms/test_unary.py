@@ -145,5 +145,5 @@ def test_refuses_other_bad_parameters():
     with pytest.raises(ValueError, match="one column per column"):
         CategoricalRecord(1.0, (2, 2)).encode([[0]])
     for variant in ("sue", "oue"):
-        with pytest.raises(ValueError, match="large enough to be told from 0"):
+        with pytest.raises(ValueError, match="large enough for probabilities"):
             UnaryEncoding(1e-25, 2, variant)

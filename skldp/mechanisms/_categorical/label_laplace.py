@@ -155,7 +155,7 @@ class LabelLaplaceMechanism(KeepOrLie):
     0.566
     """
 
-    def _lie_count(self) -> int:
+    def _other_count(self) -> int:
         lies = TWO_64 - label_laplace_keep_count(self.epsilon, self.n_classes)
         return -(-lies // (self.n_classes - 1))
 

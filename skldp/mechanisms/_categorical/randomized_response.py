@@ -17,8 +17,8 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._odds import (
     TWO_64,
     check_epsilon,
-    check_told_from_zero,
-    lie_count,
+    check_representable,
+    other_count,
     log_ratio,
 )
 
@@ -126,12 +126,12 @@ class KeepOrLie:
         if self.n_classes > 1:
             largest = (TWO_64 - 1) // self.n_classes
             least_epsilon = log_ratio(TWO_64 - largest * (self.n_classes - 1), largest)
-            check_told_from_zero(self.epsilon, self.exact_epsilon, least_epsilon)
+            check_representable(self.epsilon, self.exact_epsilon, least_epsilon)
 
     @cached_property
     def lie(self) -> int:
         """How many of 2^64 draws release each single other code; 0 for a single class."""
-        return 0 if self.n_classes == 1 else self._lie_count()
+        return 0 if self.n_classes == 1 else self._other_count()
 
     @property
     def keep(self) -> int:
@@ -184,7 +184,7 @@ class KeepOrLie:
         """The exact guarantee of one release."""
         return PrivacyGuarantee(self.exact_epsilon, unit=unit, stated=self.epsilon, basis=self._basis())
 
-    def _lie_count(self) -> int:
+    def _other_count(self) -> int:
         raise NotImplementedError
 
     def _basis(self) -> str:
@@ -226,5 +226,5 @@ class RandomizedResponse(KeepOrLie):
     [0.576, 0.212, 0.212]
     """
 
-    def _lie_count(self) -> int:
-        return lie_count(self.epsilon, self.n_classes - 1)
+    def _other_count(self) -> int:
+        return other_count(self.epsilon, self.n_classes - 1)

@@ -16,8 +16,8 @@ from skldp.mechanisms._odds import (
     TWO_64,
     bernoulli,
     check_epsilon,
-    check_told_from_zero,
-    lie_count,
+    check_representable,
+    other_count,
     log_ratio,
     round_up,
     split_epsilon,
@@ -76,12 +76,12 @@ class UnaryEncoding:
         if self.variant not in ("sue", "oue"):
             raise ValueError(f"variant must be 'sue' or 'oue'. Got {self.variant!r} instead.")
         if self.n_classes > 1:
-            check_told_from_zero(self.epsilon, self.exact_epsilon, self._factor * 2.0**-62)
+            check_representable(self.epsilon, self.exact_epsilon, self._factor * 2.0**-62)
 
     @cached_property
     def lie(self) -> int:
         """How many of 2^64 draws set the bit of another category; 0 for a single category."""
-        return 0 if self.n_classes == 1 else lie_count(self.epsilon / self._factor)
+        return 0 if self.n_classes == 1 else other_count(self.epsilon / self._factor)
 
     @property
     def p(self) -> float:
