@@ -12,7 +12,7 @@ from skldp._untold import untold
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._labels import LabelRR
 from skldp.estimators._validation import HasMethods, StrOptions, fit_context
-from skldp.mechanisms._categorical.label_laplace import clean_probabilities
+from skldp.mechanisms._categorical.frequency import clean_probabilities
 
 __all__ = ["LabelPrivateClassifier"]
 

@@ -18,7 +18,7 @@ __all__ = [
     "bernoulli",
     "check_epsilon",
     "check_representable",
-    "other_count",
+    "least_count",
     "log_ratio",
     "product_above",
     "round_up",
@@ -89,8 +89,8 @@ DECIMAL_ERROR = Decimal(10) ** -(DIGITS - 10)
 _LARGEST_EPSILON = 2000.0
 
 
-def other_count(epsilon: float, n_others: int = 1) -> int:
-    r"""The integer t with :math:`t / 2^{64} \ge 1 / (e^\varepsilon + m)`, the smallest one: of each false answer.
+def least_count(epsilon: float, n_others: int = 1) -> int:
+    r"""The integer t with :math:`t / 2^{64} \ge 1 / (e^\varepsilon + m)`, the smallest one.
 
     Parameters
     ----------
@@ -105,8 +105,8 @@ def other_count(epsilon: float, n_others: int = 1) -> int:
 
     Examples
     --------
-    >>> from skldp.mechanisms._odds import other_count
-    >>> round(1 - other_count(1.0) / 2**64, 4), other_count(700.0)
+    >>> from skldp.mechanisms._odds import least_count
+    >>> round(1 - least_count(1.0) / 2**64, 4), least_count(700.0)
     (0.7311, 1)
     """
     up, down = Context(prec=DIGITS, rounding=ROUND_CEILING), Context(prec=DIGITS, rounding=ROUND_FLOOR)
@@ -148,7 +148,7 @@ def check_representable(epsilon: float, exact: float, least: float) -> None:
 
 
 def bernoulli(noise: Noise, count: int, out: np.ndarray) -> None:
-    """Write True, or 1, with probability exactly ``count / 2**64``, and False otherwise, from about 16 random bits each.
+    """Write True with probability exactly ``count / 2**64``, and False otherwise, from about 16 random bits each.
 
     The leading 16 bits of a 64-bit draw decide all but one in 65,536; only for those are the other 48 drawn.
 
