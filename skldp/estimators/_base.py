@@ -121,9 +121,9 @@ class ReleasesRows(GuaranteeMixin):
         taken = np.dtype(dtype if dtype in FLOATS else np.float64)
         return np.empty((n_rows, mechanism.n_outputs), dtype=mechanism.output_dtype(taken))
 
-    def _can_be_written_to(self, out, dtype):
-        """Whether an array can hold what is released of rows of a type, but for rounding."""
-        return np.can_cast(self._empty_release(0, dtype).dtype, out.dtype, "same_kind")
+    def _can_be_written_to(self, dtype):
+        """Whether numbers of a type can hold what is released, but for rounding."""
+        return np.can_cast(self.mechanism_.output_dtype(np.dtype(np.float64)), dtype, "same_kind")
 
     def _release_into(self, X, out):
         """Release what :meth:`transform` would, into `out`."""

@@ -190,11 +190,11 @@ class LabelPrivatizer(
     def _empty_release(self, n_rows, dtype):
         return np.empty(n_rows, dtype=decoded_dtype(self.classes_, dtype))
 
-    def _can_be_written_to(self, out, dtype):
+    def _can_be_written_to(self, dtype):
         # Each class must stay what it is, whatever the type of the labels.
         own = self.classes_.dtype
-        same_kind = own.kind == out.dtype.kind and np.can_cast(own, out.dtype, "safe")
-        return same_kind or decoded_dtype(self.classes_, out.dtype) == out.dtype
+        same_kind = own.kind == dtype.kind and np.can_cast(own, dtype, "safe")
+        return same_kind or decoded_dtype(self.classes_, dtype) == dtype
 
     def _release_into(self, y, out):
         check_is_fitted(self)

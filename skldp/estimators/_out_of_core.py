@@ -183,7 +183,7 @@ def _check_out(estimator, X, out):
     shape = (X.shape[0], *estimator._empty_release(0, X.dtype).shape[1:])
     if out.shape != shape:
         raise ValueError(f"out must have the shape {shape}. Got {out.shape} instead.")
-    if not estimator._can_be_written_to(out, X.dtype):
+    if not estimator._can_be_written_to(out.dtype):
         raise ValueError(f"out must be of a type that holds what is released. Got {out.dtype.type.__name__} instead.")
     if np.may_share_memory(X, out):
         raise ValueError("out must not overlap X. Got overlapping arrays instead.")

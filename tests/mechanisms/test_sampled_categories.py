@@ -15,6 +15,7 @@ from skldp.mechanisms import (
     UnaryEncoding,
 )
 from skldp.mechanisms._categorical import randomized_response
+from skldp.mechanisms._noise import RowNoise
 from skldp.mechanisms._odds import bernoulli
 from skldp.mechanisms._rows import Workspace
 
@@ -66,6 +67,13 @@ def test_integers_share_the_words_equally_and_draw_the_rest_anew(high):
             stream = ScriptedNoise([word, 5])
             assert stream.integers(high, 1)[0] == 5 % high
             assert not stream.script
+
+
+def test_integers_that_are_drawn_anew_take_noise_of_their_own_rows():
+    nonces = np.random.default_rng(0).integers(0, 2**64, (200, 2), dtype=np.uint64)
+    # One word in four is drawn anew.
+    whole = RowNoise(bytes(32), nonces).integers(3 * 2**61, (200, 2))
+    np.testing.assert_array_equal(RowNoise(bytes(32), nonces[50:]).integers(3 * 2**61, (150, 2)), whole[50:])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
