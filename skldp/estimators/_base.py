@@ -115,6 +115,16 @@ class ReleasesRows(GuaranteeMixin):
     def _rows(self, X, *, reset):
         raise NotImplementedError
 
+    def _empty_release(self, n_rows, dtype):
+        """An array for what is released of as many rows of a type, of whatever content."""
+        mechanism = self.mechanism_
+        taken = np.dtype(dtype if dtype in FLOATS else np.float64)
+        return np.empty((n_rows, mechanism.n_outputs), dtype=mechanism.output_dtype(taken))
+
+    def _can_be_written_to(self, dtype):
+        """Whether numbers of a type can hold what is released, but for rounding."""
+        return np.can_cast(self.mechanism_.output_dtype(np.dtype(np.float64)), dtype, "same_kind")
+
     def _release_into(self, X, out):
         """Release what :meth:`transform` would, into `out`."""
         check_is_fitted(self)
@@ -125,7 +135,7 @@ class ReleasesRows(GuaranteeMixin):
         """Release rows that were checked, with noise or without it, task by task in threads."""
         mechanism = self.mechanism_
         if out is None:
-            out = np.empty((rows.shape[0], mechanism.n_outputs), dtype=mechanism.output_dtype(rows.dtype))
+            out = self._empty_release(rows.shape[0], rows.dtype)
         tasks = mechanism.tasks(rows.shape[0])
         streams = noise_from(self.seed).split(tasks) if noisy else [None] * len(tasks)
 

@@ -5,9 +5,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import kind_of, untold
-from skldp.estimators._base import attach_guarantee
+from skldp.estimators._base import ReleasesRows, attach_guarantee
 from skldp.estimators._class_codes import declared_values, encode, warn_learnt
-from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._validation import (
     EPSILON,
     NOISE_PARAMETERS,
@@ -20,12 +19,11 @@ from skldp.estimators._validation import (
 )
 from skldp.mechanisms._categorical.frequency import estimate_frequencies
 from skldp.mechanisms._categorical.unary import CategoricalRecord
-from skldp.mechanisms._noise import noise_from
 
 __all__ = ["CategoricalPrivatizer"]
 
 
-class CategoricalPrivatizer(GuaranteeMixin, TransformerMixin, BaseEstimator):
+class CategoricalPrivatizer(ReleasesRows, TransformerMixin, BaseEstimator):
     r"""Release columns of categories one-hot, under local differential privacy.
 
     Parameters
@@ -144,8 +142,7 @@ class CategoricalPrivatizer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
         """
-        codes = self._declare(X)
-        return self.mechanism_.sample(codes, noise_from(self.seed))
+        return self._release(self._declare(X))
 
     def transform(self, X):
         """Release every row: with noise, or plain one-hot with ``transform_noise=False``.
@@ -159,12 +156,7 @@ class CategoricalPrivatizer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
         """
-        check_is_fitted(self)
-        self._check_unchanged()
-        codes = self._codes(_columns(self, X, reset=False), self.categories_)
-        if self.transform_noise:
-            return self.mechanism_.sample(codes, noise_from(self.seed))
-        return self.mechanism_.encode(codes)
+        return self._release_into(X, None)
 
     def estimate_frequencies(self, X_released, *, of="sample"):
         """Estimate without bias how often each true category occurs, from released rows.
@@ -250,6 +242,12 @@ class CategoricalPrivatizer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         if learnt:
             warn_learnt("The categories", "CategoricalPrivatizer(categories=[[...], ...])")
         return codes
+
+    def _rows(self, X, *, reset):
+        return self._codes(_columns(self, X, reset=reset), self.categories_)
+
+    def _empty_release(self, n_rows, dtype):
+        return np.empty((n_rows, self.mechanism_.n_outputs))
 
     def _codes(self, columns, categories):
         names = _input_names(self)

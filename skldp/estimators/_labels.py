@@ -6,8 +6,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.estimators._base import attach_guarantee
-from skldp.estimators._class_codes import declared_values, decode, encode, labels_1d, learnt_values, warn_learnt
+from skldp.estimators._base import ReleasesRows, attach_guarantee
+from skldp.estimators._class_codes import (
+    declared_values,
+    decode,
+    decoded_dtype,
+    encode,
+    labels_1d,
+    learnt_values,
+    warn_learnt,
+)
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._validation import (
     EPSILON,
@@ -18,16 +26,14 @@ from skldp.estimators._validation import (
     fit_context,
 )
 from skldp.mechanisms._categorical.frequency import estimate_frequencies
-from skldp.mechanisms._categorical.label_laplace import LabelLaplaceMechanism
+from skldp.mechanisms._categorical.label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
-from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior
-from skldp.mechanisms._noise import noise_from
 
 __all__ = ["HasLabelMechanism", "LabelLaplace", "LabelPrivatizer", "LabelRR", "LabelSampler"]
 
 
 class LabelPrivatizer(
-    GuaranteeMixin,
+    ReleasesRows,
     TransformerMixin,
     BaseEstimator,
     auto_wrap_output_keys=None,  # type: ignore[call-arg]  # scikit-learn has no types to say that it takes it
@@ -83,10 +89,7 @@ class LabelPrivatizer(
         ValueError
             If a label is not one of the classes; nothing is released then.
         """
-        check_is_fitted(self)
-        self._check_unchanged()
-        y = labels_1d(y)
-        return self._release(encode(y, self.classes_, "y"), y.dtype)
+        return self._release_into(y, None)
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, y):
@@ -102,7 +105,7 @@ class LabelPrivatizer(
         y_released : ndarray of shape (n_samples,)
         """
         y = labels_1d(y)
-        return self._release(self._declare(y), y.dtype)
+        return self._release_labels(self._declare(y), y.dtype)
 
     def inverse_transform(self, y):
         """Give released labels back as they are: they are labels already, and their noise cannot be undone.
@@ -139,7 +142,7 @@ class LabelPrivatizer(
         """
         y = labels_1d(y)
         check_same_length(X, y)
-        return X, self._release(self._declare(y), y.dtype)
+        return X, self._release_labels(self._declare(y), y.dtype)
 
     def estimate_frequencies(self, y, *, of="sample"):
         """Estimate without bias how often each true class occurs, from released labels.
@@ -183,8 +186,31 @@ class LabelPrivatizer(
             warn_learnt("The classes", f"{type(self).__name__}(classes=[...])")
         return codes
 
-    def _release(self, codes, dtype):
-        return decode(self.mechanism_.sample(codes, noise_from(self.seed)), self.classes_, dtype)
+    def _rows(self, y, *, reset):
+        return encode(labels_1d(y), self.classes_, "y")[:, None]
+
+    def _empty_release(self, n_rows, dtype):
+        return np.empty(n_rows, dtype=decoded_dtype(self.classes_, dtype))
+
+    def _can_be_written_to(self, dtype):
+        # Each class must stay what it is, whatever the type of the labels.
+        own = self.classes_.dtype
+        same_kind = own.kind == dtype.kind and np.can_cast(own, dtype, "safe")
+        return same_kind or decoded_dtype(self.classes_, dtype) == dtype
+
+    def _release_into(self, y, out):
+        check_is_fitted(self)
+        self._check_unchanged()
+        y = labels_1d(y)
+        return self._release_labels(encode(y, self.classes_, "y"), y.dtype, out)
+
+    def _release_labels(self, codes, dtype, out=None):
+        answers = self._release(codes[:, None], np.empty((codes.size, 1), dtype=np.int64))
+        released = decode(answers[:, 0], self.classes_, dtype)
+        if out is None:
+            return released
+        out[...] = released
+        return out
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

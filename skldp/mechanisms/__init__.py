@@ -5,10 +5,9 @@ from skldp.mechanisms._bits.factories import bitrand, latent, ome
 from skldp.mechanisms._bits.fixed_point import FixedPoint
 from skldp.mechanisms._bits.flip_laws import BitLaw
 from skldp.mechanisms._bits.unbiased import UnbiasedBitFlip
-from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_frequencies
-from skldp.mechanisms._categorical.label_laplace import LabelLaplaceMechanism, clean_probabilities
+from skldp.mechanisms._categorical.frequency import FrequencyEstimate, clean_probabilities, estimate_frequencies
+from skldp.mechanisms._categorical.label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
-from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior
 from skldp.mechanisms._categorical.unary import CategoricalRecord, OneHotRandomizedResponse, UnaryEncoding
 from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from skldp._checks import is_number
 from skldp._untold import kind_of
@@ -105,6 +106,10 @@ class Categories(Domain):
         """One."""
         return 1
 
+    def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
+        """Values as an array of integers of any type."""
+        return Codes((len(self.values),)).as_rows(values)
+
     def inside(self, rows: np.ndarray) -> Inside:
         """Refuse what is no place in the list."""
         return Codes((len(self.values),)).inside(rows)
@@ -131,6 +136,7 @@ class Columns(Domain):
     Examples
     --------
     >>> import numpy as np
+    import numpy.typing as npt
     >>> from skldp.mechanisms import Categories, Columns, Interval, domain_from_json
     >>> people = Columns.of({"age": Interval(0, 100), "city": Categories(("Bonn", "Ulm"))})
     >>> people.inside(np.array([[130.0, 1.0]]))

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_dimension, check_positive
-from skldp._untold import kind_of
+from skldp._untold import as_floats, kind_of, untold
 from skldp.mechanisms._norms import shortening_by_rounding, shrink_factors
 
 __all__ = [
@@ -52,6 +52,10 @@ class Domain(ABC):
     @abstractmethod
     def n_features(self) -> int:
         """Numbers in a row."""
+
+    def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
+        """Values as an array of a type that :meth:`inside` takes: float32 or float64, unless it says otherwise."""
+        return as_floats(values)
 
     @abstractmethod
     def inside(self, rows: np.ndarray) -> Inside:
@@ -321,14 +325,23 @@ class Codes(Domain):
         """Numbers in a row."""
         return len(self.sizes)
 
+    def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
+        """Values as an array of integers of any type."""
+        with untold("codes must be integers", values):
+            rows = np.asarray(values)
+        if rows.dtype.kind not in "iu":
+            raise ValueError(f"codes must be integers. Got {kind_of(values)} instead.")
+        return rows
+
     def inside(self, rows: np.ndarray) -> Inside:
         """Refuse what is no code."""
-        if rows.dtype.kind not in "iu":
-            raise ValueError(f"codes must be integers. Got {kind_of(rows)} instead.")
-        if rows.size and not ((rows >= 0) & (rows < np.asarray(self.sizes))).all():
-            most = max(self.sizes) - 1
-            raise ValueError(f"codes must be integers from 0 to {most}. Got {kind_of(rows)} instead.")
-        return Inside(rows.astype(np.int64, copy=False), 0)
+        # What int64 does not hold becomes negative, and what is negative a large unsigned integer.
+        codes = self.as_rows(rows).astype(np.int64, copy=False)
+        unsigned = codes.view(np.uint64)
+        # One pass over numbers in the cache spares most blocks the comparison by column, which takes longer.
+        if unsigned.max(initial=0) >= min(self.sizes) and not (unsigned < np.asarray(self.sizes, np.uint64)).all():
+            raise ValueError(f"codes must be integers from 0 to {max(self.sizes) - 1}. Got {kind_of(rows)} instead.")
+        return Inside(codes, 0)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the columns by their sizes."""

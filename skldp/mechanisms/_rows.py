@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skldp._untold import as_floats, kind_of
+from skldp._untold import kind_of
 from skldp.mechanisms._domain import Domain
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
@@ -196,12 +196,8 @@ class RowMechanism(ABC):
         workspace : Workspace
         """
 
-    def _as_rows(self, rows: npt.ArrayLike) -> np.ndarray:
-        """The rows as an array that the domain takes."""
-        return as_floats(rows)
-
     def _walk(self, given: npt.ArrayLike, noise: Noise | None, out: np.ndarray | None) -> Release:
-        rows = self._as_rows(given)
+        rows = self.domain.as_rows(given)
         n_features = self.domain.n_features
         if rows.ndim != 2 or rows.shape[1] != n_features:
             raise ValueError(f"rows must have the shape (n, {n_features}). Got {kind_of(rows)} instead.")

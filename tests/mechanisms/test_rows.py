@@ -7,15 +7,21 @@ import pytest
 
 from skldp.mechanisms import (
     BoundedFeatures,
+    CategoricalRecord,
     Duchi,
     DuchiVector,
     Gaussian,
     Hybrid,
     HybridThreeOutputs,
+    LabelLaplaceMechanism,
     Laplace,
+    OneHotRandomizedResponse,
     Piecewise,
+    RandomizedResponse,
+    RandomizedResponseWithPrior,
     RowMechanism,
     ThreeOutputs,
+    UnaryEncoding,
 )
 from skldp.mechanisms._noise import RowNoise
 
@@ -24,7 +30,7 @@ KEY = bytes(range(32))
 
 def each():
     """One mechanism of every kind, with rows of its domain's size: each part of the package adds its own."""
-    return numbers()
+    return [*numbers(), *categorical()]
 
 
 def numbers():
@@ -57,6 +63,21 @@ def numbers():
         BoundedFeatures(Gaussian(1.0, 1e-3, 5), low, high, n_sampled=5, stated=1.0),
     ]
     return [*alone, *together, *sampled]
+
+
+def categorical():
+    """Small epsilons and many classes, so that draws are undecided, and classes outside of a prior's support."""
+    yield RandomizedResponse(0.1, 2)
+    yield RandomizedResponse(1.0, 1)
+    yield RandomizedResponse(0.5, 3000)
+    yield RandomizedResponse(0.5, 5000)
+    yield LabelLaplaceMechanism(1.0, 10)
+    yield RandomizedResponseWithPrior(1.0, (0.32, 0.0, 0.31, 0.37))
+    yield RandomizedResponseWithPrior(1.0, (1.0, 0.0))
+    yield UnaryEncoding(0.5, 7, "sue")
+    yield UnaryEncoding(20.0, 20_000, "oue")
+    yield OneHotRandomizedResponse(0.5, 900)
+    yield from (CategoricalRecord(2.0, (3, 1, 200, 2), method) for method in ("krr", "sue", "oue"))
 
 
 MECHANISMS = each()

@@ -117,18 +117,35 @@ MUTATIONS = [
         survives="what one way of writing leaves over the other writes: the key stream is the same",
     ),
     # Categories.
-    Mutation("mechanisms/_categorical/unary.py", "own = TWO_64 // 2 if", "own = TWO_64 // 2 + 2**55 if", _CATEGORIES),
     Mutation(
         "mechanisms/_categorical/unary.py",
-        "else TWO_64 - self.lie\n        bits",
-        "else TWO_64 - self.lie + 1\n        bits",
+        "return TWO_64 // 2 if self.variant",
+        "return TWO_64 // 2 + 2**55 if self.variant",
+        f"{_CATEGORIES} mechanisms/test_unary.py",
+    ),
+    Mutation(
+        "mechanisms/_categorical/unary.py",
+        "bernoulli(noise, self.own_count, own)",
+        "bernoulli(noise, self.own_count + 1, own)",
         _CATEGORIES,
     ),
     Mutation(
         "mechanisms/_categorical/unary.py",
-        "bits = bernoulli(noise, self.lie, (values",
-        "bits = bernoulli(noise, self.lie - 1, (values",
+        "bernoulli(noise, self.other_count, out)",
+        "bernoulli(noise, self.other_count - 1, out)",
         _CATEGORIES,
+    ),
+    Mutation(
+        "mechanisms/_categorical/unary.py",
+        "original[own, own] = np.diag((mean[own] - q[own]) / gain[own])",
+        "pass",
+        "mechanisms/test_unary.py",
+    ),
+    Mutation(
+        "mechanisms/_categorical/randomized_response.py",
+        "return (second_moment - q * ((n - 1)",
+        "return (second_moment - q * ((n + 1)",
+        "mechanisms/test_categorical.py",
     ),
     Mutation(
         "mechanisms/_categorical/unary.py",
@@ -138,15 +155,15 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_odds.py",
-        "np.less(draws, leading, out=block)",
-        "np.less_equal(draws, leading, out=block)",
+        "np.less(draws, leading, out=out)",
+        "np.less_equal(draws, leading, out=out)",
         _CATEGORIES,
         survives="a draw whose first 16 bits are those of the count is decided anew by the 48 others",
     ),
     Mutation(
         "mechanisms/_odds.py",
-        "(noise.words(undecided.size) >> np.uint64(16)) < rest",
-        "(noise.words(undecided.size) >> np.uint64(16)) <= rest",
+        "= further < rest",
+        "= further <= rest",
         _CATEGORIES,
     ),
     Mutation(
@@ -163,14 +180,32 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_categorical/randomized_response.py",
-        'draws, side="right")]\n\n\n@',
-        'draws, side="left")]\n\n\n@',
+        'draws, side="right")]',
+        'draws, side="left")]',
         _CATEGORIES,
     ),
     Mutation(
         "mechanisms/_categorical/randomized_response.py",
-        'noise.words(answers.size), side="right")]',
-        'noise.words(answers.size), side="left")]',
+        "out[...] = self._shift(noise.words(codes.shape))",
+        "out[...] = self._shift(noise.words(codes.shape) + np.uint64(1))",
+        _CATEGORIES,
+    ),
+    Mutation(
+        "mechanisms/_categorical/randomized_response.py",
+        "noise.at(undecided, codes.size)",
+        "noise.at(undecided + 1, codes.size + 1)",
+        "mechanisms/test_rows.py",
+    ),
+    Mutation(
+        "mechanisms/_odds.py",
+        "noise.at(undecided, draws.size)",
+        "noise",
+        "mechanisms/test_rows.py",
+    ),
+    Mutation(
+        "mechanisms/_noise.py",
+        "self.at(again, words.size).words(again.size)",
+        "self.words(again.size)",
         _CATEGORIES,
     ),
     Mutation(
@@ -187,15 +222,15 @@ MUTATIONS = [
         _CATEGORIES,
     ),
     Mutation(
-        "mechanisms/_categorical/response_with_prior.py",
-        "noise.integers(self.support.size, outside.size)",
+        "mechanisms/_categorical/label_laws.py",
+        "noise.at(outside, rows.size).integers(self.support.size, outside.size)",
         "0",
         _CATEGORIES,
     ),
     Mutation(
-        "mechanisms/_categorical/label_laplace.py",
-        "return -(-lies // (self.n_classes - 1))",
-        "return lies // (self.n_classes - 1)",
+        "mechanisms/_categorical/label_laws.py",
+        "return -(-others // (self.n_classes - 1))",
+        "return others // (self.n_classes - 1)",
         "mechanisms/test_categorical.py",
     ),
     # Numbers.
