@@ -445,7 +445,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
 
     @property
     def n_components_(self):
-        """m."""
+        """How many dimensions are released."""
         return self.mechanism_.n_outputs
 
     @property

@@ -247,7 +247,7 @@ class Ball(Domain):
         """Numbers in a row."""
         return self.dimension
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def inside(self, rows: Any) -> Inside:
         """Shorten the rows that are longer than the radius; what only rounding made longer does not count as moved.
 
         Rows may be a CSR matrix that holds no entry twice.
@@ -337,7 +337,7 @@ class FiniteSet(Domain):
         """Numbers in a row."""
         return int(self.vectors.shape[1])
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def inside(self, rows: Any) -> Inside:
         """Move rows to the nearest vector, of which the first counts. A sparse matrix becomes an array."""
         check_finite(rows)
         given = rows.toarray() if sparse.issparse(rows) else rows
