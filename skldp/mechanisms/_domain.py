@@ -92,10 +92,8 @@ def check_finite(rows: Any) -> None:
     ValueError
     """
     rows = rows.data if sparse.issparse(rows) else rows
-    # One pass; a sum that overflows is looked at again.
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = rows.sum(dtype=np.float64)
-    if not math.isfinite(total) and not np.isfinite(rows).all():
+    # Both are NaN if any value is; without a working array.
+    if not (-math.inf < rows.min(initial=math.inf) and rows.max(initial=-math.inf) < math.inf):
         raise_not_finite(rows)
 
 
@@ -260,7 +258,7 @@ class Ball(Domain):
         outside, moved = rows[factors < 1 - shortening_by_rounding(rows.dtype, rows.shape[1])], rows.copy()
         # In double precision: a subnormal factor of single precision has too few bits to stay within the radius.
         if sparse.issparse(rows):
-            moved.data[:] = rows.data * np.repeat(factors, np.diff(rows.indptr))
+            moved.data[:] = moved.data * np.repeat(factors, np.diff(moved.indptr))
             return Inside(moved, int(np.count_nonzero(outside.data)))
         moved[longer] = rows[longer] * factors[longer, None]
         return Inside(moved, int(np.count_nonzero(outside)))

@@ -260,9 +260,9 @@ class ProjectedRelease(RowMechanism):
     def _project(self, rows: Any, out: np.ndarray) -> None:
         """Project rows of the domain; what overflows becomes infinite, and never NaN, which would tell it apart."""
         self.projection.apply(rows, out)
-        lost = np.flatnonzero(~np.isfinite(out).all(axis=1))
-        if not lost.size:
+        if np.isfinite(out).all():
             return
+        lost = np.flatnonzero(~np.isfinite(out).all(axis=1))
         # Multiplied by a power of two, which is exact.
         exponents = np.frexp(_largest(rows[lost]))[1]
         factors = np.ldexp(1.0, -exponents)
