@@ -1,4 +1,4 @@
-"""RandomProjectionTransformer: noise in fewer dimensions."""
+"""Transformers of vectors: directions, noise in proportion to the distance, and both in fewer dimensions."""
 
 from numbers import Integral, Real
 
@@ -6,21 +6,19 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.estimators._base import LocalTransformer, warn_out_of_domain
-from skldp.estimators._embedding_base import RadiusTransformer
-from skldp.estimators._validation import FLOATS, Interval, StrOptions, as_table, validate_finite
-from skldp.mechanisms._noise import noise_from
+from skldp.estimators._base import LocalTransformer
+from skldp.estimators._validation import FLOATS, Interval, StrOptions, as_table
+from skldp.mechanisms._norms import nearest_rows
 from skldp.mechanisms._vector.gaussian_width import projected_dimension
-from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace, nearest_rows
-from skldp.mechanisms._vector.privunit import PrivUnit
-from skldp.mechanisms._vector.privunit_ball import PrivUnitBall
+from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace
+from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
 from skldp.mechanisms._vector.projected_release import SENSITIVITIES, ProjectedRelease
 from skldp.mechanisms._vector.projection import RandomProjection
 
 __all__ = ["MultivariateLaplaceTransformer", "PrivUnitTransformer", "RandomProjectionTransformer"]
 
 
-class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
+class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     r"""Release directions, or vectors of bounded norm: unbiased, epsilon-LDP, with the least noise.
 
     Parameters
@@ -59,7 +57,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
 
     See Also
     --------
-    skldp.mechanisms._vector.privunit.PrivUnit : The law.
+    skldp.mechanisms.PrivUnit : The law.
     RandomProjectionTransformer : With ``noise="privunit"`` the same in fewer dimensions, with less noise.
 
     Notes
@@ -86,7 +84,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
     """
 
     _parameter_constraints: dict = {
-        **RadiusTransformer._parameter_constraints,
+        **LocalTransformer._parameter_constraints,
         "norm": [StrOptions({"unit"}), Interval(Real, 0, None, closed="neither")],
     }
 
@@ -102,13 +100,16 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
         if n_features < 2:
             raise ValueError(f"A direction needs at least 2 features. Got n_features = {n_features} instead.")
         if isinstance(self.norm, str):
-            self.radius_ = None
             return PrivUnit(n_features, float(self.epsilon))
-        self.radius_ = float(self.norm)
-        return PrivUnitBall(n_features, float(self.epsilon), self.radius_)
+        return PrivUnitBall(n_features, float(self.epsilon), float(self.norm))
+
+    @property
+    def radius_(self):
+        """The declared norm, or None."""
+        return getattr(self.mechanism_, "radius", None)
 
 
-class MultivariateLaplaceTransformer(OneToOneFeatureMixin, RadiusTransformer):
+class MultivariateLaplaceTransformer(OneToOneFeatureMixin, LocalTransformer):
     r"""Release vectors with noise calibrated to the Euclidean distance (metric privacy, M1).
 
     Near vectors are hard to tell apart, far ones are not: `epsilon` is the budget per unit of distance, and nothing is
@@ -183,7 +184,7 @@ class MultivariateLaplaceTransformer(OneToOneFeatureMixin, RadiusTransformer):
     """
 
     _parameter_constraints: dict = {
-        **RadiusTransformer._parameter_constraints,
+        **LocalTransformer._parameter_constraints,
         "radius": [None, Interval(Real, 0, None, closed="neither")],
         "vocabulary": [None, "array-like"],
     }
@@ -228,14 +229,18 @@ class MultivariateLaplaceTransformer(OneToOneFeatureMixin, RadiusTransformer):
         self._check_unchanged()
         if self.mechanism_.vocabulary is None:
             raise ValueError("nearest_indices needs a vocabulary. Got vocabulary=None instead.")
-        X = self._validate(X, reset=False)
-        words = self._release(X, noise_from(self.seed) if self.transform_noise else None)
+        words = self._release(self._rows(X, reset=False), noisy=self.transform_noise)
         return nearest_rows(words, self.mechanism_.vocabulary.astype(words.dtype))
 
     def _make_mechanism(self, X):
-        self.radius_ = None if self.radius is None else float(self.radius)
+        radius = None if self.radius is None else float(self.radius)
         vocabulary = None if self.vocabulary is None else np.asarray(self.vocabulary, dtype=np.float64)
-        return MultivariateLaplace(X.shape[1], float(self.epsilon), radius=self.radius_, vocabulary=vocabulary)
+        return MultivariateLaplace(X.shape[1], float(self.epsilon), radius=radius, vocabulary=vocabulary)
+
+    @property
+    def radius_(self):
+        """The declared radius, or None."""
+        return self.mechanism_.radius
 
 
 class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransformer):
@@ -415,8 +420,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
             raise ValueError(f"X must have n_components = {self.n_components_} columns. Got {X.shape[1]} instead.")
         return self.mechanism_.projection.invert(X)
 
-    def _validate(self, X, *, reset):
-        return validate_finite(self, X, reset=reset, accept_sparse=("csr", "csc"))
+    _input: dict = {"accept_sparse": "csr"}
 
     def _make_mechanism(self, X):
         n_features = X.shape[1]
@@ -430,7 +434,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
             vocabulary = as_table(self.vocabulary, "vocabulary", dtype=np.float64)
             if vocabulary.shape[1] != n_features:
                 raise ValueError(f"vocabulary must have {n_features} columns. Got {vocabulary.shape[1]} instead.")
-        mechanism = ProjectedRelease(
+        return ProjectedRelease(
             RandomProjection(n_features, int(m), int(self.projection_seed), kind),
             float(self.epsilon),
             sensitivity=self.sensitivity,
@@ -441,18 +445,16 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
             radius=None if self.radius is None else float(self.radius),
             vocabulary=vocabulary,
         )
-        self.n_components_ = mechanism.n_outputs
-        self.sensitivity_ = mechanism.stretch
-        return mechanism
 
-    def _release(self, X, noise, released=None):
-        with np.errstate(all="ignore"):
-            projected, moved = self.mechanism_.project(X)
-        # The projected rows are nobody else's, so the releases take their place.
-        released = super()._release(projected, noise, projected if released is None else released)
-        # The count comes last, when nothing can fail any more.
-        warn_out_of_domain(moved, X.shape[0] * X.shape[1])
-        return released
+    @property
+    def n_components_(self):
+        """How many dimensions are released."""
+        return self.mechanism_.n_outputs
+
+    @property
+    def sensitivity_(self):
+        """The bound on the stretch of a distance."""
+        return self.mechanism_.stretch
 
     @property
     def _n_features_out(self):

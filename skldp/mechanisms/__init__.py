@@ -10,7 +10,7 @@ from skldp.mechanisms._categorical.label_laws import LabelLaplaceMechanism, Rand
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._categorical.unary import CategoricalRecord, OneHotRandomizedResponse, UnaryEncoding
 from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json
-from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain
+from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain, FiniteSet
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
@@ -21,7 +21,10 @@ from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
 from skldp.mechanisms._rows import Release, RowMechanism, SampledFeatures
-from skldp.mechanisms._vector import MultivariateLaplace, PrivUnit, PrivUnitBall, ProjectedRelease, RandomProjection
+from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace
+from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
+from skldp.mechanisms._vector.projected_release import ProjectedRelease
+from skldp.mechanisms._vector.projection import RandomProjection
 
 __all__ = [
     "NUMERIC_MECHANISMS",
@@ -38,6 +41,7 @@ __all__ = [
     "Domain",
     "Duchi",
     "DuchiVector",
+    "FiniteSet",
     "FixedPoint",
     "FrequencyEstimate",
     "Gaussian",

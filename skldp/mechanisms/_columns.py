@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from skldp._checks import is_number
 from skldp._untold import kind_of
-from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain, Inside, check_finite
+from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain, FiniteSet, Inside, check_finite
 
 __all__ = ["Categories", "Columns", "Integers", "Interval", "domain_from_json"]
 
@@ -218,6 +218,7 @@ _KINDS: dict[str, type[Domain]] = {
     "box": Box,
     "categories": Categories,
     "codes": Codes,
+    "finite_set": FiniteSet,
     "integers": Integers,
     "interval": Interval,
 }

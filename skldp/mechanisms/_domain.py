@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from skldp._checks import check_dimension, check_positive
 from skldp._untold import as_floats, kind_of, untold
-from skldp.mechanisms._norms import shortening_by_rounding, shrink_factors
+from skldp.mechanisms._norms import nearest_rows, shortening_by_rounding, shrink_factors
 
 __all__ = [
     "Anywhere",
@@ -25,8 +26,10 @@ __all__ = [
     "Box",
     "Codes",
     "Domain",
+    "FiniteSet",
     "Inside",
     "check_finite",
+    "own_vectors",
     "round_inward",
 ]
 
@@ -85,17 +88,16 @@ class Domain(ABC):
         return json.dumps(self.to_dict(), allow_nan=False)
 
 
-def check_finite(rows: np.ndarray) -> None:
-    """Refuse NaN and infinity, in scikit-learn's words.
+def check_finite(rows: Any) -> None:
+    """Refuse NaN and infinity in an array or a sparse matrix, in scikit-learn's words.
 
     Raises
     ------
     ValueError
     """
-    # One pass; a sum that overflows is looked at again.
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = rows.sum(dtype=np.float64)
-    if not math.isfinite(total) and not np.isfinite(rows).all():
+    rows = rows.data if sparse.issparse(rows) else rows
+    # Both are NaN if any value is; without a working array.
+    if not (-math.inf < rows.min(initial=math.inf) and rows.max(initial=-math.inf) < math.inf):
         raise_not_finite(rows)
 
 
@@ -247,19 +249,23 @@ class Ball(Domain):
         """Numbers in a row."""
         return self.dimension
 
-    def inside(self, rows: np.ndarray) -> Inside:
-        """Shorten the rows that are longer than the radius; what only rounding made longer does not count as moved."""
+    def inside(self, rows: Any) -> Inside:
+        """Shorten the rows that are longer than the radius; what only rounding made longer does not count as moved.
+
+        Rows may be a CSR matrix that holds no entry twice.
+        """
         check_finite(rows)
         factors = shrink_factors(rows, self.radius)
         longer = np.flatnonzero(factors < 1)
         if not longer.size:
             return Inside(rows, 0)
-        moved = rows.copy()
+        outside, moved = rows[factors < 1 - shortening_by_rounding(rows.dtype, rows.shape[1])], rows.copy()
         # In double precision: a subnormal factor of single precision has too few bits to stay within the radius.
+        if sparse.issparse(rows):
+            moved.data[:] = moved.data * np.repeat(factors, np.diff(moved.indptr))
+            return Inside(moved, int(np.count_nonzero(outside.data)))
         moved[longer] = rows[longer] * factors[longer, None]
-        return Inside(
-            moved, int(np.count_nonzero(rows[factors < 1 - shortening_by_rounding(rows.dtype, rows.shape[1])]))
-        )
+        return Inside(moved, int(np.count_nonzero(outside)))
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the ball."""
@@ -286,13 +292,83 @@ class Anywhere(Domain):
         return self.dimension
 
     def inside(self, rows: np.ndarray) -> Inside:
-        """Refuse what is not finite."""
+        """Refuse what is not finite, in an array or a sparse matrix."""
         check_finite(rows)
         return Inside(rows, 0)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe it by its dimension."""
         return {"type": "anywhere", "dimension": int(self.dimension)}
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteSet(Domain):
+    """Public vectors, such as those of the words of a language; others are moved to the nearest of them.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n_vectors, n_features)
+
+    Raises
+    ------
+    ValueError
+        If it is empty, of another shape, or not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms import FiniteSet
+    >>> FiniteSet(np.eye(2)).inside(np.array([[0.0, 1.0], [0.75, 0.0]]))
+    Inside(rows=array([[0., 1.],
+           [1., 0.]]), n_moved=1)
+    """
+
+    vectors: np.ndarray = field(repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "vectors", own_vectors("vectors", self.vectors))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FiniteSet) and np.array_equal(self.vectors, other.vectors)
+
+    def __hash__(self) -> int:
+        return hash(self.vectors.tobytes())
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return int(self.vectors.shape[1])
+
+    def inside(self, rows: Any) -> Inside:
+        """Move rows to the nearest vector, of which the first counts. A sparse matrix becomes an array."""
+        check_finite(rows)
+        given = rows.toarray() if sparse.issparse(rows) else rows
+        # In the type of the rows, in which a row that is one of the vectors is found to be it.
+        vectors = self.vectors.astype(given.dtype, copy=False)
+        moved = vectors[nearest_rows(given, vectors)]
+        return Inside(moved, int(np.count_nonzero(moved != given)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the set by its vectors."""
+        return {"type": "finite_set", "vectors": self.vectors.tolist()}
+
+
+def own_vectors(name: str, vectors: npt.ArrayLike, n_features: int | None = None) -> npt.NDArray[np.float64]:
+    """A checked copy of public vectors that nobody can change, since a guarantee holds for these very ones."""
+    if isinstance(vectors, np.ndarray) and vectors.flags.owndata and not vectors.flags.writeable:
+        own = vectors.astype(np.float64, copy=False)
+    else:
+        own = np.array(vectors, dtype=np.float64)
+    if own.ndim != 2 or 0 in own.shape or own.shape[1] != (n_features or own.shape[1]):
+        width = "n_features" if n_features is None else n_features
+        raise ValueError(
+            f"{name} must have the shape (n, {width}), with at least one row. Got an array of shape {own.shape} "
+            "instead."
+        )
+    if not np.isfinite(own).all():
+        raise ValueError(f"{name} must be finite. Got NaN or infinity instead.")
+    own.flags.writeable = False
+    return own
 
 
 @dataclass(frozen=True)

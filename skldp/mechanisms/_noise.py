@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from skldp.exceptions import SeededNoiseWarning, warn_user
 
-__all__ = ["Noise", "RowNoise", "flip_threshold", "noise_from", "public_stream", "threshold_log_odds"]
+__all__ = ["Noise", "RowNoise", "as_uniform", "flip_threshold", "noise_from", "public_stream", "threshold_log_odds"]
 
 # Long calls cost less, and other threads run meanwhile.
 _ZEROS = bytes(1 << 19)
@@ -169,6 +169,11 @@ def threshold_log_odds(threshold: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return np.where(t <= np.uint64(2**63), outward, -outward)
 
 
+def as_uniform(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """Odd multiples of 2^-53 inside (0, 1), of the first 52 bits of random words."""
+    return ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+
+
 class Noise:
     """A stream of uniform random bits for one release.
 
@@ -267,7 +272,7 @@ class Noise:
 
     def uniform(self, size: int | tuple[int, ...]) -> npt.NDArray[np.float64]:
         """Odd multiples of 2^-53, uniform inside (0, 1): for inverting distribution functions."""
-        return ((self.words(size) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+        return as_uniform(self.words(size))
 
     def permutation(self, n: int) -> npt.NDArray[np.int64]:
         """A uniform random order of 0 to ``n - 1``."""

@@ -1,19 +1,25 @@
-"""Norms of rows without overflow, and rows shortened to a radius with every rounding counted."""
+"""Norms of rows without overflow, factors that keep rows within a radius, and the nearest of a set of rows."""
+
+import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 __all__ = [
-    "factors_of_norms",
+    "nearest_rows",
     "row_norms",
     "scaled_norms",
-    "shorten_rows",
     "shortening_by_rounding",
     "shrink_factors",
 ]
 
 # A row normalised by other code may be this many units in the last place too long.
 _ROUNDING = 64
+# Distances to this many words at a time.
+_SCORES = 1 << 20
+_FAR = 1e150
 
 
 def row_norms(values: np.ndarray) -> npt.NDArray[np.float64]:
@@ -68,31 +74,46 @@ def scaled_norms(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return norms
 
 
-def shrink_factors(values: np.ndarray, radius: float) -> npt.NDArray[np.float64]:
+def shrink_factors(values: Any, radius: float) -> npt.NDArray[np.float64]:
     """Factors, at most 1, that bring the rows to norms of at most `radius`, with every rounding counted.
 
     Parameters
     ----------
-    values : ndarray of shape (n, d)
+    values : ndarray or CSR matrix of shape (n, d)
+        A sparse matrix holds no entry twice.
     radius : float
 
     Returns
     -------
     ndarray of shape (n,)
     """
+    if sparse.issparse(values):
+        norms = _sparse_norms(values)
+    else:
+        norms = _norms_near(values, radius)
+    with np.errstate(over="ignore"):
+        factors = radius / np.maximum(norms * (1 + _norm_error(values.shape[1])), radius)
+    # A row that is shortened must not end up longer than the radius by the rounding of its own type.
+    return np.where(factors < 1, factors * (1 - 2 * np.finfo(values.dtype).eps), 1.0)
+
+
+def _norms_near(values: np.ndarray, radius: float) -> npt.NDArray[np.float64]:
     norms = row_norms(values)
     # Only rows that rounding leaves near the radius, or beyond it, need their norms in double precision.
     near = np.flatnonzero(norms > radius * (1 - (values.shape[1] + 8) * float(np.finfo(values.dtype).eps)))
     norms[near] = row_norms(values[near].astype(np.float64, copy=False))
-    return factors_of_norms(norms, radius, values.dtype, values.shape[1])
+    return norms
 
 
-def factors_of_norms(norms: npt.NDArray[np.float64], radius: float, dtype: np.dtype, d: int) -> npt.NDArray[np.float64]:
-    """The same for rows of d numbers whose norms have been found in double precision."""
+def _sparse_norms(values: Any) -> npt.NDArray[np.float64]:
+    """Norms of the rows of a CSR matrix, in double precision, from numbers that are scaled by powers of two."""
+    n = values.shape[0]
+    entries = np.diff(values.indptr)
+    exponents = np.frexp(abs(values).max(axis=1).toarray().ravel().astype(np.float64))[1]
+    scaled = np.ldexp(values.data.astype(np.float64), -np.repeat(exponents, entries))
+    squares = np.bincount(np.repeat(np.arange(n), entries), weights=scaled * scaled, minlength=n)
     with np.errstate(over="ignore"):
-        factors = radius / np.maximum(norms * (1 + _norm_error(d)), radius)
-    # A row that is shortened must not end up longer than the radius by the rounding of its own type.
-    return np.where(factors < 1, factors * (1 - 2 * np.finfo(dtype).eps), 1.0)
+        return np.ldexp(np.sqrt(squares), exponents)
 
 
 def shortening_by_rounding(dtype: np.dtype, d: int) -> float:
@@ -100,24 +121,46 @@ def shortening_by_rounding(dtype: np.dtype, d: int) -> float:
     return _ROUNDING * float(np.finfo(dtype).eps) + 2 * _norm_error(d)
 
 
-def shorten_rows(values: np.ndarray, radius: float) -> int:
-    """Shorten, in place, the rows that are longer than `radius`.
+def nearest_rows(values: np.ndarray, vocabulary: np.ndarray) -> npt.NDArray[np.intp]:
+    """Index of the vocabulary's row nearest to each row of values, by exact comparison.
+
+    Candidates come from a matrix product; where rounding could have mixed up two of them, their distances are computed
+    anew from the differences. Of equally near rows the first counts.
 
     Parameters
     ----------
     values : ndarray of shape (n, d)
-    radius : float
+    vocabulary : ndarray of shape (n_words, d)
 
     Returns
     -------
-    int
-        How many values were changed by more than rounding: a row normalised to the radius itself does not count.
+    ndarray of int, shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms._norms import nearest_rows
+    >>> nearest_rows(np.array([[0.9, 0.2]]), np.eye(2)).tolist()
+    [0]
     """
-    factors = shrink_factors(values, radius)
-    longer = np.flatnonzero(factors < 1)
-    # In double precision: a factor that is subnormal in single precision has too few bits to keep within the radius.
-    values[longer] = values[longer] * factors[longer, None]
-    return int(np.count_nonzero(values[factors < 1 - shortening_by_rounding(values.dtype, values.shape[1])]))
+    words = np.asarray(vocabulary, dtype=np.float64)
+    squares = np.einsum("ij,ij->i", words, words)
+    nearest = np.empty(len(values), dtype=np.intp)
+    step = max(1, _SCORES // max(1, len(words)))
+    for start in range(0, len(values), step):
+        # From farther away the same word is as near as any, and the squares would overflow.
+        block = np.clip(values[start : start + step], -_FAR, _FAR, dtype=np.float64)
+        scores = squares - 2 * (block @ words.T)
+        best = scores.min(axis=1)
+        # A generous bound on the rounding error of a product of d terms.
+        size = math.sqrt(squares.max()) * np.sqrt(np.einsum("ij,ij->i", block, block)) + squares.max()
+        close = scores <= (best + 8 * words.shape[1] * np.finfo(np.float64).eps * size)[:, None]
+        nearest[start : start + step] = close.argmax(axis=1)
+        for row in np.flatnonzero(close.sum(axis=1) > 1):
+            candidates = np.flatnonzero(close[row])
+            difference = words[candidates] - block[row]
+            nearest[start + row] = candidates[np.einsum("ij,ij->i", difference, difference).argmin()]
+    return nearest
 
 
 def _norm_error(d: int) -> float:

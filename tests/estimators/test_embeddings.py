@@ -12,7 +12,7 @@ from skldp.estimators._vector import (
     RandomProjectionTransformer,
 )
 from skldp.exceptions import OutOfDomainWarning
-from skldp.mechanisms._vector.multivariate_laplace import nearest_rows
+from skldp.mechanisms._norms import nearest_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 

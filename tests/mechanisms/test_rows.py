@@ -15,22 +15,28 @@ from skldp.mechanisms import (
     HybridThreeOutputs,
     LabelLaplaceMechanism,
     Laplace,
+    MultivariateLaplace,
     OneHotRandomizedResponse,
     Piecewise,
+    PrivUnit,
+    PrivUnitBall,
+    ProjectedRelease,
     RandomizedResponse,
     RandomizedResponseWithPrior,
+    RandomProjection,
     RowMechanism,
     ThreeOutputs,
     UnaryEncoding,
 )
 from skldp.mechanisms._noise import RowNoise
+from skldp.mechanisms._rows import Workspace
 
 KEY = bytes(range(32))
 
 
 def each():
     """One mechanism of every kind, with rows of its domain's size: each part of the package adds its own."""
-    return [*numbers(), *categorical()]
+    return [*numbers(), *categorical(), *vectors()]
 
 
 def numbers():
@@ -78,6 +84,26 @@ def categorical():
     yield UnaryEncoding(20.0, 20_000, "oue")
     yield OneHotRandomizedResponse(0.5, 900)
     yield from (CategoricalRecord(2.0, (3, 1, 200, 2), method) for method in ("krr", "sue", "oue"))
+
+
+def vectors():
+    """Directions, balls, and vectors near or far, in few dimensions and in many."""
+    words = np.random.default_rng(3).normal(size=(7, 5))
+    return [
+        PrivUnit(2, 1.0),
+        PrivUnit(5, 0.1),
+        PrivUnit(40, 6.0),
+        PrivUnitBall(2, 1.0, 1.0),
+        PrivUnitBall(33, 3.0, 4.0),
+        MultivariateLaplace(1, 1.0),
+        MultivariateLaplace(5, 0.2, radius=1.0),
+        MultivariateLaplace(5, 4.0, vocabulary=words),
+        MultivariateLaplace(41, 2.0, sensitivity=1.5),
+        ProjectedRelease(RandomProjection(9, 3), 1.0),
+        ProjectedRelease(RandomProjection(40, 17), 1.0, sensitivity="spectral", radius=2.0),
+        ProjectedRelease(RandomProjection(9, 3, kind="sparse"), 2.0, noise="privunit", radius=2.0),
+        ProjectedRelease(RandomProjection(5, 3), 2.0, sensitivity="vocabulary", vocabulary=words),
+    ]
 
 
 MECHANISMS = each()
@@ -165,3 +191,12 @@ class TestEveryMechanism:
         before = pickle.dumps(mechanism)
         mechanism.release(rows_for(mechanism), RowNoise(KEY, nonces(40)))
         assert pickle.dumps(mechanism) == before
+
+
+def test_a_working_array_is_kept_as_long_as_it_fits():
+    workspace = Workspace()
+    first = workspace.take("a", (4, 3), np.float32)
+    assert np.shares_memory(first, workspace.take("a", (2, 3), np.float32))
+    assert not np.shares_memory(first, workspace.take("b", (4, 3), np.float32))
+    assert not np.shares_memory(first, workspace.take("a", (4, 4), np.float32))
+    assert workspace.take("a", (2,), np.float64).dtype == np.float64

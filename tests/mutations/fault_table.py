@@ -432,8 +432,8 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_vector/privunit.py",
-        "        rows[...] = values\n",
-        "        rows[...] = (values / np.sqrt(np.einsum('ij,ij->i', values, values))[:, None]).astype(values.dtype)\n",
+        "        released[...] = rows\n",
+        "        released[...] = (rows / np.sqrt(np.einsum('ij,ij->i', rows, rows))[:, None]).astype(rows.dtype)\n",
         _SPHERE,
     ),
     Mutation(
@@ -448,10 +448,10 @@ MUTATIONS = [
         "        rows *= self.step\n",
         "mechanisms/test_privunit.py",
     ),
-    Mutation("mechanisms/_norms.py", "factors * (1 - 2 * np.finfo(dtype).eps), 1.0)", "factors, 1.0)", _SPHERE),
+    Mutation("mechanisms/_norms.py", "factors * (1 - 2 * np.finfo(values.dtype).eps), 1.0)", "factors, 1.0)", _SPHERE),
     Mutation(
         "mechanisms/_norms.py",
-        "np.maximum(norms * (1 + _norm_error(d)), radius)",
+        "np.maximum(norms * (1 + _norm_error(values.shape[1])), radius)",
         "np.maximum(norms, radius)",
         _SPHERE,
     ),
@@ -468,6 +468,26 @@ MUTATIONS = [
         "n) * (self.sensitivity / self.epsilon)",
         "n) * (1 / self.epsilon)",
         _VECTORS,
+    ),
+    Mutation("mechanisms/_vector/multivariate_laplace.py", "noise.at(waiting, n)", "noise", "mechanisms/test_rows.py"),
+    Mutation("mechanisms/_vector/privunit.py", "noise.at(again, len(rows))", "noise", "mechanisms/test_rows.py"),
+    Mutation(
+        "mechanisms/_domain.py",
+        "moved.data * np.repeat(factors, np.diff(moved.indptr))",
+        "moved.data",
+        f"{_SPHERE} mechanisms/test_projection.py",
+    ),
+    Mutation(
+        "mechanisms/_vector/privunit.py",
+        "second_moment - across * self.radius**2 * np.eye",
+        "second_moment - across * np.eye",
+        "mechanisms/test_privunit.py",
+    ),
+    Mutation(
+        "mechanisms/_vector/projected_release.py",
+        "np.clip(projected, -most, most)",
+        "projected",
+        "mechanisms/test_projection.py",
     ),
     # Answers and budgets.
     Mutation("accounting/_finite_query.py", "(words[:, None] >= below)", "(words[:, None] > below)", _ANSWERS),

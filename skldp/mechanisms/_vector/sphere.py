@@ -11,9 +11,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._noise import Noise, as_uniform
 from skldp.mechanisms._norms import scaled_norms
-from skldp.mechanisms._vector.workspace import Scratch
+from skldp.mechanisms._rows import Workspace
 
 __all__ = [
     "directions",
@@ -28,65 +28,80 @@ __all__ = [
 # Of the bits of a float32, 14 resolve one standard deviation of a coordinate and 9 are left for its tails.
 _GRID_BITS = 14
 # Pairs of normal numbers made at a time: few enough for their arrays to stay in the cache.
-_CHUNK = 16_384
+_CHUNK = 32_768
 # In fewer dimensions the directions that single precision can tell apart are too few beside the cells of the grid.
 _FLOAT64_BELOW = 16
 _TURN = np.float32(2 * math.pi * 2.0**-32)
 
 
 def gaussians(
-    noise: Noise, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32, scratch: Scratch | None = None
+    noise: Noise,
+    shape: tuple[int, int],
+    dtype: npt.DTypeLike = np.float32,
+    workspace: Workspace | None = None,
+    out: npt.NDArray[np.floating] | None = None,
 ) -> npt.NDArray[np.floating]:
     """Independent standard normal numbers: Box and Muller's transform of words of the type's own length.
+
+    The two numbers of a pair stand in one row, so that every row has words of its own.
 
     Parameters
     ----------
     noise : Noise
-    shape : tuple of int
+    shape : (int, int)
     dtype : float32 or float64, default=float32
-    scratch : Scratch, default=None
-        Where the numbers stand until the next call with it.
+        In which the numbers are made.
+    workspace : Workspace, default=None
+        Where the words stand until the next call with it.
+    out : ndarray of float of the given shape, default=None
+        Where to write; None is where the words stand.
 
     Returns
     -------
-    ndarray of `dtype`
+    ndarray
         No larger than 6.8 in magnitude in single precision, 8.6 in double: the tails that are cut have the
         probability 2^-33 and 2^-53.
 
     Examples
     --------
-    >>> from skldp.mechanisms._noise import noise_from
+    >>> from skldp.mechanisms import noise_from
     >>> from skldp.mechanisms._vector.sphere import gaussians
     >>> gaussians(noise_from(), (2, 3)).shape
     (2, 3)
     """
-    size = math.prod(shape)
-    half = (size + 1) // 2
-    scratch = Scratch() if scratch is None else scratch
-    out = scratch.take("gaussians", (2 * half,), dtype)
-    if dtype == np.float64:
-        out[:] = noise.uniform(2 * half)
-    else:
-        # The words are drawn where the numbers will stand.
-        noise.fill(out.view(np.uint32))
-    for start in range(0, half, _CHUNK):
-        stop = min(start + _CHUNK, half)
-        cosine, sine = out[start:stop], out[half + start : half + stop]
-        if dtype == np.float64:
-            radius, angle = cosine.copy(), sine * (2 * math.pi)
-        else:
-            radius, angle = cosine.view(np.uint32).astype(np.float32), sine.view(np.uint32).astype(np.float32)
-            radius += np.float32(0.5)
-            radius *= np.float32(2.0**-32)
-            angle *= _TURN
-        np.log(radius, out=radius)
-        radius *= -2
-        np.sqrt(radius, out=radius)
-        np.cos(angle, out=cosine)
-        np.sin(angle, out=sine)
-        cosine *= radius
-        sine *= radius
-    return out[:size].reshape(shape)
+    n, d = shape
+    half = (d + 1) // 2
+    workspace = Workspace() if workspace is None else workspace
+    single = np.dtype(dtype) == np.float32
+    words = workspace.take("words", (n, 2 * half), np.uint32 if single else np.uint64)
+    noise.fill(words)
+    if out is None:
+        out = words.view(dtype)[:, :d]
+    step = max(1, _CHUNK // half)
+    for start in range(0, n, step):
+        for left in range(0, half, _CHUNK):
+            right = min(left + _CHUNK, half)
+            rows = slice(start, start + step)
+            radius, angle = words[rows, left:right], words[rows, half + left : half + right]
+            if single:
+                radius, angle = radius.astype(np.float32), angle.astype(np.float32)
+                radius += np.float32(0.5)
+                radius *= np.float32(2.0**-32)
+                angle *= _TURN
+            else:
+                radius, angle = as_uniform(radius), as_uniform(angle) * (2 * math.pi)
+            np.log(radius, out=radius)
+            radius *= -2
+            np.sqrt(radius, out=radius)
+            cosine = np.cos(angle)
+            cosine *= radius
+            out[rows, left:right] = cosine
+            # The last sine of an odd number has no place.
+            if left < d - half:
+                np.sin(angle, out=angle)
+                angle *= radius
+                out[rows, half + left : half + right] = angle[:, : d - half - left]
+    return out
 
 
 def unit_rows(values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -118,9 +133,7 @@ def unit_rows(values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     return out
 
 
-def directions(
-    noise: Noise, lengths: npt.NDArray[np.float64], d: int, scratch: Scratch | None = None
-) -> npt.NDArray[np.float64]:
+def directions(noise: Noise, lengths: npt.NDArray[np.float64], d: int, workspace: Workspace) -> npt.NDArray[np.float64]:
     """Vectors of given lengths in uniform directions of d dimensions.
 
     Parameters
@@ -128,32 +141,30 @@ def directions(
     noise : Noise
     lengths : ndarray of shape (n,)
     d : int
-    scratch : Scratch, default=None
+    workspace : Workspace
         Where the vectors stand until the next call with it.
 
     Returns
     -------
     ndarray of shape (n, d)
     """
-    scratch = Scratch() if scratch is None else scratch
-    points, norms = gaussian_rows(noise, (len(lengths), d), scratch)
+    n = len(lengths)
+    points, norms = gaussian_rows(noise, (n, d), workspace)
     # A Gaussian vector of exactly 0 has no direction.
     while not norms.all():
         zero = np.flatnonzero(norms == 0)
-        points[zero], norms[zero] = gaussian_rows(noise, (zero.size, d), Scratch())
+        points[zero], norms[zero] = gaussian_rows(noise.at(zero, n), (zero.size, d), Workspace())
     points *= (lengths / norms)[:, None]
     return points
 
 
 def gaussian_rows(
-    noise: Noise, shape: tuple[int, int], scratch: Scratch
+    noise: Noise, shape: tuple[int, int], workspace: Workspace
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Rows of independent normal numbers, drawn in the precision that their dimension needs, and their norms."""
-    if shape[1] < _FLOAT64_BELOW:
-        points = gaussians(noise, shape, np.float64, scratch).astype(np.float64, copy=False)
-    else:
-        points = scratch.take("directions", shape, np.float64)
-        points[...] = gaussians(noise, shape, scratch=scratch)
+    dtype = np.float64 if shape[1] < _FLOAT64_BELOW else np.float32
+    points = workspace.take("directions", shape, np.float64)
+    gaussians(noise, shape, dtype, workspace, points)
     return points, np.sqrt(np.einsum("ij,ij->i", points, points))
 
 
