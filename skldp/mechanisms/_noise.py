@@ -261,7 +261,7 @@ class Noise:
         last = np.uint64(2**64 - 1 - 2**64 % high)
         again = np.flatnonzero(words > last)
         while again.size:
-            words[again] = self.words(again.size)
+            words[again] = self.at(again, words.size).words(again.size)
             again = again[words[again] > last]
         return (words % np.uint64(high)).astype(np.int64).reshape(size)
 
