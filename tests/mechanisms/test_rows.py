@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from skldp.mechanisms import RowMechanism
+from skldp.mechanisms import RowMechanism, bitrand, latent, ome
 from skldp.mechanisms._noise import RowNoise
 
 KEY = bytes(range(32))
@@ -13,7 +13,21 @@ KEY = bytes(range(32))
 
 def each():
     """One mechanism of every kind, with rows of its domain's size: each part of the package adds its own."""
-    return []
+    return _bits()
+
+
+def _bits():
+    bounds = (np.array([-1.0, -0.2, 0.0, 0.1, -3.0]), np.array([1.0, 0.4, 0.6, 0.3, 0.5]))
+    return [
+        bitrand(1.0, (-np.ones(7), np.ones(7))),
+        bitrand(1e-3, bounds, calibration="exact", n_sampled_features=2),
+        bitrand(1.0, bounds, n_bits=24, n_sampled_features=3),
+        bitrand(3.0, bounds, debias=True),
+        latent(1.0, bounds, n_bits=12),
+        ome(1.0, bounds, n_bits=5, n_sampled_features=4),
+        bitrand(5.0, bounds, calibration="exact", debias=True),
+        bitrand(40.0, bounds, calibration="exact", debias=True, n_sampled_features="all"),
+    ]
 
 
 MECHANISMS = each()
