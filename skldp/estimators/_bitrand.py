@@ -6,7 +6,7 @@ from sklearn.base import OneToOneFeatureMixin
 
 from skldp.estimators._base import BoundedTransformer
 from skldp.estimators._validation import Interval, StrOptions
-from skldp.mechanisms._bits.factories import bitrand, latent, ome
+from skldp.mechanisms._bits.bit_flip import bitrand, latent, ome
 
 __all__ = ["BitFlipTransformer", "BitRandTransformer", "LatentTransformer", "OMETransformer"]
 

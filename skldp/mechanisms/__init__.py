@@ -1,7 +1,6 @@
 """Floor 1: the mathematics of one release. Arrays in, arrays out, no scikit-learn, no state."""
 
-from skldp.mechanisms._bits.bit_flip import BitFlip
-from skldp.mechanisms._bits.factories import bitrand, latent, ome
+from skldp.mechanisms._bits.bit_flip import BitFlip, bitrand, latent, ome
 from skldp.mechanisms._bits.fixed_point import FixedPoint
 from skldp.mechanisms._bits.flip_laws import BitLaw
 from skldp.mechanisms._bits.unbiased import UnbiasedBitFlip

@@ -160,7 +160,11 @@ class Box(Domain):
         for name in ("low", "high"):
             object.__setattr__(self, name, tuple(np.asarray(getattr(self, name), dtype=np.float64).tolist()))
         low, high = self.ends
-        if low.shape != high.shape or not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        if (
+            low.ndim != 1
+            or low.shape != high.shape
+            or not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all())
+        ):
             raise ValueError("low and high must be as many finite numbers, with low < high. Got others instead.")
 
     @classmethod

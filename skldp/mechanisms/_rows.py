@@ -270,6 +270,18 @@ class SampledFeatures(RowMechanism):
         """The type in which features are released, before they are rounded to the type of the output."""
         return dtype
 
+    def bias(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Mean of the released numbers minus the values, for values of shape (n, n_features)."""
+        rows = np.asarray(self._as_rows(values), dtype=np.float64)
+        mean, _ = self._feature_moments(self.domain.inside(rows).rows)
+        return mean - rows if self.center is None else self.center + mean - rows
+
+    def variance(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Variance of the released numbers, for values of shape (n, n_features)."""
+        rows = np.asarray(self._as_rows(values), dtype=np.float64)
+        mean, square = self._feature_moments(self.domain.inside(rows).rows)
+        return square * (self.n_outputs / self.n_sampled) - mean**2
+
     def original_second_moment(
         self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.float64]:
@@ -313,6 +325,12 @@ class SampledFeatures(RowMechanism):
         out : ndarray of the same shape
             C-contiguous, of the working type; overwritten.
         """
+
+    def _feature_moments(
+        self, rows: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Mean and mean square of M(x) - c of every feature, for rows inside the domain."""
+        raise NotImplementedError
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         d, k = self.n_outputs, self.n_sampled

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from joblib import Parallel
-from laws import UNSEEDED_THRESHOLD, chi_square_pvalue
+from laws import UNSEEDED_THRESHOLD, chi_square_pvalue, code_law
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
@@ -43,7 +43,7 @@ def law_pvalue(released, estimator, value):
     mechanism = estimator.mechanism_
     code = int(mechanism.encoding.encode([value])[0])
     numbers = mechanism.encoding.decode(np.arange(16, dtype=np.uint8))
-    law = mechanism.code_law(code)
+    law = code_law(mechanism.laws[0], code)
     # Both zeros are one number.
     merged = {float(x): law[numbers == x].sum() for x in numbers}
     seen = [int((released == x).sum()) for x in merged]
@@ -92,7 +92,7 @@ def recorded_tasks(monkeypatch):
     monkeypatch.setattr("skldp.estimators._out_of_core.Parallel", processes)
     monkeypatch.setattr("skldp.estimators._out_of_core.in_threads", threads)
     monkeypatch.setattr("skldp.estimators._out_of_core._WORTH_PROCESSES", 0)
-    monkeypatch.setattr("skldp.mechanisms._bits.bit_flip.compiled_loops", lambda: None)
+    monkeypatch.setattr("skldp.mechanisms._bits.kernels.compiled_loops", lambda: None)
     return made
 
 
@@ -127,14 +127,14 @@ def test_processes_count_what_they_moved_in_one_warning(tmp_path, small_blocks, 
 
 
 def test_compiled_steps_need_no_processes(tmp_path, small_blocks, recorded_tasks, monkeypatch):
-    monkeypatch.setattr("skldp.mechanisms._bits.bit_flip.compiled_loops", lambda: INTERPRETED)
+    monkeypatch.setattr("skldp.mechanisms._bits.kernels.compiled_loops", lambda: INTERPRETED)
     X, out = memory_maps(tmp_path, out_mode="r+")
     release_blocks(fitted(CODER).set_params(n_jobs=2), X, out)
     assert recorded_tasks == [("threads", 2)]
 
 
 def test_small_tables_do_not_import_numba(small_blocks, monkeypatch):
-    monkeypatch.setattr("skldp.mechanisms._bits.bit_flip.compiled_loops", lambda: pytest.fail("asked for"))
+    monkeypatch.setattr("skldp.mechanisms._bits.kernels.compiled_loops", lambda: pytest.fail("asked for"))
     X = np.zeros((50, 3), dtype=np.float32)
     release_blocks(fitted(CODER), X, np.empty_like(X))
 

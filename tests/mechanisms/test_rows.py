@@ -27,6 +27,9 @@ from skldp.mechanisms import (
     RowMechanism,
     ThreeOutputs,
     UnaryEncoding,
+    bitrand,
+    latent,
+    ome,
 )
 from skldp.mechanisms._noise import RowNoise
 from skldp.mechanisms._rows import Workspace
@@ -36,7 +39,7 @@ KEY = bytes(range(32))
 
 def each():
     """One mechanism of every kind, with rows of its domain's size: each part of the package adds its own."""
-    return [*numbers(), *categorical(), *vectors()]
+    return [*numbers(), *categorical(), *vectors(), *bits()]
 
 
 def numbers():
@@ -103,6 +106,21 @@ def vectors():
         ProjectedRelease(RandomProjection(40, 17), 1.0, sensitivity="spectral", radius=2.0),
         ProjectedRelease(RandomProjection(9, 3, kind="sparse"), 2.0, noise="privunit", radius=2.0),
         ProjectedRelease(RandomProjection(5, 3), 2.0, sensitivity="vocabulary", vocabulary=words),
+    ]
+
+
+def bits():
+    """As published and exact, some features and all, short codes and long ones."""
+    bounds = (np.array([-1.0, -0.2, 0.0, 0.1, -3.0]), np.array([1.0, 0.4, 0.6, 0.3, 0.5]))
+    return [
+        bitrand(1.0, (-np.ones(7), np.ones(7))),
+        bitrand(1e-3, bounds, calibration="exact", n_sampled_features=2),
+        bitrand(1.0, bounds, n_bits=24, n_sampled_features=3),
+        bitrand(3.0, bounds, debias=True),
+        latent(1.0, bounds, n_bits=12),
+        ome(1.0, bounds, n_bits=5, n_sampled_features=4),
+        bitrand(5.0, bounds, calibration="exact", debias=True),
+        bitrand(40.0, bounds, calibration="exact", debias=True, n_sampled_features="all"),
     ]
 
 

@@ -375,15 +375,18 @@ MUTATIONS = [
     ),
     # Bits.
     Mutation(
-        "mechanisms/_bits/buffers.py", "np.greater_equal(self.words, n_closed", "np.greater(self.words, n_closed", _BITS
-    ),
-    Mutation(
-        "mechanisms/_bits/buffers.py",
-        "below = np.searchsorted(shared.boundaries, drawn[near])",
-        'below = np.searchsorted(shared.boundaries, drawn[near], "right")',
+        "mechanisms/_bits/mask_sampling.py",
+        "np.greater_equal(words, self.n_decided",
+        "np.greater(words, self.n_decided",
         _BITS,
     ),
-    Mutation("mechanisms/_bits/kernels.py", "if words[i] >= n_closed:", "if words[i] > n_closed:", _BITS),
+    Mutation(
+        "mechanisms/_bits/mask_sampling.py",
+        "below = np.searchsorted(self.boundaries, drawn[near])",
+        'below = np.searchsorted(self.boundaries, drawn[near], "right")',
+        _BITS,
+    ),
+    Mutation("mechanisms/_bits/kernels.py", "if words[i] >= n_decided:", "if words[i] > n_decided:", _BITS),
     Mutation(
         "mechanisms/_bits/kernels.py",
         "if boundaries[middle] < drawn[k]:",
@@ -401,8 +404,8 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_bits/mask_sampling.py",
-        "codes &= self.masks[1].draw(noise, buffers, codes.dtype)",
-        "codes &= self.masks[0].draw(noise, buffers, codes.dtype)",
+        "codes &= self.masks[1].draw(noise,",
+        "codes &= self.masks[0].draw(noise,",
         _BITS,
     ),
     Mutation(
@@ -416,6 +419,24 @@ MUTATIONS = [
         "lower += noise.bernoulli(fraction.astype(np.uint64))",
         "lower += noise.bernoulli(fraction.astype(np.uint64) // np.uint64(2))",
         _BITS,
+    ),
+    Mutation(
+        "mechanisms/_bits/mask_sampling.py",
+        "of_one = of_left.at(np.array([k]), left.size)",
+        "of_one = of_left.at(np.array([0]), left.size)",
+        "mechanisms/test_mask_sampling.py",
+    ),
+    Mutation(
+        "mechanisms/_bits/mask_sampling.py",
+        "of_left = noise.at(left, size)",
+        "of_left = noise.at(left - left, size)",
+        "mechanisms/test_rows.py",
+    ),
+    Mutation(
+        "mechanisms/_bits/decoding.py",
+        "return squares / decoder.signs[1] ** 2 - variance",
+        "return (squares - variance) / decoder.signs[1] ** 2",
+        "mechanisms/test_bit_flip.py",
     ),
     # Vectors.
     Mutation(

@@ -8,6 +8,7 @@ import pytest
 from skldp.mechanisms._bits.bit_flip import BitFlip
 from skldp.mechanisms._bits.fixed_point import FixedPoint
 from skldp.mechanisms._bits.flip_laws import latent_law, ome_laws
+from skldp.mechanisms._domain import Box
 from skldp.mechanisms._numeric.duchi import Duchi
 from skldp.study import (
     TheoryTable,
@@ -84,7 +85,7 @@ def test_exact_epsilon_is_what_a_release_over_all_codes_guarantees(name, n_bits)
     laws = rival_laws(1.5, 7, n_bits)[name]
     encoding = FixedPoint(n_bits, n_bits // 2)
     ends = np.full(7, math.ldexp(1.0, n_bits // 2))
-    release = BitFlip(encoding, laws, -ends, ends)
+    release = BitFlip(encoding, laws, Box.of(-ends, ends), n_sampled=7)
     assert exact_epsilon(laws, 7) == pytest.approx(release.guarantee().epsilon, rel=1e-12)
 
 

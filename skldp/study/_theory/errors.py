@@ -8,6 +8,7 @@ import numpy as np
 
 from skldp.mechanisms._bits.bit_flip import BitFlip
 from skldp.mechanisms._bits.fixed_point import FixedPoint
+from skldp.mechanisms._domain import Box
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.catalogue import make_mechanism, number_of_sampled_features
@@ -179,7 +180,8 @@ def mean_errors(
         for epsilon in epsilons:
             for name, laws in rival_laws(epsilon, n_features, n_bits, n_integer_bits).items():
                 columns = len(laws)
-                flip = BitFlip(encoding, laws, -everywhere[:columns], everywhere[:columns])
+                box = Box.of(-everywhere[:columns], everywhere[:columns])
+                flip = BitFlip(encoding, laws, box, n_sampled=columns)
                 values = np.repeat(x[:, None], columns, axis=1)
                 add(name, epsilon, flip.bias(values), flip.variance(values), exact_epsilon(laws, n_features))
             for name, key in _NUMERIC.items():
