@@ -196,8 +196,12 @@ class RowMechanism(ABC):
         workspace : Workspace
         """
 
+    def _as_rows(self, rows: npt.ArrayLike) -> np.ndarray:
+        """The rows as an array that the domain takes; sparse where a mechanism says so."""
+        return self.domain.as_rows(rows)
+
     def _walk(self, given: npt.ArrayLike, noise: Noise | None, out: np.ndarray | None) -> Release:
-        rows = self.domain.as_rows(given)
+        rows = self._as_rows(given)
         n_features = self.domain.n_features
         if rows.ndim != 2 or rows.shape[1] != n_features:
             raise ValueError(f"rows must have the shape (n, {n_features}). Got {kind_of(rows)} instead.")
