@@ -57,6 +57,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    # That page asks other hosts for its scripts.
+    "write_computation_times": False,
 }
 
 # What the package or an example calls must not be deprecated.
