@@ -13,7 +13,7 @@ nox.options.default_venv_backend = "venv"
 nox.options.sessions = ["readme", "tests", "lint", "compiled", "docs", "package", "oldest", "others"]
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
-COMPILED = ["tests/mechanisms/test_compiled_buffers.py", "tests/estimators/test_out_of_core.py"]
+COMPILED = ["tests/mechanisms/test_kernels.py", "tests/estimators/test_out_of_core.py"]
 # The oldest versions have no wheels above Python 3.12.
 OLDEST = next((version for version in ("3.11", "3.12") if shutil.which(f"python{version}")), "3.11")
 README = Path("README.md").read_text(encoding="utf-8")

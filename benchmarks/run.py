@@ -24,7 +24,7 @@ from skldp.estimators._bitrand import BitRandTransformer
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._labels import LabelRR
 from skldp.estimators._numeric import NumericPrivatizer
-from skldp.estimators._vector import PrivUnitTransformer, RandomProjectionPrivatizer
+from skldp.estimators._vector import PrivUnitTransformer, RandomProjectionTransformer
 from skldp.mechanisms._bits.kernels import compiled_loops
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms._numeric.catalogue import make_mechanism
@@ -93,21 +93,17 @@ def numbers(table, options):
         mechanism = make_mechanism(name, 1.0, 1, 0.0)
         floor = floors[2 if name == "duchi" else 8]
         beside = {"of its time is the floor": floor} | {label: each * X.size for label, each in peers.items()}
-        out = np.empty_like(X)
-        table.add(f"{name}, each number", lambda m=mechanism, out=out: in_blocks(m, X, out), beside)
+        each, out = X.reshape(-1, 1), np.empty((X.size, 1))
+        table.add(
+            f"{name}, each number", lambda m=mechanism, each=each, out=out: m.release(each, noise_from(), out), beside
+        )
     estimator = NumericPrivatizer(1.0, mechanism="duchi").fit(X)
     table.add("NumericPrivatizer('duchi').transform, samples features", lambda: estimator.transform(X))
 
 
-def in_blocks(mechanism, X, out):
-    noise = noise_from()
-    for start in range(0, len(X), 42):
-        mechanism.sample(X[start : start + 42], noise, out=out[start : start + 42])
-
-
 def vectors(table, options):
     X = np.random.default_rng(0).standard_normal((4 * options.rows, options.features), dtype=np.float32)
-    ours = RandomProjectionPrivatizer(5.0).fit(X[:2])
+    ours = RandomProjectionTransformer(5.0).fit(X[:2])
     plain = GaussianRandomProjection(ours.n_components_, random_state=0).fit(X[:2])
     phi, out = ours.components_.T, np.empty((len(X), ours.n_components_), dtype=np.float32)
 
@@ -120,9 +116,9 @@ def vectors(table, options):
     bare = table.add("scikit-learn's projection.transform, no noise", lambda: plain.transform(X))
     fitted = table.add("scikit-learn's projection.fit_transform, no noise", lambda: plain.fit_transform(X))
     beside = {"of its time without noise": bare, "of its time is the floor": floor}
-    table.add("RandomProjectionPrivatizer.transform", lambda: ours.transform(X), beside)
+    table.add("RandomProjectionTransformer.transform", lambda: ours.transform(X), beside)
     beside = {"of its time without noise": fitted}
-    table.add("RandomProjectionPrivatizer.fit_transform", lambda: ours.fit_transform(X), beside)
+    table.add("RandomProjectionTransformer.fit_transform", lambda: ours.fit_transform(X), beside)
     few = X[: options.rows]
     floor = table.add(f"floor: copy, 8 random bytes, {options.rows:,} rows", floor_of(few, 8))
     unit = PrivUnitTransformer(5.0).fit(few)

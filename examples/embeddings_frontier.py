@@ -40,11 +40,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, normalize
 
-from skldp.estimators._vector import (
-    MultivariateLaplacePrivatizer,
-    PrivUnitTransformer,
-    RandomProjectionPrivatizer,
-)
+from skldp import MultivariateLaplaceTransformer, PrivUnitTransformer, RandomProjectionTransformer
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning
 
 
@@ -157,12 +153,12 @@ def cases(epsilon, d, m, seed):
     yield "PrivUnit, noise-aware", PrivUnitTransformer(epsilon, **seeds), discriminant
     yield (
         f"PrivUnit on {min(m, d)} random directions, noise-aware",
-        RandomProjectionPrivatizer(epsilon, noise="privunit", sensitivity="orthonormal", **projected),
+        RandomProjectionTransformer(epsilon, noise="privunit", sensitivity="orthonormal", **projected),
         discriminant,
     )
-    yield "M1, multivariate Laplace", MultivariateLaplacePrivatizer(epsilon / 2, radius=1.0, **seeds), logistic
+    yield "M1, multivariate Laplace", MultivariateLaplaceTransformer(epsilon / 2, radius=1.0, **seeds), logistic
     for sensitivity in ("spectral", "gordon"):
-        release = RandomProjectionPrivatizer(
+        release = RandomProjectionTransformer(
             epsilon / 2, radius=1.0, sensitivity=sensitivity, projection_seed=seed, **seeds
         )
         yield f"M2, projected Laplace, {sensitivity}", release, logistic

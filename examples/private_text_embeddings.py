@@ -39,7 +39,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
-from skldp.estimators._vector import MultivariateLaplacePrivatizer, RandomProjectionPrivatizer
+from skldp import MultivariateLaplaceTransformer, RandomProjectionTransformer
 from skldp.exceptions import SeededNoiseWarning
 
 BETAS = (0.93, 0.66, 0.468)
@@ -78,11 +78,11 @@ def load_sentences():
 
 
 def m1(epsilon, seed):
-    return MultivariateLaplacePrivatizer(epsilon, seed=seed)
+    return MultivariateLaplaceTransformer(epsilon, seed=seed)
 
 
 def m2(epsilon, seed, beta, sensitivity="gordon"):
-    return RandomProjectionPrivatizer(epsilon, beta=beta, sensitivity=sensitivity, seed=seed, projection_seed=seed)
+    return RandomProjectionTransformer(epsilon, beta=beta, sensitivity=sensitivity, seed=seed, projection_seed=seed)
 
 
 # %%
@@ -224,7 +224,7 @@ def main():
     warnings.simplefilter("ignore", SeededNoiseWarning)
     words, labels = load_words()
     print(f"{len(words)} vectors of {words.shape[1]} dimensions")
-    print(RandomProjectionPrivatizer(1.0, beta=0.7).fit(words).privacy_guarantee_)
+    print(RandomProjectionTransformer(1.0, beta=0.7).fit(words).privacy_guarantee_)
     approximations = approximation(words, options.repeats)
     sentiments = sentiment(words, labels, options.repeats)
     classification(options.repeats)

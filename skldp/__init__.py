@@ -12,15 +12,12 @@ from skldp.estimators._labels import LabelLaplace, LabelRR, LabelSampler
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._out_of_core import release_blocks, release_dask
 from skldp.estimators._vector import (
-    MultivariateLaplacePrivatizer,
+    MultivariateLaplaceTransformer,
     PrivUnitTransformer,
-    RandomProjectionPrivatizer,
+    RandomProjectionTransformer,
 )
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study._audit.lower_bound import audit_epsilon
-from skldp.study._curve import privacy_utility_curve
-from skldp.study._display import PrivacyUtilityDisplay
-from skldp.study._grid_search import smallest_epsilon
+from skldp.study import PrivacyUtilityDisplay, audit_epsilon, privacy_utility_curve, smallest_epsilon
 
 __all__ = [
     "BayesianFilter",
@@ -32,7 +29,7 @@ __all__ = [
     "LabelRR",
     "LabelSampler",
     "LatentTransformer",
-    "MultivariateLaplacePrivatizer",
+    "MultivariateLaplaceTransformer",
     "NumericPrivatizer",
     "OMETransformer",
     "PrivUnitTransformer",
@@ -40,7 +37,7 @@ __all__ = [
     "PrivacyLedger",
     "PrivacyUtilityDisplay",
     "QueryResult",
-    "RandomProjectionPrivatizer",
+    "RandomProjectionTransformer",
     "audit_epsilon",
     "privacy_guarantee",
     "privacy_utility_curve",

@@ -1,25 +1,45 @@
-"""Checks of the parameters that the mechanisms for vectors share."""
+"""Checks of parameters: numbers that are numbers, which True and False are not."""
 
 import math
 from numbers import Integral, Real
 from typing import Any
 
-__all__ = ["check_dimension", "check_fraction", "check_positive"]
+import numpy as np
+
+__all__ = ["check_dimension", "check_epsilon", "check_fraction", "check_positive", "check_whole", "is_number"]
+
+
+def is_number(value: Any) -> bool:
+    """Whether something is a finite real number, which a bool, NaN, infinity or a string is not."""
+    is_real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    return is_real and -math.inf < value < math.inf
+
+
+def check_epsilon(epsilon: Any) -> None:
+    """Refuse an epsilon that is no finite number > 0: NaN, infinity, a bool, a string."""
+    check_positive("epsilon", epsilon)
+
+
+def check_whole(name: str, value: Any, *, least: int, most: int | None = None) -> None:
+    """Refuse what is no whole number of at least `least` and, if that is given, at most `most`."""
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    if not is_whole or value < least or (most is not None and value > most):
+        span = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name} must be a whole number {span}. Got {value!r} instead.")
 
 
 def check_dimension(d: Any, *, least: int) -> None:
     """Refuse a dimension that is no whole number of at least `least`."""
-    if isinstance(d, bool) or not isinstance(d, Integral) or d < least:
-        raise ValueError(f"The dimension must be a whole number of at least {least}. Got {d!r} instead.")
+    check_whole("The dimension", d, least=least)
 
 
 def check_positive(name: str, value: Any) -> None:
     """Refuse what is no finite number > 0: NaN, infinity, a bool, a string."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+    if not is_number(value) or not value > 0:
         raise ValueError(f"{name} must be a finite number > 0. Got {value!r} instead.")
 
 
 def check_fraction(name: str, value: Any) -> None:
     """Refuse what does not lie inside (0, 1)."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < 1:
+    if not is_number(value) or not 0 < value < 1:
         raise ValueError(f"{name} must lie inside (0, 1). Got {value!r} instead.")

@@ -12,7 +12,6 @@ __all__ = [
     "PrivacyGuaranteeWarning",
     "RowIdentityWarning",
     "SeededNoiseWarning",
-    "warn_user",
 ]
 
 # Code whose calls a warning is not about.
@@ -55,7 +54,7 @@ class ChangedAfterFitError(ValueError, AttributeError):
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn of the line that called this package, through scikit-learn or not."""
+    """Warn of the line that called this package, through scikit-learn or not. For this package alone."""
     level, frame = 2, inspect.currentframe()
     caller = frame.f_back if frame else None
     while caller and caller.f_back and caller.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:

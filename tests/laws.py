@@ -39,6 +39,13 @@ def ks_pvalue(sample, cdf):
     return stats.kstest(np.asarray(sample).ravel(), cdf).pvalue
 
 
+def released(mechanism, values, noise):
+    """What a mechanism releases for numbers of any shape, each run of as many as it takes being a row."""
+    values = np.asarray(values)
+    rows = values.reshape(-1, mechanism.domain.n_features)
+    return mechanism.release(rows, noise).rows.reshape(values.shape)
+
+
 class ScriptedNoise(Noise):
     """A stream that hands out chosen words, one after the other, to the real sampling code.
 
@@ -148,3 +155,12 @@ def assert_is_the_guarantee(laws, epsilon, slack=1e-9):
     exact = logarithm(worst_ratio(laws))
     assert exact <= decimal.Decimal(epsilon)
     assert decimal.Decimal(epsilon) <= exact * (1 + decimal.Decimal(slack)) + decimal.Decimal(10) ** -15
+
+
+def code_law(law, code):
+    """Probability of every output code, shape (2**n_bits,), of a code whose bits a `BitLaw` randomizes."""
+    chances = np.ones(1)
+    for place in range(law.n_bits):
+        one = law.ones[code >> (law.n_bits - 1 - place) & 1, place]
+        chances = (chances[:, None] * [1 - one, one]).reshape(-1)
+    return chances

@@ -1,6 +1,7 @@
 """Imports run down the floors only: the contracts of pyproject.toml, and what the lowest floor may import at all."""
 
 import ast
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,7 +10,11 @@ import pytest
 import skldp
 
 PACKAGE = Path(skldp.__file__).parent
-FLOOR_ONE_MAY_IMPORT = {"numpy", "scipy", "cryptography", "numba", "skldp", *sys.stdlib_module_names}
+MAY_IMPORT = {
+    "mechanisms": {"numpy", "scipy", "cryptography", "numba", "skldp", *sys.stdlib_module_names},
+    # Who calls a ledger brings the workers: no scikit-learn, no joblib. pandas only where somebody wants a table.
+    "accounting": {"numpy", "scipy", "pandas", "skldp", *sys.stdlib_module_names},
+}
 
 
 def test_contracts_of_pyproject_hold(monkeypatch, capsys):
@@ -28,6 +33,27 @@ def imported_modules(path):
             yield node.module
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "mechanisms").rglob("*.py")), ids=lambda p: p.name)
-def test_floor_one_knows_only_arrays(path):
-    assert {name.partition(".")[0] for name in imported_modules(path)} <= FLOOR_ONE_MAY_IMPORT
+def modules_of(*floors):
+    return [(floor, path) for floor in floors for path in sorted((PACKAGE / floor).rglob("*.py"))]
+
+
+@pytest.mark.parametrize(("floor", "path"), modules_of(*MAY_IMPORT), ids=lambda p: getattr(p, "name", p))
+def test_the_lower_floors_know_only_arrays(floor, path):
+    assert {name.partition(".")[0] for name in imported_modules(path)} <= MAY_IMPORT[floor]
+
+
+@pytest.mark.parametrize("floor", MAY_IMPORT)
+def test_the_lower_floors_bring_nothing_along(floor):
+    """Not through the floors below them either: the package's own door, which asks for estimators, is left shut."""
+    code = f"""
+import importlib, pathlib, sys, types
+package = types.ModuleType("skldp")
+package.__path__ = [{str(PACKAGE)!r}]
+sys.modules["skldp"] = package
+for path in pathlib.Path({str(PACKAGE / floor)!r}).rglob("*.py"):
+    name = ".".join(path.relative_to({str(PACKAGE)!r}).with_suffix("").parts)
+    importlib.import_module("skldp." + name.removesuffix(".__init__"))
+print(sorted({{"sklearn", "joblib", "pandas"}} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

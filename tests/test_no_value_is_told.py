@@ -38,11 +38,11 @@ TRANSFORMERS = {
     "laplace": skldp.NumericPrivatizer(mechanism="laplace", bounds=(0, 1)),
     "directions": skldp.PrivUnitTransformer(),
     "a ball": skldp.PrivUnitTransformer(norm=1.0),
-    "metric": skldp.MultivariateLaplacePrivatizer(radius=1.0),
-    "words": skldp.MultivariateLaplacePrivatizer(vocabulary=ROWS),
-    "projection": skldp.RandomProjectionPrivatizer(n_components=2),
-    "projected directions": skldp.RandomProjectionPrivatizer(n_components=2, noise="privunit"),
-    "nearest words": skldp.RandomProjectionPrivatizer(
+    "metric": skldp.MultivariateLaplaceTransformer(radius=1.0),
+    "words": skldp.MultivariateLaplaceTransformer(vocabulary=ROWS),
+    "projection": skldp.RandomProjectionTransformer(n_components=2),
+    "projected directions": skldp.RandomProjectionTransformer(n_components=2, noise="privunit"),
+    "nearest words": skldp.RandomProjectionTransformer(
         n_components=2, sensitivity="vocabulary", vocabulary=np.eye(3), projection="sparse"
     ),
 }
@@ -213,12 +213,21 @@ def test_classifiers_tell_no_row_and_no_label(name):
 MECHANISMS = {
     "bitrand": mechanisms.bitrand(1.0, (np.zeros(3), np.ones(3))),
     "bitrand, exact": mechanisms.bitrand(9.0, (np.zeros(3), np.ones(3)), calibration="exact", debias=True),
-    "bounded": mechanisms.BoundedFeatures(mechanisms.Duchi(1.0), (0.0,) * 3, (1.0,) * 3, 1, 1.0),
+    "bounded": mechanisms.BoundedFeatures(mechanisms.Duchi(1.0), (0.0,) * 3, (1.0,) * 3, n_sampled=1, stated=1.0),
     **{
         name: mechanisms.make_mechanism(name, 4.0, 3, 1e-6 * (name == "gaussian"))
         for name in mechanisms.NUMERIC_MECHANISMS
     },
-    "ldp_fl alone": mechanisms.LDPFL(1.0, center=0.0, radius=1.0),
+    **{
+        f"{name} of rows": mechanisms.BoundedFeatures(
+            mechanisms.make_mechanism(name, 4.0, 3, 1e-6 * (name == "gaussian")),
+            (-1.0,) * 3,
+            (1.0,) * 3,
+            n_sampled=3,
+            stated=4.0,
+        )
+        for name in mechanisms.NUMERIC_MECHANISMS
+    },
     "privunit": mechanisms.PrivUnit(3, 4.0),
     "ball": mechanisms.PrivUnitBall(3, 4.0, 1.0),
     "metric": mechanisms.MultivariateLaplace(3, 1.0, radius=1.0),

@@ -11,7 +11,7 @@ from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.estimators._promise import ShowsGuarantee
+from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -19,19 +19,17 @@ from skldp.estimators._validation import (
     NOISE_PARAMETERS,
     check_bounds,
     check_epsilon,
-    check_finite,
     fit_context,
     validate,
     validate_finite,
 )
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, warn_user
-from skldp.mechanisms._bits.rows import RowRelease
-from skldp.mechanisms._domain import into_bounds
 from skldp.mechanisms._noise import noise_from
 
 __all__ = [
     "BoundedTransformer",
     "LocalTransformer",
+    "ReleasesRows",
     "attach_guarantee",
     "counted_out_of_domain",
     "in_threads",
@@ -70,10 +68,6 @@ def in_threads(function, *arguments, n_jobs):
         return list(pool.map(function, *arguments))
 
 
-# Numbers in one block: what a mechanism works on at a time, small enough for its buffers to stay in the cache.
-_BLOCK = 32_768
-# Blocks that share one stream of noise. Fixed, so that a seeded result does not depend on the number of threads.
-_BLOCKS_PER_STREAM = 64
 # Where a caller releases in blocks, it warns once, of all of them.
 _COUNTS: ContextVar[list | None] = ContextVar("counts", default=None)
 
@@ -111,15 +105,56 @@ def attach_guarantee(estimator, guarantee, learnt=""):
         )
 
 
-class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
-    """Base of the transformers that release every row through a local mechanism.
+class ReleasesRows(GuaranteeMixin):
+    """Mix-in of the estimators that release rows through a mechanism, which ``mechanism_`` is after fit.
 
-    A subclass defines ``__init__`` with the parameters `epsilon`, `transform_noise`, `seed` and `n_jobs`
-    beside its own, and one hook, ``_make_mechanism(X)``, which may use only the shape and the dtype of X. Its
-    mechanism offers ``sample(values, noise, out=None)``, ``encode(values, out=None)``, ``guarantee()`` and
-    ``n_outputs``; it is handed one block of rows at a time, which it must not write to. One with ``make_buffers`` is
-    handed its working arrays with every block. A :class:`~skldp.mechanisms._bits.rows.RowRelease` is handed all
-    rows, and walks over them itself.
+    They have a parameter `seed`, may have `n_jobs` and `transform_noise`, and the hook
+    ``_rows(X, reset)``, which checks input and gives the rows that the mechanism takes.
+    """
+
+    def _rows(self, X, *, reset):
+        raise NotImplementedError
+
+    def _empty_release(self, n_rows, dtype):
+        """An array for what is released of as many rows of a type, of whatever content."""
+        mechanism = self.mechanism_
+        taken = np.dtype(dtype if dtype in FLOATS else np.float64)
+        return np.empty((n_rows, mechanism.n_outputs), dtype=mechanism.output_dtype(taken))
+
+    def _can_be_written_to(self, dtype):
+        """Whether numbers of a type can hold what is released, but for rounding."""
+        return np.can_cast(self.mechanism_.output_dtype(np.dtype(np.float64)), dtype, "same_kind")
+
+    def _release_into(self, X, out):
+        """Release what :meth:`transform` would, into `out`."""
+        check_is_fitted(self)
+        self._check_unchanged()
+        return self._release(self._rows(X, reset=False), out, noisy=getattr(self, "transform_noise", True))
+
+    def _release(self, rows, out=None, *, noisy=True):
+        """Release rows that were checked, with noise or without it, task by task in threads."""
+        mechanism = self.mechanism_
+        if out is None:
+            out = self._empty_release(rows.shape[0], rows.dtype)
+        tasks = mechanism.tasks(rows.shape[0])
+        streams = noise_from(self.seed).split(tasks) if noisy else [None] * len(tasks)
+
+        def run(task, stream):
+            if stream is None:
+                return mechanism.encode(rows[task], out[task]).n_moved
+            return mechanism.release(rows[task], stream, out[task]).n_moved
+
+        moved = in_threads(run, tasks, streams, n_jobs=getattr(self, "n_jobs", None))
+        warn_out_of_domain(sum(moved), math.prod(rows.shape))
+        return out
+
+
+class LocalTransformer(ReleasesRows, TransformerMixin, BaseEstimator):
+    """Base of the transformers that release every row of X through a local mechanism.
+
+    A subclass defines ``__init__`` with the parameters `epsilon`, `transform_noise`, `seed` and `n_jobs` beside its
+    own, and one hook, ``_make_mechanism(X)``, which may use only the shape and the dtype of X and gives a
+    :class:`~skldp.mechanisms.RowMechanism`.
     """
 
     _parameter_constraints: dict = {
@@ -143,8 +178,8 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         -------
         self : object
         """
-        self._forget_promise()
-        self._declare(self._validate(X, reset=True))
+        self._forget_guarantee()
+        self._declare(validate_finite(self, X, reset=True, **self._input))
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -162,10 +197,10 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
         """
-        self._forget_promise()
-        X = self._validate_to_release(X, reset=True)
-        self._declare(X)
-        return self._release(X, noise_from(self.seed))
+        self._forget_guarantee()
+        rows = self._rows(X, reset=True)
+        self._declare(rows)
+        return self._release(rows)
 
     def transform(self, X):
         """Release every row of X: with noise, or with ``transform_noise=False`` in the same encoding without it.
@@ -179,75 +214,19 @@ class LocalTransformer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
         """
-        return self._transform(X)
+        return self._release_into(X, None)
 
-    def _transform(self, X, out=None):
-        """Release the rows of X, into `out` if there is one."""
-        check_is_fitted(self)
-        self._check_promise()
-        X = self._validate_to_release(X, reset=False)
-        noise = noise_from(self.seed) if self.transform_noise else None
-        if out is None or (out.dtype == X.dtype and out.flags.c_contiguous):
-            return self._release(X, noise, out)
-        out[...] = self._release(X, noise)
-        return out
+    # What else validation is told of X.
+    _input: dict = {}
 
-    def _validate(self, X, *, reset):
-        return validate_finite(self, X, reset=reset)
-
-    def _validate_to_release(self, X, *, reset):
-        """The same, but that ``_release`` may be what refuses NaN and infinity."""
-        return self._validate(X, reset=reset)
+    def _rows(self, X, *, reset):
+        # The mechanism refuses NaN and infinity when it looks at the numbers, in the thread that releases them.
+        return validate(self, X, reset=reset, **({"dtype": FLOATS, "ensure_all_finite": False} | self._input))
 
     def _declare(self, X):
         check_epsilon(self.epsilon)
         self.mechanism_ = self._make_mechanism(X)
         attach_guarantee(self, self.mechanism_.guarantee())
-
-    def _into_domain(self, block):
-        """The block within the declared domain, itself if nothing is to be moved, and how many values were moved."""
-        return block, 0
-
-    def _release(self, X, noise, released=None):
-        n_rows = X.shape[0]
-        n_outputs = self.mechanism_.n_outputs
-        if released is None:
-            released = np.empty((n_rows, n_outputs), dtype=X.dtype)
-        at_once = getattr(self.mechanism_, "blocks_at_once", 1)
-        block_rows = max(1, at_once * _BLOCK // max(X.shape[1], n_outputs))
-        task_rows = block_rows * max(1, _BLOCKS_PER_STREAM // at_once)
-        starts = range(0, n_rows, task_rows)
-        streams = [None] * len(starts) if noise is None else noise.spawn(len(starts))
-        parts = [slice(start, min(start + task_rows, n_rows)) for start in starts]
-        moved = in_threads(
-            lambda part, stream: self._release_silently(X[part], released[part], stream, block_rows),
-            parts,
-            streams,
-            n_jobs=self.n_jobs,
-        )
-        warn_out_of_domain(sum(moved), n_rows * X.shape[1])
-        return released
-
-    def _release_silently(self, *arguments):
-        # What numpy would warn of, such as a sum that overflows, is a fact about values. Set in each thread anew.
-        with np.errstate(all="ignore"):
-            return self._release_part(*arguments)
-
-    def _release_part(self, X, released, noise, block_rows):
-        mechanism = self.mechanism_
-        if isinstance(mechanism, RowRelease) and noise is not None:
-            return mechanism.sample_into(X, noise, released)
-        moved = 0
-        shared = {"buffers": mechanism.make_buffers()} if hasattr(mechanism, "make_buffers") else {}
-        for start in range(0, X.shape[0], block_rows):
-            rows = slice(start, start + block_rows)
-            block, outside = self._into_domain(X[rows])
-            moved += outside
-            if noise is None:
-                mechanism.encode(block, out=released[rows])
-                continue
-            mechanism.sample(block, noise, out=released[rows], **shared)
-        return moved
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -265,24 +244,11 @@ class BoundedTransformer(LocalTransformer):
         self.bounds_ = check_bounds(self.bounds, X.shape[1])
         super()._declare(X)
 
-    def _validate_to_release(self, X, *, reset):
-        # What moves values into the bounds looks at each of them anyway, in the thread that releases it.
-        return validate(self, X, reset=reset, dtype=FLOATS, ensure_all_finite=False)
-
-    def _release(self, X, noise, released=None):
+    def _release(self, rows, out=None, *, noisy=True):
         # By the type of X alone, before a value is looked at: NaN could come of infinite bounds.
-        if max(np.abs(end).max() for end in self.bounds_) > np.finfo(X.dtype).max:
-            raise ValueError(f"bounds must be numbers of the type of X, {X.dtype}. Got {self.bounds!r} instead.")
-        try:
-            return super()._release(X, noise, released)
-        except ValueError:
-            # Where X is not finite, say so as scikit-learn does.
-            check_finite(self, X)
-            raise
-
-    def _into_domain(self, block):
-        inside = into_bounds(block, *self.bounds_)
-        return inside.rows, inside.n_moved
+        if max(np.abs(end).max() for end in self.bounds_) > np.finfo(rows.dtype).max:
+            raise ValueError(f"bounds must be numbers of the type of X, {rows.dtype}. Got {self.bounds!r} instead.")
+        return super()._release(rows, out, noisy=noisy)
 
 
 @contextmanager

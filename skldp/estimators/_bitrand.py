@@ -6,7 +6,7 @@ from sklearn.base import OneToOneFeatureMixin
 
 from skldp.estimators._base import BoundedTransformer
 from skldp.estimators._validation import Interval, StrOptions
-from skldp.mechanisms._bits.factories import bitrand, latent, ome
+from skldp.mechanisms._bits.bit_flip import bitrand, latent, ome
 
 __all__ = ["BitFlipTransformer", "BitRandTransformer", "LatentTransformer", "OMETransformer"]
 
@@ -70,13 +70,13 @@ class BitRandTransformer(BitFlipTransformer):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget of one record, all its features together; natural log.
+        Budget (natural log) of one record, all its features together.
     n_bits : int, default=10
         Bits of a feature, from 2 to 64, the sign among them.
     n_integer_bits : int or "auto", default="auto"
         How many of them stand before the binary point; may be negative. "auto" takes the least that holds `bounds`.
     bounds : (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature. What lies outside is clipped.
+        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
     calibration : {"published", "exact"}, default="published"
         "published" flips as the paper says, which protects far less than `epsilon` says; `fit` warns with both
         figures. "exact" flips so that the exact worst-case loss is `epsilon`, with the least expected error.
@@ -90,11 +90,12 @@ class BitRandTransformer(BitFlipTransformer):
         Decode so that the mean of a release is the value. As published, of the value rounded to the code; with
         "exact", of the value itself, with the least worst-case variance, which serves most models best.
     transform_noise : bool, default=True
-        Whether `transform` adds noise, or only `fit_transform` does.
-    seed : None, int or Generator, default=None
-        None is secure noise. Anything else is for tests, and voids the guarantee against whoever knows the seed.
+        False: only `fit_transform` adds noise. `transform` then gives the same encoding without it.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
     n_jobs : int, default=None
-        Threads.
+        Threads, as joblib counts them.
 
     Attributes
     ----------
@@ -151,13 +152,13 @@ class LatentTransformer(BitFlipTransformer):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget of one record, all its features together; natural log.
+        Budget (natural log) of one record, all its features together.
     n_bits : int, default=10
         Bits of a feature, from 2 to 64, the sign among them.
     n_integer_bits : int or "auto", default="auto"
         How many of them stand before the binary point; may be negative. "auto" takes the least that holds `bounds`.
     bounds : (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature. What lies outside is clipped.
+        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
     calibration : {"published", "exact"}, default="published"
         "exact" chooses the share of one bit so that the exact worst-case loss is `epsilon`, with `alpha` kept.
     alpha : float, default=7.0
@@ -168,11 +169,12 @@ class LatentTransformer(BitFlipTransformer):
     debias : bool, default=False
         Decode without bias, at the price of a larger variance.
     transform_noise : bool, default=True
-        Whether `transform` adds noise, or only `fit_transform` does.
-    seed : None, int or Generator, default=None
-        None is secure noise. Anything else is for tests, and voids the guarantee against whoever knows the seed.
+        False: only `fit_transform` adds noise. `transform` then gives the same encoding without it.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
     n_jobs : int, default=None
-        Threads.
+        Threads, as joblib counts them.
 
     Attributes
     ----------
@@ -254,13 +256,13 @@ class OMETransformer(BitFlipTransformer):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget of one record, all its features together; natural log.
+        Budget (natural log) of one record, all its features together.
     n_bits : int, default=10
         Bits of a feature, from 2 to 64, the sign among them.
     n_integer_bits : int or "auto", default="auto"
         How many of them stand before the binary point; may be negative. "auto" takes the least that holds `bounds`.
     bounds : (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature. What lies outside is clipped.
+        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
     calibration : {"published", "exact"}, default="published"
         "exact" chooses the share of one bit so that the exact worst-case loss is `epsilon`, with `alpha` kept.
     alpha : float, default=1.0
@@ -271,11 +273,12 @@ class OMETransformer(BitFlipTransformer):
     debias : bool, default=False
         Decode without bias, at the price of a larger variance.
     transform_noise : bool, default=True
-        Whether `transform` adds noise, or only `fit_transform` does.
-    seed : None, int or Generator, default=None
-        None is secure noise. Anything else is for tests, and voids the guarantee against whoever knows the seed.
+        False: only `fit_transform` adds noise. `transform` then gives the same encoding without it.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
     n_jobs : int, default=None
-        Threads.
+        Threads, as joblib counts them.
 
     Attributes
     ----------

@@ -5,8 +5,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import warn_out_of_domain
-from skldp.estimators._validation import BOUNDS, FLOATS, as_table, check_bounds, fit_context, validate_finite
-from skldp.mechanisms._domain import into_bounds, round_inward
+from skldp.estimators._validation import BOUNDS, FLOATS, as_table, check_bounds, fit_context, validate, validate_finite
+from skldp.mechanisms._domain import Box, round_inward
 
 __all__ = ["BoundsScaler"]
 
@@ -20,7 +20,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     bounds : (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature. What lies outside is clipped.
+        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
     feature_range : (low, high), default=(-1, 1)
         What they are scaled to, each end a number or one number per feature.
 
@@ -105,8 +105,9 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X_scaled : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = validate_finite(self, X, reset=False)
-        inside = into_bounds(X, *self.bounds_)
+        X = validate(self, X, reset=False, dtype=FLOATS, ensure_all_finite=False)
+        # The box refuses NaN and infinity when it looks at the numbers.
+        inside = Box.of(*self.bounds_).inside(X)
         warn_out_of_domain(inside.n_moved, X.size)
         scaled = _mapped(inside.rows, self.bounds_, self.feature_range_).astype(X.dtype, copy=False)
         # What left the range by one rounding would be clipped, and counted, by the step behind.

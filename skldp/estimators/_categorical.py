@@ -5,9 +5,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import kind_of, untold
-from skldp.estimators._base import attach_guarantee
+from skldp.estimators._base import ReleasesRows, attach_guarantee
 from skldp.estimators._class_codes import declared_values, encode, warn_learnt
-from skldp.estimators._promise import ShowsGuarantee
 from skldp.estimators._validation import (
     EPSILON,
     NOISE_PARAMETERS,
@@ -20,19 +19,18 @@ from skldp.estimators._validation import (
 )
 from skldp.mechanisms._categorical.frequency import estimate_frequencies
 from skldp.mechanisms._categorical.unary import CategoricalRecord
-from skldp.mechanisms._noise import noise_from
 
 __all__ = ["CategoricalPrivatizer"]
 
 
-class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
+class CategoricalPrivatizer(ReleasesRows, TransformerMixin, BaseEstimator):
     r"""Release columns of categories one-hot, under local differential privacy.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        The natural-log budget of one record, all its columns together: split equally over the columns that have at
-        least two categories.
+        Budget (natural log) of one record, all its columns together: split equally over the columns that have at least
+        two categories.
     mechanism : {"krr", "sue", "oue"}, default="krr"
         ``"krr"``: randomized response, exactly one 1 in each column's part. ``"sue"`` (RAPPOR's) and ``"oue"``: one
         noisy bit per category, which estimates frequencies better when a column has more than about
@@ -41,9 +39,10 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         The declared categories of each column, from public knowledge. ``"auto"`` takes those seen at fit, with a
         warning: which categories occur is a fact about private data.
     transform_noise : bool, default=True
-        Whether ``transform`` randomizes too. ``fit_transform`` always does.
-    seed : None, int or numpy.random.Generator, default=None
-        None draws secure noise anew in every call. Anything else is for tests and reproducible studies.
+        False: only `fit_transform` adds noise. `transform` then gives the one-hot encoding.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
 
     Attributes
     ----------
@@ -143,8 +142,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
         """
-        codes = self._declare(X)
-        return self.mechanism_.sample(codes, noise_from(self.seed))
+        return self._release(self._declare(X))
 
     def transform(self, X):
         """Release every row: with noise, or plain one-hot with ``transform_noise=False``.
@@ -158,12 +156,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
         """
-        check_is_fitted(self)
-        self._check_promise()
-        codes = self._codes(_columns(self, X, reset=False), self.categories_)
-        if self.transform_noise:
-            return self.mechanism_.sample(codes, noise_from(self.seed))
-        return self.mechanism_.encode(codes)
+        return self._release_into(X, None)
 
     def estimate_frequencies(self, X_released, *, of="sample"):
         """Estimate without bias how often each true category occurs, from released rows.
@@ -225,7 +218,7 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
 
     def _declare(self, X):
         """Set what is known after fit, and give the codes of X."""
-        self._forget_promise()
+        self._forget_guarantee()
         check_epsilon(self.epsilon)
         columns = _columns(self, X, reset=True)
         names = _input_names(self)
@@ -249,6 +242,12 @@ class CategoricalPrivatizer(ShowsGuarantee, TransformerMixin, BaseEstimator):
         if learnt:
             warn_learnt("The categories", "CategoricalPrivatizer(categories=[[...], ...])")
         return codes
+
+    def _rows(self, X, *, reset):
+        return self._codes(_columns(self, X, reset=reset), self.categories_)
+
+    def _empty_release(self, n_rows, dtype):
+        return np.empty((n_rows, self.mechanism_.n_outputs))
 
     def _codes(self, columns, categories):
         names = _input_names(self)

@@ -2,33 +2,26 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import reduce
 from numbers import Real
 from operator import add
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.estimators._ensembles import count_ensemble, is_ensemble, number_of_folds, splits_once
+from skldp.estimators._ensembles import count_ensemble, count_search, is_ensemble, is_search, why_not_counted
+from skldp.estimators._guarantee_mixin import holds_guarantee, own_guarantee
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._labels import LabelPrivatizer, LabelSampler
-from skldp.estimators._promise import KeepsPromise
-from skldp.estimators._public_steps import (
-    ignores_labels,
-    is_public,
-    is_row_wise,
-    largest_after,
-    may_be_sparse,
-    may_overflow,
-    stretch_of,
-)
+from skldp.estimators._public_steps import effect_of_public, ignores_labels, is_row_wise
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._odds import product_above
 
@@ -38,7 +31,9 @@ __all__ = ["privacy_guarantee"]
 _LARGEST = 1e38
 
 
-def privacy_guarantee(estimator, public=()):
+def privacy_guarantee(
+    estimator: BaseEstimator, public: Iterable[str] | Mapping[str, float | None] = ()
+) -> PrivacyGuarantee:
     """Add up what a fitted estimator, Pipeline, ensemble or search releases about one person.
 
     Parameters
@@ -127,9 +122,9 @@ class _Given:
 
     Parameters
     ----------
-    bare : tuple of str
+    raw : tuple of str
         Whose columns are not released yet; empty where all are.
-    labels_bare : bool
+    labels_raw : bool
     stretch : float or None
         How far distances were stretched on the way, at most; None where that is not known.
     times : int
@@ -144,8 +139,8 @@ class _Given:
         Whether something learns from the transform of the rows that the estimator was fitted on.
     """
 
-    bare: tuple = ("the whole",)
-    labels_bare: bool = True
+    raw: tuple[str, ...] = ("the whole",)
+    labels_raw: bool = True
     stretch: float | None = 1.0
     times: int = 1
     again: str = ""
@@ -157,24 +152,24 @@ class _Given:
 class _Walk:
     """Visits what a fitted estimator holds, in the order in which rows pass, and notes releases and leaks."""
 
-    def __init__(self, public):
+    def __init__(self, public: dict[str, float | None]) -> None:
         self.public = public
-        self.named = set()
-        self.parts = []
+        self.named: set[str] = set()
+        self.parts: list[PrivacyGuarantee] = []
         # What void a guarantee of features, one of labels, and any.
-        self.row_leaks = []
-        self.label_leaks = []
-        self.leaks = []
-        self.notes = []
-        self.passing = ()
+        self.row_leaks: list[str] = []
+        self.label_leaks: list[str] = []
+        self.leaks: list[str] = []
+        self.notes: list[str] = []
+        self.passing: tuple[str, ...] = ()
 
-    def visit(self, name, step, given):
+    def visit(self, name: str, step: Any, given: _Given) -> _Given:
         """Note what one step does with what it is given, and return what it gives on."""
         if step is None or isinstance(step, str):
             return given
         if isinstance(step, FrozenEstimator):
             return self._frozen(name, step.estimator, given)
-        guarantee = _own_guarantee(step)
+        guarantee = own_guarantee(step)
         if guarantee is not None:
             given = self._private(name, step, guarantee, given)
         elif isinstance(step, Pipeline) and _is_known(step):
@@ -184,20 +179,20 @@ class _Walk:
         elif type(step) is FeatureUnion:
             branches = [(inner, branch, given) for inner, branch in step.transformer_list]
             given = self._branches(name, branches, step.transformer_weights, given)
-        elif not _holds_private(step):
+        elif not holds_guarantee(step):
             given = self._plain(name, step, given)
         elif is_ensemble(step):
             given = self._ensemble(name, step, given)
         elif type(step) is TransformedTargetRegressor:
             given = self._target(name, step, given)
-        elif hasattr(step, "best_estimator_") and hasattr(step, "cv_results_"):
+        elif is_search(step):
             given = self._search(name, step, given)
         else:
             self._unknown(name, step)
-        self.passing = given.bare
+        self.passing = given.raw
         return given
 
-    def total(self):
+    def total(self) -> PrivacyGuarantee:
         """The guarantee of all that was noted."""
         parts = self.parts
         if len({part.unit for part in parts}) > 1:
@@ -226,38 +221,39 @@ class _Walk:
             return replace(whole, epsilon=math.inf, per_feature=None, figures=(), basis=basis)
         return replace(whole, basis="; ".join(dict.fromkeys([whole.basis, *notes])))
 
-    def _private(self, name, step, guarantee, given):
+    def _private(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> _Given:
         if given.again and not getattr(step, "transform_noise", True):
             self.leaks.append(f"{_title(name, step)} transforms without noise, and {given.again} learns from that")
-        if guarantee.unit == "distance":
-            guarantee = self._of_the_input(name, step, guarantee, given)
-        if guarantee is not None:
+        if guarantee.unit != "distance":
             self.parts += [guarantee] * given.times
-        if isinstance(step, LabelPrivatizer):
-            return replace(given, bare=(), labels_bare=False)
-        if isinstance(step, LabelSampler):
-            return replace(given, labels_bare=False)
-        if isinstance(step, LabelPrivateClassifier):
-            inner = self.visit(_join(name, "estimator"), step.estimator_, replace(given, labels_bare=False))
-            return replace(inner, labels_bare=given.labels_bare)
-        if guarantee is not None and guarantee.unit == "label":
-            return given
-        return replace(given, bare=(), stretch=1.0, sparse=False)
-
-    def _of_the_input(self, name, step, guarantee, given):
-        """Turn distances of what the step gets into those of the record."""
-        if not given.bare:
+        elif given.raw:
+            self.parts += [self._of_the_input(name, step, guarantee, given)] * given.times
+        else:
             self.notes.append(f"{_title(name, step)} works on what is released already")
-            return None
+        if isinstance(step, LabelPrivatizer):
+            return replace(given, raw=(), labels_raw=False)
+        if isinstance(step, LabelSampler):
+            return replace(given, labels_raw=False)
+        if isinstance(step, LabelPrivateClassifier):
+            inner = self.visit(_join(name, "estimator"), step.estimator_, replace(given, labels_raw=False))
+            return replace(inner, labels_raw=given.labels_raw)
+        if guarantee.unit == "label":
+            return given
+        return replace(given, raw=(), stretch=1.0, sparse=False)
+
+    def _of_the_input(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> PrivacyGuarantee:
+        """Turn distances of what the step gets into those of the record."""
         if given.stretch == 1:
             return guarantee
         if given.stretch is not None:
             diameter = guarantee.diameter
+            if diameter is not None and given.stretch > 0:
+                diameter = math.nextafter(diameter / given.stretch, math.inf)
             return replace(
                 guarantee,
                 epsilon=product_above(guarantee.epsilon, given.stretch),
                 stated=None if guarantee.stated is None else guarantee.stated * given.stretch,
-                diameter=None if diameter is None else math.nextafter(diameter / given.stretch, math.inf),
+                diameter=diameter,
                 figures=(),
                 basis=f"{guarantee.basis}; steps before it stretch distances at most {given.stretch:.4g} times",
             )
@@ -267,38 +263,34 @@ class _Walk:
         basis = f"{guarantee.basis}; counted over its diameter, as steps before it may stretch distances"
         return replace(guarantee, basis=basis).over_diameter()
 
-    def _plain(self, name, step, given):
+    def _plain(self, name: str, step: Any, given: _Given) -> _Given:
         """Note whether a step that holds nothing private had rows or labels that are not released yet."""
-        if given.labels_bare and not ignores_labels(step):
+        if given.labels_raw and not ignores_labels(step):
             self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomised")
-        if not given.bare:
+        if not given.raw:
             return given
         if name in self.public:
             if hasattr(step, "fit_resample"):
                 self.row_leaks.append(f"{_title(name, step)} may give a record several times")
             return self._named(name, given)
-        if is_public(step):
-            largest = largest_after(step, given.largest)
-            if may_overflow(step) and largest > _LARGEST:
-                self.row_leaks.append(f"{_title(name, step)} may overflow, which shows large values: bound them before")
-            return replace(
-                given,
-                stretch=_product(given.stretch, stretch_of(step)),
-                largest=largest,
-                sparse=given.sparse or may_be_sparse(step),
-            )
-        self.row_leaks.append(f"{_title(name, step)} may have learnt from rows before they were randomised")
-        return replace(given, stretch=None)
+        effect = effect_of_public(step, given.largest)
+        if effect is None:
+            self.row_leaks.append(f"{_title(name, step)} may have learnt from rows before they were randomised")
+            return replace(given, stretch=None)
+        if effect.may_overflow and effect.largest > _LARGEST:
+            self.row_leaks.append(f"{_title(name, step)} may overflow, which shows large values: bound them before")
+        stretch = _product_above(given.stretch, effect.stretch)
+        return replace(given, stretch=stretch, largest=effect.largest, sparse=given.sparse or effect.sparse)
 
-    def _named(self, name, given):
+    def _named(self, name: str, given: _Given) -> _Given:
         self.named.add(name)
-        return replace(given, stretch=_product(given.stretch, self.public[name]), largest=math.inf)
+        return replace(given, stretch=_product_above(given.stretch, self.public[name]), largest=math.inf)
 
-    def _frozen(self, name, inner, given):
-        if _holds_private(inner):
+    def _frozen(self, name: str, inner: Any, given: _Given) -> _Given:
+        if holds_guarantee(inner):
             given = replace(given, again=f"what follows the FrozenEstimator {name!r}")
             return self.visit(name, inner, given)
-        if not given.bare:
+        if not given.raw:
             return given
         if name in self.public:
             return self._named(name, given)
@@ -308,12 +300,12 @@ class _Walk:
             self.row_leaks.append(f"{name!r} is frozen, but may look at many rows at once, or refuse some values")
         return replace(given, stretch=None, largest=math.inf)
 
-    def _pipeline(self, name, pipeline, given):
+    def _pipeline(self, name: str, pipeline: Any, given: _Given) -> _Given:
         if getattr(pipeline.memory, "location", pipeline.memory) is not None:
             # What is released is in the cache as well, and is not counted twice.
             kept = "memory= keeps on disk, unprotected, what the steps were given"
-            self.row_leaks += [kept] if given.bare else []
-            self.label_leaks += [kept] if given.labels_bare else []
+            self.row_leaks += [kept] if given.raw else []
+            self.label_leaks += [kept] if given.labels_raw else []
         passed_on = len(getattr(pipeline, "transform_input", None) or ())
         if passed_on:
             # Such as the rows for early stopping, in which anybody may be.
@@ -325,9 +317,9 @@ class _Walk:
             given = self.visit(_join(name, inner), step, given)
         return given
 
-    def _columns(self, name, step, given):
+    def _columns(self, name: str, step: Any, given: _Given) -> _Given:
         for inner, _, columns in step.transformers:
-            if given.bare and callable(columns) and type(columns) is not make_column_selector:
+            if given.raw and callable(columns) and type(columns) is not make_column_selector:
                 chosen = _join(name, inner)
                 self.row_leaks.append(f"the columns of {chosen!r} are chosen by a function that gets all rows")
         branches = [
@@ -336,11 +328,13 @@ class _Walk:
             if not _selects_none(columns)
         ]
         given = self._branches(name, branches, step.transformer_weights, given)
-        if given.bare and given.sparse and step.sparse_threshold != 0:
+        if given.raw and given.sparse and step.sparse_threshold != 0:
             self.row_leaks.append(f"whether {name!r} gives a sparse matrix depends on the rows: sparse_threshold=0")
         return given
 
-    def _branches(self, name, branches, weights, given):
+    def _branches(
+        self, name: str, branches: list[tuple[str, Any, _Given]], weights: dict[str, float] | None, given: _Given
+    ) -> _Given:
         """Every branch reads the rows, and what comes out of them stands side by side."""
         outs = [
             (inner, self.visit(_join(name, inner), branch, replace(each, transformed=True)))
@@ -348,22 +342,21 @@ class _Walk:
             if not (isinstance(branch, str) and branch == "drop")
         ]
         factors = [abs((weights or {}).get(inner, 1.0)) for inner, _ in outs]
-        stretches = [_product(out.stretch, factor) for (_, out), factor in zip(outs, factors, strict=True)]
+        stretches = [_product_above(out.stretch, factor) for (_, out), factor in zip(outs, factors, strict=True)]
         largest = [out.largest * factor if factor else 0.0 for (_, out), factor in zip(outs, factors, strict=True)]
-        known = None not in stretches
         return replace(
             given,
-            bare=tuple(inner for inner, out in outs if out.bare),
-            stretch=_norm(stretches) if known else None,
+            raw=tuple(inner for inner, out in outs if out.raw),
+            stretch=_norm_above(stretches),
             largest=max(largest, default=0.0),
             sparse=any(out.sparse for _, out in outs),
         )
 
-    def _ensemble(self, name, ensemble, given):
+    def _ensemble(self, name: str, ensemble: Any, given: _Given) -> _Given:
         counted = count_ensemble(ensemble)
         if counted is None:
             return self._unknown(name, ensemble)
-        if counted.label_use and given.labels_bare:
+        if counted.label_use and given.labels_raw:
             self.label_leaks.append(f"{_title(name, ensemble)} {counted.label_use}")
         # Between other steps it has to transform, after fit, the rows that it was fitted on: its members predict them.
         again = type(ensemble).__name__ if counted.transforms_again or given.transformed else given.again
@@ -371,20 +364,20 @@ class _Walk:
         times = given.times * (counted.times + given.transformed)
         within = replace(given, times=times, again=again, stretch=stretch, transformed=False)
         outs = [(member, self.visit(_join(name, member), each, within)) for member, each in counted.members]
-        bare = tuple(dict.fromkeys(member for member, out in outs if out.bare))
+        raw = tuple(dict.fromkeys(member for member, out in outs if out.raw))
         if counted.final is not None:
-            bare = given.bare if counted.passes_rows else bare
-            final = replace(given, bare=bare, stretch=None)
+            raw = given.raw if counted.passes_rows else raw
+            final = replace(given, raw=raw, stretch=None)
             return self.visit(_join(name, "final_estimator"), counted.final, final)
-        return replace(given, bare=bare, stretch=None)
+        return replace(given, raw=raw, stretch=None)
 
-    def _target(self, name, step, given):
+    def _target(self, name: str, step: Any, given: _Given) -> _Given:
         transformer = step.transformer_
-        guarantee = _own_guarantee(transformer)
+        guarantee = own_guarantee(transformer)
         if guarantee is None:
-            if _holds_private(transformer):
+            if holds_guarantee(transformer):
                 return self._unknown(name, step)
-            if given.labels_bare:
+            if given.labels_raw:
                 self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomised")
             return self.visit(_join(name, "regressor"), step.regressor_, given)
         if not getattr(transformer, "transform_noise", True):
@@ -392,87 +385,46 @@ class _Walk:
         # check_inverse transforms some targets a second time.
         releases = given.times * (2 if step.check_inverse else 1)
         self.parts += [replace(_of_the_record(guarantee), unit="label")] * releases
-        out = self.visit(_join(name, "regressor"), step.regressor_, replace(given, labels_bare=False))
-        return replace(out, labels_bare=given.labels_bare)
+        out = self.visit(_join(name, "regressor"), step.regressor_, replace(given, labels_raw=False))
+        return replace(out, labels_raw=given.labels_raw)
 
-    def _search(self, name, search, given):
-        """Every candidate is fitted and scored on every split, and what was chosen fitted once more."""
-        reason = self._why_no_sum(search, given)
+    def _search(self, name: str, search: Any, given: _Given) -> _Given:
+        reason = why_not_counted(search, given.labels_raw)
         if reason:
             self.leaks.append(f"{reason}, and best_estimator_ has a figure of its own")
-            if given.labels_bare:
+            if given.labels_raw:
                 self.label_leaks.append(f"{_title(name, search)} scored candidates with labels")
         else:
-            scored_twice = search.return_train_score or number_of_folds(search.cv) is None
-            fits = len(search.cv_results_["params"]) * search.n_splits_ * (2 if scored_twice else 1)
-            # The chosen one is fitted once more, and transforms those rows as well where it stands between other steps.
-            times = given.times * (fits + 1 + given.transformed)
+            # The chosen one transforms the rows that it was fitted on as well, where it stands between other steps.
+            times = given.times * (count_search(search) + given.transformed)
             given = replace(given, times=times, again=f"the choice of {_title(name, search)}")
         return self.visit(_join(name, "estimator"), search.best_estimator_, given)
 
-    def _why_no_sum(self, search, given):
-        last = search.best_estimator_.steps[-1] if isinstance(search.best_estimator_, Pipeline) else None
-        scored_alone = last is not None and ignores_labels(last[1]) and getattr(search, "scoring", "") is None
-        if given.labels_bare and not scored_alone:
-            return "candidates were chosen by scores of labels that are not randomised"
-        known = type(search) in (GridSearchCV, RandomizedSearchCV) and splits_once(search.cv)
-        if not known or last is None or _holds_private(last[1]):
-            return f"it is not known how often {type(search).__name__} releases what the candidates are given"
-        varied = {varied for candidate in search.cv_results_["params"] for varied in candidate}
-        if not all(varied.startswith(f"{last[0]}__") for varied in varied):
-            return "the other candidates released something else, which is not added up"
-        return ""
-
-    def _unknown(self, name, step):
+    def _unknown(self, name: str, step: Any) -> _Given:
         seeded = any(value is not None for key, value in step.get_params().items() if key.split("__")[-1] == "seed")
         self.parts.append(PrivacyGuarantee(math.inf, basis="not added up", seeded=seeded))
         self.leaks.append(f"it is not known how often {_title(name, step)} releases what its private parts are given")
-        return _Given(bare=())
+        return _Given(raw=())
 
 
-def _declared_public(public):
+def _declared_public(public: Iterable[str] | Mapping[str, float | None]) -> dict[str, float | None]:
     if isinstance(public, str):
         raise TypeError(f"public must be several names of steps, such as ({public!r},). Got a single string instead.")
     declared = dict(public) if isinstance(public, Mapping) else dict.fromkeys(public)
     for name, stretch in declared.items():
         is_number = isinstance(stretch, Real) and not isinstance(stretch, bool | np.bool_)
-        if stretch is not None and not (is_number and 0 < stretch < math.inf):
+        if stretch is not None and not (is_number and 0 < _float_above(stretch) < math.inf):
             raise ValueError(
                 f"public must say, by a finite number > 0 or None, how far a step stretches. Got {name!r}: {stretch!r}."
             )
     return declared
 
 
-def _own_guarantee(step):
-    if isinstance(step, KeepsPromise):
-        check_is_fitted(step)
-        return step.privacy_guarantee_
-    return getattr(step, "privacy_guarantee_", None)
-
-
-def _holds_private(thing, seen=None):
-    """Whether something private is among the parameters and attributes of an estimator, however deep."""
-    seen = set() if seen is None else seen
-    if id(thing) in seen:
-        return False
-    seen.add(id(thing))
-    if isinstance(thing, KeepsPromise):
-        return True
-    if isinstance(thing, BaseEstimator):
-        attributes = vars(thing)
-        return "privacy_guarantee_" in attributes or any(_holds_private(part, seen) for part in attributes.values())
-    if isinstance(thing, Mapping):
-        return any(_holds_private(part, seen) for part in thing.values())
-    if isinstance(thing, list | tuple | set) or (isinstance(thing, np.ndarray) and thing.dtype == object):
-        return any(_holds_private(part, seen) for part in (thing.ravel() if hasattr(thing, "ravel") else thing))
-    return False
-
-
-def _is_known(pipeline):
+def _is_known(pipeline: Pipeline) -> bool:
     return type(pipeline).__module__.partition(".")[0] in ("sklearn", "imblearn")
 
 
-def _repeated(part, times):
+def _repeated(part: PrivacyGuarantee, times: int) -> PrivacyGuarantee:
     if times == 1:
         return part
     return replace(
@@ -486,25 +438,25 @@ def _repeated(part, times):
     )
 
 
-def _of_the_record(part):
+def _of_the_record(part: PrivacyGuarantee) -> PrivacyGuarantee:
     if part.unit != "distance" or part.diameter is not None:
         return part.over_diameter()
     return replace(part, epsilon=math.inf, unit="record", basis=f"no diameter declared for distances: {part.basis}")
 
 
-def _figure(guarantee):
+def _figure(guarantee: PrivacyGuarantee) -> str:
     return str(replace(guarantee, basis="")).removesuffix("; ")
 
 
-def _title(name, step):
+def _title(name: str, step: Any) -> str:
     return f"{name!r} ({type(step).__name__})" if name else type(step).__name__
 
 
-def _join(name, inner):
+def _join(name: str, inner: str) -> str:
     return f"{name}__{inner}" if name else inner
 
 
-def _repeats(columns, n_columns):
+def _repeats(columns: Any, n_columns: int) -> bool:
     """Whether a column is listed twice, which stretches distances."""
     is_list = hasattr(columns, "__len__") and not isinstance(columns, str)
     if not is_list or np.asarray(columns).dtype == bool:
@@ -513,7 +465,7 @@ def _repeats(columns, n_columns):
     return len({column if isinstance(column, str) else column % n_columns for column in columns}) < len(columns)
 
 
-def _selects_none(columns):
+def _selects_none(columns: Any) -> bool:
     """Whether a branch has no column, and so is not fitted."""
     if not hasattr(columns, "__len__"):
         return False
@@ -521,10 +473,27 @@ def _selects_none(columns):
     return not (selected.any() if selected.dtype == bool else selected.size)
 
 
-def _product(stretch, factor):
-    return None if stretch is None or factor is None else stretch * factor
+def _product_above(stretch: float | None, factor: float | None) -> float | None:
+    """No less than the exact product of two numbers >= 0; None where one is not known."""
+    return None if stretch is None or factor is None else product_above(stretch, _float_above(factor))
 
 
-def _norm(stretches):
-    """The Euclidean norm, rounded up; exact where there is one."""
-    return stretches[0] if len(stretches) == 1 else math.hypot(*stretches) * (1 + 2**-50)
+def _float_above(number: Any) -> float:
+    """No less than a number of any type that people declare."""
+    exact = number.item() if isinstance(number, np.generic) else number
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf
+    return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
+
+
+def _norm_above(stretches: list[float | None]) -> float | None:
+    """No less than the exact Euclidean norm, from which ``math.hypot`` is less than one unit in the last place away."""
+    known = [stretch for stretch in stretches if stretch is not None]
+    if len(known) < len(stretches):
+        return None
+    norm = math.hypot(*known)
+    if math.isinf(norm) or Fraction(norm) ** 2 >= sum(Fraction(stretch) ** 2 for stretch in known):
+        return norm
+    return math.nextafter(norm, math.inf)

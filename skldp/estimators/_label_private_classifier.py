@@ -1,18 +1,21 @@
 """A classifier that sees only randomized labels, and can predict the true ones through the known flip matrix."""
 
+from collections.abc import Callable
+from typing import Any, Literal, Self
+
 import numpy as np
+import numpy.typing as npt
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import untold
-from skldp.estimators._labels import LabelRR
-from skldp.estimators._promise import ShowsGuarantee
+from skldp.estimators._labels import HasLabelMechanism
 from skldp.estimators._validation import HasMethods, StrOptions, fit_context
-from skldp.mechanisms._categorical.label_laplace import clean_probabilities
+from skldp.mechanisms._categorical.frequency import clean_probabilities
 
 __all__ = ["LabelPrivateClassifier"]
 
@@ -23,20 +26,20 @@ _INNER = (
 )
 
 
-def _inner_has(name):
-    def check(self):
+def _inner_has(name: str) -> Callable[[Any], bool]:
+    def check(self: Any) -> bool:
         getattr(getattr(self, "estimator_", self.estimator), name)
         return True
 
     return check
 
 
-def _decides_on_true_labels(self):
+def _decides_on_true_labels(self: Any) -> bool:
     # A decision function of the randomized labels would contradict the corrected predictions.
     return self.correction == "none" and _inner_has("decision_function")(self)
 
 
-class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class LabelPrivateClassifier(HasLabelMechanism, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     r"""Train any classifier on labels that were randomized under local differential privacy.
 
     Only the labels are protected: the classifier sees X as it is.
@@ -112,13 +115,19 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
         "correction": [StrOptions({"none", "forward"})],
     }
 
-    def __init__(self, estimator, *, label_mechanism=None, correction="none"):
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        *,
+        label_mechanism: BaseEstimator | None = None,
+        correction: Literal["none", "forward"] = "none",
+    ) -> None:
         self.estimator = estimator
         self.label_mechanism = label_mechanism
         self.correction = correction
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, **fit_params):
+    def fit(self, X: Any, y: npt.ArrayLike, **fit_params: Any) -> Self:
         """Randomize the labels and train the classifier on them.
 
         Parameters
@@ -139,7 +148,7 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
                 "correction='forward' needs an estimator with predict_proba. "
                 f"Got {type(self.estimator).__name__} without it instead."
             )
-        mechanism = LabelRR() if self.label_mechanism is None else clone(self.label_mechanism)
+        mechanism = self._new_mechanism()
         estimator = clone(self.estimator)
         routed = fit_params
         if get_config()["enable_metadata_routing"]:
@@ -155,7 +164,7 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
                 setattr(self, name, getattr(estimator, name))
         return self
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Predict the most likely class.
 
         Parameters
@@ -172,7 +181,7 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     @available_if(_inner_has("predict_proba"))
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes: of the true labels with ``correction="forward"``, else of randomized ones.
 
         Parameters
@@ -193,7 +202,7 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
         )
 
     @available_if(_inner_has("predict_proba"))
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Any) -> np.ndarray:
         """Natural logarithms of :meth:`predict_proba`.
 
         Parameters
@@ -209,7 +218,7 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
             return np.log(self.predict_proba(X))
 
     @available_if(_decides_on_true_labels)
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> np.ndarray:
         """Decision values of the classifier of randomized labels; there are none with a correction.
 
         Parameters
@@ -224,7 +233,7 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
         check_is_fitted(self)
         return self._ask("decision_function", X)
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
         """Accuracy of :meth:`predict`.
 
         Parameters
@@ -241,7 +250,7 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
         with untold("y must hold one label for each row", y):
             return super().score(X, y, sample_weight)
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> MetadataRouter:
         """Routing of metadata: what is passed to ``fit`` goes to ``estimator.fit``.
 
         Returns
@@ -251,11 +260,11 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
 
-    def _ask(self, method, X):
+    def _ask(self, method: str, X: Any) -> np.ndarray:
         with untold(_INNER.format(method), X):
             return getattr(self.estimator_, method)(X)
 
-    def _of_all_classes(self, probabilities):
+    def _of_all_classes(self, probabilities: np.ndarray) -> np.ndarray:
         """Add columns of zeros for the classes that no randomized label showed."""
         seen = np.isin(self.classes_, self.estimator_.classes_)
         if seen.all():
@@ -264,16 +273,10 @@ class LabelPrivateClassifier(ShowsGuarantee, MetaEstimatorMixin, ClassifierMixin
         full[:, seen] = probabilities
         return full
 
-    def _parameters_of_the_law(self):
-        mechanism = self.label_mechanism
-        within = {} if mechanism is None else mechanism.get_params()
-        return {"label_mechanism": mechanism} | {f"label_mechanism__{name}": value for name, value in within.items()}
-
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
-        mechanism = LabelRR() if self.label_mechanism is None else self.label_mechanism
-        tags.non_deterministic = inner.non_deterministic or get_tags(mechanism).non_deterministic
+        tags.non_deterministic = inner.non_deterministic or get_tags(self._new_mechanism()).non_deterministic
         tags.input_tags = inner.input_tags
         if inner.classifier_tags is not None:
             tags.classifier_tags.multi_class = inner.classifier_tags.multi_class

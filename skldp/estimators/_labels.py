@@ -1,12 +1,22 @@
 """A label mechanism as a step of an imbalanced-learn pipeline."""
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.estimators._base import attach_guarantee
-from skldp.estimators._class_codes import declared_values, decode, encode, labels_1d, learnt_values, warn_learnt
-from skldp.estimators._promise import ShowsGuarantee
+from skldp.estimators._base import ReleasesRows, attach_guarantee
+from skldp.estimators._class_codes import (
+    declared_values,
+    decode,
+    decoded_dtype,
+    encode,
+    labels_1d,
+    learnt_values,
+    warn_learnt,
+)
+from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._validation import (
     EPSILON,
     NOISE_PARAMETERS,
@@ -16,16 +26,14 @@ from skldp.estimators._validation import (
     fit_context,
 )
 from skldp.mechanisms._categorical.frequency import estimate_frequencies
-from skldp.mechanisms._categorical.label_laplace import LabelLaplaceMechanism
+from skldp.mechanisms._categorical.label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
-from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior
-from skldp.mechanisms._noise import noise_from
 
-__all__ = ["LabelLaplace", "LabelPrivatizer", "LabelRR", "LabelSampler"]
+__all__ = ["HasLabelMechanism", "LabelLaplace", "LabelPrivatizer", "LabelRR", "LabelSampler"]
 
 
 class LabelPrivatizer(
-    ShowsGuarantee,
+    ReleasesRows,
     TransformerMixin,
     BaseEstimator,
     auto_wrap_output_keys=None,  # type: ignore[call-arg]  # scikit-learn has no types to say that it takes it
@@ -81,10 +89,7 @@ class LabelPrivatizer(
         ValueError
             If a label is not one of the classes; nothing is released then.
         """
-        check_is_fitted(self)
-        self._check_promise()
-        y = labels_1d(y)
-        return self._release(encode(y, self.classes_, "y"), y.dtype)
+        return self._release_into(y, None)
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, y):
@@ -100,7 +105,7 @@ class LabelPrivatizer(
         y_released : ndarray of shape (n_samples,)
         """
         y = labels_1d(y)
-        return self._release(self._declare(y), y.dtype)
+        return self._release_labels(self._declare(y), y.dtype)
 
     def inverse_transform(self, y):
         """Give released labels back as they are: they are labels already, and their noise cannot be undone.
@@ -137,7 +142,7 @@ class LabelPrivatizer(
         """
         y = labels_1d(y)
         check_same_length(X, y)
-        return X, self._release(self._declare(y), y.dtype)
+        return X, self._release_labels(self._declare(y), y.dtype)
 
     def estimate_frequencies(self, y, *, of="sample"):
         """Estimate without bias how often each true class occurs, from released labels.
@@ -181,8 +186,31 @@ class LabelPrivatizer(
             warn_learnt("The classes", f"{type(self).__name__}(classes=[...])")
         return codes
 
-    def _release(self, codes, dtype):
-        return decode(self.mechanism_.sample(codes, noise_from(self.seed)), self.classes_, dtype)
+    def _rows(self, y, *, reset):
+        return encode(labels_1d(y), self.classes_, "y")[:, None]
+
+    def _empty_release(self, n_rows, dtype):
+        return np.empty(n_rows, dtype=decoded_dtype(self.classes_, dtype))
+
+    def _can_be_written_to(self, dtype):
+        # Each class must stay what it is, whatever the type of the labels.
+        own = self.classes_.dtype
+        same_kind = own.kind == dtype.kind and np.can_cast(own, dtype, "safe")
+        return same_kind or decoded_dtype(self.classes_, dtype) == dtype
+
+    def _release_into(self, y, out):
+        check_is_fitted(self)
+        self._check_unchanged()
+        y = labels_1d(y)
+        return self._release_labels(encode(y, self.classes_, "y"), y.dtype, out)
+
+    def _release_labels(self, codes, dtype, out=None):
+        answers = self._release(codes[:, None], np.empty((codes.size, 1), dtype=np.int64))
+        released = decode(answers[:, 0], self.classes_, dtype)
+        if out is None:
+            return released
+        out[...] = released
+        return out
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -198,15 +226,16 @@ class LabelRR(LabelPrivatizer):
     Parameters
     ----------
     epsilon : float, default=1.0
-        The natural-log budget of one label.
+        Budget (natural log) of one label.
     classes : array-like of shape (n_classes,), default=None
-        The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur
-        is a fact about private data.
+        The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur is
+        a fact about private data.
     prior : array-like of shape (n_classes,), default=None
         Public probabilities of the declared classes, in the order of `classes`. The answers are then given by
         randomized response over the classes that are worth it (RRWithPrior).
-    seed : None, int or numpy.random.Generator, default=None
-        None draws secure noise anew in every call. Anything else is for tests and reproducible studies.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
 
     Attributes
     ----------
@@ -285,11 +314,13 @@ class LabelLaplace(LabelPrivatizer):
     Parameters
     ----------
     epsilon : float, default=1.0
-        The natural-log budget that the noise is scaled for: the scale is :math:`2 / \varepsilon`.
+        Budget (natural log) of one label, for which the noise is scaled: its scale is :math:`2 / \varepsilon`.
     classes : array-like of shape (n_classes,), default=None
-        The declared classes. None takes those seen in y, with a warning.
-    seed : None, int or numpy.random.Generator, default=None
-        None draws secure noise anew in every call. Anything else is for tests and reproducible studies.
+        The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur is
+        a fact about private data.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
 
     Attributes
     ----------
@@ -338,7 +369,21 @@ class LabelLaplace(LabelPrivatizer):
         return LabelLaplaceMechanism(float(self.epsilon), classes.size)
 
 
-class LabelSampler(ShowsGuarantee, BaseEstimator):
+class HasLabelMechanism(GuaranteeMixin):
+    """Base of what applies a clone of its parameter `label_mechanism`, on which its guarantee depends."""
+
+    label_mechanism: Any
+
+    def _new_mechanism(self) -> Any:
+        return LabelRR() if self.label_mechanism is None else clone(self.label_mechanism)
+
+    def _guarantee_parameters(self) -> dict[str, Any]:
+        mechanism = self.label_mechanism
+        within = {} if mechanism is None else mechanism.get_params()
+        return {"label_mechanism": mechanism} | {f"label_mechanism__{name}": value for name, value in within.items()}
+
+
+class LabelSampler(HasLabelMechanism, BaseEstimator):
     """A label mechanism as a step of an imbalanced-learn pipeline.
 
     imbalanced-learn refuses a step that has both ``transform`` and ``fit_resample``, as the label mechanisms do; this
@@ -347,7 +392,7 @@ class LabelSampler(ShowsGuarantee, BaseEstimator):
     Parameters
     ----------
     label_mechanism : LabelRR or LabelLaplace, default=None
-        None is ``LabelRR()``.
+        Cloned and applied to y in `fit`. None is ``LabelRR()``.
 
     Attributes
     ----------
@@ -385,7 +430,7 @@ class LabelSampler(ShowsGuarantee, BaseEstimator):
         self : object
         """
         check_same_length(X, y)
-        self.label_mechanism_ = self._clone().fit(y)
+        self.label_mechanism_ = self._new_mechanism().fit(y)
         self.privacy_guarantee_ = self.label_mechanism_.privacy_guarantee_
         return self
 
@@ -404,18 +449,10 @@ class LabelSampler(ShowsGuarantee, BaseEstimator):
         X : as it came in
         y_released : ndarray of shape (n_samples,)
         """
-        self.label_mechanism_ = self._clone()
+        self.label_mechanism_ = self._new_mechanism()
         released = self.label_mechanism_.fit_resample(X, y)
         self.privacy_guarantee_ = self.label_mechanism_.privacy_guarantee_
         return released
-
-    def _clone(self):
-        return LabelRR() if self.label_mechanism is None else clone(self.label_mechanism)
-
-    def _parameters_of_the_law(self):
-        mechanism = self.label_mechanism
-        within = {} if mechanism is None else mechanism.get_params()
-        return {"label_mechanism": mechanism} | {f"label_mechanism__{name}": value for name, value in within.items()}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

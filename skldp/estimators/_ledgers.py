@@ -1,16 +1,64 @@
-"""The budgets of an estimator that was given no ledger: shared by all its clones, never copied."""
+"""How an estimator asks: under whose budgets, and with which workers.
+
+The budgets are those of a given ledger, or its own, which all its clones share and nothing copies.
+"""
 
 import secrets
 import threading
 import weakref
 
+from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 
 from skldp.accounting._ledger.identity import row_identities
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.exceptions import LedgerError
 
-__all__ = ["ChoosesLedger", "OwnLedgers"]
+__all__ = ["ChoosesLedger", "OwnLedgers", "joblib_workers"]
+
+
+def joblib_workers(n_jobs, *, show=False):
+    """Make what a ledger decides with about many histories: joblib's workers, and a bar on the terminal or notebook.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        As in joblib.
+    show : bool, default=False
+        Show the bar, while decisions come in.
+
+    Returns
+    -------
+    callable
+        Like `map`: takes a function and a list, and gives the function's results in order.
+
+    Raises
+    ------
+    ImportError
+        If rich is to show something and is not installed.
+    """
+    track = _progress_bar() if show else None
+
+    def workers(function, items):
+        parallel = Parallel(n_jobs=n_jobs, return_as="list" if track is None else "generator")
+        found = parallel(delayed(function)(item) for item in items)
+        return found if track is None else track(found, len(items))
+
+    return workers
+
+
+def _progress_bar():
+    try:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    except ImportError:
+        raise ImportError('verbose=True needs rich: pip install "skldp[study]".') from None
+
+    def track(decisions, total):
+        columns = TextColumn("certifying histories"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        with Progress(*columns) as bar:
+            yield from bar.track(decisions, total=total)
+
+    return track
 
 
 class ChoosesLedger(BaseEstimator):

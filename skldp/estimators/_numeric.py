@@ -23,7 +23,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget of one row, all its features together (natural log).
+        Budget (natural log) of one record, all its features together.
     mechanism : str, default="hybrid"
         - ``"duchi"``: one of two answers; the best for small epsilon;
         - ``"three_outputs"``: one of three;
@@ -35,7 +35,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
         - ``"gaussian"``: exact discrete Gaussian noise, all features together; it needs `delta`;
         - ``"best"``: whichever has the least worst-case variance of a feature in units of its half-width.
     bounds : (low, high), default=(-1, 1)
-        Each a number, or one number per feature. What lies outside is moved to them.
+        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
     delta : float, default=0.0
         Above 0 for the Gaussian (and for ``"best"`` if the Gaussian is to be among its candidates), else 0.
     n_sampled_features : "auto", "all" or int, default="auto"
@@ -43,11 +43,12 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
         scaled up, the others are the middle of their bounds. ``"auto"`` is one for each 2.5 of epsilon, at least one,
         and all for ``"duchi_vector"`` and ``"gaussian"``.
     transform_noise : bool, default=True
-        False: only `fit_transform` adds noise, `transform` passes the values within the bounds.
-    seed : None, int or Generator, default=None
-        None draws from the operating system. Anything else is for tests.
+        False: only `fit_transform` adds noise. `transform` then gives the values within the bounds.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
     n_jobs : int, default=None
-        Threads.
+        Threads, as joblib counts them.
 
     Attributes
     ----------
@@ -72,7 +73,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
 
     See Also
     --------
-    skldp.mechanisms._numeric.catalogue.best_mechanism : The choice behind ``"best"``.
+    skldp.mechanisms.best_mechanism : The choice behind ``"best"``.
 
     Notes
     -----
@@ -139,4 +140,4 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
             )
             mechanism = make_mechanism(self.mechanism, epsilon, self.n_sampled_features_, self.delta)
         low, high = (tuple(end.tolist()) for end in self.bounds_)
-        return BoundedFeatures(mechanism, low, high, self.n_sampled_features_, epsilon)
+        return BoundedFeatures(mechanism, low, high, n_sampled=self.n_sampled_features_, stated=epsilon)

@@ -5,7 +5,11 @@ no value but NaN, infinity or one of another type. scikit-learn's tag of statele
 FunctionTransformer may subtract the mean of a table. Types are compared exactly, because a subclass may do more.
 """
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
@@ -25,69 +29,48 @@ from sklearn.utils import get_tags
 
 from skldp.estimators._bounds_scaler import BoundsScaler
 
-__all__ = [
-    "ignores_labels",
-    "is_public",
-    "is_row_wise",
-    "largest_after",
-    "may_be_sparse",
-    "may_overflow",
-    "stretch_of",
-]
+__all__ = ["PublicEffect", "effect_of_public", "ignores_labels", "is_row_wise"]
 
 
-def is_public(step):
-    """Whether a fitted step is on the list.
+@dataclass(frozen=True)
+class PublicEffect:
+    """What a fitted step on the list does to rows.
+
+    Parameters
+    ----------
+    largest : float
+        The largest magnitude of a number that it gives; may be infinite.
+    stretch : float, default=None
+        How far it can stretch a Euclidean distance, at most; None where that is not known.
+    may_overflow : bool, default=False
+        Whether it makes infinity, which the step behind refuses, of large numbers.
+    sparse : bool, default=False
+        Whether it gives a sparse matrix.
+    """
+
+    largest: float
+    stretch: float | None = None
+    may_overflow: bool = False
+    sparse: bool = False
+
+
+def effect_of_public(step: Any, largest: float = math.inf) -> PublicEffect | None:
+    """What a fitted step on the list does to rows of numbers of at most `largest`; None where it is not on the list.
 
     Examples
     --------
     >>> from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
-    >>> from skldp.estimators._public_steps import is_public
-    >>> is_public(Normalizer()), is_public(StandardScaler()), is_public(OneHotEncoder())
-    (True, False, False)
+    >>> from skldp.estimators._public_steps import effect_of_public
+    >>> effect_of_public(Normalizer())
+    PublicEffect(largest=1.0, stretch=None, may_overflow=False, sparse=False)
+    >>> effect_of_public(StandardScaler()), effect_of_public(OneHotEncoder())
+    (None, None)
     """
-    condition = _PUBLIC.get(type(step))
-    return condition is not None and condition(step)
+    effect = _EFFECTS.get(type(step))
+    return None if effect is None else effect(step, largest)
 
 
-def stretch_of(step):
-    """How far a step on the list can stretch a Euclidean distance, at most; None where that is not known."""
-    if isinstance(step, FunctionTransformer):
-        return 1.0
-    return step.max_stretch_ if isinstance(step, BoundsScaler) else None
-
-
-def may_overflow(step):
-    """Whether a step on the list makes infinity, which the step behind refuses, of large numbers."""
-    return isinstance(step, PolynomialFeatures | GaussianRandomProjection | SparseRandomProjection)
-
-
-def largest_after(step, largest):
-    """The largest magnitude of what a step on the list gives, for numbers of at most `largest`; may be infinite."""
-    if isinstance(step, BoundsScaler):
-        return max(float(np.abs(end).max()) for end in step.feature_range_)
-    if isinstance(step, PolynomialFeatures):
-        with np.errstate(over="ignore"):
-            return float(np.power(max(largest, 1.0), np.max(step.degree)))
-    if isinstance(step, GaussianRandomProjection | SparseRandomProjection):
-        return largest * float(abs(step.components_).sum(axis=1).max())
-    if isinstance(step, FunctionTransformer):
-        return largest
-    if isinstance(step, SimpleImputer):
-        return max(largest, abs(step.fill_value)) if isinstance(step.fill_value, Real) else largest
-    if isinstance(step, OrdinalEncoder):
-        codes = [abs(code) for code in (step.unknown_value, step.encoded_missing_value) if code == code]
-        return float(max([*codes, *map(len, step.categories_)]))
-    # Ones at most, or the counts of words of a text.
-    return 1.0 if getattr(step, "norm", True) else 2.0**63
-
-
-def may_be_sparse(step):
-    """Whether what a step on the list gives is a sparse matrix."""
-    return isinstance(step, HashingVectorizer) or bool(getattr(step, "sparse_output", False))
-
-
-def is_row_wise(step):
+def is_row_wise(step: Any) -> bool:
     """Whether a step that was fitted elsewhere works on one row at a time, and is not made to refuse some values.
 
     All of scikit-learn's own do, except for a FunctionTransformer, whose function gets the whole table.
@@ -117,7 +100,7 @@ _REFUSING = {
 }
 
 
-def ignores_labels(step):
+def ignores_labels(step: Any) -> bool:
     """Whether the fit of a step does not look at y: scikit-learn's clusterers, and most of its transformers.
 
     The tag that a target is not required is not enough: SelectKBest has it.
@@ -150,66 +133,85 @@ _WITHOUT_LABELS = {
 }
 
 
-def _is_of_scikit_learn(step):
+def _is_of_scikit_learn(step: Any) -> bool:
     return type(step).__module__.partition(".")[0] == "sklearn"
 
 
-def _always(step):
-    return True
+def _bounded_by_one(_step: Any, _largest: float) -> PublicEffect:
+    return PublicEffect(1.0)
 
 
-def _is_declared_one_hot(step):
-    return (
-        _has_declared_categories(step)
-        # "warn" prints the unknown category, "error" refuses it. With `drop` there is a warning too.
-        and step.handle_unknown == "ignore"
-        and step.drop is None
-    )
+def _bounds_scaler(step: Any, _largest: float) -> PublicEffect:
+    return PublicEffect(max(float(np.abs(end).max()) for end in step.feature_range_), step.max_stretch_)
 
 
-def _is_declared_ordinal(step):
+def _identity(step: Any, largest: float) -> PublicEffect | None:
+    return PublicEffect(largest, 1.0) if step.func is None else None
+
+
+def _random_projection(step: Any, largest: float) -> PublicEffect | None:
+    # A size of its own choice would depend on the number of rows.
+    if not isinstance(step.n_components, Real):
+        return None
+    return PublicEffect(largest * float(abs(step.components_).sum(axis=1).max()), may_overflow=True)
+
+
+def _polynomial(step: Any, largest: float) -> PublicEffect:
+    with np.errstate(over="ignore"):
+        return PublicEffect(float(np.power(max(largest, 1.0), np.max(step.degree))), may_overflow=True)
+
+
+def _hashed_text(step: Any, _largest: float) -> PublicEffect | None:
+    own = (step.strip_accents, step.preprocessor, step.tokenizer, step.analyzer)
+    if step.input != "content" or step.decode_error == "strict" or any(map(callable, own)):
+        return None
+    # Without a norm, the counts of words of a text.
+    return PublicEffect(1.0 if step.norm else 2.0**63, sparse=True)
+
+
+def _declared_one_hot(step: Any, _largest: float) -> PublicEffect | None:
+    # "warn" prints the unknown category, "error" refuses it. With `drop` there is a warning too.
+    if not _has_declared_categories(step) or step.handle_unknown != "ignore" or step.drop is not None:
+        return None
+    return PublicEffect(1.0, sparse=step.sparse_output)
+
+
+def _declared_ordinal(step: Any, _largest: float) -> PublicEffect | None:
     if not _has_declared_categories(step) or step.handle_unknown != "use_encoded_value":
-        return False
+        return None
     # A code that is NaN is refused by the step behind.
     missing = any(value is None or value != value for values in step.categories for value in values)
     codes = [step.unknown_value, *([step.encoded_missing_value] if missing else [])]
-    return all(code == code for code in codes)
+    if any(code != code for code in codes):
+        return None
+    return PublicEffect(float(max([*map(abs, codes), *map(len, step.categories)])))
 
 
-def _has_declared_categories(step):
+def _has_declared_categories(step: Any) -> bool:
     return not isinstance(step.categories, str) and step.min_frequency is None and step.max_categories is None
 
 
-def _is_constant_imputer(step):
+def _constant_imputer(step: Any, largest: float) -> PublicEffect | None:
     # Without keep_empty_features a column is dropped if nobody has a value there.
-    by_number = isinstance(step.fill_value, Real)
-    return (
-        step.strategy == "constant"
-        and step.keep_empty_features
-        and not step.add_indicator
-        and (not by_number or bool(np.isfinite(step.fill_value)))
-    )
+    if step.strategy != "constant" or not step.keep_empty_features or step.add_indicator:
+        return None
+    fill_value = step.fill_value
+    if isinstance(fill_value, Real):
+        largest = max(largest, abs(float(fill_value)))
+        return PublicEffect(largest) if math.isfinite(fill_value) else None
+    return PublicEffect(largest)
 
 
-def _hashes_text(step):
-    own = (step.strip_accents, step.preprocessor, step.tokenizer, step.analyzer)
-    return step.input == "content" and step.decode_error != "strict" and not any(map(callable, own))
-
-
-def _counts_columns_only(step):
-    return isinstance(step.n_components, Real)
-
-
-_PUBLIC = {
-    Binarizer: _always,
-    BoundsScaler: _always,
-    FunctionTransformer: lambda step: step.func is None,
-    GaussianRandomProjection: _counts_columns_only,
-    HashingVectorizer: _hashes_text,
-    Normalizer: _always,
-    OneHotEncoder: _is_declared_one_hot,
-    OrdinalEncoder: _is_declared_ordinal,
-    PolynomialFeatures: _always,
-    SimpleImputer: _is_constant_imputer,
-    SparseRandomProjection: _counts_columns_only,
+_EFFECTS: dict[type, Callable[[Any, float], PublicEffect | None]] = {
+    Binarizer: _bounded_by_one,
+    BoundsScaler: _bounds_scaler,
+    FunctionTransformer: _identity,
+    GaussianRandomProjection: _random_projection,
+    HashingVectorizer: _hashed_text,
+    Normalizer: _bounded_by_one,
+    OneHotEncoder: _declared_one_hot,
+    OrdinalEncoder: _declared_ordinal,
+    PolynomialFeatures: _polynomial,
+    SimpleImputer: _constant_imputer,
+    SparseRandomProjection: _random_projection,
 }

@@ -1,10 +1,12 @@
 """Checks of parameters and input: the only module that touches scikit-learn's private validation."""
 
+from collections.abc import Callable
 from numbers import Integral, Real
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn import config_context
-from sklearn.base import _fit_context as fit_context
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import _param_validation, assert_all_finite
 from sklearn.utils._param_validation import HasMethods, InvalidParameterError, Options, StrOptions
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
@@ -33,10 +35,15 @@ __all__ = [
 ]
 
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+# With a type, so that what it decorates keeps its own.
+fit_context: Callable[..., Callable[[_Method], _Method]] = _fit_context
+
+
 class Interval(_param_validation.Interval):
     """scikit-learn's interval of numbers, within which a bool never is."""
 
-    def is_satisfied_by(self, val):
+    def is_satisfied_by(self, val: Any) -> bool:
         """Whether `val` is a number of the interval."""
         return not isinstance(val, bool | np.bool_) and super().is_satisfied_by(val)
 
@@ -52,7 +59,7 @@ NOISE_PARAMETERS: dict = {
 }
 
 
-def check_epsilon(epsilon):
+def check_epsilon(epsilon: Any) -> None:
     """Refuse an epsilon that is no finite number > 0: NaN, infinity, a bool, a string.
 
     scikit-learn's own validation accepts True and can be switched off globally; a budget must not be.
@@ -62,7 +69,7 @@ def check_epsilon(epsilon):
         raise InvalidParameterError(f"epsilon must be a finite number > 0. Got {epsilon!r} instead.")
 
 
-def check_bounds(bounds, n_features, name="bounds"):
+def check_bounds(bounds: Any, n_features: int, name: str = "bounds") -> tuple[np.ndarray, np.ndarray]:
     """Turn declared bounds into two arrays.
 
     Parameters
@@ -112,7 +119,7 @@ def check_bounds(bounds, n_features, name="bounds"):
     return low, high
 
 
-def _are_pairs(bounds, n_features):
+def _are_pairs(bounds: Any, n_features: int) -> bool:
     """Whether bounds look like a list of (low, high), one for each feature."""
     try:
         return np.shape(bounds) == (n_features, 2)
@@ -120,13 +127,13 @@ def _are_pairs(bounds, n_features):
         return False
 
 
-def validate(estimator, X, *, reset, **kwargs):
+def validate(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: Any) -> np.ndarray:
     """scikit-learn's ``validate_data``, whose errors show no value."""
     with untold("X must be a table of finite numbers", X):
         return validate_data(estimator, X, reset=reset, **kwargs)
 
 
-def validate_finite(estimator, X, *, reset, **kwargs):
+def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: Any) -> np.ndarray:
     """The same for floats, with NaN and infinity refused whatever the global setting.
 
     ``sklearn.set_config(assume_finite=True)`` is a promise about speed that a release must not depend on.
@@ -135,25 +142,25 @@ def validate_finite(estimator, X, *, reset, **kwargs):
         return validate(estimator, X, reset=reset, **({"dtype": FLOATS} | kwargs))
 
 
-def as_table(X, name="X", **kwargs):
+def as_table(X: Any, name: str = "X", **kwargs: Any) -> np.ndarray:
     """scikit-learn's ``check_array``, whose errors show no value."""
     with untold(f"{name} must be a table of finite numbers", X), config_context(assume_finite=False):
         return check_array(X, input_name=name, **kwargs)
 
 
-def as_column(y, name="y"):
+def as_column(y: Any, name: str = "y") -> np.ndarray:
     """scikit-learn's ``column_or_1d``, whose errors show no value."""
     with untold(f"{name} must be a list or an array of one dimension", y):
         return column_or_1d(y, warn=True)
 
 
-def check_same_length(*arrays):
+def check_same_length(*arrays: Any) -> None:
     """scikit-learn's ``check_consistent_length``, whose errors show no value."""
     with untold("X and y must have as many rows as each other"):
         check_consistent_length(*arrays)
 
 
-def check_finite(estimator, X, name="X"):
+def check_finite(estimator: BaseEstimator, X: Any, name: str = "X") -> None:
     """Refuse NaN and infinity in an array, in scikit-learn's words and whatever the global setting."""
     with config_context(assume_finite=False):
         assert_all_finite(X, estimator_name=type(estimator).__name__, input_name=name)

@@ -1,4 +1,4 @@
-"""RandomProjectionPrivatizer: noise in fewer dimensions."""
+"""Transformers of vectors: directions, noise in proportion to the distance, and both in fewer dimensions."""
 
 from numbers import Integral, Real
 
@@ -6,37 +6,36 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.estimators._base import LocalTransformer, warn_out_of_domain
-from skldp.estimators._embedding_base import RadiusTransformer
-from skldp.estimators._validation import FLOATS, Interval, StrOptions, as_table, validate_finite
-from skldp.mechanisms._noise import noise_from
+from skldp.estimators._base import LocalTransformer
+from skldp.estimators._validation import FLOATS, Interval, StrOptions, as_table
+from skldp.mechanisms._norms import nearest_rows
 from skldp.mechanisms._vector.gaussian_width import projected_dimension
-from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace, nearest_rows
-from skldp.mechanisms._vector.privunit import PrivUnit
-from skldp.mechanisms._vector.privunit_ball import PrivUnitBall
+from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace
+from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
 from skldp.mechanisms._vector.projected_release import SENSITIVITIES, ProjectedRelease
 from skldp.mechanisms._vector.projection import RandomProjection
 
-__all__ = ["MultivariateLaplacePrivatizer", "PrivUnitTransformer", "RandomProjectionPrivatizer"]
+__all__ = ["MultivariateLaplaceTransformer", "PrivUnitTransformer", "RandomProjectionTransformer"]
 
 
-class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
+class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     r"""Release directions, or vectors of bounded norm: unbiased, epsilon-LDP, with the least noise.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget of one row, all its features together (natural log).
+        Budget (natural log) of one record, all its features together.
     norm : "unit" or float, default="unit"
         ``"unit"`` releases the direction of each row, and not its norm; a row of zeros comes out as a uniform
         direction. A number R declares that the rows have norms
         of at most R, and releases the vectors themselves; longer rows are shortened to R.
     transform_noise : bool, default=True
-        False: only `fit_transform` adds noise, `transform` passes the direction (or the vector) as it is.
-    seed : None, int or Generator, default=None
-        None draws from the operating system. Anything else is for tests.
+        False: only `fit_transform` adds noise. `transform` then gives the direction (or the vector) as it is.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
     n_jobs : int, default=None
-        Threads.
+        Threads, as joblib counts them.
 
     Attributes
     ----------
@@ -58,8 +57,8 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
 
     See Also
     --------
-    skldp.mechanisms._vector.privunit.PrivUnit : The law.
-    RandomProjectionPrivatizer : With ``noise="privunit"`` the same in fewer dimensions, with less noise.
+    skldp.mechanisms.PrivUnit : The law.
+    RandomProjectionTransformer : With ``noise="privunit"`` the same in fewer dimensions, with less noise.
 
     Notes
     -----
@@ -85,7 +84,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
     """
 
     _parameter_constraints: dict = {
-        **RadiusTransformer._parameter_constraints,
+        **LocalTransformer._parameter_constraints,
         "norm": [StrOptions({"unit"}), Interval(Real, 0, None, closed="neither")],
     }
 
@@ -101,13 +100,16 @@ class PrivUnitTransformer(OneToOneFeatureMixin, RadiusTransformer):
         if n_features < 2:
             raise ValueError(f"A direction needs at least 2 features. Got n_features = {n_features} instead.")
         if isinstance(self.norm, str):
-            self.radius_ = None
             return PrivUnit(n_features, float(self.epsilon))
-        self.radius_ = float(self.norm)
-        return PrivUnitBall(n_features, float(self.epsilon), self.radius_)
+        return PrivUnitBall(n_features, float(self.epsilon), float(self.norm))
+
+    @property
+    def radius_(self):
+        """The declared norm, or None."""
+        return getattr(self.mechanism_, "radius", None)
 
 
-class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
+class MultivariateLaplaceTransformer(OneToOneFeatureMixin, LocalTransformer):
     r"""Release vectors with noise calibrated to the Euclidean distance (metric privacy, M1).
 
     Near vectors are hard to tell apart, far ones are not: `epsilon` is the budget per unit of distance, and nothing is
@@ -116,19 +118,20 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget per unit of Euclidean distance (natural log).
+        Budget (natural log) per unit of Euclidean distance.
     radius : float, default=None
-        Declares that the rows have norms of at most this. Longer ones are shortened to it, and the guarantee shows
-        the plain epsilon over the diameter, ``2 * radius * epsilon``.
+        Declares that the rows have norms of at most this; longer ones are shortened to it. The guarantee then shows the
+        plain epsilon over the diameter as well, ``2 * radius * epsilon``.
     vocabulary : array-like of shape (n_words, n_features), default=None
         Public vectors, such as those of the words of a language. `transform` then returns the one nearest to the
         noisy vector.
     transform_noise : bool, default=True
-        False: only `fit_transform` adds noise.
-    seed : None, int or Generator, default=None
-        None draws from the operating system. Anything else is for tests.
+        False: only `fit_transform` adds noise. `transform` then gives the same vectors without it.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
     n_jobs : int, default=None
-        Threads.
+        Threads, as joblib counts them.
 
     Attributes
     ----------
@@ -148,7 +151,7 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
 
     See Also
     --------
-    RandomProjectionPrivatizer : The same with less noise, in fewer dimensions.
+    RandomProjectionTransformer : The same with less noise, in fewer dimensions.
     PrivUnitTransformer : A guarantee for whole records.
 
     Notes
@@ -173,15 +176,15 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp import MultivariateLaplacePrivatizer
+    >>> from skldp import MultivariateLaplaceTransformer
     >>> X = np.random.default_rng(0).normal(size=(100, 20))
-    >>> privatizer = MultivariateLaplacePrivatizer(epsilon=5.0, radius=10.0).fit(X)
+    >>> privatizer = MultivariateLaplaceTransformer(epsilon=5.0, radius=10.0).fit(X)
     >>> privatizer.privacy_guarantee_.plain_epsilon
     100.0
     """
 
     _parameter_constraints: dict = {
-        **RadiusTransformer._parameter_constraints,
+        **LocalTransformer._parameter_constraints,
         "radius": [None, Interval(Real, 0, None, closed="neither")],
         "vocabulary": [None, "array-like"],
     }
@@ -223,20 +226,24 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, RadiusTransformer):
             If there is no vocabulary.
         """
         check_is_fitted(self)
-        self._check_promise()
+        self._check_unchanged()
         if self.mechanism_.vocabulary is None:
             raise ValueError("nearest_indices needs a vocabulary. Got vocabulary=None instead.")
-        X = self._validate(X, reset=False)
-        words = self._release(X, noise_from(self.seed) if self.transform_noise else None)
+        words = self._release(self._rows(X, reset=False), noisy=self.transform_noise)
         return nearest_rows(words, self.mechanism_.vocabulary.astype(words.dtype))
 
     def _make_mechanism(self, X):
-        self.radius_ = None if self.radius is None else float(self.radius)
+        radius = None if self.radius is None else float(self.radius)
         vocabulary = None if self.vocabulary is None else np.asarray(self.vocabulary, dtype=np.float64)
-        return MultivariateLaplace(X.shape[1], float(self.epsilon), radius=self.radius_, vocabulary=vocabulary)
+        return MultivariateLaplace(X.shape[1], float(self.epsilon), radius=radius, vocabulary=vocabulary)
+
+    @property
+    def radius_(self):
+        """The declared radius, or None."""
+        return self.mechanism_.radius
 
 
-class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransformer):
+class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransformer):
     r"""Project vectors to fewer dimensions by a public random matrix, and release them there (PRIVEMB, M2).
 
     The norm of the noise grows with the number of dimensions it is added in, so fewer mean less. Dense rows and sparse
@@ -245,8 +252,8 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget (natural log): per unit of Euclidean distance of the inputs with ``noise="laplace"``, of a whole row with
-        ``noise="privunit"``.
+        Budget (natural log) per unit of Euclidean distance of the inputs with ``noise="laplace"``, of one record, all
+        its features together, with ``noise="privunit"``.
     delta : float, default=1e-6
         Failure probability that the number of dimensions is chosen for. Only ``sensitivity="gordon"`` has one.
     beta : float, default=0.9
@@ -278,11 +285,12 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     vocabulary : array-like of shape (n_words, n_features), default=None
         Declares that the rows are among these public vectors; others are moved to the nearest.
     transform_noise : bool, default=True
-        False: only `fit_transform` adds noise, `transform` only projects.
-    seed : None, int or Generator, default=None
-        None draws from the operating system. Anything else is for tests. It has no influence on Phi.
+        False: only `fit_transform` adds noise. `transform` then only projects.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it. It has no influence on Phi.
     n_jobs : int, default=None
-        Threads.
+        Threads, as joblib counts them.
 
     Attributes
     ----------
@@ -306,7 +314,7 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
 
     See Also
     --------
-    MultivariateLaplacePrivatizer : The same noise without the projection (M1).
+    MultivariateLaplaceTransformer : The same noise without the projection (M1).
     PrivUnitTransformer : Plain LDP without the projection.
 
     Notes
@@ -335,9 +343,9 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp import RandomProjectionPrivatizer
+    >>> from skldp import RandomProjectionTransformer
     >>> X = np.random.default_rng(0).normal(size=(1000, 300))
-    >>> privatizer = RandomProjectionPrivatizer(epsilon=5.0, beta=0.93).fit(X)
+    >>> privatizer = RandomProjectionTransformer(epsilon=5.0, beta=0.93).fit(X)
     >>> privatizer.n_components_, privatizer.transform(X).shape
     (50, (1000, 50))
     """
@@ -412,8 +420,7 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
             raise ValueError(f"X must have n_components = {self.n_components_} columns. Got {X.shape[1]} instead.")
         return self.mechanism_.projection.invert(X)
 
-    def _validate(self, X, *, reset):
-        return validate_finite(self, X, reset=reset, accept_sparse=("csr", "csc"))
+    _input: dict = {"accept_sparse": "csr"}
 
     def _make_mechanism(self, X):
         n_features = X.shape[1]
@@ -427,7 +434,7 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
             vocabulary = as_table(self.vocabulary, "vocabulary", dtype=np.float64)
             if vocabulary.shape[1] != n_features:
                 raise ValueError(f"vocabulary must have {n_features} columns. Got {vocabulary.shape[1]} instead.")
-        mechanism = ProjectedRelease(
+        return ProjectedRelease(
             RandomProjection(n_features, int(m), int(self.projection_seed), kind),
             float(self.epsilon),
             sensitivity=self.sensitivity,
@@ -438,18 +445,16 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
             radius=None if self.radius is None else float(self.radius),
             vocabulary=vocabulary,
         )
-        self.n_components_ = mechanism.n_outputs
-        self.sensitivity_ = mechanism.stretch
-        return mechanism
 
-    def _release(self, X, noise, released=None):
-        with np.errstate(all="ignore"):
-            projected, moved = self.mechanism_.project(X)
-        # The projected rows are nobody else's, so the releases take their place.
-        released = super()._release(projected, noise, projected if released is None else released)
-        # The count comes last, when nothing can fail any more.
-        warn_out_of_domain(moved, X.shape[0] * X.shape[1])
-        return released
+    @property
+    def n_components_(self):
+        """How many dimensions are released."""
+        return self.mechanism_.n_outputs
+
+    @property
+    def sensitivity_(self):
+        """The bound on the stretch of a distance."""
+        return self.mechanism_.stretch
 
     @property
     def _n_features_out(self):

@@ -1,40 +1,53 @@
 """Floor 1: the mathematics of one release. Arrays in, arrays out, no scikit-learn, no state."""
 
-from skldp.mechanisms._bits.bit_flip import BitFlip
-from skldp.mechanisms._bits.factories import bitrand, latent, ome
+from skldp.mechanisms._bits.bit_flip import BitFlip, bitrand, latent, ome
 from skldp.mechanisms._bits.fixed_point import FixedPoint
 from skldp.mechanisms._bits.flip_laws import BitLaw
 from skldp.mechanisms._bits.unbiased import UnbiasedBitFlip
-from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_frequencies
-from skldp.mechanisms._categorical.label_laplace import LabelLaplaceMechanism, clean_probabilities
+from skldp.mechanisms._categorical.frequency import FrequencyEstimate, clean_probabilities, estimate_frequencies
+from skldp.mechanisms._categorical.label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
-from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior
 from skldp.mechanisms._categorical.unary import CategoricalRecord, OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json
+from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain, FiniteSet
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.catalogue import NUMERIC_MECHANISMS, best_mechanism, make_mechanism
-from skldp.mechanisms._numeric.duchi import LDPFL, Duchi, DuchiVector
+from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
 from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
-from skldp.mechanisms._vector import MultivariateLaplace, PrivUnit, PrivUnitBall, ProjectedRelease, RandomProjection
+from skldp.mechanisms._rows import Release, RowMechanism, SampledFeatures
+from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace
+from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
+from skldp.mechanisms._vector.projected_release import ProjectedRelease
+from skldp.mechanisms._vector.projection import RandomProjection
 
 __all__ = [
-    "LDPFL",
     "NUMERIC_MECHANISMS",
+    "Anywhere",
+    "Ball",
     "BitFlip",
     "BitLaw",
     "BoundedFeatures",
+    "Box",
     "CategoricalRecord",
+    "Categories",
+    "Codes",
+    "Columns",
+    "Domain",
     "Duchi",
     "DuchiVector",
+    "FiniteSet",
     "FixedPoint",
     "FrequencyEstimate",
     "Gaussian",
     "Hybrid",
     "HybridThreeOutputs",
+    "Integers",
+    "Interval",
     "LabelLaplaceMechanism",
     "Laplace",
     "MultivariateLaplace",
@@ -48,6 +61,9 @@ __all__ = [
     "RandomProjection",
     "RandomizedResponse",
     "RandomizedResponseWithPrior",
+    "Release",
+    "RowMechanism",
+    "SampledFeatures",
     "ThreeOutputs",
     "UnaryEncoding",
     "UnbiasedBitFlip",
@@ -55,6 +71,7 @@ __all__ = [
     "best_mechanism",
     "bitrand",
     "clean_probabilities",
+    "domain_from_json",
     "estimate_frequencies",
     "gaussian_delta",
     "latent",

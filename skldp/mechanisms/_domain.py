@@ -1,14 +1,111 @@
-"""Declared bounds: in another floating-point type, and what lies outside of them."""
+"""Declared domains: what a record may be, and how what lies outside is moved inside.
 
+A guarantee holds over a declared domain, so that every record is moved into it before anything is drawn. Domains are
+declared from public knowledge and never from the rows themselves. They have a JSON form, which is what documents and
+files say about them.
+"""
+
+import json
 import math
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
-__all__ = ["NOT_FINITE", "Inside", "into_bounds", "round_inward"]
+from skldp._checks import check_dimension, check_positive
+from skldp._untold import as_floats, kind_of, untold
+from skldp.mechanisms._norms import nearest_rows, shortening_by_rounding, shrink_factors
 
-NOT_FINITE = "values must be finite. Got NaN or infinity instead."
+__all__ = [
+    "Anywhere",
+    "Ball",
+    "Box",
+    "Codes",
+    "Domain",
+    "FiniteSet",
+    "Inside",
+    "check_finite",
+    "own_vectors",
+    "round_inward",
+]
+
+
+class Inside(NamedTuple):
+    """Rows within a domain.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, n_features)
+    n_moved : int
+        How many values were moved into the domain.
+    """
+
+    rows: np.ndarray
+    n_moved: int
+
+
+class Domain(ABC):
+    """What a record may be. A subclass is a frozen dataclass."""
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """Numbers in a row."""
+
+    def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
+        """Values as an array of a type that :meth:`inside` takes: float32 or float64, unless it says otherwise."""
+        return as_floats(values)
+
+    @abstractmethod
+    def inside(self, rows: np.ndarray) -> Inside:
+        """Move what lies outside into the domain.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Returned as they are where nothing is to be moved, and never written to.
+
+        Returns
+        -------
+        Inside
+
+        Raises
+        ------
+        ValueError
+            If a value is NaN or infinite, or no member of a list that nothing can be moved into.
+        """
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the domain by numbers, strings and lists, with a ``"type"``."""
+
+    def to_json(self) -> str:
+        """Describe the domain as a JSON document; :func:`~skldp.mechanisms.domain_from_json` reads it."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+
+def check_finite(rows: Any) -> None:
+    """Refuse NaN and infinity in an array or a sparse matrix, in scikit-learn's words.
+
+    Raises
+    ------
+    ValueError
+    """
+    rows = rows.data if sparse.issparse(rows) else rows
+    # Both are NaN if any value is; without a working array.
+    if not (-math.inf < rows.min(initial=math.inf) and rows.max(initial=-math.inf) < math.inf):
+        raise_not_finite(rows)
+
+
+def raise_not_finite(rows: np.ndarray) -> None:
+    """Say which of NaN and infinity there is, where there is one."""
+    if np.isnan(rows).any():
+        raise ValueError("Input contains NaN.")
+    raise ValueError(f"Input contains infinity or a value too large for {rows.dtype!r}.")
 
 
 def round_inward(
@@ -34,58 +131,298 @@ def round_inward(
     return inner_low, inner_high
 
 
-class Inside(NamedTuple):
-    """Rows within bounds.
+@dataclass(frozen=True)
+class Box(Domain):
+    """Numbers within bounds of their own; what lies outside is moved to the nearest bound.
 
     Parameters
     ----------
-    rows : ndarray of shape (n, n_features)
-    extent : float
-        The largest magnitude among them.
-    n_moved : int
-        How many values were moved into the bounds.
-    """
-
-    rows: np.ndarray
-    extent: float
-    n_moved: int
-
-
-def into_bounds(rows: np.ndarray, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> Inside:
-    """Move what lies outside to the nearest bound.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, n_features)
-        Returned as they are where nothing is to be moved, and never written to.
-    low, high : ndarray of shape (n_features,)
-
-    Returns
-    -------
-    Inside
+    low, high : tuple of float
+        Finite, and ``low < high``.
 
     Raises
     ------
     ValueError
-        If a value is NaN or infinite.
+        If they are not.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.mechanisms._domain import into_bounds
-    >>> into_bounds(np.array([[0.5, -9.0]]), np.zeros(2), np.ones(2))
-    Inside(rows=array([[0.5, 0. ]]), extent=0.5, n_moved=1)
+    >>> from skldp.mechanisms import Box
+    >>> Box((0.0, 0.0), (1.0, 1.0)).inside(np.array([[0.5, -9.0]]))
+    Inside(rows=array([[0.5, 0. ]]), n_moved=1)
     """
-    # Both are NaN if any value is.
-    lowest, highest = float(rows.min(initial=math.inf)), float(rows.max(initial=-math.inf))
-    if not (-math.inf < lowest and highest < math.inf):
-        raise ValueError(NOT_FINITE)
-    # Two passes over numbers in the cache spare most blocks the clipping, which takes several times as long.
-    if low.max() <= lowest and highest <= high.min():
-        return Inside(rows, max(-lowest, highest), 0)
-    inner_low, inner_high = round_inward(low, high, rows.dtype)
-    if (inner_low == inner_low[0]).all() and (inner_high == inner_high[0]).all():
-        inner_low, inner_high = inner_low[0], inner_high[0]
-    inside = np.clip(rows, inner_low, inner_high, out=np.empty(rows.shape, dtype=rows.dtype))
-    extent = max(-float(inside.min(initial=math.inf)), float(inside.max(initial=-math.inf)))
-    return Inside(inside, extent, int(np.count_nonzero(inside != rows)))
+
+    low: tuple[float, ...] = field(repr=False)
+    high: tuple[float, ...] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            object.__setattr__(self, name, tuple(np.asarray(getattr(self, name), dtype=np.float64).tolist()))
+        low, high = self.ends
+        if (
+            low.ndim != 1
+            or low.shape != high.shape
+            or not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all())
+        ):
+            raise ValueError("low and high must be as many finite numbers, with low < high. Got others instead.")
+
+    @classmethod
+    def of(cls, low: npt.ArrayLike, high: npt.ArrayLike) -> "Box":
+        """Make a box from arrays of shape (n_features,)."""
+        return cls(tuple(np.asarray(low, dtype=float).tolist()), tuple(np.asarray(high, dtype=float).tolist()))
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return len(self.low)
+
+    @cached_property
+    def ends(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Both bounds as arrays of shape (n_features,)."""
+        return np.asarray(self.low), np.asarray(self.high)
+
+    @cached_property
+    def center(self) -> npt.NDArray[np.float64]:
+        """The middle of each feature's bounds."""
+        # Halved before the sum: bounds near the largest double must not overflow.
+        low, high = self.ends
+        return low / 2 + high / 2
+
+    @cached_property
+    def radius(self) -> npt.NDArray[np.float64]:
+        """Half the width of each feature's bounds."""
+        low, high = self.ends
+        return high / 2 - low / 2
+
+    def inside(self, rows: np.ndarray) -> Inside:
+        """Move what lies outside to the nearest bound."""
+        # Both are NaN if any value is.
+        lowest, highest = float(rows.min(initial=math.inf)), float(rows.max(initial=-math.inf))
+        if not (-math.inf < lowest and highest < math.inf):
+            raise_not_finite(rows)
+        # Two passes over numbers in the cache spare most blocks the clipping, which takes several times as long.
+        if self._everywhere[0] <= lowest and highest <= self._everywhere[1]:
+            return Inside(rows, 0)
+        low, high = self._ends_of(rows.dtype)
+        moved = np.clip(rows, low, high, out=np.empty(rows.shape, dtype=rows.dtype))
+        return Inside(moved, int(np.count_nonzero(moved != rows)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the box."""
+        return {"type": "box", "low": list(self.low), "high": list(self.high)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"low": self.low, "high": self.high}
+
+    @cached_property
+    def _everywhere(self) -> tuple[float, float]:
+        """The bounds that lie within those of all features."""
+        return max(self.low), min(self.high)
+
+    def _ends_of(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds in a type, as single numbers where all features share them."""
+        low, high = round_inward(*self.ends, dtype)
+        return (low[0], high[0]) if (low == low[0]).all() and (high == high[0]).all() else (low, high)
+
+
+@dataclass(frozen=True)
+class Ball(Domain):
+    """Vectors of a norm of at most `radius`; longer ones are shortened to it.
+
+    Parameters
+    ----------
+    dimension : int
+    radius : float
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+
+    dimension: int
+    radius: float
+
+    def __post_init__(self) -> None:
+        check_dimension(self.dimension, least=1)
+        check_positive("radius", self.radius)
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return self.dimension
+
+    def inside(self, rows: Any) -> Inside:
+        """Shorten the rows that are longer than the radius; what only rounding made longer does not count as moved.
+
+        Rows may be a CSR matrix that holds no entry twice.
+        """
+        check_finite(rows)
+        factors = shrink_factors(rows, self.radius)
+        longer = np.flatnonzero(factors < 1)
+        if not longer.size:
+            return Inside(rows, 0)
+        outside, moved = rows[factors < 1 - shortening_by_rounding(rows.dtype, rows.shape[1])], rows.copy()
+        # In double precision: a subnormal factor of single precision has too few bits to stay within the radius.
+        if sparse.issparse(rows):
+            moved.data[:] = moved.data * np.repeat(factors, np.diff(moved.indptr))
+            return Inside(moved, int(np.count_nonzero(outside.data)))
+        moved[longer] = rows[longer] * factors[longer, None]
+        return Inside(moved, int(np.count_nonzero(outside)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the ball."""
+        return {"type": "ball", "dimension": int(self.dimension), "radius": float(self.radius)}
+
+
+@dataclass(frozen=True)
+class Anywhere(Domain):
+    """All finite vectors.
+
+    Parameters
+    ----------
+    dimension : int
+    """
+
+    dimension: int
+
+    def __post_init__(self) -> None:
+        check_dimension(self.dimension, least=1)
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return self.dimension
+
+    def inside(self, rows: np.ndarray) -> Inside:
+        """Refuse what is not finite, in an array or a sparse matrix."""
+        check_finite(rows)
+        return Inside(rows, 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe it by its dimension."""
+        return {"type": "anywhere", "dimension": int(self.dimension)}
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteSet(Domain):
+    """Public vectors, such as those of the words of a language; others are moved to the nearest of them.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n_vectors, n_features)
+
+    Raises
+    ------
+    ValueError
+        If it is empty, of another shape, or not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms import FiniteSet
+    >>> FiniteSet(np.eye(2)).inside(np.array([[0.0, 1.0], [0.75, 0.0]]))
+    Inside(rows=array([[0., 1.],
+           [1., 0.]]), n_moved=1)
+    """
+
+    vectors: np.ndarray = field(repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "vectors", own_vectors("vectors", self.vectors))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FiniteSet) and np.array_equal(self.vectors, other.vectors)
+
+    def __hash__(self) -> int:
+        return hash(self.vectors.tobytes())
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return int(self.vectors.shape[1])
+
+    def inside(self, rows: Any) -> Inside:
+        """Move rows to the nearest vector, of which the first counts. A sparse matrix becomes an array."""
+        check_finite(rows)
+        given = rows.toarray() if sparse.issparse(rows) else rows
+        # In the type of the rows, in which a row that is one of the vectors is found to be it.
+        vectors = self.vectors.astype(given.dtype, copy=False)
+        moved = vectors[nearest_rows(given, vectors)]
+        return Inside(moved, int(np.count_nonzero(moved != given)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the set by its vectors."""
+        return {"type": "finite_set", "vectors": self.vectors.tolist()}
+
+
+def own_vectors(name: str, vectors: npt.ArrayLike, n_features: int | None = None) -> npt.NDArray[np.float64]:
+    """A checked copy of public vectors that nobody can change, since a guarantee holds for these very ones."""
+    if isinstance(vectors, np.ndarray) and vectors.flags.owndata and not vectors.flags.writeable:
+        own = vectors.astype(np.float64, copy=False)
+    else:
+        own = np.array(vectors, dtype=np.float64)
+    if own.ndim != 2 or 0 in own.shape or own.shape[1] != (n_features or own.shape[1]):
+        width = "n_features" if n_features is None else n_features
+        raise ValueError(
+            f"{name} must have the shape (n, {width}), with at least one row. Got an array of shape {own.shape} "
+            "instead."
+        )
+    if not np.isfinite(own).all():
+        raise ValueError(f"{name} must be finite. Got NaN or infinity instead.")
+    own.flags.writeable = False
+    return own
+
+
+@dataclass(frozen=True)
+class Codes(Domain):
+    """Whole numbers from 0 to less than a size for each column: categories by their place in a list.
+
+    Nothing can be moved into a list, so that other codes are refused.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        How many categories each column has, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If a size is no whole number of at least 1, or there is none.
+    """
+
+    sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not self.sizes:
+            raise ValueError(f"sizes must hold at least one column. Got {self.sizes!r} instead.")
+        for size in self.sizes:
+            check_dimension(size, least=1)
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return len(self.sizes)
+
+    def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
+        """Values as an array of integers of any type."""
+        with untold("codes must be integers", values):
+            rows = np.asarray(values)
+        if rows.dtype.kind not in "iu":
+            raise ValueError(f"codes must be integers. Got {kind_of(values)} instead.")
+        return rows
+
+    def inside(self, rows: np.ndarray) -> Inside:
+        """Refuse what is no code."""
+        # What int64 does not hold becomes negative, and what is negative a large unsigned integer.
+        codes = self.as_rows(rows).astype(np.int64, copy=False)
+        unsigned = codes.view(np.uint64)
+        # One pass over numbers in the cache spares most blocks the comparison by column, which takes longer.
+        if unsigned.max(initial=0) >= min(self.sizes) and not (unsigned < np.asarray(self.sizes, np.uint64)).all():
+            raise ValueError(f"codes must be integers from 0 to {max(self.sizes) - 1}. Got {kind_of(rows)} instead.")
+        return Inside(codes, 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the columns by their sizes."""
+        return {"type": "codes", "sizes": [int(size) for size in self.sizes]}

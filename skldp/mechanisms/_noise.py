@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from skldp.exceptions import SeededNoiseWarning, warn_user
 
-__all__ = ["Noise", "flip_threshold", "noise_from", "public_stream", "threshold_log_odds"]
+__all__ = ["Noise", "RowNoise", "as_uniform", "flip_threshold", "noise_from", "public_stream", "threshold_log_odds"]
 
 # Long calls cost less, and other threads run meanwhile.
 _ZEROS = bytes(1 << 19)
@@ -169,6 +169,11 @@ def threshold_log_odds(threshold: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return np.where(t <= np.uint64(2**63), outward, -outward)
 
 
+def as_uniform(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """Odd multiples of 2^-53 inside (0, 1), of the first 52 bits of random words."""
+    return ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+
+
 class Noise:
     """A stream of uniform random bits for one release.
 
@@ -261,13 +266,13 @@ class Noise:
         last = np.uint64(2**64 - 1 - 2**64 % high)
         again = np.flatnonzero(words > last)
         while again.size:
-            words[again] = self.words(again.size)
+            words[again] = self.at(again, words.size).words(again.size)
             again = again[words[again] > last]
         return (words % np.uint64(high)).astype(np.int64).reshape(size)
 
     def uniform(self, size: int | tuple[int, ...]) -> npt.NDArray[np.float64]:
         """Odd multiples of 2^-53, uniform inside (0, 1): for inverting distribution functions."""
-        return ((self.words(size) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+        return as_uniform(self.words(size))
 
     def permutation(self, n: int) -> npt.NDArray[np.int64]:
         """A uniform random order of 0 to ``n - 1``."""
@@ -312,6 +317,31 @@ class Noise:
             self._n_children += n
         return [Noise(self._child_key(child), secure=self.secure) for child in children]
 
+    def at(self, places: npt.NDArray[np.integer], size: int) -> "Noise":
+        """The stream for a few of `size` numbers, where it is asked for more noise about these alone.
+
+        Parameters
+        ----------
+        places : ndarray of int
+            Which of the numbers, ascending. The numbers belong to the rows of the release in their order, as many to
+            each row.
+        size : int
+
+        Returns
+        -------
+        Noise
+            This stream itself, whose words are nobody's in particular; see :class:`RowNoise`.
+        """
+        return self
+
+    def split(self, parts: list[slice]) -> list["Noise"]:
+        """One stream for each part of the rows, for threads."""
+        return self.spawn(len(parts))
+
+    def block(self, part: slice) -> "Noise":
+        """The stream for a block of the rows: this stream itself, whose words are nobody's in particular."""
+        return self
+
     def _refuse_after_fork(self) -> None:
         # Before the lock: another thread of the parent may have held it at the fork, and nobody lets go of it here.
         if os.getpid() != self._pid:
@@ -322,3 +352,98 @@ class Noise:
 
     def _child_key(self, child: int) -> bytes:
         return hashlib.blake2b(child.to_bytes(8, "big"), key=self._key, digest_size=32, person=b"skldp spawn").digest()
+
+
+class RowNoise(Noise):
+    r"""A stream whose bits belong to rows: what a row is given depends on its own nonce and on nothing else.
+
+    Everything that is drawn belongs to the rows in their order, as many words to each; :meth:`Noise.at` says which
+    rows a smaller draw is for. So neither another row, nor the number of rows, nor how they are cut into blocks and
+    threads changes what a row is given, and the same nonce is given the same bits again.
+
+    Parameters
+    ----------
+    key : bytes
+        32 bytes, secret.
+    nonces : ndarray of uint64, shape (n_rows, 2)
+        Unpredictable without the key's owner, such as 128 bits of a pseudo-random function of what is released about
+        whom. Two rows of one nonce are given the same bits.
+
+    Raises
+    ------
+    ValueError
+        If the nonces have another shape or type, or something is drawn that is not as long for each row.
+
+    Notes
+    -----
+    Word t of a row with the nonce r is :math:`\mathrm{AES}_k(r \oplus t)`: different for all rows and words, but for
+    coincidences of 128-bit numbers. All rows are encrypted in one call.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms._noise import RowNoise
+    >>> key, nonces = bytes(32), np.arange(6, dtype=np.uint64).reshape(3, 2)
+    >>> words = RowNoise(key, nonces).words((3, 5))
+    >>> bool((RowNoise(key, nonces[1:]).words((2, 5)) == words[1:]).all())
+    True
+    """
+
+    def __init__(self, key: bytes, nonces: npt.NDArray[np.uint64]) -> None:
+        super().__init__(key, secure=True)
+        if nonces.dtype != np.uint64 or nonces.ndim != 2 or nonces.shape[1] != 2:
+            raise ValueError(f"nonces must be uint64 numbers of the shape (n_rows, 2). Got {nonces.dtype} instead.")
+        self._nonces = nonces
+        self._block = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+        # How many blocks of the cipher each row has used, shared by all streams for some of these rows.
+        self._used = np.zeros(len(nonces), dtype=np.uint64)
+        self._rows = np.arange(len(nonces))
+
+    def fill(self, buffer: np.ndarray) -> np.ndarray:
+        """Overwrite a C-contiguous array with the random bits of the rows, an equal run of it for each."""
+        if not buffer.flags.c_contiguous:
+            raise ValueError(f"buffer must be C-contiguous. Got strides {buffer.strides!r} instead.")
+        if not buffer.size:
+            return buffer
+        n = len(self._rows)
+        if not n or buffer.size % n:
+            raise ValueError(f"Noise of rows comes in equal runs for {n} of them. Got a draw of {buffer.size} instead.")
+        self._refuse_after_fork()
+        run = buffer.nbytes // n
+        n_blocks = -(-run // 16)
+        with self._lock:
+            # Of one row's several runs, each begins where the one before ended.
+            first = np.searchsorted(self._rows, self._rows)
+            starts: npt.NDArray[np.uint64] = self._used[self._rows] + ((np.arange(n) - first) * n_blocks).astype(
+                np.uint64
+            )
+            self._used[self._rows] = starts + np.uint64(n_blocks)
+            counters = np.repeat(self._nonces[self._rows][:, None, :], n_blocks, axis=1)
+            counters[:, :, 1] ^= np.add.outer(starts, np.arange(n_blocks, dtype=np.uint64))
+            drawn = np.frombuffer(self._block.update(counters.reshape(-1).view(np.uint8).data), dtype=np.uint8)
+        buffer.reshape(-1).view(np.uint8).reshape(n, run)[...] = drawn.reshape(n, -1)[:, :run]
+        return buffer
+
+    def at(self, places: npt.NDArray[np.integer], size: int) -> "RowNoise":
+        """The stream of the rows that a few of `size` numbers belong to, a run for each of these numbers."""
+        n = len(self._rows)
+        if size and (not n or size % n):
+            raise ValueError(f"Noise of rows comes in equal runs for {n} of them. Got {size} numbers instead.")
+        return self._of(self._rows[np.asarray(places, dtype=np.intp) // max(1, size // max(1, n))])
+
+    def block(self, part: slice) -> "RowNoise":
+        """The stream of a block of the rows."""
+        return self._of(self._rows[part])
+
+    def split(self, parts: list[slice]) -> list[Noise]:
+        """The streams of parts of the rows."""
+        return [self.block(part) for part in parts]
+
+    def spawn(self, n: int) -> list[Noise]:
+        """Refused: new streams would be nobody's in particular."""
+        raise TypeError("The noise of rows cannot be spawned, because its bits belong to rows. Use split instead.")
+
+    def _of(self, rows: npt.NDArray[np.intp]) -> "RowNoise":
+        part = object.__new__(RowNoise)
+        vars(part).update(vars(self), _rows=rows)
+        return part

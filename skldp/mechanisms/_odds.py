@@ -11,15 +11,15 @@ from fractions import Fraction
 from numbers import Real
 
 import numpy as np
-import numpy.typing as npt
 
 from skldp.mechanisms._noise import Noise
 
 __all__ = [
     "bernoulli",
     "check_epsilon",
-    "check_told_from_zero",
-    "lie_count",
+    "check_representable",
+    "floor_to_double",
+    "least_count",
     "log_ratio",
     "product_above",
     "round_up",
@@ -62,6 +62,12 @@ def round_up(value: Fraction) -> float:
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
+def floor_to_double(value: float | int) -> int:
+    """The largest integer up to `value` that a double holds exactly."""
+    nearest = float(value)
+    return int(nearest) if int(nearest) <= value else int(np.nextafter(nearest, 0))
+
+
 def sum_above(left: float, right: float) -> float:
     """The smallest float that is not below the exact sum of two epsilons, which may be infinite.
 
@@ -84,15 +90,13 @@ def product_above(left: float, right: float) -> float:
 
 TWO_64 = 2**64
 DIGITS = 80
-# Draws made at a time, small enough for the buffers to stay in the cache.
-_BLOCK = 65_536
 # A bound on the relative error of the few decimal operations that make one integer.
 DECIMAL_ERROR = Decimal(10) ** -(DIGITS - 10)
 # Beyond this the integers have saturated, and the decimal exponential need not grow.
 _LARGEST_EPSILON = 2000.0
 
 
-def lie_count(epsilon: float, n_others: int = 1) -> int:
+def least_count(epsilon: float, n_others: int = 1) -> int:
     r"""The integer t with :math:`t / 2^{64} \ge 1 / (e^\varepsilon + m)`, the smallest one.
 
     Parameters
@@ -108,8 +112,8 @@ def lie_count(epsilon: float, n_others: int = 1) -> int:
 
     Examples
     --------
-    >>> from skldp.mechanisms._odds import lie_count
-    >>> round(1 - lie_count(1.0) / 2**64, 4), lie_count(700.0)
+    >>> from skldp.mechanisms._odds import least_count
+    >>> round(1 - least_count(1.0) / 2**64, 4), least_count(700.0)
     (0.7311, 1)
     """
     up, down = Context(prec=DIGITS, rounding=ROUND_CEILING), Context(prec=DIGITS, rounding=ROUND_FLOOR)
@@ -118,17 +122,25 @@ def lie_count(epsilon: float, n_others: int = 1) -> int:
     return int(share.to_integral_value(rounding=ROUND_CEILING))
 
 
-def log_ratio(numerator: int, denominator: int) -> float:
+def log_ratio(numerator: int, denominator: int, *, in_doubles: bool = False) -> float:
     """The natural logarithm of a ratio of positive integers, rounded up to a float.
+
+    Parameters
+    ----------
+    numerator, denominator : int
+    in_doubles : bool, default=False
+        Compute in double precision, for a numerator that is not smaller: a few units in the last place above.
 
     Examples
     --------
     >>> from skldp.mechanisms._odds import log_ratio
-    >>> log_ratio(1, 1), round(log_ratio(3, 1), 6)
-    (0.0, 1.098612)
+    >>> log_ratio(1, 1), round(log_ratio(3, 1), 6), round(log_ratio(3, 1, in_doubles=True), 6)
+    (0.0, 1.098612, 1.098612)
     """
     if numerator == denominator:
         return 0.0
+    if in_doubles:
+        return math.log1p((numerator - denominator) / denominator) * (1 + 2.0**-50)
     context = Context(prec=DIGITS)
     exact = context.subtract(context.ln(Decimal(numerator)), context.ln(Decimal(denominator)))
     value = float(exact)
@@ -141,17 +153,17 @@ def check_epsilon(epsilon: float) -> None:
         raise ValueError(f"epsilon must be a finite number > 0. Got {epsilon!r} instead.")
 
 
-def check_told_from_zero(epsilon: float, exact: float, least: float) -> None:
-    """Refuse an epsilon so small that the integers that should give it round to epsilon 0, or to more than it."""
+def check_representable(epsilon: float, exact: float, least: float) -> None:
+    """Refuse an epsilon so small that probabilities out of 2^64 give epsilon 0, or more than it."""
     if not 0 < exact <= epsilon:
         raise ValueError(
-            "epsilon must be large enough to be told from 0 with probabilities out of 2**64, "
+            "epsilon must be large enough for probabilities out of 2**64 to differ by it, "
             f"here at least about {least:.3g}. Got {epsilon!r} instead."
         )
 
 
-def bernoulli(noise: Noise, count: int, size: int | tuple[int, ...]) -> npt.NDArray[np.bool_]:
-    """Booleans that are True with probability exactly ``count / 2**64``, from about 16 random bits each.
+def bernoulli(noise: Noise, count: int, out: np.ndarray) -> None:
+    """Write True with probability exactly ``count / 2**64``, and False otherwise, from about 16 random bits each.
 
     The leading 16 bits of a 64-bit draw decide all but one in 65,536; only for those are the other 48 drawn.
 
@@ -160,27 +172,22 @@ def bernoulli(noise: Noise, count: int, size: int | tuple[int, ...]) -> npt.NDAr
     noise : Noise
     count : int
         From 0 to 2^64 - 1.
-    size : int or tuple of int
-
-    Returns
-    -------
-    ndarray of bool
+    out : ndarray of shape (n, k)
+        Overwritten. The draws belong to n rows in their order, k to each.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from skldp.mechanisms._odds import bernoulli
     >>> from skldp.mechanisms._noise import noise_from
-    >>> bernoulli(noise_from(), 0, 3).tolist()
-    [False, False, False]
+    >>> drawn = np.empty((2, 2), dtype=bool)
+    >>> bernoulli(noise_from(), 0, drawn)
+    >>> drawn.tolist()
+    [[False, False], [False, False]]
     """
     leading, rest = np.uint16(count >> 48), np.uint64(count & (2**48 - 1))
-    drawn = np.empty(size, dtype=bool)
-    flat = drawn.reshape(-1)
-    words = np.empty(min(_BLOCK, flat.size), dtype=np.uint16)
-    for start in range(0, flat.size, _BLOCK):
-        block = flat[start : start + _BLOCK]
-        draws = noise.fill(words[: block.size])
-        np.less(draws, leading, out=block)
-        undecided = np.flatnonzero(draws == leading)
-        block[undecided] = (noise.words(undecided.size) >> np.uint64(16)) < rest
-    return drawn
+    draws = noise.words(out.shape, np.uint16)
+    np.less(draws, leading, out=out)
+    undecided = np.flatnonzero(draws == leading)
+    further = noise.at(undecided, draws.size).words(undecided.size) >> np.uint64(16)
+    out[np.unravel_index(undecided, out.shape)] = further < rest

@@ -1,14 +1,18 @@
 """The refit rule for a grid search over epsilon."""
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
 __all__ = ["smallest_epsilon"]
 
 
-def smallest_epsilon(tolerance=0.0, *, param_name=None, metric="score"):
+def smallest_epsilon(
+    tolerance: float = 0.0, *, param_name: str | Iterable[str] | None = None, metric: str = "score"
+) -> Callable[[Mapping[str, Any]], int]:
     """Make a `refit` rule for GridSearchCV: the smallest epsilon whose mean score is close enough to the best.
 
     Parameters
@@ -51,7 +55,7 @@ def smallest_epsilon(tolerance=0.0, *, param_name=None, metric="score"):
     return _SmallestEpsilon(float(tolerance), None if names is None else tuple(names), metric)
 
 
-def _is_epsilon(name):
+def _is_epsilon(name: str) -> bool:
     return name.rsplit("__", 1)[-1] == "epsilon"
 
 
@@ -61,7 +65,7 @@ class _SmallestEpsilon:
     names: tuple[str, ...] | None
     metric: str
 
-    def __call__(self, cv_results):
+    def __call__(self, cv_results: Mapping[str, Any]) -> int:
         key = f"mean_test_{self.metric}"
         if key not in cv_results:
             there = sorted(name.removeprefix("mean_test_") for name in cv_results if name.startswith("mean_test_"))
@@ -82,9 +86,9 @@ class _SmallestEpsilon:
         eligible = np.flatnonzero(scores >= enough - 1e-12 * max(1.0, abs(enough)))
         return int(min(eligible, key=lambda index: (epsilons[index], -scores[index])))
 
-    def _epsilon(self, candidate):
+    def _epsilon(self, candidate: dict[str, Any]) -> float:
         searched = [value for name, value in candidate.items() if self._counts(name)]
         return float(sum(searched)) if searched else np.inf
 
-    def _counts(self, name):
+    def _counts(self, name: str) -> bool:
         return _is_epsilon(name) if self.names is None else name in self.names

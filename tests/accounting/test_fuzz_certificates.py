@@ -20,7 +20,7 @@ def short_searches(request):
     limits = {"_MAX_BOX_NODES": 400, "_MAX_DUAL_NODES": 12, "_FEW_FEATURES": request.param}
     with pytest.MonkeyPatch.context() as patch:
         for name, limit in limits.items():
-            patch.setattr(f"skldp.accounting._extrema.loss_search.{name}", limit)
+            patch.setattr(f"skldp.accounting._extrema.realized_loss.{name}", limit)
         yield
 
 

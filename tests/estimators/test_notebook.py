@@ -30,11 +30,11 @@ FITTED = {
     "LabelRR": lambda: label_rr().fit(Y),
     "LabelSampler": lambda: sampled(LabelSampler(label_rr())),
     "LatentTransformer": lambda: skldp.LatentTransformer().fit(X),
-    "MultivariateLaplacePrivatizer": lambda: skldp.MultivariateLaplacePrivatizer().fit(X),
+    "MultivariateLaplaceTransformer": lambda: skldp.MultivariateLaplaceTransformer().fit(X),
     "NumericPrivatizer": lambda: skldp.NumericPrivatizer().fit(X),
     "OMETransformer": lambda: skldp.OMETransformer().fit(X),
     "PrivUnitTransformer": lambda: skldp.PrivUnitTransformer().fit(X),
-    "RandomProjectionPrivatizer": lambda: skldp.RandomProjectionPrivatizer(n_components=2).fit(X),
+    "RandomProjectionTransformer": lambda: skldp.RandomProjectionTransformer(n_components=2).fit(X),
 }
 
 

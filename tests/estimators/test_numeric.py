@@ -91,7 +91,7 @@ def test_values_outside_are_moved_and_counted(fixed_noise):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"mechanism": "gaussian"}, "needs a delta inside"),
+        ({"mechanism": "gaussian"}, "delta must lie inside"),
         ({"mechanism": "gaussian", "delta": 1.0}, "delta"),
         ({"mechanism": "gaussian", "delta": float("nan")}, "delta"),
         ({"mechanism": "hybrid", "delta": 1e-5}, "Only the Gaussian mechanism has a delta"),

@@ -27,11 +27,11 @@ FITTED = {
     "LabelLaplace": lambda: skldp.LabelLaplace(classes=[0, 1]).fit(Y),
     "LabelRR": lambda: LabelRR(classes=[0, 1]).fit(Y),
     "LatentTransformer": lambda: skldp.LatentTransformer().fit(X),
-    "MultivariateLaplacePrivatizer": lambda: skldp.MultivariateLaplacePrivatizer(vocabulary=X[:5]).fit(X),
+    "MultivariateLaplaceTransformer": lambda: skldp.MultivariateLaplaceTransformer(vocabulary=X[:5]).fit(X),
     "NumericPrivatizer": lambda: skldp.NumericPrivatizer(bounds=(np.full(3, -1.0), [1, 1, 1])).fit(X),
     "OMETransformer": lambda: skldp.OMETransformer().fit(X),
     "PrivUnitTransformer": lambda: skldp.PrivUnitTransformer().fit(X),
-    "RandomProjectionPrivatizer": lambda: skldp.RandomProjectionPrivatizer(n_components=2).fit(X),
+    "RandomProjectionTransformer": lambda: skldp.RandomProjectionTransformer(n_components=2).fit(X),
 }
 OTHER = {
     "epsilon": 9.0,
@@ -83,7 +83,7 @@ def test_a_changed_parameter_is_refused_until_the_next_fit(cls, name, by_hand):
 
 
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
-@pytest.mark.parametrize("cls", ["MultivariateLaplacePrivatizer", "RandomProjectionPrivatizer"])
+@pytest.mark.parametrize("cls", ["MultivariateLaplaceTransformer", "RandomProjectionTransformer"])
 def test_words_that_are_overwritten_stay_those_of_fit(cls):
     """The mechanism held the caller's own array: a thousand times larger words kept the noise of the old ones."""
     words = X[:5].copy()
@@ -167,7 +167,7 @@ def test_a_pipeline_notices():
     [
         ("NumericPrivatizer", {"mechanism": "gaussian", "delta": 0.0}, X[:, :2]),
         ("NumericPrivatizer", {}, [["a", "b"]]),
-        ("RandomProjectionPrivatizer", {"n_components": 9}, X),
+        ("RandomProjectionTransformer", {"n_components": 9}, X),
         ("CategoricalPrivatizer", {}, [["unheard of", "a"]]),
     ],
 )

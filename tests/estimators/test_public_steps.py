@@ -20,7 +20,7 @@ from sklearn.utils import all_estimators
 
 from skldp import BoundsScaler
 from skldp.estimators import _public_steps as public_steps
-from skldp.estimators._public_steps import ignores_labels, is_public, may_overflow, stretch_of
+from skldp.estimators._public_steps import effect_of_public, ignores_labels
 
 HUGE = np.finfo(np.float64).max
 NUMBERS = np.array([[0.0, -1.0, 2.5], [HUGE, -HUGE, 5e-324], [-0.0, 1e-300, 3.0], [1e200, 1.0, -1e200], [0.0] * 3])
@@ -52,19 +52,20 @@ def numbers(released):
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
 @pytest.mark.parametrize(("step", "rows"), STEPS, ids=lambda one: type(one).__name__)
 def test_a_public_step_learns_nothing_and_works_on_each_row_alone(step, rows):
-    assert is_public(step)
     fits = [pickle.dumps(step.fit(some)) for some in (rows[:2], rows[:3][::-1], rows, rows[:1])]
     # GaussianRandomProjection and SimpleImputer have nothing but the shape and the type in them.
     assert len(set(fits)) == 1
     together = numbers(step.transform(rows))
     alone = [numbers(step.transform(rows[i : i + 1]))[0] for i in range(len(rows))]
     np.testing.assert_array_equal(np.vstack(alone), together)
-    if rows.dtype == np.float64 and not may_overflow(step):
+    effect = effect_of_public(step)
+    assert effect is not None
+    if rows.dtype == np.float64 and not effect.may_overflow:
         assert np.isfinite(numbers(step.fit(NUMBERS).transform(NUMBERS))).all()
 
 
 def test_every_type_on_the_list_is_tested():
-    assert {type(step) for step, _ in STEPS} == set(public_steps._PUBLIC)
+    assert {type(step) for step, _ in STEPS} == set(public_steps._EFFECTS)
 
 
 @pytest.mark.parametrize(
@@ -86,20 +87,38 @@ def test_every_type_on_the_list_is_tested():
 def test_without_its_condition_none_is_public(step):
     # A projection of a size that is chosen by the number of rows tells that number, which is no secret: but it also
     # refuses too few of them, so its size is to be given.
-    assert not is_public(step)
+    assert effect_of_public(step) is None
 
 
 def test_how_far_distances_are_stretched():
-    assert stretch_of(FunctionTransformer()) == 1
-    assert stretch_of(BoundsScaler(bounds=(0, [1, 8])).fit(np.zeros((1, 2)))) == pytest.approx(2)
-    assert stretch_of(Normalizer()) is None
+    assert effect_of_public(FunctionTransformer()).stretch == 1
+    scaler = BoundsScaler(bounds=(0, [1, 8])).fit(np.zeros((1, 2)))
+    assert effect_of_public(scaler).stretch == pytest.approx(2)
+    assert effect_of_public(Normalizer()).stretch is None
 
 
-@pytest.mark.parametrize("step", [step for step, _ in STEPS if may_overflow(step)], ids=repr)
+@pytest.mark.parametrize(("step", "rows"), [case for case in STEPS if case[1].dtype == np.float64])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
+def test_no_number_is_larger_than_said(step, rows):
+    few = np.nan_to_num(rows).clip(-3, 3)
+    given = numbers(step.fit(few).transform(few))
+    assert np.abs(given).max() <= effect_of_public(step, 3.0).largest * (1 + 1e-12)
+    assert effect_of_public(step, 2.0).largest <= effect_of_public(step, 3.0).largest
+
+
+OVERFLOWING = [
+    PolynomialFeatures(),
+    *(cls(2, random_state=0) for cls in (GaussianRandomProjection, SparseRandomProjection)),
+]
+
+
+@pytest.mark.parametrize("step", OVERFLOWING, ids=repr)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_what_may_overflow_does(step):
-    assert may_overflow(step)
-    assert not np.isfinite(numbers(step.fit(NUMBERS).transform(np.full((9, 3), HUGE)))).all()
+    step.fit(NUMBERS)
+    assert effect_of_public(step).may_overflow
+    assert not np.isfinite(numbers(step.transform(np.full((9, 3), HUGE)))).all()
 
 
 # Texts, dictionaries, kernels or labels.

@@ -66,18 +66,18 @@ FREE = {
     "a ball": skldp.PrivUnitTransformer(norm=1.0),
     "a tiny ball": skldp.PrivUnitTransformer(norm=1e-300),
     "a large ball": skldp.PrivUnitTransformer(norm=1e300),
-    "metric": skldp.MultivariateLaplacePrivatizer(),
-    "metric in a ball": skldp.MultivariateLaplacePrivatizer(radius=1.0),
-    "metric, tiny": skldp.MultivariateLaplacePrivatizer(1e300, radius=1e-300),
-    "metric, words": skldp.MultivariateLaplacePrivatizer(vocabulary=np.eye(3)),
-    "projection": skldp.RandomProjectionPrivatizer(n_components=2),
-    "projection of a ball": skldp.RandomProjectionPrivatizer(n_components=2, radius=1.0),
-    "projected directions": skldp.RandomProjectionPrivatizer(n_components=2, noise="privunit"),
-    "projected ball": skldp.RandomProjectionPrivatizer(n_components=2, noise="privunit", radius=1.0),
-    "sparse projection": skldp.RandomProjectionPrivatizer(
+    "metric": skldp.MultivariateLaplaceTransformer(),
+    "metric in a ball": skldp.MultivariateLaplaceTransformer(radius=1.0),
+    "metric, tiny": skldp.MultivariateLaplaceTransformer(1e300, radius=1e-300),
+    "metric, words": skldp.MultivariateLaplaceTransformer(vocabulary=np.eye(3)),
+    "projection": skldp.RandomProjectionTransformer(n_components=2),
+    "projection of a ball": skldp.RandomProjectionTransformer(n_components=2, radius=1.0),
+    "projected directions": skldp.RandomProjectionTransformer(n_components=2, noise="privunit"),
+    "projected ball": skldp.RandomProjectionTransformer(n_components=2, noise="privunit", radius=1.0),
+    "sparse projection": skldp.RandomProjectionTransformer(
         n_components=2, projection="sparse", sensitivity="spectral", radius=1.0
     ),
-    "nearest words": skldp.RandomProjectionPrivatizer(
+    "nearest words": skldp.RandomProjectionTransformer(
         n_components=2, projection="sparse", sensitivity="vocabulary", vocabulary=np.eye(3)
     ),
 }
@@ -144,7 +144,13 @@ def test_every_finite_sparse_vector_is_released(name, X):
 
 UNIT = [value for value in EXTREMES if abs(value) <= 1]
 MECHANISMS = {
-    name: skldp.mechanisms.make_mechanism(name, 4.0, 3, 1e-6 * (name == "gaussian"))
+    name: skldp.mechanisms.BoundedFeatures(
+        skldp.mechanisms.make_mechanism(name, 4.0, 3, 1e-6 * (name == "gaussian")),
+        (-1.0,) * 3,
+        (1.0,) * 3,
+        n_sampled=3,
+        stated=4.0,
+    )
     for name in skldp.mechanisms.NUMERIC_MECHANISMS
 } | {
     "bitrand": skldp.mechanisms.bitrand(1.0, (-np.ones(3), np.ones(3))),
@@ -162,10 +168,9 @@ def test_every_number_of_the_domain_is_released_by_the_mechanism_alone(name, X):
     mechanism = MECHANISMS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert np.isfinite(mechanism.sample(X, skldp.mechanisms.noise_from())).all()
-        assert np.isfinite(mechanism.sample(X.astype(np.float32), skldp.mechanisms.noise_from())).all()
-        if hasattr(mechanism, "encode"):
-            assert np.isfinite(mechanism.encode(X)).all()
+        assert np.isfinite(mechanism.release(X, skldp.mechanisms.noise_from()).rows).all()
+        assert np.isfinite(mechanism.release(X.astype(np.float32), skldp.mechanisms.noise_from()).rows).all()
+        assert np.isfinite(mechanism.encode(X).rows).all()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from imblearn.over_sampling import RandomOverSampler
 from imblearn.pipeline import make_pipeline as make_imbalanced_pipeline
 from sklearn import config_context
@@ -54,7 +56,7 @@ from skldp import (
     LabelPrivateClassifier,
     LabelRR,
     LabelSampler,
-    MultivariateLaplacePrivatizer,
+    MultivariateLaplaceTransformer,
     NumericPrivatizer,
     privacy_guarantee,
 )
@@ -240,26 +242,26 @@ COMPOSITIONS = {
         "labels are not rand",
     ),
     "a cache": (make_pipeline(private(), StandardScaler(), memory="CACHE"), None, INF, "memory"),
-    "distances": (make_pipeline(MultivariateLaplacePrivatizer(3.0)), None, 3, "real numbers"),
-    "distances of columns": (ColumnTransformer([("a", MultivariateLaplacePrivatizer(3.0), [0, 2])]), None, 3, ""),
-    "distances stretched": (make_pipeline(Normalizer(), MultivariateLaplacePrivatizer(3.0)), None, INF, "stretch"),
+    "distances": (make_pipeline(MultivariateLaplaceTransformer(3.0)), None, 3, "real numbers"),
+    "distances of columns": (ColumnTransformer([("a", MultivariateLaplaceTransformer(3.0), [0, 2])]), None, 3, ""),
+    "distances stretched": (make_pipeline(Normalizer(), MultivariateLaplaceTransformer(3.0)), None, INF, "stretch"),
     "distances within a radius": (
-        make_pipeline(Normalizer(), MultivariateLaplacePrivatizer(3.0, radius=1.0)),
+        make_pipeline(Normalizer(), MultivariateLaplaceTransformer(3.0, radius=1.0)),
         None,
         6,
         "stretch",
     ),
-    "a doubled column": (ColumnTransformer([("a", MultivariateLaplacePrivatizer(3.0), [0, 0])]), None, INF, "stretch"),
+    "a doubled column": (ColumnTransformer([("a", MultivariateLaplaceTransformer(3.0), [0, 0])]), None, INF, "stretch"),
     "weights": (
         make_pipeline(
-            FeatureUnion([("a", "passthrough")], transformer_weights={"a": 9.0}), MultivariateLaplacePrivatizer(3.0)
+            FeatureUnion([("a", "passthrough")], transformer_weights={"a": 9.0}), MultivariateLaplaceTransformer(3.0)
         ),
         None,
         27,
         "stretch",
     ),
     "rows beside themselves": (
-        make_pipeline(FeatureUnion([("a", "passthrough"), ("b", "passthrough")]), MultivariateLaplacePrivatizer(3.0)),
+        make_pipeline(FeatureUnion([("a", "passthrough"), ("b", "passthrough")]), MultivariateLaplaceTransformer(3.0)),
         None,
         3 * math.sqrt(2),
         "stretch",
@@ -292,6 +294,38 @@ def test_the_guarantee_of_a_whole(name, tmp_path):
     assert total.epsilon == pytest.approx(epsilon, rel=1e-6)
     assert said in total.basis
     assert said == "exact" or epsilon < INF or "infinite" in total.basis
+
+
+FACTORS = st.floats(1e-6, 1e6) | st.integers(1, 2**60) | st.floats(2**-20, 2**20, width=32).map(np.float32)
+
+
+@given(
+    epsilon=st.floats(1e-3, 1e3),
+    declared=FACTORS | st.fractions("1/1000", 1000),
+    weights=st.lists(FACTORS, min_size=1, max_size=4),
+)
+def test_stretches_are_rounded_up_and_by_no_more_than_a_hair(epsilon, declared, weights):
+    union = FeatureUnion(
+        [(f"copy{i}", "passthrough") for i in range(len(weights))],
+        transformer_weights={f"copy{i}": weight for i, weight in enumerate(weights)},
+    )
+    release = MultivariateLaplaceTransformer(epsilon, radius=1.0)
+    pipeline = make_pipeline(StandardScaler(), union, release).fit(X[:3, :1])
+    total = privacy_guarantee(pipeline, public={"standardscaler": declared})
+    exact = exact_fraction(declared) ** 2 * sum(exact_fraction(weight) ** 2 for weight in weights)
+    alone = pipeline[-1].privacy_guarantee_
+    assert 1 <= (Fraction(total.epsilon) / Fraction(alone.epsilon)) ** 2 / exact < 1 + Fraction(2) ** -49
+    assert Fraction(total.epsilon) * Fraction(total.diameter) >= Fraction(alone.epsilon) * Fraction(alone.diameter)
+
+
+def exact_fraction(number):
+    return Fraction(number.item() if isinstance(number, np.generic) else number)
+
+
+def test_what_a_weight_of_zero_removes_is_not_released():
+    nothing = FeatureUnion([("a", "passthrough")], transformer_weights={"a": 0})
+    total = privacy_guarantee(make_pipeline(nothing, MultivariateLaplaceTransformer(3.0, radius=1.0)).fit(X))
+    assert (total.epsilon, total.plain_epsilon) == (0, 0)
 
 
 DECLARED = {
@@ -371,20 +405,20 @@ def test_the_caller_names_what_is_public():
 
 
 def test_the_caller_says_how_far_a_public_step_stretches_distances():
-    pipeline = make_pipeline(StandardScaler(), MultivariateLaplacePrivatizer(3.0, radius=2.0)).fit(X)
+    pipeline = make_pipeline(StandardScaler(), MultivariateLaplaceTransformer(3.0, radius=2.0)).fit(X)
     plain = privacy_guarantee(pipeline, public=["standardscaler"])
     assert (plain.epsilon, plain.unit) == (12.0, "record")
     total = privacy_guarantee(pipeline, public={"standardscaler": 2.0})
     assert (total.epsilon, total.unit) == (6.0, "distance")
     assert total.plain_epsilon == pytest.approx(12.0)
     assert total.plain_epsilon >= 12.0
-    for bad in (-1.0, math.nan, True, "2"):
+    for bad in (-1.0, math.nan, True, "2", 10**400):
         with pytest.raises(ValueError, match="public"):
             privacy_guarantee(pipeline, public={"standardscaler": bad})
 
 
 def test_without_a_diameter_distances_and_records_have_no_sum():
-    columns = ColumnTransformer([("a", private(), [0]), ("b", MultivariateLaplacePrivatizer(), [1, 2])]).fit(X)
+    columns = ColumnTransformer([("a", private(), [0]), ("b", MultivariateLaplaceTransformer(), [1, 2])]).fit(X)
     total = privacy_guarantee(columns)
     assert math.isinf(total.epsilon)
     assert "diameter" in total.basis
@@ -448,7 +482,7 @@ def test_members_that_are_routed_weights_get_every_record():
 def test_a_column_listed_twice_is_found_however_it_is_counted():
     for columns, epsilon in (([0, -2], INF), (np.array([1, -1]), INF), ([0, -1], 3)):
         twice = ColumnTransformer([("columns", "passthrough", columns)])
-        pipeline = make_pipeline(twice, MultivariateLaplacePrivatizer(3.0)).fit(X[:, :2])
+        pipeline = make_pipeline(twice, MultivariateLaplaceTransformer(3.0)).fit(X[:, :2])
         assert privacy_guarantee(pipeline).epsilon == epsilon
 
 
@@ -602,7 +636,7 @@ def test_a_private_target_is_released_twice_where_the_inverse_is_checked():
 
 def test_features_drawn_twice_stretch_distances():
     model = BaggingRegressor(
-        make_pipeline(MultivariateLaplacePrivatizer(3.0), LinearRegression()), 2, bootstrap_features=True
+        make_pipeline(MultivariateLaplaceTransformer(3.0), LinearRegression()), 2, bootstrap_features=True
     )
     assert math.isinf(privacy_guarantee(model.fit(X, Y)).epsilon)
 

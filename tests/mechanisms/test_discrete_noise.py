@@ -4,7 +4,7 @@ import decimal
 
 import numpy as np
 import pytest
-from laws import THRESHOLD, chi_square_pvalue, ks_pvalue
+from laws import THRESHOLD, ScriptedNoise, chi_square_pvalue, ks_pvalue
 from scipy import stats
 
 from skldp.mechanisms._noise import Noise
@@ -77,37 +77,25 @@ def test_large_scales_are_the_continuous_laws():
     assert ks_pvalue(discrete_gaussian(2**24, 100_000, noise(4)) / 2**24, stats.norm.cdf) > THRESHOLD
 
 
-class Scripted:
-    """A source that hands out given words, for the corners that never come up."""
-
-    def __init__(self, *words):
-        self.rest = list(words)
-
-    def words(self, size):
-        taken, self.rest = self.rest[:size], self.rest[size:]
-        assert len(taken) == size
-        return np.array(taken, dtype=np.uint64)
-
-
 def test_words_of_zero_draw_on_and_stay_within_an_int64():
     # U < 2^-63, then 64 bits that make it lie in [2^-127, 2^-126), and further ones to settle floor(-s ln U).
-    drawn = discrete_laplace(10, 1, Scripted(0, 1, 77, 78))
+    drawn = discrete_laplace(10, 1, ScriptedNoise([0, 1, 77, 78]))
     assert 126 * np.log(2) * 10 <= drawn[0] <= 127 * np.log(2) * 10
-    assert discrete_laplace(2**40, 1, Scripted(0, 0, 0, 5, 6, 7))[0] < 2**49
+    assert discrete_laplace(2**40, 1, ScriptedNoise([0, 0, 0, 5, 6, 7]))[0] < 2**49
 
 
 def test_small_numbers_use_further_bits():
     # U in [2^-50, 2^-49): 13 leading bits alone would leave floor(-2^30 ln U) open.
     words = np.array([2**14, 2**14 + 1234], dtype=np.uint64)
-    low, high = (discrete_laplace(2**30, 1, Scripted(int(words[0]), fill, fill)) for fill in (0, 2**64 - 1))
+    low, high = (discrete_laplace(2**30, 1, ScriptedNoise([int(words[0]), fill, fill])) for fill in (0, 2**64 - 1))
     assert low[0] - high[0] == pytest.approx(2**30 * np.log1p(2.0**-13), abs=2)
 
 
 def test_word_near_one_gives_zero_and_the_pair_minus_zero_is_drawn_anew():
     highest = 2**64 - 1
-    assert discrete_laplace(3, 1, Scripted(highest - 1))[0] == 0
+    assert discrete_laplace(3, 1, ScriptedNoise([highest - 1]))[0] == 0
     # Odd means negative: -0 is refused, and the next word counts.
-    assert discrete_laplace(3, 1, Scripted(highest, 2**62))[0] == int(-3 * np.log(2.0**-2))
+    assert discrete_laplace(3, 1, ScriptedNoise([highest, 2**62]))[0] == int(-3 * np.log(2.0**-2))
 
 
 def test_an_ambiguous_word_asks_for_more_bits():
@@ -116,7 +104,7 @@ def test_an_ambiguous_word_asks_for_more_bits():
     with decimal.localcontext() as context:
         context.prec = 60
         word = 2 * int((-decimal.Decimal(k) / scale).exp() * 2**63)
-    ends = [int(discrete_laplace(scale, 1, Scripted(word, fill, fill))[0]) for fill in (0, 2**64 - 1)]
+    ends = [int(discrete_laplace(scale, 1, ScriptedNoise([word, fill, fill]))[0]) for fill in (0, 2**64 - 1)]
     assert ends == [k, k - 1]
 
 

@@ -23,7 +23,7 @@ def noise(seed):
 
 
 def release(mechanism, n_sampled, stated=1.0):
-    return BoundedFeatures(mechanism, LOW, HIGH, n_sampled, stated)
+    return BoundedFeatures(mechanism, LOW, HIGH, n_sampled=n_sampled, stated=stated)
 
 
 def row_law(bounded, row):
@@ -62,7 +62,7 @@ def test_guarantee_of_the_enumerated_rows(make, k):
 def test_rows_follow_the_enumerated_law(k):
     bounded = release(ThreeOutputs(1.5), k)
     row = (0.9, -2.0, 10.3)
-    drawn = bounded.sample(np.tile(row, (50_000, 1)), noise(k))
+    drawn = bounded.release(np.tile(row, (50_000, 1)), noise(k)).rows
     law = row_law(bounded, row)
     scale = bounded.radius * (3 / k)
     known = {tuple(np.round(bounded.center + scale * np.array(answer), 6)): p for answer, p in law.items()}
@@ -80,7 +80,7 @@ def test_rows_follow_the_enumerated_law(k):
 def test_mean_and_variance_in_the_original_units(mechanism, k):
     bounded = release(mechanism, k)
     row = np.array([[0.9, -2.5, 10.1]])
-    drawn = bounded.sample(np.repeat(row, 60_000, axis=0), noise(1))
+    drawn = bounded.release(np.repeat(row, 60_000, axis=0), noise(1)).rows
     variance = bounded.variance(row)[0]
     assert (np.abs(drawn.mean(axis=0) - row[0]) < 5.5 * np.sqrt(variance / 60_000)).all()
     assert drawn.var(axis=0) == pytest.approx(variance, rel=0.1)
@@ -105,14 +105,14 @@ def test_guarantee_of_joint_mechanisms():
 
 
 def test_wide_and_narrow_bounds():
-    wide = BoundedFeatures(Duchi(1.0), (-1e308, 0.0), (1e308, 5e-300), 1, 1.0)
+    wide = BoundedFeatures(Duchi(1.0), (-1e308, 0.0), (1e308, 5e-300), n_sampled=1, stated=1.0)
     assert np.isfinite(wide.radius).all()
-    assert np.isfinite(wide.encode(np.zeros((2, 2)))).all()
+    assert np.isfinite(wide.encode(np.zeros((2, 2))).rows).all()
 
 
 @pytest.mark.parametrize("n_sampled", [0, 4])
 def test_impossible_numbers_of_features_are_refused(n_sampled):
-    with pytest.raises(ValueError, match="n_sampled must be from 1 to the number of features"):
+    with pytest.raises(ValueError, match="n_sampled must be from 1 to 3, the number of features"):
         release(Duchi(1.0), n_sampled)
 
 
@@ -123,14 +123,14 @@ def test_a_joint_mechanism_needs_its_number_of_features():
 
 def test_values_beyond_the_bounds_are_moved_and_nan_is_refused():
     bounded = release(make_mechanism("duchi", 20.0), 3)
-    far = bounded.sample(np.array([[7.0, -99.0, 10.5]]), noise(0))
+    far = bounded.release(np.array([[7.0, -99.0, 10.5]]), noise(0)).rows
     assert far == pytest.approx(np.array([[1.0, -3.0, 10.5]]), abs=1e-6)
-    with pytest.raises(ValueError, match="values must lie in"):
-        bounded.sample(np.array([[0.5, np.nan, 10.2]]), noise(0))
+    with pytest.raises(ValueError, match="Input contains NaN"):
+        bounded.release(np.array([[0.5, np.nan, 10.2]]), noise(0))
 
 
 def test_bounds_near_the_largest_double_do_not_overflow():
-    release = BoundedFeatures(Duchi(1.0), (1e308, -1.7e308), (1.7e308, 1.7e308), 2, 2.0)
+    release = BoundedFeatures(Duchi(1.0), (1e308, -1.7e308), (1.7e308, 1.7e308), n_sampled=2, stated=2.0)
     assert np.isfinite(release.center).all()
     assert np.isfinite(release.radius).all()
 
@@ -138,9 +138,9 @@ def test_bounds_near_the_largest_double_do_not_overflow():
 @pytest.mark.parametrize(("low", "high"), [(0.1, 0.7), (-3.0, 9.0), (1000.0, 1000.001), (-1e35, 1e35)])
 def test_single_precision_answers_what_double_precision_does(low, high):
     """Two answers a feature, the same for every input, and as often as for the exact numbers."""
-    bounded = BoundedFeatures(Duchi(1.0), (low,) * 3, (high,) * 3, 3, 3.0)
+    bounded = BoundedFeatures(Duchi(1.0), (low,) * 3, (high,) * 3, n_sampled=3, stated=3.0)
     rows = np.tile(np.linspace(low, high, 20_001)[:, None], 3).clip(low, high).astype(np.float32)
-    single, double = (bounded.sample(X, Noise(bytes(32), secure=False)) for X in (rows, rows.astype(np.float64)))
+    single, double = (bounded.release(X, Noise(bytes(32), secure=False)).rows for X in (rows, rows.astype(np.float64)))
     assert single.dtype == np.float32
     width = 2 * bounded.radius[0]
     assert all(len(np.unique(column)) == 2 for column in single.T)

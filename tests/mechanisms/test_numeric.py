@@ -36,7 +36,7 @@ def test_anchor_values_at_epsilon_one():
 
 def test_anchor_values_of_768_features():
     def worst(mechanism):
-        return worst_sampled_variance(mechanism, 768, mechanism.n_values if mechanism.n_values > 1 else 1)
+        return worst_sampled_variance(mechanism, 768, mechanism.n_outputs)
 
     assert worst(Hybrid(1.0)) == pytest.approx(4061, abs=0.5)
     assert worst(Piecewise(1.0)) == pytest.approx(4779, abs=0.5)
@@ -116,15 +116,15 @@ def test_worst_quadratic(quadratic):
 @pytest.mark.parametrize("n_released", [1, 3])
 def test_by_name_within_one_epsilon(name, n_released):
     mechanism = make_mechanism(name, 1.5, n_released, 1e-6 if name == "gaussian" else 0.0)
-    assert mechanism.n_values == (n_released if name in JOINT_MECHANISMS else 1)
-    total = mechanism.guarantee().epsilon * (n_released // mechanism.n_values)
+    assert mechanism.n_outputs == (n_released if name in JOINT_MECHANISMS else 1)
+    total = mechanism.guarantee().epsilon * (n_released // mechanism.n_outputs)
     assert 1.5 * (1 - 1e-6) <= total <= 1.5
 
 
 def test_by_name_refuses():
     with pytest.raises(ValueError, match="mechanism must be one of"):
         make_mechanism("square_wave", 1.0)
-    with pytest.raises(ValueError, match=r"needs a delta inside \(0, 1\). Got 0.0 instead"):
+    with pytest.raises(ValueError, match=r"delta must lie inside \(0, 1\). Got 0.0 instead"):
         make_mechanism("gaussian", 1.0)
     with pytest.raises(ValueError, match="Only the Gaussian mechanism has a delta"):
         make_mechanism("hybrid", 1.0, delta=1e-5)
@@ -171,6 +171,8 @@ def test_best_works_beyond_what_duchis_vector_can():
 @given(st.floats(1e-3, 50), st.integers(1, 60))
 def test_shares_add_up_to_no_more_than_epsilon(epsilon, n):
     # Laplace has no margin of its own: a share rounded up would show.
-    release = BoundedFeatures(make_mechanism("laplace", epsilon, n), (0.0,) * n, (1.0,) * n, n, epsilon)
+    release = BoundedFeatures(
+        make_mechanism("laplace", epsilon, n), (0.0,) * n, (1.0,) * n, n_sampled=n, stated=epsilon
+    )
     total = release.guarantee().epsilon
     assert n * Fraction(release.mechanism.exact_epsilon) <= Fraction(total) <= Fraction(epsilon)

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import THRESHOLD, chi_square_pvalue, ks_pvalue
+from laws import THRESHOLD, chi_square_pvalue, ks_pvalue, released
 
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace
-from skldp.mechanisms._numeric.duchi import LDPFL, Duchi, DuchiVector
+from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
+from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
 from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms._numeric.piecewise import Piecewise, piecewise_shape
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
@@ -22,7 +23,6 @@ INPUTS = (-1.0, -0.83, -1 / 3, -1e-12, 0.0, 0.25, 0.7071067811865476, 1.0)
 COARSE = {
     "duchi": Duchi,
     "three_outputs": ThreeOutputs,
-    "ldp_fl": LDPFL,
     "piecewise": lambda eps: Piecewise(eps, "pm", 6),
     "piecewise_sub": lambda eps: Piecewise(eps, "sub", 6),
     "piecewise_opt": lambda eps: Piecewise(eps, "opt", 6),
@@ -90,7 +90,7 @@ def test_samples_follow_the_enumerated_law(name, epsilon):
     mechanism = COARSE[name](epsilon)
     for i, x in enumerate((-1.0, -0.37, 0.61, 1.0)):
         outputs, weights = mechanism.output_law(x)
-        drawn = mechanism.sample(np.full(40_000, x), noise(i))
+        drawn = released(mechanism, np.full(40_000, x), noise(i))
         place = np.searchsorted(outputs, drawn)
         assert np.array_equal(outputs[place], drawn)
         total = sum(weights)
@@ -138,7 +138,7 @@ def test_three_outputs_integers_fall_with_the_size_of_the_input(epsilon):
 @pytest.mark.parametrize("x", [-5e-324, -1e-220, -1e-30, 5e-324])
 def test_inputs_next_to_zero(name, x):
     mechanism = FINE[name](1.0)
-    assert np.isfinite(mechanism.sample(np.full(100, x), noise(0))).all()
+    assert np.isfinite(released(mechanism, np.full(100, x), noise(0))).all()
     assert abs(float(mechanism.bias(x))) < 1e-15
     assert float(mechanism.variance(x)) == pytest.approx(float(mechanism.variance(0.0)), rel=1e-12)
 
@@ -177,7 +177,7 @@ def test_piecewise_samples_follow_the_papers_density(epsilon):
         return np.clip((z + t + 1) / 2 / (odds + t) + inside / 2 * (odds - 1) / (odds + t), 0, 1)
 
     assert cdf(f * (t + 1)) == pytest.approx(1)
-    drawn = Piecewise(epsilon).sample(np.full(100_000, x), noise(7))
+    drawn = released(Piecewise(epsilon), np.full(100_000, x), noise(7))
     assert ks_pvalue(drawn, cdf) > THRESHOLD
 
 
@@ -185,23 +185,22 @@ def test_piecewise_samples_follow_the_papers_density(epsilon):
 def test_sampled_moments_of_the_default_lattice(name):
     mechanism = FINE[name](1.0)
     for seed, x in enumerate((-1.0, 0.3, 1.0)):
-        drawn = mechanism.sample(np.full(50_000, x), noise(seed))
+        drawn = released(mechanism, np.full(50_000, x), noise(seed))
         spread = math.sqrt(float(mechanism.variance(x)) / drawn.size)
         assert abs(drawn.mean() - x) < 5.5 * spread
         assert drawn.var() == pytest.approx(float(mechanism.variance(x)), rel=0.08)
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_dtype_shape_and_out(name):
+def test_dtype_and_out(name):
     mechanism = FINE[name](1.0)
-    values = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
-    out = np.empty((3, 4), dtype=np.float32)
-    assert mechanism.sample(values, noise(0), out=out) is out
-    again = mechanism.sample(values.astype(np.float64), noise(0))
+    values = np.linspace(-1, 1, 12, dtype=np.float32)[:, None]
+    out = np.empty((12, 1), dtype=np.float32)
+    assert mechanism.release(values, noise(0), out).rows is out
+    again = mechanism.release(values.astype(np.float64), noise(0)).rows
     assert again.dtype == np.float64
     assert np.array_equal(out, again.astype(np.float32)), "float32 output is the float64 one, rounded"
-    assert mechanism.sample(0.5, noise(0)).shape == ()
-    assert mechanism.encode(values).dtype == np.float32
+    assert mechanism.encode(values).rows.dtype == np.float32
 
 
 @pytest.mark.parametrize("name", FINE)
@@ -210,33 +209,35 @@ def test_the_sign_of_zero_tells_nothing(name, dtype):
     """A zero times a sign is -0.0 for negative inputs only, which is as plain as the input's sign itself."""
     mechanism = COARSE.get(name, FINE[name])(1.0)
     for x in (-1.0, -0.4, -0.0, 0.0, 1.0):
-        drawn = mechanism.sample(np.full(5_000, x, dtype=dtype), noise(11))
+        drawn = released(mechanism, np.full(5_000, x, dtype=dtype), noise(11))
         assert not np.signbit(drawn[drawn == 0]).any()
 
 
-@pytest.mark.parametrize(
-    "mechanism", [*(make(1.0) for make in FINE.values()), LDPFL(1.0), DuchiVector(1.0, 3)], ids=repr
-)
+@pytest.mark.parametrize("mechanism", [*(make(1.0) for make in FINE.values()), DuchiVector(1.0, 3)], ids=repr)
 def test_pickle_is_the_same_before_and_after_a_release(mechanism):
     before = pickle.dumps(mechanism)
     values = np.zeros((4, 3))
-    released = mechanism.sample(values, noise(1))
+    drawn = released(mechanism, values, noise(1))
     assert pickle.dumps(mechanism) == before
     assert pickle.loads(before) == mechanism
-    assert np.array_equal(pickle.loads(before).sample(values, noise(1)), released)
+    assert np.array_equal(released(pickle.loads(before), values, noise(1)), drawn)
 
 
 @pytest.mark.parametrize("name", FINE)
-@pytest.mark.parametrize("bad", [1.0000001, -1.5, np.nan, np.inf])
-def test_values_outside_are_refused(name, bad):
-    with pytest.raises(ValueError, match=r"values must lie in \[-1, 1\]"):
-        FINE[name](1.0).sample([0.0, bad], noise(0))
+def test_values_outside_are_moved_and_counted_but_no_figure_is_told_of_them(name):
+    mechanism = FINE[name](1.0)
+    far, near = mechanism.release([[0.0], [1.5], [-9.0]], noise(0)), mechanism.release([[0.0], [1.0], [-1.0]], noise(0))
+    assert (far.n_moved, near.n_moved) == (2, 0)
+    assert np.array_equal(far.rows, near.rows)
+    for bad in (1.0000001, -1.5, np.nan, np.inf):
+        with pytest.raises(ValueError, match=r"values must lie in \[-1, 1\]"):
+            mechanism.variance([0.0, bad])
 
 
 @pytest.mark.parametrize("name", FINE)
 @pytest.mark.parametrize("bad", [0, -1.0, np.nan, np.inf, True, "1", None])
 def test_bad_epsilon_is_refused(name, bad):
-    with pytest.raises(ValueError, match="epsilon must be a finite number above 0"):
+    with pytest.raises(ValueError, match="epsilon must be a finite number > 0"):
         FINE[name](bad)
 
 
@@ -252,7 +253,7 @@ def test_epsilon_that_would_round_away_is_refused_with_the_least_usable_one(name
 def test_a_huge_epsilon_is_never_exceeded(name, epsilon):
     mechanism = FINE[name](epsilon)
     assert mechanism.guarantee().epsilon <= epsilon
-    assert np.isfinite(mechanism.sample(np.linspace(-1, 1, 99), noise(3))).all()
+    assert np.isfinite(released(mechanism, np.linspace(-1, 1, 99), noise(3))).all()
 
 
 def duchi_vector_reference(epsilon, x):
@@ -294,7 +295,7 @@ def test_duchi_vector_samples_follow_the_enumerated_law(d):
     mechanism = DuchiVector(1.5, d)
     x = np.linspace(-1, 0.7, d)
     outputs, law = mechanism.output_law(x)
-    drawn = mechanism.sample(np.tile(x, (60_000, 1)), noise(d))
+    drawn = released(mechanism, np.tile(x, (60_000, 1)), noise(d))
     place = ((drawn < 0) << np.arange(d)).sum(axis=1)
     assert np.array_equal(outputs[place], drawn)
     assert chi_square_pvalue(np.bincount(place, minlength=2**d), [float(p) for p in law]) > THRESHOLD
@@ -304,7 +305,7 @@ def test_duchi_vector_in_many_dimensions():
     mechanism = DuchiVector(2.0, 10_000)
     assert 2 * (1 - 1e-6) <= mechanism.guarantee().epsilon <= 2
     x = np.where(np.arange(10_000) % 3, 0.5, -1.0)
-    drawn = mechanism.sample(np.tile(x, (40, 1)), noise(5))
+    drawn = released(mechanism, np.tile(x, (40, 1)), noise(5))
     assert np.array_equal(np.unique(np.abs(drawn)), [mechanism.magnitude])
     # The mean agreement with x over all entries estimates the mean of x^2 without bias.
     spread = mechanism.magnitude * math.sqrt(np.mean(x**2) / 40)
@@ -334,24 +335,8 @@ def test_duchi_vector_refuses(d, message):
 
 
 def test_duchi_vector_refuses_rows_of_another_length():
-    with pytest.raises(ValueError, match=r"values must have the shape \(n, 3\)"):
-        DuchiVector(1.0, 3).sample(np.zeros((5, 4)), noise(0))
-
-
-def test_ldp_fl_is_duchi_around_a_centre():
-    mechanism = LDPFL(1.0, center=0.5, radius=0.1)
-    drawn = mechanism.sample(np.full(20_000, 0.46), noise(1))
-    assert np.array_equal(np.unique(drawn), mechanism.output_law(0.46)[0])
-    assert abs(drawn.mean() - 0.46) < 5 * math.sqrt(float(mechanism.variance(0.46)) / 20_000)
-    ends = np.array([0.4, 0.6, np.nextafter(0.6, 1)])
-    for dtype in (np.float64, np.float32):
-        assert mechanism.sample(ends.astype(dtype), noise(1)).dtype == dtype
-    for far in (0.61, np.nan):
-        with pytest.raises(ValueError, match="values must lie"):
-            mechanism.sample([far], noise(1))
-    for bad in ({"radius": 0}, {"radius": np.nan}, {"radius": True}, {"center": np.inf}):
-        with pytest.raises(ValueError, match="must be a finite number"):
-            LDPFL(1.0, **bad)
+    with pytest.raises(ValueError, match=r"rows must have the shape \(n, 3\)"):
+        DuchiVector(1.0, 3).release(np.zeros((5, 4)), noise(0))
 
 
 def test_bad_shapes_of_piecewise_are_refused():
@@ -360,7 +345,7 @@ def test_bad_shapes_of_piecewise_are_refused():
     with pytest.raises(ValueError, match="variant must be one of"):
         piecewise_shape(1.0, "best")
     for make in (lambda: Piecewise(1.0, lattice_bits=2), lambda: Hybrid(1.0, 31), lambda: HybridThreeOutputs(1.0, 2)):
-        with pytest.raises(ValueError, match="lattice_bits must be from 3 to 30"):
+        with pytest.raises(ValueError, match="lattice_bits must be a whole number from 3 to 30"):
             make()
 
 
@@ -369,6 +354,73 @@ def test_bad_shapes_of_piecewise_are_refused():
 def test_values_may_be_overwritten_by_their_own_release(name, dtype):
     """The release of an array into itself is the one beside it: no decision reads what was already written."""
     mechanism = FINE[name](5.0)
-    values = np.random.default_rng(0).uniform(-1, 1, 100_000).astype(dtype)
-    apart = mechanism.sample(values, noise(3))
-    np.testing.assert_array_equal(mechanism.sample(values, noise(3), out=values), apart)
+    values = np.random.default_rng(0).uniform(-1, 1, (100_000, 1)).astype(dtype)
+    apart = mechanism.release(values, noise(3)).rows
+    np.testing.assert_array_equal(mechanism.release(values, noise(3), values).rows, apart)
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_squares_are_told_where_the_law_identifies_them(name):
+    mechanism = FINE[name](1.0)
+    x = np.linspace(-1, 1, 9)
+    squares = mechanism.variance(x) + x**2
+    if name in ("duchi", "three_outputs", "hybrid_tp"):
+        with pytest.raises(ValueError, match="does not identify the squares"):
+            mechanism.original_squares(squares)
+    else:
+        # But for where a number lies between two points of the lattice.
+        assert mechanism.original_squares(squares) == pytest.approx(x**2, abs=1e-13 * mechanism.worst_variance)
+
+
+@pytest.mark.parametrize("name", sorted(COARSE))
+@pytest.mark.parametrize("epsilon", [0.5, 0.65, 3.0])
+def test_squares_of_the_enumerated_law(name, epsilon):
+    """E z^2 summed over all outputs, with a coarse lattice: right within a quarter of the squared step."""
+    mechanism = COARSE[name](epsilon)
+    laws = [mechanism.output_law(x) for x in INPUTS]
+    squares = np.array([float(moments(*law)[1] + moments(*law)[0] ** 2) for law in laws])
+    if len(np.unique(squares.round(9))) == 1 or mechanism.variance_coefficients[1]:
+        with pytest.raises(ValueError, match="does not identify the squares"):
+            mechanism.original_squares(squares)
+    else:
+        step = mechanism.piecewise.step if "hybrid" in name else mechanism.step
+        part = mechanism.threshold / 2**64 if "hybrid" in name else 1.0
+        slack = part * step**2 / 4 / (1 + mechanism.variance_coefficients[2])
+        error = mechanism.original_squares(squares) - np.square(INPUTS)
+        assert (np.abs(error) <= slack * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize(("d", "k"), [(1, 1), (3, 3), (4, 2)])
+@pytest.mark.parametrize("make", [Hybrid, lambda eps: Piecewise(eps, lattice_bits=16), Laplace])
+def test_second_moments_of_rows_in_their_own_units(make, d, k):
+    """Exact: the mean of z z' of one row, from the variances and the chance of two features to be chosen together."""
+    release = BoundedFeatures(make(4.0), (-1.0, 0.0, 5.0, 9.0)[:d], (1.0, 8.0, 6.0, 19.0)[:d], n_sampled=k, stated=9.0)
+    x, c = np.array([0.3, 5.0, 5.1, 18.0])[:d], release.center
+    together = d * (k - 1) / (k * (d - 1)) if d > 1 else 1.0
+    second = together * np.outer(x - c, x - c)
+    np.fill_diagonal(second, release.variance(x[None])[0] + (x - c) ** 2)
+    second += np.outer(x, c) + np.outer(c, x) - np.outer(c, c)
+    found = release.original_second_moment(second, x)
+    np.testing.assert_allclose(found, np.outer(x, x), rtol=1e-9, atol=1e-6)
+
+
+def test_second_moments_of_numbers_released_together():
+    mechanism = Gaussian(2.0, 1e-5, 3)
+    x = np.array([0.5, -1.0, 0.25])
+    second = np.outer(x, x) + np.diag(mechanism.variance(x))
+    np.testing.assert_allclose(mechanism.original_second_moment(second, x), np.outer(x, x), atol=1e-9)
+    for unknown in (DuchiVector(2.0, 3), DuchiVector(2.0, 4)):
+        with pytest.raises(ValueError, match="is the same for all numbers"):
+            unknown.original_second_moment(np.eye(unknown.n_outputs), np.zeros(unknown.n_outputs))
+
+
+@pytest.mark.parametrize("mechanism", [Hybrid(3.0), Gaussian(3.0, 1e-5, 2)], ids=repr)
+def test_second_moments_of_sampled_releases(mechanism):
+    release = BoundedFeatures(mechanism, (0.0, 0.0, 0.0), (1.0, 1.0, 4.0), n_sampled=2, stated=9.0)
+    n, x = 400_000, np.array([0.9, 0.2, 3.5])
+    drawn = release.release(np.tile(x, (n, 1)), noise(5)).rows
+    found = release.original_second_moment(drawn.T @ drawn / n, drawn.mean(axis=0))
+    # Each entry is a mean over rows of what has the largest fourth moments of these laws.
+    products = drawn[:, :, None] * drawn[:, None, :]
+    spread = 3 * products.std(axis=0) / math.sqrt(n)
+    assert (np.abs(found - np.outer(x, x)) < 5.5 * (spread + 4 * drawn.std(axis=0).max() / math.sqrt(n))).all()

@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms._noise import Noise, flip_threshold, noise_from, threshold_log_odds
+from skldp.mechanisms._noise import Noise, RowNoise, flip_threshold, noise_from, threshold_log_odds
 
 
 def seeded(seed=0):
@@ -309,3 +309,67 @@ def test_says_whether_it_is_secure():
 def test_an_array_that_would_be_filled_in_a_copy_is_refused(part):
     with pytest.raises(ValueError, match="C-contiguous"):
         Noise(bytes(32), secure=False).fill(np.zeros((4, 4), dtype=np.uint64)[part])
+
+
+class TestNoiseOfRows:
+    KEY = bytes(range(32))
+
+    @staticmethod
+    def nonces(n):
+        return np.random.default_rng(0).integers(0, 2**64, (n, 2), dtype=np.uint64)
+
+    def test_bits_depend_on_the_nonce_alone(self):
+        own = self.nonces(7)
+        whole = RowNoise(self.KEY, own)
+        first, second = whole.words((7, 3)), whole.words((7, 5), np.uint16)
+        for some in ([2], [0, 3, 6], [6, 5, 1]):
+            part = RowNoise(self.KEY, own[some])
+            np.testing.assert_array_equal(part.words((len(some), 3)), first[some])
+            np.testing.assert_array_equal(part.words((len(some), 5), np.uint16), second[some])
+
+    def test_more_noise_for_a_few_numbers_is_that_of_their_rows(self):
+        own = self.nonces(5)
+        whole = RowNoise(self.KEY, own)
+        whole.words((5, 4))
+        # Numbers 2 and 3 belong to row 0, 9 to row 2: two words for row 0, one after the other, and one for row 2.
+        drawn = whole.at(np.array([2, 3, 9]), 20).words(3)
+        after = whole.words((5, 1))
+        alone = RowNoise(self.KEY, own[[2]])
+        alone.words((1, 4))
+        assert alone.at(np.array([1]), 4).words(1)[0] == drawn[2]
+        assert alone.words((1, 1))[0, 0] == after[2, 0]
+        nested = RowNoise(self.KEY, own)
+        nested.words((5, 4))
+        some = nested.at(np.array([2, 3, 9]), 20)
+        assert some.at(np.array([0, 1, 2]), 3).words(3).tolist() == drawn.tolist()
+
+    def test_no_two_words_are_one_block_of_the_cipher(self):
+        noise = RowNoise(self.KEY, self.nonces(50))
+        words = np.concatenate([noise.words((50, 6)).ravel(), noise.at(np.arange(0, 300, 7), 300).words(43)])
+        assert np.unique(words).size == words.size
+
+    def test_blocks_and_threads_go_on_where_their_rows_are(self):
+        own = self.nonces(6)
+        whole = RowNoise(self.KEY, own).words((6, 4))
+        parts = RowNoise(self.KEY, own).split([slice(0, 2), slice(2, 6)])
+        np.testing.assert_array_equal(
+            np.concatenate([parts[1].words((4, 4)), parts[0].words((2, 4))]), whole[[2, 3, 4, 5, 0, 1]]
+        )
+
+    def test_integers_that_are_drawn_anew_are_drawn_for_their_rows(self):
+        # A quarter of all words is rejected here.
+        own, high = self.nonces(40), 3 * 2**61
+        whole = RowNoise(self.KEY, own).integers(high, (40, 3))
+        some = [1, 17, 30]
+        np.testing.assert_array_equal(RowNoise(self.KEY, own[some]).integers(high, (3, 3)), whole[some])
+
+    def test_refuses_what_belongs_to_no_row(self):
+        noise = RowNoise(self.KEY, self.nonces(3))
+        with pytest.raises(ValueError, match="equal runs"):
+            noise.words(4)
+        with pytest.raises(TypeError, match="split"):
+            noise.spawn(2)
+        with pytest.raises(ValueError, match="nonces"):
+            RowNoise(self.KEY, np.zeros((3, 3), dtype=np.uint64))
+        with pytest.raises(TypeError, match="copied or pickled"):
+            copy.copy(noise)

@@ -6,14 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from laws import OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths
+from laws import OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths, released
 
-from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._numeric import discrete_noise
+from skldp.mechanisms._noise import Noise, RowNoise
+from skldp.mechanisms._numeric import discrete_noise, duchi
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.discrete_noise import discrete_gaussian, discrete_laplace
-from skldp.mechanisms._numeric.duchi import LDPFL, Duchi, DuchiVector
+from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
 from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
@@ -28,9 +28,9 @@ def stated(outputs, weights):
 
 def same_in_blocks(mechanism, monkeypatch, x, noise_of, dtype=np.float64):
     """Whether a release of many values, in blocks of four, is that of each alone."""
-    alone = mechanism.sample(np.array([x], dtype=dtype), noise_of())
-    monkeypatch.setattr(type(mechanism), "chunk", 4)
-    many = mechanism.sample(np.full((3, 3), x, dtype=dtype), noise_of())
+    alone = released(mechanism, np.array([x], dtype=dtype), noise_of())
+    monkeypatch.setattr(type(mechanism), "block_cells", 4)
+    many = released(mechanism, np.full((3, 3), x, dtype=dtype), noise_of())
     assert (many == alone).all()
     monkeypatch.undo()
 
@@ -46,10 +46,11 @@ def test_duchi_draws_the_integers_of_its_guarantee(epsilon, dtype, monkeypatch):
     for x in map(dtype, INPUTS):
         # Draws are compared as signed words: the order of the numbers is theirs with the highest bit turned.
         found = intervals(
-            lambda k, x=x: float(mechanism.sample(np.array([x]), OneDraw(k ^ 2**63, pieces), np.empty(1))[0]), 0, WORD
+            lambda k, x=x: float(released(mechanism, np.array([x]), OneDraw(k ^ 2**63, pieces))[0]), 0, WORD
         )
         laws.append(lengths(found, WORD))
-        assert laws[-1] == stated(*mechanism.output_law(float(x)))
+        outputs, weights = mechanism.output_law(float(x))
+        assert laws[-1] == stated(outputs.astype(dtype), weights)
         edge = found[1][0]
         for k in (edge - 1, edge, edge + 1):
             same_in_blocks(mechanism, monkeypatch, x, lambda k=k: OneDraw(k ^ 2**63, pieces), dtype)
@@ -57,19 +58,12 @@ def test_duchi_draws_the_integers_of_its_guarantee(epsilon, dtype, monkeypatch):
     assert_is_the_guarantee(laws, mechanism.guarantee().epsilon, slack=1e-8)
 
 
-def test_ldp_fl_draws_the_law_of_duchi_about_its_centre():
-    mechanism = LDPFL(1.0, center=0.5, radius=0.25)
-    for x in (0.25, 0.4, 0.75):
-        found = intervals(lambda k, x=x: float(mechanism.sample([x], OneDraw(k ^ 2**63, (16, 48)))[0]), 0, WORD)
-        assert lengths(found, WORD) == stated(*mechanism.output_law(x))
-
-
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 1.0, 4.0, 30.0])
 def test_three_outputs_draw_the_integers_of_their_guarantee(epsilon, monkeypatch):
     mechanism = ThreeOutputs(epsilon)
     laws = []
     for x in INPUTS:
-        found = intervals(lambda draw, x=x: repr(float(mechanism.sample([x], OneDraw(draw))[0])), 0, WORD)
+        found = intervals(lambda draw, x=x: repr(float(released(mechanism, [x], OneDraw(draw))[0])), 0, WORD)
         # By their text, which shows a zero's sign: there is one zero for all inputs.
         law = lengths(found, WORD)
         assert "-0.0" not in law
@@ -90,19 +84,19 @@ def test_a_piecewise_law_is_drawn_from_the_integers_of_its_guarantee(variant, ep
     laws = []
     for x in INPUTS:
 
-        def released(word, x=x):
-            return float(mechanism.sample([x], ScriptedNoise([word << 1]))[0])
+        def answer(word, x=x):
+            return float(released(mechanism, [x], ScriptedNoise([word << 1]))[0])
 
         # The first draws mean the whole range, the others the inner interval.
-        whole, inner = intervals(released, 0, n_cells * base), intervals(released, n_cells * base, total)
+        whole, inner = intervals(answer, 0, n_cells * base), intervals(answer, n_cells * base, total)
         law = lengths(whole, n_cells * base)
         for output, weight in lengths(inner, total).items():
             law[output] = law.get(output, 0) + weight
         assert law == stated(*mechanism.output_law(x))
         laws.append(law)
         with pytest.raises(EOFError):
-            released(total)
-        assert mechanism.sample([x], ScriptedNoise([(total << 1) | 1, 0]))[0] == whole[0][1]
+            answer(total)
+        assert released(mechanism, [x], ScriptedNoise([(total << 1) | 1, 0]))[0] == whole[0][1]
         for edge, _ in whole[1:] + inner[1:]:
             for word in (edge - 1, edge):
                 same_in_blocks(mechanism, monkeypatch, x, lambda word=word: ScriptedNoise([word << 1] * 9))
@@ -128,7 +122,7 @@ def test_a_mixture_chooses_by_the_coin_of_its_law_whatever_the_value(kind):
     for x in INPUTS:
 
         def is_few_valued(word, x=x):
-            return bool(abs(mechanism.sample([x], Coin(word))[0]) in (0.0, mechanism.few_valued.magnitude))
+            return bool(abs(released(mechanism, [x], Coin(word))[0]) in (0.0, mechanism.few_valued.magnitude))
 
         law = lengths(intervals(is_few_valued, 0, WORD), WORD)
         assert law == {False: mechanism.threshold, True: WORD - mechanism.threshold}
@@ -151,7 +145,7 @@ def test_duchis_vectors_are_drawn_from_the_integers_of_their_guarantee(epsilon, 
         counts = dict.fromkeys(itertools.product((-1, 1), repeat=d), 0)
         for bits in itertools.product((0, 1), repeat=d):
             try:
-                drawn = mechanism.sample(x, vector_script([0] * d, 0 if agrees else WORD - 1, bits, d))[0]
+                drawn = released(mechanism, x, vector_script([0] * d, 0 if agrees else WORD - 1, bits, d))[0]
             except EOFError:
                 # Drawn anew, so that it counts for nothing.
                 continue
@@ -166,7 +160,7 @@ def test_duchis_vectors_are_drawn_from_the_integers_of_their_guarantee(epsilon, 
         # Bits that both halves can use: nothing disagrees, or as much as can.
         for bits in ((0,) * d, (1,) * d):
             try:
-                return bool(np.dot(mechanism.sample(x, vector_script([0] * d, word, bits, d))[0], x[0]) > 0)
+                return bool(np.dot(released(mechanism, x, vector_script([0] * d, word, bits, d))[0], x[0]) > 0)
             except EOFError:
                 continue
         raise AssertionError("one of the two serves")
@@ -180,7 +174,7 @@ def test_duchis_vectors_are_drawn_from_the_integers_of_their_guarantee(epsilon, 
 @pytest.mark.parametrize("x", [-1.0, -0.3, 2.0**-70, 0.75, 1.0])
 def test_duchis_vectors_round_each_value_to_a_sign_without_bias(x):
     mechanism = DuchiVector(1.0, 1)
-    found = intervals(lambda word: bool(mechanism.sample([[x]], ScriptedNoise([word, 0, 0]))[0, 0] > 0), 0, WORD)
+    found = intervals(lambda word: bool(released(mechanism, [[x]], ScriptedNoise([word, 0, 0]))[0, 0] > 0), 0, WORD)
     ups = lengths(found, WORD).get(True, 0)
     assert abs(ups - (1 + Fraction(x)) * 2**63) <= 2
     assert x not in (-1.0, 1.0) or ups == (x + 1) * 2**63
@@ -190,7 +184,7 @@ def test_duchis_vectors_round_each_value_to_a_sign_without_bias(x):
 def test_laplace_rounds_to_its_lattice_with_the_probability_that_it_says(x):
     mechanism = Laplace(1.0, lattice_bits=4)
     # The second word gives the noise 0.
-    found = intervals(lambda word: float(mechanism.sample([x], ScriptedNoise([word, WORD - 2]))[0]), 0, WORD)
+    found = intervals(lambda word: float(released(mechanism, [x], ScriptedNoise([word, WORD - 2]))[0]), 0, WORD)
     position = Fraction(x) * 2**mechanism.lattice_exponent
     below = position.numerator // position.denominator
     up = int((position - below) * WORD)
@@ -199,7 +193,7 @@ def test_laplace_rounds_to_its_lattice_with_the_probability_that_it_says(x):
     assert mechanism.guarantee().epsilon >= Fraction(2 ** (mechanism.lattice_exponent + 1), mechanism.scale)
     if up:
         # Two numbers have a word each, whichever way the other one is rounded.
-        drawn = mechanism.sample([x, x], ScriptedNoise([up - 1, up, WORD - 2, WORD - 2]))
+        drawn = released(mechanism, [x, x], ScriptedNoise([up - 1, up, WORD - 2, WORD - 2]))
         assert drawn.tolist() == [(below + 1) * mechanism.step, below * mechanism.step]
 
 
@@ -257,14 +251,15 @@ def test_discrete_gaussian_keeps_a_proposal_with_the_probability_of_its_law(sigm
 
 
 def test_discrete_gaussian_keeps_no_refused_proposal():
-    # Ten proposals of 3 sigma and ten of sigma in the same words: only those that were kept come out.
-    sigma, size = 4, 1
-    n_proposed = 10
-    three, one = 2 * leading(12, sigma) - 2, 2 * leading(4, sigma) - 2
-    proposals = [three, *[one] * (n_proposed - 1)]
+    sigma = 4
+    # Odd words are negative.
+    three, one, minus_one = 2 * leading(12, sigma) - 2, 2 * leading(4, sigma) - 2, 2 * leading(4, sigma) - 1
     # With U = .9 a cost of 0 is kept and one of 2 is not.
-    answers = [2 * int(0.9 * 2**63)] * n_proposed
-    assert discrete_gaussian(sigma, size, ScriptedNoise(proposals + answers)).tolist() == [4]
+    answer = 2 * int(0.9 * 2**63)
+    # Of proposals of 3 sigma and sigma the first is refused, and proposed anew alone.
+    script = ScriptedNoise([three, one, answer, answer, minus_one, answer])
+    assert discrete_gaussian(sigma, 2, script).tolist() == [-4, 4]
+    assert not script.script
 
 
 def test_gaussian_noise_is_drawn_with_the_sigma_of_its_guarantee(monkeypatch):
@@ -274,7 +269,7 @@ def test_gaussian_noise_is_drawn_with_the_sigma_of_its_guarantee(monkeypatch):
         "skldp.mechanisms._numeric.additive.discrete_gaussian",
         lambda sigma, size, noise: seen.append(sigma) or real(sigma, size, noise),
     )
-    mechanism.sample(np.zeros(5), Noise(bytes(32), secure=False))
+    released(mechanism, np.zeros(5), Noise(bytes(32), secure=False))
     assert seen == [mechanism.sigma]
     # The delta of that very sigma, summed over the integers: sensitivity Delta steps.
     steps = 2 ** (mechanism.lattice_exponent + 1)
@@ -307,4 +302,38 @@ def test_only_the_chosen_features_are_released_and_each_with_its_own_noise():
             script = ScriptedNoise([feature, feature, first % 2**16, first % 2**16, *[0] * 2])
             expected = np.tile(release.center, (2, 1))
             expected[:, feature] += 3 * release.radius[feature] * size * sign
-            np.testing.assert_allclose(release.sample(rows, script), expected, rtol=1e-12)
+            np.testing.assert_allclose(release.release(rows, script).rows, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [Duchi(1.0), Piecewise(0.3, "opt", 3), Hybrid(2.0), Laplace(1.0), Gaussian(1.0, 1e-3, 2), DuchiVector(0.3, 2)],
+    ids=repr,
+)
+def test_second_draws_that_are_rare_belong_to_their_rows_too(mechanism, monkeypatch):
+    monkeypatch.setattr(duchi, "_FIRST_ERROR", 5000)
+    monkeypatch.setattr(discrete_noise, "_LEAST_FAST", 2.0**61)
+    monkeypatch.setattr(discrete_noise, "_LOG_ERROR", 1e-8)
+    draw = np.random.default_rng(3)
+    nonces = draw.integers(0, 2**64, (60, 2), dtype=np.uint64)
+    rows = draw.uniform(-1, 1, (60, mechanism.n_outputs))
+    whole = mechanism.release(rows, RowNoise(bytes(32), nonces)).rows
+    for some in (draw.permutation(60)[:37], np.arange(5), [41]):
+        part = mechanism.release(rows[some], RowNoise(bytes(32), nonces[some])).rows
+        np.testing.assert_array_equal(part, whole[some])
+
+
+def test_discrete_gaussian_takes_the_first_of_several_proposals_that_is_kept():
+    sigma = 4
+    three, two, minus_two = 2 * leading(12, sigma) - 2, 2 * leading(8, sigma) - 2, 2 * leading(8, sigma) - 1
+    # A cost of 2 is refused with U = .9, and one of 1/2 is kept with U = .1.
+    refuse, keep = 2 * int(0.9 * 2**63), 2 * int(0.1 * 2**63)
+    alone = [three, refuse] * 3
+    together = [three, two, minus_two, two, three, three, three, three]
+    script = ScriptedNoise([*alone, *together, refuse, refuse, keep, keep, *[refuse] * 4])
+    assert discrete_gaussian(sigma, 1, script).tolist() == [-8]
+    assert not script.script
+    # Where none of several is kept, as many are proposed anew.
+    script = ScriptedNoise([*alone, *[three] * 8, *[refuse] * 8, *together, refuse, keep, *[refuse] * 6])
+    assert discrete_gaussian(sigma, 1, script).tolist() == [8]
+    assert not script.script

@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+from laws import released
 
+from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._numeric.duchi import Duchi
 
 
-class FirstAndTail:
+class FirstAndTail(Noise):
     """Noise of one signed 64-bit word: its first 16 bits, then the other 48 in the top of a word; or all at once."""
 
     def __init__(self, first, tail):
+        super().__init__(bytes(32), secure=False)
         self.first, self.tail, self.begun = first, tail, False
 
     def words(self, shape, dtype=np.uint64):
@@ -39,5 +42,5 @@ def test_16_bits_decide_as_64_would(epsilon, dtype):
             if not -(2**15) <= first < 2**15:
                 continue
             for tail in (0, 1, 2**47, 2**48 - 1, threshold % 2**48, max(threshold % 2**48 - 1, 0)):
-                released = mechanism.sample(np.array([x], dtype=dtype), FirstAndTail(first, tail))
-                assert (released[0] > 0) == ((first << 48 | tail) < threshold)
+                answer = released(mechanism, np.array([x], dtype=dtype), FirstAndTail(first, tail))
+                assert (answer[0] > 0) == ((first << 48 | tail) < threshold)

@@ -117,18 +117,35 @@ MUTATIONS = [
         survives="what one way of writing leaves over the other writes: the key stream is the same",
     ),
     # Categories.
-    Mutation("mechanisms/_categorical/unary.py", "own = TWO_64 // 2 if", "own = TWO_64 // 2 + 2**55 if", _CATEGORIES),
     Mutation(
         "mechanisms/_categorical/unary.py",
-        "else TWO_64 - self.lie\n        bits",
-        "else TWO_64 - self.lie + 1\n        bits",
+        "return TWO_64 // 2 if self.variant",
+        "return TWO_64 // 2 + 2**55 if self.variant",
+        f"{_CATEGORIES} mechanisms/test_unary.py",
+    ),
+    Mutation(
+        "mechanisms/_categorical/unary.py",
+        "bernoulli(noise, self.own_count, own)",
+        "bernoulli(noise, self.own_count + 1, own)",
         _CATEGORIES,
     ),
     Mutation(
         "mechanisms/_categorical/unary.py",
-        "bits = bernoulli(noise, self.lie, (values",
-        "bits = bernoulli(noise, self.lie - 1, (values",
+        "bernoulli(noise, self.other_count, out)",
+        "bernoulli(noise, self.other_count - 1, out)",
         _CATEGORIES,
+    ),
+    Mutation(
+        "mechanisms/_categorical/unary.py",
+        "original[own, own] = np.diag((mean[own] - q[own]) / gain[own])",
+        "pass",
+        "mechanisms/test_unary.py",
+    ),
+    Mutation(
+        "mechanisms/_categorical/randomized_response.py",
+        "return (second_moment - q * ((n - 1)",
+        "return (second_moment - q * ((n + 1)",
+        "mechanisms/test_categorical.py",
     ),
     Mutation(
         "mechanisms/_categorical/unary.py",
@@ -138,15 +155,15 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_odds.py",
-        "np.less(draws, leading, out=block)",
-        "np.less_equal(draws, leading, out=block)",
+        "np.less(draws, leading, out=out)",
+        "np.less_equal(draws, leading, out=out)",
         _CATEGORIES,
         survives="a draw whose first 16 bits are those of the count is decided anew by the 48 others",
     ),
     Mutation(
         "mechanisms/_odds.py",
-        "(noise.words(undecided.size) >> np.uint64(16)) < rest",
-        "(noise.words(undecided.size) >> np.uint64(16)) <= rest",
+        "= further < rest",
+        "= further <= rest",
         _CATEGORIES,
     ),
     Mutation(
@@ -163,14 +180,32 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_categorical/randomized_response.py",
-        'draws, side="right")]\n\n\n@',
-        'draws, side="left")]\n\n\n@',
+        'draws, side="right")]',
+        'draws, side="left")]',
         _CATEGORIES,
     ),
     Mutation(
         "mechanisms/_categorical/randomized_response.py",
-        'noise.words(answers.size), side="right")]',
-        'noise.words(answers.size), side="left")]',
+        "out[...] = self._shift(noise.words(codes.shape))",
+        "out[...] = self._shift(noise.words(codes.shape) + np.uint64(1))",
+        _CATEGORIES,
+    ),
+    Mutation(
+        "mechanisms/_categorical/randomized_response.py",
+        "noise.at(undecided, codes.size)",
+        "noise.at(undecided + 1, codes.size + 1)",
+        "mechanisms/test_rows.py",
+    ),
+    Mutation(
+        "mechanisms/_odds.py",
+        "noise.at(undecided, draws.size)",
+        "noise",
+        "mechanisms/test_rows.py",
+    ),
+    Mutation(
+        "mechanisms/_noise.py",
+        "self.at(again, words.size).words(again.size)",
+        "self.words(again.size)",
         _CATEGORIES,
     ),
     Mutation(
@@ -187,15 +222,15 @@ MUTATIONS = [
         _CATEGORIES,
     ),
     Mutation(
-        "mechanisms/_categorical/response_with_prior.py",
-        "noise.integers(self.support.size, outside.size)",
+        "mechanisms/_categorical/label_laws.py",
+        "noise.at(outside, rows.size).integers(self.support.size, outside.size)",
         "0",
         _CATEGORIES,
     ),
     Mutation(
-        "mechanisms/_categorical/label_laplace.py",
-        "return -(-lies // (self.n_classes - 1))",
-        "return lies // (self.n_classes - 1)",
+        "mechanisms/_categorical/label_laws.py",
+        "return -(-others // (self.n_classes - 1))",
+        "return others // (self.n_classes - 1)",
         "mechanisms/test_categorical.py",
     ),
     # Numbers.
@@ -229,14 +264,14 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_numeric/three_outputs.py",
-        "return max(of_sign, log_ratio(zero, zero_end)) if zero else of_sign",
+        "return max(of_sign, log_ratio(zero, zero_end, in_doubles=True)) if zero else of_sign",
         "return of_sign",
         f"{_NUMBERS} mechanisms/test_numeric_laws.py",
     ),
     Mutation(
         "mechanisms/_numeric/piecewise.py",
-        "again = drawn >= total\n    while",
-        "again = drawn > total\n    while",
+        "again = np.flatnonzero(drawn >= total)",
+        "again = np.flatnonzero(drawn > total)",
         _NUMBERS,
     ),
     Mutation(
@@ -248,8 +283,8 @@ MUTATIONS = [
     Mutation("mechanisms/_numeric/piecewise.py", "part += near\n", "part += near - 1\n", _NUMBERS),
     Mutation(
         "mechanisms/_numeric/piecewise.py",
-        "return log_ratio(base + extra, base)",
-        "return log_ratio(base + extra, base + 1)",
+        "return log_ratio(base + extra, base, in_doubles=True)",
+        "return log_ratio(base + extra, base + 1, in_doubles=True)",
         _NUMBERS,
         survives="one part in 2^60 of a ratio that log_ratio rounds up by more",
     ),
@@ -261,21 +296,21 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_numeric/duchi.py",
-        "want = noise.bernoulli(np.uint64(self.threshold), len(x))",
-        "want = noise.bernoulli(np.uint64(self.threshold + 2**50), len(x))",
+        "want = noise.bernoulli(np.uint64(self.threshold), n)",
+        "want = noise.bernoulli(np.uint64(self.threshold + 2**50), n)",
         _NUMBERS,
     ),
     Mutation(
         "mechanisms/_numeric/duchi.py",
-        "negate &= 2 * n_disagree != self.n_values",
+        "negate &= 2 * n_disagree != d",
         "negate &= True",
         _NUMBERS,
         survives="a tie negated is a tie, and its negative is as likely",
     ),
     Mutation(
         "mechanisms/_numeric/duchi.py",
-        "twice == self.n_values, twice < self.n_values)",
-        "twice == self.n_values, twice <= self.n_values)",
+        "twice == d, twice < d)",
+        "twice == d, twice <= d)",
         f"{_NUMBERS} mechanisms/test_numeric_laws.py",
     ),
     Mutation(
@@ -286,6 +321,31 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_numeric/discrete_noise.py", "again = again[_is_odd(words[again])]", "again = again[:0]", _NUMBERS
+    ),
+    Mutation(
+        "mechanisms/_numeric/discrete_noise.py",
+        "several.argmax(axis=1)",
+        "several.argmin(axis=1)",
+        _NUMBERS,
+    ),
+    Mutation("mechanisms/_numeric/discrete_noise.py", "np.flatnonzero(~kept)", "np.flatnonzero(kept)[:0]", _NUMBERS),
+    Mutation(
+        "mechanisms/_numeric/discrete_noise.py",
+        "drawn = noise.at(small, words.size).words(small.size)",
+        "drawn = noise.words(small.size)",
+        _NUMBERS,
+    ),
+    Mutation(
+        "mechanisms/_numeric/duchi.py",
+        "noise.at(close, x.size).words(close.size)",
+        "noise.words(close.size)",
+        _NUMBERS,
+    ),
+    Mutation(
+        "mechanisms/_numeric/unit_interval.py",
+        "return (squares - constant) / (1 + square)",
+        "return squares / (1 + square)",
+        "mechanisms/test_numeric_laws.py",
     ),
     Mutation("mechanisms/_numeric/discrete_noise.py", "_LOG_ERROR = 2.0**-45", "_LOG_ERROR = 0.0", _NUMBERS),
     Mutation("mechanisms/_numeric/discrete_noise.py", "cost -= sigma\n", "cost -= sigma - 1\n", _NUMBERS),
@@ -308,22 +368,25 @@ MUTATIONS = [
         f"{_NUMBERS} mechanisms/test_additive.py",
     ),
     Mutation(
-        "mechanisms/_numeric/bounded_features.py",
-        "chosen = noise.subsets(len(rows), self.n_outputs, self.n_sampled)",
-        "chosen = np.tile(noise.subsets(1, self.n_outputs, self.n_sampled), (len(rows), 1))",
+        "mechanisms/_rows.py",
+        "features = noise.subsets(len(rows), d, k)",
+        "features = np.tile(noise.subsets(1, d, k), (len(rows), 1))",
         f"{_NUMBERS} mechanisms/test_feature_sampling.py",
     ),
     # Bits.
     Mutation(
-        "mechanisms/_bits/buffers.py", "np.greater_equal(self.words, n_closed", "np.greater(self.words, n_closed", _BITS
-    ),
-    Mutation(
-        "mechanisms/_bits/buffers.py",
-        "below = np.searchsorted(shared.boundaries, drawn[near])",
-        'below = np.searchsorted(shared.boundaries, drawn[near], "right")',
+        "mechanisms/_bits/mask_sampling.py",
+        "np.greater_equal(words, self.n_decided",
+        "np.greater(words, self.n_decided",
         _BITS,
     ),
-    Mutation("mechanisms/_bits/kernels.py", "if words[i] >= n_closed:", "if words[i] > n_closed:", _BITS),
+    Mutation(
+        "mechanisms/_bits/mask_sampling.py",
+        "below = np.searchsorted(self.boundaries, drawn[near])",
+        'below = np.searchsorted(self.boundaries, drawn[near], "right")',
+        _BITS,
+    ),
+    Mutation("mechanisms/_bits/kernels.py", "if words[i] >= n_decided:", "if words[i] > n_decided:", _BITS),
     Mutation(
         "mechanisms/_bits/kernels.py",
         "if boundaries[middle] < drawn[k]:",
@@ -341,8 +404,8 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_bits/mask_sampling.py",
-        "codes &= self.masks[1].draw(noise, buffers, codes.dtype)",
-        "codes &= self.masks[0].draw(noise, buffers, codes.dtype)",
+        "codes &= self.masks[1].draw(noise,",
+        "codes &= self.masks[0].draw(noise,",
         _BITS,
     ),
     Mutation(
@@ -356,6 +419,24 @@ MUTATIONS = [
         "lower += noise.bernoulli(fraction.astype(np.uint64))",
         "lower += noise.bernoulli(fraction.astype(np.uint64) // np.uint64(2))",
         _BITS,
+    ),
+    Mutation(
+        "mechanisms/_bits/mask_sampling.py",
+        "of_one = of_left.at(np.array([k]), left.size)",
+        "of_one = of_left.at(np.array([0]), left.size)",
+        "mechanisms/test_mask_sampling.py",
+    ),
+    Mutation(
+        "mechanisms/_bits/mask_sampling.py",
+        "of_left = noise.at(left, size)",
+        "of_left = noise.at(left - left, size)",
+        "mechanisms/test_rows.py",
+    ),
+    Mutation(
+        "mechanisms/_bits/decoding.py",
+        "return squares / decoder.signs[1] ** 2 - variance",
+        "return (squares - variance) / decoder.signs[1] ** 2",
+        "mechanisms/test_bit_flip.py",
     ),
     # Vectors.
     Mutation(
@@ -372,8 +453,8 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_vector/privunit.py",
-        "        rows[...] = values\n",
-        "        rows[...] = (values / np.sqrt(np.einsum('ij,ij->i', values, values))[:, None]).astype(values.dtype)\n",
+        "        released[...] = rows\n",
+        "        released[...] = (rows / np.sqrt(np.einsum('ij,ij->i', rows, rows))[:, None]).astype(rows.dtype)\n",
         _SPHERE,
     ),
     Mutation(
@@ -388,10 +469,10 @@ MUTATIONS = [
         "        rows *= self.step\n",
         "mechanisms/test_privunit.py",
     ),
-    Mutation("mechanisms/_vector/sphere.py", "factors * (1 - 2 * np.finfo(dtype).eps), 1.0)", "factors, 1.0)", _SPHERE),
+    Mutation("mechanisms/_norms.py", "factors * (1 - 2 * np.finfo(values.dtype).eps), 1.0)", "factors, 1.0)", _SPHERE),
     Mutation(
-        "mechanisms/_vector/sphere.py",
-        "np.maximum(norms * (1 + _norm_error(d)), radius)",
+        "mechanisms/_norms.py",
+        "np.maximum(norms * (1 + _norm_error(values.shape[1])), radius)",
         "np.maximum(norms, radius)",
         _SPHERE,
     ),
@@ -408,6 +489,26 @@ MUTATIONS = [
         "n) * (self.sensitivity / self.epsilon)",
         "n) * (1 / self.epsilon)",
         _VECTORS,
+    ),
+    Mutation("mechanisms/_vector/multivariate_laplace.py", "noise.at(waiting, n)", "noise", "mechanisms/test_rows.py"),
+    Mutation("mechanisms/_vector/privunit.py", "noise.at(again, len(rows))", "noise", "mechanisms/test_rows.py"),
+    Mutation(
+        "mechanisms/_domain.py",
+        "moved.data * np.repeat(factors, np.diff(moved.indptr))",
+        "moved.data",
+        f"{_SPHERE} mechanisms/test_projection.py",
+    ),
+    Mutation(
+        "mechanisms/_vector/privunit.py",
+        "second_moment - across * self.radius**2 * np.eye",
+        "second_moment - across * np.eye",
+        "mechanisms/test_privunit.py",
+    ),
+    Mutation(
+        "mechanisms/_vector/projected_release.py",
+        "np.clip(projected, -most, most)",
+        "projected",
+        "mechanisms/test_projection.py",
     ),
     # Answers and budgets.
     Mutation("accounting/_finite_query.py", "(words[:, None] >= below)", "(words[:, None] > below)", _ANSWERS),
@@ -448,28 +549,35 @@ MUTATIONS = [
         _ANSWERS,
     ),
     Mutation(
-        "accounting/_filters.py",
-        "return _sum_up(self._exact_epsilons(_checked(query))) <= self.epsilon",
-        "return _sum_up(self._exact_epsilons(_checked(query))) < self.epsilon * 1.01",
+        "accounting/_decide.py",
+        "if _sum_up(epsilons) <= rule.epsilon:",
+        "if _sum_up(epsilons) < rule.epsilon * 1.01:",
         _BUDGETS,
     ),
     Mutation(
-        "accounting/_filters.py",
-        "return self._decided[place].upper <= self.epsilon",
-        "return self._decided[place].lower <= self.epsilon",
+        "accounting/_decide.py",
+        "outputs, output], rule.epsilon).upper <= rule.epsilon",
+        "outputs, output], rule.epsilon).lower <= rule.epsilon",
         "accounting/test_filters.py accounting/test_certificates.py accounting/test_decisions.py",
     ),
+    Mutation("accounting/_decide.py", "    return all(\n", "    return any(\n", _BUDGETS),
     Mutation(
-        "accounting/_filters.py",
-        "return all(self._fits(query, output)",
-        "return any(self._fits(query, output)",
-        _BUDGETS,
-    ),
-    Mutation(
-        "accounting/_filters.py",
+        "accounting/_decide.py",
         "math.nextafter(math.fsum(values), math.inf)",
         "math.nextafter(math.fsum(values), 0.0)",
         _BUDGETS,
+    ),
+    Mutation(
+        "accounting/_decide.py",
+        "spent + query.epsilon + _RUNNING_SUM_ERROR * rule.epsilon <= rule.epsilon",
+        "spent + 0.999 * query.epsilon <= rule.epsilon",
+        f"{_BUDGETS} accounting/test_certified.py",
+    ),
+    Mutation(
+        "accounting/_ledger/reader.py",
+        "query, workers=workers)\n    decided",
+        "query, table=rule.table_for(query), workers=workers)\n    decided",
+        "accounting/test_certified.py",
     ),
     Mutation(
         "accounting/_extrema/realized_loss.py",
@@ -520,8 +628,8 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_extrema/certificate.py",
-        "return (count @ still + (count * np.abs(slopes)) @ per_slope) * (1 + 2.0**-20)",
-        "return 0.0 * (count @ still)",
+        "= (count @ still + (count * np.abs(slopes)) @ per_slope) * (1 + 2.0**-20)",
+        "= 0.0 * (count @ still)",
         _CERTIFIED,
     ),
     Mutation(
@@ -650,7 +758,9 @@ MUTATIONS = [
         "if True:",
         _FILES,
     ),
-    Mutation("accounting/_ledger/companion.py", "        os.close(_OPEN.pop())", "        _OPEN.pop()", _FILES),
+    Mutation(
+        "accounting/_ledger/companion.py", "        os.close(_DESCRIPTORS.pop())", "        _DESCRIPTORS.pop()", _FILES
+    ),
     Mutation(
         "accounting/_ledger/companion.py",
         'exclusive = write or os.path.exists(f"{path}-journal")',
@@ -659,35 +769,35 @@ MUTATIONS = [
         survives="it is asked once more when the lock is held, and the lock made exclusive then",
     ),
     Mutation(
-        "accounting/_ledger/companion.py",
+        "accounting/_ledger/book.py",
         "json.dumps([previous, list(entry), list(identities)])",
         "json.dumps([EMPTY.chain, list(entry), list(identities)])",
         _FILES,
     ),
     Mutation(
-        "accounting/_ledger/companion.py",
+        "accounting/_ledger/book.py",
         "json.dumps([previous, list(entry), list(identities)])",
         "json.dumps([previous, list(entry)])",
         _FILES,
     ),
     Mutation(
-        "accounting/_ledger/companion.py",
+        "accounting/_ledger/book.py",
         "json.dumps([previous, list(entry), list(identities)])",
         "json.dumps([previous, list(identities)])",
         _FILES,
     ),
     Mutation(
-        "accounting/_ledger/companion.py",
+        "accounting/_ledger/book.py",
         "np.column_stack([numbers, outputs])",
         "np.column_stack([numbers, numbers])",
         _FILES,
     ),
-    Mutation(
-        "accounting/_ledger/companion.py", "json.dumps([token, name, value])", "json.dumps([name, value])", _FILES
-    ),
+    Mutation("accounting/_ledger/store.py", "json.dumps([token, name, value])", "json.dumps([name, value])", _FILES),
     # The guarantee of a whole, what was promised, and who people are.
-    Mutation("estimators/_composition.py", "if given.labels_bare and not ignores_labels(step):", "if False:", _WHOLES),
-    Mutation("estimators/_composition.py", "if may_overflow(step) and largest > _LARGEST:", "if False:", _WHOLES),
+    Mutation("estimators/_composition.py", "if given.labels_raw and not ignores_labels(step):", "if False:", _WHOLES),
+    Mutation(
+        "estimators/_composition.py", "if effect.may_overflow and effect.largest > _LARGEST:", "if False:", _WHOLES
+    ),
     Mutation("estimators/_composition.py", "if self.passing and not leaks:", "if False:", _WHOLES),
     Mutation(
         "estimators/_composition.py", "self.parts += [guarantee] * given.times", "self.parts += [guarantee]", _WHOLES
@@ -700,26 +810,39 @@ MUTATIONS = [
     ),
     Mutation("estimators/_composition.py", "given.times * (2 if step.check_inverse else 1)", "given.times", _WHOLES),
     Mutation(
-        "estimators/_composition.py", "given.times * (fits + 1 + given.transformed)", "given.times * fits", _WHOLES
+        "estimators/_composition.py",
+        "given.times * (count_search(search) + given.transformed)",
+        "given.times * count_search(search)",
+        _WHOLES,
     ),
+    Mutation("estimators/_ensembles.py", "* (2 if scored_twice else 1) + 1", "* (2 if scored_twice else 1)", _WHOLES),
     Mutation(
         "estimators/_composition.py",
-        "given.bare and callable(columns) and type(columns) is not make_column_selector",
+        "product_above(stretch, _float_above(factor))",
+        "stretch * factor",
+        _WHOLES,
+    ),
+    Mutation("estimators/_composition.py", "    return math.nextafter(norm, math.inf)\n", "    return norm\n", _WHOLES),
+    Mutation(
+        "estimators/_composition.py",
+        "given.raw and callable(columns) and type(columns) is not make_column_selector",
         "False",
         _WHOLES,
     ),
     Mutation("estimators/_composition.py", "< len(columns)\n", "< 0\n", _WHOLES),
-    Mutation("estimators/_composition.py", "math.hypot(*stretches) * (1 + 2**-50)", "max(stretches)", _WHOLES),
-    Mutation("estimators/_promise.py", "        if changed:\n", "        if False:\n", _PROMISES),
+    Mutation("estimators/_composition.py", "norm = math.hypot(*known)", "norm = max(known)", _WHOLES),
+    Mutation("estimators/_guarantee_mixin.py", "        if changed:\n", "        if False:\n", _PROMISES),
     Mutation(
-        "estimators/_promise.py",
+        "estimators/_guarantee_mixin.py",
         '_may_change = frozenset({"n_jobs", "verbose"})',
         '_may_change = frozenset({"n_jobs", "verbose", "seed"})',
         _PROMISES,
     ),
-    Mutation("estimators/_promise.py", "    if type(before) is not type(now):\n        return False\n", "", _PROMISES),
     Mutation(
-        "estimators/_promise.py",
+        "estimators/_guarantee_mixin.py", "    if type(before) is not type(now):\n        return False\n", "", _PROMISES
+    ),
+    Mutation(
+        "estimators/_guarantee_mixin.py",
         "return before.dtype == now.dtype and np.array_equal(before, now)",
         "return before.shape == now.shape",
         _PROMISES,

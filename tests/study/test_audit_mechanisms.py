@@ -10,9 +10,9 @@ from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OME
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.estimators._numeric import NumericPrivatizer
-from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
+from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
 from skldp.exceptions import PrivacyGuaranteeWarning
-from skldp.study._audit.pairs import audit_estimator
+from skldp.study import audit_estimator
 
 CONFIDENCE = 1 - 1e-6
 ONE = np.zeros((1, 1))
@@ -66,7 +66,7 @@ CASES = [
     Case(NumericPrivatizer(1.0, mechanism="duchi_vector"), FOUR, 0.5),
     Case(NumericPrivatizer(5.0, mechanism="hybrid"), FOUR, 0.3),
     Case(NumericPrivatizer(5.0, mechanism="laplace", n_sampled_features="all"), FOUR, 0.3),
-    Case(MultivariateLaplacePrivatizer(1.0), AXIS, 0.3),
+    Case(MultivariateLaplaceTransformer(1.0), AXIS, 0.3),
     Case(PrivUnitTransformer(2.0), AXIS, 0.5),
 ]
 

@@ -123,13 +123,13 @@ def feature_levels(laws: Sequence[BitLaw], reachable: npt.NDArray[np.uint64]) ->
     return levels
 
 
-def record_level(levels: npt.NDArray[np.float64], n_released: int) -> float:
-    """Exact level of a record of which `n_released` features, drawn apart from the data, are released."""
-    return math.fsum(np.sort(levels)[len(levels) - n_released :]) * _ROUNDING
+def record_level(levels: npt.NDArray[np.float64], n_sampled: int) -> float:
+    """Exact level of a record of which `n_sampled` features, drawn apart from the data, are released."""
+    return math.fsum(np.sort(levels)[len(levels) - n_sampled :]) * _ROUNDING
 
 
 def exact_bitrand_law(
-    epsilon: float, encoding: FixedPoint, reachable: npt.NDArray[np.uint64], n_released: int
+    epsilon: float, encoding: FixedPoint, reachable: npt.NDArray[np.uint64], n_sampled: int
 ) -> BitLaw:
     """Give the law of least expected error whose exact level is `epsilon`.
 
@@ -140,7 +140,7 @@ def exact_bitrand_law(
     encoding : FixedPoint
     reachable : ndarray of shape (n_features, 2, 2)
         Of ``encoding.reachable``.
-    n_released : int
+    n_sampled : int
         How many features of a record are released.
 
     Returns
@@ -158,16 +158,16 @@ def exact_bitrand_law(
 
     @cache
     def level(budget: float) -> float:
-        return record_level(feature_levels([_optimal_law(budget, encoding, counts)], reachable), n_released)
+        return record_level(feature_levels([_optimal_law(budget, encoding, counts)], reachable), n_sampled)
 
     if not counts.any():
         return _optimal_law(1.0, encoding, counts)
     ceiling = 2.0 * LARGEST_COST * encoding.n_bits
-    budget = _largest_argument(level, epsilon, epsilon / n_released, ceiling)
+    budget = _largest_argument(level, epsilon, epsilon / n_sampled, ceiling)
     if level(budget) == 0:
         raise ValueError(
             "epsilon is too small: every probability rounds to one half. "
-            f"The least usable one here is about {n_released * 2.0**-61:.3g}. Got {epsilon!r} instead."
+            f"The least usable one here is about {n_sampled * 2.0**-61:.3g}. Got {epsilon!r} instead."
         )
     return _optimal_law(budget, encoding, counts)
 
@@ -204,11 +204,11 @@ def least_error_sample(
     decoder = fixed_point_decoder(encoding, plain_bits(encoding.n_bits))
     spread = x - x.mean(axis=0)
 
-    def error(n_released: int) -> float:
+    def error(n_sampled: int) -> float:
         # Close to the law that is sampled in the end, and quick: this chooses k and has no part in the guarantee.
-        law = _optimal_law(epsilon / n_released, encoding, counts)
+        law = _optimal_law(epsilon / n_sampled, encoding, counts)
         mean, square = code_moments(codes, law, decoder)
-        variance = square.mean(axis=0) * (n_features / n_released) - mean.mean(axis=0) ** 2
+        variance = square.mean(axis=0) * (n_features / n_sampled) - mean.mean(axis=0) ** 2
         together = (spread * mean).mean(axis=0) ** 2
         # A feature whose bounds reach one code only is released as a constant, which explains nothing.
         explained = np.divide(together, (spread**2).mean(axis=0) * variance, out=together, where=variance > 0)
@@ -221,7 +221,7 @@ def exact_published_laws(
     make_laws: Callable[[float], Sequence[BitLaw]],
     epsilon: float,
     reachable: npt.NDArray[np.uint64],
-    n_released: int,
+    n_sampled: int,
     n_bits: int,
 ) -> tuple[BitLaw, ...]:
     """Choose the one free number of LATENT or OME, the share of one bit, so that the exact level is `epsilon`.
@@ -232,7 +232,7 @@ def exact_published_laws(
         From the share of one bit to the laws.
     epsilon : float
     reachable : ndarray of shape (n_features, 2, 2)
-    n_released, n_bits : int
+    n_sampled, n_bits : int
 
     Raises
     ------
@@ -242,7 +242,7 @@ def exact_published_laws(
 
     @cache
     def level(share: float) -> float:
-        return record_level(feature_levels(make_laws(share), reachable), n_released)
+        return record_level(feature_levels(make_laws(share), reachable), n_sampled)
 
     least = level(0.0)
     if least > epsilon:
@@ -250,7 +250,7 @@ def exact_published_laws(
             f"With this alpha the exact level is {least:.4g} however small the budget, above epsilon. "
             f"Use alpha=1. Got epsilon {epsilon!r} instead."
         )
-    share = _largest_argument(level, epsilon, epsilon / (n_released * n_bits), 2.0 * LARGEST_COST)
+    share = _largest_argument(level, epsilon, epsilon / (n_sampled * n_bits), 2.0 * LARGEST_COST)
     return tuple(make_laws(share))
 
 

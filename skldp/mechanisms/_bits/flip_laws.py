@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
+from skldp._checks import check_positive
 from skldp.mechanisms._noise import flip_threshold
 
 __all__ = [
@@ -280,6 +281,14 @@ class BitLaw:
     from_one: npt.NDArray[np.uint64]
     from_zero: npt.NDArray[np.uint64]
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BitLaw):
+            return NotImplemented
+        return np.array_equal(self.from_one, other.from_one) and np.array_equal(self.from_zero, other.from_zero)
+
+    def __hash__(self) -> int:
+        return hash((self.from_one.tobytes(), self.from_zero.tobytes()))
+
     @property
     def n_bits(self) -> int:
         """How many bits there are."""
@@ -323,8 +332,7 @@ def _log_ratio(over: npt.NDArray[np.uint64], under: npt.NDArray[np.uint64]) -> n
 
 
 def _log_alpha(alpha: float) -> float:
-    if isinstance(alpha, bool | np.bool_) or not 0 < alpha < math.inf:
-        raise ValueError(f"alpha must be a finite number > 0. Got {alpha!r} instead.")
+    check_positive("alpha", alpha)
     return math.log(alpha)
 
 

@@ -6,6 +6,7 @@ is released is exactly representable, and the same lattice points can be reached
 """
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,10 +16,11 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import erfcx
 
+from skldp._checks import check_fraction, check_whole
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._numeric.discrete_noise import discrete_gaussian, discrete_laplace
-from skldp.mechanisms._numeric.unit_interval import UnitMechanism, check_positive_epsilon, unit_values
+from skldp.mechanisms._numeric.unit_interval import UnitMechanism, unit_values
 from skldp.mechanisms._odds import round_up
 
 __all__ = ["Gaussian", "Laplace", "analytic_gaussian_sigma", "gaussian_delta"]
@@ -56,7 +58,7 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float = 1.0) -> fl
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.additive import gaussian_delta
+    >>> from skldp.mechanisms import gaussian_delta
     >>> round(gaussian_delta(3.7306, 1.0), 7)
     1e-05
     """
@@ -92,7 +94,7 @@ def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.additive import analytic_gaussian_sigma
+    >>> from skldp.mechanisms import analytic_gaussian_sigma
     >>> round(analytic_gaussian_sigma(1.0, 1e-5), 4)
     3.7306
     """
@@ -117,18 +119,30 @@ _LARGEST_EPSILON = 2.0**24
 
 def _position(x: npt.NDArray[np.float64], exponent: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint64]]:
     """Give the lattice point at or below x, and the probability out of 2^64 of taking the one above."""
-    position = np.ldexp(x, exponent)
+    position = np.multiply(x, 2.0**exponent, out=np.empty(x.shape))
     below = np.floor(position)
+    position -= below
     # Just below a lattice point, a difference of 1 - 1e-220 is 1 in double precision, and 2^64 is no probability.
-    return below, (np.minimum(position - below, _LARGEST_PART) * 2.0**64).astype(np.uint64)
+    np.minimum(position, _LARGEST_PART, out=position)
+    # In two halves: numbers of 63 bits are converted many times as fast as those of 64.
+    position *= 2.0**32
+    leading = np.floor(position)
+    position -= leading
+    position *= 2.0**32
+    up = leading.astype(np.int64)
+    up <<= 32
+    up |= position.astype(np.int64)
+    return below, up.view(np.uint64)
 
 
+@dataclass(frozen=True)
 class _LatticeNoise(UnitMechanism):
     """Base of Laplace and Gaussian: the lattice step is 2^-lattice_exponent."""
 
     @property
+    @abstractmethod
     def lattice_exponent(self) -> int:
-        raise NotImplementedError
+        """The k of the lattice step 2^-k."""
 
     @property
     def step(self) -> float:
@@ -162,20 +176,23 @@ class _LatticeNoise(UnitMechanism):
             )
         return np.where(point == np.floor(point), mixed, -np.inf)
 
-    @cached_property
+    @property
+    @abstractmethod
     def _noise_variance(self) -> float:
-        raise NotImplementedError
+        """Of the added integers."""
 
-    def _noise(self, size: int, noise: Noise) -> npt.NDArray[np.int64]:
-        raise NotImplementedError
+    @abstractmethod
+    def _integers(self, size: int, noise: Noise) -> npt.NDArray[np.int64]:
+        """Draw what is added, in lattice steps."""
 
+    @abstractmethod
     def _log_mass(self, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        raise NotImplementedError
+        """Log probabilities of the added integers."""
 
-    def _draw(self, x: npt.NDArray[np.float64], noise: Noise, out: np.ndarray) -> None:
+    def _draw_numbers(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
         below, up = _position(x, self.lattice_exponent)
         below += noise.bernoulli(up)
-        below += self._noise(x.size, noise).reshape(x.shape)
+        below += self._integers(x.size, noise)
         np.multiply(below, self.step, out=out, casting="same_kind")
 
     def _mean(self, x: float) -> Fraction:
@@ -211,17 +228,16 @@ class Laplace(_LatticeNoise):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.additive import Laplace
+    >>> from skldp.mechanisms import Laplace
     >>> round(Laplace(1.0).worst_variance, 6)
     8.0
     """
 
-    epsilon: float
     lattice_bits: int = _LATTICE_BITS
 
     def __post_init__(self) -> None:
-        check_positive_epsilon(self.epsilon)
-        _check_lattice_bits(self.lattice_bits)
+        super().__post_init__()
+        check_whole("lattice_bits", self.lattice_bits, least=2, most=28)
 
     @cached_property
     def lattice_exponent(self) -> int:
@@ -245,7 +261,7 @@ class Laplace(_LatticeNoise):
     def _noise_variance(self) -> float:
         return 0.5 / math.sinh(0.5 / self.scale) ** 2
 
-    def _noise(self, size: int, noise: Noise) -> npt.NDArray[np.int64]:
+    def _integers(self, size: int, noise: Noise) -> npt.NDArray[np.int64]:
         return discrete_laplace(self.scale, size, noise)
 
     def _log_mass(self, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -264,8 +280,6 @@ class Gaussian(_LatticeNoise):
         Inside (0, 1).
     n_values : int, default=1
         How many values are released together: their Euclidean sensitivity is :math:`2 \sqrt{d}`.
-    calibration : {"analytic", "classical"}, default="analytic"
-        ``"classical"`` is :math:`\sigma = D \sqrt{2 \ln(1.25 / \delta)} / \varepsilon`, proved for epsilon < 1 only.
     lattice_bits : int, default=24
         The standard deviation is between 2^lattice_bits and twice as many lattice steps, or a little more.
 
@@ -294,32 +308,29 @@ class Gaussian(_LatticeNoise):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.additive import Gaussian
+    >>> from skldp.mechanisms import Gaussian
     >>> mechanism = Gaussian(1.0, 1e-5)
     >>> round(mechanism.worst_variance**0.5 / 2, 4), mechanism.guarantee().delta <= 1e-5
     (3.7306, True)
     """
 
-    epsilon: float
     delta: float
     n_values: int = 1
-    calibration: str = "analytic"
     lattice_bits: int = _LATTICE_BITS
 
     def __post_init__(self) -> None:
-        check_positive_epsilon(self.epsilon)
-        _check_lattice_bits(self.lattice_bits)
-        if isinstance(self.delta, bool) or not 0 < self.delta < 1:
-            raise ValueError(f"The Gaussian mechanism needs a delta inside (0, 1). Got {self.delta!r} instead.")
-        if isinstance(self.n_values, bool) or self.n_values < 1 or self.n_values != int(self.n_values):
-            raise ValueError(f"n_values must be a whole number, at least 1. Got {self.n_values!r} instead.")
-        if self.calibration not in ("analytic", "classical"):
-            raise ValueError(f"calibration must be 'analytic' or 'classical'. Got {self.calibration!r} instead.")
-        if self.calibration == "classical" and self.epsilon >= 1:
-            raise ValueError(f"The classical calibration is proved for epsilon < 1 only. Got {self.epsilon!r} instead.")
+        super().__post_init__()
+        check_whole("lattice_bits", self.lattice_bits, least=2, most=28)
+        check_fraction("The Gaussian mechanism's delta", self.delta)
+        check_whole("n_values", self.n_values, least=1)
         least = 4 * self._lattice_term
         if self.delta < least:
             raise ValueError(f"delta must be at least {least:.3g} on this lattice. Got {self.delta!r} instead.")
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of values that are released together."""
+        return int(self.n_values)
 
     @cached_property
     def lattice_exponent(self) -> int:
@@ -330,8 +341,6 @@ class Gaussian(_LatticeNoise):
     @cached_property
     def sigma(self) -> int:
         """The standard deviation of the noise, in lattice steps."""
-        if self.calibration == "classical":
-            return math.ceil(math.ldexp(self._sigma(self.delta), self.lattice_exponent))
         aim = self.delta * (1 - 2.0**-40) - self._lattice_term
         sigma = math.ceil(math.ldexp(self._sigma(aim), self.lattice_exponent))
         # Rounded up once more, the delta of steps may exceed by a hair what was found for real numbers.
@@ -351,7 +360,7 @@ class Gaussian(_LatticeNoise):
 
     def guarantee(self) -> PrivacyGuarantee:
         """Give the guarantee of one release of `n_values` values."""
-        basis = f"discrete Gaussian, delta by Balle and Wang 2018 with the lattice accounted for ({self.calibration})"
+        basis = "discrete Gaussian, delta by Balle and Wang 2018 with the lattice accounted for"
         return PrivacyGuarantee(self.exact_epsilon, self.exact_delta, stated=float(self.epsilon), basis=basis)
 
     def _delta(self, sigma: int) -> float:
@@ -366,8 +375,6 @@ class Gaussian(_LatticeNoise):
 
     def _sigma(self, delta: float) -> float:
         sensitivity = 2 * math.sqrt(self.n_values)
-        if self.calibration == "classical":
-            return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / self.epsilon
         return analytic_gaussian_sigma(min(float(self.epsilon), _LARGEST_EPSILON), delta, sensitivity)
 
     @cached_property
@@ -375,13 +382,8 @@ class Gaussian(_LatticeNoise):
         # The discrete law's variance differs from sigma^2 by a part of exp(-2 pi^2 sigma^2), and is below it.
         return float(self.sigma) ** 2
 
-    def _noise(self, size: int, noise: Noise) -> npt.NDArray[np.int64]:
+    def _integers(self, size: int, noise: Noise) -> npt.NDArray[np.int64]:
         return discrete_gaussian(self.sigma, size, noise)
 
     def _log_mass(self, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         return -0.5 * (z / self.sigma) ** 2 - math.log(self.sigma * math.sqrt(2 * math.pi))
-
-
-def _check_lattice_bits(lattice_bits: int) -> None:
-    if not 2 <= lattice_bits <= 28:
-        raise ValueError(f"lattice_bits must be from 2 to 28. Got {lattice_bits!r} instead.")

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace
-from skldp.mechanisms._numeric.bounded_features import UnitRelease, automatic_n_sampled, worst_sampled_variance
+from skldp.mechanisms._numeric.bounded_features import automatic_n_sampled, worst_sampled_variance
 from skldp.mechanisms._numeric.duchi import MOST_VALUES, Duchi, DuchiVector
 from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
-from skldp.mechanisms._numeric.unit_interval import LEAST_EPSILON
+from skldp.mechanisms._numeric.unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms._odds import split_epsilon
 
 __all__ = ["JOINT_MECHANISMS", "NUMERIC_MECHANISMS", "best_mechanism", "make_mechanism", "number_of_sampled_features"]
 
-_ALONE: dict[str, Callable[[float], UnitRelease]] = {
+_ALONE: dict[str, Callable[[float], UnitMechanism]] = {
     "duchi": Duchi,
     "three_outputs": ThreeOutputs,
     "piecewise": Piecewise,
@@ -26,7 +26,7 @@ _ALONE: dict[str, Callable[[float], UnitRelease]] = {
     "hybrid": Hybrid,
     "hybrid_tp": HybridThreeOutputs,
     "laplace": Laplace,
-    # Duchi on (w - c) / r, where the bounds are c - r and c + r.
+    # Sun, Qian and Chen, IJCAI 2021: Duchi's answer about a public centre, which is the middle of the bounds.
     "ldp_fl": Duchi,
 }
 JOINT_MECHANISMS = ("duchi_vector", "gaussian")
@@ -63,7 +63,7 @@ def number_of_sampled_features(n_sampled: Any, mechanism: str, epsilon: float, n
     return int(n_sampled)
 
 
-def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float = 0.0) -> UnitRelease:
+def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float = 0.0) -> UnitMechanism:
     """Make the mechanism that releases a number of values in [-1, 1] within one epsilon.
 
     Parameters
@@ -89,15 +89,13 @@ def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float 
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.catalogue import make_mechanism
+    >>> from skldp.mechanisms import make_mechanism
     >>> make_mechanism("hybrid", 6.0, n_released=2)
     Hybrid(epsilon=3.0, lattice_bits=24)
     """
     if name not in NUMERIC_MECHANISMS:
         raise ValueError(f"mechanism must be one of {NUMERIC_MECHANISMS}. Got {name!r} instead.")
     if name == "gaussian":
-        if not 0 < delta < 1:
-            raise ValueError(f"The Gaussian mechanism needs a delta inside (0, 1). Got {delta!r} instead.")
         return Gaussian(epsilon, delta, n_released)
     if delta != 0:
         raise ValueError(f"Only the Gaussian mechanism has a delta; for {name!r} it must be 0. Got {delta!r} instead.")
@@ -113,7 +111,7 @@ def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float 
 
 def best_mechanism(
     epsilon: float, n_features: int, *, n_sampled: Any = "auto", delta: float = 0.0
-) -> tuple[str, UnitRelease, int]:
+) -> tuple[str, UnitMechanism, int]:
     """Find the mechanism with the least worst-case variance of a feature.
 
     Parameters
@@ -134,7 +132,7 @@ def best_mechanism(
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.catalogue import best_mechanism
+    >>> from skldp.mechanisms import best_mechanism
     >>> best_mechanism(0.5, 1)[0], best_mechanism(1.0, 1)[0], best_mechanism(4.0, 1)[0]
     ('duchi', 'hybrid', 'hybrid_tp')
     """

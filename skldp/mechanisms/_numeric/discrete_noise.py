@@ -15,6 +15,7 @@ rational Bernoulli trials are replaced by the comparison of an exponential varia
 """
 
 import decimal
+import itertools
 import math
 from collections.abc import Callable
 from functools import partial
@@ -32,10 +33,11 @@ _LEAST_FAST = 2.0**46
 _LOG_ERROR = 2.0**-45
 # Words from here on have a uniform number of at least 2^-45.
 _LEAST_DOUBLE = np.uint64(2**19)
-_LEAST_POSSIBLE = 2.0**-46
+_LEAST_POSSIBLE = 2.0**17
 _LARGEST_SCALE = 2**40
-# An accepted Gaussian costs sqrt(2 e / pi) = 1.316 proposals.
-_PROPOSALS = 1.34
+# How many proposals each missing number is given in the first rounds and, of which the first kept one counts, in all
+# later ones: three in four are kept, and a round of a few numbers takes as long as their proposals.
+_PROPOSALS = (1, 1, 1, 8)
 
 
 def discrete_laplace(scale: int, size: int, noise: Noise) -> npt.NDArray[np.int64]:
@@ -70,8 +72,9 @@ def discrete_laplace(scale: int, size: int, noise: Noise) -> npt.NDArray[np.int6
     again = np.flatnonzero(drawn == 0)
     again = again[_is_odd(words[again])]
     while again.size:
-        words = noise.words(again.size)
-        drawn[again] = _signed_geometric(words, scale, noise)
+        anew = noise.at(again, size)
+        words = anew.words(again.size)
+        drawn[again] = _signed_geometric(words, scale, anew)
         again = again[(drawn[again] == 0) & _is_odd(words)]
     return drawn
 
@@ -103,13 +106,21 @@ def discrete_gaussian(sigma: int, size: int, noise: Noise) -> npt.NDArray[np.int
     (1000,)
     """
     _check_scale(sigma)
-    kept: list[npt.NDArray[np.int64]] = []
-    missing = size
-    while missing > 0:
-        proposed = discrete_laplace(sigma, math.ceil(missing * _PROPOSALS) + 8, noise)
-        kept.append(proposed[np.flatnonzero(_accepted(proposed, sigma, noise))[:missing]])
-        missing -= len(kept[-1])
-    return np.concatenate(kept) if kept else np.empty(0, dtype=np.int64)
+    drawn = np.empty(size, dtype=np.int64)
+    missing = np.arange(size)
+    rounds = itertools.chain(_PROPOSALS, itertools.repeat(_PROPOSALS[-1]))
+    while missing.size:
+        n_each, anew = next(rounds), noise.at(missing, size)
+        proposed = discrete_laplace(sigma, missing.size * n_each, anew)
+        kept = _accepted(proposed, sigma, anew)
+        if n_each > 1:
+            several = kept.reshape(-1, n_each)
+            proposed = proposed.reshape(several.shape)[np.arange(len(several)), several.argmax(axis=1)]
+            kept = several.max(axis=1)
+        # A refused proposal stands only until the next one.
+        drawn[missing] = proposed
+        missing = missing[np.flatnonzero(~kept)]
+    return drawn
 
 
 def _check_scale(scale: int) -> None:
@@ -121,8 +132,8 @@ def _is_odd(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
     return (words & np.uint64(1)).astype(bool)
 
 
-def _exponential(words: npt.NDArray[np.uint64], noise: Noise) -> tuple[npt.NDArray[np.float64], dict[int, int]]:
-    """Give -ln U within the bound, and the 64 further bits of the few small U that need them.
+def _log_uniform(words: npt.NDArray[np.uint64], noise: Noise) -> tuple[npt.NDArray[np.float64], dict[int, int]]:
+    """Give ln U within the bound, and the 64 further bits of the few small U that need them.
 
     U lies in the cell of width 2^-63 that the high bits of a word name, or in one of width 2^-127 inside it.
     """
@@ -130,14 +141,12 @@ def _exponential(words: npt.NDArray[np.uint64], noise: Noise) -> tuple[npt.NDArr
     further = {}
     small = np.flatnonzero(u < _LEAST_FAST)
     if small.size:
-        drawn = noise.words(small.size)
-        u[small] += drawn * 2.0**-64
+        drawn = noise.at(small, words.size).words(small.size)
+        # What is smaller yet is never met in practice, and settled in decimals: see _doubtful.
+        u[small] = np.maximum(u[small] + drawn * 2.0**-64, _LEAST_POSSIBLE)
         further = dict(zip(small.tolist(), drawn.tolist(), strict=True))
     u *= 2.0**-63
-    # Never met in practice, and settled in decimals: see _doubtful.
-    np.maximum(u, _LEAST_POSSIBLE, out=u)
     np.log(u, out=u)
-    np.negative(u, out=u)
     return u, further
 
 
@@ -152,19 +161,24 @@ def _bits(i: int, words: npt.NDArray[np.uint64], further: dict[int, int]) -> tup
     return (leading << 64 | further[i], 127) if i in further else (leading, 63)
 
 
+def _of_one(noise: Noise, i: int, words: npt.NDArray[np.uint64]) -> Noise:
+    return noise.at(np.array([i]), words.size)
+
+
 def _signed_geometric(words: npt.NDArray[np.uint64], scale: int, noise: Noise) -> npt.NDArray[np.int64]:
     """Give floor(-scale ln U), negated where a word is odd."""
-    value, further = _exponential(words, noise)
-    value *= scale
-    floor = np.floor(value)
-    value -= floor
+    value, further = _log_uniform(words, noise)
+    value *= -scale
+    magnitude = value.astype(np.int64)
+    # How far it is from the middle between two integers.
+    value -= magnitude
     value -= 0.5
     np.abs(value, out=value)
-    magnitude = floor.astype(np.int64)
     for i in _doubtful(value > 0.5 - scale * _LOG_ERROR, words):
-        magnitude[i] = _settle(*_bits(i, words, further), noise, partial(_same_floor, scale=scale))
+        magnitude[i] = _settle(*_bits(i, words, further), _of_one(noise, i, words), partial(_same_floor, scale=scale))
     # -1 for odd words: negation without a branch, m xor -1 being -m - 1.
-    sign = -(words & np.uint64(1)).view(np.int64)
+    sign = (words & np.uint64(1)).view(np.int64)
+    np.negative(sign, out=sign)
     magnitude ^= sign
     magnitude -= sign
     return magnitude
@@ -173,19 +187,19 @@ def _signed_geometric(words: npt.NDArray[np.uint64], scale: int, noise: Noise) -
 def _accepted(proposed: npt.NDArray[np.int64], sigma: int, noise: Noise) -> npt.NDArray[np.bool_]:
     """Keep each proposal with probability exp(-(|z| - sigma)^2 / (2 sigma^2))."""
     words = noise.words(proposed.shape)
-    value, further = _exponential(words, noise)
+    value, further = _log_uniform(words, noise)
     cost = np.abs(proposed).astype(np.float64)
     cost -= sigma
     cost *= math.sqrt(0.5) / sigma
     cost *= cost
-    value -= cost
-    kept = value >= 0
+    value += cost
+    kept = value <= 0
     # The cost is within 2^-49 of its size.
     cost += 1
     cost *= _LOG_ERROR
     for i in _doubtful(np.abs(value) < cost, words):
         decide = partial(_same_side, numerator=(abs(int(proposed[i])) - sigma) ** 2, denominator=2 * sigma**2)
-        kept[i] = _settle(*_bits(i, words, further), noise, decide)
+        kept[i] = _settle(*_bits(i, words, further), _of_one(noise, i, words), decide)
     return kept
 
 

@@ -1,39 +1,28 @@
-r"""Duchi's mechanism for several numbers released together."""
+r"""Duchi's mechanisms: one number answered with one of two, and several together with a vector of signs."""
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp._untold import as_numbers
-from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp._checks import check_whole
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._numeric.unit_interval import (
-    PickledByFields,
-    UnitMechanism,
-    calibration_epsilon,
-    check_positive_epsilon,
-    floor_to_double,
-    log_ratio,
-    output_dtype,
-    two_signs,
-    unit_values,
-)
+from skldp.mechanisms._numeric.unit_interval import UnitMechanism, calibration_epsilon, two_signs, unit_values
+from skldp.mechanisms._odds import floor_to_double, log_ratio
 
-__all__ = ["LDPFL", "MOST_VALUES", "Duchi", "DuchiVector"]
+__all__ = ["MOST_VALUES", "Duchi", "DuchiVector"]
 
+MOST_VALUES = 100_000
 
 _WORD = 2**64
 # Up to here a threshold's first 16 bits, rounded, are still a signed 16-bit integer.
 _LARGEST_FIRST = 2.0**15 - 2
 # By how much rounding can move them: the product in single precision by one, cutting off below zero by another.
 _FIRST_ERROR = 2
-# Of ends that are given in single precision.
-_END_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -69,17 +58,12 @@ class Duchi(UnitMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.duchi import Duchi
+    >>> from skldp.mechanisms import Duchi
     >>> round(Duchi(1.0).worst_variance, 3)
     4.683
     """
 
-    epsilon: float
     takes_singles: ClassVar[bool] = True
-    chunk: ClassVar[int] = 32_768
-
-    def __post_init__(self) -> None:
-        check_positive_epsilon(self.epsilon)
 
     @cached_property
     def slope(self) -> int:
@@ -94,7 +78,7 @@ class Duchi(UnitMechanism):
     @cached_property
     def exact_epsilon(self) -> float:
         """The log ratio of the two answers' probabilities at the ends."""
-        return log_ratio(2**63 + self.slope, 2**63 - self.slope)
+        return log_ratio(2**63 + self.slope, 2**63 - self.slope, in_doubles=True)
 
     @cached_property
     def variance_coefficients(self) -> tuple[float, float, float]:
@@ -110,7 +94,7 @@ class Duchi(UnitMechanism):
         up = 2**63 + round(x * float(self.slope))
         return np.array([-self.magnitude, self.magnitude]), [_WORD - up, up]
 
-    def _draw(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
+    def _draw_numbers(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
         scale = self.slope * 2.0**-48
         if scale > _LARGEST_FIRST:
             up = noise.words(x.shape).view(np.int64) < self._thresholds(x)
@@ -122,7 +106,7 @@ class Duchi(UnitMechanism):
             near -= first
             near += _FIRST_ERROR
             close = (near.view(np.uint16) <= 2 * _FIRST_ERROR).nonzero()[0]
-            words = noise.words(close.shape) >> np.uint64(16)
+            words = noise.at(close, x.size).words(close.size) >> np.uint64(16)
             words |= first[close].astype(np.uint64) << np.uint64(48)
             up[close] = words.view(np.int64) < self._thresholds(x[close])
         two_signs(up, self.magnitude, out)
@@ -132,95 +116,6 @@ class Duchi(UnitMechanism):
 
     def _mean(self, x: float) -> Fraction:
         return Fraction(self.magnitude) * round(x * float(self.slope)) / 2**63
-
-
-@dataclass(frozen=True)
-class LDPFL(PickledByFields):
-    r"""Duchi's answer for a number near a public centre.
-
-    Parameters
-    ----------
-    epsilon : float
-        Natural log, at least 1e-6.
-    center : float, default=0.0
-        Public, such as the model weight of the last round.
-    radius : float, default=1.0
-        The number lies within this distance of the centre.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` or `radius` is not a finite number above 0, or `center` is not finite.
-
-    Notes
-    -----
-    With :class:`Duchi` on :math:`(w - c) / r`, the answer is :math:`c \pm r (e^\varepsilon + 1) / (e^\varepsilon - 1)`.
-
-    References
-    ----------
-    Sun, Qian and Chen, "LDP-FL: practical private aggregation in federated learning with local differential
-    privacy", IJCAI 2021.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms._numeric.duchi import LDPFL
-    >>> round(LDPFL(1.0, center=0.5, radius=0.1).worst_variance, 5)
-    0.04683
-    """
-
-    epsilon: float
-    center: float = 0.0
-    radius: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_positive_epsilon(self.epsilon)
-        if isinstance(self.radius, bool) or not 0 < self.radius < math.inf:
-            raise ValueError(f"radius must be a finite number above 0. Got {self.radius!r} instead.")
-        if isinstance(self.center, bool) or not math.isfinite(self.center):
-            raise ValueError(f"center must be a finite number. Got {self.center!r} instead.")
-
-    @cached_property
-    def duchi(self) -> Duchi:
-        """The mechanism of the number in [-1, 1]."""
-        return Duchi(self.epsilon)
-
-    @property
-    def worst_variance(self) -> float:
-        """The largest variance over all inputs, at the centre."""
-        return self.radius**2 * self.duchi.worst_variance
-
-    def sample(self, values: npt.ArrayLike, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
-        """Release each value; those further from the centre than the radius are refused."""
-        released = self.duchi.sample(self._to_unit(values), noise, out)
-        released *= self.radius
-        released += self.center
-        return released
-
-    def bias(self, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Mean of the released law minus x."""
-        return self.radius * self.duchi.bias(self._to_unit(x))
-
-    def variance(self, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Variance of the released law, element by element."""
-        return self.radius**2 * self.duchi.variance(self._to_unit(x))
-
-    def output_law(self, x: float) -> tuple[npt.NDArray[np.float64], list[int]]:
-        """Give the answers and their integer weights, whose sum is 2^64."""
-        outputs, weights = self.duchi.output_law(float(self._to_unit(x)))
-        return self.center + self.radius * outputs, weights
-
-    def guarantee(self) -> PrivacyGuarantee:
-        """Give the exact guarantee of one release."""
-        return self.duchi.guarantee()
-
-    def _to_unit(self, values: npt.ArrayLike) -> Any:
-        unit = (as_numbers(values) - self.center) / self.radius
-        # An end of the interval may come out just beyond 1; what is further out is refused by the mechanism.
-        unit = np.where(np.abs(unit) <= 1 + _END_ROUNDING, np.clip(unit, -1, 1), unit)
-        return unit.astype(output_dtype(values))
-
-
-MOST_VALUES = 100_000
 
 
 @dataclass(frozen=True)
@@ -261,22 +156,21 @@ class DuchiVector(UnitMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.duchi import DuchiVector
+    >>> from skldp.mechanisms import DuchiVector
     >>> round(DuchiVector(1.0, 768).worst_variance)
     5503
     """
 
-    epsilon: float
     n_values: int
 
     def __post_init__(self) -> None:
-        check_positive_epsilon(self.epsilon)
-        if (
-            isinstance(self.n_values, bool)
-            or not 1 <= self.n_values <= MOST_VALUES
-            or self.n_values != int(self.n_values)
-        ):
-            raise ValueError(f"n_values must be a whole number from 1 to 100,000. Got {self.n_values!r} instead.")
+        super().__post_init__()
+        check_whole("n_values", self.n_values, least=1, most=MOST_VALUES)
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of values d."""
+        return int(self.n_values)
 
     @cached_property
     def agreeing_share(self) -> Fraction:
@@ -311,7 +205,7 @@ class DuchiVector(UnitMechanism):
         share = self.agreeing_share
         agree = self.threshold * (share.denominator - share.numerator)
         other = (_WORD - self.threshold) * share.numerator
-        return log_ratio(agree, other)
+        return log_ratio(agree, other, in_doubles=True)
 
     @cached_property
     def variance_coefficients(self) -> tuple[float, float, float]:
@@ -342,68 +236,38 @@ class DuchiVector(UnitMechanism):
             law.append(p * agreeing / n_agree + (1 - p) * (1 - agreeing) / (2**d - n_agree))
         return signs.astype(np.float64) * self.magnitude, law
 
-    def sample(self, values: npt.ArrayLike, noise: Noise, out: np.ndarray | None = None) -> np.ndarray:
-        """Release each row of values.
-
-        Parameters
-        ----------
-        values : array-like of shape (n, n_values)
-            In [-1, 1].
-        noise : Noise
-        out : ndarray of float32 or float64, default=None
-            Where to write; of the shape of `values`.
-
-        Returns
-        -------
-        ndarray of shape (n, n_values)
-            float32 if `values` are, else float64.
-
-        Raises
-        ------
-        ValueError
-            If a value is outside [-1, 1], or the rows are not of `n_values` values.
-        """
-        x = unit_values(values)
-        if x.ndim != 2 or x.shape[1] != self.n_values:
-            raise ValueError(f"values must have the shape (n, {self.n_values}). Got {x.shape!r} instead.")
-        rounded = (noise.words(x.shape) >> np.uint64(1)) < _sign_threshold(x)
-        want = noise.bernoulli(np.uint64(self.threshold), len(x))
-        disagree = _random_bits(x.shape, noise)
-        n_disagree = np.count_nonzero(disagree, axis=1)
-        if self.n_values % 2 == 0:
-            self._redraw(disagree, n_disagree, want, noise)
-        negate = (2 * n_disagree < self.n_values) != want
-        # Ties, which are left only where the other side is wanted, stay as they are.
-        negate &= 2 * n_disagree != self.n_values
-        disagree ^= rounded
-        disagree ^= negate[:, None]
-        if out is None:
-            out = np.empty(x.shape, dtype=output_dtype(values))
-        two_signs(disagree, self.magnitude, out)
-        return out
+    def _draw_numbers(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
+        values = x.reshape(-1, self.n_outputs)
+        disagree = (noise.words(values.shape) >> np.uint64(1)) < _sign_threshold(values)
+        disagree ^= self._signs(len(values), noise)
+        two_signs(disagree, self.magnitude, out.reshape(values.shape))
 
     def _mean(self, x: float) -> Fraction:
         return Fraction(self.magnitude) * self._agreement * _sign_mean(x)
 
-    def _redraw(
-        self,
-        disagree: npt.NDArray[np.bool_],
-        n_disagree: npt.NDArray[np.intp],
-        want: npt.NDArray[np.bool_],
-        noise: Noise,
-    ) -> None:
-        """Draw anew, in place, the rows that are ties (agreement wanted) or agree (the other side wanted)."""
-        again = np.arange(len(want))
+    def _signs(self, n: int, noise: Noise) -> npt.NDArray[np.bool_]:
+        """Draw where answers disagree with the rounded values: uniform in one half or the other, by a coin."""
+        d = self.n_outputs
+        want = noise.bernoulli(np.uint64(self.threshold), n)
+        disagree = _random_bits(n, d, noise)
+        n_disagree = np.count_nonzero(disagree, axis=1)
+        # Of an even d, ties (agreement wanted) and what agrees (the other side wanted) are drawn anew.
+        again = np.arange(n if d % 2 == 0 else 0)
         while again.size:
             twice = 2 * n_disagree[again]
-            again = again[np.where(want[again], twice == self.n_values, twice < self.n_values)]
-            disagree[again] = _random_bits((again.size, self.n_values), noise)
+            again = again[np.where(want[again], twice == d, twice < d)]
+            disagree[again] = _random_bits(again.size, d, noise.at(again, n))
             n_disagree[again] = np.count_nonzero(disagree[again], axis=1)
+        negate = (2 * n_disagree < d) != want
+        # Ties, which are left only where the other side is wanted, stay as they are.
+        negate &= 2 * n_disagree != d
+        disagree ^= negate[:, None]
+        return disagree
 
 
-def _random_bits(shape: tuple[int, ...], noise: Noise) -> npt.NDArray[np.bool_]:
-    size = math.prod(shape)
-    return np.unpackbits(noise.words(-(-size // 8), np.uint8), count=size).view(np.bool_).reshape(shape)
+def _random_bits(n: int, d: int, noise: Noise) -> npt.NDArray[np.bool_]:
+    """Draw n rows of d random bits, each row from bytes of its own."""
+    return np.unpackbits(noise.words((n, -(-d // 8)), np.uint8), axis=1, count=d).view(np.bool_)
 
 
 def _sign_threshold(x: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:

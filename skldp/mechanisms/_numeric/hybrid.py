@@ -1,6 +1,7 @@
 r"""Mixtures of a piecewise mechanism and one with few answers: HM and HM-TP."""
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,7 +14,7 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._numeric.duchi import Duchi
 from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
-from skldp.mechanisms._numeric.unit_interval import UnitMechanism, check_positive_epsilon, worst_quadratic
+from skldp.mechanisms._numeric.unit_interval import UnitMechanism, worst_quadratic
 
 __all__ = ["HYBRID_THRESHOLD", "Hybrid", "HybridThreeOutputs"]
 
@@ -27,25 +28,27 @@ HYBRID_THRESHOLD = math.log((-5 + 2 * math.cbrt(6353 - _ROOT) + 2 * math.cbrt(63
 class _Mixture(UnitMechanism):
     """Base of the mixtures: a chance, which does not depend on the value, of each of two unbiased mechanisms."""
 
-    epsilon: float
     lattice_bits: int = 24
 
     def __post_init__(self) -> None:
-        check_positive_epsilon(self.epsilon)
+        super().__post_init__()
         # Refuses bad lattice_bits now, and not at the first release.
         Piecewise(self.epsilon, lattice_bits=self.lattice_bits)
 
-    @cached_property
+    @property
+    @abstractmethod
     def piecewise(self) -> Piecewise:
-        raise NotImplementedError
+        """The piecewise mechanism."""
 
-    @cached_property
+    @property
+    @abstractmethod
     def few_valued(self) -> Duchi | ThreeOutputs:
-        raise NotImplementedError
+        """The mechanism with few answers."""
 
-    @cached_property
+    @property
+    @abstractmethod
     def piecewise_probability(self) -> float:
-        raise NotImplementedError
+        """How often the piecewise mechanism is chosen."""
 
     @cached_property
     def threshold(self) -> int:
@@ -83,17 +86,18 @@ class _Mixture(UnitMechanism):
                 law[output] = law.get(output, 0) + scale * weight
         return np.array(sorted(law)), [law[output] for output in sorted(law)]
 
-    def _draw(self, x: npt.NDArray[np.float64], noise: Noise, out: np.ndarray) -> None:
+    def _draw_numbers(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
         if not self.threshold:
-            self.few_valued._draw(x, noise, out)
+            self.few_valued._draw_numbers(x, noise, out)
             return
         chosen = noise.bernoulli(np.uint64(self.threshold), x.shape)
+        mechanism: UnitMechanism
         for places, mechanism in (
             (np.flatnonzero(chosen), self.piecewise),
             (np.flatnonzero(~chosen), self.few_valued),
         ):
             part = np.empty(places.size, dtype=out.dtype)
-            mechanism._draw(x[places], noise, part)
+            mechanism._draw_numbers(x[places], noise.at(places, x.size), part)
             out[places] = part
 
     def _mean(self, x: float) -> Fraction:
@@ -131,7 +135,7 @@ class Hybrid(_Mixture):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.hybrid import Hybrid
+    >>> from skldp.mechanisms import Hybrid
     >>> round(Hybrid(1.0).worst_variance, 3)
     4.289
     """
@@ -179,7 +183,7 @@ class HybridThreeOutputs(_Mixture):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.hybrid import HybridThreeOutputs
+    >>> from skldp.mechanisms import HybridThreeOutputs
     >>> HybridThreeOutputs(0.61).piecewise_probability, HybridThreeOutputs(0.62).piecewise_probability > 0
     (0.0, True)
     """

@@ -9,14 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
+from skldp._checks import check_whole
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._numeric.unit_interval import (
-    UnitMechanism,
-    calibration_epsilon,
-    check_positive_epsilon,
-    log_ratio,
-    unit_values,
-)
+from skldp.mechanisms._numeric.unit_interval import UnitMechanism, calibration_epsilon, unit_values
+from skldp.mechanisms._odds import log_ratio
 
 __all__ = ["Piecewise", "piecewise_shape"]
 
@@ -59,15 +55,15 @@ def _nearest_odd(value: float) -> int:
     return 2 * round((value - 1) / 2) + 1
 
 
-def _uniform_below(total: int, noise: Noise, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
+def _uniform_below(total: int, noise: Noise, size: int) -> npt.NDArray[np.int64]:
     """Draw uniform integers below a total that is just under 2^63, so that few are drawn twice."""
-    words = noise.words(shape)
+    words = noise.words(size)
     words >>= np.uint64(1)
     drawn = words.view(np.int64)
-    again = drawn >= total
-    while again.any():
-        drawn[again] = (noise.words(int(again.sum())) >> np.uint64(1)).view(np.int64)
-        again = drawn >= total
+    again = np.flatnonzero(drawn >= total)
+    while again.size:
+        drawn[again] = (noise.at(again, size).words(again.size) >> np.uint64(1)).view(np.int64)
+        again = again[drawn[again] >= total]
     return drawn
 
 
@@ -108,21 +104,19 @@ class Piecewise(UnitMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.piecewise import Piecewise
+    >>> from skldp.mechanisms import Piecewise
     >>> round(Piecewise(1.0).worst_variance, 3)
     5.224
     """
 
-    epsilon: float
     variant: str = "pm"
     lattice_bits: int = 24
 
     def __post_init__(self) -> None:
-        check_positive_epsilon(self.epsilon)
+        super().__post_init__()
         if self.variant not in _VARIANTS:
             raise ValueError(f"variant must be one of {_VARIANTS}. Got {self.variant!r} instead.")
-        if not 3 <= self.lattice_bits <= 30:
-            raise ValueError(f"lattice_bits must be from 3 to 30. Got {self.lattice_bits!r} instead.")
+        check_whole("lattice_bits", self.lattice_bits, least=3, most=30)
 
     @cached_property
     def lattice(self) -> tuple[int, int, int, int]:
@@ -154,7 +148,7 @@ class Piecewise(UnitMechanism):
     def exact_epsilon(self) -> float:
         """The log ratio of a cell wholly inside the inner interval and of one outside."""
         _, _, base, extra = self.lattice
-        return log_ratio(base + extra, base)
+        return log_ratio(base + extra, base, in_doubles=True)
 
     @cached_property
     def variance_coefficients(self) -> tuple[float, float, float]:
@@ -206,9 +200,9 @@ class Piecewise(UnitMechanism):
         position *= extra
         return cell.astype(np.int64), np.rint(position).astype(np.int64)
 
-    def _draw(self, x: npt.NDArray[np.float64], noise: Noise, out: np.ndarray) -> None:
+    def _draw_numbers(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
         n_cells, n_inner, base, extra = self.lattice
-        word = _uniform_below(n_cells * base + n_inner * extra, noise, x.shape)
+        word = _uniform_below(n_cells * base + n_inner * extra, noise, x.size)
         cell, part = self._start(x)
         near = word - n_cells * base
         part += near

@@ -10,15 +10,8 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._numeric.unit_interval import (
-    UnitMechanism,
-    calibration_epsilon,
-    check_positive_epsilon,
-    floor_to_double,
-    log_ratio,
-    unit_values,
-    worst_quadratic,
-)
+from skldp.mechanisms._numeric.unit_interval import UnitMechanism, calibration_epsilon, unit_values, worst_quadratic
+from skldp.mechanisms._odds import floor_to_double, log_ratio
 
 __all__ = ["ThreeOutputs", "three_outputs_zero_probability"]
 
@@ -99,15 +92,10 @@ class ThreeOutputs(UnitMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
+    >>> from skldp.mechanisms import ThreeOutputs
     >>> round(ThreeOutputs(1.0).worst_variance, 4), round(ThreeOutputs(4.0).worst_variance, 4)
     (4.4555, 0.3182)
     """
-
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        check_positive_epsilon(self.epsilon)
 
     @cached_property
     def integers(self) -> tuple[int, int, int, int]:
@@ -134,8 +122,8 @@ class ThreeOutputs(UnitMechanism):
         """The larger log ratio of: 0 at the middle and at the end; the right sign at the end and the wrong one."""
         zero, zero_lost, wrong, wrong_lost = self.integers
         zero_end, wrong_end = zero - zero_lost, wrong - wrong_lost
-        of_sign = log_ratio(_WORD - zero_end - wrong_end, wrong_end)
-        return max(of_sign, log_ratio(zero, zero_end)) if zero else of_sign
+        of_sign = log_ratio(_WORD - zero_end - wrong_end, wrong_end, in_doubles=True)
+        return max(of_sign, log_ratio(zero, zero_end, in_doubles=True)) if zero else of_sign
 
     @cached_property
     def variance_coefficients(self) -> tuple[float, float, float]:
@@ -159,7 +147,7 @@ class ThreeOutputs(UnitMechanism):
         outputs = np.array([-self.magnitude, 0.0, self.magnitude])
         return (outputs, weights) if zero else (outputs[::2], weights[::2])
 
-    def _draw(self, x: npt.NDArray[np.float64], noise: Noise, out: np.ndarray) -> None:
+    def _draw_numbers(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
         zero, zero_lost, wrong, wrong_lost = self.integers
         size = np.abs(x)
         to_zero = np.uint64(zero) - np.rint(size * float(zero_lost)).astype(np.uint64)

@@ -2,6 +2,7 @@ r"""The multivariate Laplace mechanism: privacy in proportion to the Euclidean d
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -9,13 +10,15 @@ import numpy.typing as npt
 from scipy import special
 
 from skldp._checks import check_dimension, check_positive
-from skldp._untold import as_floats, as_numbers
+from skldp._untold import as_numbers
+from skldp.mechanisms._domain import Anywhere, Ball, own_vectors
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._vector.sphere import directions, gaussians, public_step, shorten_rows, to_grid
-from skldp.mechanisms._vector.workspace import Scratch
+from skldp.mechanisms._norms import nearest_rows
+from skldp.mechanisms._rows import RowMechanism, Workspace
+from skldp.mechanisms._vector.sphere import directions, gaussians, public_step, to_grid
 
-__all__ = ["MultivariateLaplace", "gamma_variates", "nearest_rows", "own_vocabulary"]
+__all__ = ["MultivariateLaplace", "gamma_variates"]
 
 
 # Marsaglia and Tsang's constant: below 1 - 0.0331 x^4 no logarithm is needed to accept.
@@ -59,7 +62,7 @@ def gamma_variates(noise: Noise, shape: float, n: int) -> npt.NDArray[np.float64
 
     Examples
     --------
-    >>> from skldp.mechanisms._noise import noise_from
+    >>> from skldp.mechanisms import noise_from
     >>> from skldp.mechanisms._vector.multivariate_laplace import gamma_variates
     >>> gamma_variates(noise_from(), 3.0, 5).shape
     (5,)
@@ -70,9 +73,10 @@ def gamma_variates(noise: Noise, shape: float, n: int) -> npt.NDArray[np.float64
     drawn = np.empty(n)
     waiting = np.arange(n)
     while waiting.size:
-        x = gaussians(noise, (waiting.size,), np.float64)
+        stream = noise.at(waiting, n)
+        x = gaussians(stream, (waiting.size, 1), np.float64)[:, 0]
         v = (1 + x / math.sqrt(9 * b)) ** 3
-        uniform = noise.uniform(waiting.size)
+        uniform = stream.uniform(waiting.size)
         square = x * x
         keep = (uniform < 1 - _SQUEEZE * square * square) & (v > 0)
         unsure = np.flatnonzero((v > 0) & ~keep)
@@ -83,55 +87,8 @@ def gamma_variates(noise: Noise, shape: float, n: int) -> npt.NDArray[np.float64
     return drawn
 
 
-# Distances to this many words at a time.
-_SCORES = 1 << 20
-_FAR = 1e150
-
-
-def nearest_rows(values: np.ndarray, vocabulary: np.ndarray) -> npt.NDArray[np.intp]:
-    """Index of the vocabulary's row nearest to each row of values, by exact comparison.
-
-    Candidates come from a matrix product; where rounding could have mixed up two of them, their distances are computed
-    anew from the differences. Of equally near rows the first counts.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, d)
-    vocabulary : ndarray of shape (n_words, d)
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.mechanisms._vector.multivariate_laplace import nearest_rows
-    >>> nearest_rows(np.array([[0.9, 0.2]]), np.eye(2)).tolist()
-    [0]
-    """
-    words = np.asarray(vocabulary, dtype=np.float64)
-    squares = np.einsum("ij,ij->i", words, words)
-    nearest = np.empty(len(values), dtype=np.intp)
-    step = max(1, _SCORES // max(1, len(words)))
-    for start in range(0, len(values), step):
-        # From farther away the same word is as near as any, and the squares would overflow.
-        block = np.clip(values[start : start + step], -_FAR, _FAR, dtype=np.float64)
-        scores = squares - 2 * (block @ words.T)
-        best = scores.min(axis=1)
-        # A generous bound on the rounding error of a product of d terms.
-        size = math.sqrt(squares.max()) * np.sqrt(np.einsum("ij,ij->i", block, block)) + squares.max()
-        close = scores <= (best + 8 * words.shape[1] * np.finfo(np.float64).eps * size)[:, None]
-        nearest[start : start + step] = close.argmax(axis=1)
-        for row in np.flatnonzero(close.sum(axis=1) > 1):
-            candidates = np.flatnonzero(close[row])
-            difference = words[candidates] - block[row]
-            nearest[start + row] = candidates[np.einsum("ij,ij->i", difference, difference).argmin()]
-    return nearest
-
-
 @dataclass(frozen=True)
-class MultivariateLaplace:
+class MultivariateLaplace(RowMechanism):
     r"""Add noise of density proportional to :math:`e^{-\varepsilon \|z\| / \Delta}`.
 
     Parameters
@@ -178,7 +135,7 @@ class MultivariateLaplace:
 
     Examples
     --------
-    >>> from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace
+    >>> from skldp.mechanisms import MultivariateLaplace
     >>> print(MultivariateLaplace(300, epsilon=5.0, radius=1.0).guarantee())
     epsilon 5 per unit of distance (stated 5, over the declared diameter 10); multivariate Laplace in real numbers
     """
@@ -190,7 +147,7 @@ class MultivariateLaplace:
     vocabulary: np.ndarray | None = None
 
     # A block of fewer rows would cost more in calls than it gains by staying in the cache.
-    blocks_at_once: ClassVar[int] = 4
+    block_cells: ClassVar[int] = 131_072
 
     def __post_init__(self) -> None:
         check_dimension(self.n_features, least=1)
@@ -199,11 +156,16 @@ class MultivariateLaplace:
         if self.radius is not None:
             check_positive("radius", self.radius)
         if self.vocabulary is not None:
-            object.__setattr__(self, "vocabulary", own_vocabulary(self.vocabulary, self.n_features))
+            object.__setattr__(self, "vocabulary", own_vectors("vocabulary", self.vocabulary, self.n_features))
+
+    @cached_property
+    def domain(self) -> Anywhere | Ball:
+        """The ball of the radius, or all vectors: a vocabulary is chosen from after the noise, not before."""
+        return Anywhere(self.n_features) if self.radius is None else Ball(self.n_features, self.radius)
 
     @property
     def n_outputs(self) -> int:
-        """Number of released columns."""
+        """The number of features."""
         return self.n_features
 
     @property
@@ -218,100 +180,45 @@ class MultivariateLaplace:
         basis = "multivariate Laplace in real numbers"
         return PrivacyGuarantee(epsilon, unit="distance", stated=epsilon, diameter=diameter, basis=basis)
 
-    def encode(self, values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Rows within the radius, or the vocabulary's nearest to them."""
-        values = as_floats(values)
-        inside = self._shortened(values)
-        if self.vocabulary is not None:
-            inside = self.vocabulary[nearest_rows(inside, self.vocabulary)].astype(values.dtype)
-        if out is None:
-            return inside
-        out[...] = inside
-        return out
-
-    def make_buffers(self) -> Scratch:
-        """Working arrays for calls of :meth:`sample`, one after the other."""
-        return Scratch()
-
-    def sample(
-        self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None, *, buffers: Scratch | None = None
-    ) -> np.ndarray:
-        """Release every row once.
-
-        Parameters
-        ----------
-        values : ndarray of float32 or float64, shape (n, n_features)
-        noise : Noise
-        out : ndarray, default=None
-        buffers : Scratch, default=None
-            From :meth:`make_buffers`; None makes them.
-
-        Returns
-        -------
-        ndarray of shape (n, n_features), dtype of `values`
-        """
-        values = as_floats(values)
-        noisy = self.perturb(values, noise, out if self.vocabulary is None else None, buffers=buffers)
-        if self.vocabulary is None:
-            return noisy
-        words = self.vocabulary[nearest_rows(noisy, self.vocabulary)].astype(values.dtype)
-        if out is None:
-            return words
-        out[...] = words
-        return out
-
-    def perturb(
-        self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None, *, buffers: Scratch | None = None
-    ) -> np.ndarray:
-        """The noisy rows themselves, whatever the vocabulary; `out` may be `values` itself."""
-        values, scratch = as_floats(values), Scratch() if buffers is None else buffers
-        kappa = directions(noise, self.radii(noise, len(values)), self.n_features, scratch)
-        kappa += self._shortened(values)
-        # What is beyond the range of the type is released as infinite, without a word about it.
-        with np.errstate(over="ignore"):
-            to_grid(kappa, self.step)
-            # Never the scratch itself, which the next block overwrites.
-            if out is None:
-                return kappa.astype(values.dtype)
-            out[...] = kappa
-        return out
-
     def radii(self, noise: Noise, n: int) -> npt.NDArray[np.float64]:
         """Norms of `n` draws of the noise."""
         return gamma_variates(noise, self.n_features, n) * (self.sensitivity / self.epsilon)
 
     def bias(self, values: np.ndarray) -> np.ndarray:
         """The mean noisy row less the row: zero within the radius."""
-        return self._shortened(values) - values
+        values = as_numbers(values)
+        return self.domain.inside(values).rows - values
 
     def variance(self, values: np.ndarray) -> np.ndarray:
         """Variance of every noisy coordinate: the same for all."""
-        return np.full(np.shape(values), (self.n_features + 1) * (self.sensitivity / self.epsilon) ** 2)
+        return np.full(np.shape(values), self._variance)
 
     def log_likelihood(self, outputs: np.ndarray, values: np.ndarray) -> npt.NDArray[np.float64]:
         """Log density of noisy rows given the rows `values`."""
         d, rate = self.n_features, self.epsilon / self.sensitivity
         sphere = math.log(2) + d / 2 * math.log(math.pi) - special.gammaln(d / 2)
-        distance = np.linalg.norm(as_numbers(outputs, "outputs") - self._shortened(values), axis=-1)
+        distance = np.linalg.norm(as_numbers(outputs, "outputs") - self.domain.inside(as_numbers(values)).rows, axis=-1)
         return d * math.log(rate) - special.gammaln(d) - sphere - rate * distance
 
-    def _shortened(self, values: np.ndarray) -> np.ndarray:
-        if self.radius is None:
-            return values
-        inside = values.copy()
-        shorten_rows(inside, self.radius)
-        return inside
+    def original_second_moment(
+        self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """Less the variance of the noise, which is the same in every direction."""
+        if self.vocabulary is not None:
+            raise ValueError("The nearest words of a vocabulary do not identify the second moments of what they hide.")
+        return second_moment - self._variance * np.eye(self.n_features)
 
+    @property
+    def _variance(self) -> float:
+        return (self.n_features + 1) * (self.sensitivity / self.epsilon) ** 2
 
-def own_vocabulary(vocabulary: np.ndarray, n_features: int) -> npt.NDArray[np.float64]:
-    """A checked copy that nobody can change, since the guarantee holds for these very words."""
-    words = np.array(vocabulary, dtype=np.float64)
-    if words.ndim != 2 or words.shape[1] != n_features or len(words) == 0:
-        raise ValueError(
-            f"vocabulary must have the shape (n_words, {n_features}), with at least one word. "
-            f"Got an array of shape {words.shape} instead."
-        )
-    if not np.isfinite(words).all():
-        raise ValueError("vocabulary must be finite. Got NaN or infinity instead.")
-    words.flags.writeable = False
-    return words
+    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
+        out[...] = rows if self.vocabulary is None else self.vocabulary[nearest_rows(rows, self.vocabulary)]
+
+    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        noisy = directions(noise, self.radii(noise, len(rows)), self.n_features, workspace)
+        noisy += rows
+        # What is beyond the range of the type is released as infinite.
+        out[...] = to_grid(noisy, self.step)
+        if self.vocabulary is not None:
+            out[...] = self.vocabulary[nearest_rows(out, self.vocabulary)]

@@ -1,7 +1,8 @@
-r"""PrivUnit: the best unbiased release of a direction under plain local differential privacy."""
+r"""PrivUnit: the best unbiased release of a direction, or of a vector of bounded norm, under plain LDP."""
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -9,13 +10,15 @@ import numpy.typing as npt
 from scipy import optimize, special
 
 from skldp._checks import check_dimension, check_positive
-from skldp._untold import as_floats, as_numbers
+from skldp._untold import as_numbers
+from skldp.mechanisms._domain import Anywhere, Ball
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._vector.sphere import gaussian_rows, public_step, round_steps, scaled_norms, unit_rows
-from skldp.mechanisms._vector.workspace import Scratch
+from skldp.mechanisms._norms import row_norms, scaled_norms
+from skldp.mechanisms._rows import RowMechanism, Workspace
+from skldp.mechanisms._vector.sphere import gaussian_rows, public_step, round_steps, unit_rows
 
-__all__ = ["PrivUnit", "cap_height", "cap_probability", "log_mean_density"]
+__all__ = ["PrivUnit", "PrivUnitBall", "cap_height", "cap_probability", "log_mean_density"]
 
 
 def cap_probability(height: float, d: int) -> float:
@@ -189,25 +192,27 @@ def _calibrate(d: int, epsilon: float) -> tuple[int, float]:
 
 
 def _across(
-    rows: npt.NDArray[np.float64], norms: npt.NDArray[np.float64], noise: Noise, scratch: Scratch
+    rows: npt.NDArray[np.float64], norms: npt.NDArray[np.float64], noise: Noise, workspace: Workspace
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Gaussian vectors, their components along the rows, and the norms of what lies across them.
 
     Vectors within some degrees of a row are drawn anew, because what is left across it would be made of few bits: that
     does not change the law of the direction across, which is uniform whatever the angle is.
     """
-    points, lengths = gaussian_rows(noise, rows.shape, scratch)
+    points, lengths = gaussian_rows(noise, rows.shape, workspace)
     along = np.einsum("ij,ij->i", points, rows) / norms
     again = np.flatnonzero(np.abs(along) >= _CLOSE * lengths)
     while again.size:
-        points[again], lengths[again] = gaussian_rows(noise, (again.size, rows.shape[1]), Scratch())
+        points[again], lengths[again] = gaussian_rows(
+            noise.at(again, len(rows)), (again.size, rows.shape[1]), Workspace()
+        )
         along[again] = np.einsum("ij,ij->i", points[again], rows[again]) / norms[again]
         again = again[np.abs(along[again]) >= _CLOSE * lengths[again]]
     return points, along, np.sqrt((lengths - along) * (lengths + along))
 
 
 @dataclass(frozen=True)
-class PrivUnit:
+class PrivUnit(RowMechanism):
     r"""Release the direction of a vector: unbiased, epsilon-LDP, with the least variance.
 
     With probability p the release is a uniform point of the cap around the direction, else one of its complement,
@@ -272,7 +277,7 @@ class PrivUnit:
 
     Examples
     --------
-    >>> from skldp.mechanisms._vector.privunit import PrivUnit
+    >>> from skldp.mechanisms import PrivUnit
     >>> mechanism = PrivUnit(384, epsilon=5.0)
     >>> round(mechanism.guarantee().epsilon, 6), round(mechanism.gamma, 3), round(mechanism.scale, 2)
     (5.0, 0.094, 10.61)
@@ -287,7 +292,7 @@ class PrivUnit:
     step: float = field(init=False, repr=False)
 
     # What a call costs whatever its size is a third of a block of the usual size.
-    blocks_at_once: ClassVar[int] = 4
+    block_cells: ClassVar[int] = 131_072
 
     def __post_init__(self) -> None:
         check_dimension(self.n_features, least=2)
@@ -314,9 +319,14 @@ class PrivUnit:
         """The cap holds the points u with <u, v> at least this."""
         return 1 - self.height
 
+    @cached_property
+    def domain(self) -> Anywhere:
+        """All vectors: their norms do not matter and are not released."""
+        return Anywhere(self.n_features)
+
     @property
     def n_outputs(self) -> int:
-        """Number of released columns."""
+        """The number of features."""
         return self.n_features
 
     def guarantee(self) -> PrivacyGuarantee:
@@ -325,65 +335,13 @@ class PrivUnit:
         basis = "density ratio of PrivUnit in real numbers, drawn in double precision"
         return PrivacyGuarantee(ratio, stated=float(self.epsilon), basis=basis)
 
-    def encode(self, values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Rows divided by their norms; a row of zeros stays zero."""
-        return unit_rows(as_floats(values), out=out)
-
-    def make_buffers(self) -> Scratch:
-        """Working arrays for calls of :meth:`sample`, one after the other."""
-        return Scratch()
-
-    def sample(
-        self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None, *, buffers: Scratch | None = None
-    ) -> np.ndarray:
-        """Release every row once; a row of zeros as a uniform direction, which is within the law.
-
-        Parameters
-        ----------
-        values : ndarray of float32 or float64, shape (n, n_features)
-            Finite. Their norms do not matter and are not released.
-        noise : Noise
-        out : ndarray, default=None
-            Where to write; may be `values` itself.
-        buffers : Scratch, default=None
-            From :meth:`make_buffers`; None makes them.
-
-        Returns
-        -------
-        ndarray of shape (n, n_features), dtype of `values`
-        """
-        values, scratch = as_floats(values), Scratch() if buffers is None else buffers
-        rows = scratch.take("rows", values.shape, np.float64)
-        rows[...] = values
-        self.replace_rows(rows, noise, scratch)
-        # Never the scratch itself, which the next block overwrites.
-        if out is None:
-            return rows.astype(values.dtype)
-        out[...] = rows
-        return out
-
-    def replace_rows(self, rows: npt.NDArray[np.float64], noise: Noise, scratch: Scratch) -> None:
-        """Release rows in place. All is done in double precision, whatever the rows came in."""
-        norms = scaled_norms(rows)
-        along = self._coordinates(noise, len(rows))
-        # Nothing along and all across: every direction is equally likely, whose density every cap's ratio contains.
-        zero = norms == 0
-        along[zero], norms[zero] = 0.0, 1.0
-        points, inner, across = _across(rows, norms, noise, scratch)
-        of_points = np.sqrt(np.maximum((1 - along) * (1 + along), 0.0)) * self.scale / across
-        # In steps of the grid from here on: a power of two costs no rounding.
-        points *= (of_points / self.step)[:, None]
-        rows *= ((along * self.scale - of_points * inner) / norms / self.step)[:, None]
-        rows += points
-        round_steps(rows, self.step)
-
     def bias(self, values: np.ndarray) -> np.ndarray:
         """The mean release less the direction: zero."""
-        return np.zeros_like(values)
+        return np.zeros_like(as_numbers(values))
 
     def variance(self, values: np.ndarray) -> np.ndarray:
         """Variance of every released coordinate, for rows `values` of any norm."""
-        squares = self.encode(as_numbers(values)) ** 2
+        squares = unit_rows(as_numbers(values)) ** 2
         along, across = self.second_moments()
         uniform = ~squares.any(axis=-1, keepdims=True)
         return np.where(uniform, self.scale**2 / self.n_features, along * squares + across * (1 - squares) - squares)
@@ -392,7 +350,8 @@ class PrivUnit:
         r"""Eigenvalues of :math:`E[z z^\top]` for the release z: along the input and across it.
 
         The second moments of released data are therefore an affine image of those of the clean directions,
-        :math:`E[z z^\top] = (\text{along} - \text{across}) E[v v^\top] + \text{across}\, I`, which can be inverted.
+        :math:`E[z z^\top] = (\text{along} - \text{across}) E[v v^\top] + \text{across}\, I`, which
+        :meth:`original_second_moment` inverts.
 
         Returns
         -------
@@ -404,14 +363,46 @@ class PrivUnit:
         square = p / c * inside + (1 - p) / (1 - c) * (1 / d - inside)
         return square * self.scale**2, (1 - square) / (d - 1) * self.scale**2
 
+    def original_second_moment(
+        self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """That of the directions; a row of zeros counts as a uniform one."""
+        along, across = self.second_moments()
+        return (second_moment - across * np.eye(self.n_features)) / (along - across)
+
     def log_likelihood(self, outputs: np.ndarray, values: np.ndarray) -> npt.NDArray[np.float64]:
         """Log density of released rows given the rows `values`, relative to the uniform law on the sphere."""
-        directions = self.encode(np.atleast_2d(as_numbers(values)))
+        directions = unit_rows(np.atleast_2d(as_numbers(values)))
         cosine = np.einsum("...j,...j->...", outputs, directions) / self.scale
         c, p = self.cap_probability, self.cap_threshold / 2.0**64
         outside = math.log((2**64 - self.cap_threshold) / 2.0**64 / (1 - c))
         known = np.where(cosine >= self.gamma, math.log(p / c), outside)
         return np.where(directions.any(axis=-1), known, 0.0)
+
+    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
+        # A row of zeros stays zero.
+        unit_rows(rows, out=out)
+
+    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        released = workspace.take("rows", rows.shape, np.float64)
+        released[...] = rows
+        self.replace_rows(released, noise, workspace)
+        out[...] = released
+
+    def replace_rows(self, rows: npt.NDArray[np.float64], noise: Noise, workspace: Workspace) -> None:
+        """Release rows in place. All is done in double precision, whatever the rows came in."""
+        norms = scaled_norms(rows)
+        along = self._coordinates(noise, len(rows))
+        # Nothing along and all across: every direction is equally likely, whose density every cap's ratio contains.
+        zero = norms == 0
+        along[zero], norms[zero] = 0.0, 1.0
+        points, inner, across = _across(rows, norms, noise, workspace)
+        of_points = np.sqrt(np.maximum((1 - along) * (1 + along), 0.0)) * self.scale / across
+        # In steps of the grid from here on: a power of two costs no rounding.
+        points *= (of_points / self.step)[:, None]
+        rows *= ((along * self.scale - of_points * inner) / norms / self.step)[:, None]
+        rows += points
+        round_steps(rows, self.step)
 
     def _coordinates(self, noise: Noise, n: int) -> npt.NDArray[np.float64]:
         """Draw <u, v> by inverting the distribution function of the cap, or of its complement."""
@@ -420,3 +411,118 @@ class PrivUnit:
         mass = np.where(inside, self.cap_probability, 1 - self.cap_probability)
         distance = 2 * special.betaincinv(a, a, mass * noise.uniform(n))
         return np.where(inside, 1 - distance, distance - 1)
+
+
+@dataclass(frozen=True)
+class PrivUnitBall(RowMechanism):
+    r"""Release a vector of norm at most R, its norm included: unbiased, epsilon-LDP.
+
+    Parameters
+    ----------
+    n_features : int
+        Dimension d, at least 2.
+    epsilon : float
+        Budget of the whole vector, direction and norm together (natural log).
+    radius : float
+        R > 0, declared and public. Longer rows are shortened to it.
+
+    Attributes
+    ----------
+    sphere : PrivUnit
+        The release of the lifted vector, in d + 1 dimensions.
+    n_outputs : int
+        `n_features`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    With v = x / R, the vector :math:`(v, \sqrt{1 - \|v\|^2})` has norm 1 in d + 1 dimensions. It is released by
+    :class:`PrivUnit` and the last coordinate thrown away. Privacy: whatever x, the lifted vector is a point of the unit
+    sphere, so the release of d + 1 numbers is epsilon-LDP, and dropping one of them is post-processing; two opposite
+    vectors of norm R keep their whole ratio, so no smaller epsilon holds. Unbiased: PrivUnit is so in every
+    coordinate. A random sign of the extra coordinate would change nothing: reflecting it leaves the law of the others
+    as it is.
+
+    Against sending the direction with a random sign of mean :math:`\|v\|` (variance :math:`1 / m_d^2 - \|v\|^2`), the
+    summed variance is 0.955 times at the most favourable norm, 0, and 1.0007 times at the least, 1, for d = 50 and
+    epsilon = 4; in fewer dimensions the gain in the middle and the cost at the rim are larger. Splitting the budget
+    between a norm and a direction costs more than either.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms import PrivUnitBall, noise_from
+    >>> mechanism = PrivUnitBall(3, epsilon=2.0, radius=10.0)
+    >>> mechanism.release(np.zeros((5, 3)), noise_from()).rows.shape
+    (5, 3)
+    """
+
+    n_features: int
+    epsilon: float
+    radius: float
+    sphere: PrivUnit = field(init=False, repr=False)
+
+    block_cells: ClassVar[int] = PrivUnit.block_cells
+
+    def __post_init__(self) -> None:
+        check_dimension(self.n_features, least=2)
+        check_positive("radius", self.radius)
+        object.__setattr__(self, "sphere", PrivUnit(self.n_features + 1, self.epsilon))
+
+    @cached_property
+    def domain(self) -> Ball:
+        """The ball of the radius."""
+        return Ball(self.n_features, self.radius)
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of features."""
+        return self.n_features
+
+    def guarantee(self) -> PrivacyGuarantee:
+        """That of the release in d + 1 dimensions."""
+        return self.sphere.guarantee()
+
+    def bias(self, values: np.ndarray) -> np.ndarray:
+        """The mean release less the vector: zero within the radius."""
+        values = as_numbers(values)
+        return self.encode(values).rows - values
+
+    def variance(self, values: np.ndarray) -> np.ndarray:
+        """Variance of every released coordinate."""
+        squares = (self.encode(as_numbers(values)).rows / self.radius) ** 2
+        along, across = self.second_moments()
+        return self.radius**2 * (along * squares + across * (1 - squares) - squares)
+
+    def second_moments(self) -> tuple[float, float]:
+        """Those of the lifted direction, in units of the radius: see :meth:`PrivUnit.second_moments`."""
+        return self.sphere.second_moments()
+
+    def original_second_moment(
+        self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """That of the vectors, from what the law adds in every direction across the lifted one."""
+        along, across = self.second_moments()
+        return (second_moment - across * self.radius**2 * np.eye(self.n_features)) / (along - across)
+
+    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
+        out[...] = rows
+
+    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        lifted = workspace.take("rows", (len(rows), self.n_features + 1), np.float64)
+        inside = lifted[:, :-1]
+        inside[...] = rows
+        norms = row_norms(inside)
+        # A norm at the radius itself may be found a little longer by rounding.
+        longest = np.maximum(norms, self.radius)
+        inside /= longest[:, None]
+        # As a product, because 1 less a square has few digits next to the radius.
+        ratio = norms / longest
+        lifted[:, -1] = np.sqrt((1 - ratio) * (1 + ratio))
+        self.sphere.replace_rows(lifted, noise, workspace)
+        # What was rounded to the grid is only multiplied, in double precision, and turned into the type of the rows.
+        np.multiply(inside, self.radius, out=out, casting="same_kind")

@@ -1,35 +1,39 @@
 r"""Release in fewer dimensions: a public projection, then noise (PRIVEMB, M2), or PrivUnit on what is left."""
 
 import math
+import sys
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from skldp._checks import check_dimension, check_fraction, check_positive
 from skldp._untold import as_floats
+from skldp.mechanisms._domain import Anywhere, Ball, FiniteSet, own_vectors
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._norms import row_norms
+from skldp.mechanisms._rows import Release, RowMechanism, Workspace
 from skldp.mechanisms._vector.gaussian_width import default_width, gordon_delta
-from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace, nearest_rows, own_vocabulary
-from skldp.mechanisms._vector.privunit import PrivUnit
-from skldp.mechanisms._vector.privunit_ball import PrivUnitBall
+from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace
+from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
 from skldp.mechanisms._vector.projection import RandomProjection
-from skldp.mechanisms._vector.sphere import factors_of_norms, row_norms, shortening_by_rounding, shrink_factors
-from skldp.mechanisms._vector.workspace import Scratch
 
 __all__ = ["SENSITIVITIES", "ProjectedRelease"]
 
 SENSITIVITIES = ("gordon", "spectral", "orthonormal", "vocabulary")
 # The singular value is shown beside Gordon's theorem only where it costs less than about a minute.
 _GRAM_WORK = 1 << 40
+# Rows that are projected at a time at least: a product of fewer takes longer.
+_BLOCK_ROWS = 1024
 
 
 @dataclass(frozen=True)
-class ProjectedRelease:
-    r"""Project rows by a public Phi, then release them.
+class ProjectedRelease(RowMechanism):
+    r"""Project rows, dense or sparse (CSR), by a public Phi, then release them.
 
     Parameters
     ----------
@@ -72,8 +76,7 @@ class ProjectedRelease:
 
     Examples
     --------
-    >>> from skldp.mechanisms._vector.projected_release import ProjectedRelease
-    >>> from skldp.mechanisms._vector.projection import RandomProjection
+    >>> from skldp.mechanisms import ProjectedRelease, RandomProjection
     >>> release = ProjectedRelease(RandomProjection(300, 60), epsilon=5.0, sensitivity="spectral")
     >>> print(release.guarantee())  # doctest: +ELLIPSIS
     epsilon 5 per unit of distance (stated 5); multivariate Laplace in real numbers; for every two vectors: ...
@@ -90,7 +93,7 @@ class ProjectedRelease:
     vocabulary: np.ndarray | None = None
     inner: MultivariateLaplace | PrivUnit | PrivUnitBall = field(init=False, repr=False, compare=False)
 
-    blocks_at_once: ClassVar[int] = 4
+    block_cells: ClassVar[int] = 131_072
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
@@ -109,15 +112,34 @@ class ProjectedRelease:
         if self.sensitivity == "vocabulary" and self.vocabulary is None:
             raise ValueError("sensitivity='vocabulary' needs a vocabulary. Got None instead.")
         if self.vocabulary is not None:
-            object.__setattr__(self, "vocabulary", own_vocabulary(self.vocabulary, self.projection.n_features))
+            object.__setattr__(
+                self, "vocabulary", own_vectors("vocabulary", self.vocabulary, self.projection.n_features)
+            )
         if self.noise == "privunit":
             check_dimension(self.projection.n_components, least=2)
         object.__setattr__(self, "inner", self._make_inner())
 
+    @cached_property
+    def domain(self) -> FiniteSet | Ball | Anywhere:
+        """The vocabulary, the ball of the radius, or all vectors."""
+        if self.vocabulary is not None:
+            return FiniteSet(self.vocabulary)
+        d = self.projection.n_features
+        return Anywhere(d) if self.radius is None else Ball(d, self.radius)
+
     @property
     def n_outputs(self) -> int:
-        """Number of released columns."""
+        """Number of components."""
         return self.projection.n_components
+
+    @property
+    def rows_per_block(self) -> int:
+        """Rows of one block: all of them where Phi is not kept and would be made anew for each block."""
+        return max(_BLOCK_ROWS, self.block_cells // self.n_outputs) if self.projection.kept else sys.maxsize
+
+    def tasks(self, n_rows: int) -> list[slice]:
+        """Cut rows into tasks for threads: one task where Phi is not kept."""
+        return super().tasks(n_rows) if self.projection.kept else [slice(None)] * min(n_rows, 1)
 
     @cached_property
     def stretch(self) -> float:
@@ -177,95 +199,80 @@ class ProjectedRelease:
             figures=tuple(figures),
         )
 
-    def project(self, values: Any) -> tuple[np.ndarray, int]:
-        """Move rows into the declared domain and project them.
+    def project(self, rows: Any) -> Release:
+        """Move rows into the declared domain and project them, without noise.
 
         Parameters
         ----------
-        values : ndarray or sparse matrix of shape (n, n_features)
+        rows : ndarray or sparse matrix of shape (n, n_features)
 
         Returns
         -------
-        projected : ndarray of shape (n, n_outputs)
-        moved : int
-            How many values lay outside the domain.
+        Release
         """
-        values = values if sparse.issparse(values) else as_floats(values)
-        if self.vocabulary is not None:
-            dense = values.toarray() if sparse.issparse(values) else values
-            words = np.asarray(self.vocabulary, dtype=values.dtype)
-            inside = words[nearest_rows(dense, words)]
-            return self.projection.apply(inside), int(np.count_nonzero(inside != dense))
-        # What overflows here is projected anew below, from shorter rows.
-        with np.errstate(over="ignore", invalid="ignore"):
-            projected = self.projection.apply(values)
-        factors = np.ones(len(projected)) if self.radius is None else self._shrink_factors(values)
-        longer = np.flatnonzero(factors < 1)
-        with np.errstate(invalid="ignore"):
-            projected[longer] = projected[longer] * factors[longer, None]
-        lost = np.flatnonzero(~np.isfinite(projected).all(axis=1))
-        if lost.size:
-            # NaN would tell such a row from all others.
-            with np.errstate(over="ignore"):
-                projected[lost] = self._project_far(values[lost], factors[lost])
-        # Whoever normalised rows to the radius may have rounded up: that is shortened too, but not worth a warning.
-        outside = np.flatnonzero(factors < 1 - shortening_by_rounding(values.dtype, values.shape[1]))
-        moved = values[outside]
-        return projected, int(moved.nnz if sparse.issparse(moved) else np.count_nonzero(moved))
+        rows = self._as_rows(rows)
+        inside = self.domain.inside(rows)
+        projected = np.empty((rows.shape[0], self.n_outputs), dtype=rows.dtype)
+        with np.errstate(all="ignore"):
+            self._project(inside.rows, projected)
+        return Release(projected, inside.n_moved)
 
-    def _shrink_factors(self, values: Any) -> np.ndarray:
-        """Factors, at most 1, that bring rows to the radius."""
-        if not sparse.issparse(values):
-            return shrink_factors(values, self.radius)  # type: ignore[arg-type]
-        norms = _sparse_norms(values)
-        return factors_of_norms(norms, self.radius, values.dtype, values.shape[1])  # type: ignore[arg-type]
+    def variance(self, rows: Any) -> np.ndarray:
+        """Variance of every released coordinate."""
+        return self.inner.variance(self.project(rows).rows)
 
-    def _project_far(self, rows: Any, factors: np.ndarray) -> np.ndarray:
-        """Project rows whose projection overflows, times the factors: in the range of the type, or infinite."""
-        if self.radius is None:
-            # A power of two is exact; only the direction counts, or the projection overflows by itself.
-            factors = np.ldexp(1.0, -np.frexp(_largest(rows))[1])
-        short = sparse.diags(factors) @ rows if sparse.issparse(rows) else rows * factors[:, None]
-        projected = self.projection.apply(short)
-        if self.radius is not None or self.noise == "privunit":
-            return projected
-        return projected / factors[:, None]
-
-    def encode(self, values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Projected rows as they are, or their directions where only these are released."""
-        return self.inner.encode(values, out=out)
-
-    def make_buffers(self) -> Scratch:
-        """Working arrays for calls of :meth:`sample`, one after the other."""
-        return self.inner.make_buffers()
-
-    def sample(
-        self, values: np.ndarray, noise: Noise, out: np.ndarray | None = None, *, buffers: Scratch | None = None
-    ) -> np.ndarray:
-        """Release every projected row once.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n, n_outputs)
-            From :meth:`project`.
-        noise : Noise
-        out : ndarray, default=None
-        buffers : Scratch, default=None
-            From :meth:`make_buffers`; None makes them.
-
-        Returns
-        -------
-        ndarray of shape (n, n_outputs)
-        """
-        return self.inner.sample(values, noise, out=out, buffers=buffers)
-
-    def variance(self, projected: np.ndarray) -> np.ndarray:
-        """Variance of every released coordinate, given the projected rows."""
-        return self.inner.variance(projected)
-
-    def bias(self, projected: np.ndarray) -> np.ndarray:
+    def bias(self, rows: Any) -> np.ndarray:
         """The mean release less the projected rows."""
-        return self.inner.bias(projected)
+        return self.inner.bias(self.project(rows).rows)
+
+    def original_second_moment(
+        self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """That of the projected rows, or of their directions where only these are released."""
+        return self.inner.original_second_moment(second_moment, mean)
+
+    def _as_rows(self, rows: Any) -> Any:
+        if not sparse.issparse(rows):
+            return as_floats(rows)
+        dtype = rows.dtype if rows.dtype in (np.float32, np.float64) else np.float64
+        rows = rows.tocsr().astype(dtype, copy=False)
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+        return rows
+
+    def _encode(self, rows: Any, out: np.ndarray, workspace: Workspace) -> None:
+        self._project(rows, out)
+        self.inner._encode(self._within(out), out, workspace)
+
+    def _draw(self, rows: Any, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        self._project(rows, out)
+        step = max(1, self.block_cells // self.n_outputs)
+        for start in range(0, len(out), step):
+            part = slice(start, start + step)
+            # Projected rows are nobody else's, so that their releases take their place.
+            self.inner._draw(self._within(out[part]), noise.block(part), out[part], workspace)
+
+    def _within(self, projected: np.ndarray) -> np.ndarray:
+        """Projected rows within the domain of what releases them; Phi may stretch by more than the bound says."""
+        return self.inner.domain.inside(projected).rows if self.noise == "privunit" else projected
+
+    def _project(self, rows: Any, out: np.ndarray) -> None:
+        """Project rows of the domain; what overflows becomes infinite, and never NaN, which would tell it apart."""
+        self.projection.apply(rows, out)
+        if np.isfinite(out).all():
+            return
+        lost = np.flatnonzero(~np.isfinite(out).all(axis=1))
+        # Multiplied by a power of two, which is exact.
+        exponents = np.frexp(_largest(rows[lost]))[1]
+        factors = np.ldexp(1.0, -exponents)
+        short = sparse.diags(factors) @ rows[lost] if sparse.issparse(rows) else rows[lost] * factors[:, None]
+        projected = self.projection.apply(short)
+        if self.noise == "laplace" or self.radius is not None:
+            projected = np.ldexp(projected, exponents[:, None])
+        # PrivUnit needs a direction, which infinite numbers have none of.
+        most = np.inf if self.noise == "laplace" else np.finfo(out.dtype).max
+        out[lost] = np.clip(projected, -most, most)
 
     @property
     def _width(self) -> float:
@@ -295,10 +302,3 @@ def _largest(rows: Any) -> np.ndarray:
     """The largest magnitude in each row."""
     largest = abs(rows).max(axis=1)
     return np.asarray(largest.toarray() if sparse.issparse(largest) else largest, dtype=np.float64).ravel()
-
-
-def _sparse_norms(values: Any) -> np.ndarray:
-    """Euclidean norms of the rows of a sparse matrix; infinite beyond 1e154, where the squares overflow."""
-    wide = values.astype(np.float64, copy=False)
-    with np.errstate(over="ignore"):
-        return np.sqrt(np.asarray(wide.multiply(wide).sum(axis=1)).ravel())

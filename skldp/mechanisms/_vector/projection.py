@@ -79,7 +79,9 @@ def dense_columns(codes: npt.NDArray[np.unsignedinteger], m: int) -> npt.NDArray
     return columns.T
 
 
-def project_sparse(values: Any, codes: npt.NDArray[np.unsignedinteger], m: int) -> np.ndarray:
+def project_sparse(
+    values: Any, codes: npt.NDArray[np.unsignedinteger], m: int, out: np.ndarray | None = None
+) -> np.ndarray:
     """Project sparse rows: as many additions as they have entries, times those of a column.
 
     Parameters
@@ -87,6 +89,7 @@ def project_sparse(values: Any, codes: npt.NDArray[np.unsignedinteger], m: int) 
     values : sparse matrix of shape (n, d)
     codes : ndarray of shape (d, n_bands)
     m : int
+    out : ndarray of shape (n, m), dtype of `values`, default=None
 
     Returns
     -------
@@ -94,7 +97,7 @@ def project_sparse(values: Any, codes: npt.NDArray[np.unsignedinteger], m: int) 
     """
     rows = values.tocsr()
     n_bands = codes.shape[1]
-    projected = np.empty((rows.shape[0], m), dtype=values.dtype)
+    projected = np.empty((rows.shape[0], m), dtype=values.dtype) if out is None else out
     size = values.dtype.type(entry_size(n_bands))
     # Entries to look up, and numbers of the dense sums.
     step = max(1, min(_ENTRIES * rows.shape[0] // max(1, rows.nnz * n_bands), _ENTRIES // (2 * m)))
@@ -178,12 +181,13 @@ class RandomProjection:
     Notes
     -----
     Phi is made of single-precision numbers, 4,096 columns at a time, each block from a stream of its own. Up to 2^25
-    numbers are kept; a larger Gaussian Phi is made anew at every use and never held as a whole, which costs about
-    5 ns a number. A sparse Phi is always kept, at one or two bytes a non-zero (four where m is above 32,768).
+    numbers are kept (in double precision as well, once such rows are projected); a larger Gaussian Phi is made anew at
+    every use and never held as a whole, which costs about 5 ns a number. A sparse Phi is always kept, at one or two
+    bytes a non-zero (four where m is above 32,768).
 
     Examples
     --------
-    >>> from skldp.mechanisms._vector.projection import RandomProjection
+    >>> from skldp.mechanisms import RandomProjection
     >>> RandomProjection(1_000_000, 83).kept
     False
     """
@@ -229,6 +233,11 @@ class RandomProjection:
     def _array(self) -> npt.NDArray[np.float32]:
         return self._all_columns()
 
+    @cached_property
+    def _double(self) -> npt.NDArray[np.float64]:
+        """Phi turned and in double precision, for rows of double precision."""
+        return self._array.T.astype(np.float64)
+
     def _all_columns(self) -> npt.NDArray[np.float32]:
         # Stored by columns, which is how both dense and sparse rows run through it.
         columns = np.vstack([block.T for _, block in self._fresh_blocks()])
@@ -256,12 +265,14 @@ class RandomProjection:
                 yield slice(start, columns.stop), np.vstack(waiting).T
                 start, waiting = columns.stop, []
 
-    def apply(self, values: Any) -> np.ndarray:
+    def apply(self, values: Any, out: np.ndarray | None = None) -> np.ndarray:
         """Project rows.
 
         Parameters
         ----------
         values : array or sparse matrix of shape (n, d)
+        out : ndarray of shape (n, m), default=None
+            Where to write; of the type that is returned.
 
         Returns
         -------
@@ -270,26 +281,24 @@ class RandomProjection:
         """
         if values.dtype not in (np.float32, np.float64):
             values = values.astype(np.float64)
-        if sparse.issparse(values):
-            if self.kind == "sparse":
-                return project_sparse(values, self._codes, self.n_components)
-            if self.kept:
-                return np.asarray(values @ self._array.T).astype(values.dtype, copy=False)
-        elif self.kept and self.kind != "sparse":
-            return self._multiply(values)
-        projected = np.zeros((values.shape[0], self.n_components), dtype=values.dtype)
+        if out is None:
+            out = np.empty((values.shape[0], self.n_components), dtype=values.dtype)
+        if sparse.issparse(values) and self.kind == "sparse":
+            return project_sparse(values, self._codes, self.n_components, out)
+        if sparse.issparse(values) and self.kept:
+            out[...] = values @ self._array.T
+            return out
+        if self.kept and self.kind != "sparse":
+            turned = self._array.T if values.dtype == np.float32 else self._double
+            for start in range(0, len(values), _BLOCK_ROWS):
+                rows = slice(start, start + _BLOCK_ROWS)
+                np.matmul(values[rows], turned, out=out[rows])
+            return out
+        out[...] = 0
         by_columns = values.tocsc() if sparse.issparse(values) else values
         for columns, block in self.blocks():
-            projected += by_columns[:, columns] @ block.T
-        return projected
-
-    def _multiply(self, values: np.ndarray) -> np.ndarray:
-        turned = self._array.T.astype(values.dtype, copy=False)
-        projected = np.empty((len(values), self.n_components), dtype=values.dtype)
-        for start in range(0, len(values), _BLOCK_ROWS):
-            rows = slice(start, start + _BLOCK_ROWS)
-            np.matmul(values[rows], turned, out=projected[rows])
-        return projected
+            out += by_columns[:, columns] @ block.T
+        return out
 
     def invert(self, projected: np.ndarray) -> np.ndarray:
         r"""The rows of least norm that Phi takes to the projected ones: :math:`\Phi^\top (\Phi \Phi^\top)^+ w`.
@@ -387,7 +396,9 @@ class RandomProjection:
             yield columns, self._gaussian_block(stream, columns.stop - columns.start)
 
     def _gaussian_block(self, stream: Any, n_columns: int) -> npt.NDArray[np.float32]:
-        return gaussians(stream, (n_columns, self.n_components)).T / np.float32(math.sqrt(self.n_components))
+        # As one row, so that a seed means the same Phi whatever is drawn row by row elsewhere.
+        flat = gaussians(stream, (1, n_columns * self.n_components))
+        return flat.reshape(n_columns, self.n_components).T / np.float32(math.sqrt(self.n_components))
 
 
 def _squared_distances(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float]:

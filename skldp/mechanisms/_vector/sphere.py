@@ -11,21 +11,16 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._vector.workspace import Scratch
+from skldp.mechanisms._noise import Noise, as_uniform
+from skldp.mechanisms._norms import scaled_norms
+from skldp.mechanisms._rows import Workspace
 
 __all__ = [
     "directions",
-    "factors_of_norms",
     "gaussian_rows",
     "gaussians",
     "public_step",
     "round_steps",
-    "row_norms",
-    "scaled_norms",
-    "shorten_rows",
-    "shortening_by_rounding",
-    "shrink_factors",
     "to_grid",
     "unit_rows",
 ]
@@ -33,119 +28,80 @@ __all__ = [
 # Of the bits of a float32, 14 resolve one standard deviation of a coordinate and 9 are left for its tails.
 _GRID_BITS = 14
 # Pairs of normal numbers made at a time: few enough for their arrays to stay in the cache.
-_CHUNK = 16_384
-# A row normalised by other code may be this many units in the last place too long.
-_ROUNDING = 64
+_CHUNK = 32_768
 # In fewer dimensions the directions that single precision can tell apart are too few beside the cells of the grid.
 _FLOAT64_BELOW = 16
 _TURN = np.float32(2 * math.pi * 2.0**-32)
 
 
 def gaussians(
-    noise: Noise, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32, scratch: Scratch | None = None
+    noise: Noise,
+    shape: tuple[int, int],
+    dtype: npt.DTypeLike = np.float32,
+    workspace: Workspace | None = None,
+    out: npt.NDArray[np.floating] | None = None,
 ) -> npt.NDArray[np.floating]:
     """Independent standard normal numbers: Box and Muller's transform of words of the type's own length.
+
+    The two numbers of a pair stand in one row, so that every row has words of its own.
 
     Parameters
     ----------
     noise : Noise
-    shape : tuple of int
+    shape : (int, int)
     dtype : float32 or float64, default=float32
-    scratch : Scratch, default=None
-        Where the numbers stand until the next call with it.
+        In which the numbers are made.
+    workspace : Workspace, default=None
+        Where the words stand until the next call with it.
+    out : ndarray of float of the given shape, default=None
+        Where to write; None is where the words stand.
 
     Returns
     -------
-    ndarray of `dtype`
+    ndarray
         No larger than 6.8 in magnitude in single precision, 8.6 in double: the tails that are cut have the
         probability 2^-33 and 2^-53.
 
     Examples
     --------
-    >>> from skldp.mechanisms._noise import noise_from
+    >>> from skldp.mechanisms import noise_from
     >>> from skldp.mechanisms._vector.sphere import gaussians
     >>> gaussians(noise_from(), (2, 3)).shape
     (2, 3)
     """
-    size = math.prod(shape)
-    half = (size + 1) // 2
-    scratch = Scratch() if scratch is None else scratch
-    out = scratch.take("gaussians", (2 * half,), dtype)
-    if dtype == np.float64:
-        out[:] = noise.uniform(2 * half)
-    else:
-        # The words are drawn where the numbers will stand.
-        noise.fill(out.view(np.uint32))
-    for start in range(0, half, _CHUNK):
-        stop = min(start + _CHUNK, half)
-        cosine, sine = out[start:stop], out[half + start : half + stop]
-        if dtype == np.float64:
-            radius, angle = cosine.copy(), sine * (2 * math.pi)
-        else:
-            radius, angle = cosine.view(np.uint32).astype(np.float32), sine.view(np.uint32).astype(np.float32)
-            radius += np.float32(0.5)
-            radius *= np.float32(2.0**-32)
-            angle *= _TURN
-        np.log(radius, out=radius)
-        radius *= -2
-        np.sqrt(radius, out=radius)
-        np.cos(angle, out=cosine)
-        np.sin(angle, out=sine)
-        cosine *= radius
-        sine *= radius
-    return out[:size].reshape(shape)
-
-
-def row_norms(values: np.ndarray) -> npt.NDArray[np.float64]:
-    """Euclidean norms of the rows, in the precision of the values, without overflow or underflow of the squares.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, d)
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
-    with np.errstate(over="ignore", under="ignore"):
-        norms = np.sqrt(np.einsum("ij,ij->i", values, values), dtype=np.float64)
-        extreme = _extreme(norms, values.dtype)
-        if extreme.size:
-            wide = values[extreme].astype(np.float64)
-            largest = np.abs(wide).max(axis=1, initial=0.0)
-            wide /= np.where(largest > 0, largest, 1)[:, None]
-            norms[extreme] = largest * np.sqrt(np.einsum("ij,ij->i", wide, wide))
-    return norms
-
-
-def scaled_norms(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Bring rows, in place, to a scale at which their squares neither overflow nor underflow; return their norms then.
-
-    Parameters
-    ----------
-    rows : ndarray of float64, shape (n, d)
-        Rows of a norm below 1e-150 or above 1e150 are multiplied by a power of two, which is exact.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        0 for a row of zeros.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.mechanisms._vector.sphere import scaled_norms
-    >>> scaled_norms(np.array([[3.0, 4.0], [0.0, 5e-324], [0.0, 0.0]])).tolist()
-    [5.0, 0.5, 0.0]
-    """
-    with np.errstate(over="ignore", under="ignore"):
-        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        extreme = _extreme(norms, rows.dtype)
-        if extreme.size:
-            far = rows[extreme]
-            far = np.ldexp(far, -np.frexp(np.abs(far).max(axis=1, initial=0.0))[1][:, None])
-            rows[extreme], norms[extreme] = far, np.sqrt(np.einsum("ij,ij->i", far, far))
-    return norms
+    n, d = shape
+    half = (d + 1) // 2
+    workspace = Workspace() if workspace is None else workspace
+    single = np.dtype(dtype) == np.float32
+    words = workspace.take("words", (n, 2 * half), np.uint32 if single else np.uint64)
+    noise.fill(words)
+    if out is None:
+        out = words.view(dtype)[:, :d]
+    step = max(1, _CHUNK // half)
+    for start in range(0, n, step):
+        for left in range(0, half, _CHUNK):
+            right = min(left + _CHUNK, half)
+            rows = slice(start, start + step)
+            radius, angle = words[rows, left:right], words[rows, half + left : half + right]
+            if single:
+                radius, angle = radius.astype(np.float32), angle.astype(np.float32)
+                radius += np.float32(0.5)
+                radius *= np.float32(2.0**-32)
+                angle *= _TURN
+            else:
+                radius, angle = as_uniform(radius), as_uniform(angle) * (2 * math.pi)
+            np.log(radius, out=radius)
+            radius *= -2
+            np.sqrt(radius, out=radius)
+            cosine = np.cos(angle)
+            cosine *= radius
+            out[rows, left:right] = cosine
+            # The last sine of an odd number has no place.
+            if left < d - half:
+                np.sin(angle, out=angle)
+                angle *= radius
+                out[rows, half + left : half + right] = angle[:, : d - half - left]
+    return out
 
 
 def unit_rows(values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -177,61 +133,7 @@ def unit_rows(values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     return out
 
 
-def shrink_factors(values: np.ndarray, radius: float) -> npt.NDArray[np.float64]:
-    """Factors, at most 1, that bring the rows to norms of at most `radius`, with every rounding counted.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, d)
-    radius : float
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
-    norms = row_norms(values)
-    # Only rows that rounding leaves near the radius, or beyond it, need their norms in double precision.
-    near = np.flatnonzero(norms > radius * (1 - (values.shape[1] + 8) * float(np.finfo(values.dtype).eps)))
-    norms[near] = row_norms(values[near].astype(np.float64, copy=False))
-    return factors_of_norms(norms, radius, values.dtype, values.shape[1])
-
-
-def factors_of_norms(norms: npt.NDArray[np.float64], radius: float, dtype: np.dtype, d: int) -> npt.NDArray[np.float64]:
-    """The same for rows of d numbers whose norms have been found in double precision."""
-    with np.errstate(over="ignore"):
-        factors = radius / np.maximum(norms * (1 + _norm_error(d)), radius)
-    # A row that is shortened must not end up longer than the radius by the rounding of its own type.
-    return np.where(factors < 1, factors * (1 - 2 * np.finfo(dtype).eps), 1.0)
-
-
-def shortening_by_rounding(dtype: np.dtype, d: int) -> float:
-    """How far below 1 the factor of a row may be that was normalised to the radius itself."""
-    return _ROUNDING * float(np.finfo(dtype).eps) + 2 * _norm_error(d)
-
-
-def shorten_rows(values: np.ndarray, radius: float) -> int:
-    """Shorten, in place, the rows that are longer than `radius`.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, d)
-    radius : float
-
-    Returns
-    -------
-    int
-        How many values were changed by more than rounding: a row normalised to the radius itself does not count.
-    """
-    factors = shrink_factors(values, radius)
-    longer = np.flatnonzero(factors < 1)
-    # In double precision: a factor that is subnormal in single precision has too few bits to keep within the radius.
-    values[longer] = values[longer] * factors[longer, None]
-    return int(np.count_nonzero(values[factors < 1 - shortening_by_rounding(values.dtype, values.shape[1])]))
-
-
-def directions(
-    noise: Noise, lengths: npt.NDArray[np.float64], d: int, scratch: Scratch | None = None
-) -> npt.NDArray[np.float64]:
+def directions(noise: Noise, lengths: npt.NDArray[np.float64], d: int, workspace: Workspace) -> npt.NDArray[np.float64]:
     """Vectors of given lengths in uniform directions of d dimensions.
 
     Parameters
@@ -239,32 +141,30 @@ def directions(
     noise : Noise
     lengths : ndarray of shape (n,)
     d : int
-    scratch : Scratch, default=None
+    workspace : Workspace
         Where the vectors stand until the next call with it.
 
     Returns
     -------
     ndarray of shape (n, d)
     """
-    scratch = Scratch() if scratch is None else scratch
-    points, norms = gaussian_rows(noise, (len(lengths), d), scratch)
+    n = len(lengths)
+    points, norms = gaussian_rows(noise, (n, d), workspace)
     # A Gaussian vector of exactly 0 has no direction.
     while not norms.all():
         zero = np.flatnonzero(norms == 0)
-        points[zero], norms[zero] = gaussian_rows(noise, (zero.size, d), Scratch())
+        points[zero], norms[zero] = gaussian_rows(noise.at(zero, n), (zero.size, d), Workspace())
     points *= (lengths / norms)[:, None]
     return points
 
 
 def gaussian_rows(
-    noise: Noise, shape: tuple[int, int], scratch: Scratch
+    noise: Noise, shape: tuple[int, int], workspace: Workspace
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Rows of independent normal numbers, drawn in the precision that their dimension needs, and their norms."""
-    if shape[1] < _FLOAT64_BELOW:
-        points = gaussians(noise, shape, np.float64, scratch).astype(np.float64, copy=False)
-    else:
-        points = scratch.take("directions", shape, np.float64)
-        points[...] = gaussians(noise, shape, scratch=scratch)
+    dtype = np.float64 if shape[1] < _FLOAT64_BELOW else np.float32
+    points = workspace.take("directions", shape, np.float64)
+    gaussians(noise, shape, dtype, workspace, points)
     return points, np.sqrt(np.einsum("ij,ij->i", points, points))
 
 
@@ -313,14 +213,3 @@ def round_steps(values: np.ndarray, step: float) -> np.ndarray:
     values *= values.dtype.type(step)
     values += values.dtype.type(0)
     return values
-
-
-def _norm_error(d: int) -> float:
-    """By what part the norm of d numbers, added up in double precision, may be too small: twice the worst case."""
-    return (d + 8) * 2.0**-53
-
-
-def _extreme(norms: npt.NDArray[np.float64], dtype: np.dtype) -> npt.NDArray[np.intp]:
-    """Rows whose squares may have left the range of the type, or lost their digits."""
-    limit = 1e-15 if dtype == np.float32 else 1e-150
-    return np.flatnonzero((norms < limit) | (norms > 1 / limit))

@@ -1,0 +1,149 @@
+"""The guarantee that an estimator gives at fit: kept as long as what it depends on, and shown in notebooks."""
+
+import html
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from skldp.exceptions import ChangedAfterFitError
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+
+__all__ = ["GuaranteeMixin", "holds_guarantee", "own_guarantee"]
+
+
+class GuaranteeMixin:
+    """Mix-in for ``privacy_guarantee_``: refused once a parameter that it depends on was changed, shown by notebooks.
+
+    Setting ``privacy_guarantee_`` in ``fit`` remembers the parameters as they are. Whatever releases something calls
+    ``_check_unchanged`` first. Parameters in ``_may_change`` have no influence on what is released.
+
+    It stands before scikit-learn's ``BaseEstimator`` among the bases, and puts the guarantee under that one's picture
+    of a fitted estimator. What is shown as text (``sklearn.set_config(display="text")``) is left as it is.
+
+    Examples
+    --------
+    >>> from skldp import LabelRR
+    >>> label_rr = LabelRR(epsilon=1.0, classes=["no", "yes"])
+    >>> "Privacy guarantee" in label_rr._repr_html_()
+    False
+    >>> "Privacy guarantee" in label_rr.fit(["no", "yes"])._repr_html_()
+    True
+    """
+
+    _may_change = frozenset({"n_jobs", "verbose"})
+
+    @property
+    def privacy_guarantee_(self) -> PrivacyGuarantee:
+        """What was guaranteed at fit.
+
+        Raises
+        ------
+        ChangedAfterFitError
+            If a parameter was changed since.
+        sklearn.exceptions.NotFittedError
+            If it is not fitted, or the last fit failed. It is an AttributeError, too.
+        """
+        self._check_unchanged()
+        return self._guarantee_at_fit[0]
+
+    @privacy_guarantee_.setter
+    def privacy_guarantee_(self, guarantee: PrivacyGuarantee) -> None:
+        self._guarantee_at_fit = (guarantee, self._guarantee_parameters())
+
+    def _forget_guarantee(self) -> None:
+        """What a fit does first that sets one thing after the other: where it fails, they belong to no one law."""
+        vars(self).pop("_guarantee_at_fit", None)
+
+    def _guarantee_parameters(self) -> dict[str, Any]:
+        """The parameters that what is released depends on, by name."""
+        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]  # of BaseEstimator, beside it
+        return {name: value for name, value in parameters.items() if name not in self._may_change}
+
+    def _check_unchanged(self) -> None:
+        """Refuse to go on without a fit, or with parameters other than those of fit."""
+        if "_guarantee_at_fit" not in vars(self):
+            raise NotFittedError(
+                f"This {type(self).__name__} has no privacy_guarantee_ before a fit, nor after one that failed."
+            )
+        before, now = self._guarantee_at_fit[1], self._guarantee_parameters()
+        changed = sorted(
+            name for name in before.keys() | now.keys() if not _same(before.get(name, before), now.get(name, now))
+        )
+        if changed:
+            raise ChangedAfterFitError(
+                f"What {type(self).__name__} releases, and its guarantee, are fixed at fit: fit it again. "
+                f"Got {', '.join(changed)} changed after fit instead."
+            )
+
+    @property
+    def _repr_html_(self) -> Any:
+        # A property, as scikit-learn's: it raises AttributeError where the estimator is to be shown as text.
+        draw = super()._repr_html_  # type: ignore[misc]  # of BaseEstimator, beside it among the bases
+        return lambda: draw() + _guarantee_html(self)
+
+    def _get_fitted_attr_html(self, *args: Any, **kwargs: Any) -> Any:
+        # Where scikit-learn shows fitted attributes: what was learnt from people is kept, and not shown.
+        shown = super()._get_fitted_attr_html(*args, **kwargs)  # type: ignore[misc]  # as above
+        for name in ("classes_", "categories_"):
+            shown.pop(name, None)
+        return shown
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]  # as above
+        if "text/html" in bundle:
+            bundle["text/html"] += _guarantee_html(self)
+        return bundle
+
+
+def own_guarantee(step: Any) -> PrivacyGuarantee | None:
+    """The guarantee of a fitted estimator itself; None where it has none."""
+    if isinstance(step, GuaranteeMixin):
+        check_is_fitted(step)
+        return step.privacy_guarantee_
+    return getattr(step, "privacy_guarantee_", None)
+
+
+def holds_guarantee(thing: Any, seen: set[int] | None = None) -> bool:
+    """Whether anything with a guarantee is among the parameters and attributes of an estimator, however deep."""
+    seen = set() if seen is None else seen
+    if id(thing) in seen:
+        return False
+    seen.add(id(thing))
+    if isinstance(thing, GuaranteeMixin):
+        return True
+    if isinstance(thing, BaseEstimator):
+        attributes = vars(thing)
+        return "privacy_guarantee_" in attributes or any(holds_guarantee(part, seen) for part in attributes.values())
+    if isinstance(thing, Mapping):
+        return any(holds_guarantee(part, seen) for part in thing.values())
+    if isinstance(thing, list | tuple | set) or (isinstance(thing, np.ndarray) and thing.dtype == object):
+        return any(holds_guarantee(part, seen) for part in (thing.ravel() if hasattr(thing, "ravel") else thing))
+    return False
+
+
+def _same(before: Any, now: Any) -> bool:
+    if before is now:
+        return True
+    if type(before) is not type(now):
+        return False
+    if isinstance(before, np.ndarray):
+        return before.dtype == now.dtype and np.array_equal(before, now)
+    if isinstance(before, list | tuple):
+        return len(before) == len(now) and all(map(_same, before, now))
+    # What compares in another way than yes or no (a frame) is taken as changed.
+    equal = before == now
+    return isinstance(equal, bool | np.bool_) and bool(equal)
+
+
+def _guarantee_html(estimator: GuaranteeMixin) -> str:
+    try:
+        guarantee = estimator.privacy_guarantee_
+    except ChangedAfterFitError as error:
+        return f'<div class="skldp-guarantee">No privacy guarantee: {html.escape(str(error))}</div>'
+    except AttributeError:
+        return ""
+    return f'<div class="skldp-guarantee">{guarantee._repr_html_()}</div>'

@@ -1,0 +1,253 @@
+"""A declared table, column by column: intervals, whole numbers, categories, and columns that are declared together."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._checks import is_number
+from skldp._untold import kind_of
+from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain, FiniteSet, Inside, check_finite
+
+__all__ = ["Categories", "Columns", "Integers", "Interval", "domain_from_json"]
+
+
+@dataclass(frozen=True)
+class Interval(Domain):
+    """One number between two bounds.
+
+    Parameters
+    ----------
+    low, high : float
+        Finite, and ``low < high``.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not (is_number(self.low) and is_number(self.high) and self.low < self.high):
+            raise ValueError(f"Bounds must be finite numbers with low < high. Got {(self.low, self.high)!r} instead.")
+
+    @property
+    def n_features(self) -> int:
+        """One."""
+        return 1
+
+    def inside(self, rows: np.ndarray) -> Inside:
+        """Move what lies outside to the nearest bound."""
+        return Box((float(self.low),), (float(self.high),)).inside(rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the column."""
+        return {"type": "interval", "low": float(self.low), "high": float(self.high)}
+
+
+@dataclass(frozen=True)
+class Integers(Domain):
+    """One whole number between two bounds, both included.
+
+    Parameters
+    ----------
+    low, high : int
+        ``low < high``, of at most 2^53 in magnitude.
+    """
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        whole = all(is_number(end) and float(end).is_integer() and abs(end) <= 2**53 for end in (self.low, self.high))
+        if not whole or not self.low < self.high:
+            raise ValueError(f"Bounds must be whole numbers with low < high. Got {(self.low, self.high)!r} instead.")
+
+    @property
+    def n_features(self) -> int:
+        """One."""
+        return 1
+
+    def inside(self, rows: np.ndarray) -> Inside:
+        """Round to the nearest whole number, and move what lies outside to the nearest bound."""
+        within, _ = Box((float(self.low),), (float(self.high),)).inside(rows)
+        whole = np.rint(within)
+        return Inside(whole, int(np.count_nonzero(whole != rows)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the column."""
+        return {"type": "integers", "low": int(self.low), "high": int(self.high)}
+
+
+@dataclass(frozen=True)
+class Categories(Domain):
+    """One of a list of values; a row holds its place in the list.
+
+    Parameters
+    ----------
+    values : tuple of str, int, float or bool
+        All different.
+    ordered : bool, default=False
+        Whether their order means something.
+    """
+
+    values: tuple[Any, ...]
+    ordered: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.values or len(set(self.values)) < len(self.values):
+            raise ValueError(f"Categories must be a list of different values. Got {self.values!r} instead.")
+        if not all(isinstance(value, str | bool) or is_number(value) for value in self.values):
+            raise ValueError(f"Categories must be strings, numbers or booleans. Got {self.values!r} instead.")
+
+    @property
+    def n_features(self) -> int:
+        """One."""
+        return 1
+
+    def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
+        """Values as an array of integers of any type."""
+        return Codes((len(self.values),)).as_rows(values)
+
+    def inside(self, rows: np.ndarray) -> Inside:
+        """Refuse what is no place in the list."""
+        return Codes((len(self.values),)).inside(rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the column."""
+        return {"type": "categories", "values": list(self.values), "ordered": self.ordered}
+
+
+@dataclass(frozen=True)
+class Columns(Domain):
+    """A table by column: each part declares one column, or several that are declared together.
+
+    Parameters
+    ----------
+    parts : tuple of (tuple of str, Domain)
+        The names of the columns of each part, and what they may be.
+
+    Raises
+    ------
+    ValueError
+        If a name occurs twice, or a part has another number of columns than of names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    import numpy.typing as npt
+    >>> from skldp.mechanisms import Categories, Columns, Interval, domain_from_json
+    >>> people = Columns.of({"age": Interval(0, 100), "city": Categories(("Bonn", "Ulm"))})
+    >>> people.inside(np.array([[130.0, 1.0]]))
+    Inside(rows=array([[100.,   1.]]), n_moved=1)
+    >>> domain_from_json(people.to_json()) == people
+    True
+    """
+
+    parts: tuple[tuple[tuple[str, ...], Domain], ...]
+
+    def __post_init__(self) -> None:
+        names = self.names
+        if len(set(names)) < len(names):
+            raise ValueError(f"Every column must be declared once. Got {names!r} instead.")
+        for own, part in self.parts:
+            if len(own) != part.n_features:
+                raise ValueError(f"{part!r} declares {part.n_features} columns. Got the names {own!r} instead.")
+
+    @classmethod
+    def of(cls, parts: Mapping[str | tuple[str, ...], Domain]) -> "Columns":
+        """Make it from a dict by column, or by tuples of columns that are declared together."""
+        return cls(tuple(((name,) if isinstance(name, str) else tuple(name), part) for name, part in parts.items()))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns, in their order."""
+        return tuple(name for own, _ in self.parts for name in own)
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return len(self.names)
+
+    def inside(self, rows: np.ndarray) -> Inside:
+        """Move every part into its own domain; categories are given by their places."""
+        moved, n_moved, start = rows.copy(), 0, 0
+        for _, part in self.parts:
+            columns = slice(start, start + part.n_features)
+            start += part.n_features
+            own = _as_codes(rows[:, columns]) if isinstance(part, Categories | Codes) else rows[:, columns]
+            within = part.inside(own)
+            moved[:, columns] = within.rows
+            n_moved += within.n_moved
+        return Inside(moved, n_moved)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the columns, each part with its names."""
+        return {"type": "columns", "parts": [part.to_dict() | {"columns": list(own)} for own, part in self.parts]}
+
+
+def domain_from_json(text: str) -> Domain:
+    """Read a domain that :meth:`Domain.to_json` wrote.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    Domain
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms import domain_from_json
+    >>> domain_from_json('{"type": "interval", "low": 0, "high": 10}')
+    Interval(low=0, high=10)
+    """
+    return _from_dict(json.loads(text, parse_constant=_no_number))
+
+
+_KINDS: dict[str, type[Domain]] = {
+    "anywhere": Anywhere,
+    "ball": Ball,
+    "box": Box,
+    "categories": Categories,
+    "codes": Codes,
+    "finite_set": FiniteSet,
+    "integers": Integers,
+    "interval": Interval,
+}
+
+
+def _from_dict(given: Any) -> Domain:
+    if not isinstance(given, dict) or given.get("type") not in {*_KINDS, "columns"}:
+        raise ValueError(f"A domain must be a JSON object with a known type: {sorted(_KINDS)} or 'columns'.")
+    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    kind = str(fields.pop("type"))
+    try:
+        if kind == "columns":
+            parts = [dict(part) for part in fields["parts"]]
+            return Columns(tuple((tuple(part.pop("columns")), _from_dict(part)) for part in parts))
+        return _KINDS[kind](**fields)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"A domain of type {kind!r} has other fields. Got {sorted(given)} instead.") from error
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"A domain must hold finite numbers. Got {name} instead.")
+
+
+def _as_codes(rows: np.ndarray) -> np.ndarray:
+    """Numbers as the whole numbers that they are."""
+    codes = rows.astype(np.int64, copy=False) if rows.dtype.kind in "iu" else None
+    if codes is None:
+        check_finite(rows)
+        codes = np.clip(rows, -1, 2.0**53).astype(np.int64)
+        if not (codes == rows).all():
+            raise ValueError(f"codes must be integers. Got {kind_of(rows)} instead.")
+    return codes

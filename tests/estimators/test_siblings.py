@@ -1,0 +1,99 @@
+"""What public estimators share: the rule of their names, and the text of the parameters that mean the same.
+
+scikit-learn has no public tool that puts one text into several docstrings: its own classes repeat it, and a test
+compares them. So does this one, which keeps docstrings whole for whoever reads the source, and under ``python -OO``.
+"""
+
+import inspect
+import re
+
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+
+import skldp
+import skldp.mechanisms
+
+ESTIMATORS = {
+    name: value
+    for name in skldp.__all__
+    if inspect.isclass(value := getattr(skldp, name)) and issubclass(value, BaseEstimator)
+}
+MECHANISMS = {name.lower() for name in skldp.mechanisms.__all__}
+# How the text of a parameter begins, of whichever estimator it is; what follows is the estimator's own.
+SHARED = {
+    "epsilon": ("float, default=1.0", "Budget (natural log)"),
+    "bounds": (
+        "(low, high), default=(-1, 1)",
+        "The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest "
+        "end.",
+    ),
+    "classes": (
+        "array-like of shape (n_classes,), default=None",
+        "The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur "
+        "is a fact about private data.",
+    ),
+    "label_mechanism": (
+        "LabelRR or LabelLaplace, default=None",
+        "Cloned and applied to y in `fit`. None is ``LabelRR()``.",
+    ),
+    "radius": (
+        "float, default=None",
+        "Declares that the rows have norms of at most this; longer ones are shortened to it.",
+    ),
+    "transform_noise": ("bool, default=True", "False: only `fit_transform` adds noise."),
+    "seed": (
+        "None, int, Generator or RandomState, default=None",
+        "None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee "
+        "against whoever knows it.",
+    ),
+    "n_jobs": ("int, default=None", "Threads, as joblib counts them."),
+}
+# A ledger's bounds, and work that joblib spreads over processes too, mean something else.
+OF_ITS_OWN = {("BayesianFilter", "bounds"), ("BayesianFilter", "n_jobs")}
+
+
+def documented(cls):
+    """The section Parameters of a class: types and texts by name, in order."""
+    section = re.search(r"^Parameters\n-+\n(.*?)\n(?=^\w[\w ]*\n---|\Z)", inspect.getdoc(cls), re.S | re.M).group(1)
+    found = {}
+    for entry in re.split(r"\n(?=\S)", section):
+        head, *text = entry.split("\n")
+        names, _, kind = head.partition(" : ")
+        found |= dict.fromkeys(names.split(", "), (kind, " ".join(" ".join(text).split())))
+    return found
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_parameter_is_documented_in_the_order_of_the_signature(name):
+    assert list(documented(ESTIMATORS[name])) == list(inspect.signature(ESTIMATORS[name]).parameters)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [
+        (name, parameter)
+        for name, cls in ESTIMATORS.items()
+        for parameter in inspect.signature(cls).parameters
+        if parameter in SHARED and (name, parameter) not in OF_ITS_OWN
+    ],
+)
+def test_siblings_describe_a_parameter_in_the_same_words(name, parameter):
+    kind, text = documented(ESTIMATORS[name])[parameter]
+    assert kind == SHARED[parameter][0]
+    assert text.startswith(SHARED[parameter][1])
+
+
+@pytest.mark.parametrize("name", [name for name, cls in ESTIMATORS.items() if issubclass(cls, TransformerMixin)])
+def test_a_transformer_is_named_after_its_mechanism_and_a_privatizer_after_its_data(name):
+    cls = ESTIMATORS[name]
+    if name.startswith("Label"):
+        # Of y, with the name that a paper gives the mechanism.
+        assert list(inspect.signature(cls.fit).parameters) == ["self", "y"]
+    elif not hasattr(cls, "privacy_guarantee_"):
+        # It releases nothing, and has scikit-learn's suffix for what it does.
+        assert name == "BoundsScaler"
+    elif name.removesuffix("Transformer").lower() in MECHANISMS:
+        assert name.endswith("Transformer")
+    else:
+        assert name.endswith("Privatizer")
+        assert "mechanism" in inspect.signature(cls).parameters

@@ -1,0 +1,220 @@
+"""The contract of every mechanism that releases rows: one release, one walk, noise that can belong to rows."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from skldp.mechanisms import (
+    BoundedFeatures,
+    CategoricalRecord,
+    Duchi,
+    DuchiVector,
+    Gaussian,
+    Hybrid,
+    HybridThreeOutputs,
+    LabelLaplaceMechanism,
+    Laplace,
+    MultivariateLaplace,
+    OneHotRandomizedResponse,
+    Piecewise,
+    PrivUnit,
+    PrivUnitBall,
+    ProjectedRelease,
+    RandomizedResponse,
+    RandomizedResponseWithPrior,
+    RandomProjection,
+    RowMechanism,
+    ThreeOutputs,
+    UnaryEncoding,
+    bitrand,
+    latent,
+    ome,
+)
+from skldp.mechanisms._noise import RowNoise
+from skldp.mechanisms._rows import Workspace
+
+KEY = bytes(range(32))
+
+
+def each():
+    """One mechanism of every kind, with rows of its domain's size: each part of the package adds its own."""
+    return [*numbers(), *categorical(), *vectors(), *bits()]
+
+
+def numbers():
+    """Of numbers: alone and together, at epsilons where much is drawn anew, and some of a row's features."""
+    alone = [
+        Duchi(1e-3),
+        Duchi(1.0),
+        Duchi(12.0),
+        ThreeOutputs(1.0),
+        Piecewise(1.0),
+        Piecewise(0.3, "opt", 3),
+        Hybrid(2.0),
+        HybridThreeOutputs(1.0),
+        Laplace(1.0, lattice_bits=2),
+        Laplace(30.0, lattice_bits=2),
+    ]
+    together = [
+        DuchiVector(1.0, 1),
+        DuchiVector(1.0, 2),
+        DuchiVector(6.0, 4),
+        DuchiVector(1.0, 9),
+        Gaussian(1.0, 1e-3, 5),
+    ]
+    low, high = (-1.0, 0.0, -8.0, -0.5, 0.1), (1.0, 1.0, 9.0, 0.5, 0.7)
+    sampled = [
+        *(BoundedFeatures(one, low, high, n_sampled=k, stated=5.0) for one in alone[1:] for k in (1, 3, 5)),
+        BoundedFeatures(DuchiVector(1.0, 2), low, high, n_sampled=2, stated=1.0),
+        BoundedFeatures(DuchiVector(0.1, 2), low, high, n_sampled=4, stated=1.0),
+        BoundedFeatures(Gaussian(1.0, 0.2, 2, lattice_bits=2), low, high, n_sampled=4, stated=2.0),
+        BoundedFeatures(Gaussian(1.0, 1e-3, 5), low, high, n_sampled=5, stated=1.0),
+    ]
+    return [*alone, *together, *sampled]
+
+
+def categorical():
+    """Small epsilons and many classes, so that draws are undecided, and classes outside of a prior's support."""
+    yield RandomizedResponse(0.1, 2)
+    yield RandomizedResponse(1.0, 1)
+    yield RandomizedResponse(0.5, 3000)
+    yield RandomizedResponse(0.5, 5000)
+    yield LabelLaplaceMechanism(1.0, 10)
+    yield RandomizedResponseWithPrior(1.0, (0.32, 0.0, 0.31, 0.37))
+    yield RandomizedResponseWithPrior(1.0, (1.0, 0.0))
+    yield UnaryEncoding(0.5, 7, "sue")
+    yield UnaryEncoding(20.0, 20_000, "oue")
+    yield OneHotRandomizedResponse(0.5, 900)
+    yield from (CategoricalRecord(2.0, (3, 1, 200, 2), method) for method in ("krr", "sue", "oue"))
+
+
+def vectors():
+    """Directions, balls, and vectors near or far, in few dimensions and in many."""
+    words = np.random.default_rng(3).normal(size=(7, 5))
+    return [
+        PrivUnit(2, 1.0),
+        PrivUnit(5, 0.1),
+        PrivUnit(40, 6.0),
+        PrivUnitBall(2, 1.0, 1.0),
+        PrivUnitBall(33, 3.0, 4.0),
+        MultivariateLaplace(1, 1.0),
+        MultivariateLaplace(5, 0.2, radius=1.0),
+        MultivariateLaplace(5, 4.0, vocabulary=words),
+        MultivariateLaplace(41, 2.0, sensitivity=1.5),
+        ProjectedRelease(RandomProjection(9, 3), 1.0),
+        ProjectedRelease(RandomProjection(40, 17), 1.0, sensitivity="spectral", radius=2.0),
+        ProjectedRelease(RandomProjection(9, 3, kind="sparse"), 2.0, noise="privunit", radius=2.0),
+        ProjectedRelease(RandomProjection(5, 3), 2.0, sensitivity="vocabulary", vocabulary=words),
+    ]
+
+
+def bits():
+    """As published and exact, some features and all, short codes and long ones."""
+    bounds = (np.array([-1.0, -0.2, 0.0, 0.1, -3.0]), np.array([1.0, 0.4, 0.6, 0.3, 0.5]))
+    return [
+        bitrand(1.0, (-np.ones(7), np.ones(7))),
+        bitrand(1e-3, bounds, calibration="exact", n_sampled_features=2),
+        bitrand(1.0, bounds, n_bits=24, n_sampled_features=3),
+        bitrand(3.0, bounds, debias=True),
+        latent(1.0, bounds, n_bits=12),
+        ome(1.0, bounds, n_bits=5, n_sampled_features=4),
+        bitrand(5.0, bounds, calibration="exact", debias=True),
+        bitrand(40.0, bounds, calibration="exact", debias=True, n_sampled_features="all"),
+    ]
+
+
+MECHANISMS = each()
+
+
+def nonces(n, seed=0):
+    return np.random.default_rng(seed).integers(0, 2**64, (n, 2), dtype=np.uint64)
+
+
+def rows_for(mechanism, n=40, seed=1):
+    """Rows of the mechanism's domain, some of them outside where anything can be moved into it."""
+    draw = np.random.default_rng(seed)
+    domain = mechanism.domain.to_dict()
+    if domain["type"] == "codes":
+        return draw.integers(0, domain["sizes"], (n, mechanism.domain.n_features))
+    return draw.normal(0, 0.8, (n, mechanism.domain.n_features))
+
+
+def identity(mechanism):
+    return f"{type(mechanism).__name__}-{mechanism.domain.n_features}"
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=identity)
+class TestEveryMechanism:
+    def test_is_a_row_mechanism(self, mechanism):
+        assert isinstance(mechanism, RowMechanism)
+
+    def test_a_row_has_its_own_noise(self, mechanism):
+        rows, own = rows_for(mechanism), nonces(40)
+        whole = mechanism.release(rows, RowNoise(KEY, own)).rows
+        # Whatever the company, the order and the block: the same row of the same nonce is released alike.
+        order = np.random.default_rng(2).permutation(40)[:23]
+        part = mechanism.release(rows[order], RowNoise(KEY, own[order])).rows
+        np.testing.assert_array_equal(part, whole[order])
+        one = mechanism.release(rows[7:8], RowNoise(KEY, own[7:8])).rows
+        np.testing.assert_array_equal(one, whole[7:8])
+
+    def test_another_row_changes_nothing(self, mechanism):
+        rows, own = rows_for(mechanism), nonces(40)
+        whole = mechanism.release(rows, RowNoise(KEY, own)).rows
+        other, theirs = rows.copy(), own.copy()
+        other[3], theirs[3] = rows_for(mechanism, seed=5)[3], nonces(1, seed=9)[0]
+        changed = mechanism.release(other, RowNoise(KEY, theirs)).rows
+        np.testing.assert_array_equal(np.delete(changed, 3, axis=0), np.delete(whole, 3, axis=0))
+
+    def test_blocks_change_nothing(self, mechanism, monkeypatch):
+        rows, own = rows_for(mechanism), nonces(40)
+        whole = mechanism.release(rows, RowNoise(KEY, own)).rows
+        monkeypatch.setattr(type(mechanism), "block_cells", 3 * mechanism.block_width)
+        np.testing.assert_array_equal(mechanism.release(rows, RowNoise(KEY, own)).rows, whole)
+
+    def test_rows_are_not_written_to_and_memory_order_does_not_matter(self, mechanism):
+        rows, own = rows_for(mechanism), nonces(40)
+        given = rows.copy()
+        whole = mechanism.release(rows, RowNoise(KEY, own)).rows
+        np.testing.assert_array_equal(rows, given)
+        rows.flags.writeable = False
+        for same in (np.asfortranarray(rows), np.repeat(rows, 2, axis=0)[::2], rows):
+            np.testing.assert_array_equal(mechanism.release(same, RowNoise(KEY, own)).rows, whole)
+
+    def test_writes_where_it_is_told(self, mechanism):
+        rows, own = rows_for(mechanism), nonces(40)
+        whole = mechanism.release(rows, RowNoise(KEY, own)).rows
+        out = np.empty((40, mechanism.n_outputs), dtype=whole.dtype)
+        assert mechanism.release(rows, RowNoise(KEY, own), out).rows is out
+        np.testing.assert_array_equal(out, whole)
+        strided = np.empty((40, 2 * mechanism.n_outputs), dtype=np.float64)[:, ::2]
+        mechanism.release(rows, RowNoise(KEY, own), strided)
+        np.testing.assert_array_equal(strided, whole)
+
+    def test_refuses_what_is_no_row_and_says_no_value(self, mechanism):
+        rows = rows_for(mechanism)
+        if rows.dtype.kind == "f":
+            for bad in (np.nan, np.inf, -np.inf):
+                wrong = rows.copy()
+                wrong[11, 0] = bad
+                with pytest.raises(ValueError, match=r"Input contains (NaN|infinity)"):
+                    mechanism.release(wrong, RowNoise(KEY, nonces(40)))
+        with pytest.raises(ValueError, match="shape"):
+            mechanism.release(rows[:, 0], RowNoise(KEY, nonces(40)))
+        with pytest.raises(ValueError, match="shape"):
+            mechanism.release(rows, RowNoise(KEY, nonces(40)), np.empty((39, mechanism.n_outputs)))
+
+    def test_a_pickle_holds_the_fields_alone(self, mechanism):
+        before = pickle.dumps(mechanism)
+        mechanism.release(rows_for(mechanism), RowNoise(KEY, nonces(40)))
+        assert pickle.dumps(mechanism) == before
+
+
+def test_a_working_array_is_kept_as_long_as_it_fits():
+    workspace = Workspace()
+    first = workspace.take("a", (4, 3), np.float32)
+    assert np.shares_memory(first, workspace.take("a", (2, 3), np.float32))
+    assert not np.shares_memory(first, workspace.take("b", (4, 3), np.float32))
+    assert not np.shares_memory(first, workspace.take("a", (4, 4), np.float32))
+    assert workspace.take("a", (2,), np.float64).dtype == np.float64
