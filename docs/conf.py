@@ -30,7 +30,7 @@ templates_path = ["_templates"]
 # A cross reference that leads nowhere fails the build. Other projects' pages are not looked up, so that the build
 # needs no network.
 nitpicky = True
-nitpick_ignore_regex = [(r"py:.*", r"(sklearn|numpy|scipy|pandas|matplotlib|joblib)(\..*)?")]
+nitpick_ignore_regex = [(r"py:.*", r"(sklearn|numpy|scipy|pandas|matplotlib|joblib|concurrent)(\..*)?")]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "skldp"
@@ -57,6 +57,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    # That page asks other hosts for its scripts.
+    "write_computation_times": False,
 }
 
 # What the package or an example calls must not be deprecated.

@@ -7,8 +7,7 @@ import numpy as np
 
 from skldp import BitRandTransformer, LabelLaplace
 from skldp.exceptions import PrivacyGuaranteeWarning
-from skldp.mechanisms._bits.fixed_point import FixedPoint
-from skldp.mechanisms._vector.gaussian_width import default_width, gordon_delta, projected_dimension
+from skldp.mechanisms import FixedPoint, default_width, gordon_delta, projected_dimension
 from skldp.study import bit_flips, corrected_ratios, expected_errors, mean_errors, rival_laws
 from skldp.study import expected_error as expected_error_bound
 from skldp.study._theory.bit_laws import error_probabilities

@@ -53,7 +53,7 @@ def test_example_prints_what_the_readme_shows(fixed_noise):
 
 def test_two_commands_install_and_run():
     commands = re.findall(r"^python -m pip install .+ && (.+)$", README.read_text(encoding="utf-8"), re.MULTILINE)
-    assert commands == ["skldp study", "python -m pytest"]
+    assert commands == ["skldp study", "python -m pytest -n logical"]
 
 
 if __name__ == "__main__":

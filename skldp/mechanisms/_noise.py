@@ -238,7 +238,7 @@ class Noise:
         Parameters
         ----------
         threshold : array-like of uint64
-            Between 0 and 2^64 - 1; :func:`flip_threshold` makes them.
+            Between 0 and 2^64 - 1; ``flip_threshold`` makes them.
         size : int or tuple of int, default=None
             None is the shape of `threshold`, which must broadcast to `size` otherwise.
         """
@@ -330,7 +330,7 @@ class Noise:
         Returns
         -------
         Noise
-            This stream itself, whose words are nobody's in particular; see :class:`RowNoise`.
+            This stream itself, whose words are nobody's in particular; see ``RowNoise``.
         """
         return self
 

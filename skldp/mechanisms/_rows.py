@@ -190,7 +190,7 @@ class RowMechanism(ABC):
         noise : Noise
             Every draw belongs to the rows in their order, as many words to each row; a draw for a few numbers alone is
             taken from ``noise.at(places, size)``. So that noise may be bound to rows, see
-            :class:`~skldp.mechanisms._noise.RowNoise`.
+            ``RowNoise``.
         out : ndarray of shape (n, n_outputs)
             C-contiguous, of ``output_dtype`` of the rows' type; overwritten.
         workspace : Workspace

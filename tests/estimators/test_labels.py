@@ -201,6 +201,7 @@ def release(mechanism, y):
     return tuple(mechanism.transform(y).tolist())
 
 
+@pytest.mark.slow
 def test_pickled_copies_in_four_processes_release_distinct_noise():
     fitted = LabelRR(epsilon=0.1, classes=TEN).fit(TEN)
     drawn = Parallel(n_jobs=4)(delayed(release)(pickle.loads(pickle.dumps(fitted)), many()) for _ in range(4))

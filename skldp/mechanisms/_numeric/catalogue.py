@@ -120,7 +120,7 @@ def best_mechanism(
         Natural log, for a whole row.
     n_features : int
     n_sampled : "auto", "all" or int, default="auto"
-        How many features of a row are released, as in :func:`number_of_sampled_features`.
+        How many features of a row are released, as in ``number_of_sampled_features``.
     delta : float, default=0.0
         Above 0, the Gaussian is among the candidates.
 

@@ -124,7 +124,7 @@ class Hybrid(_Mixture):
 
     Notes
     -----
-    Up to :data:`HYBRID_THRESHOLD`, about 0.60935, it is Duchi's alone. Above, its variance is the same for all x:
+    Up to ``HYBRID_THRESHOLD``, about 0.60935, it is Duchi's alone. Above, its variance is the same for all x:
 
     .. math:: \frac{h + 3}{3 h (h - 1)} + \frac{(E + 1)^2}{h (E - 1)^2}, \quad h = e^{\varepsilon/2}, E = e^\varepsilon.
 
@@ -152,7 +152,7 @@ class Hybrid(_Mixture):
 
     @cached_property
     def piecewise_probability(self) -> float:
-        """How often PM is chosen; 0 up to :data:`HYBRID_THRESHOLD`."""
+        """How often PM is chosen; 0 up to ``HYBRID_THRESHOLD``."""
         return -math.expm1(-self.epsilon / 2) if self.epsilon > HYBRID_THRESHOLD else 0.0
 
 

@@ -78,7 +78,7 @@ class ThreeOutputs(UnitMechanism):
 
     Notes
     -----
-    With :math:`E = e^\varepsilon` and a from :func:`three_outputs_zero_probability`,
+    With :math:`E = e^\varepsilon` and a from ``three_outputs_zero_probability``,
 
     .. math::
         P(0) &= a - a (1 - 1/E) |x|, \quad C = \frac{E (E + 1)}{(E - 1)(E - a)}, \\
