@@ -352,17 +352,16 @@ class BitFlip(SampledFeatures):
         # Masks come as 16-bit words; narrower codes would be widened at every step.
         codes = workspace.take("codes", flat.shape, np.promote_types(self.encoding.code_dtype, np.uint16))
         self.encoding.encode(values.reshape(-1), out=codes, scratch=flat)
-        if len(self.laws) == 1:
-            self._randomizers[0].randomize(codes, noise, workspace)
-            self.decoders[0].decode(codes, flat, workspace)
-            return
-        followed = (np.arange(self.n_outputs) if features is None else features) % len(self.laws)
-        randomized = workspace.take("randomized", codes.shape, codes.dtype)
-        numbers = workspace.take("numbers", out.shape, out.dtype)
-        for which, (randomizer, decoder) in enumerate(zip(self._randomizers, self.decoders, strict=True)):
+        # All numbers by every law, the first one last: of the others, those are kept that follow them.
+        numbers = workspace.take("numbers", (len(self.laws) - 1, *out.shape), out.dtype)
+        randomized = workspace.take("randomized", codes.shape, codes.dtype) if len(numbers) else codes
+        for decoded, randomizer, decoder in zip(numbers, self._randomizers[1:], self.decoders[1:], strict=True):
             np.copyto(randomized, codes)
-            decoder.decode(randomizer.randomize(randomized, noise, workspace), numbers.reshape(-1), workspace)
-            np.copyto(out, numbers, where=followed == which)
+            decoder.decode(randomizer.randomize(randomized, noise, workspace), decoded.reshape(-1), workspace)
+        self.decoders[0].decode(self._randomizers[0].randomize(codes, noise, workspace), flat, workspace)
+        followed = (np.arange(self.n_outputs) if features is None else features) % len(self.laws)
+        for which, decoded in enumerate(numbers, 1):
+            np.copyto(out, decoded, where=followed == which)
 
     def _draw_short(self, values: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         """Release through one's-complement codes."""
