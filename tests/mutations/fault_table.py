@@ -434,8 +434,8 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_bits/decoding.py",
-        "return squares / decoder.signs[1] ** 2 - variance",
-        "return (squares - variance) / decoder.signs[1] ** 2",
+        "return squares / float(decoder.signs[1]) ** 2 - variance",
+        "return (squares - variance) / float(decoder.signs[1]) ** 2",
         "mechanisms/test_bit_flip.py",
     ),
     # Vectors.

@@ -36,7 +36,7 @@ def least_integer(objective: Callable[[int], float], most: int) -> int:
     """
     known = cache(objective)
     starts = [2**i for i in range(most.bit_length()) if 2**i <= most]
-    best = min([*starts, most], key=known)
+    best: int = min([*starts, most], key=known)
     step = max(1, best // 4)
     while step:
         nearest = min((k for k in (best, best - step, best + step) if 1 <= k <= most), key=known)

@@ -104,8 +104,8 @@ def original_squares(squares: npt.NDArray[np.float64], law: BitLaw, decoder: "Bi
               + \sum_{i \ge 1} \frac{w_i^2 q_i (1 - q_i)}{(1 - 2 q_i)^2}\Bigr)
     """
     flips = law.ones[0, 1:]
-    variance = (np.diff(decoder.contributions, axis=1)[:, 0] ** 2 * flips * (1 - flips)).sum()
-    return squares / decoder.signs[1] ** 2 - variance
+    variance = float((np.diff(decoder.contributions, axis=1)[:, 0] ** 2 * flips * (1 - flips)).sum())
+    return squares / float(decoder.signs[1]) ** 2 - variance
 
 
 def _sums(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -213,7 +213,7 @@ class FixedPoint:
         x = np.asarray(values)
         if x.dtype not in _MANTISSA_BITS:
             x = as_numbers(values)
-        codes = np.empty(x.shape, dtype=self.code_dtype) if out is None else out
+        codes: np.ndarray = np.empty(x.shape, dtype=self.code_dtype) if out is None else out
         positive = np.greater_equal(x, 0)
         magnitude = np.abs(x, out=np.empty_like(x) if scratch is None else scratch)
         # The maximum is NaN if any value is, so that one pass refuses both.
@@ -227,7 +227,8 @@ class FixedPoint:
             self._scale_far(magnitude, shift, codes)
         sign = positive.astype(codes.dtype)
         sign <<= self.n_bits - 1
-        return np.bitwise_or(codes, sign, out=codes)
+        codes |= sign
+        return codes
 
     def decode(self, codes: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> np.ndarray:
         """Give the numbers that codes stand for.

@@ -254,7 +254,7 @@ def optimal_losses(budget: float, sensitivities: Sequence[float] | npt.NDArray[n
 
     def losses(y: float) -> npt.NDArray[np.float64]:
         height = np.maximum(y - gaps, 0.0)
-        return 2 * np.log1p(np.sqrt(-np.expm1(-height))) + height
+        return np.asarray(2 * np.log1p(np.sqrt(-np.expm1(-height))) + height)
 
     # A height of at least the budget is enough for the widest bit alone; the least one is found on a log scale.
     upper = math.log(budget)

@@ -152,7 +152,7 @@ def _magnitude_losses(budget: float, n_magnitude: int) -> npt.NDArray[np.float64
     while losses(high).sum() > budget:
         high *= 2
     found = losses(brentq(lambda log_multiplier: losses(log_multiplier).sum() - budget, low, high))
-    return found * (budget / found.sum())
+    return found * (budget / float(found.sum()))
 
 
 def _spread(losses: npt.NDArray[np.float64]) -> float:
@@ -165,7 +165,7 @@ def _outermost(scale: float, n_magnitude: int) -> float:
     """Maximum over x of ``scale * E[mag^2 | x] - x^2``."""
     if n_magnitude == 0:
         return scale
-    inner = 1 - 1 / (2**n_magnitude - 1)
+    inner: float = 1 - 1 / (2**n_magnitude - 1)
     x = min(max(scale * (1 + inner) / 2, inner), 1.0)
     return scale * ((1 + inner) * x - inner) - x**2
 
@@ -274,7 +274,7 @@ class UnbiasedBitFlip(SampledFeatures):
 
     @property
     def _last_magnitude(self) -> int:
-        return max(1, 2**self.n_magnitude_bits - 1)
+        return max(1, (1 << self.n_magnitude_bits) - 1)
 
     @property
     def _code_dtype(self) -> np.dtype:
