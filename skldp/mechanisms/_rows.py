@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
@@ -254,7 +255,7 @@ class SampledFeatures(RowMechanism):
                 f"n_sampled must be from 1 to {n_features}, the number of features. Got {self.n_sampled!r} instead."
             )
 
-    @property
+    @cached_property
     def n_outputs(self) -> int:
         """The number of features."""
         return self.domain.n_features
@@ -320,7 +321,9 @@ class SampledFeatures(RowMechanism):
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         d, k = self.n_outputs, self.n_sampled
         dtype = self.working_dtype(out.dtype)
-        center = None if self.center is None else self.center.astype(dtype)
+        center = self.center
+        if center is not None:
+            center = center.astype(dtype, copy=False)
         if k == d:
             released = out if out.dtype == dtype else workspace.take("sampled", out.shape, dtype)
             self._draw_features(rows, None, noise, released, workspace)
