@@ -270,10 +270,6 @@ class SampledFeatures(RowMechanism):
         """How many numbers of a row are worked on at a time."""
         return self.n_sampled
 
-    def working_dtype(self, dtype: np.dtype) -> np.dtype:
-        """The type in which features are released, before they are rounded to the type of the output."""
-        return dtype
-
     def original_second_moment(
         self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.float64]:
@@ -294,6 +290,10 @@ class SampledFeatures(RowMechanism):
     def _original_squares(self, squares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """From the mean of (M(x) - c)^2 of every feature to that of (x - c)^2, or ValueError where it does not tell."""
         raise ValueError(f"{type(self).__name__} does not identify the squares of what it releases.")
+
+    def working_dtype(self, dtype: np.dtype) -> np.dtype:
+        """The type in which features are released, before they are rounded to the type of the output."""
+        return dtype
 
     @abstractmethod
     def _draw_features(
