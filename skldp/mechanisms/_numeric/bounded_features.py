@@ -106,6 +106,8 @@ class BoundedFeatures(SampledFeatures):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("low", "high"):
+            object.__setattr__(self, name, getattr(self.domain, name))
         together = self.mechanism.n_outputs
         if self.n_sampled % together:
             raise ValueError(
