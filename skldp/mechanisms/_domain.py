@@ -172,7 +172,7 @@ class Box(Domain):
         """Make a box from arrays of shape (n_features,)."""
         return cls(tuple(np.asarray(low, dtype=float).tolist()), tuple(np.asarray(high, dtype=float).tolist()))
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         """Numbers in a row."""
         return len(self.low)

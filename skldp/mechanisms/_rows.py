@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
@@ -255,7 +256,7 @@ class SampledFeatures(RowMechanism):
                 f"n_sampled must be from 1 to {n_features}, the number of features. Got {self.n_sampled!r} instead."
             )
 
-    @property
+    @cached_property
     def n_outputs(self) -> int:
         """The number of features."""
         return self.domain.n_features
@@ -269,10 +270,6 @@ class SampledFeatures(RowMechanism):
     def block_width(self) -> int:
         """How many numbers of a row are worked on at a time."""
         return self.n_sampled
-
-    def working_dtype(self, dtype: np.dtype) -> np.dtype:
-        """The type in which features are released, before they are rounded to the type of the output."""
-        return dtype
 
     def bias(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Mean of the released numbers minus the values, for values of shape (n, n_features)."""
@@ -307,6 +304,10 @@ class SampledFeatures(RowMechanism):
         """From the mean of (M(x) - c)^2 of every feature to that of (x - c)^2, or ValueError where it does not tell."""
         raise ValueError(f"{type(self).__name__} does not identify the squares of what it releases.")
 
+    def working_dtype(self, dtype: np.dtype) -> np.dtype:
+        """The type in which features are released, before they are rounded to the type of the output."""
+        return dtype
+
     @abstractmethod
     def _draw_features(
         self,
@@ -339,7 +340,9 @@ class SampledFeatures(RowMechanism):
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         d, k = self.n_outputs, self.n_sampled
         dtype = self.working_dtype(out.dtype)
-        center = None if self.center is None else self.center.astype(dtype)
+        center = self.center
+        if center is not None:
+            center = center.astype(dtype, copy=False)
         if k == d:
             released = out if out.dtype == dtype else workspace.take("sampled", out.shape, dtype)
             self._draw_features(rows, None, noise, released, workspace)
