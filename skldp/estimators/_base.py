@@ -140,9 +140,11 @@ class ReleasesRows(GuaranteeMixin):
         streams = noise_from(self.seed).split(tasks) if noisy else [None] * len(tasks)
 
         def run(task, stream):
+            # A slice of a sparse matrix is a copy.
+            part = rows if len(tasks) == 1 else rows[task]
             if stream is None:
-                return mechanism.encode(rows[task], out[task]).n_moved
-            return mechanism.release(rows[task], stream, out[task]).n_moved
+                return mechanism.encode(part, out[task]).n_moved
+            return mechanism.release(part, stream, out[task]).n_moved
 
         moved = in_threads(run, tasks, streams, n_jobs=getattr(self, "n_jobs", None))
         warn_out_of_domain(sum(moved), math.prod(rows.shape))

@@ -212,15 +212,15 @@ class RowMechanism(ABC):
         elif out.shape != (rows.shape[0], self.n_outputs) or not out.flags.writeable:
             shape = (rows.shape[0], self.n_outputs)
             raise ValueError(f"out must be writeable and have the shape {shape}. Got {kind_of(out)} instead.")
-        n_rows, step = rows.shape[0], self.rows_per_block
-        # Of all rows at once nothing is copied, which a slice of a sparse matrix is.
-        parts = [slice(None)] if 0 < n_rows <= step else [slice(i, i + step) for i in range(0, n_rows, step)]
+        step = self.rows_per_block
+        parts = [slice(start, start + step) for start in range(0, rows.shape[0], step)]
         workspace, n_moved = Workspace(), 0
         direct = out.flags.carray and out.dtype == dtype
         # What numpy would warn of, such as a sum that overflows, is a fact about values.
         with np.errstate(all="ignore"):
             for part in parts:
-                inside = self.domain.inside(rows[part])
+                # A slice of a sparse matrix is a copy.
+                inside = self.domain.inside(rows if len(parts) == 1 else rows[part])
                 n_moved += inside.n_moved
                 block = out[part] if direct else workspace.take("out", out[part].shape, dtype)
                 if noise is None:
