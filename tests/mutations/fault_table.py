@@ -125,14 +125,14 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_categorical/unary.py",
-        "bernoulli(noise, self.own_count, own)",
-        "bernoulli(noise, self.own_count + 1, own)",
+        "bernoulli(noise, self.own_count, own,",
+        "bernoulli(noise, self.own_count + 1, own,",
         _CATEGORIES,
     ),
     Mutation(
         "mechanisms/_categorical/unary.py",
-        "bernoulli(noise, self.other_count, out)",
-        "bernoulli(noise, self.other_count - 1, out)",
+        "bernoulli(noise, self.other_count, out,",
+        "bernoulli(noise, self.other_count - 1, out,",
         _CATEGORIES,
     ),
     Mutation(
