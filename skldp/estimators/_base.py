@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from joblib.parallel import get_active_backend
@@ -111,6 +112,9 @@ class ReleasesRows(GuaranteeMixin):
     They have a parameter `seed`, may have `n_jobs` and `transform_noise`, and the hook
     ``_rows(X, reset)``, which checks input and gives the rows that the mechanism takes.
     """
+
+    mechanism_: Any
+    seed: Any
 
     def _rows(self, X, *, reset):
         raise NotImplementedError

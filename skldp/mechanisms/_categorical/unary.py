@@ -179,7 +179,8 @@ class UnaryEncoding(OneHotMechanism):
         """The natural log of the probability of each released row of bits given each true code."""
         ones = self.output_law(codes)
         with np.errstate(divide="ignore"):
-            return np.log(np.where(np.asarray(released, dtype=bool), ones, 1 - ones)).sum(axis=-1)
+            logs = np.log(np.where(np.asarray(released, dtype=bool), ones, 1 - ones))
+        return np.asarray(logs.sum(axis=-1))
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         if self.n_classes == 1:
