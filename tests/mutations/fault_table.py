@@ -118,6 +118,18 @@ MUTATIONS = [
     ),
     # Categories.
     Mutation(
+        "mechanisms/_domain.py",
+        "(unsigned < np.asarray(self.sizes, np.uint64)).all()",
+        "(unsigned < np.uint64(max(self.sizes))).all()",
+        "mechanisms/test_unary.py",
+    ),
+    Mutation(
+        "estimators/_labels.py",
+        'own.kind == dtype.kind and np.can_cast(own, dtype, "safe")',
+        'np.can_cast(own, dtype, "same_kind")',
+        "estimators/test_out_of_core.py",
+    ),
+    Mutation(
         "mechanisms/_categorical/unary.py",
         "return TWO_64 // 2 if self.variant",
         "return TWO_64 // 2 + 2**55 if self.variant",
