@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib.parallel import get_active_backend
@@ -170,7 +170,7 @@ class LocalTransformer(ReleasesRows, TransformerMixin, BaseEstimator):
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Declare the mechanism and its guarantee from the parameters and the shape of X alone.
 
         Parameters
@@ -189,7 +189,7 @@ class LocalTransformer(ReleasesRows, TransformerMixin, BaseEstimator):
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, then release every row of X with noise.
 
         Parameters
@@ -208,7 +208,7 @@ class LocalTransformer(ReleasesRows, TransformerMixin, BaseEstimator):
         self._declare(rows)
         return self._release(rows)
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Release every row of X: with noise, or with ``transform_noise=False`` in the same encoding without it.
 
         Parameters

@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
 from sklearn import get_config
@@ -27,6 +28,7 @@ from skldp.estimators._validation import (
     EPSILON,
     NOISE_PARAMETERS,
     Interval,
+    Seed,
     StrOptions,
     as_column,
     check_epsilon,
@@ -241,21 +243,21 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
 
     def __init__(
         self,
-        estimator,
+        estimator: BaseEstimator,
         *,
-        epsilon=1.0,
-        total_epsilon=None,
-        bounds=None,
-        output_bounds=None,
-        ledger=None,
-        ids=None,
-        rule="bayesian",
-        tol=1e-3,
-        on_refusal="prior",
-        seed=None,
-        n_jobs=None,
-        verbose=False,
-    ):
+        epsilon: float = 1.0,
+        total_epsilon: float | None = None,
+        bounds: Any = None,
+        output_bounds: tuple[float, float] | None = None,
+        ledger: PrivacyLedger | None = None,
+        ids: str | None = None,
+        rule: str = "bayesian",
+        tol: float = 1e-3,
+        on_refusal: str = "prior",
+        seed: Seed = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
         self.estimator = estimator
         self.epsilon = epsilon
         self.total_epsilon = total_epsilon
@@ -271,7 +273,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None, **fit_params):
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Train the model on the analyst's own, public data. Nobody is asked.
 
         Parameters
@@ -312,7 +314,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         )
         return self
 
-    def query(self, X, ids=None, *, repeat=False):
+    def query(self, X: Any, ids: Any = None, *, repeat: bool = False) -> QueryResult:
         """Ask the people in X.
 
         Parameters
@@ -344,7 +346,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         """
         return self._ask(X, ids, repeat=repeat, all_or_none=False)
 
-    def predict(self, X, ids=None):
+    def predict(self, X: Any, ids: Any = None) -> np.ndarray:
         """Ask the people in X, and estimate each one's prediction without bias.
 
         Parameters
@@ -365,7 +367,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
             return np.where(result.accepted, result.estimates, self.prior_)
         return result.estimates
 
-    def score(self, X, y, sample_weight=None, ids=None):
+    def score(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> float:
         """Ask the people in X, and give the coefficient of determination of the estimates.
 
         Parameters
@@ -404,7 +406,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
             sample_weight = None if sample_weight is None else sample_weight[answered]
         return r2_score(y, predicted, sample_weight=sample_weight)
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata this estimator and its model use.
 
         Returns

@@ -1,5 +1,7 @@
 """BoundsScaler: a scaler that learns nothing, because the bounds of the features are declared."""
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -63,12 +65,12 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     _parameter_constraints: dict = {"bounds": BOUNDS, "feature_range": BOUNDS}
 
-    def __init__(self, bounds=(-1, 1), *, feature_range=(-1, 1)):
+    def __init__(self, bounds: Any = (-1, 1), *, feature_range: Any = (-1, 1)) -> None:
         self.bounds = bounds
         self.feature_range = feature_range
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Take the scale from the declared bounds.
 
         Parameters
@@ -93,7 +95,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.max_stretch_ = float(self.scale_.max() * (1 + 2**-50))
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Move every row into the bounds, and scale it.
 
         Parameters
@@ -114,7 +116,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         low, high = self.feature_range_
         return np.clip(scaled, *round_inward(low, high, X.dtype))
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Any) -> Any:
         """Scale back.
 
         Parameters

@@ -1,5 +1,7 @@
 """Local differential privacy for columns of categories, released one-hot."""
 
+from typing import Any, Literal, Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -10,6 +12,7 @@ from skldp.estimators._class_codes import declared_values, encode, warn_learnt
 from skldp.estimators._validation import (
     EPSILON,
     NOISE_PARAMETERS,
+    Seed,
     StrOptions,
     as_table,
     check_epsilon,
@@ -17,7 +20,7 @@ from skldp.estimators._validation import (
     validate,
     validate_finite,
 )
-from skldp.mechanisms._categorical.frequency import estimate_frequencies
+from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms._categorical.unary import CategoricalRecord
 
 __all__ = ["CategoricalPrivatizer"]
@@ -102,7 +105,15 @@ class CategoricalPrivatizer(ReleasesRows, TransformerMixin, BaseEstimator):
         "seed": NOISE_PARAMETERS["seed"],
     }
 
-    def __init__(self, epsilon=1.0, *, mechanism="krr", categories="auto", transform_noise=True, seed=None):
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        mechanism: Literal["krr", "sue", "oue"] = "krr",
+        categories: Any = "auto",
+        transform_noise: bool = True,
+        seed: Seed = None,
+    ) -> None:
         self.epsilon = epsilon
         self.mechanism = mechanism
         self.categories = categories
@@ -110,7 +121,7 @@ class CategoricalPrivatizer(ReleasesRows, TransformerMixin, BaseEstimator):
         self.seed = seed
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Declare the mechanism and its guarantee.
 
         Parameters
@@ -128,7 +139,7 @@ class CategoricalPrivatizer(ReleasesRows, TransformerMixin, BaseEstimator):
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, then release every row with noise.
 
         Parameters
@@ -144,7 +155,7 @@ class CategoricalPrivatizer(ReleasesRows, TransformerMixin, BaseEstimator):
         """
         return self._release(self._declare(X))
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Release every row: with noise, or plain one-hot with ``transform_noise=False``.
 
         Parameters
@@ -158,7 +169,9 @@ class CategoricalPrivatizer(ReleasesRows, TransformerMixin, BaseEstimator):
         """
         return self._release_into(X, None)
 
-    def estimate_frequencies(self, X_released, *, of="sample"):
+    def estimate_frequencies(
+        self, X_released: Any, *, of: Literal["sample", "population"] = "sample"
+    ) -> FrequencyEstimate | list[FrequencyEstimate]:
         """Estimate without bias how often each true category occurs, from released rows.
 
         Parameters
@@ -190,7 +203,7 @@ class CategoricalPrivatizer(ReleasesRows, TransformerMixin, BaseEstimator):
             )
         ]
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the released columns: the column's name, an underscore, the category.
 
         Parameters

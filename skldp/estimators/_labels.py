@@ -1,8 +1,9 @@
 """A label mechanism as a step of an imbalanced-learn pipeline."""
 
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,11 +22,12 @@ from skldp.estimators._validation import (
     EPSILON,
     NOISE_PARAMETERS,
     HasMethods,
+    Seed,
     check_epsilon,
     check_same_length,
     fit_context,
 )
-from skldp.mechanisms._categorical.frequency import estimate_frequencies
+from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms._categorical.label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 
@@ -51,7 +53,7 @@ class LabelPrivatizer(
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, y):
+    def fit(self, y: Any) -> Self:
         """Declare the mechanism and its guarantee.
 
         Parameters
@@ -71,7 +73,7 @@ class LabelPrivatizer(
         self._declare(labels_1d(y))
         return self
 
-    def transform(self, y):
+    def transform(self, y: Any) -> np.ndarray:
         """Release every label with noise.
 
         Parameters
@@ -92,7 +94,7 @@ class LabelPrivatizer(
         return self._release_into(y, None)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, y):
+    def fit_transform(self, y: Any) -> np.ndarray:
         """Fit, then release every label with noise.
 
         Parameters
@@ -107,7 +109,7 @@ class LabelPrivatizer(
         y = labels_1d(y)
         return self._release_labels(self._declare(y), y.dtype)
 
-    def inverse_transform(self, y):
+    def inverse_transform(self, y: Any) -> np.ndarray:
         """Give released labels back as they are: they are labels already, and their noise cannot be undone.
 
         Parameters
@@ -125,7 +127,7 @@ class LabelPrivatizer(
         return y
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_resample(self, X, y):
+    def fit_resample(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """Hand X through and release every label, as a sampler of imbalanced-learn does.
 
         Parameters
@@ -144,7 +146,7 @@ class LabelPrivatizer(
         check_same_length(X, y)
         return X, self._release_labels(self._declare(y), y.dtype)
 
-    def estimate_frequencies(self, y, *, of="sample"):
+    def estimate_frequencies(self, y: Any, *, of: Literal["sample", "population"] = "sample") -> FrequencyEstimate:
         """Estimate without bias how often each true class occurs, from released labels.
 
         Parameters
@@ -289,7 +291,14 @@ class LabelRR(LabelPrivatizer):
 
     _parameter_constraints: dict = {**LabelPrivatizer._parameter_constraints, "prior": ["array-like", None]}
 
-    def __init__(self, epsilon=1.0, *, classes=None, prior=None, seed=None):
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        classes: npt.ArrayLike | None = None,
+        prior: npt.ArrayLike | None = None,
+        seed: Seed = None,
+    ) -> None:
         self.epsilon = epsilon
         self.classes = classes
         self.prior = prior
@@ -360,7 +369,7 @@ class LabelLaplace(LabelPrivatizer):
     (0.4934, 1.0)
     """
 
-    def __init__(self, epsilon=1.0, *, classes=None, seed=None):
+    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
         self.epsilon = epsilon
         self.classes = classes
         self.seed = seed
@@ -411,11 +420,11 @@ class LabelSampler(HasLabelMechanism, BaseEstimator):
 
     _parameter_constraints: dict = {"label_mechanism": [HasMethods(["fit_resample"]), None]}
 
-    def __init__(self, label_mechanism=None):
+    def __init__(self, label_mechanism: BaseEstimator | None = None) -> None:
         self.label_mechanism = label_mechanism
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> Self:
         """Fit the label mechanism.
 
         Parameters
@@ -435,7 +444,7 @@ class LabelSampler(HasLabelMechanism, BaseEstimator):
         return self
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit_resample(self, X, y):
+    def fit_resample(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """Hand X through and release every label.
 
         Parameters

@@ -2,9 +2,11 @@
 
 import math
 import uuid
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import ReleasesRows, counted_out_of_domain, in_threads, warn_out_of_domain
@@ -22,7 +24,7 @@ _LEAST_ROW_BYTES = 24
 _MOST_TASKS = 1024
 
 
-def release_blocks(estimator, X, out):
+def release_blocks(estimator: BaseEstimator, X: np.ndarray, out: np.ndarray) -> np.ndarray:
     """Release every row of X into `out`, a block of rows at a time; both may be memory maps of any length.
 
     Parameters
@@ -93,7 +95,7 @@ def release_blocks(estimator, X, out):
     return out
 
 
-def release_dask(estimator, X):
+def release_dask(estimator: BaseEstimator, X: Any) -> Any:
     """Release a dask array, data frame or series, every block in a task of its own with noise of its own.
 
     Parameters

@@ -22,6 +22,7 @@ __all__ = [
     "Interval",
     "InvalidParameterError",
     "Options",
+    "Seed",
     "StrOptions",
     "as_column",
     "as_table",
@@ -53,6 +54,7 @@ _ROOM = 1e70
 FLOATS = (np.float64, np.float32)
 EPSILON = [Interval(Real, 0, None, closed="neither")]
 BOUNDS = [tuple, list, np.ndarray]
+Seed = None | int | np.random.Generator | np.random.RandomState
 NOISE_PARAMETERS: dict = {
     "seed": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator, np.random.RandomState],
     "n_jobs": [None, Integral],
