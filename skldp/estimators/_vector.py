@@ -261,8 +261,8 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
     n_components : "auto" or int, default="auto"
         Number of dimensions m. ``"auto"`` follows from `beta`, `delta` and `gaussian_width`.
     gaussian_width : "auto" or float, default="auto"
-        Of the set of vectors, declared from public knowledge; see :func:`~skldp.mechanisms.sparse_width` and its neighbours.
-        ``"auto"`` is the paper's :math:`\sqrt{\log_2 d}`.
+        Of the set of vectors, declared from public knowledge: :func:`~skldp.mechanisms.sparse_width` and its neighbours
+        compute it. ``"auto"`` is the paper's :math:`\sqrt{\log_2 d}`.
     sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary"}, default="gordon"
         How far Phi can stretch a distance, which the Laplace noise is scaled with:
 
