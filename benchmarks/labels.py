@@ -7,11 +7,13 @@ import time
 
 import numpy as np
 
-from skldp.mechanisms._categorical.label_laplace import LabelLaplaceMechanism
-from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
-from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior
-from skldp.mechanisms._categorical.unary import UnaryEncoding
-from skldp.mechanisms._noise import noise_from
+from skldp.mechanisms import (
+    LabelLaplaceMechanism,
+    RandomizedResponse,
+    RandomizedResponseWithPrior,
+    UnaryEncoding,
+    noise_from,
+)
 
 N, REPEATS = 1_000_000, 7
 
