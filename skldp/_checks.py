@@ -11,8 +11,13 @@ __all__ = ["check_dimension", "check_epsilon", "check_fraction", "check_positive
 
 def is_number(value: Any) -> bool:
     """Whether something is a finite real number, which a bool, NaN, infinity or a string is not."""
-    is_real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    return is_real and -math.inf < value < math.inf
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        # A whole number or a fraction beyond the largest double.
+        return False
 
 
 def check_epsilon(epsilon: Any) -> None:

@@ -20,7 +20,6 @@ from sklearn.preprocessing import OneHotEncoder
 import skldp
 from skldp import mechanisms
 from skldp.accounting import FiniteQuery, PrivacyLedger, RegressionQuery
-from skldp.mechanisms._categorical.unary import CategoricalRecord
 from skldp.mechanisms._noise import noise_from
 
 ROWS = np.random.default_rng(0).uniform(-0.9, 0.9, (4, 3))
@@ -238,7 +237,7 @@ MECHANISMS = {
     "label laplace": mechanisms.LabelLaplaceMechanism(1.0, 3),
     "unary": mechanisms.UnaryEncoding(1.0, 3),
     "one-hot": mechanisms.OneHotRandomizedResponse(1.0, 3),
-    "record": CategoricalRecord(1.0, (3, 3, 3), "oue"),
+    "record": mechanisms.CategoricalRecord(1.0, (3, 3, 3), "oue"),
 }
 NO_MECHANISMS = {"BitLaw", "FrequencyEstimate", "Noise", "PrivacyGuarantee", "RandomProjection"}
 EITHER = MARKED_ROWS | {f"labels: {kind}": make for kind, make in MARKED_LABELS.items()}

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from joblib.parallel import get_active_backend
@@ -112,6 +113,9 @@ class ReleasesRows(GuaranteeMixin):
     ``_rows(X, reset)``, which checks input and gives the rows that the mechanism takes.
     """
 
+    mechanism_: Any
+    seed: Any
+
     def _rows(self, X, *, reset):
         raise NotImplementedError
 
@@ -140,9 +144,11 @@ class ReleasesRows(GuaranteeMixin):
         streams = noise_from(self.seed).split(tasks) if noisy else [None] * len(tasks)
 
         def run(task, stream):
+            # A slice of a sparse matrix is a copy.
+            part = rows if len(tasks) == 1 else rows[task]
             if stream is None:
-                return mechanism.encode(rows[task], out[task]).n_moved
-            return mechanism.release(rows[task], stream, out[task]).n_moved
+                return mechanism.encode(part, out[task]).n_moved
+            return mechanism.release(part, stream, out[task]).n_moved
 
         moved = in_threads(run, tasks, streams, n_jobs=getattr(self, "n_jobs", None))
         warn_out_of_domain(sum(moved), math.prod(rows.shape))

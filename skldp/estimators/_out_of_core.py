@@ -147,13 +147,14 @@ def release_dask(estimator, X):
     release = uuid.uuid4().hex
     if isinstance(X, dask.array.Array):
         empty = estimator._empty_release(0, X.dtype)
-        one_block_wide = X.rechunk({1: -1}) if X.ndim == 2 else X
-        return one_block_wide.map_blocks(
+        if X.ndim == 2:
+            X = X.rechunk({1: -1})
+        return X.map_blocks(
             _release_array,
             estimator=estimator,
             release=release,
             dtype=empty.dtype,
-            chunks=(one_block_wide.chunks[0], *((size,) for size in empty.shape[1:])),
+            chunks=(X.chunks[0], *((size,) for size in empty.shape[1:])),
             meta=empty,
         )
     if hasattr(X, "map_partitions"):

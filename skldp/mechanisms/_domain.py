@@ -172,7 +172,7 @@ class Box(Domain):
         """Make a box from arrays of shape (n_features,)."""
         return cls(tuple(np.asarray(low, dtype=float).tolist()), tuple(np.asarray(high, dtype=float).tolist()))
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         """Numbers in a row."""
         return len(self.low)
@@ -260,15 +260,16 @@ class Ball(Domain):
         """
         check_finite(rows)
         factors = shrink_factors(rows, self.radius)
-        longer = np.flatnonzero(factors < 1)
-        if not longer.size:
+        if not (factors < 1).any():
             return Inside(rows, 0)
-        outside, moved = rows[factors < 1 - shortening_by_rounding(rows.dtype, rows.shape[1])], rows.copy()
+        outside = rows[factors < 1 - shortening_by_rounding(rows.dtype, rows.shape[1])]
         # In double precision: a subnormal factor of single precision has too few bits to stay within the radius.
         if sparse.issparse(rows):
+            moved = rows.copy()
             moved.data[:] = moved.data * np.repeat(factors, np.diff(moved.indptr))
             return Inside(moved, int(np.count_nonzero(outside.data)))
-        moved[longer] = rows[longer] * factors[longer, None]
+        moved = np.empty(rows.shape, dtype=rows.dtype)
+        np.multiply(rows, factors[:, None], out=moved, casting="same_kind")
         return Inside(moved, int(np.count_nonzero(outside)))
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from numbers import Real
 
 import numpy as np
+import numpy.typing as npt
 
 from skldp.mechanisms._noise import Noise
 
@@ -162,7 +163,7 @@ def check_representable(epsilon: float, exact: float, least: float) -> None:
         )
 
 
-def bernoulli(noise: Noise, count: int, out: np.ndarray) -> None:
+def bernoulli(noise: Noise, count: int, out: np.ndarray, words: npt.NDArray[np.uint16]) -> None:
     """Write True with probability exactly ``count / 2**64``, and False otherwise, from about 16 random bits each.
 
     The leading 16 bits of a 64-bit draw decide all but one in 65,536; only for those are the other 48 drawn.
@@ -174,6 +175,8 @@ def bernoulli(noise: Noise, count: int, out: np.ndarray) -> None:
         From 0 to 2^64 - 1.
     out : ndarray of shape (n, k)
         Overwritten. The draws belong to n rows in their order, k to each.
+    words : ndarray of uint16 of the same shape
+        Where the leading bits are drawn to; memory that is not allocated anew for every block.
 
     Examples
     --------
@@ -181,13 +184,13 @@ def bernoulli(noise: Noise, count: int, out: np.ndarray) -> None:
     >>> from skldp.mechanisms._odds import bernoulli
     >>> from skldp.mechanisms._noise import noise_from
     >>> drawn = np.empty((2, 2), dtype=bool)
-    >>> bernoulli(noise_from(), 0, drawn)
+    >>> bernoulli(noise_from(), 0, drawn, np.empty((2, 2), dtype=np.uint16))
     >>> drawn.tolist()
     [[False, False], [False, False]]
     """
     leading, rest = np.uint16(count >> 48), np.uint64(count & (2**48 - 1))
-    draws = noise.words(out.shape, np.uint16)
+    draws = noise.fill(words)
     np.less(draws, leading, out=out)
     undecided = np.flatnonzero(draws == leading)
     further = noise.at(undecided, draws.size).words(undecided.size) >> np.uint64(16)
-    out[np.unravel_index(undecided, out.shape)] = further < rest
+    out[np.divmod(undecided, out.shape[1])] = further < rest

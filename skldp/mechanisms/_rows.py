@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
@@ -196,8 +197,12 @@ class RowMechanism(ABC):
         workspace : Workspace
         """
 
+    def _as_rows(self, rows: npt.ArrayLike) -> np.ndarray:
+        """The rows as an array that the domain takes; sparse where a mechanism says so."""
+        return self.domain.as_rows(rows)
+
     def _walk(self, given: npt.ArrayLike, noise: Noise | None, out: np.ndarray | None) -> Release:
-        rows = self.domain.as_rows(given)
+        rows = self._as_rows(given)
         n_features = self.domain.n_features
         if rows.ndim != 2 or rows.shape[1] != n_features:
             raise ValueError(f"rows must have the shape (n, {n_features}). Got {kind_of(rows)} instead.")
@@ -207,15 +212,15 @@ class RowMechanism(ABC):
         elif out.shape != (rows.shape[0], self.n_outputs) or not out.flags.writeable:
             shape = (rows.shape[0], self.n_outputs)
             raise ValueError(f"out must be writeable and have the shape {shape}. Got {kind_of(out)} instead.")
-        n_rows, step = rows.shape[0], self.rows_per_block
-        # Of all rows at once nothing is copied, which a slice of a sparse matrix is.
-        parts = [slice(None)] if 0 < n_rows <= step else [slice(i, i + step) for i in range(0, n_rows, step)]
+        step = self.rows_per_block
+        parts = [slice(start, start + step) for start in range(0, rows.shape[0], step)]
         workspace, n_moved = Workspace(), 0
         direct = out.flags.carray and out.dtype == dtype
         # What numpy would warn of, such as a sum that overflows, is a fact about values.
         with np.errstate(all="ignore"):
             for part in parts:
-                inside = self.domain.inside(rows[part])
+                # A slice of a sparse matrix is a copy.
+                inside = self.domain.inside(rows if len(parts) == 1 else rows[part])
                 n_moved += inside.n_moved
                 block = out[part] if direct else workspace.take("out", out[part].shape, dtype)
                 if noise is None:
@@ -251,7 +256,7 @@ class SampledFeatures(RowMechanism):
                 f"n_sampled must be from 1 to {n_features}, the number of features. Got {self.n_sampled!r} instead."
             )
 
-    @property
+    @cached_property
     def n_outputs(self) -> int:
         """The number of features."""
         return self.domain.n_features
@@ -265,10 +270,6 @@ class SampledFeatures(RowMechanism):
     def block_width(self) -> int:
         """How many numbers of a row are worked on at a time."""
         return self.n_sampled
-
-    def working_dtype(self, dtype: np.dtype) -> np.dtype:
-        """The type in which features are released, before they are rounded to the type of the output."""
-        return dtype
 
     def bias(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Mean of the released numbers minus the values, for values of shape (n, n_features)."""
@@ -303,6 +304,10 @@ class SampledFeatures(RowMechanism):
         """From the mean of (M(x) - c)^2 of every feature to that of (x - c)^2, or ValueError where it does not tell."""
         raise ValueError(f"{type(self).__name__} does not identify the squares of what it releases.")
 
+    def working_dtype(self, dtype: np.dtype) -> np.dtype:
+        """The type in which features are released, before they are rounded to the type of the output."""
+        return dtype
+
     @abstractmethod
     def _draw_features(
         self,
@@ -335,7 +340,9 @@ class SampledFeatures(RowMechanism):
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         d, k = self.n_outputs, self.n_sampled
         dtype = self.working_dtype(out.dtype)
-        center = None if self.center is None else self.center.astype(dtype)
+        center = self.center
+        if center is not None:
+            center = center.astype(dtype, copy=False)
         if k == d:
             released = out if out.dtype == dtype else workspace.take("sampled", out.shape, dtype)
             self._draw_features(rows, None, noise, released, workspace)

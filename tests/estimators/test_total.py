@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 import skldp
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
-from skldp.mechanisms._vector.multivariate_laplace import nearest_rows
+from skldp.mechanisms._norms import nearest_rows
 
 TINY, LARGE = 5e-324, np.finfo(np.float64).max
 SINGLE = np.finfo(np.float32)

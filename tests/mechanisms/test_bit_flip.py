@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue, code_law
 
 from skldp.mechanisms._bits.bit_flip import BitFlip, bitrand, latent, ome
-from skldp.mechanisms._bits.calibration import feature_levels
+from skldp.mechanisms._bits.calibration import feature_losses
 from skldp.mechanisms._bits.flip_laws import log_alpha_bound
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._noise import Noise
@@ -162,7 +162,7 @@ def test_no_budget_goes_to_bits_that_never_differ():
     """Within (0, 1) the sign tells nothing: the exact law leaves it alone and spends on the magnitude."""
     one_signed = bitrand(4.0, box(1, 0.0, 1.0), calibration="exact")
     assert one_signed.laws[0].error_probabilities[0, 0] < 1e-18
-    assert one_signed.laws[0].costs[1:, 0, 1].sum() == pytest.approx(4.0, rel=1e-9)
+    assert one_signed.laws[0].losses[1:, 0, 1].sum() == pytest.approx(4.0, rel=1e-9)
 
 
 @pytest.mark.parametrize("n_bits", [4, 5])
@@ -278,10 +278,10 @@ def test_a_table_of_codes_is_not_needed_for_many_bits():
         ({"alpha": 0.1, "calibration": "exact"}, "alpha belongs to"),
         ({"alpha": 0.1, "calibration": "exact", "debias": True}, "alpha belongs to"),
         ({"calibration": "best"}, "calibration must be"),
-        ({"n_sampled_features": 4}, "n_sampled_features must be"),
-        ({"n_sampled_features": 0}, "n_sampled_features must be"),
-        ({"n_sampled_features": True}, "n_sampled_features must be"),
-        ({"n_sampled_features": "some"}, "n_sampled_features must be"),
+        ({"n_sampled_features": 4}, "n_sampled_features, if not None"),
+        ({"n_sampled_features": 0}, "n_sampled_features, if not None"),
+        ({"n_sampled_features": True}, "n_sampled_features, if not None"),
+        ({"n_sampled_features": "some"}, "n_sampled_features, if not None"),
     ],
 )
 def test_bad_parameters_are_refused(options, message):
@@ -316,7 +316,7 @@ def test_an_epsilon_that_rounds_away_is_refused(debias):
 
 
 def test_exact_ome_refuses_an_alpha_that_tells_too_much():
-    with pytest.raises(ValueError, match=r"exact level is .* however small the budget"):
+    with pytest.raises(ValueError, match=r"exact loss is .* however small the budget"):
         ome(1.0, box(3), alpha=100.0, calibration="exact")
 
 
@@ -325,7 +325,7 @@ def test_a_record_of_sampled_features_costs_what_its_dearest_ones_do():
     low, high = np.array([0.0, -1.0, 0.0]), np.ones(3)
     for k in (1, 2, 3):
         release = bitrand(2.0, (low, high), n_bits=4, n_sampled_features=k)
-        levels = sorted(feature_levels(release.laws, release.encoding.reachable(low, high)))
+        levels = sorted(feature_losses(release.laws, release.encoding.reachable(low, high)))
         assert levels[0] < levels[2]
         assert release.guarantee().epsilon == pytest.approx(sum(levels[3 - k :]), rel=1e-12)
         assert release.guarantee().per_feature == levels[2]

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.mechanisms._bits.calibration import worst_pair_costs
+from skldp.mechanisms._bits.calibration import worst_pair_losses
 from skldp.mechanisms._bits.fixed_point import FixedPoint
 from skldp.mechanisms._bits.flip_laws import BitLaw
 
@@ -33,8 +33,8 @@ def test_finds_the_worst_pair_within_any_bounds(n_bits, m, data):
     bounds = data.draw(st.lists(st.tuples(ends, ends).map(sorted), min_size=1, max_size=4))
     law = BitLaw(*(np.array(data.draw(st.lists(words, min_size=n_bits, max_size=n_bits)), np.uint64) for _ in range(2)))
     reachable = FixedPoint(n_bits, m).reachable(*np.array(bounds).T)
-    worst = worst_pair_costs(law.costs, reachable)
-    expected = [brute_force(law.costs, one) for one in reachable]
+    worst = worst_pair_losses(law.losses, reachable)
+    expected = [brute_force(law.losses, one) for one in reachable]
     np.testing.assert_allclose(worst, expected, rtol=1e-12)
     assert (worst >= np.array(expected)).all()
 
@@ -45,16 +45,16 @@ def test_many_different_bounds_go_in_parts():
     low = rng.uniform(-1, 0.5, 5000)
     reachable = encoding.reachable(low, low + rng.uniform(0.001, 0.5, 5000))
     law = BitLaw(*rng.integers(1, 2**63, (2, 12), dtype=np.uint64))
-    together = worst_pair_costs(law.costs, reachable)
+    together = worst_pair_losses(law.losses, reachable)
     for row in range(0, 5000, 500):
-        assert together[row] == worst_pair_costs(law.costs, reachable[row : row + 1])[0]
+        assert together[row] == worst_pair_losses(law.losses, reachable[row : row + 1])[0]
 
 
 def test_bits_that_no_two_values_differ_in_cost_nothing():
     encoding = FixedPoint(10, 0)
     costs = np.zeros((10, 2, 2))
     costs[:, 0, 1] = costs[:, 1, 0] = 1.0
-    one_signed, narrow, whole, single = worst_pair_costs(
+    one_signed, narrow, whole, single = worst_pair_losses(
         costs, encoding.reachable([0.0, 0.5, -1.0, 0.1], [1.0, 0.625, 1.0, 0.1 + 1e-9])
     )
     assert np.allclose([one_signed, narrow, whole, single], [9, 7, 10, 0])

@@ -104,6 +104,15 @@ def test_guarantee_of_joint_mechanisms():
     assert 0.999e-5 < gaussian.delta <= 1e-5
 
 
+def test_bounds_may_be_arrays():
+    arrays = BoundedFeatures(Duchi(1.0), np.array(LOW), np.array(HIGH), n_sampled=1, stated=1.0)
+    assert arrays == release(Duchi(1.0), 1)
+    assert hash(arrays) == hash(release(Duchi(1.0), 1))
+    for low, high in ((HIGH, LOW), (LOW, LOW), (LOW, HIGH[:2]), ((0.0, 0.0, -np.inf), HIGH)):
+        with pytest.raises(ValueError, match="low < high"):
+            BoundedFeatures(Duchi(1.0), low, high, n_sampled=1, stated=1.0)
+
+
 def test_wide_and_narrow_bounds():
     wide = BoundedFeatures(Duchi(1.0), (-1e308, 0.0), (1e308, 5e-300), n_sampled=1, stated=1.0)
     assert np.isfinite(wide.radius).all()

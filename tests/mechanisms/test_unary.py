@@ -128,6 +128,15 @@ def test_a_record_costs_at_most_its_budget_and_constants_cost_nothing(epsilon, s
     assert guarantee.unit == "record"
 
 
+@pytest.mark.parametrize("codes", [[[0, 2]], [[2, 0], [0, 2]], [[3, 0]], [[0, -1]], [[0, 2**63]]])
+def test_each_column_of_a_record_has_codes_of_its_own(codes):
+    record = CategoricalRecord(2.0, (3, 2))
+    assert record.encode([[2, 1]]).rows.tolist() == [[False, False, True, False, True]]
+    for call in (record.encode, lambda rows: record.release(rows, seeded())):
+        with pytest.raises(ValueError, match=r"codes must be integers( from 0 to 2)?\. Got"):
+            call(np.array(codes))
+
+
 def test_columns_of_a_record_are_released_independently():
     for method in ("krr", "sue", "oue"):
         record = CategoricalRecord(2.0, (2, 2), method)

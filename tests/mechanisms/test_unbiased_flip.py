@@ -15,7 +15,7 @@ from skldp.mechanisms._bits.calibration import least_integer
 from skldp.mechanisms._bits.flip_laws import symmetric_law
 from skldp.mechanisms._bits.unbiased import (
     UnbiasedBitFlip,
-    least_variance_costs,
+    least_variance_losses,
     least_variance_sample,
     unbiased_bitrand,
     worst_variance,
@@ -117,7 +117,7 @@ def test_the_chance_to_round_up_is_an_exact_integer(monkeypatch):
 
 @pytest.mark.parametrize("budget", [0.01, 0.5, 1.0, 3.0, 5.0, 9.0])
 def test_no_other_allocation_varies_less(budget):
-    best = worst_variance(least_variance_costs(budget, 10))
+    best = worst_variance(least_variance_losses(budget, 10))
     for n_magnitude in range(4):
         start = np.full(n_magnitude + 1, budget / (n_magnitude + 1))
         if n_magnitude == 0:
@@ -135,13 +135,13 @@ def test_no_other_allocation_varies_less(budget):
 
 def test_with_one_bit_it_is_duchis_mechanism():
     e = math.e
-    assert worst_variance(least_variance_costs(1.0, 10)) == pytest.approx(((e + 1) / (e - 1)) ** 2, rel=1e-12)
+    assert worst_variance(least_variance_losses(1.0, 10)) == pytest.approx(((e + 1) / (e - 1)) ** 2, rel=1e-12)
 
 
 @pytest.mark.parametrize(("epsilon", "n_features"), [(1.0, 12), (7.0, 12), (40.0, 20)])
 def test_the_number_of_released_features_varies_least(epsilon, n_features):
     def variance(k):
-        return worst_variance(least_variance_costs(epsilon / k, 8, n_features, k), n_features, k)
+        return worst_variance(least_variance_losses(epsilon / k, 8, n_features, k), n_features, k)
 
     chosen = least_variance_sample(epsilon, 8, n_features)
     assert variance(chosen) == min(variance(k) for k in range(1, n_features + 1))

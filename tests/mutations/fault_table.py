@@ -118,6 +118,18 @@ MUTATIONS = [
     ),
     # Categories.
     Mutation(
+        "mechanisms/_domain.py",
+        "(unsigned < np.asarray(self.sizes, np.uint64)).all()",
+        "(unsigned < np.uint64(max(self.sizes))).all()",
+        "mechanisms/test_unary.py",
+    ),
+    Mutation(
+        "estimators/_labels.py",
+        'own.kind == dtype.kind and np.can_cast(own, dtype, "safe")',
+        'np.can_cast(own, dtype, "same_kind")',
+        "estimators/test_out_of_core.py",
+    ),
+    Mutation(
         "mechanisms/_categorical/unary.py",
         "return TWO_64 // 2 if self.variant",
         "return TWO_64 // 2 + 2**55 if self.variant",
@@ -125,14 +137,14 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_categorical/unary.py",
-        "bernoulli(noise, self.own_count, own)",
-        "bernoulli(noise, self.own_count + 1, own)",
+        "bernoulli(noise, self.own_count, own,",
+        "bernoulli(noise, self.own_count + 1, own,",
         _CATEGORIES,
     ),
     Mutation(
         "mechanisms/_categorical/unary.py",
-        "bernoulli(noise, self.other_count, out)",
-        "bernoulli(noise, self.other_count - 1, out)",
+        "bernoulli(noise, self.other_count, out,",
+        "bernoulli(noise, self.other_count - 1, out,",
         _CATEGORIES,
     ),
     Mutation(
@@ -434,8 +446,8 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_bits/decoding.py",
-        "return squares / decoder.signs[1] ** 2 - variance",
-        "return (squares - variance) / decoder.signs[1] ** 2",
+        "return squares / float(decoder.signs[1]) ** 2 - variance",
+        "return (squares - variance) / float(decoder.signs[1]) ** 2",
         "mechanisms/test_bit_flip.py",
     ),
     # Vectors.

@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import check_epsilon
+from skldp._checks import check_epsilon, check_whole
 from skldp.mechanisms._bits.calibration import (
     exact_bitrand_law,
     exact_published_laws,
-    feature_levels,
+    feature_losses,
     least_error_sample,
-    record_level,
+    record_loss,
 )
 from skldp.mechanisms._bits.decoding import (
     BitDecoder,
@@ -35,7 +35,6 @@ from skldp.mechanisms._bits.fixed_point import (
     encode_complement,
     integer_bits,
     is_exact,
-    is_integer,
 )
 from skldp.mechanisms._bits.flip_laws import (
     BitLaw,
@@ -137,7 +136,7 @@ def latent(
 ) -> "BitFlip":
     """Make a LATENT release; parameters as for :func:`bitrand`.
 
-    Its guarantee also shows the level that the BitRand paper calls corrected.
+    Its guarantee also shows the epsilon that the BitRand paper calls corrected.
 
     Examples
     --------
@@ -170,7 +169,7 @@ def ome(
 ) -> "BitFlip":
     """Make an OME release; parameters as for :func:`bitrand`.
 
-    Its guarantee also shows the level that the BitRand paper calls corrected: as printed, which is negative for
+    Its guarantee also shows the epsilon that the BitRand paper calls corrected: as printed, which is negative for
     alpha > 1, and its magnitude, which is what the paper plots.
 
     Examples
@@ -229,11 +228,7 @@ def _setting(
 def _number_of_sampled(n_sampled_features: Any, n_features: int) -> int:
     if n_sampled_features is None or (isinstance(n_sampled_features, str) and n_sampled_features in ("auto", "all")):
         return n_features
-    if not is_integer(n_sampled_features) or not 1 <= n_sampled_features <= n_features:
-        raise ValueError(
-            "n_sampled_features must be None, 'auto', 'all' or an integer from 1 to the number of features, "
-            f"{n_features}. Got {n_sampled_features!r} instead."
-        )
+    check_whole("n_sampled_features, if not None, 'auto' or 'all',", n_sampled_features, least=1, most=n_features)
     return int(n_sampled_features)
 
 
@@ -301,10 +296,10 @@ class BitFlip(SampledFeatures):
 
     def guarantee(self) -> PrivacyGuarantee:
         """Give the exact worst-case loss over the declared domain, from the integers that are sampled."""
-        levels = feature_levels(self.laws, self.encoding.reachable(*self.bounds.ends))
+        losses = feature_losses(self.laws, self.encoding.reachable(*self.bounds.ends))
         return PrivacyGuarantee(
-            record_level(levels, self.n_sampled),
-            per_feature=float(levels.max()),
+            record_loss(losses, self.n_sampled),
+            per_feature=float(losses.max()),
             stated=self.stated,
             basis="exact, over all pairs of reachable codes",
             figures=self.figures,
@@ -352,17 +347,16 @@ class BitFlip(SampledFeatures):
         # Masks come as 16-bit words; narrower codes would be widened at every step.
         codes = workspace.take("codes", flat.shape, np.promote_types(self.encoding.code_dtype, np.uint16))
         self.encoding.encode(values.reshape(-1), out=codes, scratch=flat)
-        if len(self.laws) == 1:
-            self._randomizers[0].randomize(codes, noise, workspace)
-            self.decoders[0].decode(codes, flat, workspace)
-            return
-        followed = (np.arange(self.n_outputs) if features is None else features) % len(self.laws)
-        randomized = workspace.take("randomized", codes.shape, codes.dtype)
-        numbers = workspace.take("numbers", out.shape, out.dtype)
-        for which, (randomizer, decoder) in enumerate(zip(self._randomizers, self.decoders, strict=True)):
+        # All numbers by every law, the first one last: of the others, those are kept that follow them.
+        numbers = workspace.take("numbers", (len(self.laws) - 1, *out.shape), out.dtype)
+        randomized = workspace.take("randomized", codes.shape, codes.dtype) if len(numbers) else codes
+        for decoded, randomizer, decoder in zip(numbers, self._randomizers[1:], self.decoders[1:], strict=True):
             np.copyto(randomized, codes)
-            decoder.decode(randomizer.randomize(randomized, noise, workspace), numbers.reshape(-1), workspace)
-            np.copyto(out, numbers, where=followed == which)
+            decoder.decode(randomizer.randomize(randomized, noise, workspace), decoded.reshape(-1), workspace)
+        self.decoders[0].decode(self._randomizers[0].randomize(codes, noise, workspace), flat, workspace)
+        followed = (np.arange(self.n_outputs) if features is None else features) % len(self.laws)
+        for which, decoded in enumerate(numbers, 1):
+            np.copyto(out, decoded, where=followed == which)
 
     def _draw_short(self, values: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         """Release through one's-complement codes."""

@@ -104,8 +104,8 @@ def original_squares(squares: npt.NDArray[np.float64], law: BitLaw, decoder: "Bi
               + \sum_{i \ge 1} \frac{w_i^2 q_i (1 - q_i)}{(1 - 2 q_i)^2}\Bigr)
     """
     flips = law.ones[0, 1:]
-    variance = (np.diff(decoder.contributions, axis=1)[:, 0] ** 2 * flips * (1 - flips)).sum()
-    return squares / decoder.signs[1] ** 2 - variance
+    variance = float((np.diff(decoder.contributions, axis=1)[:, 0] ** 2 * flips * (1 - flips)).sum())
+    return squares / float(decoder.signs[1]) ** 2 - variance
 
 
 def _sums(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -164,13 +164,15 @@ class BitDecoder:
         table = self.tables.get(out.dtype)
         if table is not None:
             return look_up(table, codes, out, workspace)
-        rest = codes.astype(np.uint64)
-        numbers = np.zeros(codes.shape)
+        rest, places = (workspace.take(name, codes.shape, np.uint64) for name in ("rest", "places"))
+        magnitude, part = (workspace.take(name, codes.shape, np.float64) for name in ("magnitude", "part"))
+        np.copyto(rest, codes)
+        magnitude[...] = 0
         for run in reversed(self.magnitude_tables):
-            width = len(run).bit_length() - 1
-            numbers += run[rest & np.uint64(len(run) - 1)]
-            rest >>= np.uint64(width)
-        sign = (codes >> np.asarray(len(self.contributions), dtype=codes.dtype)).astype(np.intp)
-        numbers *= self.signs[sign]
-        np.copyto(out, numbers, casting="same_kind")
+            np.bitwise_and(rest, np.uint64(len(run) - 1), out=places)
+            magnitude += look_up(run, places, part, workspace)
+            rest >>= np.uint64(len(run).bit_length() - 1)
+        np.right_shift(codes, np.asarray(len(self.contributions), dtype=codes.dtype), out=places)
+        magnitude *= look_up(self.signs, places, part, workspace)
+        np.copyto(out, magnitude, casting="same_kind")
         return out

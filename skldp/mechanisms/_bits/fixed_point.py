@@ -11,13 +11,11 @@ subtraction: no table is needed to encode or to decode.
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import check_positive
+from skldp._checks import check_positive, check_whole
 from skldp._untold import as_numbers, untold
 from skldp.mechanisms._rows import Workspace
 
@@ -29,7 +27,6 @@ __all__ = [
     "encode_complement",
     "integer_bits",
     "is_exact",
-    "is_integer",
 ]
 
 _MANTISSA_BITS = {np.dtype(np.float32): 24, np.dtype(np.float64): 53}
@@ -162,12 +159,8 @@ class FixedPoint:
     n_integer_bits: int
 
     def __post_init__(self) -> None:
-        if not is_integer(self.n_bits) or not 2 <= self.n_bits <= 64:
-            raise ValueError(f"n_bits must be an integer from 2 to 64. Got {self.n_bits!r} instead.")
-        if not is_integer(self.n_integer_bits) or not self.n_bits - 1075 <= self.n_integer_bits <= 1022:
-            raise ValueError(
-                f"n_integer_bits must be an integer from n_bits - 1075 to 1022. Got {self.n_integer_bits!r} instead."
-            )
+        check_whole("n_bits", self.n_bits, least=2, most=64)
+        check_whole("n_integer_bits", self.n_integer_bits, least=self.n_bits - 1075, most=1022)
 
     @property
     def code_dtype(self) -> np.dtype:
@@ -220,7 +213,7 @@ class FixedPoint:
         x = np.asarray(values)
         if x.dtype not in _MANTISSA_BITS:
             x = as_numbers(values)
-        codes = np.empty(x.shape, dtype=self.code_dtype) if out is None else out
+        codes: np.ndarray = np.empty(x.shape, dtype=self.code_dtype) if out is None else out
         positive = np.greater_equal(x, 0)
         magnitude = np.abs(x, out=np.empty_like(x) if scratch is None else scratch)
         # The maximum is NaN if any value is, so that one pass refuses both.
@@ -234,7 +227,8 @@ class FixedPoint:
             self._scale_far(magnitude, shift, codes)
         sign = positive.astype(codes.dtype)
         sign <<= self.n_bits - 1
-        return np.bitwise_or(codes, sign, out=codes)
+        codes |= sign
+        return codes
 
     def decode(self, codes: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> np.ndarray:
         """Give the numbers that codes stand for.
@@ -307,8 +301,3 @@ class FixedPoint:
         magnitude[beyond] = 0
         np.copyto(codes, magnitude, casting="unsafe")
         codes[beyond] = top - 1
-
-
-def is_integer(value: Any) -> bool:
-    """Whether something is a whole number by its type, which a bool is not."""
-    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)

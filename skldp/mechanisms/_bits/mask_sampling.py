@@ -77,7 +77,7 @@ class Residual(NamedTuple):
         below = np.searchsorted(self.boundaries, drawn[near])
         found[near] = self.masks[below]
         masks[left] = found
-        return near[self.boundaries.take(below, mode="clip") == drawn[near]]
+        return np.asarray(near[self.boundaries.take(below, mode="clip") == drawn[near]])
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,19 +23,19 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import SampledFeatures, Workspace
 
-__all__ = ["UnbiasedBitFlip", "least_variance_costs", "least_variance_sample", "unbiased_bitrand", "worst_variance"]
+__all__ = ["UnbiasedBitFlip", "least_variance_losses", "least_variance_sample", "unbiased_bitrand", "worst_variance"]
 
 
 # A double holds the magnitudes of a grid with this many bits exactly.
 _MOST_MAGNITUDE_BITS = 52
 
 
-def worst_variance(costs: npt.ArrayLike, n_features: int = 1, n_sampled: int = 1) -> float:
+def worst_variance(losses: npt.ArrayLike, n_features: int = 1, n_sampled: int = 1) -> float:
     r"""Largest variance of the unbiased number over [-1, 1].
 
     Parameters
     ----------
-    costs : array-like of shape (1 + J,)
+    losses : array-like of shape (1 + J,)
         :math:`c_i = \ln((1 - q_i) / q_i)` of the sign and of the J magnitude bits.
     n_features, n_sampled : int
         r and k; the features that are not sampled count as 0 and the others are scaled by r / k.
@@ -55,13 +55,13 @@ def worst_variance(costs: npt.ArrayLike, n_features: int = 1, n_sampled: int = 1
     >>> round(worst_variance([1.0]), 3)
     4.683
     """
-    sign, *magnitude = np.asarray(costs, dtype=np.float64)
+    sign, *magnitude = np.asarray(losses, dtype=np.float64)
     scale = n_features / n_sampled / math.tanh(sign / 2) ** 2
     return _outermost(scale, len(magnitude)) + scale * _spread(np.array(magnitude))
 
 
 @lru_cache(maxsize=4096)
-def least_variance_costs(budget: float, most_bits: int, n_features: int = 1, n_sampled: int = 1) -> tuple[float, ...]:
+def least_variance_losses(budget: float, most_bits: int, n_features: int = 1, n_sampled: int = 1) -> tuple[float, ...]:
     """Split a budget over the sign and as many magnitude bits as pay, so that the worst variance is least.
 
     Parameters
@@ -76,24 +76,24 @@ def least_variance_costs(budget: float, most_bits: int, n_features: int = 1, n_s
     Returns
     -------
     tuple of float, of length 1 to `most_bits`
-        Costs that add up to `budget`.
+        Losses that add up to `budget`.
 
     Examples
     --------
-    >>> from skldp.mechanisms._bits.unbiased import least_variance_costs
-    >>> least_variance_costs(1.0, 10)
+    >>> from skldp.mechanisms._bits.unbiased import least_variance_losses
+    >>> least_variance_losses(1.0, 10)
     (1.0,)
-    >>> len(least_variance_costs(8.0, 10))
+    >>> len(least_variance_losses(8.0, 10))
     3
     """
     best: tuple[float, ...] = (budget,)
     least = worst_variance([budget], n_features, n_sampled)
     for n_magnitude in range(1, min(most_bits - 1, _MOST_MAGNITUDE_BITS) + 1):
-        costs = _split(budget, n_magnitude, n_features, n_sampled)
-        variance = worst_variance(costs, n_features, n_sampled)
+        losses = _split(budget, n_magnitude, n_features, n_sampled)
+        variance = worst_variance(losses, n_features, n_sampled)
         if variance >= least:
             break
-        best, least = costs, variance
+        best, least = losses, variance
     return best
 
 
@@ -114,32 +114,32 @@ def least_variance_sample(epsilon: float, most_bits: int, n_features: int) -> in
     """
 
     def variance(n_sampled: int) -> float:
-        costs = least_variance_costs(epsilon / n_sampled, most_bits, n_features, n_sampled)
-        return worst_variance(costs, n_features, n_sampled)
+        losses = least_variance_losses(epsilon / n_sampled, most_bits, n_features, n_sampled)
+        return worst_variance(losses, n_features, n_sampled)
 
     return least_integer(variance, n_features)
 
 
 def _split(budget: float, n_magnitude: int, n_features: int, n_sampled: int) -> tuple[float, ...]:
-    def costs(share: float) -> npt.NDArray[np.float64]:
-        return np.append(budget * share, _magnitude_costs(budget * (1 - share), n_magnitude))
+    def losses(share: float) -> npt.NDArray[np.float64]:
+        return np.append(budget * share, _magnitude_losses(budget * (1 - share), n_magnitude))
 
     found = minimize_scalar(
-        lambda share: worst_variance(costs(share), n_features, n_sampled),
+        lambda share: worst_variance(losses(share), n_features, n_sampled),
         bounds=(1e-3, 1 - 1e-3),
         method="bounded",
         options={"xatol": 1e-5},
     )
-    return tuple(float(cost) for cost in costs(found.x))
+    return tuple(float(loss) for loss in losses(found.x))
 
 
-def _magnitude_costs(budget: float, n_magnitude: int) -> npt.NDArray[np.float64]:
-    r"""Least sum of :math:`w_i^2 / (4 \sinh^2(c_i / 2))`: the derivatives in the costs are equal."""
+def _magnitude_losses(budget: float, n_magnitude: int) -> npt.NDArray[np.float64]:
+    r"""Least sum of :math:`w_i^2 / (4 \sinh^2(c_i / 2))`: the derivatives in the losses are equal."""
     log_weights = 2 * math.log(2) * np.arange(n_magnitude)
 
-    def costs(level: float) -> npt.NDArray[np.float64]:
+    def losses(log_multiplier: float) -> npt.NDArray[np.float64]:
         # With z = 1 / sinh^2(c / 2), a derivative is w^2 z sqrt(1 + z) / 4: solve z sqrt(1 + z) = mu by Newton.
-        target = level + log_weights
+        target = log_multiplier + log_weights
         log_z = np.where(target < 0, target, target / 1.5)
         for _ in range(6):
             z = np.exp(log_z)
@@ -147,31 +147,31 @@ def _magnitude_costs(budget: float, n_magnitude: int) -> npt.NDArray[np.float64]
         return 2 * np.arcsinh(np.exp(-log_z / 2))
 
     low, high = -1.0, 1.0
-    while costs(low).sum() < budget:
+    while losses(low).sum() < budget:
         low *= 2
-    while costs(high).sum() > budget:
+    while losses(high).sum() > budget:
         high *= 2
-    found = costs(brentq(lambda level: costs(level).sum() - budget, low, high))
-    return found * (budget / found.sum())
+    found = losses(brentq(lambda log_multiplier: losses(log_multiplier).sum() - budget, low, high))
+    return found * (budget / float(found.sum()))
 
 
-def _spread(costs: npt.NDArray[np.float64]) -> float:
-    n_magnitude = len(costs)
+def _spread(losses: npt.NDArray[np.float64]) -> float:
+    n_magnitude = len(losses)
     weights = np.ldexp(1.0, n_magnitude - 1 - np.arange(n_magnitude)) / max(1, 2**n_magnitude - 1)
-    return float((weights**2 / (4 * np.sinh(costs / 2) ** 2)).sum())
+    return float((weights**2 / (4 * np.sinh(losses / 2) ** 2)).sum())
 
 
 def _outermost(scale: float, n_magnitude: int) -> float:
     """Maximum over x of ``scale * E[mag^2 | x] - x^2``."""
     if n_magnitude == 0:
         return scale
-    inner = 1 - 1 / (2**n_magnitude - 1)
+    inner: float = 1 - 1 / (2**n_magnitude - 1)
     x = min(max(scale * (1 + inner) / 2, inner), 1.0)
     return scale * ((1 + inner) * x - inner) - x**2
 
 
 def unbiased_bitrand(epsilon: float, bounds: Box, n_bits: int, n_sampled: int | None) -> "UnbiasedBitFlip":
-    """Make the unbiased release of least worst-case variance whose exact level is `epsilon`.
+    """Make the unbiased release of least worst-case variance whose exact loss is `epsilon`.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def unbiased_bitrand(epsilon: float, bounds: Box, n_bits: int, n_sampled: int | 
     """
     d = bounds.n_features
     k = least_variance_sample(epsilon, n_bits, d) if n_sampled is None else n_sampled
-    law = symmetric_law(least_variance_costs(epsilon / k * (1 - 1e-12), n_bits, d, k))
+    law = symmetric_law(least_variance_losses(epsilon / k * (1 - 1e-12), n_bits, d, k))
     if (law.from_zero == np.uint64(2**63)).any():
         raise ValueError(
             "epsilon is too small: a probability rounds to one half. "
@@ -264,7 +264,7 @@ class UnbiasedBitFlip(SampledFeatures):
 
     def guarantee(self) -> PrivacyGuarantee:
         """Give the exact worst-case loss: every code is reachable, whatever the bounds."""
-        per_feature = math.fsum(self.law.costs.max(axis=(1, 2)))
+        per_feature = math.fsum(self.law.losses.max(axis=(1, 2)))
         return PrivacyGuarantee(
             self.n_sampled * per_feature * (1 + 2.0**-50),
             per_feature=per_feature,
@@ -274,7 +274,7 @@ class UnbiasedBitFlip(SampledFeatures):
 
     @property
     def _last_magnitude(self) -> int:
-        return max(1, 2**self.n_magnitude_bits - 1)
+        return max(1, (1 << self.n_magnitude_bits) - 1)
 
     @property
     def _code_dtype(self) -> np.dtype:

@@ -141,7 +141,8 @@ def project_onto_simplex(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float6
     ranks = np.arange(1, rows.shape[1] + 1)
     support = np.count_nonzero(descending * ranks > excess, axis=1)
     shift = excess[np.arange(rows.shape[0]), support - 1] / support
-    return np.maximum(rows - shift[:, None], 0.0)
+    nearest: npt.NDArray[np.float64] = np.maximum(rows - shift[:, None], 0.0)
+    return nearest
 
 
 @dataclass(frozen=True)

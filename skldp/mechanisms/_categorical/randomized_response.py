@@ -217,8 +217,8 @@ class GeneralizedRandomizedResponse(CodeMechanism):
         """The natural log of the probability of each released code given each true code (broadcast)."""
         same = self._codes(released) == self._codes(codes)
         with np.errstate(divide="ignore"):
-            logs: npt.NDArray[np.float64] = np.log(np.array([self.other_probability, self.keep_probability]))
-        return logs[same.astype(np.intp)]
+            kept, other = np.log([self.keep_probability, self.other_probability])
+        return np.asarray(np.where(same, kept, other))
 
     def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
         """The exact guarantee of one release."""

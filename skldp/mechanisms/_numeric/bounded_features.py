@@ -106,6 +106,8 @@ class BoundedFeatures(SampledFeatures):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("low", "high"):
+            object.__setattr__(self, name, getattr(self.domain, name))
         together = self.mechanism.n_outputs
         if self.n_sampled % together:
             raise ValueError(
@@ -118,12 +120,12 @@ class BoundedFeatures(SampledFeatures):
         """The declared bounds."""
         return Box(self.low, self.high)
 
-    @property
+    @cached_property
     def center(self) -> npt.NDArray[np.float64]:
         """The middle of each feature's bounds."""
         return self.domain.center
 
-    @property
+    @cached_property
     def radius(self) -> npt.NDArray[np.float64]:
         """Half the width of each feature's bounds."""
         return self.domain.radius
@@ -173,7 +175,7 @@ class BoundedFeatures(SampledFeatures):
         out: np.ndarray,
         workspace: Workspace,
     ) -> None:
-        center, radius = (one.astype(out.dtype, copy=False) for one in (self.center, self.radius))
+        center, radius = self.center.astype(out.dtype, copy=False), self.radius.astype(out.dtype, copy=False)
         if features is not None:
             center, radius = center[features], radius[features]
         unit = np.subtract(values, center, out=workspace.take("unit", values.shape, out.dtype))

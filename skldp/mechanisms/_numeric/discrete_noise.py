@@ -23,6 +23,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from skldp._checks import check_whole
 from skldp.mechanisms._noise import Noise
 
 __all__ = ["discrete_gaussian", "discrete_laplace"]
@@ -66,7 +67,7 @@ def discrete_laplace(scale: int, size: int, noise: Noise) -> npt.NDArray[np.int6
     >>> discrete_laplace(8, 1000, noise_from()).shape
     (1000,)
     """
-    _check_scale(scale)
+    check_whole("The scale", scale, least=1, most=_LARGEST_SCALE)
     words = noise.words(size)
     drawn = _signed_geometric(words, scale, noise)
     again = np.flatnonzero(drawn == 0)
@@ -96,7 +97,7 @@ def discrete_gaussian(sigma: int, size: int, noise: Noise) -> npt.NDArray[np.int
     Notes
     -----
     A discrete Laplace z of scale :math:`\sigma` is kept if an exponential variable is at least
-    :math:`(|z| - \sigma)^2 / 2 \sigma^2`.
+    :math:`(|z| - \sigma)^2 / 2 \sigma^2`, else it is drawn anew, for this number alone.
 
     Examples
     --------
@@ -105,7 +106,7 @@ def discrete_gaussian(sigma: int, size: int, noise: Noise) -> npt.NDArray[np.int
     >>> discrete_gaussian(8, 1000, noise_from()).shape
     (1000,)
     """
-    _check_scale(sigma)
+    check_whole("The scale", sigma, least=1, most=_LARGEST_SCALE)
     drawn = np.empty(size, dtype=np.int64)
     missing = np.arange(size)
     rounds = itertools.chain(_PROPOSALS, itertools.repeat(_PROPOSALS[-1]))
@@ -121,11 +122,6 @@ def discrete_gaussian(sigma: int, size: int, noise: Noise) -> npt.NDArray[np.int
         drawn[missing] = proposed
         missing = missing[np.flatnonzero(~kept)]
     return drawn
-
-
-def _check_scale(scale: int) -> None:
-    if not 1 <= scale <= _LARGEST_SCALE or scale != int(scale):
-        raise ValueError(f"The scale must be an integer from 1 to 2**40. Got {scale!r} instead.")
 
 
 def _is_odd(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:

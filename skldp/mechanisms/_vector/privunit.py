@@ -46,7 +46,9 @@ def cap_probability(height: float, d: int) -> float:
     .. math:: c = \tfrac12 I_{1 - \gamma^2}\bigl(\tfrac{d-1}{2}, \tfrac12\bigr), \quad \gamma = 1 - h
 
     computed near the equator from the power series of :math:`\tfrac12 - c` and elsewhere from the continued fraction of
-    the incomplete beta function, because the one of scipy before 1.12 is good to ten digits only at d = 100,000.
+    the incomplete beta function. Against 40 digits it is off by at most 9e-13 up to d = 4,096, 1.2e-12 at 100,000 and
+    1.6e-11 at 1,000,000. ``scipy.special.betainc(a, a, h / 2)`` is as good from scipy 1.12 on; before, it is off by
+    1.6e-10 and 1.8e-9 there, which is more than the guarantee of :class:`PrivUnit` leaves room for.
 
     Examples
     --------

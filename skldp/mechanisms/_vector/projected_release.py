@@ -139,7 +139,7 @@ class ProjectedRelease(RowMechanism):
 
     def tasks(self, n_rows: int) -> list[slice]:
         """Cut rows into tasks for threads: one task where Phi is not kept."""
-        return super().tasks(n_rows) if self.projection.kept else [slice(None)] * min(n_rows, 1)
+        return super().tasks(n_rows) if self.projection.kept else [slice(0, n_rows)] * min(n_rows, 1)
 
     @cached_property
     def stretch(self) -> float:

@@ -169,7 +169,7 @@ def exact_epsilon(laws: tuple[BitLaw, ...], n_features: int) -> float:
     -------
     float
     """
-    losses = [float(law.costs.max(axis=(1, 2)).sum()) for law in laws]
+    losses = [float(law.losses.max(axis=(1, 2)).sum()) for law in laws]
     return math.fsum(losses[j] * len(range(j, n_features, len(laws))) for j in range(len(laws)))
 
 
