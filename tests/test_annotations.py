@@ -12,11 +12,6 @@ PUBLIC = {
     for name in door.__all__
     if callable(value := getattr(door, name))
 }
-    name: value
-    for door in map(importlib.import_module, DOORS)
-    for name in door.__all__
-    if callable(value := getattr(door, name))
-}
 
 
 def functions_of(public):
