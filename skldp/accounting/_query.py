@@ -23,7 +23,8 @@ from scipy.special import expit
 
 from skldp._untold import as_numbers
 from skldp.accounting._finite_query import FiniteQuery, output_index, read_only
-from skldp.mechanisms._noise import Noise, flip_threshold, threshold_log_odds
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._odds import flip_threshold, threshold_log_odds
 
 __all__ = ["LARGEST", "FiniteQuery", "Query", "RegressionQuery", "checked_query", "query_from_json"]
 

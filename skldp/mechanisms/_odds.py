@@ -1,7 +1,7 @@
 r"""Probabilities as integers out of :math:`2^{64}`, rounded to the private side, and the exact epsilon they give.
 
-Everything here is computed in decimal arithmetic with far more digits than the integers have, so that a rounding is
-certain to go the way it says.
+Everything here is computed in decimal arithmetic with far more digits than the integers have, or in doubles with a
+bound on their error, so that a rounding is certain to go the way it says.
 """
 
 import math
@@ -19,6 +19,7 @@ __all__ = [
     "bernoulli",
     "check_epsilon",
     "check_representable",
+    "flip_threshold",
     "floor_to_double",
     "least_count",
     "log_ratio",
@@ -26,6 +27,7 @@ __all__ = [
     "round_up",
     "split_epsilon",
     "sum_above",
+    "threshold_log_odds",
 ]
 
 
@@ -93,6 +95,8 @@ TWO_64 = 2**64
 DIGITS = 80
 # A bound on the relative error of the few decimal operations that make one integer.
 DECIMAL_ERROR = Decimal(10) ** -(DIGITS - 10)
+# The relative error of expit in double precision is a few ulps; this is a generous bound on it.
+_EXPIT_ERROR = 2.0**-48
 # Beyond this the integers have saturated, and the decimal exponential need not grow.
 _LARGEST_EPSILON = 2000.0
 
@@ -146,6 +150,67 @@ def log_ratio(numerator: int, denominator: int, *, in_doubles: bool = False) -> 
     exact = context.subtract(context.ln(Decimal(numerator)), context.ln(Decimal(denominator)))
     value = float(exact)
     return value if Decimal(value) >= exact else math.nextafter(value, math.inf)
+
+
+def flip_threshold(log_odds: npt.ArrayLike) -> npt.NDArray[np.uint64]:
+    r"""Integers t with :math:`t / 2^{64} \approx 1 / (1 + e^{L})`, rounded towards 1/2.
+
+    Rounding towards one half is rounding to the private side for an event whose probability and whose
+    complement's probability are compared: the sampled :math:`|\ln((2^{64} - t) / t)|` never exceeds ``|log_odds|``.
+
+    Parameters
+    ----------
+    log_odds : array-like
+        Natural-log odds L against the event, finite. Large ones saturate at t = 1 or :math:`2^{64} - 1`.
+
+    Returns
+    -------
+    ndarray of uint64, same shape
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._odds import flip_threshold
+    >>> int(flip_threshold(0.0)) == 2**63, int(flip_threshold(700.0))
+    (True, 1)
+    """
+    odds = np.asarray(log_odds, dtype=np.float64)
+    if not np.isfinite(odds).all():
+        raise ValueError(f"log_odds must be finite. Got {log_odds!r} instead.")
+    small_side = np.exp(-np.abs(odds)) / (1 + np.exp(-np.abs(odds)))
+    scaled = np.minimum(np.ceil(small_side * (1 + _EXPIT_ERROR) * 2.0**64), 2.0**63)
+    # Near one half the distance from it is what carries the loss, and must be accurate itself.
+    distance = np.floor(np.tanh(np.minimum(np.abs(odds), 1.0) / 2) * (1 - _EXPIT_ERROR) * 2.0**63).astype(np.uint64)
+    small = np.where(np.abs(odds) < 1, np.uint64(2**63) - distance, np.maximum(scaled, 1.0).astype(np.uint64))
+    # 2^64 - t in unsigned arithmetic is the two's complement of t; t is never 0.
+    return np.where(odds >= 0, small, ~small + np.uint64(1))
+
+
+def threshold_log_odds(threshold: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Give the exact log odds ln((2^64 - t) / t) of integers t, rounded away from 0.
+
+    Parameters
+    ----------
+    threshold : array-like of uint64
+        From 1 to 2^64 - 1.
+
+    Returns
+    -------
+    ndarray of float64, same shape
+        Its magnitude is an upper bound within a few units in the last place, and 0 for t = 2^63.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._odds import flip_threshold, threshold_log_odds
+    >>> round(float(threshold_log_odds(flip_threshold(1.0))), 9)
+    1.0
+    """
+    t = np.asarray(threshold, dtype=np.uint64)
+    small = np.minimum(t, ~t + np.uint64(1))
+    # (2^64 - s) / s = 1 + (2^64 - 2 s) / s, whose logarithm is accurate near s = 2^63 as well.
+    excess = (np.uint64(2**63) - small).astype(np.float64) * 2.0
+    magnitude = np.log1p(excess / small.astype(np.float64))
+    outward = np.where(magnitude > 0, magnitude * (1 + 8 * np.finfo(np.float64).eps), 0.0)
+    return np.where(t <= np.uint64(2**63), outward, -outward)
 
 
 def check_epsilon(epsilon: float) -> None:

@@ -14,7 +14,8 @@ from joblib import Parallel, delayed
 from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms._noise import Noise, RowNoise, flip_threshold, noise_from, threshold_log_odds
+from skldp.mechanisms._noise import Noise, RowNoise, noise_from
+from skldp.mechanisms._odds import flip_threshold, threshold_log_odds
 
 
 def seeded(seed=0):

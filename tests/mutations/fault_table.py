@@ -95,14 +95,12 @@ MUTATIONS = [
         _CATEGORIES,
     ),
     Mutation(
-        "mechanisms/_noise.py",
+        "mechanisms/_odds.py",
         "np.ceil(small_side * (1 + _EXPIT_ERROR) * 2.0**64)",
         "np.floor(small_side * (1 - _EXPIT_ERROR) * 2.0**64)",
         _NOISE,
     ),
-    Mutation(
-        "mechanisms/_noise.py", "* (1 - _EXPIT_ERROR) * 2.0**63).astype", "* (1 + 1e-9) * 2.0**63).astype", _NOISE
-    ),
+    Mutation("mechanisms/_odds.py", "* (1 - _EXPIT_ERROR) * 2.0**63).astype", "* (1 + 1e-9) * 2.0**63).astype", _NOISE),
     Mutation(
         "mechanisms/_noise.py",
         "draws[taken[row_starts + draws]] = newest",

@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from skldp._checks import check_positive
-from skldp.mechanisms._noise import flip_threshold
+from skldp.mechanisms._odds import flip_threshold
 
 __all__ = [
     "BitLaw",
