@@ -271,18 +271,6 @@ class SampledFeatures(RowMechanism):
         """How many numbers of a row are worked on at a time."""
         return self.n_sampled
 
-    def bias(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Mean of the released numbers minus the values, for values of shape (n, n_features)."""
-        rows = np.asarray(self._as_rows(values), dtype=np.float64)
-        mean, _ = self._feature_moments(self.domain.inside(rows).rows)
-        return mean - rows if self.center is None else self.center + mean - rows
-
-    def variance(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Variance of the released numbers, for values of shape (n, n_features)."""
-        rows = np.asarray(self._as_rows(values), dtype=np.float64)
-        mean, square = self._feature_moments(self.domain.inside(rows).rows)
-        return square * (self.n_outputs / self.n_sampled) - mean**2
-
     def original_second_moment(
         self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.float64]:
@@ -299,6 +287,24 @@ class SampledFeatures(RowMechanism):
         about = about * (1.0 if d == 1 else k * (d - 1) / (d * (k - 1)))
         np.fill_diagonal(about, squares)
         return about + np.outer(center, mean) + np.outer(mean, center) - np.outer(center, center)
+
+    def bias(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Mean of the released numbers minus the values, for values of shape (n, n_features)."""
+        rows = np.asarray(self._as_rows(values), dtype=np.float64)
+        mean, _ = self._feature_moments(self.domain.inside(rows).rows)
+        return mean - rows if self.center is None else self.center + mean - rows
+
+    def variance(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Variance of the released numbers, for values of shape (n, n_features)."""
+        rows = np.asarray(self._as_rows(values), dtype=np.float64)
+        mean, square = self._feature_moments(self.domain.inside(rows).rows)
+        return square * (self.n_outputs / self.n_sampled) - mean**2
+
+    def _feature_moments(
+        self, rows: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Mean and mean square of M(x) - c of every feature, for rows inside the domain."""
+        raise NotImplementedError
 
     def _original_squares(self, squares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """From the mean of (M(x) - c)^2 of every feature to that of (x - c)^2, or ValueError where it does not tell."""
@@ -330,12 +336,6 @@ class SampledFeatures(RowMechanism):
         out : ndarray of the same shape
             C-contiguous, of the working type; overwritten.
         """
-
-    def _feature_moments(
-        self, rows: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Mean and mean square of M(x) - c of every feature, for rows inside the domain."""
-        raise NotImplementedError
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         d, k = self.n_outputs, self.n_sampled
