@@ -10,7 +10,8 @@ from scipy import integrate, optimize, special, stats
 
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._vector import sphere
-from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall, cap_probability
+from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
+from skldp.mechanisms._vector.spherical_cap import cap_probability
 
 DIMENSIONS = [2, 3, 5, 64, 384, 100_000]
 EPSILONS = [0.05, 0.5, 1.0, 5.0, 23.0, 50.0]
