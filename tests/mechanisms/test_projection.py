@@ -402,3 +402,13 @@ def test_what_overflows_although_it_is_within_the_radius_is_never_nan(dtype, noi
     for kind in (np.asarray, sparse.csr_matrix):
         assert not np.isnan(release.release(kind(rows), noise(4)).rows).any()
         assert not np.isnan(release.encode(kind(rows)).rows).any()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_a_projection_beyond_single_precision_is_released_like_any_other(kind):
+    # The declared radius is beyond it as well, so that the row is not shortened, and what it is projected to is.
+    release = ProjectedRelease(RandomProjection(300, 4), 5.0, sensitivity="spectral", noise="privunit", radius=1e40)
+    row = np.sign(release.projection.matrix[:1]) * np.finfo(np.float32).max / 2
+    released = release.release(kind(row.astype(np.float32)), noise(5))
+    assert released.n_moved == 0
+    assert not np.isnan(released.rows).any()
