@@ -1,6 +1,7 @@
 """How far a value walks through the package: files, functions, and moves between files, of four calls.
 
     python benchmarks/walks.py                       # this checkout
+    python benchmarks/walks.py --list                # and every step
     PYTHONPATH=../other python benchmarks/walks.py   # another one, with this script
 
 A function counts once, however often it is called; a generator or a lambda is a function of its own. A move is a call
@@ -25,6 +26,8 @@ from sklearn.linear_model import LogisticRegression
 import skldp
 
 PACKAGE = Path(skldp.__file__).parent
+# Of the last walk, where they are asked for.
+STEPS: list[str] = []
 
 
 def walk(call):
@@ -40,6 +43,8 @@ def walk(call):
         call()
     finally:
         sys.setprofile(None)
+    if "--list" in sys.argv:
+        STEPS[:] = [f"{Path(code.co_filename).relative_to(PACKAGE)}: {code.co_qualname}" for code in calls]
     files = [code.co_filename for code in calls]
     moves = sum(one != other for one, other in itertools.pairwise(files))
     return len(set(files)), len(set(calls)), moves
@@ -97,6 +102,7 @@ def main():
     print(f"{'call':<32}{'files':>7}{'functions':>11}{'moves':>7}")
     for name, (files, functions, moves) in walks():
         print(f"{name:<32}{files:>7}{functions:>11}{moves:>7}")
+        print("".join(f"    {step}\n" for step in STEPS), end="")
     lines = [len(path.read_text(encoding="utf-8").splitlines()) for path in PACKAGE.rglob("*.py")]
     print(
         f"{len(lines)} files of {statistics.median(lines):.0f} lines in the median, {sum(lines):,} lines; "
