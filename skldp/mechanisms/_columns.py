@@ -136,7 +136,6 @@ class Columns(Domain):
     Examples
     --------
     >>> import numpy as np
-    import numpy.typing as npt
     >>> from skldp.mechanisms import Categories, Columns, Interval, domain_from_json
     >>> people = Columns.of({"age": Interval(0, 100), "city": Categories(("Bonn", "Ulm"))})
     >>> people.inside(np.array([[130.0, 1.0]]))

@@ -104,8 +104,8 @@ def check_finite(rows: Any) -> None:
 def raise_not_finite(rows: np.ndarray) -> None:
     """Say which of NaN and infinity there is, where there is one."""
     if np.isnan(rows).any():
-        raise ValueError("Input contains NaN.")
-    raise ValueError(f"Input contains infinity or a value too large for {rows.dtype!r}.")
+        raise ValueError("Input X contains NaN.")
+    raise ValueError(f"Input X contains infinity or a value too large for {rows.dtype!r}.")
 
 
 def round_inward(

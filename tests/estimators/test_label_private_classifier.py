@@ -41,7 +41,7 @@ def private(estimator=None, *, epsilon=500.0, classes=(0, 1, 2), correction="non
 @parametrize_with_checks(
     [
         LabelPrivateClassifier(LogisticRegression(), label_mechanism=LabelRR(epsilon, seed=seed), correction=c)
-        for epsilon, seed in ((500.0, None), (1.0, 1))
+        for epsilon, seed in ((500.0, None), (1.0, 0))
         for c in CORRECTIONS
     ]
 )

@@ -305,7 +305,7 @@ def test_values_of_another_shape_are_refused():
 @pytest.mark.parametrize("debias", [False, True])
 def test_nan_is_refused(debias):
     mechanism = bitrand(1.0, box(2), calibration="exact", debias=debias, n_sampled_features="all")
-    with pytest.raises(ValueError, match="Input contains NaN"):
+    with pytest.raises(ValueError, match="Input X contains NaN"):
         mechanism.release(np.array([[0.0, np.nan]]), seeded(0))
 
 

@@ -134,7 +134,7 @@ def test_values_beyond_the_bounds_are_moved_and_nan_is_refused():
     bounded = release(make_mechanism("duchi", 20.0), 3)
     far = bounded.release(np.array([[7.0, -99.0, 10.5]]), noise(0)).rows
     assert far == pytest.approx(np.array([[1.0, -3.0, 10.5]]), abs=1e-6)
-    with pytest.raises(ValueError, match="Input contains NaN"):
+    with pytest.raises(ValueError, match="Input X contains NaN"):
         bounded.release(np.array([[0.5, np.nan, 10.2]]), noise(0))
 
 

@@ -73,7 +73,7 @@ def test_what_is_not_finite_is_refused_before_its_block_is_written(use_loops, va
     X[0, -1] = value
     out = np.full_like(X, 9)
     use_loops(loops)
-    with pytest.raises(ValueError, match=r"Input contains (NaN|infinity)"):
+    with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
         RELEASES["published"].release(X, Noise(bytes(32), secure=False), out)
     assert (out == 9).all()
 

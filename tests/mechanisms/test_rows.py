@@ -198,7 +198,7 @@ class TestEveryMechanism:
             for bad in (np.nan, np.inf, -np.inf):
                 wrong = rows.copy()
                 wrong[11, 0] = bad
-                with pytest.raises(ValueError, match=r"Input contains (NaN|infinity)"):
+                with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
                     mechanism.release(wrong, RowNoise(KEY, nonces(40)))
         with pytest.raises(ValueError, match="shape"):
             mechanism.release(rows[:, 0], RowNoise(KEY, nonces(40)))
