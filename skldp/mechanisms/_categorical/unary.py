@@ -266,7 +266,7 @@ class CategoricalRecord(RowMechanism):
     """
 
     # Several columns of a block stay in the cache together.
-    block_cells: ClassVar[int] = 65_536
+    block_cells: ClassVar[int] = 262_144
 
     epsilon: float
     sizes: tuple[int, ...]
