@@ -1,10 +1,12 @@
 """The contract of every mechanism that releases rows: one release, one walk, noise that can belong to rows."""
 
+import inspect
 import pickle
 
 import numpy as np
 import pytest
 
+from skldp import mechanisms as door
 from skldp.mechanisms import (
     BoundedFeatures,
     CategoricalRecord,
@@ -142,6 +144,12 @@ def rows_for(mechanism, n=40, seed=1):
 
 def identity(mechanism):
     return f"{type(mechanism).__name__}-{mechanism.domain.n_features}"
+
+
+def test_every_public_mechanism_is_here():
+    public = {one for name in door.__all__ if inspect.isclass(one := getattr(door, name))}
+    public = {one for one in public if issubclass(one, RowMechanism) and not inspect.isabstract(one)}
+    assert public <= {type(one) for one in MECHANISMS}
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=identity)

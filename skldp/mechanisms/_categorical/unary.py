@@ -34,6 +34,7 @@ class OneHotMechanism(RowMechanism):
     """Base of the mechanisms that take rows of one code, shape (n, 1), and release a bit for each category.
 
     The bit of the true category is 1 with probability `p`, and that of any single other one with probability `q`.
+    A record hands its columns parts of its rows and of `out`, which are not contiguous.
     """
 
     # Three bytes for each number are worked on, fewer than elsewhere.
