@@ -1,6 +1,7 @@
 """Checks of parameters: numbers that are numbers, which True and False are not."""
 
 import math
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -20,11 +21,6 @@ def is_number(value: Any) -> bool:
         return False
 
 
-def check_epsilon(epsilon: Any) -> None:
-    """Refuse an epsilon that is no finite number > 0: NaN, infinity, a bool, a string."""
-    check_positive("epsilon", epsilon)
-
-
 def check_whole(name: str, value: Any, *, least: int, most: int | None = None) -> None:
     """Refuse what is no whole number of at least `least` and, if that is given, at most `most`."""
     is_whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
@@ -42,6 +38,9 @@ def check_positive(name: str, value: Any) -> None:
     """Refuse what is no finite number > 0: NaN, infinity, a bool, a string."""
     if not is_number(value) or not value > 0:
         raise ValueError(f"{name} must be a finite number > 0. Got {value!r} instead.")
+
+
+check_epsilon = partial(check_positive, "epsilon")
 
 
 def check_fraction(name: str, value: Any) -> None:

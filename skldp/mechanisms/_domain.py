@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from skldp._checks import check_dimension, check_positive
-from skldp._untold import as_floats, kind_of, untold
+from skldp._checks import check_dimension, check_positive, check_whole
+from skldp._untold import as_numbers, kind_of, untold
 from skldp.mechanisms._norms import nearest_rows, shortening_by_rounding, shrink_factors
 
 __all__ = [
@@ -58,7 +58,9 @@ class Domain(ABC):
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
         """Values as an array of a type that :meth:`inside` takes: float32 or float64, unless it says otherwise."""
-        return as_floats(values)
+        if isinstance(values, np.ndarray) and values.dtype in (np.float64, np.float32):
+            return values
+        return as_numbers(values)
 
     @abstractmethod
     def inside(self, rows: np.ndarray) -> Inside:
@@ -399,25 +401,26 @@ class Codes(Domain):
         if not self.sizes:
             raise ValueError(f"sizes must hold at least one column. Got {self.sizes!r} instead.")
         for size in self.sizes:
-            check_dimension(size, least=1)
+            check_whole("Every size", size, least=1)
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         """Numbers in a row."""
         return len(self.sizes)
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
         """Values as an array of integers of any type."""
-        with untold("codes must be integers", values):
-            rows = np.asarray(values)
-        if rows.dtype.kind not in "iu":
-            raise ValueError(f"codes must be integers. Got {kind_of(values)} instead.")
-        return rows
+        if not isinstance(values, np.ndarray):
+            with untold("codes must be integers", values):
+                values = np.asarray(values)
+        return values
 
     def inside(self, rows: np.ndarray) -> Inside:
         """Refuse what is no code."""
+        if rows.dtype.kind not in "iu":
+            raise ValueError(f"codes must be integers. Got {kind_of(rows)} instead.")
         # What int64 does not hold becomes negative, and what is negative a large unsigned integer.
-        codes = self.as_rows(rows).astype(np.int64, copy=False)
+        codes = rows.astype(np.int64, copy=False)
         unsigned = codes.view(np.uint64)
         # One pass over numbers in the cache spares most blocks the comparison by column, which takes longer.
         if unsigned.max(initial=0) >= min(self.sizes) and not (unsigned < np.asarray(self.sizes, np.uint64)).all():

@@ -272,8 +272,8 @@ class Noise:
         return self
 
     def split(self, parts: list[slice]) -> list["Noise"]:
-        """One stream for each part of the rows, for threads, instead of this one, which serves a single part itself."""
-        return [self] if len(parts) == 1 else self.spawn(len(parts))
+        """One stream for each part of the rows, for threads, instead of this one."""
+        return self.spawn(len(parts))
 
     def block(self, part: slice) -> "Noise":
         """The stream for a block of the rows: this stream itself, whose words are nobody's in particular."""
