@@ -103,26 +103,23 @@ class ReleasesRows(GuaranteeMixin):
     def _release(self, rows, out=None, *, noisy=True):
         """Release rows that were checked, with noise or without it, task by task in threads."""
         mechanism, n_rows = self.mechanism_, rows.shape[0]
-        noise = noise_from(self.seed) if noisy else None
         if out is None:
             out = self._empty_release(n_rows, rows.dtype)
+        tasks = mechanism.tasks(n_rows)
+        noise = noise_from(self.seed) if noisy else None
 
         def release(rows, stream, out):
             return (mechanism.encode(rows, out) if stream is None else mechanism.release(rows, stream, out)).n_moved
 
-        tasks = mechanism.tasks(n_rows)
         if len(tasks) <= 1:
             # Also because a slice of a sparse matrix is a copy.
             n_moved = release(rows, noise, out)
         else:
             streams = [None] * len(tasks) if noise is None else noise.split(tasks)
-            moved = in_threads(
-                lambda task, stream: release(rows[task], stream, out[task]),
-                tasks,
-                streams,
-                n_jobs=getattr(self, "n_jobs", None),
+            n_jobs = getattr(self, "n_jobs", None)
+            n_moved = sum(
+                in_threads(lambda task, stream: release(rows[task], stream, out[task]), tasks, streams, n_jobs=n_jobs)
             )
-            n_moved = sum(moved)
         warn_out_of_domain(n_moved, math.prod(rows.shape))
         return out
 
