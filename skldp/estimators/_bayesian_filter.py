@@ -14,6 +14,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from skldp._checks import is_whole
 from skldp._untold import as_numbers
 from skldp.accounting._extrema.sampled_law import checked_box
 from skldp.accounting._ledger.identity import distinct_ids
@@ -479,7 +480,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         return process_routing(self, "fit", **fit_params)["estimator"]["fit"]
 
     def _noise(self):
-        if isinstance(self.seed, Integral) and not isinstance(self.seed, bool):
+        if is_whole(self.seed):
             # One seed for every query would give all of them the same uniforms, and a study of many queries would
             # see answers that move together.
             seed = hashlib.sha256(f"{self.seed} {self.query_.key}".encode()).digest()

@@ -161,7 +161,8 @@ class Box(Domain):
 
     def __post_init__(self) -> None:
         low, high = (_declared_numbers(name, getattr(self, name)) for name in ("low", "high"))
-        if low.ndim != 1 or not low.size or low.shape != high.shape or not (low < high).all():
+        fit = low.ndim == 1 and low.size and low.shape == high.shape
+        if not fit or not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
             raise ValueError("low and high must be as many finite numbers, with low < high. Got others instead.")
         for name, end in (("low", low), ("high", high)):
             object.__setattr__(self, name, tuple(end.tolist()))
@@ -367,7 +368,7 @@ class FiniteSet(Domain):
 
 
 def _declared_numbers(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Public numbers as float64, refused where one is a bool, a string or not finite."""
+    """Public numbers as float64, refused where one is a bool or a string."""
     try:
         if not isinstance(given, tuple | list):
             given = np.asarray(given)
@@ -380,8 +381,6 @@ def _declared_numbers(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64
         own: npt.NDArray[np.float64] = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be numbers. Got something else instead.") from None
-    if not np.isfinite(own).all():
-        raise ValueError(f"{name} must be finite. Got NaN or infinity instead.")
     return own
 
 
@@ -397,6 +396,8 @@ def own_vectors(name: str, vectors: npt.ArrayLike, n_features: int | None = None
             f"{name} must have the shape (n, {width}), with at least one row. Got an array of shape {own.shape} "
             "instead."
         )
+    if not np.isfinite(own).all():
+        raise ValueError(f"{name} must be finite. Got NaN or infinity instead.")
     own.flags.writeable = False
     return own
 

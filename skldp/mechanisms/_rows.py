@@ -4,12 +4,12 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import cached_property
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from skldp._checks import is_whole
 from skldp._untold import kind_of
 from skldp.mechanisms._domain import Domain
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -264,8 +264,7 @@ class SampledFeatures(RowMechanism):
 
     def __post_init__(self) -> None:
         n_features = self.domain.n_features
-        whole = isinstance(self.n_sampled, Integral) and not isinstance(self.n_sampled, bool | np.bool_)
-        if not whole or not 1 <= self.n_sampled <= n_features:
+        if not is_whole(self.n_sampled) or not 1 <= self.n_sampled <= n_features:
             raise ValueError(
                 f"n_sampled must be from 1 to {n_features}, the number of features. Got {self.n_sampled!r} instead."
             )

@@ -4,7 +4,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv, cross_validate
 from sklearn.utils.parallel import Parallel, delayed
 
+from skldp._checks import is_whole
 from skldp._untold import told, untold
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._validation import check_epsilon
@@ -165,7 +165,7 @@ def _check_parameters(estimator: Any, names: list[str], epsilons: list[float], n
         raise ValueError(f"param_name and epsilons must not be empty. Got {names!r} and {epsilons!r} instead.")
     for epsilon in epsilons:
         check_epsilon(epsilon)
-    if isinstance(n_repeats, bool) or not isinstance(n_repeats, Integral) or n_repeats < 1:
+    if not is_whole(n_repeats) or n_repeats < 1:
         raise ValueError(f"n_repeats must be an int >= 1. Got {n_repeats!r} instead.")
 
 

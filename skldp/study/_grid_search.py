@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
+
+from skldp._checks import is_number
 
 __all__ = ["smallest_epsilon"]
 
@@ -49,7 +50,7 @@ def smallest_epsilon(
     >>> rule({"params": [{"epsilon": 1}, {"epsilon": 4}, {"epsilon": 9}], "mean_test_score": [0.6, 0.79, 0.8]})
     1
     """
-    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= float(tolerance) < np.inf:
+    if not is_number(tolerance) or tolerance < 0:
         raise ValueError(f"tolerance must be a finite number >= 0. Got {tolerance!r} instead.")
     names = (param_name,) if isinstance(param_name, str) else param_name
     return _SmallestEpsilon(float(tolerance), None if names is None else tuple(names), metric)
