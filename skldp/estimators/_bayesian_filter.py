@@ -22,8 +22,7 @@ from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting._ledger.reader import RULES
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
-from skldp.estimators._ledgers import ChoosesLedger, joblib_workers
-from skldp.estimators._people import split_ids, whole_numbers
+from skldp.estimators._ledgers import ChoosesLedger, joblib_workers, split_ids, whole_numbers
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
