@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import numpy.typing as npt
 
-from skldp.accounting._composition import OutputIndependentRule
-from skldp.accounting._decide import Rule, decide
+from skldp.accounting._decide import OutputIndependentRule, Rule, decide
 from skldp.accounting._extrema.linear_cohort import LinearTable
 from skldp.accounting._extrema.realized_loss import LossBounds
 from skldp.accounting._extrema.sampled_law import Bounds

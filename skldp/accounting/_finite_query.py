@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from skldp._checks import is_whole
 from skldp._untold import kind_of
 from skldp.mechanisms._noise import Noise
 
@@ -24,7 +25,7 @@ def read_only(values: np.ndarray) -> np.ndarray:
 
 def output_index(output: Any, n_outputs: int) -> int:
     """Check that an output is the index of one."""
-    if isinstance(output, bool | np.bool_) or not isinstance(output, int | np.integer) or not 0 <= output < n_outputs:
+    if not is_whole(output) or not 0 <= output < n_outputs:
         raise ValueError(f"output must be an integer from 0 to {n_outputs - 1}. Got {output!r} instead.")
     return int(output)
 

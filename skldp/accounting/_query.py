@@ -14,13 +14,13 @@ import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from skldp._checks import is_number
 from skldp._untold import as_numbers
 from skldp.accounting._finite_query import FiniteQuery, output_index, read_only
 from skldp.mechanisms._noise import Noise
@@ -111,7 +111,7 @@ def _saturated(X: Any, n_features: int) -> npt.NDArray[np.float64]:
 
 
 def _number(value: Any, name: str) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not math.isfinite(value):
+    if not is_number(value):
         raise ValueError(f"{name} must be a finite number. Got {value!r} instead.")
     return float(value) + 0.0
 

@@ -12,8 +12,7 @@ from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS
 from skldp.study._comparison import ComparisonSettings, MechanismComparison, compare_mechanisms
 from skldp.study._datasets import BUNDLED, load_study_data
 from skldp.study._extras import require
-from skldp.study._report.html_report import html_report
-from skldp.study._report.views import TextTable, plot_comparison, points, ranking
+from skldp.study._report import TextTable, html_report, plot_comparison, points, ranking
 
 __all__ = ["study"]
 

@@ -14,6 +14,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from skldp._checks import is_whole
 from skldp._untold import as_numbers
 from skldp.accounting._extrema.sampled_law import checked_box
 from skldp.accounting._ledger.identity import distinct_ids
@@ -21,8 +22,7 @@ from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting._ledger.reader import RULES
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
-from skldp.estimators._ledgers import ChoosesLedger, joblib_workers
-from skldp.estimators._people import split_ids, whole_numbers
+from skldp.estimators._ledgers import ChoosesLedger, joblib_workers, split_ids, whole_numbers
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -479,7 +479,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         return process_routing(self, "fit", **fit_params)["estimator"]["fit"]
 
     def _noise(self):
-        if isinstance(self.seed, Integral) and not isinstance(self.seed, bool):
+        if is_whole(self.seed):
             # One seed for every query would give all of them the same uniforms, and a study of many queries would
             # see answers that move together.
             seed = hashlib.sha256(f"{self.seed} {self.query_.key}".encode()).digest()

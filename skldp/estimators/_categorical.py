@@ -7,8 +7,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import kind_of, untold
-from skldp.estimators._base import ReleasesRows, attach_guarantee
+from skldp.estimators._base import ReleasesRows
 from skldp.estimators._class_codes import declared_values, encode, warn_learnt
+from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._validation import (
     EPSILON,
     NOISE_PARAMETERS,

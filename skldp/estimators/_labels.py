@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.estimators._base import ReleasesRows, attach_guarantee
+from skldp.estimators._base import ReleasesRows
 from skldp.estimators._class_codes import (
     declared_values,
     decode,
@@ -17,7 +17,7 @@ from skldp.estimators._class_codes import (
     learnt_values,
     warn_learnt,
 )
-from skldp.estimators._guarantee_mixin import GuaranteeMixin
+from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._validation import (
     EPSILON,
     NOISE_PARAMETERS,
@@ -30,6 +30,7 @@ from skldp.estimators._validation import (
 from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms._categorical.label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
+from skldp.mechanisms._noise import noise_from
 
 __all__ = ["HasLabelMechanism", "LabelLaplace", "LabelPrivatizer", "LabelRR", "LabelSampler"]
 
@@ -173,6 +174,11 @@ class LabelPrivatizer(
         keep, other = self.mechanism_.support_probabilities()
         return estimate_frequencies(counts, codes.size, keep, other, of=of, categories=self.classes_)
 
+    @property
+    def flip_matrix_(self) -> np.ndarray:
+        """The probability of releasing class j (column) when the true class is i (row)."""
+        return self.mechanism_.flip_matrix
+
     def _declare(self, y):
         """Set what is known after fit, and give the codes of y."""
         check_epsilon(self.epsilon)
@@ -182,7 +188,6 @@ class LabelPrivatizer(
         codes = encode(y, classes, "y")
         self.mechanism_ = mechanism
         self.classes_ = classes
-        self.flip_matrix_ = self.mechanism_.flip_matrix
         attach_guarantee(self, self.mechanism_.guarantee(), "the classes" if learnt else "")
         if learnt:
             warn_learnt("The classes", f"{type(self).__name__}(classes=[...])")
@@ -207,7 +212,7 @@ class LabelPrivatizer(
         return self._release_labels(encode(y, self.classes_, "y"), y.dtype, out)
 
     def _release_labels(self, codes, dtype, out=None):
-        answers = self._release(codes[:, None], np.empty((codes.size, 1), dtype=np.int64))
+        answers = self.mechanism_.release(codes[:, None], noise_from(self.seed)).rows
         released = decode(answers[:, 0], self.classes_, dtype)
         if out is None:
             return released

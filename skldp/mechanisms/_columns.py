@@ -96,10 +96,17 @@ class Categories(Domain):
     ordered: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.values, tuple):
+            own = tuple(value.item() if isinstance(value, np.generic) else value for value in self.values)
+            object.__setattr__(self, "values", own)
+        if not isinstance(self.values, tuple) or not all(map(_is_category, self.values)):
+            raise ValueError(
+                f"Categories must be a tuple of strings, numbers or booleans. Got {self.values!r} instead."
+            )
         if not self.values or len(set(self.values)) < len(self.values):
             raise ValueError(f"Categories must be a list of different values. Got {self.values!r} instead.")
-        if not all(isinstance(value, str | bool) or is_number(value) for value in self.values):
-            raise ValueError(f"Categories must be strings, numbers or booleans. Got {self.values!r} instead.")
+        if not isinstance(self.ordered, bool):
+            raise ValueError(f"ordered must be True or False. Got {self.ordered!r} instead.")
 
     @property
     def n_features(self) -> int:
@@ -107,7 +114,7 @@ class Categories(Domain):
         return 1
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
-        """Values as an array of integers of any type."""
+        """Values as an array, of which :meth:`inside` takes integers of any type."""
         return Codes((len(self.values),)).as_rows(values)
 
     def inside(self, rows: np.ndarray) -> Inside:
@@ -148,8 +155,8 @@ class Columns(Domain):
 
     def __post_init__(self) -> None:
         names = self.names
-        if len(set(names)) < len(names):
-            raise ValueError(f"Every column must be declared once. Got {names!r} instead.")
+        if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise ValueError(f"Columns must have different names, and be at least one. Got {names!r} instead.")
         for own, part in self.parts:
             if len(own) != part.n_features:
                 raise ValueError(f"{part!r} declares {part.n_features} columns. Got the names {own!r} instead.")
@@ -200,7 +207,7 @@ def domain_from_json(text: str) -> Domain:
     Raises
     ------
     ValueError
-        If it is none.
+        If it is none, or says something twice.
 
     Examples
     --------
@@ -208,7 +215,10 @@ def domain_from_json(text: str) -> Domain:
     >>> domain_from_json('{"type": "interval", "low": 0, "high": 10}')
     Interval(low=0, high=10)
     """
-    return _from_dict(json.loads(text, parse_constant=_no_number))
+    try:
+        return _from_dict(json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_once))
+    except RecursionError:
+        raise ValueError("A domain must be a JSON object. Got one that is nested too deeply instead.") from None
 
 
 _KINDS: dict[str, type[Domain]] = {
@@ -224,17 +234,34 @@ _KINDS: dict[str, type[Domain]] = {
 
 
 def _from_dict(given: Any) -> Domain:
-    if not isinstance(given, dict) or given.get("type") not in {*_KINDS, "columns"}:
+    kind = given.get("type") if isinstance(given, dict) else None
+    if not isinstance(kind, str) or kind not in {*_KINDS, "columns"}:
         raise ValueError(f"A domain must be a JSON object with a known type: {sorted(_KINDS)} or 'columns'.")
     fields = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-    kind = str(fields.pop("type"))
+    del fields["type"]
     try:
         if kind == "columns":
-            parts = [dict(part) for part in fields["parts"]]
-            return Columns(tuple((tuple(part.pop("columns")), _from_dict(part)) for part in parts))
-        return _KINDS[kind](**fields)
+            fields["parts"] = tuple(map(_part, fields["parts"]))
+        return (Columns if kind == "columns" else _KINDS[kind])(**fields)
     except (KeyError, TypeError) as error:
         raise ValueError(f"A domain of type {kind!r} has other fields. Got {sorted(given)} instead.") from error
+
+
+def _part(given: Any) -> tuple[tuple[str, ...], Domain]:
+    if not isinstance(given, dict) or not isinstance(given.get("columns"), list):
+        raise ValueError("Each part must be a JSON object with a list of its columns. Got another instead.")
+    return tuple(given["columns"]), _from_dict({name: value for name, value in given.items() if name != "columns"})
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError(f"Every field must be there once. Got {sorted(name for name, _ in pairs)} instead.")
+    return fields
+
+
+def _is_category(value: Any) -> bool:
+    return isinstance(value, str | bool) or (isinstance(value, int | float) and is_number(value))
 
 
 def _no_number(name: str) -> float:

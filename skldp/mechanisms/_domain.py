@@ -5,6 +5,7 @@ declared from public knowledge and never from the rows themselves. They have a J
 files say about them.
 """
 
+import itertools
 import json
 import math
 from abc import ABC, abstractmethod
@@ -16,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from skldp._checks import check_dimension, check_positive
-from skldp._untold import as_floats, kind_of, untold
+from skldp._checks import check_dimension, check_positive, check_whole
+from skldp._untold import as_numbers, kind_of, untold
 from skldp.mechanisms._norms import nearest_rows, shortening_by_rounding, shrink_factors
 
 __all__ = [
@@ -58,7 +59,9 @@ class Domain(ABC):
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
         """Values as an array of a type that :meth:`inside` takes: float32 or float64, unless it says otherwise."""
-        return as_floats(values)
+        if isinstance(values, np.ndarray) and values.dtype in (np.float64, np.float32):
+            return values
+        return as_numbers(values)
 
     @abstractmethod
     def inside(self, rows: np.ndarray) -> Inside:
@@ -157,20 +160,17 @@ class Box(Domain):
     high: tuple[float, ...] = field(repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("low", "high"):
-            object.__setattr__(self, name, tuple(np.asarray(getattr(self, name), dtype=np.float64).tolist()))
-        low, high = self.ends
-        if (
-            low.ndim != 1
-            or low.shape != high.shape
-            or not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all())
-        ):
+        low, high = (_declared_numbers(name, getattr(self, name)) for name in ("low", "high"))
+        fit = low.ndim == 1 and low.size and low.shape == high.shape
+        if not fit or not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
             raise ValueError("low and high must be as many finite numbers, with low < high. Got others instead.")
+        for name, end in (("low", low), ("high", high)):
+            object.__setattr__(self, name, tuple(end.tolist()))
 
     @classmethod
     def of(cls, low: npt.ArrayLike, high: npt.ArrayLike) -> "Box":
         """Make a box from arrays of shape (n_features,)."""
-        return cls(tuple(np.asarray(low, dtype=float).tolist()), tuple(np.asarray(high, dtype=float).tolist()))
+        return cls(low, high)  # type: ignore[arg-type]  # which become tuples
 
     @cached_property
     def n_features(self) -> int:
@@ -204,7 +204,7 @@ class Box(Domain):
         # Two passes over numbers in the cache spare most blocks the clipping, which takes several times as long.
         if self._everywhere[0] <= lowest and highest <= self._everywhere[1]:
             return Inside(rows, 0)
-        low, high = self._ends_of(rows.dtype)
+        low, high = self._ends_by_type.get(rows.dtype) or self._ends_of(rows.dtype)
         moved = np.clip(rows, low, high, out=np.empty(rows.shape, dtype=rows.dtype))
         return Inside(moved, int(np.count_nonzero(moved != rows)))
 
@@ -220,10 +220,18 @@ class Box(Domain):
         """The bounds that lie within those of all features."""
         return max(self.low), min(self.high)
 
+    @cached_property
+    def _ends_by_type(self) -> dict[np.dtype, tuple[np.ndarray, np.ndarray]]:
+        return {}
+
     def _ends_of(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
         """The bounds in a type, as single numbers where all features share them."""
         low, high = round_inward(*self.ends, dtype)
-        return (low[0], high[0]) if (low == low[0]).all() and (high == high[0]).all() else (low, high)
+        if not (low <= high).all():
+            raise ValueError(f"Bounds must have a number of the type of the rows between them. Got {dtype} instead.")
+        alike = (low == low[0]).all() and (high == high[0]).all()
+        ends = self._ends_by_type[dtype] = (low[0], high[0]) if alike else (low, high)
+        return ends
 
 
 @dataclass(frozen=True)
@@ -337,7 +345,8 @@ class FiniteSet(Domain):
         return isinstance(other, FiniteSet) and np.array_equal(self.vectors, other.vectors)
 
     def __hash__(self) -> int:
-        return hash(self.vectors.tobytes())
+        # -0.0 is equal to 0.0, and becomes it.
+        return hash((self.vectors + 0.0).tobytes())
 
     @property
     def n_features(self) -> int:
@@ -358,12 +367,29 @@ class FiniteSet(Domain):
         return {"type": "finite_set", "vectors": self.vectors.tolist()}
 
 
+def _declared_numbers(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Public numbers as float64, refused where one is a bool or a string."""
+    try:
+        if not isinstance(given, tuple | list):
+            given = np.asarray(given)
+        flat = given.reshape(-1).tolist() if isinstance(given, np.ndarray) and given.dtype.kind == "O" else given
+        kinds = {flat.dtype.type} if isinstance(flat, np.ndarray) else set(map(type, flat))
+        if kinds & {list, tuple}:
+            kinds = set(map(type, itertools.chain.from_iterable(given)))
+        if any(issubclass(kind, bool | np.bool_ | str | bytes | np.complexfloating) for kind in kinds):
+            raise TypeError
+        own: npt.NDArray[np.float64] = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be numbers. Got something else instead.") from None
+    return own
+
+
 def own_vectors(name: str, vectors: npt.ArrayLike, n_features: int | None = None) -> npt.NDArray[np.float64]:
     """A checked copy of public vectors that nobody can change, since a guarantee holds for these very ones."""
     if isinstance(vectors, np.ndarray) and vectors.flags.owndata and not vectors.flags.writeable:
         own = vectors.astype(np.float64, copy=False)
     else:
-        own = np.array(vectors, dtype=np.float64)
+        own = np.array(_declared_numbers(name, vectors))
     if own.ndim != 2 or 0 in own.shape or own.shape[1] != (n_features or own.shape[1]):
         width = "n_features" if n_features is None else n_features
         raise ValueError(
@@ -399,25 +425,26 @@ class Codes(Domain):
         if not self.sizes:
             raise ValueError(f"sizes must hold at least one column. Got {self.sizes!r} instead.")
         for size in self.sizes:
-            check_dimension(size, least=1)
+            check_whole("Every size", size, least=1, most=2**63 - 1)
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         """Numbers in a row."""
         return len(self.sizes)
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
-        """Values as an array of integers of any type."""
-        with untold("codes must be integers", values):
-            rows = np.asarray(values)
-        if rows.dtype.kind not in "iu":
-            raise ValueError(f"codes must be integers. Got {kind_of(values)} instead.")
-        return rows
+        """Values as an array, of which :meth:`inside` takes integers of any type."""
+        if not isinstance(values, np.ndarray):
+            with untold("codes must be integers", values):
+                values = np.asarray(values)
+        return values
 
     def inside(self, rows: np.ndarray) -> Inside:
         """Refuse what is no code."""
+        if rows.dtype.kind not in "iu":
+            raise ValueError(f"codes must be integers. Got {kind_of(rows)} instead.")
         # What int64 does not hold becomes negative, and what is negative a large unsigned integer.
-        codes = self.as_rows(rows).astype(np.int64, copy=False)
+        codes = rows.astype(np.int64, copy=False)
         unsigned = codes.view(np.uint64)
         # One pass over numbers in the cache spares most blocks the comparison by column, which takes longer.
         if unsigned.max(initial=0) >= min(self.sizes) and not (unsigned < np.asarray(self.sizes, np.uint64)).all():

@@ -12,13 +12,13 @@ Every discrete law drawn here is exact: a probability is an integer fraction :ma
 import hashlib
 import os
 import threading
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from skldp._checks import is_whole
 from skldp.exceptions import SeededNoiseWarning, warn_user
 
 __all__ = ["Noise", "RowNoise", "as_uniform", "noise_from", "public_stream"]
@@ -62,7 +62,7 @@ def noise_from(seed: Any = None) -> "Noise":
     """
     if seed is None:
         return Noise(os.urandom(32), secure=True)
-    if isinstance(seed, Integral) and not isinstance(seed, bool | np.bool_):
+    if is_whole(seed):
         if seed < 0:
             raise ValueError(f"An int seed must not be negative. Got {seed!r} instead.")
         key = hashlib.sha256(b"skldp seeded noise %d" % int(seed)).digest()
@@ -101,7 +101,7 @@ def public_stream(seed: int) -> "Noise":
     >>> bool((public_stream(3).words(4) == public_stream(3).words(4)).all())
     True
     """
-    if not isinstance(seed, Integral) or isinstance(seed, bool | np.bool_) or seed < 0:
+    if not is_whole(seed) or seed < 0:
         raise ValueError(f"The seed of a public stream must be a whole number >= 0. Got {seed!r} instead.")
     return Noise(hashlib.sha256(b"skldp public stream %d" % int(seed)).digest(), secure=False)
 
@@ -272,8 +272,8 @@ class Noise:
         return self
 
     def split(self, parts: list[slice]) -> list["Noise"]:
-        """One stream for each part of the rows, for threads, instead of this one, which serves a single part itself."""
-        return [self] if len(parts) == 1 else self.spawn(len(parts))
+        """One stream for each part of the rows, for threads, instead of this one."""
+        return self.spawn(len(parts))
 
     def block(self, part: slice) -> "Noise":
         """The stream for a block of the rows: this stream itself, whose words are nobody's in particular."""

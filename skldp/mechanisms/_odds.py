@@ -8,7 +8,6 @@ import math
 import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,6 @@ from skldp.mechanisms._noise import Noise
 
 __all__ = [
     "bernoulli",
-    "check_epsilon",
     "check_representable",
     "flip_threshold",
     "floor_to_double",
@@ -211,12 +209,6 @@ def threshold_log_odds(threshold: npt.ArrayLike) -> npt.NDArray[np.float64]:
     magnitude = np.log1p(excess / small.astype(np.float64))
     outward = np.where(magnitude > 0, magnitude * (1 + 8 * np.finfo(np.float64).eps), 0.0)
     return np.where(t <= np.uint64(2**63), outward, -outward)
-
-
-def check_epsilon(epsilon: float) -> None:
-    """Refuse an epsilon that is no finite number > 0: NaN, infinity, a bool, a string."""
-    if isinstance(epsilon, bool | np.bool_) or not isinstance(epsilon, Real) or not 0 < float(epsilon) < math.inf:
-        raise ValueError(f"epsilon must be a finite number > 0. Got {epsilon!r} instead.")
 
 
 def check_representable(epsilon: float, exact: float, least: float) -> None:

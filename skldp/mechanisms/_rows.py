@@ -4,12 +4,12 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import cached_property
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from skldp._checks import is_whole
 from skldp._untold import kind_of
 from skldp.mechanisms._domain import Domain
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -22,6 +22,8 @@ __all__ = ["Release", "RowMechanism", "SampledFeatures", "Workspace"]
 _TASK_CELLS = 1 << 21
 # Numbers of a block that are read or written, of which a few may be worked on.
 _MOST_READ = 1 << 21
+# An index takes eight bytes, as much as all other arrays together: it is made piece by piece.
+_PIECE = 131_072
 
 
 class Workspace:
@@ -50,6 +52,18 @@ class Workspace:
         if kept is None or kept.size < size or kept.dtype != dtype:
             kept = self._arrays[name] = np.empty(size, dtype=dtype)
         return kept[:size].reshape(shape)
+
+    def look_up(self, table: np.ndarray, places: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Fill `out` with ``table[places]``, for places within the table, or below 0 and counted from its end."""
+        # `take` would copy indices of another type to a new array.
+        index = self.take("index", (min(places.size, _PIECE),), np.intp)
+        for start in range(0, places.size, _PIECE):
+            piece = slice(start, start + _PIECE)
+            some = index[: places[piece].size]
+            np.copyto(some, places[piece], casting="unsafe")
+            # The mode matters for its speed alone: no index is further out of range.
+            table.take(some, out=out[piece], mode="wrap")
+        return out
 
 
 class Release(NamedTuple):
@@ -96,7 +110,7 @@ class RowMechanism(ABC):
         """How many numbers of a row are worked on at a time."""
         return max(self.domain.n_features, self.n_outputs)
 
-    @property
+    @cached_property
     def rows_per_block(self) -> int:
         """Rows of one block."""
         most = _MOST_READ // max(self.domain.n_features, self.n_outputs)
@@ -212,21 +226,21 @@ class RowMechanism(ABC):
         elif out.shape != (rows.shape[0], self.n_outputs) or not out.flags.writeable:
             shape = (rows.shape[0], self.n_outputs)
             raise ValueError(f"out must be writeable and have the shape {shape}. Got {kind_of(out)} instead.")
-        step = self.rows_per_block
-        parts = [slice(start, start + step) for start in range(0, rows.shape[0], step)]
-        workspace, n_moved = Workspace(), 0
+        step, workspace, n_moved = self.rows_per_block, Workspace(), 0
+        whole = rows.shape[0] <= step
         direct = out.flags.carray and out.dtype == dtype
         # What numpy would warn of, such as a sum that overflows, is a fact about values.
         with np.errstate(all="ignore"):
-            for part in parts:
+            for start in range(0, rows.shape[0], step):
+                part = slice(start, start + step)
                 # A slice of a sparse matrix is a copy.
-                inside = self.domain.inside(rows if len(parts) == 1 else rows[part])
+                inside = self.domain.inside(rows if whole else rows[part])
                 n_moved += inside.n_moved
                 block = out[part] if direct else workspace.take("out", out[part].shape, dtype)
                 if noise is None:
                     self._encode(inside.rows, block, workspace)
                 else:
-                    self._draw(inside.rows, noise.block(part), block, workspace)
+                    self._draw(inside.rows, noise if whole else noise.block(part), block, workspace)
                 if not direct:
                     np.copyto(out[part], block, casting="same_kind")
         return Release(out, n_moved)
@@ -250,8 +264,7 @@ class SampledFeatures(RowMechanism):
 
     def __post_init__(self) -> None:
         n_features = self.domain.n_features
-        whole = isinstance(self.n_sampled, Integral) and not isinstance(self.n_sampled, bool | np.bool_)
-        if not whole or not 1 <= self.n_sampled <= n_features:
+        if not is_whole(self.n_sampled) or not 1 <= self.n_sampled <= n_features:
             raise ValueError(
                 f"n_sampled must be from 1 to {n_features}, the number of features. Got {self.n_sampled!r} instead."
             )
@@ -261,7 +274,7 @@ class SampledFeatures(RowMechanism):
         """The number of features."""
         return self.domain.n_features
 
-    @property
+    @cached_property
     def center(self) -> npt.NDArray[np.float64] | None:
         """What stands for the features that are not chosen, shape (n_features,); None is 0."""
         return None
@@ -351,10 +364,10 @@ class SampledFeatures(RowMechanism):
             if released is not out:
                 out[...] = released
             return
+        released = workspace.take("sampled", (len(rows), k), dtype)
         features = noise.subsets(len(rows), d, k)
         places = features + np.arange(len(rows))[:, None] * d
         values = np.ascontiguousarray(rows).reshape(-1).take(places)
-        released = workspace.take("sampled", values.shape, dtype)
         self._draw_features(values, features, noise, released, workspace)
         released *= dtype.type(d / k)
         if center is None:

@@ -4,7 +4,7 @@ from skldp.study._audit.lower_bound import AuditResult, audit_epsilon, trials_ne
 from skldp.study._audit.pairs import audit_estimator, candidate_pairs
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
 from skldp.study._comparison import ComparisonSettings, MechanismComparison, compare_mechanisms
-from skldp.study._curve import privacy_utility_curve
+from skldp.study._curve import privacy_utility_curve, smallest_epsilon
 from skldp.study._datasets import StudyData, StudyInputError, load_study_data
 from skldp.study._display import PrivacyUtilityDisplay
 from skldp.study._federated.learning import FederatedRun, federated_learning
@@ -17,9 +17,7 @@ from skldp.study._federated.settings import (
     noiseless,
 )
 from skldp.study._federated.study import FederatedDisplay, FederatedRow, FederatedTable, federated_study
-from skldp.study._grid_search import smallest_epsilon
-from skldp.study._report.html_report import html_report
-from skldp.study._report.views import plot_comparison
+from skldp.study._report import html_report, plot_comparison
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 from skldp.study._theory.bit_laws import expected_error, rival_laws
 from skldp.study._theory.errors import expected_errors, mean_errors

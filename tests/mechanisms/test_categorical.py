@@ -249,7 +249,7 @@ def test_too_small_an_epsilon_is_refused_with_the_least_usable_one(n_classes):
 
 @pytest.mark.parametrize("n_classes", [0, -1, 1.5, True, "2"])
 def test_refuses_a_bad_number_of_classes(n_classes):
-    with pytest.raises(ValueError, match="n_classes must be an integer >= 1"):
+    with pytest.raises(ValueError, match="n_classes must be a whole number of at least 1"):
         RandomizedResponse(1.0, n_classes)
 
 

@@ -1,5 +1,6 @@
 """The loops give the bits of numpy's steps: interpreted everywhere, compiled where numba is installed."""
 
+import copy
 import sys
 import threading
 
@@ -246,8 +247,8 @@ def outcome(X):
 def test_threads_may_compile_at_the_same_time(monkeypatch):
     monkeypatch.setattr(kernels, "_FEWEST", 0)
     monkeypatch.setattr(BitFlip, "block_cells", 1000)
-    X, seen = rows(np.float64), []
-    threads = [threading.Thread(target=lambda: seen.append(released(RELEASES["published"], X))) for _ in range(4)]
+    X, seen, mechanism = rows(np.float64), [], copy.copy(RELEASES["published"])
+    threads = [threading.Thread(target=lambda: seen.append(released(mechanism, X))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -595,14 +595,14 @@ MUTATIONS = [
         "math.fsum(query.exact_epsilon for query in queries) * 0.99, math.inf)",
         "accounting/test_extrema.py accounting/test_certificates.py",
     ),
-    Mutation("accounting/_composition.py", "* squares) + squares / 2", "* squares)", "accounting/test_filters.py"),
+    Mutation("accounting/_decide.py", "* squares) + squares / 2", "* squares)", "accounting/test_filters.py"),
     Mutation(
-        "accounting/_composition.py", "value * math.expm1(value) / 2", "value * value / 2", "accounting/test_filters.py"
+        "accounting/_decide.py", "value * math.expm1(value) / 2", "value * value / 2", "accounting/test_filters.py"
     ),
     Mutation(
-        "accounting/_composition.py", "* math.log(2 / delta)\n", "* math.log(1 / delta)\n", "accounting/test_filters.py"
+        "accounting/_decide.py", "* math.log(2 / delta)\n", "* math.log(1 / delta)\n", "accounting/test_filters.py"
     ),
-    Mutation("accounting/_composition.py", "total * (1 + 2.0**-48)", "total", "accounting/test_filters.py"),
+    Mutation("accounting/_decide.py", "total * (1 + 2.0**-48)", "total", "accounting/test_filters.py"),
     # Certificates: what bounds a loss, and what believes a search.
     Mutation(
         "accounting/_extrema/linear_cohort.py",
@@ -857,8 +857,8 @@ MUTATIONS = [
         "return before.shape == now.shape",
         _PROMISES,
     ),
-    Mutation("estimators/_people.py", "_WHOLE_IN_SINGLE = 2.0**24", "_WHOLE_IN_SINGLE = 2.0**25", _PEOPLE),
-    Mutation("estimators/_people.py", "& (ids == np.floor(ids))", "", _PEOPLE),
-    Mutation("estimators/_people.py", "if where in names and where in levels:", "if False:", _PEOPLE),
-    Mutation("estimators/_people.py", "if column != position]", "if True]", _PEOPLE),
+    Mutation("estimators/_ledgers.py", "_WHOLE_IN_SINGLE = 2.0**24", "_WHOLE_IN_SINGLE = 2.0**25", _PEOPLE),
+    Mutation("estimators/_ledgers.py", "& (ids == np.floor(ids))", "", _PEOPLE),
+    Mutation("estimators/_ledgers.py", "if where in names and where in levels:", "if False:", _PEOPLE),
+    Mutation("estimators/_ledgers.py", "if column != position]", "if True]", _PEOPLE),
 ]

@@ -16,7 +16,7 @@ from skldp.study import (
 )
 from skldp.study._catalogue import FAMILIES, METRIC_MECHANISMS, family_of, takes_delta
 from skldp.study._comparison import study_pipeline
-from skldp.study._report.views import panel_names, points, ranking
+from skldp.study._report import panel_names, points, ranking
 
 QUICK = ComparisonSettings(epsilons=(20.0,), folds=2)
 

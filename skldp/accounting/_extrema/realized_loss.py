@@ -14,13 +14,13 @@ limit, so that a decision is the same on every machine.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
+from skldp._checks import check_positive, is_whole
 from skldp.accounting._extrema.branching import maximum_by_branching, maximum_by_dual_branching, maximum_of_concave
 from skldp.accounting._extrema.certificate import (
     Proof,
@@ -112,8 +112,7 @@ def realized_loss(
     >>> round(realized_loss([query, query], [1, 0], bounds=(-1, 1)).upper, 3)
     0.062
     """
-    if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 < float(tol) < math.inf:
-        raise ValueError(f"tol must be a finite number above 0. Got {tol!r} instead.")
+    check_positive("tol", tol)
     queries, outputs = list(queries), list(outputs)
     if len(queries) != len(outputs):
         raise ValueError(
@@ -121,7 +120,7 @@ def realized_loss(
         )
     _check_outputs(queries, outputs)
     if group_size is not None:
-        if isinstance(group_size, bool) or not isinstance(group_size, int) or group_size < 1:
+        if not is_whole(group_size) or group_size < 1:
             raise ValueError(f"group_size must be a positive int or None. Got {group_size!r} instead.")
         starts = range(0, len(queries), group_size)
         ends = [slice(first, first + group_size) for first in starts]
@@ -275,7 +274,7 @@ def _scattered(n_points: int, n_features: int) -> Floats:
 
 def _check_outputs(queries: Sequence[Query], outputs: Sequence[int]) -> None:
     for query, output in zip(queries, outputs, strict=True):
-        if isinstance(output, bool | np.bool_) or output not in range(query.n_outputs):
+        if not is_whole(output) or output not in range(query.n_outputs):
             raise ValueError(f"An output must be an integer from 0 to {query.n_outputs - 1}. Got {output!r} instead.")
 
 

@@ -29,7 +29,6 @@ from skldp.mechanisms._bits.decoding import (
     unbiased_bits,
 )
 from skldp.mechanisms._bits.fixed_point import (
-    LONGEST,
     FixedPoint,
     decode_complement,
     encode_complement,
@@ -275,7 +274,7 @@ class BitFlip(SampledFeatures):
             for law in self.laws:
                 unbiased_bits(law)
 
-    @property
+    @cached_property
     def domain(self) -> Box:
         """The bounds."""
         return self.bounds
@@ -292,7 +291,7 @@ class BitFlip(SampledFeatures):
     def runs_compiled(self) -> bool:
         """Whether large releases run compiled from end to end, so that threads do not wait for each other."""
         whole = self.n_sampled == self.n_outputs and not self.debias
-        return whole and self._short_codes and self._within_reach and loops_for(self.block_cells) is not None
+        return whole and bool(self._short_types) and self._within_reach and loops_for(self.block_cells) is not None
 
     def guarantee(self) -> PrivacyGuarantee:
         """Give the exact worst-case loss over the declared domain, from the integers that are sampled."""
@@ -315,9 +314,11 @@ class BitFlip(SampledFeatures):
         return MaskSampler(tuple(int(t) for t in self.laws[0].from_zero), complement=True)
 
     @cached_property
-    def _short_codes(self) -> bool:
-        """Whether codes are written as one's complements: one symmetric law randomizes all, which have few bits."""
-        return len(self.laws) == 1 and self.laws[0].symmetric and self.encoding.n_bits <= LONGEST
+    def _short_types(self) -> frozenset[np.dtype]:
+        """The types whose numbers become one's complements: one symmetric law randomizes all, which have few bits."""
+        if len(self.laws) > 1 or not self.laws[0].symmetric:
+            return frozenset()
+        return frozenset(kind for kind in map(np.dtype, (np.float32, np.float64)) if is_exact(self.encoding, kind))
 
     @cached_property
     def _extent(self) -> float:
@@ -341,7 +342,7 @@ class BitFlip(SampledFeatures):
         workspace: Workspace,
     ) -> None:
         flat = out.reshape(-1)
-        if self._short_codes and is_exact(self.encoding, out.dtype):
+        if out.dtype in self._short_types:
             self._draw_short(values, noise, flat, workspace)
             return
         # Masks come as 16-bit words; narrower codes would be widened at every step.

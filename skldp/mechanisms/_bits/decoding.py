@@ -14,28 +14,12 @@ __all__ = [
     "BitDecoder",
     "code_moments",
     "fixed_point_decoder",
-    "look_up",
     "original_squares",
     "plain_bits",
     "unbiased_bits",
 ]
 
 _TABLE_BITS = 16
-# An index takes eight bytes, as much as all other arrays together: it is made piece by piece.
-_PIECE = 131_072
-
-
-def look_up(table: np.ndarray, places: np.ndarray, out: np.ndarray, workspace: Workspace) -> np.ndarray:
-    """Fill `out` with ``table[places]``, for places within the table, or below 0 and counted from its end."""
-    # `take` would copy indices of another type to a new array.
-    index = workspace.take("index", (min(places.size, _PIECE),), np.intp)
-    for start in range(0, places.size, _PIECE):
-        piece = slice(start, start + _PIECE)
-        some = index[: places[piece].size]
-        np.copyto(some, places[piece], casting="unsafe")
-        # The mode matters for its speed alone: no index is further out of range.
-        table.take(some, out=out[piece], mode="wrap")
-    return out
 
 
 def plain_bits(n_bits: int) -> npt.NDArray[np.float64]:
@@ -157,22 +141,22 @@ class BitDecoder:
 
     def decode_complement(self, codes: np.ndarray, out: np.ndarray, workspace: Workspace) -> np.ndarray:
         """Fill `out` with the numbers of one's-complement codes, which are short."""
-        return look_up(self.complement_tables[out.dtype], codes, out, workspace)
+        return workspace.look_up(self.complement_tables[out.dtype], codes, out)
 
     def decode(self, codes: np.ndarray, out: np.ndarray, workspace: Workspace) -> np.ndarray:
         """Fill `out`, float32 or float64, with the numbers of codes; both one-dimensional."""
         table = self.tables.get(out.dtype)
         if table is not None:
-            return look_up(table, codes, out, workspace)
+            return workspace.look_up(table, codes, out)
         rest, places = (workspace.take(name, codes.shape, np.uint64) for name in ("rest", "places"))
         magnitude, part = (workspace.take(name, codes.shape, np.float64) for name in ("magnitude", "part"))
         np.copyto(rest, codes)
         magnitude[...] = 0
         for run in reversed(self.magnitude_tables):
             np.bitwise_and(rest, np.uint64(len(run) - 1), out=places)
-            magnitude += look_up(run, places, part, workspace)
+            magnitude += workspace.look_up(run, places, part)
             rest >>= np.uint64(len(run).bit_length() - 1)
         np.right_shift(codes, np.asarray(len(self.contributions), dtype=codes.dtype), out=places)
-        magnitude *= look_up(self.signs, places, part, workspace)
+        magnitude *= workspace.look_up(self.signs, places, part)
         np.copyto(out, magnitude, casting="same_kind")
         return out

@@ -11,6 +11,7 @@ subtraction: no table is needed to encode or to decode.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -162,17 +163,20 @@ class FixedPoint:
         check_whole("n_bits", self.n_bits, least=2, most=64)
         check_whole("n_integer_bits", self.n_integer_bits, least=self.n_bits - 1075, most=1022)
 
+    def __getstate__(self) -> dict[str, int]:
+        return {"n_bits": self.n_bits, "n_integer_bits": self.n_integer_bits}
+
     @property
     def code_dtype(self) -> np.dtype:
         """The smallest unsigned integer type that holds a code."""
         return np.dtype(f"u{1 << max(0, (self.n_bits - 1).bit_length() - 3)}")
 
-    @property
+    @cached_property
     def step(self) -> float:
         """The weight of the last bit."""
         return math.ldexp(1.0, self.n_integer_bits - self.n_bits + 1)
 
-    @property
+    @cached_property
     def largest(self) -> float:
         """The largest magnitude that is encoded, as a double (rounded where n_bits > 54)."""
         return math.ldexp(float(2 ** (self.n_bits - 1) - 1), self.n_integer_bits - self.n_bits + 1)

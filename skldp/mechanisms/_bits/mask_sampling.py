@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skldp.mechanisms._bits.decoding import look_up
 from skldp.mechanisms._bits.fixed_point import LONGEST, complement_codes
 from skldp.mechanisms._bits.flip_laws import BitLaw
 from skldp.mechanisms._bits.kernels import UNDECIDED, loops_for
@@ -169,12 +168,13 @@ class MaskSampler:
 
     def draw(self, noise: Noise, size: int, workspace: Workspace) -> npt.NDArray[np.uint16]:
         """Give `size` masks, in the array ``"masks"`` of the workspace."""
-        words = noise.fill(workspace.take("words", (size,), np.uint16))
+        words, masks = workspace.take("words", (size,), np.uint16), workspace.take("masks", (size,), np.uint16)
+        noise.fill(words)
         if self.index_bits < 16:
             words >>= 16 - self.index_bits
-        masks, loops = workspace.take("masks", (size,), np.uint16), loops_for(size)
+        loops = loops_for(size)
         if loops is None:
-            look_up(self.table, words, masks, workspace)
+            workspace.look_up(self.table, words, masks)
             flags = np.greater_equal(words, self.n_decided, out=workspace.take("flags", (size,), np.bool_))
             left = flags.nonzero()[0]
         else:

@@ -239,12 +239,12 @@ class UnbiasedBitFlip(SampledFeatures):
         if not self.law.symmetric:
             raise ValueError("law must be symmetric. Got one that is not instead.")
 
-    @property
+    @cached_property
     def domain(self) -> Box:
         """The bounds."""
         return self.bounds
 
-    @property
+    @cached_property
     def center(self) -> npt.NDArray[np.float64]:
         """The middle of the bounds."""
         return self.bounds.center

@@ -135,12 +135,11 @@ class LabelLaplaceMechanism(GeneralizedRandomizedResponse):
     0.566
     """
 
+    _basis = "exact, of the arg max of the noisy one-hot label, from the 64-bit integer probabilities"
+
     def _count_of_others(self) -> int:
         others = TWO_64 - label_laplace_keep_count(self.epsilon, self.n_classes)
         return -(-others // (self.n_classes - 1))
-
-    def _basis(self) -> str:
-        return "exact, of the arg max of the noisy one-hot label, from the 64-bit integer probabilities"
 
 
 @dataclass(frozen=True)

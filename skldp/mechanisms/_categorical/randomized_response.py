@@ -7,12 +7,12 @@ the true one otherwise, so that its law is a matrix known to the last bit.
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import check_epsilon
+from skldp._checks import check_epsilon, check_whole
 from skldp.mechanisms._domain import Codes
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
@@ -24,17 +24,10 @@ __all__ = [
     "CodeShifts",
     "GeneralizedRandomizedResponse",
     "RandomizedResponse",
-    "check_n_classes",
 ]
 
 # Above this many classes, too many values of 16 bits would be left undecided.
 _LARGEST_TABLED = 4096
-
-
-def check_n_classes(n_classes: int) -> None:
-    """Refuse a number of classes that is no integer >= 1."""
-    if isinstance(n_classes, bool | np.bool_) or not isinstance(n_classes, Integral) or n_classes < 1:
-        raise ValueError(f"n_classes must be an integer >= 1. Got {n_classes!r} instead.")
 
 
 class CodeShifts:
@@ -71,9 +64,9 @@ class CodeShifts:
         if self._table is None:
             out[...] = self._shift(noise.words(codes.shape))
         else:
-            words = noise.fill(workspace.take("words", codes.shape, np.uint16))
-            decided = self._table.take(words, mode="clip", out=workspace.take("decided", codes.shape, np.int16))
-            out[...] = decided
+            words = workspace.take("words", codes.shape, np.uint16)
+            decided = workspace.take("decided", codes.shape, np.int16)
+            out[...] = self._table.take(noise.fill(words), mode="clip", out=decided)
             undecided = np.flatnonzero(decided < 0)
             further = noise.at(undecided, codes.size).words(undecided.size) >> np.uint64(16)
             draws = (words.reshape(-1)[undecided].astype(np.uint64) << np.uint64(48)) | further
@@ -99,6 +92,8 @@ class CodeShifts:
 class CodeMechanism(RowMechanism):
     """Base of the mechanisms that take rows of one code, shape (n, 1), and answer with codes of int64."""
 
+    n_outputs = 1
+
     @property
     @abstractmethod
     def domain(self) -> Codes:
@@ -112,11 +107,6 @@ class CodeMechanism(RowMechanism):
     @abstractmethod
     def support_probabilities(self) -> tuple[float, float]:
         """The probabilities that the true code and that any single other code is released."""
-
-    @property
-    def n_outputs(self) -> int:
-        """One code."""
-        return 1
 
     def output_dtype(self, dtype: np.dtype) -> np.dtype:
         """The type of a release: int64."""
@@ -164,13 +154,14 @@ class GeneralizedRandomizedResponse(CodeMechanism):
     epsilon: float
     n_classes: int
 
+    _basis: ClassVar[str] = "exact, from the 64-bit integer probabilities that are sampled"
+
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-        check_n_classes(self.n_classes)
+        check_whole("n_classes", self.n_classes, least=1)
         if self.n_classes > 1:
-            largest = (TWO_64 - 1) // self.n_classes
-            least_epsilon = log_ratio(TWO_64 - largest * (self.n_classes - 1), largest)
-            check_representable(self.epsilon, self.exact_epsilon, least_epsilon)
+            exact, largest = self.exact_epsilon, (TWO_64 - 1) // self.n_classes
+            check_representable(self.epsilon, exact, log_ratio(TWO_64 - largest * (self.n_classes - 1), largest))
 
     @cached_property
     def domain(self) -> Codes:
@@ -182,7 +173,7 @@ class GeneralizedRandomizedResponse(CodeMechanism):
         """How many of 2^64 draws release each single other code; 0 for a single class."""
         return 0 if self.n_classes == 1 else self._count_of_others()
 
-    @property
+    @cached_property
     def keep_count(self) -> int:
         """How many of 2^64 draws release the true code."""
         return TWO_64 - self.other_count * (self.n_classes - 1)
@@ -222,14 +213,11 @@ class GeneralizedRandomizedResponse(CodeMechanism):
 
     def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
         """The exact guarantee of one release."""
-        return PrivacyGuarantee(self.exact_epsilon, unit=unit, stated=self.epsilon, basis=self._basis())
+        return PrivacyGuarantee(self.exact_epsilon, unit=unit, stated=self.epsilon, basis=self._basis)
 
     @abstractmethod
     def _count_of_others(self) -> int:
         """`other_count` where there are at least two classes."""
-
-    def _basis(self) -> str:
-        return "exact, from the 64-bit integer probabilities that are sampled"
 
     @cached_property
     def _code_shifts(self) -> CodeShifts:

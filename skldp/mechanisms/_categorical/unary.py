@@ -10,8 +10,8 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import check_epsilon
-from skldp.mechanisms._categorical.randomized_response import RandomizedResponse, check_n_classes
+from skldp._checks import check_epsilon, check_whole
+from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._domain import Codes
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
@@ -137,7 +137,7 @@ class UnaryEncoding(OneHotMechanism):
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-        check_n_classes(self.n_classes)
+        check_whole("n_classes", self.n_classes, least=1)
         if self.variant not in ("sue", "oue"):
             raise ValueError(f"variant must be 'sue' or 'oue'. Got {self.variant!r} instead.")
         if self.n_classes > 1:

@@ -7,7 +7,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from skldp._untold import as_floats
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
@@ -182,14 +181,14 @@ class BoundedFeatures(SampledFeatures):
         unit /= radius
         # What was within the bounds may lie beyond 1 by a rounding.
         np.clip(unit, -1, 1, out=unit)
-        self.mechanism._draw(unit, noise, out, workspace)
+        self.mechanism._draw_numbers(unit.reshape(-1), noise, out.reshape(-1))
         out *= radius
 
     def _original_squares(self, squares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         return self.radius**2 * self.mechanism.original_squares(squares / self.radius**2)
 
     def _as_unit(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        return np.clip((as_floats(values) - self.center) / self.radius, -1, 1)
+        return np.clip((self._as_rows(values) - self.center) / self.radius, -1, 1)
 
     @cached_property
     def _fit_singles(self) -> bool:

@@ -1,11 +1,9 @@
 r"""All mechanisms for numbers by name, and the choice of the best one for a number of features and an epsilon."""
 
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any
 
-import numpy as np
-
+from skldp._checks import is_whole
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace
 from skldp.mechanisms._numeric.bounded_features import automatic_n_sampled, worst_sampled_variance
 from skldp.mechanisms._numeric.duchi import MOST_VALUES, Duchi, DuchiVector
@@ -54,8 +52,7 @@ def number_of_sampled_features(n_sampled: Any, mechanism: str, epsilon: float, n
         if n_sampled == "all" or mechanism in JOINT_MECHANISMS:
             return n_features
         return automatic_n_sampled(epsilon, n_features)
-    is_whole = isinstance(n_sampled, Integral) and not isinstance(n_sampled, bool | np.bool_)
-    if not is_whole or not 1 <= int(n_sampled) <= n_features:
+    if not is_whole(n_sampled) or not 1 <= int(n_sampled) <= n_features:
         raise ValueError(
             f"n_sampled_features must be 'auto', 'all', or a whole number from 1 to the number of features, "
             f"{n_features}. Got {n_sampled!r} instead."

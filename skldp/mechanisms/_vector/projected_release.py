@@ -11,7 +11,6 @@ import numpy.typing as npt
 from scipy import sparse
 
 from skldp._checks import check_dimension, check_fraction, check_positive
-from skldp._untold import as_floats
 from skldp.mechanisms._domain import Anywhere, Ball, FiniteSet, own_vectors
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
@@ -132,7 +131,7 @@ class ProjectedRelease(RowMechanism):
         """Number of components."""
         return self.projection.n_components
 
-    @property
+    @cached_property
     def rows_per_block(self) -> int:
         """Rows of one block: all of them where Phi is not kept and would be made anew for each block."""
         return max(_BLOCK_ROWS, self.block_cells // self.n_outputs) if self.projection.kept else sys.maxsize
@@ -233,7 +232,7 @@ class ProjectedRelease(RowMechanism):
 
     def _as_rows(self, rows: Any) -> Any:
         if not sparse.issparse(rows):
-            return as_floats(rows)
+            return super()._as_rows(rows)
         dtype = rows.dtype if rows.dtype in (np.float32, np.float64) else np.float64
         rows = rows.tocsr().astype(dtype, copy=False)
         if not rows.has_canonical_format:

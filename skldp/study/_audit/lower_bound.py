@@ -6,13 +6,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from skldp._checks import check_whole, is_number
 from skldp._untold import untold
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._noise import noise_from
@@ -268,15 +268,12 @@ def _claim(release: Any, x: npt.ArrayLike, x_prime: npt.ArrayLike) -> float | No
 
 def _check(n_trials: Any, confidence: Any, delta: Any, rows_per_call: Any) -> None:
     for name, value, low in (("confidence", confidence, 0), ("delta", delta, -1)):
-        is_number = isinstance(value, Real) and not isinstance(value, bool)
-        if not is_number or not low < float(value) < 1 or (name == "delta" and value < 0):
+        if not is_number(value) or not low < value < 1 or (name == "delta" and value < 0):
             ends = "inside (0, 1)" if low == 0 else "in [0, 1)"
             raise ValueError(f"{name} must be a number {ends}. Got {value!r} instead.")
-    for name, value in (("n_trials", n_trials), ("rows_per_call", rows_per_call)):
-        if value is None and name == "rows_per_call":
-            continue
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be a whole number, at least 1. Got {value!r} instead.")
+    check_whole("n_trials", n_trials, least=1)
+    if rows_per_call is not None:
+        check_whole("rows_per_call", rows_per_call, least=1)
     needed = trials_needed(confidence=confidence, delta=delta)
     if n_trials < needed:
         raise ValueError(

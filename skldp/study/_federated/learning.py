@@ -4,13 +4,14 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 from sklearn.metrics import roc_auc_score
 
+from skldp._checks import check_positive, check_whole, is_whole
 from skldp._untold import kind_of, untold
 from skldp.estimators._validation import as_column, as_table, check_same_length
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
@@ -199,7 +200,7 @@ def _deal(n_clients: Any, n_rows: int, noise: Any) -> np.ndarray:
         check_same_length(n_clients, np.empty(n_rows))
         with untold("n_clients must hold one client for each row", n_clients):
             return np.unique(np.asarray(n_clients), return_inverse=True)[1]
-    if not isinstance(n_clients, Integral) or isinstance(n_clients, bool) or not 1 <= int(n_clients) <= n_rows:
+    if not is_whole(n_clients) or not 1 <= n_clients <= n_rows:
         raise ValueError(
             f"n_clients must be a whole number from 1 to the number of rows, {n_rows}, or one client for each row. "
             f"Got {n_clients if isinstance(n_clients, Real) else kind_of(n_clients)} instead."
@@ -259,13 +260,10 @@ def _check_data(
 def _check_numbers(model: Any, n_rounds: Any, gradient_bound: Any, learning_rate: Any) -> None:
     if model not in _MODELS:
         raise ValueError(f"model must be one of {_MODELS}. Got {model!r} instead.")
-    if not isinstance(n_rounds, Integral) or isinstance(n_rounds, bool) or n_rounds < 1:
-        raise ValueError(f"n_rounds must be a whole number, at least 1. Got {n_rounds!r} instead.")
-    for name, value in (("gradient_bound", gradient_bound), ("learning_rate", learning_rate)):
-        if name == "learning_rate" and isinstance(value, str) and value == "auto":
-            continue
-        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
-            raise ValueError(f"{name} must be a finite number > 0. Got {value!r} instead.")
+    check_whole("n_rounds", n_rounds, least=1)
+    check_positive("gradient_bound", gradient_bound)
+    if not (isinstance(learning_rate, str) and learning_rate == "auto"):
+        check_positive("learning_rate", learning_rate)
 
 
 @dataclass(frozen=True)

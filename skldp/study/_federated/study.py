@@ -4,12 +4,12 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 
+from skldp._checks import check_whole
 from skldp.estimators._validation import check_epsilon
 from skldp.exceptions import SeededNoiseWarning, warn_user
 from skldp.mechanisms._noise import noise_from
@@ -163,8 +163,7 @@ def _check(settings: list[FederatedSetting], epsilons: list[float], n_seeds: Any
         raise ValueError("epsilons must hold at least one finite number > 0. Got none.")
     for epsilon in epsilons:
         check_epsilon(epsilon)
-    if not isinstance(n_seeds, Integral) or isinstance(n_seeds, bool) or n_seeds < 1:
-        raise ValueError(f"n_seeds must be a whole number, at least 1. Got {n_seeds!r} instead.")
+    check_whole("n_seeds", n_seeds, least=1)
 
 
 @dataclass(frozen=True)
