@@ -188,8 +188,9 @@ def as_floats(values: npt.ArrayLike) -> np.ndarray:
         As :func:`as_numbers`.
     """
     if isinstance(values, np.ndarray) and values.dtype in (np.float64, np.float32):
-        return values
-    return as_numbers(values)
+        # What a masked array hides is looked at as well.
+        return np.asarray(values)
+    return as_numbers(np.asarray(values) if isinstance(values, np.ndarray) else values)
 
 
 def _raised_here(error: Exception) -> bool:

@@ -208,9 +208,21 @@ def domain_from_json(text: str) -> Domain:
     >>> domain_from_json('{"type": "interval", "low": 0, "high": 10}')
     Interval(low=0, high=10)
     """
-    return _from_dict(json.loads(text, parse_constant=_no_number))
+    try:
+        return _from_dict(json.loads(text, parse_constant=_no_number))
+    except RecursionError:
+        raise ValueError("A domain must be a JSON object with few levels. Got too many instead.") from None
 
 
+_NUMBERS = (float, int)
+# The field of each kind that is a list, and of what; others are numbers, which the domains check.
+_LISTS: dict[str, dict[str, tuple[type, ...]]] = {
+    "box": {"low": _NUMBERS, "high": _NUMBERS},
+    "categories": {"values": (str, bool, *_NUMBERS)},
+    "codes": {"sizes": (int,)},
+    "columns": {"parts": (dict,)},
+    "finite_set": {"vectors": (list,)},
+}
 _KINDS: dict[str, type[Domain]] = {
     "anywhere": Anywhere,
     "ball": Ball,
@@ -224,17 +236,35 @@ _KINDS: dict[str, type[Domain]] = {
 
 
 def _from_dict(given: Any) -> Domain:
-    if not isinstance(given, dict) or given.get("type") not in {*_KINDS, "columns"}:
+    kind = given.get("type") if isinstance(given, dict) else None
+    if not isinstance(kind, str) or kind not in {*_KINDS, "columns"}:
         raise ValueError(f"A domain must be a JSON object with a known type: {sorted(_KINDS)} or 'columns'.")
-    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-    kind = str(fields.pop("type"))
+    fields = {name: value for name, value in given.items() if name != "type"}
     try:
-        if kind == "columns":
-            parts = [dict(part) for part in fields["parts"]]
-            return Columns(tuple((tuple(part.pop("columns")), _from_dict(part)) for part in parts))
-        return _KINDS[kind](**fields)
-    except (KeyError, TypeError) as error:
+        for name, types in _LISTS.get(kind, {}).items():
+            fields[name] = tuple(_listed(fields[name], types))
+        if kind == "finite_set":
+            for vector in fields["vectors"]:
+                _listed(vector, _NUMBERS)
+        if kind == "categories" and not isinstance(fields.get("ordered", False), bool):
+            raise TypeError("ordered is no bool")
+        if kind != "columns":
+            return _KINDS[kind](**fields)
+        if len(fields) > 1:
+            raise TypeError("columns have one field")
+        parts = fields["parts"]
+        own = [tuple(_listed(part["columns"], (str,))) for part in parts]
+        declared = [{name: value for name, value in part.items() if name != "columns"} for part in parts]
+        return Columns(tuple(zip(own, map(_from_dict, declared), strict=True)))
+    except (KeyError, TypeError, OverflowError) as error:
         raise ValueError(f"A domain of type {kind!r} has other fields. Got {sorted(given)} instead.") from error
+
+
+def _listed(values: Any, types: tuple[type, ...]) -> list[Any]:
+    """A list of values of some types, of which bool is no int."""
+    if not isinstance(values, list) or any(type(value) not in types for value in values):
+        raise TypeError("no list of these types")
+    return values
 
 
 def _no_number(name: str) -> float:

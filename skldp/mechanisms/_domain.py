@@ -162,6 +162,7 @@ class Box(Domain):
         low, high = self.ends
         if (
             low.ndim != 1
+            or not low.size
             or low.shape != high.shape
             or not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all())
         ):
@@ -356,6 +357,11 @@ class FiniteSet(Domain):
     def to_dict(self) -> dict[str, Any]:
         """Describe the set by its vectors."""
         return {"type": "finite_set", "vectors": self.vectors.tolist()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        # A pickle forgets that nobody may change them.
+        self.vectors.flags.writeable = False
 
 
 def own_vectors(name: str, vectors: npt.ArrayLike, n_features: int | None = None) -> npt.NDArray[np.float64]:
