@@ -120,7 +120,8 @@ class RowMechanism(ABC):
             Never written to. float32 and float64 keep their type; other numbers become float64.
         noise : Noise
         out : ndarray of shape (n, n_outputs), default=None
-            Where to write; of a type that the released numbers can be rounded to. Must not overlap `rows`.
+            Where to write; of a type that the released numbers can be rounded to, and codes written to as they are.
+            Must not overlap `rows`.
 
         Returns
         -------
@@ -130,7 +131,8 @@ class RowMechanism(ABC):
         Raises
         ------
         ValueError
-            If a value is NaN or infinite, or a shape is another. What stands in `out` then is to be thrown away.
+            If a value is NaN or infinite, or a shape or the type of `out` is another. What stands in `out` then is to
+            be thrown away.
         """
         return self._walk(rows, noise, out)
 
