@@ -59,9 +59,11 @@ class Domain(ABC):
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
         """Values as an array of a type that :meth:`inside` takes: float32 or float64, unless it says otherwise."""
-        if isinstance(values, np.ndarray) and values.dtype in (np.float64, np.float32):
-            return values
-        return as_numbers(values)
+        # What a masked array hides is looked at as well.
+        own = np.asarray(values) if isinstance(values, np.ndarray) else values
+        if isinstance(own, np.ndarray) and own.dtype in (np.float64, np.float32):
+            return own
+        return as_numbers(own)
 
     @abstractmethod
     def inside(self, rows: np.ndarray) -> Inside:
@@ -365,6 +367,11 @@ class FiniteSet(Domain):
     def to_dict(self) -> dict[str, Any]:
         """Describe the set by its vectors."""
         return {"type": "finite_set", "vectors": self.vectors.tolist()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        # A pickle forgets that nobody may change them.
+        self.vectors.flags.writeable = False
 
 
 def _declared_numbers(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64]:

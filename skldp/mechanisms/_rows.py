@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -134,7 +134,8 @@ class RowMechanism(ABC):
             Never written to. float32 and float64 keep their type; other numbers become float64.
         noise : Noise
         out : ndarray of shape (n, n_outputs), default=None
-            Where to write; of a type that the released numbers can be rounded to. Must not overlap `rows`.
+            Where to write; of a type that the released numbers can be rounded to, and codes written to as they are.
+            Must not overlap `rows`.
 
         Returns
         -------
@@ -144,7 +145,8 @@ class RowMechanism(ABC):
         Raises
         ------
         ValueError
-            If a value is NaN or infinite, or a shape is another. What stands in `out` then is to be thrown away.
+            If a value is NaN or infinite, or a shape or the type of `out` is another. What stands in `out` then is to
+            be thrown away.
         """
         return self._walk(rows, noise, out)
 
@@ -226,6 +228,10 @@ class RowMechanism(ABC):
         elif out.shape != (rows.shape[0], self.n_outputs) or not out.flags.writeable:
             shape = (rows.shape[0], self.n_outputs)
             raise ValueError(f"out must be writeable and have the shape {shape}. Got {kind_of(out)} instead.")
+        # Before a value is looked at. A code that does not fit into a shorter integer would become another one.
+        rule: Literal["safe", "same_kind"] = "safe" if {dtype.kind, out.dtype.kind} <= {"i", "u"} else "same_kind"
+        if not np.can_cast(dtype, out.dtype, rule):
+            raise ValueError(f"out must be of a type that {dtype} can be written to. Got {kind_of(out)} instead.")
         step, workspace, n_moved = self.rows_per_block, Workspace(), 0
         whole = rows.shape[0] <= step
         direct = out.flags.carray and out.dtype == dtype
@@ -248,6 +254,13 @@ class RowMechanism(ABC):
     def __getstate__(self) -> dict[str, Any]:
         # Tables are made again where they are needed: what is pickled says what the mechanism is, and no more.
         return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        # A pickle forgets that nobody may change them.
+        for value in state.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
 
 
 @dataclass(frozen=True, kw_only=True)

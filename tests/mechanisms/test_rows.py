@@ -13,6 +13,7 @@ from skldp.mechanisms import (
     CategoricalRecord,
     Duchi,
     DuchiVector,
+    FiniteSet,
     Gaussian,
     Hybrid,
     HybridThreeOutputs,
@@ -227,3 +228,41 @@ def test_a_working_array_is_kept_as_long_as_it_fits():
     assert not np.shares_memory(first, workspace.take("b", (4, 3), np.float32))
     assert not np.shares_memory(first, workspace.take("a", (4, 4), np.float32))
     assert workspace.take("a", (2,), np.float64).dtype == np.float64
+
+
+class TestBeforeAValueIsLookedAt:
+    """What can fail by its type fails as a ValueError, whether or not the rows hold NaN."""
+
+    @pytest.mark.parametrize("value", [0.5, np.nan])
+    def test_refuses_an_array_that_cannot_hold_the_release(self, value):
+        out = np.full((3, 1), 7)
+        with pytest.raises(ValueError, match="out must be of a type that float64"):
+            Duchi(1.0).release(np.full((3, 1), value), RowNoise(KEY, np.zeros((3, 2), np.uint64)), out)
+        assert (out == 7).all()
+
+    def test_a_code_is_not_wrapped_into_another(self):
+        noise = RowNoise(KEY, np.zeros((3, 2), np.uint64))
+        with pytest.raises(ValueError, match="out must be of a type that int64"):
+            RandomizedResponse(9.0, 300).release(np.full((3, 1), 299), noise, np.empty((3, 1), np.int8))
+
+
+def test_hidden_numbers_of_a_masked_array_are_refused_like_others():
+    rows = np.ma.masked_array([[0.5], [np.nan]], mask=[[False], [True]])
+    with pytest.raises(ValueError, match="NaN"):
+        Duchi(1.0).release(rows, RowNoise(KEY, np.zeros((2, 2), np.uint64)))
+
+
+@pytest.mark.parametrize("copied", [lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy])
+@pytest.mark.parametrize(
+    ("one", "name"),
+    [
+        (MultivariateLaplace(2, 1.0, vocabulary=np.eye(2)), "vocabulary"),
+        (
+            ProjectedRelease(RandomProjection(3, 2), 1.0, sensitivity="vocabulary", vocabulary=np.eye(3)),
+            "vocabulary",
+        ),
+        (FiniteSet(np.eye(2)), "vectors"),
+    ],
+)
+def test_a_copy_has_vectors_that_nobody_can_change(one, name, copied):
+    assert not getattr(copied(one), name).flags.writeable
