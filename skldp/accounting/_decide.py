@@ -4,8 +4,8 @@ A decision sees queries and recorded outputs, never a person's values: that some
 is a function of the multiset of answers and the query, so that it is the same in whatever order the answers came, on
 every machine, and however often it was made before.
 
-:func:`decide` makes it, for one person or a million; the filters, the ledger and its verification all ask there. What
-it rests on is sums of epsilons that are rounded up, and losses that the independent check of
+:func:`decide` makes it, for one person or a million; the filters and the ledger ask there, and a ledger's verification
+decides for itself. What it rests on is sums of epsilons that are rounded up, and losses that the independent check of
 :mod:`~skldp.accounting._extrema.certificate` has proved. What cannot be proved is refused.
 """
 
@@ -25,6 +25,7 @@ from skldp.accounting._extrema.sampled_law import Bounds, checked_box
 from skldp.accounting._query import Query, RegressionQuery
 
 __all__ = [
+    "Answers",
     "Loss",
     "OutputIndependentRule",
     "Rule",

@@ -49,7 +49,7 @@ def release_blocks(estimator: BaseEstimator, X: np.ndarray, out: np.ndarray) -> 
         value is not finite or not declared (all blocks are checked before the first is released), or if `seed` is an
         int: every block would get the same noise.
     TypeError
-        If `estimator` or `out` is of another kind.
+        If `estimator`, X or `out` is of another kind.
 
     Warns
     -----
@@ -72,9 +72,15 @@ def release_blocks(estimator: BaseEstimator, X: np.ndarray, out: np.ndarray) -> 
     n_rows = max(1, _BLOCK_BYTES // max(row_bytes, _LEAST_ROW_BYTES))
     n_jobs = getattr(estimator, "n_jobs", None)
     for start in range(0, len(X), n_rows):
-        rows = estimator._rows(X[start : start + n_rows], reset=False)
-        if rows.dtype.kind == "f":
-            check_finite(rows)
+        try:
+            rows = estimator._rows(X[start : start + n_rows], reset=False)
+            if rows.dtype.kind == "f":
+                check_finite(rows)
+        except ValueError as error:
+            error.add_note(
+                f"This is about the block of X that begins at row {start}: positions are counted from there."
+            )
+            raise
     # A generator is advanced block by block, in their order; a copy in another process would repeat its noise.
     secure = estimator.seed is None
     in_files = _is_file(X, "r", "r+", "w+") and _is_file(out, "r+", "w+")
@@ -173,6 +179,8 @@ def _check_estimator(estimator):
 
 def _check_out(estimator, X, out):
     """Refuse what blocks cannot be written to, and a seed, with which their noise would be one."""
+    if not isinstance(getattr(X, "dtype", None), np.dtype):
+        raise TypeError(f"X must be a numpy array or a memory map. Got {type(X).__name__} instead.")
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out must be a numpy array or a memory map. Got {type(out).__name__} instead.")
     if not out.flags.writeable:

@@ -1,6 +1,7 @@
 """Releases block by block: from memory maps and through dask; noise is never shared between blocks or tasks."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -233,6 +234,8 @@ def test_what_cannot_be_released_is_refused():
         release_blocks(fitted(CODER), X, fixed)
     with pytest.raises(TypeError, match="out must be a numpy array"):
         release_blocks(fitted(CODER), X, X.tolist())
+    with pytest.raises(TypeError, match=r"X must be a numpy array or a memory map\. Got list instead"):
+        release_blocks(fitted(CODER), X.tolist(), X)
     pytest.importorskip("dask.array", reason="dask is an extra")
     with pytest.raises(TypeError, match="dask array"):
         release_dask(fitted(CODER), X)
@@ -358,9 +361,13 @@ def test_nothing_is_written_where_a_late_label_or_category_is_not_declared(small
     y = np.zeros(60, dtype=np.int64)
     y[-1] = 7
     out = np.full_like(y, 9)
-    with pytest.raises(ValueError, match="nothing was released"):
+    with pytest.raises(ValueError, match=r"first at position (\d+)") as refused:
         release_blocks(LabelRR(classes=[0, 1]).fit([0]), y, out)
     assert (out == 9).all()
+    # Positions are those of a block: the note says where it begins.
+    position = int(re.search(r"position (\d+)", str(refused.value))[1])
+    begins = int(re.search(r"begins at row (\d+)", *refused.value.__notes__)[1])
+    assert begins + position == 59
     X = np.column_stack([y, y])
     released = np.full((60, 4), 9.0)
     with pytest.raises(ValueError, match="nothing was released"):

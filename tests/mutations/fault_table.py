@@ -585,8 +585,20 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_ledger/reader.py",
-        "query, workers=workers)\n    decided",
-        "query, table=rule.table_for(query), workers=workers)\n    decided",
+        "partial(_is_established, rule, query), answers)",
+        "lambda answers: rule.table_for(query) is not None, answers)",
+        "accounting/test_certified.py",
+    ),
+    Mutation(
+        "accounting/_ledger/reader.py",
+        'rule.name == "bayesian" and all(',
+        'rule.name == "bayesian" and any(',
+        "accounting/test_certified.py",
+    ),
+    Mutation(
+        "accounting/_ledger/reader.py",
+        "for one in queries), more) <= budget:",
+        "for one in queries), more) <= 2 * budget:",
         "accounting/test_certified.py",
     ),
     Mutation(
