@@ -404,7 +404,7 @@ class RegressionQuery:
         with np.errstate(all="ignore"):
             z = rows @ self.coef + self.intercept
             if self.kind == "logistic":
-                return cast(npt.NDArray[np.float64], expit(z if output == 1 else -z))
+                return cast("npt.NDArray[np.float64]", expit(z if output == 1 else -z))
             low, high = self.output_bounds
             return np.clip((z - low if output == 1 else high - z) / (high - low), 0.0, 1.0)
 
