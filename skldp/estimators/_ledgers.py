@@ -6,6 +6,8 @@ The budgets are those of a given ledger, or its own, which all its clones share 
 import secrets
 import threading
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
@@ -17,7 +19,7 @@ from skldp.exceptions import LedgerError
 __all__ = ["ChoosesLedger", "OwnLedgers", "joblib_workers"]
 
 
-def joblib_workers(n_jobs, *, show=False):
+def joblib_workers(n_jobs: int | None, *, show: bool = False) -> Callable[..., Any]:
     """Make what a ledger decides with about many histories: joblib's workers, and a bar on the terminal or notebook.
 
     Parameters
