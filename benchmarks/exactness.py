@@ -59,7 +59,7 @@ def paper_variance(name, mechanism, x):
 
     duchi = ((odds + 1) / (odds - 1)) ** 2 - x**2
     if name.startswith("duchi_vector"):
-        d, agree = mechanism.n_outputs, 2 ** (mechanism.n_outputs - 1)
+        d, agree = mechanism.n_values, 2 ** (mechanism.n_values - 1)
         return ((2**d + agree * (odds - 1)) / (math.comb(d - 1, d // 2) * (odds - 1))) ** 2 - x**2
     if name.startswith("gaussian"):
         return np.full(len(x), analytic_gaussian_sigma(eps, mechanism.delta, 2.0) ** 2)

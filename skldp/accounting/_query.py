@@ -409,4 +409,5 @@ class RegressionQuery:
             return np.clip((z - low if output == 1 else high - z) / (high - low), 0.0, 1.0)
 
 
+#: A question that a person can be asked: a regression, or a table of probabilities.
 Query = RegressionQuery | FiniteQuery
