@@ -98,8 +98,8 @@ def linear(n_people, n_jobs):
     print("\n".join(summary))
     print("query       " + " ".join(f"{number:5}" for number in MARKS))
     for rule, share in shares.items():
-        share = [*share, *[0.0] * MARKS[-1]]
-        print(f"{rule:11} " + " ".join(f"{share[number - 1]:5.0%}" for number in MARKS))
+        padded = [*share, *[0.0] * MARKS[-1]]
+        print(f"{rule:11} " + " ".join(f"{padded[number - 1]:5.0%}" for number in MARKS))
 
 
 def main():

@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from sphinx.errors import ExtensionError
+from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.nodes import make_refnode
 
 import skldp
@@ -101,7 +102,23 @@ def refuse_other_hosts(app, exception):
             raise ExtensionError(f"{page.name} asks another host: {found[0][:200]}")
 
 
+def describe_constants(app, what, name, obj, options, lines):
+    """Say of a constant what the comment above its definition says (``#:``), not what its type says of itself."""
+    if what != "data":
+        return
+    door, _, constant = name.rpartition(".")
+    comments = (
+        ModuleAnalyzer.for_module(module).find_attr_docs().get(("", constant))
+        for module in sorted(sys.modules)
+        if module.startswith(f"{door}.")
+    )
+    lines[:] = next(filter(None, comments), [])
+    if not lines:
+        raise ExtensionError(f"No comment that begins with #: describes {name}.")
+
+
 def setup(app):
+    app.connect("autodoc-process-docstring", describe_constants)
     app.connect("build-finished", refuse_other_hosts)
     app.connect("autodoc-skip-member", skip_scikit_learns_own)
     app.connect("missing-reference", find_by_last_name)

@@ -2,15 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy.typing as npt
 
 from skldp.accounting._decide import OutputIndependentRule, Rule, decide
-from skldp.accounting._extrema.linear_cohort import LinearTable
 from skldp.accounting._extrema.realized_loss import LossBounds
 from skldp.accounting._extrema.sampled_law import Bounds
 from skldp.accounting._finite_query import output_index
 from skldp.accounting._query import Query, checked_query
+
+if TYPE_CHECKING:
+    from skldp.accounting._extrema.linear_cohort import LinearTable
 
 __all__ = [
     "ApproximateBayesianPrivacyFilter",

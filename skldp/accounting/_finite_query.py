@@ -160,7 +160,7 @@ class FiniteQuery:
         index = _whole_numbers(points)
         if ((index < 0) | (index >= self.n_points)).any():
             raise ValueError(f"points must be indices from 0 to {self.n_points - 1}. Got some that are not.")
-        return cast(npt.NDArray[np.float64], self.log_probabilities[index, output_index(output, self.n_outputs)])
+        return cast("npt.NDArray[np.float64]", self.log_probabilities[index, output_index(output, self.n_outputs)])
 
     def sample(self, points: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int64]:
         """Draw an output for each index into the domain; an index outside it is answered as the nearest within it."""
@@ -168,7 +168,7 @@ class FiniteQuery:
         index = np.clip(_whole_numbers(points), 0, self.n_points - 1).astype(np.intp)
         below = self.weights.cumsum(axis=1)[index]
         words = noise.words(len(below)) >> np.uint64(64 - _GRID_BITS)
-        return cast(npt.NDArray[np.int64], (words[:, None] >= below).sum(axis=1))
+        return cast("npt.NDArray[np.int64]", (words[:, None] >= below).sum(axis=1))
 
 
 def _whole_numbers(points: npt.ArrayLike) -> npt.NDArray[np.integer]:

@@ -404,9 +404,10 @@ class RegressionQuery:
         with np.errstate(all="ignore"):
             z = rows @ self.coef + self.intercept
             if self.kind == "logistic":
-                return cast(npt.NDArray[np.float64], expit(z if output == 1 else -z))
+                return cast("npt.NDArray[np.float64]", expit(z if output == 1 else -z))
             low, high = self.output_bounds
             return np.clip((z - low if output == 1 else high - z) / (high - low), 0.0, 1.0)
 
 
+#: A question that a person can be asked: a regression, or a table of probabilities.
 Query = RegressionQuery | FiniteQuery

@@ -6,7 +6,9 @@ The budgets are those of a given ledger, or its own, which all its clones share 
 import secrets
 import threading
 import weakref
+from collections.abc import Callable
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -20,7 +22,7 @@ from skldp.exceptions import LedgerError
 __all__ = ["ChoosesLedger", "OwnLedgers", "joblib_workers", "split_ids", "whole_numbers"]
 
 
-def joblib_workers(n_jobs, *, show=False):
+def joblib_workers(n_jobs: int | None, *, show: bool = False) -> Callable[..., Any]:
     """Make what a ledger decides with about many histories: joblib's workers, and a bar on the terminal or notebook.
 
     Parameters

@@ -218,14 +218,14 @@ def _release_into(estimator, X, out, n_rows):
     return sum(counts)
 
 
-def _release_array(X, estimator, release):
+def _release_array(X, estimator, release):  # noqa: ARG001 -- dask names the task after it
     # Workers hand over empty blocks after a selection, which scikit-learn refuses.
     if not len(X):
         return estimator._empty_release(0, X.dtype)
     return estimator.transform(np.asarray(X))
 
 
-def _release_frame(X, estimator, release):
+def _release_frame(X, estimator, release):  # noqa: ARG001 -- dask names the task after it
     return _frame(estimator, X) if not len(X) else _frame(estimator, X, estimator.transform(X))
 
 

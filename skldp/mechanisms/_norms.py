@@ -34,7 +34,7 @@ def row_norms(values: np.ndarray) -> npt.NDArray[np.float64]:
     ndarray of shape (n,)
     """
     with np.errstate(over="ignore", under="ignore"):
-        norms = np.sqrt(np.einsum("ij,ij->i", values, values), dtype=np.float64)
+        norms: npt.NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", values, values), dtype=np.float64)
         extreme = _extreme(norms, values.dtype)
         if extreme.size:
             wide = values[extreme].astype(np.float64)
@@ -65,7 +65,7 @@ def scaled_norms(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     [5.0, 0.5, 0.0]
     """
     with np.errstate(over="ignore", under="ignore"):
-        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        norms: npt.NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         extreme = _extreme(norms, rows.dtype)
         if extreme.size:
             far = rows[extreme]

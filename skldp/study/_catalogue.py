@@ -19,6 +19,7 @@ __all__ = [
     "takes_delta",
 ]
 
+#: The transformer of every named mechanism, with the parameters that make it what its name says.
 FEATURE_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     "bitrand": (BitRandTransformer, {}),
     "bitrand-exact": (BitRandTransformer, {"calibration": "exact"}),
@@ -49,6 +50,7 @@ FEATURE_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
 }
 METRIC_MECHANISMS = ("multivariate-laplace", "random-projection")
 FAMILIES = ("bit by bit", "value by value", "whole vector")
+#: The label mechanism of every name, with the parameters that make it what its name says.
 LABEL_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     "label-rr": (LabelRR, {}),
     "label-laplace": (LabelLaplace, {}),

@@ -182,7 +182,7 @@ def test_both_ends_reach_every_code_so_that_no_pair_is_worse_than_the_sum():
     laws = [released_law(costs, unit)[1] for unit in np.linspace(-1, 1, 29)]
     for one in laws:
         for other in laws:
-            worst = max(worst, max(math.log(a / b) for a, b in zip(one, other, strict=True)))
+            worst = max(worst, *(math.log(a / b) for a, b in zip(one, other, strict=True)))
     assert worst == pytest.approx(one_feature(costs).guarantee().epsilon, rel=1e-9)
 
 

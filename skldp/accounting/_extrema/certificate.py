@@ -257,7 +257,14 @@ def _ramp_peaks(law: SampledLaw, sign: int, slopes: Floats, low: Floats, high: F
     return best
 
 
-def _logistic_peaks(law: SampledLaw, sign: int, slopes: Floats, low: Floats, high: Floats, minorant: bool) -> Floats:
+def _logistic_peaks(
+    law: SampledLaw,
+    sign: int,
+    slopes: Floats,
+    low: Floats,
+    high: Floats,
+    minorant: bool,  # noqa: ARG001 -- one signature with _ramp_peaks, which alone has minorants
+) -> Floats:
     r"""Maximum of sign ln(q + sign eta + t S(w)) - s w over low <= w <= high.
 
     With :math:`\lambda = \ln((q + t) / q)` the derivative of ln(q + t S(w)) is :math:`S(w + \lambda) - S(w)`, which

@@ -217,7 +217,7 @@ class LinearTable:
 
     def place(self, query: Query) -> int:
         """Row of a query's output 0; that of output 1 is the next."""
-        return cast(int, self._place[query.key])
+        return cast("int", self._place[query.key])
 
     def law(self, rows: npt.NDArray[np.intp]) -> tuple[SampledLaw, Floats]:
         """The law of some of the answers, given once each, and the certified bounds at the vertices."""

@@ -206,7 +206,7 @@ class SampledLaw(PerAnswer):
     @cached_property
     def smallest(self) -> Floats:
         """q, the smallest probability of an answer, within 8 u of itself."""
-        return cast(Floats, expit(-self.epsilon))
+        return cast("Floats", expit(-self.epsilon))
 
     @cached_property
     def reach(self) -> Floats:

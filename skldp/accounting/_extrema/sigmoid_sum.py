@@ -87,7 +87,7 @@ class SigmoidSum(PerAnswer):
     @cached_property
     def smallest(self) -> Floats:
         """q, the smallest probability of an answer."""
-        return cast(Floats, expit(-self.epsilon))
+        return cast("Floats", expit(-self.epsilon))
 
     @cached_property
     def reach(self) -> Floats:
@@ -103,12 +103,12 @@ class SigmoidSum(PerAnswer):
     @cached_property
     def low(self) -> Floats:
         """Least argument of each g over the box."""
-        return cast(Floats, self.offset - np.abs(self.weights).sum(axis=1))
+        return cast("Floats", self.offset - np.abs(self.weights).sum(axis=1))
 
     @cached_property
     def high(self) -> Floats:
         """Largest argument of each g over the box."""
-        return cast(Floats, self.offset + np.abs(self.weights).sum(axis=1))
+        return cast("Floats", self.offset + np.abs(self.weights).sum(axis=1))
 
     def slack(self, slopes: Floats) -> Floats:
         """What rounding can take from a bound made of these slopes, shape (..., n).

@@ -15,16 +15,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp.accounting._extrema.linear_cohort import LinearTable
 from skldp.accounting._ledger.companion import EMPTY
 from skldp.accounting._ledger.identity import Identity
 from skldp.accounting._query import Query, query_from_json
 from skldp.exceptions import LedgerError
+
+if TYPE_CHECKING:
+    from skldp.accounting._extrema.linear_cohort import LinearTable
 
 __all__ = [
     "Fingerprint",

@@ -57,7 +57,7 @@ if hasattr(os, "register_at_fork"):
 if sys.platform == "win32":
     import msvcrt
 
-    def _take(descriptor: int, *, exclusive: bool) -> None:
+    def _take(descriptor: int, *, exclusive: bool) -> None:  # noqa: ARG001 -- here every lock is exclusive
         # Windows keeps others from reading what is locked: far behind the entry nothing is read.
         os.lseek(descriptor, 2**30, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)

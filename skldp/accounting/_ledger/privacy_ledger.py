@@ -82,7 +82,7 @@ def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any) -> dict[str
     """
     if not isinstance(rule, str) or rule not in RULES:
         raise ValueError(f"rule must be one of {RULES}. Got {rule!r} instead.")
-    Rule(cast(RuleName, rule), epsilon, tol=tol)
+    Rule(cast("RuleName", rule), epsilon, tol=tol)
     stored = None if bounds is None else checked_bounds(bounds)
     return {"epsilon": float(epsilon), "bounds": stored, "rule": str(rule), "tol": float(tol)}
 
@@ -98,7 +98,7 @@ def checked_bounds(bounds: Any) -> list[Any]:
     # Adding 0.0 turns -0.0 into 0.0. One and the same interval for all features is written once.
     box = checked_box(bounds) + 0.0
     same = bool((box == box[:, :1]).all())
-    return cast(list[Any], (box[:, 0] if same else box).tolist())
+    return cast("list[Any]", (box[:, 0] if same else box).tolist())
 
 
 _NO_OUTPUTS = np.zeros(0, dtype=np.int64)

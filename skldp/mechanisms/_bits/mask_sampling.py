@@ -12,11 +12,10 @@ Marsaglia, Tsang and Wang, "Fast generation of discrete random variables", Journ
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +25,9 @@ from skldp.mechanisms._bits.flip_laws import BitLaw
 from skldp.mechanisms._bits.kernels import UNDECIDED, loops_for
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["BitRandomizer", "JointBits", "MaskSampler", "Residual"]
 

@@ -28,6 +28,7 @@ _ALONE: dict[str, Callable[[float], UnitMechanism]] = {
     "ldp_fl": Duchi,
 }
 JOINT_MECHANISMS = ("duchi_vector", "gaussian")
+#: The names that :func:`make_mechanism` knows: those for one value, then those for several values together.
 NUMERIC_MECHANISMS = (*_ALONE, *JOINT_MECHANISMS)
 
 

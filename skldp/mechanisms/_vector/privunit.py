@@ -3,7 +3,7 @@ r"""PrivUnit: the best unbiased release of a direction, or of a vector of bounde
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -280,7 +280,7 @@ class PrivUnit(RowMechanism):
         inside = noise.bernoulli(self.cap_threshold, n)
         mass = np.where(inside, self.cap_probability, 1 - self.cap_probability)
         distance = 2 * special.betaincinv(a, a, mass * noise.uniform(n))
-        return np.where(inside, 1 - distance, distance - 1)
+        return cast("npt.NDArray[np.float64]", np.where(inside, 1 - distance, distance - 1))
 
 
 @dataclass(frozen=True)
@@ -360,7 +360,7 @@ class PrivUnitBall(RowMechanism):
     def bias(self, values: np.ndarray) -> np.ndarray:
         """The mean release less the vector: zero within the radius."""
         values = as_numbers(values)
-        return self.encode(values).rows - values
+        return cast("np.ndarray", self.encode(values).rows - values)
 
     def variance(self, values: np.ndarray) -> np.ndarray:
         """Variance of every released coordinate."""

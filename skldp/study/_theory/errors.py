@@ -1,7 +1,7 @@
 """The theory figures of the BitRand paper that compare mechanisms for numbers, with the exact epsilon beside."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ __all__ = ["expected_errors", "mean_errors"]
 
 # Coarse enough to sum over all outputs, fine enough for three digits.
 _LATTICE_BITS = 12
-_FINITE = {
+_FINITE: dict[str, Callable[[float], Any]] = {
     "Duchi": Duchi,
     "Three-Outputs": ThreeOutputs,
     "PM": lambda epsilon: Piecewise(epsilon, "pm", _LATTICE_BITS),
