@@ -444,7 +444,7 @@ def _of_the_record(part: PrivacyGuarantee) -> PrivacyGuarantee:
 
 
 def _figure(guarantee: PrivacyGuarantee) -> str:
-    return str(replace(guarantee, basis="")).removesuffix("; ")
+    return str(replace(guarantee, basis="", seeded=False)).removesuffix("; ")
 
 
 def _title(name: str, step: Any) -> str:
