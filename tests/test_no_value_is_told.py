@@ -266,7 +266,7 @@ def test_domains_tell_no_value(domain):
     with listening() as hear:
         for kind, make in EITHER.items():
             hear(f"as_rows, {kind}", domain.as_rows, make())
-            hear(f"inside, {kind}", lambda rows: domain.inside(domain.as_rows(rows)), make())
+            hear(f"inside, {kind}", lambda rows: domain.clip(domain.as_rows(rows)), make())
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

@@ -109,7 +109,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate(self, X, reset=False, dtype=FLOATS, ensure_all_finite=False)
         # The box refuses NaN and infinity when it looks at the numbers.
-        inside = Box.of(*self.bounds_).inside(X)
+        inside = Box.of(*self.bounds_).clip(X)
         warn_out_of_domain(inside.n_moved, X.size)
         scaled = _mapped(inside.rows, self.bounds_, self.feature_range_).astype(X.dtype, copy=False)
         # What left the range by one rounding would be clipped, and counted, by the step behind.

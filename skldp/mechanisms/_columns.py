@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from skldp._checks import is_number
 from skldp._untold import kind_of
-from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain, FiniteSet, Inside, check_finite
+from skldp.mechanisms._domain import Anywhere, Ball, Box, Clipped, Codes, Domain, FiniteSet, check_finite
 
 __all__ = ["Categories", "Columns", "Integers", "Interval", "domain_from_json"]
 
@@ -37,9 +37,9 @@ class Interval(Domain):
         """One."""
         return 1
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def clip(self, rows: np.ndarray) -> Clipped:
         """Move what lies outside to the nearest bound."""
-        return Box((float(self.low),), (float(self.high),)).inside(rows)
+        return Box((float(self.low),), (float(self.high),)).clip(rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the column."""
@@ -69,11 +69,11 @@ class Integers(Domain):
         """One."""
         return 1
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def clip(self, rows: np.ndarray) -> Clipped:
         """Round to the nearest whole number, and move what lies outside to the nearest bound."""
-        within, _ = Box((float(self.low),), (float(self.high),)).inside(rows)
+        within, _ = Box((float(self.low),), (float(self.high),)).clip(rows)
         whole = np.rint(within)
-        return Inside(whole, int(np.count_nonzero(whole != rows)))
+        return Clipped(whole, int(np.count_nonzero(whole != rows)))
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the column."""
@@ -114,12 +114,12 @@ class Categories(Domain):
         return 1
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
-        """Values as an array, of which :meth:`inside` takes integers of any type."""
+        """Values as an array, of which :meth:`clip` takes integers of any type."""
         return Codes((len(self.values),)).as_rows(values)
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def clip(self, rows: np.ndarray) -> Clipped:
         """Refuse what is no place in the list."""
-        return Codes((len(self.values),)).inside(rows)
+        return Codes((len(self.values),)).clip(rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the column."""
@@ -145,8 +145,8 @@ class Columns(Domain):
     >>> import numpy as np
     >>> from skldp.mechanisms import Categories, Columns, Interval, domain_from_json
     >>> people = Columns.of({"age": Interval(0, 100), "city": Categories(("Bonn", "Ulm"))})
-    >>> people.inside(np.array([[130.0, 1.0]]))
-    Inside(rows=array([[100.,   1.]]), n_moved=1)
+    >>> people.clip(np.array([[130.0, 1.0]]))
+    Clipped(rows=array([[100.,   1.]]), n_moved=1)
     >>> domain_from_json(people.to_json()) == people
     True
     """
@@ -176,17 +176,17 @@ class Columns(Domain):
         """Numbers in a row."""
         return len(self.names)
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def clip(self, rows: np.ndarray) -> Clipped:
         """Move every part into its own domain; categories are given by their places."""
         moved, n_moved, start = rows.copy(), 0, 0
         for _, part in self.parts:
             columns = slice(start, start + part.n_features)
             start += part.n_features
             own = _as_codes(rows[:, columns]) if isinstance(part, Categories | Codes) else rows[:, columns]
-            within = part.inside(own)
+            within = part.clip(own)
             moved[:, columns] = within.rows
             n_moved += within.n_moved
-        return Inside(moved, n_moved)
+        return Clipped(moved, n_moved)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the columns, each part with its names."""

@@ -25,17 +25,17 @@ __all__ = [
     "Anywhere",
     "Ball",
     "Box",
+    "Clipped",
     "Codes",
     "Domain",
     "FiniteSet",
-    "Inside",
     "check_finite",
     "own_vectors",
     "round_inward",
 ]
 
 
-class Inside(NamedTuple):
+class Clipped(NamedTuple):
     """Rows within a domain.
 
     Parameters
@@ -58,7 +58,7 @@ class Domain(ABC):
         """Numbers in a row."""
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
-        """Values as an array of a type that :meth:`inside` takes: float32 or float64, unless it says otherwise."""
+        """Values as an array of a type that :meth:`clip` takes: float32 or float64, unless it says otherwise."""
         # What a masked array hides is looked at as well.
         own = np.asarray(values) if isinstance(values, np.ndarray) else values
         if isinstance(own, np.ndarray) and own.dtype in (np.float64, np.float32):
@@ -66,7 +66,7 @@ class Domain(ABC):
         return as_numbers(own)
 
     @abstractmethod
-    def inside(self, rows: np.ndarray) -> Inside:
+    def clip(self, rows: np.ndarray) -> Clipped:
         """Move what lies outside into the domain.
 
         Parameters
@@ -76,7 +76,7 @@ class Domain(ABC):
 
         Returns
         -------
-        Inside
+        Clipped
 
         Raises
         ------
@@ -154,8 +154,8 @@ class Box(Domain):
     --------
     >>> import numpy as np
     >>> from skldp.mechanisms import Box
-    >>> Box((0.0, 0.0), (1.0, 1.0)).inside(np.array([[0.5, -9.0]]))
-    Inside(rows=array([[0.5, 0. ]]), n_moved=1)
+    >>> Box((0.0, 0.0), (1.0, 1.0)).clip(np.array([[0.5, -9.0]]))
+    Clipped(rows=array([[0.5, 0. ]]), n_moved=1)
     """
 
     low: tuple[float, ...] = field(repr=False)
@@ -197,7 +197,7 @@ class Box(Domain):
         low, high = self.ends
         return high / 2 - low / 2
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def clip(self, rows: np.ndarray) -> Clipped:
         """Move what lies outside to the nearest bound."""
         # Both are NaN if any value is.
         lowest, highest = float(rows.min(initial=math.inf)), float(rows.max(initial=-math.inf))
@@ -205,10 +205,10 @@ class Box(Domain):
             raise_not_finite(rows)
         # Two passes over numbers in the cache spare most blocks the clipping, which takes several times as long.
         if self._everywhere[0] <= lowest and highest <= self._everywhere[1]:
-            return Inside(rows, 0)
+            return Clipped(rows, 0)
         low, high = self._ends_by_type.get(rows.dtype) or self._ends_of(rows.dtype)
         moved = np.clip(rows, low, high, out=np.empty(rows.shape, dtype=rows.dtype))
-        return Inside(moved, int(np.count_nonzero(moved != rows)))
+        return Clipped(moved, int(np.count_nonzero(moved != rows)))
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the box."""
@@ -263,7 +263,7 @@ class Ball(Domain):
         """Numbers in a row."""
         return self.dimension
 
-    def inside(self, rows: Any) -> Inside:
+    def clip(self, rows: Any) -> Clipped:
         """Shorten the rows that are longer than the radius; what only rounding made longer does not count as moved.
 
         Rows may be a CSR matrix that holds no entry twice.
@@ -271,16 +271,16 @@ class Ball(Domain):
         check_finite(rows)
         factors = shrink_factors(rows, self.radius)
         if not (factors < 1).any():
-            return Inside(rows, 0)
+            return Clipped(rows, 0)
         outside = rows[factors < 1 - shortening_by_rounding(rows.dtype, rows.shape[1])]
         # In double precision: a subnormal factor of single precision has too few bits to stay within the radius.
         if sparse.issparse(rows):
             moved = rows.copy()
             moved.data[:] = moved.data * np.repeat(factors, np.diff(moved.indptr))
-            return Inside(moved, int(np.count_nonzero(outside.data)))
+            return Clipped(moved, int(np.count_nonzero(outside.data)))
         moved = np.empty(rows.shape, dtype=rows.dtype)
         np.multiply(rows, factors[:, None], out=moved, casting="same_kind")
-        return Inside(moved, int(np.count_nonzero(outside)))
+        return Clipped(moved, int(np.count_nonzero(outside)))
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the ball."""
@@ -306,10 +306,10 @@ class Anywhere(Domain):
         """Numbers in a row."""
         return self.dimension
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def clip(self, rows: np.ndarray) -> Clipped:
         """Refuse what is not finite, in an array or a sparse matrix."""
         check_finite(rows)
-        return Inside(rows, 0)
+        return Clipped(rows, 0)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe it by its dimension."""
@@ -333,8 +333,8 @@ class FiniteSet(Domain):
     --------
     >>> import numpy as np
     >>> from skldp.mechanisms import FiniteSet
-    >>> FiniteSet(np.eye(2)).inside(np.array([[0.0, 1.0], [0.75, 0.0]]))
-    Inside(rows=array([[0., 1.],
+    >>> FiniteSet(np.eye(2)).clip(np.array([[0.0, 1.0], [0.75, 0.0]]))
+    Clipped(rows=array([[0., 1.],
            [1., 0.]]), n_moved=1)
     """
 
@@ -355,14 +355,14 @@ class FiniteSet(Domain):
         """Numbers in a row."""
         return int(self.vectors.shape[1])
 
-    def inside(self, rows: Any) -> Inside:
+    def clip(self, rows: Any) -> Clipped:
         """Move rows to the nearest vector, of which the first counts. A sparse matrix becomes an array."""
         check_finite(rows)
         given = rows.toarray() if sparse.issparse(rows) else rows
         # In the type of the rows, in which a row that is one of the vectors is found to be it.
         vectors = self.vectors.astype(given.dtype, copy=False)
         moved = vectors[nearest_rows(given, vectors)]
-        return Inside(moved, int(np.count_nonzero(moved != given)))
+        return Clipped(moved, int(np.count_nonzero(moved != given)))
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the set by its vectors."""
@@ -440,13 +440,13 @@ class Codes(Domain):
         return len(self.sizes)
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
-        """Values as an array, of which :meth:`inside` takes integers of any type."""
+        """Values as an array, of which :meth:`clip` takes integers of any type."""
         if not isinstance(values, np.ndarray):
             with untold("codes must be integers", values):
                 values = np.asarray(values)
         return values
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def clip(self, rows: np.ndarray) -> Clipped:
         """Refuse what is no code."""
         if rows.dtype.kind not in "iu":
             raise ValueError(f"codes must be integers. Got {kind_of(rows)} instead.")
@@ -456,7 +456,7 @@ class Codes(Domain):
         # One pass over numbers in the cache spares most blocks the comparison by column, which takes longer.
         if unsigned.max(initial=0) >= min(self.sizes) and not (unsigned < np.asarray(self.sizes, np.uint64)).all():
             raise ValueError(f"codes must be integers from 0 to {max(self.sizes) - 1}. Got {kind_of(rows)} instead.")
-        return Inside(codes, 0)
+        return Clipped(codes, 0)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the columns by their sizes."""

@@ -240,7 +240,7 @@ class RowMechanism(ABC):
             for start in range(0, rows.shape[0], step):
                 part = slice(start, start + step)
                 # A slice of a sparse matrix is a copy.
-                inside = self.domain.inside(rows if whole else rows[part])
+                inside = self.domain.clip(rows if whole else rows[part])
                 n_moved += inside.n_moved
                 block = out[part] if direct else workspace.take("out", out[part].shape, dtype)
                 if noise is None:
@@ -317,13 +317,13 @@ class SampledFeatures(RowMechanism):
     def bias(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Mean of the released numbers minus the values, for values of shape (n, n_features)."""
         rows = np.asarray(self._as_rows(values), dtype=np.float64)
-        mean, _ = self._feature_moments(self.domain.inside(rows).rows)
+        mean, _ = self._feature_moments(self.domain.clip(rows).rows)
         return mean - rows if self.center is None else self.center + mean - rows
 
     def variance(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Variance of the released numbers, for values of shape (n, n_features)."""
         rows = np.asarray(self._as_rows(values), dtype=np.float64)
-        mean, square = self._feature_moments(self.domain.inside(rows).rows)
+        mean, square = self._feature_moments(self.domain.clip(rows).rows)
         return square * (self.n_outputs / self.n_sampled) - mean**2
 
     def _feature_moments(

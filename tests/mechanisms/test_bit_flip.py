@@ -346,8 +346,8 @@ def test_values_that_are_moved_into_bounds_off_zero_are_released_like_the_bound(
 def test_a_block_reads_few_numbers_whatever_is_released_of_them(monkeypatch, n_sampled, n_rows):
     monkeypatch.setattr(BitFlip, "block_cells", 64)
     monkeypatch.setattr("skldp.mechanisms._rows._MOST_READ", 128)
-    seen, own = [], Box.inside
-    monkeypatch.setattr(Box, "inside", lambda box, rows: seen.append(len(rows)) or own(box, rows))
+    seen, own = [], Box.clip
+    monkeypatch.setattr(Box, "clip", lambda box, rows: seen.append(len(rows)) or own(box, rows))
     mechanism = bitrand(1.0, (-np.ones(10), np.ones(10)), n_sampled_features=n_sampled)
     mechanism.release(np.zeros((60, 10)), seeded(0))
     assert seen == [n_rows] * (60 // n_rows)

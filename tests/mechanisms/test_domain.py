@@ -85,9 +85,9 @@ def test_a_box_moves_each_value_to_the_nearest_bound_and_never_beyond(data, box,
     given_rows = rows.copy()
     if rows.size and not has_number(box, dtype):
         with pytest.raises(ValueError, match="between them"):
-            box.inside(rows)
+            box.clip(rows)
         return
-    inside = box.inside(rows)
+    inside = box.clip(rows)
     assert inside.rows.dtype == dtype
     np.testing.assert_array_equal(rows, given_rows)
     n_moved = 0
@@ -103,7 +103,7 @@ def test_a_box_moves_each_value_to_the_nearest_bound_and_never_beyond(data, box,
                 nearer = np.nextafter(dtype(float(new)), dtype(np.inf if bound == high else -np.inf))
                 assert not low <= float(nearer) <= high
     assert inside.n_moved == n_moved
-    again = box.inside(inside.rows)
+    again = box.clip(inside.rows)
     assert again.n_moved == 0
     np.testing.assert_array_equal(again.rows, inside.rows)
 
@@ -111,11 +111,11 @@ def test_a_box_moves_each_value_to_the_nearest_bound_and_never_beyond(data, box,
 def test_bounds_without_a_number_of_the_type_between_them_are_refused():
     for low, high in ((1 + 2.0**-40, 1 + 2.0**-39), (1e300, 1e301), (-1e301, -1e300), (1e-300, 2e-300)):
         box = Box((-1.0, low), (1.0, high))
-        assert box.inside(np.zeros((1, 2))).n_moved == 1
+        assert box.clip(np.zeros((1, 2))).n_moved == 1
         with pytest.raises(ValueError, match="Bounds must have a number of the type of the rows between them"):
-            box.inside(np.zeros((1, 2), dtype=np.float32))
+            box.clip(np.zeros((1, 2), dtype=np.float32))
     wide = Box((-1e300,), (1e300,))
-    assert wide.inside(np.array([[np.finfo(np.float32).max]], dtype=np.float32)).n_moved == 0
+    assert wide.clip(np.array([[np.finfo(np.float32).max]], dtype=np.float32)).n_moved == 0
 
 
 @given(st.data(), st.integers(1, 5), st.floats(1e-30, 1e30), types)
@@ -123,7 +123,7 @@ def test_bounds_without_a_number_of_the_type_between_them_are_refused():
 def test_a_ball_shortens_rows_and_never_leaves_them_longer(data, d, radius, dtype):
     size = st.floats(-4, 4, width=32).map(lambda x: x * radius)
     rows = rows_of(data.draw, d, dtype, size)
-    given_rows, inside = rows.copy(), Ball(d, radius).inside(rows)
+    given_rows, inside = rows.copy(), Ball(d, radius).clip(rows)
     np.testing.assert_array_equal(rows, given_rows)
     assert inside.rows.dtype == dtype
     n_moved = 0
@@ -141,8 +141,8 @@ def test_a_ball_shortens_rows_and_never_leaves_them_longer(data, d, radius, dtyp
     )
     assert n_moved <= inside.n_moved <= n_moved + d * borderline
     # Shortened rows count as inside.
-    assert Ball(d, radius).inside(inside.rows).n_moved == 0
-    of_sparse = Ball(d, radius).inside(sparse.csr_matrix(rows))
+    assert Ball(d, radius).clip(inside.rows).n_moved == 0
+    of_sparse = Ball(d, radius).clip(sparse.csr_matrix(rows))
     np.testing.assert_allclose(of_sparse.rows.toarray(), inside.rows, rtol=1e-5)
 
 
@@ -152,7 +152,7 @@ def test_a_finite_set_moves_to_the_first_of_the_nearest(data, d, dtype):
     whole = st.integers(-4, 4).map(float)
     vectors = data.draw(st.lists(st.lists(whole, min_size=d, max_size=d), min_size=1, max_size=6))
     rows = rows_of(data.draw, d, dtype, whole)
-    inside, expected = FiniteSet(vectors).inside(rows), []
+    inside, expected = FiniteSet(vectors).clip(rows), []
     for row in rows.tolist():
         distances = [sum((a - b) ** 2 for a, b in zip(row, vector, strict=True)) for vector in vectors]
         expected.append(vectors[distances.index(min(distances))])
@@ -181,12 +181,12 @@ def test_an_interval_is_a_box_of_one(data, one, other, dtype):
         return
     rows = rows_of(data.draw, 1, dtype)
     try:
-        expected = Box((low,), (high,)).inside(rows)
+        expected = Box((low,), (high,)).clip(rows)
     except ValueError as error:
         with pytest.raises(ValueError, match=str(error)[:30]):
-            Interval(low, high).inside(rows)
+            Interval(low, high).clip(rows)
         return
-    inside = Interval(low, high).inside(rows)
+    inside = Interval(low, high).clip(rows)
     np.testing.assert_array_equal(inside.rows, expected.rows)
     assert inside.n_moved == expected.n_moved
 
@@ -198,7 +198,7 @@ def test_integers_are_rounded_to_the_nearest_of_them(data, low, width, dtype):
     numbers = singles | st.integers(low - 3, high + 3).map(float) | st.floats(-40, 40, width=32)
     rows = np.array(data.draw(st.lists(numbers, max_size=6)), dtype=dtype).reshape(-1, 1)
     try:
-        inside = Integers(low, high).inside(rows)
+        inside = Integers(low, high).clip(rows)
     except ValueError:
         assert not has_number(Box((float(low),), (float(high),)), dtype)
         return
@@ -224,15 +224,15 @@ def test_codes_are_kept_or_refused(data, sizes):
     rows = np.array(data.draw(st.lists(row, max_size=4)), dtype=kind).reshape(-1, len(sizes))
     domain = Codes(tuple(sizes))
     if all(0 <= value < size for row in rows.tolist() for value, size in zip(row, sizes, strict=True)):
-        inside = domain.inside(rows)
+        inside = domain.clip(rows)
         np.testing.assert_array_equal(inside.rows, rows)
         assert (inside.rows.dtype, inside.n_moved) == (np.int64, 0)
         if len(sizes) == 1:
-            same = Categories(tuple(range(sizes[0]))).inside(rows)
+            same = Categories(tuple(range(sizes[0]))).clip(rows)
             np.testing.assert_array_equal(same.rows, rows)
     else:
         with pytest.raises(ValueError, match="codes must be integers from 0 to") as refused:
-            domain.inside(rows)
+            domain.clip(rows)
         assert "Got ndarray of" in str(refused.value)
 
 
@@ -242,7 +242,7 @@ def test_codes_are_kept_or_refused(data, sizes):
 def test_codes_are_integers(rows):
     for domain in (Codes((2,)), Categories(("a", "b"))):
         with pytest.raises(ValueError, match="codes must be integers"):
-            domain.inside(domain.as_rows(rows))
+            domain.clip(domain.as_rows(rows))
 
 
 def test_columns_move_every_part_into_its_own_domain():
@@ -250,7 +250,7 @@ def test_columns_move_every_part_into_its_own_domain():
     row = [130, 2.6, 2, 0.3, 0.4, 0.5, 0.0, 9.0, 1, 299, 3.0, -1.0, -7e300]
     rows = np.array([row, inside_row])
     kept = rows.copy()
-    inside = PEOPLE.inside(rows)
+    inside = PEOPLE.clip(rows)
     np.testing.assert_array_equal(inside.rows, [inside_row] * 2)
     np.testing.assert_array_equal(rows, kept)
     assert inside.n_moved == 4
@@ -259,7 +259,7 @@ def test_columns_move_every_part_into_its_own_domain():
         wrong = rows.copy()
         wrong[1, place] = code
         with pytest.raises(ValueError, match="codes must be integers"):
-            PEOPLE.inside(wrong)
+            PEOPLE.clip(wrong)
 
 
 @pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: type(domain).__name__)
@@ -275,18 +275,18 @@ class TestEveryDomain:
 
     def test_any_layout_is_read_and_none_is_written(self, domain):
         rows = self.rows(domain)
-        expected = domain.inside(rows)
+        expected = domain.clip(rows)
         assert not isinstance(domain, Box | Ball | Integers) or expected.n_moved
         frozen = rows.copy()
         frozen.flags.writeable = False
         swapped = np.repeat(np.repeat(rows, 2, axis=0), 2, axis=1)[::2, ::2]
         for same in (frozen, np.asfortranarray(rows), swapped, rows[::-1][::-1]):
             before = same.copy()
-            inside = domain.inside(same)
+            inside = domain.clip(same)
             np.testing.assert_array_equal(inside.rows, expected.rows)
             assert inside.n_moved == expected.n_moved
             np.testing.assert_array_equal(same, before)
-        nothing = domain.inside(rows[:0])
+        nothing = domain.clip(rows[:0])
         assert (nothing.rows.shape, nothing.n_moved) == (rows[:0].shape, 0)
 
     def test_what_is_not_finite_is_refused(self, domain):
@@ -300,7 +300,7 @@ class TestEveryDomain:
                 wrong = rows.astype(dtype)
                 wrong[2, column] = bad
                 with pytest.raises(ValueError, match="contains NaN" if np.isnan(bad) else "contains infinity"):
-                    domain.inside(wrong)
+                    domain.clip(wrong)
 
     def test_its_json_form_gives_it_back(self, domain):
         text = domain.to_json()
@@ -310,11 +310,11 @@ class TestEveryDomain:
         assert type(again) is type(domain)
         assert again.to_json() == text
         rows = self.rows(domain)
-        np.testing.assert_array_equal(again.inside(rows).rows, domain.inside(rows).rows)
+        np.testing.assert_array_equal(again.clip(rows).rows, domain.clip(rows).rows)
 
     def test_a_pickle_is_as_long_after_use(self, domain):
         before = len(pickle.dumps(domain))
-        domain.inside(self.rows(domain))
+        domain.clip(self.rows(domain))
         if isinstance(domain, Box):
             assert len(pickle.dumps(domain)) == before
         assert pickle.loads(pickle.dumps(domain)) == domain
@@ -491,7 +491,7 @@ def test_a_box_of_many_features_is_quick():
     start = time.perf_counter()
     box = Box.of(np.full(n, -1.0), np.full(n, 1.0))
     for _ in range(3):
-        assert box.inside(rows).n_moved == 1
+        assert box.clip(rows).n_moved == 1
     assert domain_from_json(box.to_json()) == box
     assert json.loads(box.to_json())["type"] == "box"
     # Some tenths of a second; a loop over the features in Python would take many times as long.

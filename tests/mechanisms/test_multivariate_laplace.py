@@ -119,11 +119,11 @@ def test_the_second_moments_of_what_was_released_give_those_of_the_rows():
 def test_a_finite_set_moves_rows_to_the_nearest_and_has_a_json_form():
     words = np.random.default_rng(2).normal(size=(9, 4))
     domain = FiniteSet(words)
-    inside = domain.inside(np.vstack([words, words + 1e-6]))
+    inside = domain.clip(np.vstack([words, words + 1e-6]))
     np.testing.assert_array_equal(inside.rows, np.vstack([words, words]))
     assert inside.n_moved == words.size
     # In single precision a word is one as well.
-    assert domain.inside(words.astype(np.float32)).n_moved == 0
+    assert domain.clip(words.astype(np.float32)).n_moved == 0
     assert domain_from_json(domain.to_json()) == domain
     assert hash(domain) == hash(FiniteSet(words.copy()))
     assert domain != FiniteSet(words[:3])

@@ -172,7 +172,7 @@ def test_a_shortened_row_is_never_longer_than_the_radius(d, dtype, radius, facto
     row = np.random.default_rng(seed).uniform(0.5, 1, d)
     rows = (row / np.linalg.norm(row) * radius * factor).astype(dtype)[None]
     for table in (rows, sparse.csr_matrix(rows)):
-        inside = Ball(d, radius).inside(table).rows
+        inside = Ball(d, radius).clip(table).rows
         assert exactly((inside.toarray() if sparse.issparse(inside) else inside)[0]) <= Fraction(radius) ** 2
 
 
@@ -186,7 +186,7 @@ def test_the_margin_of_shrink_factors_covers_every_rounding(d, dtype):
         row = rng.uniform(0.5, 1, d) if seed % 2 else np.full(d, rng.uniform(0.5, 1))
         rows = (row / np.linalg.norm(row) * radius * (1 + (1e-7, 1e-15, 0.3, 3e-16)[seed % 4])).astype(dtype)[None]
         assert 0 < shrink_factors(rows, radius)[0] <= 1
-        assert exactly(Ball(d, radius).inside(rows).rows[0]) <= Fraction(radius) ** 2
+        assert exactly(Ball(d, radius).clip(rows).rows[0]) <= Fraction(radius) ** 2
 
 
 @pytest.mark.parametrize(("d", "in_single"), [(1, False), (2, False), (15, False), (16, True)])

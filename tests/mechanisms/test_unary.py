@@ -14,7 +14,9 @@ from laws import THRESHOLD, chi_square_pvalue
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms import (
     CategoricalRecord,
+    LabelLaplaceMechanism,
     OneHotRandomizedResponse,
+    RandomizedResponse,
     UnaryEncoding,
     estimate_frequencies,
     noise_from,
@@ -200,3 +202,18 @@ def test_refuses_other_bad_parameters():
     for variant in ("sue", "oue"):
         with pytest.raises(ValueError, match="large enough for probabilities"):
             UnaryEncoding(1e-25, 2, variant)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: RandomizedResponse(1.0, n),
+        lambda n: LabelLaplaceMechanism(1.0, n),
+        lambda n: OneHotRandomizedResponse(1.0, n),
+        lambda n: UnaryEncoding(1.0, n),
+        lambda n: CategoricalRecord(1.0, (n, n)),
+    ],
+)
+def test_numpys_integers_count_classes_like_pythons(make):
+    assert make(np.int64(3)).guarantee() == make(3).guarantee()
+    assert make(np.uint8(200)).guarantee() == make(200).guarantee()

@@ -141,7 +141,7 @@ class CodeMechanism(RowMechanism):
 
     def _codes(self, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Codes of any shape, or an error."""
-        return self.domain.inside(self.domain.as_rows(values)).rows
+        return self.domain.clip(self.domain.as_rows(values)).rows
 
     def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
         out[...] = rows
@@ -159,6 +159,8 @@ class GeneralizedRandomizedResponse(CodeMechanism):
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         check_whole("n_classes", self.n_classes, least=1)
+        # numpy's integers overflow where Python's do not.
+        object.__setattr__(self, "n_classes", int(self.n_classes))
         if self.n_classes > 1:
             exact, largest = self.exact_epsilon, (TWO_64 - 1) // self.n_classes
             check_representable(self.epsilon, exact, log_ratio(TWO_64 - largest * (self.n_classes - 1), largest))
@@ -166,7 +168,7 @@ class GeneralizedRandomizedResponse(CodeMechanism):
     @cached_property
     def domain(self) -> Codes:
         """The codes 0 to ``n_classes - 1``."""
-        return Codes((int(self.n_classes),))
+        return Codes((self.n_classes,))
 
     @cached_property
     def other_count(self) -> int:

@@ -80,7 +80,7 @@ class OneHotMechanism(RowMechanism):
 
     def output_law(self, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """The probability of a 1 in each column, one row per true code."""
-        own = self.domain.inside(self.domain.as_rows(codes)).rows.reshape(-1, 1)
+        own = self.domain.clip(self.domain.as_rows(codes)).rows.reshape(-1, 1)
         return np.where(own == np.arange(self.n_classes), self.p, self.q)
 
     def guarantee(self, unit: str = "record") -> PrivacyGuarantee:
@@ -138,6 +138,8 @@ class UnaryEncoding(OneHotMechanism):
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         check_whole("n_classes", self.n_classes, least=1)
+        # numpy's integers overflow where Python's do not.
+        object.__setattr__(self, "n_classes", int(self.n_classes))
         if self.variant not in ("sue", "oue"):
             raise ValueError(f"variant must be 'sue' or 'oue'. Got {self.variant!r} instead.")
         if self.n_classes > 1:
@@ -212,7 +214,7 @@ class OneHotRandomizedResponse(OneHotMechanism):
 
     def __post_init__(self) -> None:
         # Refuses what cannot be answered with.
-        _ = self.law
+        object.__setattr__(self, "n_classes", self.law.n_classes)
 
     @cached_property
     def law(self) -> RandomizedResponse:

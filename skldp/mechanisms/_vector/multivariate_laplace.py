@@ -187,7 +187,7 @@ class MultivariateLaplace(RowMechanism):
     def bias(self, values: np.ndarray) -> np.ndarray:
         """The mean noisy row less the row: zero within the radius."""
         values = as_numbers(values)
-        return cast("np.ndarray", self.domain.inside(values).rows - values)
+        return cast("np.ndarray", self.domain.clip(values).rows - values)
 
     def variance(self, values: np.ndarray) -> np.ndarray:
         """Variance of every noisy coordinate: the same for all."""
@@ -197,7 +197,7 @@ class MultivariateLaplace(RowMechanism):
         """Log density of noisy rows given the rows `values`."""
         d, rate = self.n_features, self.epsilon / self.sensitivity
         sphere = math.log(2) + d / 2 * math.log(math.pi) - special.gammaln(d / 2)
-        distance = np.linalg.norm(as_numbers(outputs, "outputs") - self.domain.inside(as_numbers(values)).rows, axis=-1)
+        distance = np.linalg.norm(as_numbers(outputs, "outputs") - self.domain.clip(as_numbers(values)).rows, axis=-1)
         law = d * math.log(rate) - special.gammaln(d) - sphere - rate * distance
         return cast("npt.NDArray[np.float64]", law)
 

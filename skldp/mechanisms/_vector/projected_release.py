@@ -210,7 +210,7 @@ class ProjectedRelease(RowMechanism):
         Release
         """
         rows = self._as_rows(rows)
-        inside = self.domain.inside(rows)
+        inside = self.domain.clip(rows)
         projected = np.empty((rows.shape[0], self.n_outputs), dtype=rows.dtype)
         with np.errstate(all="ignore"):
             self._project(inside.rows, projected)
@@ -254,7 +254,7 @@ class ProjectedRelease(RowMechanism):
 
     def _within(self, projected: np.ndarray) -> np.ndarray:
         """Projected rows within the domain of what releases them; Phi may stretch by more than the bound says."""
-        return self.inner.domain.inside(projected).rows if self.noise == "privunit" else projected
+        return self.inner.domain.clip(projected).rows if self.noise == "privunit" else projected
 
     def _project(self, rows: Any, out: np.ndarray) -> None:
         """Project rows of the domain; what overflows becomes infinite, and never NaN, which would tell it apart."""
