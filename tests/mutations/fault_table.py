@@ -114,6 +114,21 @@ MUTATIONS = [
         _NOISE,
         survives="what one way of writing leaves over the other writes: the key stream is the same",
     ),
+    # Domains.
+    Mutation("mechanisms/_domain.py", "if not (low <= high).all():", "if False:", "mechanisms/test_domain.py"),
+    Mutation(
+        "mechanisms/_domain.py", "np.where(inner_low < low,", "np.where(inner_low > low,", "mechanisms/test_domain.py"
+    ),
+    Mutation("mechanisms/_domain.py", "bool | np.bool_ | str | bytes |", "bytes |", "mechanisms/test_domain.py"),
+    Mutation(
+        "mechanisms/_domain.py",
+        "factors < 1 - shortening_by_rounding(rows.dtype, rows.shape[1])",
+        "factors < 1",
+        "mechanisms/test_domain.py",
+    ),
+    Mutation("mechanisms/_columns.py", "np.rint(within)", "np.floor(within)", "mechanisms/test_domain.py"),
+    Mutation("mechanisms/_columns.py", "if len(fields) < len(pairs):", "if False:", "mechanisms/test_domain.py"),
+    Mutation("mechanisms/_rows.py", "noise if whole else noise.block(part)", "noise", "mechanisms/test_rows.py"),
     # Categories.
     Mutation(
         "mechanisms/_domain.py",

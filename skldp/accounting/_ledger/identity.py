@@ -4,12 +4,11 @@ import hmac
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from skldp._checks import is_whole
 
 __all__ = ["Identity", "canonical_ids", "distinct_ids", "row_identities"]
 
@@ -158,7 +157,7 @@ def _canonical_id(value: Any, position: int) -> Identity:
         if not _is_canonical(text):
             raise ValueError(f"{_STRING_RULE}. Got one that is not, at position {position} (counted from 0).")
         return text
-    if is_whole(value):
+    if isinstance(value, Integral) and not isinstance(value, bool | np.bool_):
         number = int(value)
         if not -(2**63) <= number < 2**63:
             raise ValueError(f"An integer id must fit into 64 bits. Got a larger one at position {position}.")
