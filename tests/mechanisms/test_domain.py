@@ -151,11 +151,11 @@ def test_a_ball_shortens_rows_and_never_leaves_them_longer(data, d, radius, dtyp
 def test_what_only_rounding_made_longer_does_not_count_as_moved(d, dtype):
     rows = np.random.default_rng(d).normal(size=(500, d)).astype(dtype)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True).astype(dtype)
-    inside = Ball(d, 1.0).inside(rows)
+    inside = Ball(d, 1.0).clip(rows)
     assert inside.n_moved == 0
     assert (inside.rows != rows).any() or d == 1
     assert max(sum(value**2 for value in row) for row in exactly(inside.rows)) <= 1
-    assert Ball(d, 0.999).inside(rows).n_moved == np.count_nonzero(rows)
+    assert Ball(d, 0.999).clip(rows).n_moved == np.count_nonzero(rows)
 
 
 @given(st.data(), st.integers(1, 3), types)
