@@ -649,7 +649,6 @@ MUTATIONS = [
         "values + depths[active] - slack[active] > epsilon",
         "values + depths[active] + slack[active] > epsilon",
         "accounting/test_linear_cohort.py accounting/test_certified.py",
-        survives="refuses at once who is within a rounding of the budget: the safe side",
     ),
     Mutation(
         "accounting/_extrema/sampled_law.py",
