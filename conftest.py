@@ -1,6 +1,10 @@
 """What all tests and doctests share."""
 
+import os
 import sys
+
+# Two tests at once, each with a thread for every core, wait for each other: this must stand before numpy is imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 

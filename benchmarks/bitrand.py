@@ -15,7 +15,7 @@ import tracemalloc
 import numpy as np
 from measure import numpy_steps
 
-from skldp.mechanisms._bits.factories import bitrand
+from skldp.mechanisms import bitrand
 from skldp.mechanisms._bits.kernels import compiled_loops
 from skldp.mechanisms._noise import noise_from
 
@@ -75,7 +75,7 @@ def main():
     out = np.empty_like(X)
 
     def release():
-        mechanism.sample(X, noise_from(), out=out)
+        mechanism.release(X, noise_from(), out)
 
     def release_with_numpy():
         with numpy_steps():

@@ -13,8 +13,8 @@ import time
 
 import numpy as np
 
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting import PrivacyLedger, RegressionQuery
+from skldp.estimators._ledgers import joblib_workers
 from skldp.mechanisms._noise import noise_from
 
 # Pan 2025, Appendix E: age, sex, blood pressure and BMI.
@@ -42,7 +42,9 @@ def random_linear(rng):
 
 def ask(ledger, query, X, people, n_jobs):
     noise = noise_from()
-    return ledger.answer(query, people, lambda rows: query.sample(X[people[rows]], noise), n_jobs=n_jobs).accepted
+    return ledger.answer(
+        query, people, lambda rows: query.sample(X[people[rows]], noise), workers=joblib_workers(n_jobs)
+    ).accepted
 
 
 def health(n_people, n_jobs):
@@ -96,8 +98,8 @@ def linear(n_people, n_jobs):
     print("\n".join(summary))
     print("query       " + " ".join(f"{number:5}" for number in MARKS))
     for rule, share in shares.items():
-        share = [*share, *[0.0] * MARKS[-1]]
-        print(f"{rule:11} " + " ".join(f"{share[number - 1]:5.0%}" for number in MARKS))
+        padded = [*share, *[0.0] * MARKS[-1]]
+        print(f"{rule:11} " + " ".join(f"{padded[number - 1]:5.0%}" for number in MARKS))
 
 
 def main():

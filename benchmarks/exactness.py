@@ -81,7 +81,7 @@ def paper_variance(name, mechanism, x):
 def enumerated_variance(mechanism, x):
     """The variance of the listed law, for one input (the same for every value of a joint mechanism)."""
     if hasattr(mechanism, "output_law"):
-        outputs, weights = mechanism.output_law(np.full(N_VALUES, x) if mechanism.n_values > 1 else float(x))
+        outputs, weights = mechanism.output_law(np.full(N_VALUES, x) if mechanism.n_outputs > 1 else float(x))
         values = [Fraction(value) for value in (outputs[:, 0] if outputs.ndim == 2 else outputs).tolist()]
         total = sum(weights)
         mean = sum(value * weight for value, weight in zip(values, weights, strict=True)) / total

@@ -7,11 +7,13 @@ import time
 
 import numpy as np
 
-from skldp.mechanisms._categorical.label_laplace import LabelLaplaceMechanism
-from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
-from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior
-from skldp.mechanisms._categorical.unary import UnaryEncoding
-from skldp.mechanisms._noise import noise_from
+from skldp.mechanisms import (
+    LabelLaplaceMechanism,
+    RandomizedResponse,
+    RandomizedResponseWithPrior,
+    UnaryEncoding,
+    noise_from,
+)
 
 N, REPEATS = 1_000_000, 7
 
@@ -62,7 +64,7 @@ def main():
     print(f"{'mechanism':26}{'million/s':>10}{'plain':>10}{'ratio':>8}")
     for name, law, plain in rows:
         codes = rng.integers(0, law.n_classes, N)
-        ours = best_of(lambda law=law, codes=codes: law.sample(codes, noise_from()))
+        ours = best_of(lambda law=law, codes=codes: law.release(codes[:, None], noise_from()))
         theirs = best_of(lambda law=law, codes=codes, plain=plain: plain(codes, law, rng))
         print(f"{name:26}{N / ours / 1e6:10.1f}{N / theirs / 1e6:10.1f}{theirs / ours:8.1f}")
 

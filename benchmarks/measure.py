@@ -36,7 +36,7 @@ def peak_mib(call):
 
 def numpy_steps():
     """A context in which releases do not run compiled, even where numba is installed."""
-    return patch("skldp.mechanisms._bits.rows.compiled_loops", lambda: None)
+    return patch("skldp.mechanisms._bits.kernels.compiled_loops", lambda: None)
 
 
 def load():

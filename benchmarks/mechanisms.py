@@ -128,12 +128,13 @@ def main():
     for name in NUMERIC_MECHANISMS:
         delta = DELTA if name == "gaussian" else 0.0
         mechanism = make_mechanism(name, EPSILON, N_FEATURES if name in JOINT_MECHANISMS else 1, delta)
-        speed = million_a_second(lambda m=mechanism: m.sample(values, noise), values.size)
+        each = values.reshape(-1, mechanism.n_outputs)
+        speed = million_a_second(lambda m=mechanism, each=each: m.release(each, noise), values.size)
         sampled = "-"
         if name not in JOINT_MECHANISMS:
             k = automatic_n_sampled(EPSILON, N_FEATURES)
-            rows = BoundedFeatures(make_mechanism(name, EPSILON, k), *ends, k, EPSILON)
-            sampled = f"{million_a_second(lambda m=rows: m.sample(values, noise), values.size):,.0f}"
+            rows = BoundedFeatures(make_mechanism(name, EPSILON, k), *ends, n_sampled=k, stated=EPSILON)
+            sampled = f"{million_a_second(lambda m=rows: m.release(values, noise), values.size):,.0f}"
         beside = "; ".join(f"{label} {theirs:.3g} (x{speed / theirs:,.0f})" for label, theirs in others.get(name, []))
         print(f"{name:<16}{speed:>9.1f}{sampled:>9}   {beside}")
     print("\n" + "; ".join(notes))

@@ -13,10 +13,7 @@ import time
 import numpy as np
 from measure import load
 
-from skldp.accounting._extrema.realized_loss import realized_loss
-from skldp.accounting._filters import BasicPrivacyFilter, BayesianPrivacyFilter
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting import BasicPrivacyFilter, BayesianPrivacyFilter, PrivacyLedger, RegressionQuery, realized_loss
 
 KINDS = {"linear": ("linear",), "mixture": ("linear", "truncated", "logistic")}
 

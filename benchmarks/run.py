@@ -93,16 +93,12 @@ def numbers(table, options):
         mechanism = make_mechanism(name, 1.0, 1, 0.0)
         floor = floors[2 if name == "duchi" else 8]
         beside = {"of its time is the floor": floor} | {label: each * X.size for label, each in peers.items()}
-        out = np.empty_like(X)
-        table.add(f"{name}, each number", lambda m=mechanism, out=out: in_blocks(m, X, out), beside)
+        each, out = X.reshape(-1, 1), np.empty((X.size, 1))
+        table.add(
+            f"{name}, each number", lambda m=mechanism, each=each, out=out: m.release(each, noise_from(), out), beside
+        )
     estimator = NumericPrivatizer(1.0, mechanism="duchi").fit(X)
     table.add("NumericPrivatizer('duchi').transform, samples features", lambda: estimator.transform(X))
-
-
-def in_blocks(mechanism, X, out):
-    noise = noise_from()
-    for start in range(0, len(X), 42):
-        mechanism.sample(X[start : start + 42], noise, out=out[start : start + 42])
 
 
 def vectors(table, options):

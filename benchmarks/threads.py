@@ -18,7 +18,6 @@ from measure import load, numpy_steps
 
 from skldp import BitRandTransformer
 from skldp.mechanisms._bits.kernels import compiled_loops
-from skldp.mechanisms._noise import noise_from
 
 BYTES = bytes(1 << 24)
 
@@ -56,7 +55,7 @@ def main():
     estimator = {n: BitRandTransformer(1.0, n_jobs=n).fit(X[:1]) for n in (1, 2)}
 
     def release(n_threads):
-        estimator[n_threads]._release(X, noise_from(), out)
+        estimator[n_threads]._release(X, out)
 
     def transform(n_threads):
         estimator[n_threads].transform(X)

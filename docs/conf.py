@@ -1,11 +1,14 @@
 """Sphinx configuration. Build with ``python -m sphinx -W --keep-going -b html docs docs/_build``."""
 
+import re
 import sys
 import warnings
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from sphinx.errors import ExtensionError
+from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.nodes import make_refnode
 
 import skldp
@@ -18,6 +21,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "live_pages",
@@ -27,7 +31,7 @@ templates_path = ["_templates"]
 # A cross reference that leads nowhere fails the build. Other projects' pages are not looked up, so that the build
 # needs no network.
 nitpicky = True
-nitpick_ignore_regex = [(r"py:.*", r"(sklearn|numpy|scipy|pandas|matplotlib|joblib)(\..*)?")]
+nitpick_ignore_regex = [(r"py:.*", r"(sklearn|numpy|scipy|pandas|matplotlib|joblib|concurrent)(\..*)?")]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "skldp"
@@ -54,6 +58,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    # That page asks other hosts for its scripts.
+    "write_computation_times": False,
 }
 
 # What the package or an example calls must not be deprecated.
@@ -86,6 +92,33 @@ def find_by_last_name(app, env, node, contnode):
     return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, contnode, name)
 
 
+def refuse_other_hosts(app, exception):
+    """A page is read from its own site alone: no script, style or picture comes from another host."""
+    asks = re.compile(
+        r"<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=[\"'](?:https?:)?//[^>]*>|@import[^;]*//[^;]*;"
+    )
+    for page in () if exception else Path(app.outdir).rglob("*.html"):
+        if found := asks.search(page.read_text(encoding="utf-8")):
+            raise ExtensionError(f"{page.name} asks another host: {found[0][:200]}")
+
+
+def describe_constants(app, what, name, obj, options, lines):
+    """Say of a constant what the comment above its definition says (``#:``), not what its type says of itself."""
+    if what != "data":
+        return
+    door, _, constant = name.rpartition(".")
+    comments = (
+        ModuleAnalyzer.for_module(module).find_attr_docs().get(("", constant))
+        for module in sorted(sys.modules)
+        if module.startswith(f"{door}.")
+    )
+    lines[:] = next(filter(None, comments), [])
+    if not lines:
+        raise ExtensionError(f"No comment that begins with #: describes {name}.")
+
+
 def setup(app):
+    app.connect("autodoc-process-docstring", describe_constants)
+    app.connect("build-finished", refuse_other_hosts)
     app.connect("autodoc-skip-member", skip_scikit_learns_own)
     app.connect("missing-reference", find_by_last_name)

@@ -7,12 +7,10 @@ import numpy as np
 
 from skldp import BitRandTransformer, LabelLaplace
 from skldp.exceptions import PrivacyGuaranteeWarning
-from skldp.mechanisms._bits.fixed_point import FixedPoint
-from skldp.mechanisms._vector.gaussian_width import default_width, gordon_delta, projected_dimension
-from skldp.study._theory.errors import expected_errors, mean_errors
-from skldp.study._theory.figures import bit_flips, corrected_ratios
-from skldp.study._theory.flip_theory import expected_error as expected_error_bound
-from skldp.study._theory.flip_theory import flip_law, flip_probabilities
+from skldp.mechanisms import FixedPoint, default_width, gordon_delta, projected_dimension
+from skldp.study import bit_flips, corrected_ratios, expected_errors, mean_errors, rival_laws
+from skldp.study import expected_error as expected_error_bound
+from skldp.study._theory.bit_laws import error_probabilities
 
 
 def bitrand():
@@ -104,11 +102,11 @@ def theorem_4():
     values = encoding.decode(codes)
     rows = []
     for epsilon in (0.1, 1.0, 2.0, 5.0, 10.0):
-        law = flip_law("bitrand", epsilon, 1000, 10)
-        q = flip_probabilities(law)
+        laws = rival_laws(epsilon, 1000, 10)["f-RR"]
+        q = error_probabilities(laws)
         masks = np.where(bits == 1, q, 1 - q).prod(axis=1)
         true = sum(masks[mask] * np.abs(values[codes ^ mask] - values).mean() for mask in codes)
-        rows.append([f"{epsilon:g}", f"{expected_error_bound(law, 5):.3g}", f"{true:.3g}"])
+        rows.append([f"{epsilon:g}", f"{expected_error_bound(laws, 5):.3g}", f"{true:.3g}"])
     return ["stated", "sum of Theorem 4", "expected error, by enumeration"], rows
 
 

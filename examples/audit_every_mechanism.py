@@ -32,8 +32,7 @@ from skldp import (
     RandomProjectionTransformer,
 )
 from skldp.exceptions import PrivacyGuaranteeWarning
-from skldp.study._audit.lower_bound import audit_epsilon
-from skldp.study._audit.pairs import audit_estimator
+from skldp.study import audit_epsilon, audit_estimator
 
 warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
 

@@ -28,14 +28,14 @@ from sklearn.model_selection import train_test_split
 
 from skldp import BitRandTransformer, LabelLaplace, LabelRR, LatentTransformer, NumericPrivatizer, OMETransformer
 from skldp.exceptions import SeededNoiseWarning
-from skldp.study._federated.display import plot_federated
-from skldp.study._federated.settings import (
+from skldp.study import (
+    FederatedDisplay,
     features_perturbed,
+    federated_study,
     gradients_anonymised,
     gradients_perturbed,
     noiseless,
 )
-from skldp.study._federated.study import federated_study
 
 warnings.simplefilter("ignore", SeededNoiseWarning)
 
@@ -155,7 +155,7 @@ for metric in ("accuracy", "auc"):
     figure, axes = plt.subplots(2, 4, figsize=(18, 9), sharey=True, layout="constrained")
     for column, (title, table) in zip(axes.T, tables.items(), strict=True):
         for ax, epsilon_axis in zip(column, ("published", "exact"), strict=True):
-            plot_federated(table, metric=metric, epsilon_axis=epsilon_axis, ax=ax)
+            FederatedDisplay.from_frame(table, metric=metric, epsilon_axis=epsilon_axis, ax=ax)
         column[0].set_title(title)
         column[0].get_legend().remove()
         column[1].legend(fontsize="small", ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.15))

@@ -15,8 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 
-from skldp.estimators._composition import privacy_guarantee
-from skldp.estimators._labels import LabelRR, LabelSampler
+from skldp import LabelRR, LabelSampler, privacy_guarantee
 
 X, y = make_classification(6_000, n_features=10, n_informative=6, weights=[6 / 7], class_sep=1.5, random_state=0)
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)

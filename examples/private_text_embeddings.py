@@ -39,7 +39,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
-from skldp.estimators._vector import MultivariateLaplaceTransformer, RandomProjectionTransformer
+from skldp import MultivariateLaplaceTransformer, RandomProjectionTransformer
 from skldp.exceptions import SeededNoiseWarning
 
 BETAS = (0.93, 0.66, 0.468)

@@ -22,8 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skldp.accounting._extrema.realized_loss import realized_loss
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting import RegressionQuery, realized_loss
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--full", action="store_true")

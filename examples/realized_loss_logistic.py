@@ -24,10 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from skldp.accounting._filters import BayesianPrivacyFilter
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting import BayesianPrivacyFilter, RegressionQuery
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms._noise import noise_from
+from skldp.mechanisms import noise_from
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--runs", type=int, default=2)

@@ -18,9 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skldp.accounting._extrema.realized_loss import g_leakage_bound, realized_loss
-from skldp.accounting._filters import BayesianPrivacyFilter
-from skldp.accounting._query import FiniteQuery
+from skldp.accounting import BayesianPrivacyFilter, FiniteQuery, g_leakage_bound, realized_loss
 
 
 def question(power):

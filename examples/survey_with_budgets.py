@@ -26,8 +26,8 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger, ledger_report
-from skldp.estimators._bayesian_filter import BayesianFilter
+from skldp import BayesianFilter, PrivacyLedger
+from skldp.accounting import ledger_report
 
 X, progression = load_diabetes(return_X_y=True)
 public, people = X[:142, :4], X[142:, :4]

@@ -1,7 +1,7 @@
 """Local differential privacy for scikit-learn, with the exact epsilon of every release."""
 
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-from skldp.estimators._bayesian_filter import BayesianFilter
+from skldp.estimators._bayesian_filter import BayesianFilter, QueryResult
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._categorical import CategoricalPrivatizer
@@ -18,10 +18,7 @@ from skldp.estimators._vector import (
     RandomProjectionTransformer,
 )
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study._audit.lower_bound import audit_epsilon
-from skldp.study._curve import privacy_utility_curve
-from skldp.study._display import PrivacyUtilityDisplay
-from skldp.study._grid_search import smallest_epsilon
+from skldp.study import PrivacyUtilityDisplay, audit_epsilon, privacy_utility_curve, smallest_epsilon
 
 __all__ = [
     "BayesianFilter",
@@ -42,6 +39,7 @@ __all__ = [
     "PrivacyUtilityDisplay",
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
+    "QueryResult",
     "RandomProjectionTransformer",
     "audit_epsilon",
     "privacy_guarantee",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["as_floats", "as_numbers", "kind_of", "told", "untold", "where_not_numbers"]
+__all__ = ["as_numbers", "kind_of", "told", "untold", "where_not_numbers"]
 
 # What scikit-learn and numpy say about data without a value in it. Whatever is not here is taken to hold one, so that
 # a message that is new in a later version is not shown before somebody has read it.
@@ -177,19 +177,6 @@ def as_numbers(values: npt.ArrayLike, name: str = "values", dtype: npt.DTypeLike
         if array.dtype.kind == "c":
             raise ValueError(f"{name} must be real numbers. Got {kind_of(array)} instead.")
         return array.astype(dtype, copy=False)
-
-
-def as_floats(values: npt.ArrayLike) -> np.ndarray:
-    """Values as they are where they are an array of float32 or float64, else as numbers of float64.
-
-    Raises
-    ------
-    ValueError or TypeError
-        As :func:`as_numbers`.
-    """
-    if isinstance(values, np.ndarray) and values.dtype in (np.float64, np.float32):
-        return values
-    return as_numbers(values)
 
 
 def _raised_here(error: Exception) -> bool:

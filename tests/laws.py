@@ -155,3 +155,12 @@ def assert_is_the_guarantee(laws, epsilon, slack=1e-9):
     exact = logarithm(worst_ratio(laws))
     assert exact <= decimal.Decimal(epsilon)
     assert decimal.Decimal(epsilon) <= exact * (1 + decimal.Decimal(slack)) + decimal.Decimal(10) ** -15
+
+
+def code_law(law, code):
+    """Probability of every output code, shape (2**n_bits,), of a code whose bits a `BitLaw` randomizes."""
+    chances = np.ones(1)
+    for place in range(law.n_bits):
+        one = law.ones[code >> (law.n_bits - 1 - place) & 1, place]
+        chances = (chances[:, None] * [1 - one, one]).reshape(-1)
+    return chances

@@ -7,8 +7,7 @@ import warnings
 
 import numpy as np
 
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting import PrivacyLedger, RegressionQuery
 from skldp.mechanisms._noise import noise_from
 
 

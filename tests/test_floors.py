@@ -1,6 +1,8 @@
-"""Imports run downward only: a module never imports from a floor above its own."""
+"""Imports run down the floors only: the contracts of pyproject.toml, and what the lowest floor may import at all."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,23 +10,19 @@ import pytest
 import skldp
 
 PACKAGE = Path(skldp.__file__).parent
-FLOORS = {
-    "exceptions": 0,
-    "_untold": 0,
-    "_checks": 0,
-    "mechanisms": 1,
-    "accounting": 2,
-    "learning": 3,
-    "estimators": 4,
-    "study": 5,
-    "cli": 6,
+MAY_IMPORT = {
+    "mechanisms": {"numpy", "scipy", "cryptography", "numba", "skldp", *sys.stdlib_module_names},
+    # Who calls a ledger brings the workers: no scikit-learn, no joblib. pandas only where somebody wants a table.
+    "accounting": {"numpy", "scipy", "pandas", "skldp", *sys.stdlib_module_names},
+    "learning": {"numpy", "scipy", "skldp", *sys.stdlib_module_names},
 }
-FLOOR_ONE_MAY_IMPORT = {"numpy", "scipy", "cryptography", "numba", "skldp"}
 
 
-def floor_of(module):
-    parts = module.split(".")
-    return FLOORS.get(parts[1], 7) if len(parts) > 1 else 7
+def test_contracts_of_pyproject_hold(monkeypatch, capsys):
+    linter = pytest.importorskip("importlinter.cli")
+    monkeypatch.syspath_prepend(str(PACKAGE.parent))
+    code = linter.lint_imports(config_filename=str(PACKAGE.parent / "pyproject.toml"), no_cache=True)
+    assert code == 0, capsys.readouterr().out
 
 
 def imported_modules(path):
@@ -34,30 +32,29 @@ def imported_modules(path):
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             yield node.module
-            if node.module == "skldp":
-                yield from (f"skldp.{alias.name}" for alias in node.names)
 
 
-MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+def modules_of(*floors):
+    return [(floor, path) for floor in floors for path in sorted((PACKAGE / floor).rglob("*.py"))]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_imports_never_climb(path):
-    name = ".".join(("skldp", *path.relative_to(PACKAGE).with_suffix("").parts))
-    for imported in imported_modules(path):
-        if imported == "skldp" or not imported.startswith("skldp."):
-            continue
-        assert floor_of(imported) <= floor_of(name), f"{name} imports {imported} from above"
+@pytest.mark.parametrize(("floor", "path"), modules_of(*MAY_IMPORT), ids=lambda p: getattr(p, "name", p))
+def test_the_lower_floors_know_only_arrays(floor, path):
+    assert {name.partition(".")[0] for name in imported_modules(path)} <= MAY_IMPORT[floor]
 
 
-@pytest.mark.parametrize(
-    "path",
-    sorted(p for floor in ("mechanisms", "learning") for p in (PACKAGE / floor).rglob("*.py")),
-    ids=lambda p: p.name,
-)
-def test_mechanisms_and_learning_know_only_arrays(path):
-    import sys
-
-    for imported in imported_modules(path):
-        top = imported.split(".")[0]
-        assert top in FLOOR_ONE_MAY_IMPORT or top in sys.stdlib_module_names, imported
+@pytest.mark.parametrize("floor", MAY_IMPORT)
+def test_the_lower_floors_bring_nothing_along(floor):
+    """Not through the floors below them either: the package's own door, which asks for estimators, is left shut."""
+    code = f"""
+import importlib, pathlib, sys, types
+package = types.ModuleType("skldp")
+package.__path__ = [{str(PACKAGE)!r}]
+sys.modules["skldp"] = package
+for path in pathlib.Path({str(PACKAGE / floor)!r}).rglob("*.py"):
+    name = ".".join(path.relative_to({str(PACKAGE)!r}).with_suffix("").parts)
+    importlib.import_module("skldp." + name.removesuffix(".__init__"))
+print(sorted({{"sklearn", "joblib", "pandas"}} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -8,7 +8,7 @@ WATCH = """
 import builtins, json, sys
 
 asked, own_import = set(), builtins.__import__
-EXTRAS = {"pandas", "polars", "pyarrow", "matplotlib", "rich", "typer", "dask", "imblearn", "numba"}
+EXTRAS = {"pandas", "polars", "pyarrow", "matplotlib", "jinja2", "rich", "typer", "dask", "imblearn", "numba"}
 
 
 def watched(name, globals=None, locals=None, fromlist=(), level=0):
@@ -31,7 +31,7 @@ def test_extras_are_imported_only_where_they_are_used():
 
 
 def test_the_core_works_without_the_extras():
-    extras = ["matplotlib", "typer", "polars", "dask", "imblearn", "numba"]
+    extras = ["matplotlib", "jinja2", "typer", "polars", "dask", "imblearn", "numba"]
     blocked = f"import sys; sys.modules.update(dict.fromkeys({extras}));"
     code = blocked + "import skldp; print(skldp.LabelRR(classes=[0, 1]).fit([0, 1]).privacy_guarantee_.epsilon <= 1)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

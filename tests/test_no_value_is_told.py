@@ -20,7 +20,6 @@ from sklearn.preprocessing import OneHotEncoder
 import skldp
 from skldp import mechanisms
 from skldp.accounting import FiniteQuery, PrivacyLedger, RegressionQuery
-from skldp.mechanisms._categorical.unary import CategoricalRecord
 from skldp.mechanisms._noise import noise_from
 
 ROWS = np.random.default_rng(0).uniform(-0.9, 0.9, (4, 3))
@@ -213,12 +212,21 @@ def test_classifiers_tell_no_row_and_no_label(name):
 MECHANISMS = {
     "bitrand": mechanisms.bitrand(1.0, (np.zeros(3), np.ones(3))),
     "bitrand, exact": mechanisms.bitrand(9.0, (np.zeros(3), np.ones(3)), calibration="exact", debias=True),
-    "bounded": mechanisms.BoundedFeatures(mechanisms.Duchi(1.0), (0.0,) * 3, (1.0,) * 3, 1, 1.0),
+    "bounded": mechanisms.BoundedFeatures(mechanisms.Duchi(1.0), (0.0,) * 3, (1.0,) * 3, n_sampled=1, stated=1.0),
     **{
         name: mechanisms.make_mechanism(name, 4.0, 3, 1e-6 * (name == "gaussian"))
         for name in mechanisms.NUMERIC_MECHANISMS
     },
-    "ldp_fl alone": mechanisms.LDPFL(1.0, center=0.0, radius=1.0),
+    **{
+        f"{name} of rows": mechanisms.BoundedFeatures(
+            mechanisms.make_mechanism(name, 4.0, 3, 1e-6 * (name == "gaussian")),
+            (-1.0,) * 3,
+            (1.0,) * 3,
+            n_sampled=3,
+            stated=4.0,
+        )
+        for name in mechanisms.NUMERIC_MECHANISMS
+    },
     "privunit": mechanisms.PrivUnit(3, 4.0),
     "ball": mechanisms.PrivUnitBall(3, 4.0, 1.0),
     "metric": mechanisms.MultivariateLaplace(3, 1.0, radius=1.0),
@@ -229,26 +237,45 @@ MECHANISMS = {
     "label laplace": mechanisms.LabelLaplaceMechanism(1.0, 3),
     "unary": mechanisms.UnaryEncoding(1.0, 3),
     "one-hot": mechanisms.OneHotRandomizedResponse(1.0, 3),
-    "record": CategoricalRecord(1.0, (3, 3, 3), "oue"),
+    "record": mechanisms.CategoricalRecord(1.0, (3, 3, 3), "oue"),
 }
-NO_MECHANISMS = {"BitLaw", "FrequencyEstimate", "Noise", "PrivacyGuarantee", "RandomProjection"}
+NO_MECHANISMS = {"BitLaw", "FrequencyEstimate", "Noise", "PrivacyGuarantee", "RandomProjection", "Release"}
+DOMAINS = [
+    mechanisms.Box((0.0,) * 3, (1.0,) * 3),
+    mechanisms.Ball(3, 1.0),
+    mechanisms.Anywhere(3),
+    mechanisms.Codes((2, 2, 2)),
+    mechanisms.FiniteSet(np.eye(3)),
+    mechanisms.Interval(0, 1),
+    mechanisms.Integers(0, 1),
+    mechanisms.Categories(("a", "b")),
+    mechanisms.Columns.of({name: mechanisms.Interval(0, 1) for name in "abc"}),
+]
 EITHER = MARKED_ROWS | {f"labels: {kind}": make for kind, make in MARKED_LABELS.items()}
 
 
 def test_every_public_mechanism_is_tried():
     public = {name for name in mechanisms.__all__ if inspect.isclass(getattr(mechanisms, name))}
-    assert public - NO_MECHANISMS == {type(mechanism).__name__ for mechanism in MECHANISMS.values()} & public
+    tried = {type(one).__name__ for one in (*MECHANISMS.values(), *DOMAINS)}
+    abstract = {name for name in public if inspect.isabstract(getattr(mechanisms, name))}
+    assert public - NO_MECHANISMS - abstract == tried & public
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: type(domain).__name__)
+def test_domains_tell_no_value(domain):
+    with listening() as hear:
+        for kind, make in EITHER.items():
+            hear(f"as_rows, {kind}", domain.as_rows, make())
+            hear(f"inside, {kind}", lambda rows: domain.clip(domain.as_rows(rows)), make())
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_mechanisms_tell_no_value(name):
     mechanism = MECHANISMS[name]
-    drawn = {"sample": (), "release": (), "sample_into": (np.empty((4, 3)),)}
     with listening() as hear:
         for kind, make in EITHER.items():
-            for method, out in drawn.items():
-                if hasattr(mechanism, method):
-                    hear(f"{method}, {kind}", getattr(mechanism, method), make(), noise_from(), *out)
+            if hasattr(mechanism, "release"):
+                hear(f"release, {kind}", mechanism.release, make(), noise_from())
             for method in ("encode", "decode", "project", "bias", "variance", "log_likelihood", "log_density"):
                 if hasattr(mechanism, method):
                     values = [make() for _ in range(1 + (method == "log_likelihood"))]

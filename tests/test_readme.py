@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from skldp.exceptions import PrivacyGuaranteeWarning
-from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
+from skldp.study import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
 
 README = Path(__file__).parent.parent / "README.md"
 TABLE = re.compile(r"(<!-- guarantees: .*? -->\n)(.*?)(<!-- end of guarantees -->)", re.DOTALL)
@@ -53,7 +53,7 @@ def test_example_prints_what_the_readme_shows(fixed_noise):
 
 def test_two_commands_install_and_run():
     commands = re.findall(r"^python -m pip install .+ && (.+)$", README.read_text(encoding="utf-8"), re.MULTILINE)
-    assert commands == ["skldp study", "python -m pytest"]
+    assert commands == ["skldp study", "python -m pytest -n logical"]
 
 
 if __name__ == "__main__":

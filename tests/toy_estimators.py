@@ -6,29 +6,34 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, OneToOneFeatureMixin, clone
 
 from skldp.estimators._base import LocalTransformer
-from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._noise import noise_from
+from skldp.mechanisms import Anywhere, PrivacyGuarantee, RowMechanism, noise_from
 
 
 @dataclass(frozen=True)
-class Signs:
+class Signs(RowMechanism):
     """Randomized response on the sign of every feature."""
 
     epsilon: float
-    n_outputs: int
+    n_features: int
     exact_over_stated: float
 
-    def sample(self, values, noise, out=None):
-        flipped = noise.uniform(values.shape) < 1 / (1 + np.exp(self.epsilon / self.n_outputs))
-        out[...] = np.where((values >= 0) ^ flipped, 1.0, -1.0)
-        return out
+    @property
+    def domain(self):
+        return Anywhere(self.n_features)
 
-    def encode(self, values, out=None):
-        out[...] = np.where(values >= 0, 1.0, -1.0)
-        return out
+    @property
+    def n_outputs(self):
+        return self.n_features
 
     def guarantee(self):
         return PrivacyGuarantee(self.epsilon * self.exact_over_stated, stated=self.epsilon)
+
+    def _encode(self, rows, out, workspace):
+        out[...] = np.where(rows >= 0, 1.0, -1.0)
+
+    def _draw(self, rows, noise, out, workspace):
+        flipped = noise.uniform(rows.shape) < 1 / (1 + np.exp(self.epsilon / self.n_features))
+        out[...] = np.where((rows >= 0) ^ flipped, 1.0, -1.0)
 
 
 class ToySigns(OneToOneFeatureMixin, LocalTransformer):

@@ -1,6 +1,6 @@
 """Floor 2: many releases about one person."""
 
-from skldp.accounting._composition import advanced_composition
+from skldp.accounting._decide import advanced_composition
 from skldp.accounting._extrema.realized_loss import LossBounds, g_leakage_bound, realized_loss
 from skldp.accounting._filters import (
     ApproximateBayesianPrivacyFilter,

@@ -1,23 +1,19 @@
-r"""Privacy filters, which decide whether a person may answer one more query.
+"""Privacy filters, which decide whether a person may answer one more query: one person's view of the one decision."""
 
-A filter sees the queries and the outputs, never a person's values: that it refuses tells nothing new. Every decision
-here is a function of the multiset of answers and the query, so that it is the same in whatever order the answers came,
-on every machine, and however often it was asked before.
-"""
-
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy.typing as npt
 
-from skldp.accounting._composition import OutputIndependentRule, advanced_composition
-from skldp.accounting._extrema.linear_cohort import LinearTable, linear_decisions
-from skldp.accounting._extrema.realized_loss import LossBounds, realized_loss
-from skldp.accounting._extrema.sampled_law import Bounds, checked_box
-from skldp.accounting._query import FiniteQuery, Query, RegressionQuery
+from skldp.accounting._decide import OutputIndependentRule, Rule, decide
+from skldp.accounting._extrema.realized_loss import LossBounds
+from skldp.accounting._extrema.sampled_law import Bounds
+from skldp.accounting._finite_query import output_index
+from skldp.accounting._query import Query, checked_query
+
+if TYPE_CHECKING:
+    from skldp.accounting._extrema.linear_cohort import LinearTable
 
 __all__ = [
     "ApproximateBayesianPrivacyFilter",
@@ -28,43 +24,69 @@ __all__ = [
 ]
 
 
-def _positive(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
-        raise ValueError(f"{name} must be a finite number above 0. Got {value!r} instead.")
-    return float(value)
-
-
 class PrivacyFilter(ABC):
     """What every filter can do.
 
     Parameters
     ----------
-    epsilon : float
-        The person's whole budget, in nats.
+    rule : Rule
+        The person's whole budget, and how it is accounted for.
     """
 
-    def __init__(self, epsilon: float) -> None:
-        self.epsilon = _positive(epsilon, "epsilon")
-        self._history: list[tuple[Query, int]] = []
+    @abstractmethod
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+        self._queries: list[Query] = []
+        self._outputs: list[int] = []
+        self._known: dict[tuple[tuple[tuple[str, int], ...], float | None], LossBounds] = {}
+        self._table: LinearTable | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """The person's whole budget, in nats."""
+        return self._rule.epsilon
 
     @property
     def history(self) -> tuple[tuple[Query, int], ...]:
         """The recorded (query, output) pairs, in order."""
-        return tuple(self._history)
+        return tuple(zip(self._queries, self._outputs, strict=True))
 
     @property
-    @abstractmethod
+    def loss_bounds(self) -> LossBounds:
+        """Bounds on what the recorded answers have cost, as the filter counts it, within `tol` where it can be."""
+        return self._loss(self._queries, self._outputs)
+
+    @property
     def realized_loss(self) -> float:
-        """The odometer: an upper bound on what the recorded answers have cost, in nats."""
+        """The odometer: a certified upper bound on the loss of the recorded answers, or their epsilons added up."""
+        return self.loss_bounds.upper
 
     @property
     def remaining(self) -> float:
         """What is left of the budget, in nats: never negative."""
         return max(0.0, self.epsilon - self.realized_loss)
 
-    @abstractmethod
     def admits(self, query: Query) -> bool:
-        """Whether one more answer, to this query, is within the budget. Changes nothing."""
+        """Whether one more answer to this query, whatever it will be, is within the budget. Changes nothing.
+
+        Parameters
+        ----------
+        query : RegressionQuery or FiniteQuery
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        ValueError
+            If it is no query, or not about the same features or points as the filter.
+        """
+        checked_query(query)
+        if self._table is None:
+            self._table = self._rule.table_for(query)
+        history = (range(len(self._queries)), self._outputs)
+        return decide(self._rule, self._queries, [history], query, table=self._table, loss=self._loss)[0]
 
     def record(self, query: Query, output: int) -> None:
         """Take down an answer that was given.
@@ -82,12 +104,23 @@ class PrivacyFilter(ABC):
         ValueError
             If the query has no such output.
         """
-        if isinstance(output, bool) or output not in range(_checked(query).n_outputs):
-            raise ValueError(f"output must be an integer from 0 to {query.n_outputs - 1}. Got {output!r} instead.")
-        self._history.append((query, int(output)))
+        self._outputs.append(output_index(output, checked_query(query).n_outputs))
+        self._queries.append(query)
+        # Of all that was looked at before this answer, only what it leads to will be asked for again.
+        if self._known:
+            now = self._answers(self._queries, self._outputs)
+            self._known = {known: loss for known, loss in self._known.items() if known[0] == now}
 
-    def _exact_epsilons(self, *more: Query) -> list[float]:
-        return [query.exact_epsilon for query in (*(query for query, _ in self._history), *more)]
+    def _loss(self, queries: Sequence[Query], outputs: Sequence[int], threshold: float | None = None) -> LossBounds:
+        """Bound the loss of some answers, each once: their order does not matter."""
+        place = (self._answers(queries, outputs), threshold)
+        if place not in self._known:
+            self._known[place] = self._rule.loss_bounds(queries, outputs, threshold)
+        return self._known[place]
+
+    @staticmethod
+    def _answers(queries: Sequence[Query], outputs: Sequence[int]) -> tuple[tuple[str, int], ...]:
+        return tuple(sorted((query.key, output) for query, output in zip(queries, outputs, strict=True)))
 
 
 class BasicPrivacyFilter(PrivacyFilter):
@@ -100,8 +133,7 @@ class BasicPrivacyFilter(PrivacyFilter):
 
     Examples
     --------
-    >>> from skldp.accounting._filters import BasicPrivacyFilter
-    >>> from skldp.accounting._query import RegressionQuery
+    >>> from skldp.accounting import BasicPrivacyFilter, RegressionQuery
     >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
     >>> person = BasicPrivacyFilter(0.9)
     >>> person.admits(query)
@@ -111,83 +143,11 @@ class BasicPrivacyFilter(PrivacyFilter):
     False
     """
 
-    @property
-    def realized_loss(self) -> float:
-        """The sum of the epsilons: the worst that the recorded answers can have cost."""
-        return _sum_up(self._exact_epsilons())
-
-    def admits(self, query: Query) -> bool:
-        """Whether the epsilons still add up to at most the budget."""
-        return _sum_up(self._exact_epsilons(_checked(query))) <= self.epsilon
+    def __init__(self, epsilon: float) -> None:
+        super().__init__(Rule("basic", epsilon))
 
 
-class _LossFilter(PrivacyFilter):
-    """The part that the filters over realized loss share."""
-
-    def __init__(
-        self,
-        epsilon: float,
-        *,
-        bounds: Bounds | None = None,
-        domain: npt.ArrayLike | None = None,
-        tol: float = 1e-3,
-        group_size: int | None = None,
-    ) -> None:
-        super().__init__(epsilon)
-        self.bounds = bounds
-        self.domain = domain
-        self.tol = _positive(tol, "tol")
-        self.group_size = group_size
-        self._decided: dict[tuple[str, int] | None, LossBounds] = {}
-        self._reported: LossBounds | None = None
-        self._table: LinearTable | None = None
-
-    @property
-    def loss_bounds(self) -> LossBounds:
-        """The realized loss of the recorded answers, enclosed to within `tol`."""
-        if self._reported is None:
-            self._reported = self._enclosed(self._history, None)
-        return self._reported
-
-    @property
-    def realized_loss(self) -> float:
-        """The odometer: a certified upper bound on the realized loss of the recorded answers, in nats."""
-        return self.loss_bounds.upper
-
-    def record(self, query: Query, output: int) -> None:
-        super().record(query, output)
-        following = self._decided.get((query.key, int(output)))
-        self._decided = {} if following is None else {None: following}
-        self._reported = None
-
-    record.__doc__ = PrivacyFilter.record.__doc__
-
-    def _enclosed(self, history: Sequence[tuple[Query, int]], threshold: float | None) -> LossBounds:
-        return realized_loss(
-            [query for query, _ in history],
-            [output for _, output in history],
-            bounds=self.bounds,
-            domain=self.domain,
-            tol=self.tol,
-            group_size=self.group_size,
-            threshold=threshold,
-        )
-
-    def _fits(self, query: Query, output: int) -> bool:
-        """Whether this very output keeps the loss within the budget."""
-        place = (query.key, output)
-        if place not in self._decided:
-            self._decided[place] = self._enclosed([*self._history, (query, output)], self.epsilon)
-        return self._decided[place].upper <= self.epsilon
-
-    def _current_upper(self) -> float:
-        """A bound on the present loss: as good as the threshold needs, and the same however it was come by."""
-        if None not in self._decided:
-            self._decided[None] = self._enclosed(self._history, self.epsilon)
-        return self._decided[None].upper
-
-
-class SimplifiedBayesianPrivacyFilter(_LossFilter):
+class SimplifiedBayesianPrivacyFilter(PrivacyFilter):
     """Algorithm 3: accept while the realized loss and the next epsilon add up to at most the budget.
 
     Parameters
@@ -199,24 +159,28 @@ class SimplifiedBayesianPrivacyFilter(_LossFilter):
     domain : array-like of shape (n_points, n_features), default=None
         A finite domain instead of a box.
     tol : float, default=1e-3
-        Width to which the loss is enclosed, in nats; the upper end decides.
+        Width within which the loss is bounded, in nats; the upper end decides.
     group_size : int, default=None
-        See :func:`skldp.accounting._extrema.realized_loss`.
+        See :func:`skldp.accounting.realized_loss`.
 
     References
     ----------
     M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Algorithm 3.
     """
 
-    def admits(self, query: Query) -> bool:
-        """Whether loss and epsilon add up to at most the budget."""
-        _checked(query)
-        if _sum_up(self._exact_epsilons(query)) <= self.epsilon:
-            return True
-        return _sum_up([self.realized_loss, query.exact_epsilon]) <= self.epsilon
+    def __init__(
+        self,
+        epsilon: float,
+        *,
+        bounds: Bounds | None = None,
+        domain: npt.ArrayLike | None = None,
+        tol: float = 1e-3,
+        group_size: int | None = None,
+    ) -> None:
+        super().__init__(Rule("simplified", epsilon, bounds, tol, domain, group_size))
 
 
-class BayesianPrivacyFilter(_LossFilter):
+class BayesianPrivacyFilter(PrivacyFilter):
     """Algorithm 2: accept if every output of the next query keeps the realized loss within the budget.
 
     Parameters
@@ -228,9 +192,9 @@ class BayesianPrivacyFilter(_LossFilter):
     domain : array-like of shape (n_points, n_features), default=None
         A finite domain instead of a box.
     tol : float, default=1e-3
-        Width to which the loss is enclosed, in nats; the upper end decides.
+        Width within which the loss is bounded, in nats; the upper end decides.
     group_size : int, default=None
-        See :func:`skldp.accounting._extrema.realized_loss`.
+        See :func:`skldp.accounting.realized_loss`.
 
     Notes
     -----
@@ -242,8 +206,7 @@ class BayesianPrivacyFilter(_LossFilter):
 
     Examples
     --------
-    >>> from skldp.accounting._filters import BayesianPrivacyFilter
-    >>> from skldp.accounting._query import RegressionQuery
+    >>> from skldp.accounting import BayesianPrivacyFilter, RegressionQuery
     >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
     >>> person = BayesianPrivacyFilter(0.6, bounds=(-1, 1))
     >>> for output in (1, 0, 1):
@@ -254,32 +217,19 @@ class BayesianPrivacyFilter(_LossFilter):
     True
     """
 
-    def admits(self, query: Query) -> bool:
-        """Whether every output of the query keeps the certified loss within the budget."""
-        _checked(query)
-        # The shortcuts only decide as the bounds of every output would: they save the search.
-        if _sum_up(self._exact_epsilons(query)) <= self.epsilon:
-            return True
-        quick = self._quickly_admits(query)
-        if quick is not None:
-            return quick
-        if _sum_up([self._current_upper(), query.exact_epsilon]) <= self.epsilon:
-            return True
-        return all(self._fits(query, output) for output in range(query.n_outputs))
-
-    def _quickly_admits(self, query: Query) -> bool | None:
-        if self.group_size is not None or self.domain is not None or self.bounds is None:
-            return None
-        if self._table is None and isinstance(query, RegressionQuery):
-            self._table = LinearTable(checked_box(self.bounds, n_features=query.n_features))
-        queries, outputs = [asked for asked, _ in self._history], [output for _, output in self._history]
-        history = (range(len(queries)), outputs)
-        return linear_decisions(queries, [history], query, epsilon=self.epsilon, bounds=self.bounds, table=self._table)[
-            0
-        ]
+    def __init__(
+        self,
+        epsilon: float,
+        *,
+        bounds: Bounds | None = None,
+        domain: npt.ArrayLike | None = None,
+        tol: float = 1e-3,
+        group_size: int | None = None,
+    ) -> None:
+        super().__init__(Rule("bayesian", epsilon, bounds, tol, domain, group_size))
 
 
-class ApproximateBayesianPrivacyFilter(BayesianPrivacyFilter):
+class ApproximateBayesianPrivacyFilter(PrivacyFilter):
     r"""Algorithm 4: an :math:`(\varepsilon, \delta)` filter that ignores outputs first, and looks at them afterwards.
 
     Parameters
@@ -318,28 +268,10 @@ class ApproximateBayesianPrivacyFilter(BayesianPrivacyFilter):
         group_size: int | None = None,
         rule: OutputIndependentRule = "whitehouse",
     ) -> None:
-        super().__init__(epsilon, bounds=bounds, domain=domain, tol=tol, group_size=group_size)
-        self.delta = _positive(delta, "delta")
-        if self.delta >= math.exp(-1):
-            raise ValueError(f"delta must be below 1/e. Got {delta!r} instead.")
-        if rule not in ("basic", "rogers", "whitehouse"):
-            raise ValueError(f"rule must be 'basic', 'rogers' or 'whitehouse'. Got {rule!r} instead.")
-        self.rule = rule
+        super().__init__(Rule("approximate", epsilon, bounds, tol, domain, group_size, delta, rule))
 
-    def admits(self, query: Query) -> bool:
-        """Whether the output-independent filter accepts the query, or else the Bayesian one does."""
-        epsilons = self._exact_epsilons(_checked(query))
-        spent = advanced_composition(epsilons, epsilon=self.epsilon, delta=self.delta, rule=self.rule)
-        # A few sums, products and roots are right within far less.
-        return spent * (1 + 2.0**-40) <= self.epsilon or super().admits(query)
-
-
-def _checked(query: Query) -> Query:
-    if not isinstance(query, RegressionQuery | FiniteQuery):
-        raise ValueError(f"A filter needs a RegressionQuery or a FiniteQuery. Got {query!r} instead.")
-    return query
-
-
-def _sum_up(values: Sequence[float]) -> float:
-    """Sum, rounded up."""
-    return math.nextafter(math.fsum(values), math.inf) if values else 0.0
+    @property
+    def delta(self) -> float:
+        """The probability with which the budget may be passed."""
+        assert self._rule.delta is not None
+        return self._rule.delta

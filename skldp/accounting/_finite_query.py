@@ -5,50 +5,16 @@ import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from skldp._checks import is_whole
 from skldp._untold import kind_of
 from skldp.mechanisms._noise import Noise
 
-__all__ = ["LARGEST", "SMALLEST_SPAN", "FiniteQuery", "content_key", "output_index", "read_only", "saturated"]
-
-
-# A sum of products of two such numbers, divided by such a span, stays below 1e301: nothing can overflow.
-LARGEST = 1e100
-SMALLEST_SPAN = 1e-100
-
-
-def saturated(X: Any, n_features: int) -> npt.NDArray[np.float64]:
-    """Turn rows into numbers of at most 1e100; NaN becomes -1e100.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-    n_features : int
-
-    Returns
-    -------
-    ndarray of float64, shape (n_samples, n_features)
-
-    Raises
-    ------
-    ValueError
-        If they are no numbers or have another shape. The text says nothing of what they are.
-    """
-    with np.errstate(all="ignore"):
-        try:
-            rows = np.asarray(X, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"X must be an array of numbers. Got {type(X).__name__} instead.") from None
-        if rows.ndim != 2 or rows.shape[1] != n_features:
-            raise ValueError(
-                f"X must have shape (n_samples, {n_features}), one column per coefficient of the query. "
-                f"Got shape {rows.shape} instead."
-            )
-        return np.nan_to_num(np.clip(rows, -LARGEST, LARGEST), copy=False, nan=-LARGEST)
+__all__ = ["FiniteQuery", "output_index", "read_only"]
 
 
 def read_only(values: np.ndarray) -> np.ndarray:
@@ -59,14 +25,9 @@ def read_only(values: np.ndarray) -> np.ndarray:
 
 def output_index(output: Any, n_outputs: int) -> int:
     """Check that an output is the index of one."""
-    if isinstance(output, bool | np.bool_) or not isinstance(output, int | np.integer) or not 0 <= output < n_outputs:
+    if not is_whole(output) or not 0 <= output < n_outputs:
         raise ValueError(f"output must be an integer from 0 to {n_outputs - 1}. Got {output!r} instead.")
     return int(output)
-
-
-def content_key(text: str) -> str:
-    """SHA-256 of a query written as text, in hexadecimal."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 _GRID_BITS = 53
@@ -101,7 +62,7 @@ class FiniteQuery:
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.accounting._finite_query import FiniteQuery
+    >>> from skldp.accounting import FiniteQuery
     >>> high = 0.4 + 0.2 * np.arange(11) / 10
     >>> query = FiniteQuery.from_probabilities(np.column_stack([1 - high, high]))
     >>> round(float(np.exp(query.epsilon)), 6)
@@ -180,7 +141,7 @@ class FiniteQuery:
     @cached_property
     def key(self) -> str:
         """SHA-256 of the content, in hexadecimal."""
-        return content_key(self.to_json())
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def to_json(self) -> str:
         """Write the query as JSON."""
@@ -199,7 +160,7 @@ class FiniteQuery:
         index = _whole_numbers(points)
         if ((index < 0) | (index >= self.n_points)).any():
             raise ValueError(f"points must be indices from 0 to {self.n_points - 1}. Got some that are not.")
-        return self.log_probabilities[index, output_index(output, self.n_outputs)]
+        return cast("npt.NDArray[np.float64]", self.log_probabilities[index, output_index(output, self.n_outputs)])
 
     def sample(self, points: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int64]:
         """Draw an output for each index into the domain; an index outside it is answered as the nearest within it."""
@@ -207,7 +168,7 @@ class FiniteQuery:
         index = np.clip(_whole_numbers(points), 0, self.n_points - 1).astype(np.intp)
         below = self.weights.cumsum(axis=1)[index]
         words = noise.words(len(below)) >> np.uint64(64 - _GRID_BITS)
-        return (words[:, None] >= below).sum(axis=1)
+        return cast("npt.NDArray[np.int64]", (words[:, None] >= below).sum(axis=1))
 
 
 def _whole_numbers(points: npt.ArrayLike) -> npt.NDArray[np.integer]:

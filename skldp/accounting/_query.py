@@ -9,33 +9,30 @@ A :class:`~skldp.accounting._finite_query.FiniteQuery` is any mechanism with fin
 Both give the log-likelihood of an output, which is all that the accounting of many releases needs.
 """
 
+import hashlib
 import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from skldp._checks import is_number
 from skldp._untold import as_numbers
-from skldp.accounting._finite_query import (
-    LARGEST,
-    SMALLEST_SPAN,
-    FiniteQuery,
-    content_key,
-    output_index,
-    read_only,
-    saturated,
-)
-from skldp.mechanisms._noise import Noise, flip_threshold, threshold_log_odds
+from skldp.accounting._finite_query import FiniteQuery, output_index, read_only
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._odds import flip_threshold, threshold_log_odds
 
-__all__ = ["FiniteQuery", "Query", "RegressionQuery", "query_from_json"]
+__all__ = ["LARGEST", "FiniteQuery", "Query", "RegressionQuery", "checked_query", "query_from_json"]
 
 Kind = Literal["linear", "truncated", "logistic"]
 
+# A sum of products of two such numbers, divided by such a span, stays below 1e301: nothing can overflow.
+LARGEST = 1e100
+_SMALLEST_SPAN = 1e-100
 # Beyond this a 64-bit threshold no longer resolves 1 / (e^epsilon + 1) to the accuracy that the accounting allows for.
 MAX_EPSILON = 30.0
 
@@ -59,22 +56,62 @@ def query_from_json(text: str) -> "Query":
 
     Examples
     --------
-    >>> from skldp.accounting._query import RegressionQuery, query_from_json
+    >>> from skldp.accounting import RegressionQuery, query_from_json
     >>> query = RegressionQuery("linear", coef=[0.1, 0.2], intercept=0.3, output_bounds=(0, 1), epsilon=0.5)
     >>> query_from_json(query.to_json()).key == query.key
     True
     """
     fields = json.loads(text)
     kind = fields.get("kind") if isinstance(fields, dict) else None
-    if kind == "finite":
-        return FiniteQuery(np.array(fields["weights"], dtype=np.uint64))
-    if kind in ("linear", "truncated", "logistic"):
-        return RegressionQuery(**fields)
+    try:
+        if kind == "finite":
+            return FiniteQuery(np.array(fields["weights"], dtype=np.uint64))
+        if kind in ("linear", "truncated", "logistic"):
+            return RegressionQuery(**fields)
+    except (KeyError, TypeError, OverflowError):
+        pass
     raise ValueError(f"The text must be the JSON of a query. Got {text[:80]!r} instead.")
 
 
+def checked_query(query: Any) -> "Query":
+    """Refuse what is no query."""
+    if not isinstance(query, RegressionQuery | FiniteQuery):
+        raise ValueError(f"A query must be a RegressionQuery or a FiniteQuery. Got {query!r} instead.")
+    return query
+
+
+def _saturated(X: Any, n_features: int) -> npt.NDArray[np.float64]:
+    """Turn rows into numbers of at most 1e100; NaN becomes -1e100.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    n_features : int
+
+    Returns
+    -------
+    ndarray of float64, shape (n_samples, n_features)
+
+    Raises
+    ------
+    ValueError
+        If they are no numbers or have another shape. The text says nothing of what they are.
+    """
+    with np.errstate(all="ignore"):
+        try:
+            rows = np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"X must be an array of numbers. Got {type(X).__name__} instead.") from None
+        if rows.ndim != 2 or rows.shape[1] != n_features:
+            raise ValueError(
+                f"X must have shape (n_samples, {n_features}), one column per coefficient of the query. "
+                f"Got shape {rows.shape} instead."
+            )
+        return np.nan_to_num(np.clip(rows, -LARGEST, LARGEST), copy=False, nan=-LARGEST)
+
+
 def _number(value: Any, name: str) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not math.isfinite(value):
+    if not is_number(value):
         raise ValueError(f"{name} must be a finite number. Got {value!r} instead.")
     return float(value) + 0.0
 
@@ -136,7 +173,7 @@ class RegressionQuery:
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.accounting._query import RegressionQuery
+    >>> from skldp.accounting import RegressionQuery
     >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=np.log(3))
     >>> query.probability_of_high([[-1.0], [0.0], [1.0]]).round(6)
     array([0.25, 0.5 , 0.75])
@@ -166,11 +203,11 @@ class RegressionQuery:
         intercept = _number(self.intercept, "intercept")
         with np.errstate(over="ignore"):
             largest = max(float(np.abs(coef).sum()), abs(intercept), abs(low), abs(high))
-        if largest > LARGEST or high - low < SMALLEST_SPAN:
+        if largest > LARGEST or high - low < _SMALLEST_SPAN:
             raise ValueError(
                 "A query must be finite with room to spare, whoever is asked: coefficients that add up to at most "
                 f"{LARGEST:g}, an intercept and output bounds of at most that size, and output bounds at least "
-                f"{SMALLEST_SPAN:g} apart. Got the coefficients {self.coef!r}, the intercept {self.intercept!r} and "
+                f"{_SMALLEST_SPAN:g} apart. Got the coefficients {self.coef!r}, the intercept {self.intercept!r} and "
                 f"the output bounds {self.output_bounds!r} instead."
             )
         object.__setattr__(self, "coef", read_only(coef))
@@ -201,7 +238,7 @@ class RegressionQuery:
     @cached_property
     def key(self) -> str:
         """SHA-256 of the content, in hexadecimal."""
-        return content_key(self.to_json())
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def to_json(self) -> str:
         """Write the query as JSON; every float survives exactly."""
@@ -312,21 +349,65 @@ class RegressionQuery:
         fraction = 0.5 + (o - 0.5) / math.tanh(self.epsilon / 2)
         return low + (high - low) * fraction
 
+    def estimate_mean(self, outputs: npt.ArrayLike) -> tuple[float, float]:
+        r"""Unbiased mean of the predictions of those who answered, and its standard error.
+
+        Parameters
+        ----------
+        outputs : array-like of 0 and 1, shape (n_people,)
+
+        Returns
+        -------
+        mean : float
+            NaN if nobody answered.
+        standard_error : float
+            As an estimate of the mean over the population that these people were drawn from.
+
+        Notes
+        -----
+        The sample variance of the estimates holds both the noise and the spread of the predictions. By chance it can
+        fall below what the noise alone has at least,
+
+        .. math:: \frac{(b - a)^2}{4 \sinh^2(\varepsilon / 2)},
+
+        which is then taken instead; a single answer is given the most that its noise can have,
+        :math:`(b - a)^2 / (4 \tanh^2(\varepsilon / 2))`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skldp.accounting import RegressionQuery
+        >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(0, 1), epsilon=np.log(3))
+        >>> [round(value, 6) for value in query.estimate_mean([0, 1, 1, 1])]
+        [1.0, 0.5]
+        """
+        estimates = self.estimate(outputs)
+        n = estimates.size
+        if n == 0:
+            return math.nan, math.nan
+        width, half = self.output_bounds[1] - self.output_bounds[0], self.epsilon / 2
+        if n == 1:
+            variance = (width / (2 * math.tanh(half))) ** 2
+        else:
+            variance = max(float(estimates.var(ddof=1)), (width / (2 * math.sinh(half))) ** 2)
+        return float(estimates.mean()), math.sqrt(variance / n)
+
     def _probability(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        smallest = expit(-self.epsilon)
+        smallest = float(expit(-self.epsilon))
         with np.errstate(all="ignore"):
             return smallest + (1 - 2 * smallest) * self._unit_response(output, X)
 
     def _unit_response(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        rows = saturated(X, self.n_features)
+        rows = _saturated(X, self.n_features)
         # Nothing overflows here, by the limits above; what underflows, and what the caller told numpy to raise on,
         # must not be an answer either.
         with np.errstate(all="ignore"):
             z = rows @ self.coef + self.intercept
             if self.kind == "logistic":
-                return expit(z if output == 1 else -z)
+                return cast("npt.NDArray[np.float64]", expit(z if output == 1 else -z))
             low, high = self.output_bounds
             return np.clip((z - low if output == 1 else high - z) / (high - low), 0.0, 1.0)
 
 
+#: A question that a person can be asked: a regression, or a table of probabilities.
 Query = RegressionQuery | FiniteQuery

@@ -1,27 +1,43 @@
-"""The command line: ``skldp study``, ``skldp guarantee`` and the other commands, one module each."""
+"""The command line: ``skldp study``, ``skldp guarantee`` and the other commands."""
 
 import shlex
 import sys
+from collections.abc import Iterable
 
 __all__ = ["main"]
 
 
-def main(arguments=None):
-    """Run the command line.
+def main(arguments: Iterable[str] | None = None) -> None:
+    """Run the command line, and leave the process: what is wrong with the input is one line on stderr and exit code 2.
 
     Parameters
     ----------
-    arguments : list of str, default=None
+    arguments : iterable of str, default=None
         None takes those of the process.
     """
     try:
         import rich  # noqa: F401 -- only asked whether it is there, before the commands import it
-        import typer  # noqa: F401
+        import typer
     except ImportError:
         print('The command line needs typer and rich: pip install "skldp[study]".', file=sys.stderr)
         raise SystemExit(2) from None
     from skldp.cli._app import app
+    from skldp.exceptions import LedgerError
 
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
-    # A report shows the command that made it.
-    app(args=arguments, prog_name="skldp", obj=shlex.join(["skldp", *arguments]))
+    arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    try:
+        # A report shows the command that made it.
+        command = shlex.join(["skldp", *arguments])
+        raise SystemExit(app(args=arguments, prog_name="skldp", obj=command, standalone_mode=False))
+    except typer.Abort:
+        message = "stopped"
+    except (LedgerError, ValueError, ImportError, OSError) as error:
+        # What a mechanism, a label or a scorer refuses is about the input too.
+        message = str(error)
+    except Exception as error:
+        # What typer says of an option; its class has no public name in all of its versions.
+        if not hasattr(error, "format_message"):
+            raise
+        message = error.format_message()
+    print(f"skldp: {' '.join(message.split())}", file=sys.stderr)
+    raise SystemExit(2)

@@ -1,17 +1,22 @@
-"""The commands, put together. A new command is a module beside this one and a line here."""
+"""The commands, put together, and ``skldp ledger``. A new command is a function and a line at the end."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 import skldp
-from skldp.cli._audit import audit
+from skldp.accounting import ledger_report
 from skldp.cli._federated import federated
-from skldp.cli._guarantee import guarantee
-from skldp.cli._ledger import ledger
+from skldp.cli._mechanisms import audit, guarantee
+from skldp.cli._options import rich_table
 from skldp.cli._study import study
+from skldp.estimators._ledgers import joblib_workers
 
 __all__ = ["app"]
+
+_SETTINGS = ("epsilon", "rule", "bounds", "people", "answers", "refused", "exhausted")
 
 
 def _version(wanted: bool) -> None:
@@ -20,7 +25,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
+app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
 
 @app.callback()
@@ -36,4 +41,34 @@ app.command()(study)
 app.command()(guarantee)
 app.command()(audit)
 app.command()(federated)
-app.command()(ledger)
+
+
+@app.command()
+def ledger(
+    file: Annotated[Path, typer.Argument(help="The ledger.")],
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Check every decision again from the raw answers; exit code 1 if one fails."),
+    ] = False,
+    jobs: Annotated[int | None, typer.Option(help="Processes; -1 takes all cores.")] = None,
+) -> None:
+    """Report what was asked, answered and refused, and what is left of the budgets."""
+    console = Console(highlight=False, markup=False)
+    found = ledger_report(file, verify=verify, workers=joblib_workers(jobs))
+    for name in _SETTINGS:
+        console.print(f"{name}: {found[name]}")
+    for name in ("loss_quantiles", "remaining_quantiles"):
+        if found[name]:
+            shares = ", ".join(f"{share}: {value:.4g}" for share, value in dict(found[name]).items())
+            console.print(f"{name.replace('_', ' ')}: {shares}")
+    if found["queries"]:
+        columns = [name for name in found["queries"][0] if name not in ("key", "first_asked")]
+        rows = [[f"{row[name]}" for name in columns] for row in found["queries"]]
+        console.print(rich_table("Queries", [name.replace("_", " ") for name in columns], rows))
+    if verify:
+        verification = found["verification"]
+        for problem in verification["problems"]:
+            console.print(f"problem: {problem}")
+        console.print("verified: every decision was right" if verification["ok"] else "NOT verified")
+        if not verification["ok"]:
+            raise typer.Exit(1)

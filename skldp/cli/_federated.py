@@ -1,88 +1,100 @@
 """``skldp federated``: federated learning with features, gradients or labels perturbed, over epsilon."""
 
 import warnings
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sklearn.model_selection import train_test_split
 
-from skldp.cli._options import one_line_errors, parse_epsilons, parse_names, writable
+from skldp.cli._options import Epsilons, Names, progress_bar, writable
 from skldp.exceptions import SeededNoiseWarning
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
 from skldp.study._datasets import BUNDLED, load_study_data
-from skldp.study._display import require_pyplot
-from skldp.study._federated.display import EPSILON_AXES, plot_federated
+from skldp.study._extras import require
 from skldp.study._federated.settings import (
+    FederatedSetting,
     features_perturbed,
     gradients_anonymised,
     gradients_perturbed,
     labels_perturbed,
     noiseless,
 )
-from skldp.study._federated.study import federated_study
+from skldp.study._federated.study import FEDERATED_AXES, FederatedDisplay, FederatedTable, federated_study
 
 __all__ = ["federated"]
 
+_FEATURES, _NONE, _EPSILONS = Names("bitrand,bitrand-exact"), Names("none"), Epsilons("1,2,5,10")
 _MECHANISMS = f"none, or one or more with commas: {', '.join(FEATURE_MECHANISMS)}."
+
+
+class Model(StrEnum):
+    """The models that can be trained."""
+
+    SOFTMAX = "softmax"
+    LINEAR = "linear"
+
+
+def _names(about: str) -> Any:
+    return typer.Option(help=about, parser=Names)
 
 
 def federated(
     data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a .csv, .parquet or .npz file.")] = "digits",
     target: Annotated[str | None, typer.Option(help="The column (or npz array) of labels.")] = None,
     bounds: Annotated[str | None, typer.Option(help="low,high or a .csv file of column,low,high.")] = None,
-    features: Annotated[str, typer.Option(help=f"On features, {_MECHANISMS}")] = "bitrand,bitrand-exact",
-    gradients: Annotated[str, typer.Option(help=f"On gradients, {_MECHANISMS}")] = "none",
-    anonymised: Annotated[str, typer.Option(help=f"On gradients with an anonymiser, {_MECHANISMS}")] = "none",
+    features: Annotated[Names, _names(f"On features, {_MECHANISMS}")] = _FEATURES,
+    gradients: Annotated[Names, _names(f"On gradients, {_MECHANISMS}")] = _NONE,
+    anonymised: Annotated[Names, _names(f"On gradients with an anonymiser, {_MECHANISMS}")] = _NONE,
     labels: Annotated[str, typer.Option(help=f"With features, none or {', '.join(LABEL_MECHANISMS)}.")] = "none",
     label_epsilon: Annotated[float, typer.Option(help="The budget of the label.")] = 1.0,
-    only_labels: Annotated[str, typer.Option(help=f"Labels alone: none, {', '.join(LABEL_MECHANISMS)}.")] = "none",
-    epsilons: Annotated[str, typer.Option(help="Budgets, with commas.")] = "1,2,5,10",
+    only_labels: Annotated[Names, _names(f"Labels alone: none, {', '.join(LABEL_MECHANISMS)}.")] = _NONE,
+    epsilons: Annotated[Epsilons, typer.Option(help="Budgets, with commas.", parser=Epsilons)] = _EPSILONS,
     clients: Annotated[int, typer.Option(help="Clients that the training rows are dealt to.", min=1)] = 200,
     rounds: Annotated[int, typer.Option(help="Rounds of gradients.", min=1)] = 20,
     gradient_bound: Annotated[float, typer.Option(help="Where a perturbed gradient's coordinates are clipped.")] = 0.1,
     delta: Annotated[float, typer.Option(help="Of the shuffled guarantee.")] = 1e-6,
-    model: Annotated[str, typer.Option(help="softmax or linear.")] = "softmax",
+    model: Annotated[Model, typer.Option(help="What is trained.")] = Model.SOFTMAX,
     seeds: Annotated[int, typer.Option(help="Trainings of each setting at each epsilon.", min=1)] = 3,
     seed: Annotated[int | None, typer.Option(help="Make the study repeatable.", min=0)] = None,
     jobs: Annotated[int | None, typer.Option(help="Trainings at once; -1 takes all cores.")] = None,
-    csv_path: Annotated[Path, typer.Option("--csv", help="Where to write the table.")] = Path("federated.csv"),
-    png_path: Annotated[Path, typer.Option("--png", help="Where to write the picture.")] = Path("federated.png"),
+    csv_path: Annotated[
+        Path, typer.Option("--csv", help="Where to write the table.", parser=writable(), metavar="PATH")
+    ] = Path("federated.csv"),
+    png_path: Annotated[
+        Path, typer.Option("--png", help="Where to write the picture.", parser=writable(), metavar="PATH")
+    ] = Path("federated.png"),
 ) -> None:
     """Train by FedSGD over many clients under local privacy, and compare what is perturbed."""
-    console = Console()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with one_line_errors(ValueError, ImportError), warnings.catch_warnings():
-        # The caption says that the noise comes from a seed.
+    # Asked before hours of work.
+    require("matplotlib")
+    loaded = load_study_data(data, target=target, bounds=bounds)
+    X = loaded.scaled()[0]
+    settings = _settings(features, gradients, anonymised, labels, label_epsilon, only_labels, loaded.classes)
+    X, X_test, y, y_test = train_test_split(X, loaded.y, test_size=0.25, stratify=loaded.y, random_state=0)
+    with progress_bar(Console()) as progress, warnings.catch_warnings():
+        # The last line says that the noise comes from a seed.
         warnings.simplefilter("ignore", SeededNoiseWarning)
-        require_pyplot()
-        budgets = parse_epsilons(epsilons)
-        writable(csv_path), writable(png_path)
-        loaded = load_study_data(data, target=target, bounds=bounds)
-        X = loaded.scaled()[0]
-        settings = _settings(features, gradients, anonymised, labels, label_epsilon, only_labels, loaded.classes)
-        X, X_test, y, y_test = train_test_split(X, loaded.y, test_size=0.25, stratify=loaded.y, random_state=0)
-        with Progress(*columns, console=console, transient=True) as progress:
-            bar = progress.add_task("federated learning", total=None)
-            table = federated_study(
-                X,
-                y,
-                X_test,
-                y_test,
-                settings,
-                epsilons=budgets,
-                n_seeds=seeds,
-                n_jobs=jobs,
-                seed=seed,
-                progress=lambda done, total: progress.update(bar, completed=done, total=total),
-                n_clients=clients,
-                n_rounds=rounds,
-                gradient_bound=gradient_bound,
-                delta=delta,
-                model=model,
-            )
+        bar = progress.add_task("federated learning", total=None)
+        table = federated_study(
+            X,
+            y,
+            X_test,
+            y_test,
+            settings,
+            epsilons=epsilons,
+            n_seeds=seeds,
+            n_jobs=jobs,
+            seed=seed,
+            progress=lambda done, total: progress.update(bar, completed=done, total=total),
+            n_clients=clients,
+            n_rounds=rounds,
+            gradient_bound=gradient_bound,
+            delta=delta,
+            model=model.value,
+        )
     typer.echo(table)
     if seed is not None:
         typer.echo(f"The noise comes from seed {seed}: void against whoever knows it.")
@@ -91,47 +103,43 @@ def federated(
     typer.echo(f"Wrote {csv_path} and {png_path}.")
 
 
-def _settings(features, gradients, anonymised, labels, label_epsilon, only_labels, classes):
+def _settings(
+    features: Names,
+    gradients: Names,
+    anonymised: Names,
+    labels: str,
+    label_epsilon: float,
+    only_labels: Names,
+    classes: Any,
+) -> list[FederatedSetting]:
     label = None if labels == "none" else label_mechanism(labels, epsilon=label_epsilon, classes=classes)
-    settings = [noiseless()]
-    settings += [
-        features_perturbed(feature_mechanism(name, transform_noise=False), label_mechanism=label, name=name)
-        for name in _named(features)
+    return [
+        noiseless(),
+        *(
+            features_perturbed(feature_mechanism(name, transform_noise=False), label_mechanism=label, name=name)
+            for name in _without_none(features)
+        ),
+        *(gradients_perturbed(feature_mechanism(n), name=f"{n} on gradients") for n in _without_none(gradients)),
+        *(gradients_anonymised(feature_mechanism(n), name=f"{n} anonymised") for n in _without_none(anonymised)),
+        *(
+            labels_perturbed(label_mechanism(name, classes=classes), name=f"{name} on labels")
+            for name in _without_none(only_labels)
+        ),
     ]
-    settings += [
-        gradients_perturbed(feature_mechanism(name), name=f"{name} on gradients") for name in _named(gradients)
-    ]
-    settings += [
-        gradients_anonymised(feature_mechanism(name), name=f"{name} anonymised") for name in _named(anonymised)
-    ]
-    settings += [
-        labels_perturbed(label_mechanism(name, classes=classes), name=f"{name} on labels")
-        for name in _named(only_labels)
-    ]
-    return settings
 
 
-def _named(text):
-    return [name for name in parse_names(text) if name != "none"]
+def _without_none(named: Names) -> list[str]:
+    return [name for name in named if name != "none"]
 
 
-def _draw(table, title, path):
-    plt = require_pyplot()
-    plt.switch_backend("Agg")
-    axes_names = [
-        name for name, (column, _) in EPSILON_AXES.items() if any(getattr(row, column) < 1e300 for row in table)
-    ]
-    figure, grid = plt.subplots(
-        2,
-        max(1, len(axes_names)),
-        figsize=(5 * max(1, len(axes_names)), 8),
-        sharey="row",
-        layout="constrained",
-        squeeze=False,
-    )
+def _draw(table: FederatedTable, title: str, path: Path) -> None:
+    columns = table.to_dict()
+    axes = [axis for axis, (column, _) in FEDERATED_AXES.items() if (columns[column] < 1e300).any()] or ["exact"]
+    figure = require("matplotlib.figure").Figure(figsize=(5 * len(axes), 8), layout="constrained")
+    grid = figure.subplots(2, len(axes), sharey="row", squeeze=False)
     for row, metric in zip(grid, ("accuracy", "auc"), strict=True):
-        for ax, name in zip(row, axes_names or ["exact"], strict=True):
-            plot_federated(table, metric=metric, epsilon_axis=name, ax=ax)
-    figure.suptitle(f"{title}: federated learning under local privacy")
+        for ax, axis in zip(row, axes, strict=True):
+            FederatedDisplay.from_frame(table, metric=metric, epsilon_axis=axis, ax=ax)
+    # The name of a file is no formula, whatever dollar signs it has.
+    figure.suptitle(f"{title}: federated learning under local privacy", parse_math=False)
     figure.savefig(path, dpi=150)
-    plt.close(figure)

@@ -1,123 +1,107 @@
-"""What the commands share: parsing of options, and errors in one line with exit code 2."""
+"""What the commands share: parsers of options, a progress bar, and tables."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any, Self
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
 
 from skldp.estimators._validation import check_epsilon
-from skldp.study._catalogue import FEATURE_MECHANISMS, takes_delta
-from skldp.study._datasets import StudyInputError
 
-__all__ = ["delta_option", "one_line_errors", "parse_epsilons", "parse_names", "writable"]
+__all__ = ["Epsilons", "Names", "progress_bar", "rich_table", "writable"]
 
 
-@contextmanager
-def one_line_errors(*expected: type[Exception]) -> Iterator[None]:
-    """Turn errors about the input into one line on stderr and exit code 2.
+class Epsilons(tuple[float, ...]):
+    """Epsilons, ``"0.5,1,2"``: sorted, without repetitions."""
 
-    Parameters
-    ----------
-    *expected : exception types
-        Beside :class:`StudyInputError`.
-    """
-    expected = (StudyInputError, *expected)
-    try:
-        yield
-    except expected as error:
-        print(f"skldp: {' '.join(str(error).split())}", file=sys.stderr)
-        raise typer.Exit(2) from None
+    def __new__(cls, text: Any) -> Self:
+        try:
+            epsilons = sorted({float(part) for part in str(text).split(",")})
+            for epsilon in epsilons:
+                check_epsilon(epsilon)
+        except ValueError:
+            rule = "Epsilons must be finite numbers > 0, with commas between."
+            raise typer.BadParameter(f"{rule} Got {text!r} instead.") from None
+        return super().__new__(cls, epsilons)
 
-
-def parse_epsilons(text: str) -> list[float]:
-    """Read ``"0.5,1,2"``.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    list of float
-        Sorted, without repetitions.
-
-    Raises
-    ------
-    StudyInputError
-        If one is not a finite number > 0.
-    """
-    try:
-        epsilons = sorted({float(part) for part in text.split(",")})
-        for epsilon in epsilons:
-            check_epsilon(epsilon)
-    except ValueError:
-        raise StudyInputError(f"Epsilons must be finite numbers > 0, with commas between. Got {text!r}.") from None
-    return epsilons
+    def __str__(self) -> str:
+        return ",".join(f"{epsilon:g}" for epsilon in self)
 
 
-def parse_names(text: str) -> list[str]:
-    """Read ``"bitrand,bitrand-exact"``.
+class Names(tuple[str, ...]):
+    """Names, ``"bitrand,bitrand-exact"``: without repetitions."""
+
+    def __new__(cls, text: Any) -> Self:
+        found = dict.fromkeys(part.strip() for part in str(text).split(",") if part.strip())
+        if not found:
+            raise typer.BadParameter("It needs at least one name.")
+        return super().__new__(cls, found)
+
+    def __str__(self) -> str:
+        return ",".join(self)
+
+
+def writable(*endings: str) -> Callable[[Any], Path]:
+    """Make the parser of a file to write: what is wrong with its place is said before hours of work.
 
     Parameters
     ----------
-    text : str
-
-    Returns
-    -------
-    list of str
-    """
-    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-
-
-def delta_option(name: str, delta: float | None) -> dict[str, float]:
-    """Give the delta to a mechanism that has one.
-
-    Parameters
-    ----------
-    name : str
-    delta : float or None
-        None leaves the mechanism its own.
-
-    Returns
-    -------
-    dict
-        With "delta", or empty.
-
-    Raises
-    ------
-    StudyInputError
-        If the mechanism is always pure.
-    """
-    if delta is None:
-        return {}
-    if not takes_delta(name):
-        raise StudyInputError(f"--delta is for {', '.join(filter(takes_delta, FEATURE_MECHANISMS))}; {name} has none.")
-    return {"delta": delta}
-
-
-def writable(path: Path, *endings: str) -> Path:
-    """Check that a file can be written where it is asked for, before hours of work.
-
-    Parameters
-    ----------
-    path : Path
     *endings : str
         Those that its name may have; any, if none are given.
 
     Returns
     -------
-    Path
-        The same.
-
-    Raises
-    ------
-    StudyInputError
-        If its directory does not exist, it is a directory itself, or its name has another ending.
+    callable
     """
-    if endings and path.suffix.lower() not in endings:
-        raise StudyInputError(f"The name of the file must end with {' or '.join(endings)}. Got {path} instead.")
-    if path.is_dir() or not path.parent.is_dir():
-        raise StudyInputError(f"Cannot write {path}: its directory must exist and it must not be one.")
+
+    def path(text: Any) -> Path:
+        found = Path(text)
+        if endings and found.suffix.lower() not in endings:
+            raise typer.BadParameter(f"The name of the file must end with {' or '.join(endings)}. Got {found} instead.")
+        if found.is_dir() or not found.parent.is_dir():
+            raise typer.BadParameter(f"Cannot write {found}: its directory must exist and it must not be one.")
+        return found
+
     return path
+
+
+def progress_bar(console: Console) -> Progress:
+    """A bar that counts and goes away; none where nobody watches."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def rich_table(
+    title: str,
+    headings: Iterable[str],
+    rows: Iterable[Iterable[str]],
+    bold: Iterable[tuple[int, int]] = (),
+    ends: Iterable[int] = (),
+) -> Table:
+    """A table of plain text for a terminal.
+
+    Parameters
+    ----------
+    title : str
+    headings : iterable of str
+    rows : iterable of iterable of str
+    bold : iterable of (int, int), default=()
+        Row and column of the cells that stand out.
+    ends : iterable of int, default=()
+        Rows with a line below them.
+
+    Returns
+    -------
+    rich.table.Table
+    """
+    table = Table(title=title)
+    for column, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if column else "left", no_wrap=column > 0)
+    for i, row in enumerate(rows):
+        cells = [Text(cell, style="bold" if (i, j) in bold else "") for j, cell in enumerate(row)]
+        table.add_row(*cells, end_section=i in ends)
+    return table

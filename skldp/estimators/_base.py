@@ -4,14 +4,14 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.estimators._guarantee_mixin import GuaranteeMixin
+from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -23,14 +23,13 @@ from skldp.estimators._validation import (
     validate,
     validate_finite,
 )
-from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, warn_user
+from skldp.exceptions import OutOfDomainWarning, warn_user
 from skldp.mechanisms._noise import noise_from
 
 __all__ = [
     "BoundedTransformer",
     "LocalTransformer",
     "ReleasesRows",
-    "attach_guarantee",
     "counted_out_of_domain",
     "in_threads",
     "warn_out_of_domain",
@@ -72,39 +71,6 @@ def in_threads(function, *arguments, n_jobs):
 _COUNTS: ContextVar[list | None] = ContextVar("counts", default=None)
 
 
-def attach_guarantee(estimator, guarantee, learnt=""):
-    """Set ``privacy_guarantee_``, and warn where it is weaker than the epsilon that was asked for.
-
-    Parameters
-    ----------
-    estimator : estimator with a `seed`
-    guarantee : PrivacyGuarantee
-    learnt : str, default=""
-        What of the domain was learnt from private data, such as "the classes": then there is no guarantee.
-
-    Warns
-    -----
-    PrivacyGuaranteeWarning
-        With both figures, if the exact epsilon is larger than the stated one.
-    """
-    basis = guarantee.basis
-    if learnt:
-        basis = f"infinite: {learnt} were learnt from private data, which no epsilon covers"
-        guarantee = replace(guarantee, epsilon=math.inf, per_feature=None, figures=())
-    if not getattr(estimator, "transform_noise", True):
-        basis += "; of fit_transform alone: with transform_noise=False, transform does not protect what it is given"
-    estimator.privacy_guarantee_ = replace(guarantee, basis=basis, seeded=estimator.seed is not None)
-    stated = guarantee.stated
-    if not learnt and stated is not None and guarantee.epsilon > stated * (1 + 1e-9):
-        alone = "" if guarantee.per_feature is None else f" ({guarantee.per_feature:.4g} for one feature alone)"
-        warn_user(
-            f"{type(estimator).__name__} states epsilon {stated:.4g}, as published, but the exact worst-case loss "
-            f"of what it releases is {guarantee.epsilon:.4g} per {guarantee.unit}{alone}. "
-            "calibration='exact' gives the epsilon that it states.",
-            PrivacyGuaranteeWarning,
-        )
-
-
 class ReleasesRows(GuaranteeMixin):
     """Mix-in of the estimators that release rows through a mechanism, which ``mechanism_`` is after fit.
 
@@ -112,8 +78,21 @@ class ReleasesRows(GuaranteeMixin):
     ``_rows(X, reset)``, which checks input and gives the rows that the mechanism takes.
     """
 
+    mechanism_: Any
+    seed: Any
+
     def _rows(self, X, *, reset):
         raise NotImplementedError
+
+    def _empty_release(self, n_rows, dtype):
+        """An array for what is released of as many rows of a type, of whatever content."""
+        mechanism = self.mechanism_
+        taken = np.dtype(dtype if dtype in FLOATS else np.float64)
+        return np.empty((n_rows, mechanism.n_outputs), dtype=mechanism.output_dtype(taken))
+
+    def _can_be_written_to(self, dtype):
+        """Whether numbers of a type can hold what is released, but for rounding."""
+        return np.can_cast(self.mechanism_.output_dtype(np.dtype(np.float64)), dtype, "same_kind")
 
     def _release_into(self, X, out):
         """Release what :meth:`transform` would, into `out`."""
@@ -123,19 +102,25 @@ class ReleasesRows(GuaranteeMixin):
 
     def _release(self, rows, out=None, *, noisy=True):
         """Release rows that were checked, with noise or without it, task by task in threads."""
-        mechanism = self.mechanism_
+        mechanism, n_rows = self.mechanism_, rows.shape[0]
         if out is None:
-            out = np.empty((rows.shape[0], mechanism.n_outputs), dtype=mechanism.output_dtype(rows.dtype))
-        tasks = mechanism.tasks(rows.shape[0])
-        streams = noise_from(self.seed).split(tasks) if noisy else [None] * len(tasks)
+            out = self._empty_release(n_rows, rows.dtype)
+        tasks = mechanism.tasks(n_rows)
+        noise = noise_from(self.seed) if noisy else None
 
-        def run(task, stream):
-            if stream is None:
-                return mechanism.encode(rows[task], out[task]).n_moved
-            return mechanism.release(rows[task], stream, out[task]).n_moved
+        def release(rows, stream, out):
+            return (mechanism.encode(rows, out) if stream is None else mechanism.release(rows, stream, out)).n_moved
 
-        moved = in_threads(run, tasks, streams, n_jobs=getattr(self, "n_jobs", None))
-        warn_out_of_domain(sum(moved), math.prod(rows.shape))
+        if len(tasks) <= 1:
+            # Also because a slice of a sparse matrix is a copy.
+            n_moved = release(rows, noise, out)
+        else:
+            streams = [None] * len(tasks) if noise is None else noise.split(tasks)
+            n_jobs = getattr(self, "n_jobs", None)
+            n_moved = sum(
+                in_threads(lambda task, stream: release(rows[task], stream, out[task]), tasks, streams, n_jobs=n_jobs)
+            )
+        warn_out_of_domain(n_moved, math.prod(rows.shape))
         return out
 
 
@@ -154,7 +139,7 @@ class LocalTransformer(ReleasesRows, TransformerMixin, BaseEstimator):
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Declare the mechanism and its guarantee from the parameters and the shape of X alone.
 
         Parameters
@@ -173,7 +158,7 @@ class LocalTransformer(ReleasesRows, TransformerMixin, BaseEstimator):
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, then release every row of X with noise.
 
         Parameters
@@ -192,7 +177,7 @@ class LocalTransformer(ReleasesRows, TransformerMixin, BaseEstimator):
         self._declare(rows)
         return self._release(rows)
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Release every row of X: with noise, or with ``transform_noise=False`` in the same encoding without it.
 
         Parameters
@@ -236,7 +221,7 @@ class BoundedTransformer(LocalTransformer):
 
     def _release(self, rows, out=None, *, noisy=True):
         # By the type of X alone, before a value is looked at: NaN could come of infinite bounds.
-        if max(np.abs(end).max() for end in self.bounds_) > np.finfo(rows.dtype).max:
+        if np.abs(self.bounds_).max() > np.finfo(rows.dtype).max:
             raise ValueError(f"bounds must be numbers of the type of X, {rows.dtype}. Got {self.bounds!r} instead.")
         return super()._release(rows, out, noisy=noisy)
 

@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
 from sklearn import get_config
@@ -13,21 +14,21 @@ from sklearn.metrics import r2_score
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from skldp._checks import is_whole
 from skldp._untold import as_numbers
-from skldp.accounting._estimates import mean_of_answers
 from skldp.accounting._extrema.sampled_law import checked_box
-from skldp.accounting._ledger.decisions import RULES
 from skldp.accounting._ledger.identity import distinct_ids
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.accounting._ledger.reader import RULES
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
-from skldp.estimators._ledgers import ChoosesLedger
-from skldp.estimators._people import split_ids, whole_numbers
+from skldp.estimators._ledgers import ChoosesLedger, joblib_workers, split_ids, whole_numbers
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
     NOISE_PARAMETERS,
     Interval,
+    Seed,
     StrOptions,
     as_column,
     check_epsilon,
@@ -40,33 +41,7 @@ from skldp.exceptions import RowIdentityWarning, warn_user
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
 
-__all__ = ["BayesianFilter", "QueryResult", "decisions_bar"]
-
-
-def decisions_bar():
-    """Make what shows a bar, on the terminal or in a notebook, while decisions come in.
-
-    Returns
-    -------
-    callable
-        Takes an iterable of decisions and how many there will be, and yields them.
-
-    Raises
-    ------
-    ImportError
-        If rich is not installed.
-    """
-    try:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-    except ImportError:
-        raise ImportError('verbose=True needs rich: pip install "skldp[study]".') from None
-
-    def shown(decisions, total):
-        columns = TextColumn("certifying histories"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-        with Progress(*columns) as bar:
-            yield from bar.track(decisions, total=total)
-
-    return shown
+__all__ = ["BayesianFilter", "QueryResult"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,10 +77,11 @@ class QueryResult:
     @classmethod
     def of(cls, query, ledger, answers, people):
         """Turn what a ledger handed out for these people into values and estimates."""
-        mean, error = mean_of_answers(query, answers.outputs[answers.accepted])
+        accepted = answers.accepted
+        mean, error = query.estimate_mean(answers.outputs[accepted])
         # A refusal is output -1: the NaN at the end.
         return cls(
-            accepted=answers.accepted,
+            accepted=accepted,
             fresh=answers.fresh,
             outputs=np.array([*query.output_values, np.nan])[answers.outputs],
             estimates=np.array([*query.estimate([0, 1]), np.nan])[answers.outputs],
@@ -237,8 +213,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import LinearRegression
-    >>> from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-    >>> from skldp.estimators._bayesian_filter import BayesianFilter
+    >>> from skldp import BayesianFilter, PrivacyLedger
     >>> public_X = np.array([[0.0], [0.5], [1.0]])
     >>> ledger = PrivacyLedger(1.0, bounds=(0, 1))
     >>> survey = BayesianFilter(LinearRegression(), epsilon=0.6, ledger=ledger).fit(public_X, [0.0, 1.0, 2.0])
@@ -268,21 +243,21 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
 
     def __init__(
         self,
-        estimator,
+        estimator: BaseEstimator,
         *,
-        epsilon=1.0,
-        total_epsilon=None,
-        bounds=None,
-        output_bounds=None,
-        ledger=None,
-        ids=None,
-        rule="bayesian",
-        tol=1e-3,
-        on_refusal="prior",
-        seed=None,
-        n_jobs=None,
-        verbose=False,
-    ):
+        epsilon: float = 1.0,
+        total_epsilon: float | None = None,
+        bounds: Any = None,
+        output_bounds: tuple[float, float] | None = None,
+        ledger: PrivacyLedger | None = None,
+        ids: str | None = None,
+        rule: str = "bayesian",
+        tol: float = 1e-3,
+        on_refusal: str = "prior",
+        seed: Seed = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
         self.estimator = estimator
         self.epsilon = epsilon
         self.total_epsilon = total_epsilon
@@ -298,7 +273,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None, **fit_params):
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Train the model on the analyst's own, public data. Nobody is asked.
 
         Parameters
@@ -339,7 +314,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         )
         return self
 
-    def query(self, X, ids=None, *, repeat=False):
+    def query(self, X: Any, ids: Any = None, *, repeat: bool = False) -> QueryResult:
         """Ask the people in X.
 
         Parameters
@@ -371,7 +346,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         """
         return self._ask(X, ids, repeat=repeat, all_or_none=False)
 
-    def predict(self, X, ids=None):
+    def predict(self, X: Any, ids: Any = None) -> np.ndarray:
         """Ask the people in X, and estimate each one's prediction without bias.
 
         Parameters
@@ -387,13 +362,12 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         y : ndarray of float64, shape (n_samples,)
             Far outside `output_bounds` where `epsilon` is small. People who are refused have `on_refusal`.
         """
-        check_is_fitted(self)
         result = self._ask(X, ids, repeat=False, all_or_none=self.on_refusal == "raise")
-        return (
-            np.where(result.accepted, result.estimates, self.prior_) if self.on_refusal == "prior" else result.estimates
-        )
+        if self.on_refusal == "prior":
+            return np.where(result.accepted, result.estimates, self.prior_)
+        return result.estimates
 
-    def score(self, X, y, sample_weight=None, ids=None):
+    def score(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> float:
         """Ask the people in X, and give the coefficient of determination of the estimates.
 
         Parameters
@@ -407,7 +381,8 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         Returns
         -------
         float
-            R². It is often negative, since one person's estimate is mostly noise.
+            R². It is often negative, since one person's estimate is mostly noise. With ``on_refusal="nan"`` it is that
+            of the people who answered, and NaN where they are fewer than two.
         """
         check_is_fitted(self)
         # What is wrong with y is said before anybody is asked.
@@ -422,9 +397,16 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         if sample_weight is not None:
             sample_weight = as_numbers(as_column(sample_weight, "sample_weight"), "sample_weight")
             check_finite(self, sample_weight, "sample_weight")
-        return r2_score(y, self.predict(X, ids=ids), sample_weight=sample_weight)
+        predicted = self.predict(X, ids=ids)
+        if self.on_refusal == "nan":
+            answered = ~np.isnan(predicted)
+            if np.count_nonzero(answered) < 2:
+                return np.nan
+            predicted, y = predicted[answered], y[answered]
+            sample_weight = None if sample_weight is None else sample_weight[answered]
+        return r2_score(y, predicted, sample_weight=sample_weight)
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata this estimator and its model use.
 
         Returns
@@ -441,10 +423,9 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
     def _ask(self, X, ids, *, repeat, all_or_none):
         # What can be refused without looking at a value is refused before one is looked at. Once the table is known to
         # be of numbers, nothing here or in the ledger depends on them but the answers.
-        check_is_fitted(self)
         self._check_unchanged()
         self._check_same_ledger()
-        progress = decisions_bar() if self.verbose else None
+        workers = joblib_workers(self.n_jobs, show=self.verbose)
         noise = self._noise()
         X, people = self._people(X, ids)
         # numpy's own warnings tell of values, and numpy.seterr(all="raise") makes errors of them.
@@ -454,9 +435,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
                 raise ValueError(f"ids must have one id for each of the {len(X)} rows. Got {len(people)} instead.")
             if people is not None and self.ledger is None:
                 self._own_ledgers().keep_names(self.ledger_)
-            self.ledger_.declare_bounds(self.bounds_)
-            if hasattr(self, "feature_names_in_"):
-                self.ledger_.declare_features(self.feature_names_in_)
+            self.ledger_.declare(bounds=self.bounds_, features=getattr(self, "feature_names_in_", None))
             check_finite(self, X)
             people = self._own_ledgers().row_identities(X) if people is None else people
             answers = self.ledger_.answer(
@@ -465,8 +444,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
                 lambda positions: self.query_.sample(np.clip(X[positions], *self.bounds_), noise),
                 repeat=repeat,
                 all_or_none=all_or_none,
-                n_jobs=self.n_jobs,
-                progress=progress,
+                workers=workers,
             )
         return QueryResult.of(self.query_, self.ledger_, answers, people)
 
@@ -501,7 +479,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         return process_routing(self, "fit", **fit_params)["estimator"]["fit"]
 
     def _noise(self):
-        if isinstance(self.seed, Integral) and not isinstance(self.seed, bool):
+        if is_whole(self.seed):
             # One seed for every query would give all of them the same uniforms, and a study of many queries would
             # see answers that move together.
             seed = hashlib.sha256(f"{self.seed} {self.query_.key}".encode()).digest()

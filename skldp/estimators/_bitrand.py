@@ -1,12 +1,13 @@
 """LATENT and OME: bits that are 1 and bits that are 0 are randomized unequally."""
 
 from numbers import Integral, Real
+from typing import Any, Literal
 
 from sklearn.base import OneToOneFeatureMixin
 
 from skldp.estimators._base import BoundedTransformer
-from skldp.estimators._validation import Interval, StrOptions
-from skldp.mechanisms._bits.factories import bitrand, latent, ome
+from skldp.estimators._validation import Interval, Seed, StrOptions
+from skldp.mechanisms._bits.bit_flip import bitrand, latent, ome
 
 __all__ = ["BitFlipTransformer", "BitRandTransformer", "LatentTransformer", "OMETransformer"]
 
@@ -26,19 +27,19 @@ class BitFlipTransformer(OneToOneFeatureMixin, BoundedTransformer):
 
     def __init__(
         self,
-        epsilon=1.0,
+        epsilon: float = 1.0,
         *,
-        n_bits=10,
-        n_integer_bits="auto",
-        bounds=(-1, 1),
-        calibration="published",
-        alpha=None,
-        n_sampled_features=None,
-        debias=False,
-        transform_noise=True,
-        seed=None,
-        n_jobs=None,
-    ):
+        n_bits: int = 10,
+        n_integer_bits: int | Literal["auto"] = "auto",
+        bounds: Any = (-1, 1),
+        calibration: Literal["published", "exact"] = "published",
+        alpha: float | None = None,
+        n_sampled_features: int | Literal["auto", "all"] | None = None,
+        debias: bool = False,
+        transform_noise: bool = True,
+        seed: Seed = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.n_bits = n_bits
         self.n_integer_bits = n_integer_bits
@@ -222,19 +223,19 @@ class LatentTransformer(BitFlipTransformer):
 
     def __init__(
         self,
-        epsilon=1.0,
+        epsilon: float = 1.0,
         *,
-        n_bits=10,
-        n_integer_bits="auto",
-        bounds=(-1, 1),
-        calibration="published",
-        alpha=7.0,
-        n_sampled_features=None,
-        debias=False,
-        transform_noise=True,
-        seed=None,
-        n_jobs=None,
-    ):
+        n_bits: int = 10,
+        n_integer_bits: int | Literal["auto"] = "auto",
+        bounds: Any = (-1, 1),
+        calibration: Literal["published", "exact"] = "published",
+        alpha: float | None = 7.0,
+        n_sampled_features: int | Literal["auto", "all"] | None = None,
+        debias: bool = False,
+        transform_noise: bool = True,
+        seed: Seed = None,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
             epsilon,
             n_bits=n_bits,
@@ -327,19 +328,19 @@ class OMETransformer(BitFlipTransformer):
 
     def __init__(
         self,
-        epsilon=1.0,
+        epsilon: float = 1.0,
         *,
-        n_bits=10,
-        n_integer_bits="auto",
-        bounds=(-1, 1),
-        calibration="published",
-        alpha=1.0,
-        n_sampled_features=None,
-        debias=False,
-        transform_noise=True,
-        seed=None,
-        n_jobs=None,
-    ):
+        n_bits: int = 10,
+        n_integer_bits: int | Literal["auto"] = "auto",
+        bounds: Any = (-1, 1),
+        calibration: Literal["published", "exact"] = "published",
+        alpha: float | None = 1.0,
+        n_sampled_features: int | Literal["auto", "all"] | None = None,
+        debias: bool = False,
+        transform_noise: bool = True,
+        seed: Seed = None,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
             epsilon,
             n_bits=n_bits,

@@ -1,11 +1,13 @@
 """BoundsScaler: a scaler that learns nothing, because the bounds of the features are declared."""
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import warn_out_of_domain
-from skldp.estimators._validation import BOUNDS, FLOATS, as_table, check_bounds, fit_context, validate_finite
+from skldp.estimators._validation import BOUNDS, FLOATS, as_table, check_bounds, fit_context, validate, validate_finite
 from skldp.mechanisms._domain import Box, round_inward
 
 __all__ = ["BoundsScaler"]
@@ -63,12 +65,12 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     _parameter_constraints: dict = {"bounds": BOUNDS, "feature_range": BOUNDS}
 
-    def __init__(self, bounds=(-1, 1), *, feature_range=(-1, 1)):
+    def __init__(self, bounds: Any = (-1, 1), *, feature_range: Any = (-1, 1)) -> None:
         self.bounds = bounds
         self.feature_range = feature_range
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Take the scale from the declared bounds.
 
         Parameters
@@ -93,7 +95,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.max_stretch_ = float(self.scale_.max() * (1 + 2**-50))
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Move every row into the bounds, and scale it.
 
         Parameters
@@ -105,15 +107,16 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X_scaled : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = validate_finite(self, X, reset=False)
-        inside = Box.of(*self.bounds_).inside(X)
+        X = validate(self, X, reset=False, dtype=FLOATS, ensure_all_finite=False)
+        # The box refuses NaN and infinity when it looks at the numbers.
+        inside = Box.of(*self.bounds_).clip(X)
         warn_out_of_domain(inside.n_moved, X.size)
         scaled = _mapped(inside.rows, self.bounds_, self.feature_range_).astype(X.dtype, copy=False)
         # What left the range by one rounding would be clipped, and counted, by the step behind.
         low, high = self.feature_range_
         return np.clip(scaled, *round_inward(low, high, X.dtype))
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Any) -> Any:
         """Scale back.
 
         Parameters

@@ -1,16 +1,19 @@
 """Local differential privacy for columns of categories, released one-hot."""
 
+from typing import Any, Literal, Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import kind_of, untold
-from skldp.estimators._base import attach_guarantee
+from skldp.estimators._base import ReleasesRows
 from skldp.estimators._class_codes import declared_values, encode, warn_learnt
-from skldp.estimators._guarantee_mixin import GuaranteeMixin
+from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._validation import (
     EPSILON,
     NOISE_PARAMETERS,
+    Seed,
     StrOptions,
     as_table,
     check_epsilon,
@@ -18,14 +21,13 @@ from skldp.estimators._validation import (
     validate,
     validate_finite,
 )
-from skldp.mechanisms._categorical.frequency import estimate_frequencies
+from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms._categorical.unary import CategoricalRecord
-from skldp.mechanisms._noise import noise_from
 
 __all__ = ["CategoricalPrivatizer"]
 
 
-class CategoricalPrivatizer(GuaranteeMixin, TransformerMixin, BaseEstimator):
+class CategoricalPrivatizer(ReleasesRows, TransformerMixin, BaseEstimator):
     r"""Release columns of categories one-hot, under local differential privacy.
 
     Parameters
@@ -104,7 +106,15 @@ class CategoricalPrivatizer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         "seed": NOISE_PARAMETERS["seed"],
     }
 
-    def __init__(self, epsilon=1.0, *, mechanism="krr", categories="auto", transform_noise=True, seed=None):
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        mechanism: Literal["krr", "sue", "oue"] = "krr",
+        categories: Any = "auto",
+        transform_noise: bool = True,
+        seed: Seed = None,
+    ) -> None:
         self.epsilon = epsilon
         self.mechanism = mechanism
         self.categories = categories
@@ -112,7 +122,7 @@ class CategoricalPrivatizer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         self.seed = seed
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Declare the mechanism and its guarantee.
 
         Parameters
@@ -130,7 +140,7 @@ class CategoricalPrivatizer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, then release every row with noise.
 
         Parameters
@@ -144,10 +154,9 @@ class CategoricalPrivatizer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
         """
-        codes = self._declare(X)
-        return self.mechanism_.sample(codes, noise_from(self.seed))
+        return self._release(self._declare(X))
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Release every row: with noise, or plain one-hot with ``transform_noise=False``.
 
         Parameters
@@ -159,14 +168,11 @@ class CategoricalPrivatizer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
         """
-        check_is_fitted(self)
-        self._check_unchanged()
-        codes = self._codes(_columns(self, X, reset=False), self.categories_)
-        if self.transform_noise:
-            return self.mechanism_.sample(codes, noise_from(self.seed))
-        return self.mechanism_.encode(codes)
+        return self._release_into(X, None)
 
-    def estimate_frequencies(self, X_released, *, of="sample"):
+    def estimate_frequencies(
+        self, X_released: Any, *, of: Literal["sample", "population"] = "sample"
+    ) -> FrequencyEstimate | list[FrequencyEstimate]:
         """Estimate without bias how often each true category occurs, from released rows.
 
         Parameters
@@ -198,7 +204,7 @@ class CategoricalPrivatizer(GuaranteeMixin, TransformerMixin, BaseEstimator):
             )
         ]
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the released columns: the column's name, an underscore, the category.
 
         Parameters
@@ -250,6 +256,12 @@ class CategoricalPrivatizer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         if learnt:
             warn_learnt("The categories", "CategoricalPrivatizer(categories=[[...], ...])")
         return codes
+
+    def _rows(self, X, *, reset):
+        return self._codes(_columns(self, X, reset=reset), self.categories_)
+
+    def _empty_release(self, n_rows, dtype):
+        return np.empty((n_rows, self.mechanism_.n_outputs))
 
     def _codes(self, columns, categories):
         names = _input_names(self)

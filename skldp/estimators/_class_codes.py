@@ -9,7 +9,7 @@ from skldp._untold import kind_of, untold
 from skldp.estimators._validation import as_column
 from skldp.exceptions import LearntDomainWarning, warn_user
 
-__all__ = ["declared_values", "decode", "encode", "labels_1d", "learnt_values", "warn_learnt"]
+__all__ = ["declared_values", "decode", "decoded_dtype", "encode", "labels_1d", "learnt_values", "warn_learnt"]
 
 _NUMERIC = "biuf"
 
@@ -126,13 +126,18 @@ def encode(values, domain, name):
     return codes.astype(np.int64, copy=False)
 
 
-def decode(codes, domain, dtype):
-    """Values of codes, in the dtype that the private values had, where it can hold the whole domain."""
+def decoded_dtype(domain, dtype):
+    """The dtype that private values had, where it can hold the whole domain; else the domain's."""
     if dtype.kind == "O" or (
         dtype.kind in _NUMERIC and domain.dtype.kind in _NUMERIC and (domain.astype(dtype) == domain).all()
     ):
-        return domain.astype(dtype)[codes]
-    return domain[codes]
+        return dtype
+    return domain.dtype
+
+
+def decode(codes, domain, dtype):
+    """Values of codes, in the dtype that the private values had, where it can hold the whole domain."""
+    return domain.astype(decoded_dtype(domain, dtype), copy=False)[codes]
 
 
 def _counts_up(domain):

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
-from numbers import Real
 from operator import add
 from typing import Any
 
@@ -17,6 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from skldp._checks import is_number
 from skldp.estimators._ensembles import count_ensemble, count_search, is_ensemble, is_search, why_not_counted
 from skldp.estimators._guarantee_mixin import holds_guarantee, own_guarantee
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
@@ -412,8 +412,7 @@ def _declared_public(public: Iterable[str] | Mapping[str, float | None]) -> dict
         raise TypeError(f"public must be several names of steps, such as ({public!r},). Got a single string instead.")
     declared = dict(public) if isinstance(public, Mapping) else dict.fromkeys(public)
     for name, stretch in declared.items():
-        is_number = isinstance(stretch, Real) and not isinstance(stretch, bool | np.bool_)
-        if stretch is not None and not (is_number and 0 < _float_above(stretch) < math.inf):
+        if stretch is not None and not (is_number(stretch) and 0 < _float_above(stretch) < math.inf):
             raise ValueError(
                 f"public must say, by a finite number > 0 or None, how far a step stretches. Got {name!r}: {stretch!r}."
             )
@@ -445,7 +444,7 @@ def _of_the_record(part: PrivacyGuarantee) -> PrivacyGuarantee:
 
 
 def _figure(guarantee: PrivacyGuarantee) -> str:
-    return str(replace(guarantee, basis="")).removesuffix("; ")
+    return str(replace(guarantee, basis="", seeded=False)).removesuffix("; ")
 
 
 def _title(name: str, step: Any) -> str:

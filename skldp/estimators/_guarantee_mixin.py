@@ -1,7 +1,9 @@
 """The guarantee that an estimator gives at fit: kept as long as what it depends on, and shown in notebooks."""
 
 import html
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,10 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.exceptions import ChangedAfterFitError
+from skldp.exceptions import ChangedAfterFitError, PrivacyGuaranteeWarning, warn_user
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 
-__all__ = ["GuaranteeMixin", "holds_guarantee", "own_guarantee"]
+__all__ = ["GuaranteeMixin", "attach_guarantee", "holds_guarantee", "own_guarantee"]
 
 
 class GuaranteeMixin:
@@ -97,6 +99,41 @@ class GuaranteeMixin:
         if "text/html" in bundle:
             bundle["text/html"] += _guarantee_html(self)
         return bundle
+
+
+def attach_guarantee(estimator, guarantee, learnt=""):
+    """Set ``privacy_guarantee_``, and warn where it is weaker than the epsilon that was asked for.
+
+    Parameters
+    ----------
+    estimator : estimator with a `seed`
+    guarantee : PrivacyGuarantee
+    learnt : str, default=""
+        What of the domain was learnt from private data, such as "the classes": then there is no guarantee.
+
+    Warns
+    -----
+    PrivacyGuaranteeWarning
+        With both figures, if the exact epsilon is larger than the stated one.
+    """
+    basis = guarantee.basis
+    if learnt:
+        basis = f"infinite: {learnt} were learnt from private data, which no epsilon covers"
+        guarantee = replace(guarantee, epsilon=math.inf, per_feature=None, figures=())
+    if not getattr(estimator, "transform_noise", True):
+        basis += "; of fit_transform alone: with transform_noise=False, transform does not protect what it is given"
+    if basis != guarantee.basis or estimator.seed is not None:
+        guarantee = replace(guarantee, basis=basis, seeded=estimator.seed is not None)
+    estimator.privacy_guarantee_ = guarantee
+    stated = guarantee.stated
+    if not learnt and stated is not None and guarantee.epsilon > stated * (1 + 1e-9):
+        alone = "" if guarantee.per_feature is None else f" ({guarantee.per_feature:.4g} for one feature alone)"
+        warn_user(
+            f"{type(estimator).__name__} states epsilon {stated:.4g}, as published, but the exact worst-case loss "
+            f"of what it releases is {guarantee.epsilon:.4g} per {guarantee.unit}{alone}. "
+            "calibration='exact' gives the epsilon that it states.",
+            PrivacyGuaranteeWarning,
+        )
 
 
 def own_guarantee(step: Any) -> PrivacyGuarantee | None:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp._untold import untold
 from skldp.estimators._labels import HasLabelMechanism
 from skldp.estimators._validation import HasMethods, StrOptions, fit_context
-from skldp.mechanisms._categorical.label_laplace import clean_probabilities
+from skldp.mechanisms._categorical.frequency import clean_probabilities
 
 __all__ = ["LabelPrivateClassifier"]
 

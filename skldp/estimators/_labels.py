@@ -1,33 +1,42 @@
 """A label mechanism as a step of an imbalanced-learn pipeline."""
 
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.estimators._base import attach_guarantee
-from skldp.estimators._class_codes import declared_values, decode, encode, labels_1d, learnt_values, warn_learnt
-from skldp.estimators._guarantee_mixin import GuaranteeMixin
+from skldp.estimators._base import ReleasesRows
+from skldp.estimators._class_codes import (
+    declared_values,
+    decode,
+    decoded_dtype,
+    encode,
+    labels_1d,
+    learnt_values,
+    warn_learnt,
+)
+from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._validation import (
     EPSILON,
     NOISE_PARAMETERS,
     HasMethods,
+    Seed,
     check_epsilon,
     check_same_length,
     fit_context,
 )
-from skldp.mechanisms._categorical.frequency import estimate_frequencies
-from skldp.mechanisms._categorical.label_laplace import LabelLaplaceMechanism
+from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_frequencies
+from skldp.mechanisms._categorical.label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
-from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior
 from skldp.mechanisms._noise import noise_from
 
 __all__ = ["HasLabelMechanism", "LabelLaplace", "LabelPrivatizer", "LabelRR", "LabelSampler"]
 
 
 class LabelPrivatizer(
-    GuaranteeMixin,
+    ReleasesRows,
     TransformerMixin,
     BaseEstimator,
     auto_wrap_output_keys=None,  # type: ignore[call-arg]  # scikit-learn has no types to say that it takes it
@@ -45,7 +54,7 @@ class LabelPrivatizer(
     }
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, y):
+    def fit(self, y: Any) -> Self:
         """Declare the mechanism and its guarantee.
 
         Parameters
@@ -65,7 +74,7 @@ class LabelPrivatizer(
         self._declare(labels_1d(y))
         return self
 
-    def transform(self, y):
+    def transform(self, y: Any) -> np.ndarray:
         """Release every label with noise.
 
         Parameters
@@ -83,13 +92,10 @@ class LabelPrivatizer(
         ValueError
             If a label is not one of the classes; nothing is released then.
         """
-        check_is_fitted(self)
-        self._check_unchanged()
-        y = labels_1d(y)
-        return self._release(encode(y, self.classes_, "y"), y.dtype)
+        return self._release_into(y, None)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, y):
+    def fit_transform(self, y: Any) -> np.ndarray:
         """Fit, then release every label with noise.
 
         Parameters
@@ -102,9 +108,9 @@ class LabelPrivatizer(
         y_released : ndarray of shape (n_samples,)
         """
         y = labels_1d(y)
-        return self._release(self._declare(y), y.dtype)
+        return self._release_labels(self._declare(y), y.dtype)
 
-    def inverse_transform(self, y):
+    def inverse_transform(self, y: Any) -> np.ndarray:
         """Give released labels back as they are: they are labels already, and their noise cannot be undone.
 
         Parameters
@@ -122,7 +128,7 @@ class LabelPrivatizer(
         return y
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_resample(self, X, y):
+    def fit_resample(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """Hand X through and release every label, as a sampler of imbalanced-learn does.
 
         Parameters
@@ -139,9 +145,9 @@ class LabelPrivatizer(
         """
         y = labels_1d(y)
         check_same_length(X, y)
-        return X, self._release(self._declare(y), y.dtype)
+        return X, self._release_labels(self._declare(y), y.dtype)
 
-    def estimate_frequencies(self, y, *, of="sample"):
+    def estimate_frequencies(self, y: Any, *, of: Literal["sample", "population"] = "sample") -> FrequencyEstimate:
         """Estimate without bias how often each true class occurs, from released labels.
 
         Parameters
@@ -168,6 +174,11 @@ class LabelPrivatizer(
         keep, other = self.mechanism_.support_probabilities()
         return estimate_frequencies(counts, codes.size, keep, other, of=of, categories=self.classes_)
 
+    @property
+    def flip_matrix_(self) -> np.ndarray:
+        """The probability of releasing class j (column) when the true class is i (row)."""
+        return self.mechanism_.flip_matrix
+
     def _declare(self, y):
         """Set what is known after fit, and give the codes of y."""
         check_epsilon(self.epsilon)
@@ -177,14 +188,36 @@ class LabelPrivatizer(
         codes = encode(y, classes, "y")
         self.mechanism_ = mechanism
         self.classes_ = classes
-        self.flip_matrix_ = self.mechanism_.flip_matrix
         attach_guarantee(self, self.mechanism_.guarantee(), "the classes" if learnt else "")
         if learnt:
             warn_learnt("The classes", f"{type(self).__name__}(classes=[...])")
         return codes
 
-    def _release(self, codes, dtype):
-        return decode(self.mechanism_.sample(codes, noise_from(self.seed)), self.classes_, dtype)
+    def _rows(self, y, *, reset):
+        return encode(labels_1d(y), self.classes_, "y")[:, None]
+
+    def _empty_release(self, n_rows, dtype):
+        return np.empty(n_rows, dtype=decoded_dtype(self.classes_, dtype))
+
+    def _can_be_written_to(self, dtype):
+        # Each class must stay what it is, whatever the type of the labels.
+        own = self.classes_.dtype
+        same_kind = own.kind == dtype.kind and np.can_cast(own, dtype, "safe")
+        return same_kind or decoded_dtype(self.classes_, dtype) == dtype
+
+    def _release_into(self, y, out):
+        check_is_fitted(self)
+        self._check_unchanged()
+        y = labels_1d(y)
+        return self._release_labels(encode(y, self.classes_, "y"), y.dtype, out)
+
+    def _release_labels(self, codes, dtype, out=None):
+        answers = self.mechanism_.release(codes[:, None], noise_from(self.seed)).rows
+        released = decode(answers[:, 0], self.classes_, dtype)
+        if out is None:
+            return released
+        out[...] = released
+        return out
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -263,7 +296,14 @@ class LabelRR(LabelPrivatizer):
 
     _parameter_constraints: dict = {**LabelPrivatizer._parameter_constraints, "prior": ["array-like", None]}
 
-    def __init__(self, epsilon=1.0, *, classes=None, prior=None, seed=None):
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        classes: npt.ArrayLike | None = None,
+        prior: npt.ArrayLike | None = None,
+        seed: Seed = None,
+    ) -> None:
         self.epsilon = epsilon
         self.classes = classes
         self.prior = prior
@@ -334,7 +374,7 @@ class LabelLaplace(LabelPrivatizer):
     (0.4934, 1.0)
     """
 
-    def __init__(self, epsilon=1.0, *, classes=None, seed=None):
+    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
         self.epsilon = epsilon
         self.classes = classes
         self.seed = seed
@@ -385,11 +425,11 @@ class LabelSampler(HasLabelMechanism, BaseEstimator):
 
     _parameter_constraints: dict = {"label_mechanism": [HasMethods(["fit_resample"]), None]}
 
-    def __init__(self, label_mechanism=None):
+    def __init__(self, label_mechanism: BaseEstimator | None = None) -> None:
         self.label_mechanism = label_mechanism
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> Self:
         """Fit the label mechanism.
 
         Parameters
@@ -409,7 +449,7 @@ class LabelSampler(HasLabelMechanism, BaseEstimator):
         return self
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit_resample(self, X, y):
+    def fit_resample(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """Hand X through and release every label.
 
         Parameters

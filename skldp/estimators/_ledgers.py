@@ -1,16 +1,69 @@
-"""The budgets of an estimator that was given no ledger: shared by all its clones, never copied."""
+"""How an estimator asks: whom, under whose budgets, and with which workers.
+
+The budgets are those of a given ledger, or its own, which all its clones share and nothing copies.
+"""
 
 import secrets
 import threading
 import weakref
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any
 
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skldp.accounting._ledger.identity import row_identities
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.exceptions import LedgerError
 
-__all__ = ["ChoosesLedger", "OwnLedgers"]
+__all__ = ["ChoosesLedger", "OwnLedgers", "joblib_workers", "split_ids", "whole_numbers"]
+
+
+def joblib_workers(n_jobs: int | None, *, show: bool = False) -> Callable[..., Any]:
+    """Make what a ledger decides with about many histories: joblib's workers, and a bar on the terminal or notebook.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        As in joblib.
+    show : bool, default=False
+        Show the bar, while decisions come in.
+
+    Returns
+    -------
+    callable
+        Like `map`: takes a function and a list, and gives the function's results in order.
+
+    Raises
+    ------
+    ImportError
+        If rich is to show something and is not installed.
+    """
+    track = _progress_bar() if show else None
+
+    def workers(function, items):
+        parallel = Parallel(n_jobs=n_jobs, return_as="list" if track is None else "generator")
+        found = parallel(delayed(function)(item) for item in items)
+        return found if track is None else track(found, len(items))
+
+    return workers
+
+
+def _progress_bar():
+    try:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    except ImportError:
+        raise ImportError('verbose=True needs rich: pip install "skldp[study]".') from None
+
+    def track(decisions, total):
+        columns = TextColumn("certifying histories"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        with Progress(*columns) as bar:
+            yield from bar.track(decisions, total=total)
+
+    return track
 
 
 class ChoosesLedger(BaseEstimator):
@@ -151,3 +204,98 @@ class OwnLedgers:
                 "each."
             )
         return ledger
+
+
+# Every whole number below this is exact in single precision, and none that is rounded to single precision falls below.
+_WHOLE_IN_SINGLE = 2.0**24
+
+
+def split_ids(X, where):
+    """Split the table X into what a model sees and the ids of its rows.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_columns)
+        A pandas or polars DataFrame where `where` is a name.
+    where : None, int or str
+        The position of the column of ids, or its name, or in pandas the name of an index level.
+
+    Returns
+    -------
+    features : array-like
+        `X` without the column; `X` itself where the ids are in the index, or there are none.
+    ids : iterable or None
+        As they are in X; None where it has no such column or index: public rows need none.
+
+    Raises
+    ------
+    TypeError
+        If `where` is a name and X is no DataFrame.
+    ValueError
+        If a position is outside of X, or a name is no single column or index.
+    """
+    if where is None:
+        return X, None
+    if isinstance(where, Integral):
+        return _split_position(X, int(where))
+    if not hasattr(X, "columns"):
+        raise TypeError(
+            f"ids={where!r} is the name of a column or an index of a DataFrame. Got a {type(X).__name__} instead."
+        )
+    names = list(X.columns)
+    if names.count(where) > 1:
+        raise ValueError(f"ids={where!r} must name one column. Got X with {names.count(where)} columns of that name.")
+    levels = list(getattr(getattr(X, "index", None), "names", []))
+    if where in names and where in levels:
+        raise ValueError(f"ids={where!r} must name a column or an index of X. Got X where it names both.")
+    if where in names:
+        return _without(X, names.index(where)), X[where]
+    return X, X.index.get_level_values(where) if where in levels else None
+
+
+def whole_numbers(ids):
+    """Read ids off an array that can hold nothing but floats; any others are given back.
+
+    Parameters
+    ----------
+    ids : iterable or None
+
+    Returns
+    -------
+    iterable or None
+
+    Raises
+    ------
+    ValueError
+        If an array of floats holds anything but whole numbers below 2^24, which all floats hold exactly.
+    """
+    if not isinstance(ids, np.ndarray) or ids.dtype.kind != "f":
+        return ids
+    exact = (np.abs(ids) < _WHOLE_IN_SINGLE) & (ids == np.floor(ids))
+    if not exact.all():
+        raise ValueError(
+            "Ids in an array of floats must be whole numbers below 2**24, since larger ones change in single "
+            f"precision: use a DataFrame, or pass ids. Got another one at position {int(np.argmin(exact))} (counted "
+            "from 0)."
+        )
+    return ids.astype(np.int64)
+
+
+def _split_position(X, position):
+    if sparse.issparse(X):
+        return X, None
+    if not hasattr(X, "columns") and not isinstance(X, np.ndarray):
+        # Of a list of lists with strings, numpy would make strings of the numbers as well.
+        X = np.asarray(X, dtype=object)
+    if len(X.shape) != 2:
+        return X, None
+    if position >= X.shape[1]:
+        raise ValueError(f"ids={position} must be the position of a column of X. Got X with {X.shape[1]} columns.")
+    if hasattr(X, "iloc"):
+        return _without(X, position), X.iloc[:, position]
+    return _without(X, position), X[:, position]
+
+
+def _without(X, position):
+    kept = [column for column in range(X.shape[1]) if column != position]
+    return X.iloc[:, kept] if hasattr(X, "iloc") else X[:, kept]

@@ -1,11 +1,12 @@
 """NumericPrivatizer: every numeric mechanism of the papers as a transformer."""
 
 from numbers import Integral, Real
+from typing import Any, Literal
 
 from sklearn.base import OneToOneFeatureMixin
 
 from skldp.estimators._base import BoundedTransformer
-from skldp.estimators._validation import Interval, StrOptions
+from skldp.estimators._validation import Interval, Seed, StrOptions
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.catalogue import (
     NUMERIC_MECHANISMS,
@@ -73,7 +74,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
 
     See Also
     --------
-    skldp.mechanisms._numeric.catalogue.best_mechanism : The choice behind ``"best"``.
+    skldp.mechanisms.best_mechanism : The choice behind ``"best"``.
 
     Notes
     -----
@@ -108,16 +109,16 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
 
     def __init__(
         self,
-        epsilon=1.0,
+        epsilon: float = 1.0,
         *,
-        mechanism="hybrid",
-        bounds=(-1, 1),
-        delta=0.0,
-        n_sampled_features="auto",
-        transform_noise=True,
-        seed=None,
-        n_jobs=None,
-    ):
+        mechanism: str = "hybrid",
+        bounds: Any = (-1, 1),
+        delta: float = 0.0,
+        n_sampled_features: int | Literal["auto", "all"] | None = "auto",
+        transform_noise: bool = True,
+        seed: Seed = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.mechanism = mechanism
         self.bounds = bounds

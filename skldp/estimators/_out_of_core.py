@@ -1,9 +1,12 @@
 """Release tables that do not fit into memory: block by block from a memory map, or by the workers of dask."""
 
+import math
 import uuid
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import ReleasesRows, counted_out_of_domain, in_threads, warn_out_of_domain
@@ -15,23 +18,25 @@ __all__ = ["release_blocks", "release_dask"]
 _BLOCK_BYTES = 1 << 22
 # From this size on, processes gain more than their start costs.
 _WORTH_PROCESSES = 1 << 28
+# What codes, their answers and the labels that these stand for take, however small a label is.
+_LEAST_ROW_BYTES = 24
 # Enough for any number of threads, and few enough to keep in a list.
 _MOST_TASKS = 1024
 
 
-def release_blocks(estimator, X, out):
+def release_blocks(estimator: BaseEstimator, X: np.ndarray, out: np.ndarray) -> np.ndarray:
     """Release every row of X into `out`, a block of rows at a time; both may be memory maps of any length.
 
     Parameters
     ----------
     estimator : transformer of this package
-        Fitted; ``estimator.fit(X[:1])`` is enough, because only the shape counts. Its `n_jobs` threads work; where X
-        and `out` are memory maps of 256 MiB or more and the steps are not compiled, as many processes, which do not
-        wait for each other.
-    X : ndarray or memory map of shape (n_samples, n_features), float32 or float64
+        Fitted; ``estimator.fit(X[:1])`` is enough, because only the shape counts, with declared classes or categories
+        for labels and columns of categories. Its `n_jobs` threads work; where X and `out` are memory maps of 256 MiB
+        or more and the steps are not compiled, as many processes, which do not wait for each other.
+    X : ndarray or memory map of shape (n_samples, n_features), or (n_samples,) for labels
         The private rows.
-    out : ndarray or memory map of shape (n_samples, n_features_out)
-        Overwritten. Must not overlap X.
+    out : ndarray or memory map of shape (n_samples, n_features_out), or (n_samples,) for labels
+        Overwritten. Of a type that holds what is released. Must not overlap X.
 
     Returns
     -------
@@ -40,10 +45,11 @@ def release_blocks(estimator, X, out):
     Raises
     ------
     ValueError
-        If `out` has the wrong shape, is read-only or overlaps X, if a value is not finite (all blocks are checked
-        before the first is released), or if `seed` is an int: every block would get the same noise.
+        If `out` has the wrong shape or a type that does not hold what is released, is read-only or overlaps X, if a
+        value is not finite or not declared (all blocks are checked before the first is released), or if `seed` is an
+        int: every block would get the same noise.
     TypeError
-        If `estimator` or `out` is of another kind.
+        If `estimator`, X or `out` is of another kind.
 
     Warns
     -----
@@ -53,8 +59,7 @@ def release_blocks(estimator, X, out):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.estimators._bitrand import BitRandTransformer
-    >>> from skldp.estimators._out_of_core import release_blocks
+    >>> from skldp import BitRandTransformer, release_blocks
     >>> X = np.linspace(-1, 1, 3000, dtype=np.float32).reshape(1000, 3)
     >>> released = np.empty_like(X)
     >>> estimator = BitRandTransformer(epsilon=3.0, calibration="exact").fit(X[:1])
@@ -63,45 +68,53 @@ def release_blocks(estimator, X, out):
     """
     _check_estimator(estimator)
     _check_out(estimator, X, out)
-    row_bytes = max(X.shape[1] * X.dtype.itemsize, out.shape[1] * out.dtype.itemsize)
-    n_rows = max(1, _BLOCK_BYTES // row_bytes)
+    row_bytes = max(array.dtype.itemsize * math.prod(array.shape[1:]) for array in (X, out))
+    n_rows = max(1, _BLOCK_BYTES // max(row_bytes, _LEAST_ROW_BYTES))
+    n_jobs = getattr(estimator, "n_jobs", None)
     for start in range(0, len(X), n_rows):
-        rows = estimator._rows(X[start : start + n_rows], reset=False)
-        if rows.dtype.kind == "f":
-            check_finite(rows)
+        try:
+            rows = estimator._rows(X[start : start + n_rows], reset=False)
+            if rows.dtype.kind == "f":
+                check_finite(rows)
+        except ValueError as error:
+            error.add_note(
+                f"This is about the block of X that begins at row {start}: positions are counted from there."
+            )
+            raise
     # A generator is advanced block by block, in their order; a copy in another process would repeat its noise.
     secure = estimator.seed is None
     in_files = _is_file(X, "r", "r+", "w+") and _is_file(out, "r+", "w+")
     large = in_files and X.nbytes >= _WORTH_PROCESSES
     if secure and large and not getattr(estimator.mechanism_, "runs_compiled", False):
         # Few long tasks: a worker makes the mechanism's tables anew for each.
-        tasks = _runs(len(X), n_rows, 4 * effective_n_jobs(estimator.n_jobs))
-        counts = Parallel(n_jobs=estimator.n_jobs)(
+        tasks = _runs(len(X), n_rows, 4 * effective_n_jobs(n_jobs))
+        counts = Parallel(n_jobs=n_jobs)(
             delayed(_release_into)(estimator, X[task], out[task], n_rows) for task in tasks
         )
     else:
         counts = in_threads(
             lambda task: _release_into(estimator, X[task], out[task], n_rows),
             _runs(len(X), n_rows, _MOST_TASKS),
-            n_jobs=estimator.n_jobs if secure else 1,
+            n_jobs=n_jobs if secure else 1,
         )
-    warn_out_of_domain(sum(counts), X.shape[0] * X.shape[1])
+    warn_out_of_domain(sum(counts), X.size)
     return out
 
 
-def release_dask(estimator, X):
-    """Release a dask array or data frame, every block in a task of its own with noise of its own.
+def release_dask(estimator: BaseEstimator, X: Any) -> Any:
+    """Release a dask array, data frame or series, every block in a task of its own with noise of its own.
 
     Parameters
     ----------
     estimator : transformer of this package
-        Fitted, for example on the first rows; only the shape (and the names of columns) count.
-    X : dask.array.Array of shape (n_samples, n_features), or dask.dataframe.DataFrame
+        Fitted, for example on the first rows; only the shape (and the names of columns) count. Classes and categories
+        are to be declared.
+    X : dask.array.Array of shape (n_samples, n_features), dask.dataframe.DataFrame, or one column of labels
         The private rows. Columns are brought into one block.
 
     Returns
     -------
-    X_released : dask array or data frame
+    X_released : dask array, data frame or series
         Not yet computed. **Every computation of it is a new release**: two of them cost twice the budget, and so does
         a task that is executed again. Write it to storage once, and work with what was written.
 
@@ -123,14 +136,13 @@ def release_dask(estimator, X):
 
     Examples
     --------
-    >>> from skldp.estimators._bitrand import BitRandTransformer
-    >>> from skldp.estimators._out_of_core import release_dask
+    >>> from skldp import BitRandTransformer, release_dask
     >>> estimator = BitRandTransformer(epsilon=3.0, calibration="exact")
     >>> def release(table):  # a dask array, read from anywhere
     ...     return release_dask(estimator.fit(table[:1].compute()), table).to_zarr("released.zarr")
     """
     _check_estimator(estimator)
-    if estimator.transform_noise and estimator.seed is not None:
+    if getattr(estimator, "transform_noise", True) and estimator.seed is not None:
         raise ValueError(
             "seed must be None, because it would go to every task and every block would get the same noise: "
             f"two blocks would subtract to the secret. Got {estimator.seed!r} instead."
@@ -142,16 +154,16 @@ def release_dask(estimator, X):
     # A name of its own, so that two calls are two releases and not one result under one name.
     release = uuid.uuid4().hex
     if isinstance(X, dask.array.Array):
-        dtype = np.dtype(X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
-        n_outputs = estimator.mechanism_.n_outputs
-        one_block_wide = X.rechunk({1: -1})
-        return one_block_wide.map_blocks(
+        empty = estimator._empty_release(0, X.dtype)
+        if X.ndim == 2:
+            X = X.rechunk({1: -1})
+        return X.map_blocks(
             _release_array,
             estimator=estimator,
             release=release,
-            dtype=dtype,
-            chunks=(one_block_wide.chunks[0], (n_outputs,)),
-            meta=np.empty((0, n_outputs), dtype=dtype),
+            dtype=empty.dtype,
+            chunks=(X.chunks[0], *((size,) for size in empty.shape[1:])),
+            meta=empty,
         )
     if hasattr(X, "map_partitions"):
         return X.map_partitions(_release_frame, estimator=estimator, release=release, meta=_frame(estimator, X._meta))
@@ -160,27 +172,30 @@ def release_dask(estimator, X):
 
 def _check_estimator(estimator):
     if not isinstance(estimator, ReleasesRows):
-        raise TypeError(
-            f"estimator must be a transformer of X of this package. Got {type(estimator).__name__} instead."
-        )
+        raise TypeError(f"estimator must be a transformer of this package. Got {type(estimator).__name__} instead.")
     check_is_fitted(estimator)
     estimator._check_unchanged()
 
 
 def _check_out(estimator, X, out):
     """Refuse what blocks cannot be written to, and a seed, with which their noise would be one."""
+    if not isinstance(getattr(X, "dtype", None), np.dtype):
+        raise TypeError(f"X must be a numpy array or a memory map. Got {type(X).__name__} instead.")
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out must be a numpy array or a memory map. Got {type(out).__name__} instead.")
     if not out.flags.writeable:
         raise ValueError("out must be writeable. Got a read-only array instead.")
-    if estimator.transform_noise and estimator.seed is not None and not hasattr(estimator.seed, "bytes"):
+    noisy = getattr(estimator, "transform_noise", True)
+    if noisy and estimator.seed is not None and not hasattr(estimator.seed, "bytes"):
         raise ValueError(
             "seed must be None or a generator, because with an int every block would get the same noise, and "
             f"two blocks would subtract to the secret. Got {estimator.seed!r} instead."
         )
-    shape = (X.shape[0], estimator.mechanism_.n_outputs)
+    shape = (X.shape[0], *estimator._empty_release(0, X.dtype).shape[1:])
     if out.shape != shape:
         raise ValueError(f"out must have the shape {shape}. Got {out.shape} instead.")
+    if not estimator._can_be_written_to(out.dtype):
+        raise ValueError(f"out must be of a type that holds what is released. Got {out.dtype.type.__name__} instead.")
     if np.may_share_memory(X, out):
         raise ValueError("out must not overlap X. Got overlapping arrays instead.")
 
@@ -203,22 +218,24 @@ def _release_into(estimator, X, out, n_rows):
     return sum(counts)
 
 
-def _release_array(X, estimator, release):
+def _release_array(X, estimator, release):  # noqa: ARG001 -- dask names the task after it
     # Workers hand over empty blocks after a selection, which scikit-learn refuses.
     if not len(X):
-        return np.empty((0, estimator.mechanism_.n_outputs), dtype=X.dtype)
+        return estimator._empty_release(0, X.dtype)
     return estimator.transform(np.asarray(X))
 
 
-def _release_frame(X, estimator, release):
+def _release_frame(X, estimator, release):  # noqa: ARG001 -- dask names the task after it
     return _frame(estimator, X) if not len(X) else _frame(estimator, X, estimator.transform(X))
 
 
 def _frame(estimator, X, released=None):
-    """A data frame like X of released columns; an empty one if there are none."""
+    """A data frame or series like X of what was released; an empty one if there is nothing."""
     if released is None:
-        dtype = np.result_type(*X.dtypes) if all(kind in (np.float32, np.float64) for kind in X.dtypes) else np.float64
-        released = np.empty((0, estimator.mechanism_.n_outputs), dtype=dtype)
+        released = estimator._empty_release(0, np.asarray(X[:0]).dtype)
     if not isinstance(released, np.ndarray):
         return released
-    return type(X)(released, index=X.index[: len(released)], columns=estimator.get_feature_names_out())
+    index = X.index[: len(released)]
+    if released.ndim == 1:
+        return type(X)(released, index=index, name=X.name)
+    return type(X)(released, index=index, columns=estimator.get_feature_names_out())

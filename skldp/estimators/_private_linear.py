@@ -14,9 +14,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import as_numbers
-from skldp.estimators._base import attach_guarantee, warn_out_of_domain
+from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values, warn_learnt
-from skldp.estimators._guarantee_mixin import GuaranteeMixin
+from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,

@@ -11,6 +11,7 @@ from sklearn.utils import _param_validation, assert_all_finite
 from sklearn.utils._param_validation import HasMethods, InvalidParameterError, Options, StrOptions
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 
+from skldp._checks import is_number
 from skldp._untold import untold
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Interval",
     "InvalidParameterError",
     "Options",
+    "Seed",
     "StrOptions",
     "as_column",
     "as_table",
@@ -53,6 +55,7 @@ _ROOM = 1e70
 FLOATS = (np.float64, np.float32)
 EPSILON = [Interval(Real, 0, None, closed="neither")]
 BOUNDS = [tuple, list, np.ndarray]
+Seed = None | int | np.random.Generator | np.random.RandomState
 NOISE_PARAMETERS: dict = {
     "seed": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator, np.random.RandomState],
     "n_jobs": [None, Integral],
@@ -64,8 +67,7 @@ def check_epsilon(epsilon: Any) -> None:
 
     scikit-learn's own validation accepts True and can be switched off globally; a budget must not be.
     """
-    is_number = isinstance(epsilon, Real) and not isinstance(epsilon, bool | np.bool_)
-    if not is_number or not 0 < epsilon < np.inf:
+    if not is_number(epsilon) or not epsilon > 0:
         raise InvalidParameterError(f"epsilon must be a finite number > 0. Got {epsilon!r} instead.")
 
 

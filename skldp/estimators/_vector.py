@@ -1,13 +1,15 @@
 """Transformers of vectors: directions, noise in proportion to the distance, and both in fewer dimensions."""
 
 from numbers import Integral, Real
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import LocalTransformer
-from skldp.estimators._validation import FLOATS, Interval, StrOptions, as_table
+from skldp.estimators._validation import FLOATS, Interval, Seed, StrOptions, as_table
 from skldp.mechanisms._norms import nearest_rows
 from skldp.mechanisms._vector.gaussian_width import projected_dimension
 from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace
@@ -88,7 +90,15 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
         "norm": [StrOptions({"unit"}), Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(self, epsilon=1.0, *, norm="unit", transform_noise=True, seed=None, n_jobs=None):
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        norm: float | Literal["unit"] = "unit",
+        transform_noise: bool = True,
+        seed: Seed = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.norm = norm
         self.transform_noise = transform_noise
@@ -191,14 +201,14 @@ class MultivariateLaplaceTransformer(OneToOneFeatureMixin, LocalTransformer):
 
     def __init__(
         self,
-        epsilon=1.0,
+        epsilon: float = 1.0,
         *,
-        radius=None,
-        vocabulary=None,
-        transform_noise=True,
-        seed=None,
-        n_jobs=None,
-    ):
+        radius: float | None = None,
+        vocabulary: npt.ArrayLike | None = None,
+        transform_noise: bool = True,
+        seed: Seed = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.radius = radius
         self.vocabulary = vocabulary
@@ -206,7 +216,7 @@ class MultivariateLaplaceTransformer(OneToOneFeatureMixin, LocalTransformer):
         self.seed = seed
         self.n_jobs = n_jobs
 
-    def nearest_indices(self, X):
+    def nearest_indices(self, X: Any) -> np.ndarray:
         """Release, of every row, the index in the vocabulary of the word nearest to the noisy row.
 
         Each call is a release of its own, with fresh noise.
@@ -261,7 +271,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
     n_components : "auto" or int, default="auto"
         Number of dimensions m. ``"auto"`` follows from `beta`, `delta` and `gaussian_width`.
     gaussian_width : "auto" or float, default="auto"
-        Of the set of vectors, declared from public knowledge; see :mod:`skldp.mechanisms._vector.gaussian_width`.
+        Of the set of vectors, declared from public knowledge, as by :func:`~skldp.mechanisms.sparse_width`.
         ``"auto"`` is the paper's :math:`\sqrt{\log_2 d}`.
     sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary"}, default="gordon"
         How far Phi can stretch a distance, which the Laplace noise is scaled with:
@@ -366,22 +376,22 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
 
     def __init__(
         self,
-        epsilon=1.0,
+        epsilon: float = 1.0,
         *,
-        delta=1e-6,
-        beta=0.9,
-        n_components="auto",
-        gaussian_width="auto",
-        sensitivity="gordon",
-        noise="laplace",
-        projection="gaussian",
-        projection_seed=0,
-        radius=None,
-        vocabulary=None,
-        transform_noise=True,
-        seed=None,
-        n_jobs=None,
-    ):
+        delta: float = 1e-6,
+        beta: float = 0.9,
+        n_components: int | Literal["auto"] = "auto",
+        gaussian_width: float | Literal["auto"] = "auto",
+        sensitivity: str = "gordon",
+        noise: Literal["laplace", "privunit"] = "laplace",
+        projection: str = "gaussian",
+        projection_seed: int = 0,
+        radius: float | None = None,
+        vocabulary: npt.ArrayLike | None = None,
+        transform_noise: bool = True,
+        seed: Seed = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.beta = beta
@@ -403,7 +413,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
         check_is_fitted(self)
         return self.mechanism_.projection.matrix
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Any) -> Any:
         """The vectors of least norm that Phi takes to the rows of X (least squares). No release: X already is one.
 
         Parameters
@@ -448,7 +458,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
 
     @property
     def n_components_(self):
-        """m."""
+        """How many dimensions are released."""
         return self.mechanism_.n_outputs
 
     @property

@@ -8,11 +8,10 @@ sum of what some people released, in whole numbers, so that reports add up to th
 import hashlib
 import json
 import math
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +26,9 @@ from skldp.mechanisms._numeric.duchi import Duchi
 from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms._vector.privunit import PrivUnitBall
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["Report", "Task", "noise_variance"]
 
@@ -318,7 +320,7 @@ class Task:
         self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], noise: Noise
     ) -> npt.NDArray[np.float64]:
         """The sums of one block in whole numbers, which doubles hold exactly."""
-        rows = self._rows(self._box.inside(np.column_stack([X, y])).rows)
+        rows = self._rows(self._box.clip(np.column_stack([X, y])).rows)
         released = self._mechanism.release(rows, noise).rows
         return np.rint(released.sum(axis=0) / self._unit)
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from skldp._checks import is_number
 from skldp._untold import kind_of
-from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain, FiniteSet, Inside, check_finite
+from skldp.mechanisms._domain import Anywhere, Ball, Box, Clipped, Codes, Domain, FiniteSet, check_finite
 
 __all__ = ["Categories", "Columns", "Integers", "Interval", "domain_from_json"]
 
@@ -36,9 +37,9 @@ class Interval(Domain):
         """One."""
         return 1
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def clip(self, rows: np.ndarray) -> Clipped:
         """Move what lies outside to the nearest bound."""
-        return Box((float(self.low),), (float(self.high),)).inside(rows)
+        return Box((float(self.low),), (float(self.high),)).clip(rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the column."""
@@ -68,11 +69,11 @@ class Integers(Domain):
         """One."""
         return 1
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def clip(self, rows: np.ndarray) -> Clipped:
         """Round to the nearest whole number, and move what lies outside to the nearest bound."""
-        within, _ = Box((float(self.low),), (float(self.high),)).inside(rows)
+        within, _ = Box((float(self.low),), (float(self.high),)).clip(rows)
         whole = np.rint(within)
-        return Inside(whole, int(np.count_nonzero(whole != rows)))
+        return Clipped(whole, int(np.count_nonzero(whole != rows)))
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the column."""
@@ -95,19 +96,30 @@ class Categories(Domain):
     ordered: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.values, tuple):
+            own = tuple(value.item() if isinstance(value, np.generic) else value for value in self.values)
+            object.__setattr__(self, "values", own)
+        if not isinstance(self.values, tuple) or not all(map(_is_category, self.values)):
+            raise ValueError(
+                f"Categories must be a tuple of strings, numbers or booleans. Got {self.values!r} instead."
+            )
         if not self.values or len(set(self.values)) < len(self.values):
             raise ValueError(f"Categories must be a list of different values. Got {self.values!r} instead.")
-        if not all(isinstance(value, str | bool) or is_number(value) for value in self.values):
-            raise ValueError(f"Categories must be strings, numbers or booleans. Got {self.values!r} instead.")
+        if not isinstance(self.ordered, bool):
+            raise ValueError(f"ordered must be True or False. Got {self.ordered!r} instead.")
 
     @property
     def n_features(self) -> int:
         """One."""
         return 1
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
+        """Values as an array, of which :meth:`clip` takes integers of any type."""
+        return Codes((len(self.values),)).as_rows(values)
+
+    def clip(self, rows: np.ndarray) -> Clipped:
         """Refuse what is no place in the list."""
-        return Codes((len(self.values),)).inside(rows)
+        return Codes((len(self.values),)).clip(rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the column."""
@@ -133,8 +145,8 @@ class Columns(Domain):
     >>> import numpy as np
     >>> from skldp.mechanisms import Categories, Columns, Interval, domain_from_json
     >>> people = Columns.of({"age": Interval(0, 100), "city": Categories(("Bonn", "Ulm"))})
-    >>> people.inside(np.array([[130.0, 1.0]]))
-    Inside(rows=array([[100.,   1.]]), n_moved=1)
+    >>> people.clip(np.array([[130.0, 1.0]]))
+    Clipped(rows=array([[100.,   1.]]), n_moved=1)
     >>> domain_from_json(people.to_json()) == people
     True
     """
@@ -143,8 +155,8 @@ class Columns(Domain):
 
     def __post_init__(self) -> None:
         names = self.names
-        if len(set(names)) < len(names):
-            raise ValueError(f"Every column must be declared once. Got {names!r} instead.")
+        if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise ValueError(f"Columns must have different names, and be at least one. Got {names!r} instead.")
         for own, part in self.parts:
             if len(own) != part.n_features:
                 raise ValueError(f"{part!r} declares {part.n_features} columns. Got the names {own!r} instead.")
@@ -164,17 +176,17 @@ class Columns(Domain):
         """Numbers in a row."""
         return len(self.names)
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def clip(self, rows: np.ndarray) -> Clipped:
         """Move every part into its own domain; categories are given by their places."""
         moved, n_moved, start = rows.copy(), 0, 0
         for _, part in self.parts:
             columns = slice(start, start + part.n_features)
             start += part.n_features
             own = _as_codes(rows[:, columns]) if isinstance(part, Categories | Codes) else rows[:, columns]
-            within = part.inside(own)
+            within = part.clip(own)
             moved[:, columns] = within.rows
             n_moved += within.n_moved
-        return Inside(moved, n_moved)
+        return Clipped(moved, n_moved)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the columns, each part with its names."""
@@ -195,7 +207,7 @@ def domain_from_json(text: str) -> Domain:
     Raises
     ------
     ValueError
-        If it is none.
+        If it is none, or says something twice.
 
     Examples
     --------
@@ -203,7 +215,10 @@ def domain_from_json(text: str) -> Domain:
     >>> domain_from_json('{"type": "interval", "low": 0, "high": 10}')
     Interval(low=0, high=10)
     """
-    return _from_dict(json.loads(text, parse_constant=_no_number))
+    try:
+        return _from_dict(json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_once))
+    except RecursionError:
+        raise ValueError("A domain must be a JSON object. Got one that is nested too deeply instead.") from None
 
 
 _KINDS: dict[str, type[Domain]] = {
@@ -219,17 +234,34 @@ _KINDS: dict[str, type[Domain]] = {
 
 
 def _from_dict(given: Any) -> Domain:
-    if not isinstance(given, dict) or given.get("type") not in {*_KINDS, "columns"}:
+    kind = given.get("type") if isinstance(given, dict) else None
+    if not isinstance(kind, str) or kind not in {*_KINDS, "columns"}:
         raise ValueError(f"A domain must be a JSON object with a known type: {sorted(_KINDS)} or 'columns'.")
     fields = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-    kind = str(fields.pop("type"))
+    del fields["type"]
     try:
         if kind == "columns":
-            parts = [dict(part) for part in fields["parts"]]
-            return Columns(tuple((tuple(part.pop("columns")), _from_dict(part)) for part in parts))
-        return _KINDS[kind](**fields)
+            fields["parts"] = tuple(map(_part, fields["parts"]))
+        return (Columns if kind == "columns" else _KINDS[kind])(**fields)
     except (KeyError, TypeError) as error:
         raise ValueError(f"A domain of type {kind!r} has other fields. Got {sorted(given)} instead.") from error
+
+
+def _part(given: Any) -> tuple[tuple[str, ...], Domain]:
+    if not isinstance(given, dict) or not isinstance(given.get("columns"), list):
+        raise ValueError("Each part must be a JSON object with a list of its columns. Got another instead.")
+    return tuple(given["columns"]), _from_dict({name: value for name, value in given.items() if name != "columns"})
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError(f"Every field must be there once. Got {sorted(name for name, _ in pairs)} instead.")
+    return fields
+
+
+def _is_category(value: Any) -> bool:
+    return isinstance(value, str | bool) or (isinstance(value, int | float) and is_number(value))
 
 
 def _no_number(name: str) -> float:

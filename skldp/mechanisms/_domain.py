@@ -5,6 +5,7 @@ declared from public knowledge and never from the rows themselves. They have a J
 files say about them.
 """
 
+import itertools
 import json
 import math
 from abc import ABC, abstractmethod
@@ -16,25 +17,25 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from skldp._checks import check_dimension, check_positive
-from skldp._untold import kind_of
+from skldp._checks import check_dimension, check_positive, check_whole
+from skldp._untold import as_numbers, kind_of, untold
 from skldp.mechanisms._norms import nearest_rows, shortening_by_rounding, shrink_factors
 
 __all__ = [
     "Anywhere",
     "Ball",
     "Box",
+    "Clipped",
     "Codes",
     "Domain",
     "FiniteSet",
-    "Inside",
     "check_finite",
     "own_vectors",
     "round_inward",
 ]
 
 
-class Inside(NamedTuple):
+class Clipped(NamedTuple):
     """Rows within a domain.
 
     Parameters
@@ -56,8 +57,16 @@ class Domain(ABC):
     def n_features(self) -> int:
         """Numbers in a row."""
 
+    def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
+        """Values as an array of a type that :meth:`clip` takes: float32 or float64, unless it says otherwise."""
+        # What a masked array hides is looked at as well.
+        own = np.asarray(values) if isinstance(values, np.ndarray) else values
+        if isinstance(own, np.ndarray) and own.dtype in (np.float64, np.float32):
+            return own
+        return as_numbers(own)
+
     @abstractmethod
-    def inside(self, rows: np.ndarray) -> Inside:
+    def clip(self, rows: np.ndarray) -> Clipped:
         """Move what lies outside into the domain.
 
         Parameters
@@ -67,7 +76,7 @@ class Domain(ABC):
 
         Returns
         -------
-        Inside
+        Clipped
 
         Raises
         ------
@@ -92,18 +101,16 @@ def check_finite(rows: Any) -> None:
     ValueError
     """
     rows = rows.data if sparse.issparse(rows) else rows
-    # One pass; a sum that overflows is looked at again.
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = rows.sum(dtype=np.float64)
-    if not math.isfinite(total) and not np.isfinite(rows).all():
+    # Both are NaN if any value is; without a working array.
+    if not (-math.inf < rows.min(initial=math.inf) and rows.max(initial=-math.inf) < math.inf):
         raise_not_finite(rows)
 
 
 def raise_not_finite(rows: np.ndarray) -> None:
     """Say which of NaN and infinity there is, where there is one."""
     if np.isnan(rows).any():
-        raise ValueError("Input contains NaN.")
-    raise ValueError(f"Input contains infinity or a value too large for {rows.dtype!r}.")
+        raise ValueError("Input X contains NaN.")
+    raise ValueError(f"Input X contains infinity or a value too large for {rows.dtype!r}.")
 
 
 def round_inward(
@@ -147,26 +154,27 @@ class Box(Domain):
     --------
     >>> import numpy as np
     >>> from skldp.mechanisms import Box
-    >>> Box((0.0, 0.0), (1.0, 1.0)).inside(np.array([[0.5, -9.0]]))
-    Inside(rows=array([[0.5, 0. ]]), n_moved=1)
+    >>> Box((0.0, 0.0), (1.0, 1.0)).clip(np.array([[0.5, -9.0]]))
+    Clipped(rows=array([[0.5, 0. ]]), n_moved=1)
     """
 
     low: tuple[float, ...] = field(repr=False)
     high: tuple[float, ...] = field(repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("low", "high"):
-            object.__setattr__(self, name, tuple(np.asarray(getattr(self, name), dtype=np.float64).tolist()))
-        low, high = self.ends
-        if low.shape != high.shape or not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        low, high = (_declared_numbers(name, getattr(self, name)) for name in ("low", "high"))
+        fit = low.ndim == 1 and low.size and low.shape == high.shape
+        if not fit or not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
             raise ValueError("low and high must be as many finite numbers, with low < high. Got others instead.")
+        for name, end in (("low", low), ("high", high)):
+            object.__setattr__(self, name, tuple(end.tolist()))
 
     @classmethod
     def of(cls, low: npt.ArrayLike, high: npt.ArrayLike) -> "Box":
         """Make a box from arrays of shape (n_features,)."""
-        return cls(tuple(np.asarray(low, dtype=float).tolist()), tuple(np.asarray(high, dtype=float).tolist()))
+        return cls(low, high)  # type: ignore[arg-type]  # which become tuples
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         """Numbers in a row."""
         return len(self.low)
@@ -189,7 +197,7 @@ class Box(Domain):
         low, high = self.ends
         return high / 2 - low / 2
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def clip(self, rows: np.ndarray) -> Clipped:
         """Move what lies outside to the nearest bound."""
         # Both are NaN if any value is.
         lowest, highest = float(rows.min(initial=math.inf)), float(rows.max(initial=-math.inf))
@@ -197,10 +205,10 @@ class Box(Domain):
             raise_not_finite(rows)
         # Two passes over numbers in the cache spare most blocks the clipping, which takes several times as long.
         if self._everywhere[0] <= lowest and highest <= self._everywhere[1]:
-            return Inside(rows, 0)
-        low, high = self._ends_of(rows.dtype)
+            return Clipped(rows, 0)
+        low, high = self._ends_by_type.get(rows.dtype) or self._ends_of(rows.dtype)
         moved = np.clip(rows, low, high, out=np.empty(rows.shape, dtype=rows.dtype))
-        return Inside(moved, int(np.count_nonzero(moved != rows)))
+        return Clipped(moved, int(np.count_nonzero(moved != rows)))
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the box."""
@@ -214,10 +222,18 @@ class Box(Domain):
         """The bounds that lie within those of all features."""
         return max(self.low), min(self.high)
 
+    @cached_property
+    def _ends_by_type(self) -> dict[np.dtype, tuple[np.ndarray, np.ndarray]]:
+        return {}
+
     def _ends_of(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
         """The bounds in a type, as single numbers where all features share them."""
         low, high = round_inward(*self.ends, dtype)
-        return (low[0], high[0]) if (low == low[0]).all() and (high == high[0]).all() else (low, high)
+        if not (low <= high).all():
+            raise ValueError(f"Bounds must have a number of the type of the rows between them. Got {dtype} instead.")
+        alike = (low == low[0]).all() and (high == high[0]).all()
+        ends = self._ends_by_type[dtype] = (low[0], high[0]) if alike else (low, high)
+        return ends
 
 
 @dataclass(frozen=True)
@@ -247,23 +263,24 @@ class Ball(Domain):
         """Numbers in a row."""
         return self.dimension
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def clip(self, rows: Any) -> Clipped:
         """Shorten the rows that are longer than the radius; what only rounding made longer does not count as moved.
 
         Rows may be a CSR matrix that holds no entry twice.
         """
         check_finite(rows)
         factors = shrink_factors(rows, self.radius)
-        longer = np.flatnonzero(factors < 1)
-        if not longer.size:
-            return Inside(rows, 0)
-        outside, moved = rows[factors < 1 - shortening_by_rounding(rows.dtype, rows.shape[1])], rows.copy()
+        if not (factors < 1).any():
+            return Clipped(rows, 0)
+        outside = rows[factors < 1 - shortening_by_rounding(rows.dtype, rows.shape[1])]
         # In double precision: a subnormal factor of single precision has too few bits to stay within the radius.
         if sparse.issparse(rows):
-            moved.data[:] = rows.data * np.repeat(factors, np.diff(rows.indptr))
-            return Inside(moved, int(np.count_nonzero(outside.data)))
-        moved[longer] = rows[longer] * factors[longer, None]
-        return Inside(moved, int(np.count_nonzero(outside)))
+            moved = rows.copy()
+            moved.data[:] = moved.data * np.repeat(factors, np.diff(moved.indptr))
+            return Clipped(moved, int(np.count_nonzero(outside.data)))
+        moved = np.empty(rows.shape, dtype=rows.dtype)
+        np.multiply(rows, factors[:, None], out=moved, casting="same_kind")
+        return Clipped(moved, int(np.count_nonzero(outside)))
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the ball."""
@@ -289,10 +306,10 @@ class Anywhere(Domain):
         """Numbers in a row."""
         return self.dimension
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def clip(self, rows: np.ndarray) -> Clipped:
         """Refuse what is not finite, in an array or a sparse matrix."""
         check_finite(rows)
-        return Inside(rows, 0)
+        return Clipped(rows, 0)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe it by its dimension."""
@@ -316,8 +333,8 @@ class FiniteSet(Domain):
     --------
     >>> import numpy as np
     >>> from skldp.mechanisms import FiniteSet
-    >>> FiniteSet(np.eye(2)).inside(np.array([[0.0, 1.0], [0.75, 0.0]]))
-    Inside(rows=array([[0., 1.],
+    >>> FiniteSet(np.eye(2)).clip(np.array([[0.0, 1.0], [0.75, 0.0]]))
+    Clipped(rows=array([[0., 1.],
            [1., 0.]]), n_moved=1)
     """
 
@@ -330,25 +347,48 @@ class FiniteSet(Domain):
         return isinstance(other, FiniteSet) and np.array_equal(self.vectors, other.vectors)
 
     def __hash__(self) -> int:
-        return hash(self.vectors.tobytes())
+        # -0.0 is equal to 0.0, and becomes it.
+        return hash((self.vectors + 0.0).tobytes())
 
     @property
     def n_features(self) -> int:
         """Numbers in a row."""
         return int(self.vectors.shape[1])
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def clip(self, rows: Any) -> Clipped:
         """Move rows to the nearest vector, of which the first counts. A sparse matrix becomes an array."""
         check_finite(rows)
         given = rows.toarray() if sparse.issparse(rows) else rows
         # In the type of the rows, in which a row that is one of the vectors is found to be it.
         vectors = self.vectors.astype(given.dtype, copy=False)
         moved = vectors[nearest_rows(given, vectors)]
-        return Inside(moved, int(np.count_nonzero(moved != given)))
+        return Clipped(moved, int(np.count_nonzero(moved != given)))
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the set by its vectors."""
         return {"type": "finite_set", "vectors": self.vectors.tolist()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        # A pickle forgets that nobody may change them.
+        self.vectors.flags.writeable = False
+
+
+def _declared_numbers(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Public numbers as float64, refused where one is a bool or a string."""
+    try:
+        if not isinstance(given, tuple | list):
+            given = np.asarray(given)
+        flat = given.reshape(-1).tolist() if isinstance(given, np.ndarray) and given.dtype.kind == "O" else given
+        kinds = {flat.dtype.type} if isinstance(flat, np.ndarray) else set(map(type, flat))
+        if kinds & {list, tuple}:
+            kinds = set(map(type, itertools.chain.from_iterable(given)))
+        if any(issubclass(kind, bool | np.bool_ | str | bytes | np.complexfloating) for kind in kinds):
+            raise TypeError
+        own: npt.NDArray[np.float64] = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be numbers. Got something else instead.") from None
+    return own
 
 
 def own_vectors(name: str, vectors: npt.ArrayLike, n_features: int | None = None) -> npt.NDArray[np.float64]:
@@ -356,7 +396,7 @@ def own_vectors(name: str, vectors: npt.ArrayLike, n_features: int | None = None
     if isinstance(vectors, np.ndarray) and vectors.flags.owndata and not vectors.flags.writeable:
         own = vectors.astype(np.float64, copy=False)
     else:
-        own = np.array(vectors, dtype=np.float64)
+        own = np.array(_declared_numbers(name, vectors))
     if own.ndim != 2 or 0 in own.shape or own.shape[1] != (n_features or own.shape[1]):
         width = "n_features" if n_features is None else n_features
         raise ValueError(
@@ -392,21 +432,31 @@ class Codes(Domain):
         if not self.sizes:
             raise ValueError(f"sizes must hold at least one column. Got {self.sizes!r} instead.")
         for size in self.sizes:
-            check_dimension(size, least=1)
+            check_whole("Every size", size, least=1, most=2**63 - 1)
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         """Numbers in a row."""
         return len(self.sizes)
 
-    def inside(self, rows: np.ndarray) -> Inside:
+    def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
+        """Values as an array, of which :meth:`clip` takes integers of any type."""
+        if not isinstance(values, np.ndarray):
+            with untold("codes must be integers", values):
+                values = np.asarray(values)
+        return values
+
+    def clip(self, rows: np.ndarray) -> Clipped:
         """Refuse what is no code."""
         if rows.dtype.kind not in "iu":
             raise ValueError(f"codes must be integers. Got {kind_of(rows)} instead.")
-        if rows.size and not ((rows >= 0) & (rows < np.asarray(self.sizes))).all():
-            most = max(self.sizes) - 1
-            raise ValueError(f"codes must be integers from 0 to {most}. Got {kind_of(rows)} instead.")
-        return Inside(rows.astype(np.int64, copy=False), 0)
+        # What int64 does not hold becomes negative, and what is negative a large unsigned integer.
+        codes = rows.astype(np.int64, copy=False)
+        unsigned = codes.view(np.uint64)
+        # One pass over numbers in the cache spares most blocks the comparison by column, which takes longer.
+        if unsigned.max(initial=0) >= min(self.sizes) and not (unsigned < np.asarray(self.sizes, np.uint64)).all():
+            raise ValueError(f"codes must be integers from 0 to {max(self.sizes) - 1}. Got {kind_of(rows)} instead.")
+        return Clipped(codes, 0)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the columns by their sizes."""

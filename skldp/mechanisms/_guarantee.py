@@ -3,9 +3,9 @@
 import html
 import math
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
+from skldp._checks import check_between, check_fraction, is_number
 from skldp.mechanisms._odds import product_above, sum_above
 
 __all__ = ["PrivacyGuarantee"]
@@ -75,11 +75,11 @@ class PrivacyGuarantee:
     model: str = "local"
 
     def __post_init__(self) -> None:
-        _check_number("epsilon", self.epsilon, 0, math.inf)
-        _check_number("delta", self.delta, 0, 1)
+        check_between("epsilon", self.epsilon, 0, math.inf)
+        check_between("delta", self.delta, 0, 1)
         for name in ("per_feature", "stated", "diameter"):
             if getattr(self, name) is not None:
-                _check_number(name, getattr(self, name), 0, math.inf)
+                check_between(name, getattr(self, name), 0, math.inf)
         if self.unit not in _UNITS:
             raise ValueError(f"unit must be one of {_UNITS}. Got {self.unit!r} instead.")
         if self.model not in _MODELS:
@@ -160,11 +160,9 @@ class PrivacyGuarantee:
         """
         if self.delta > 0 or self.model != "local" or self.unit == "distance":
             raise ValueError(f"Only a pure guarantee of one person's own release can be shuffled. Got {self} instead.")
-        if isinstance(n, bool) or not 1 <= n < 2**63 or n != int(n):
+        if not is_number(n) or not 1 <= n < 2**63 or n != int(n):
             raise ValueError(f"n must be a whole number of people, at least 1. Got {n!r} instead.")
-        _check_number("delta", delta, 0, 1)
-        if not 0 < delta < 1:
-            raise ValueError(f"delta must lie inside (0, 1). Got {delta!r} instead.")
+        check_fraction("delta", delta)
         room = n / (8 * math.log(2 / delta)) - 1
         if room <= 0 or self.epsilon > math.log(room):
             raise ValueError(
@@ -266,8 +264,3 @@ def _common_diameter(left: PrivacyGuarantee, right: PrivacyGuarantee) -> float |
 
 def _number(value: float) -> str:
     return f"{value:.4g}" if not 1e4 <= value < 1e15 else f"{value:,.0f}"
-
-
-def _check_number(name: str, value: Any, low: float, high: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
-        raise ValueError(f"{name} must be a number from {low} to {high}. Got {value!r} instead.")

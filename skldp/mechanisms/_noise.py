@@ -12,23 +12,21 @@ Every discrete law drawn here is exact: a probability is an integer fraction :ma
 import hashlib
 import os
 import threading
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from skldp._checks import is_whole
 from skldp.exceptions import SeededNoiseWarning, warn_user
 
-__all__ = ["Noise", "RowNoise", "as_uniform", "flip_threshold", "noise_from", "public_stream", "threshold_log_odds"]
+__all__ = ["Noise", "RowNoise", "as_uniform", "noise_from", "public_stream"]
 
 # Long calls cost less, and other threads run meanwhile.
 _ZEROS = bytes(1 << 19)
 # Older releases of cryptography want this many bytes of room behind what they write in place.
 _SLACK = 15
-# The relative error of expit in double precision is a few ulps; this is a generous bound on it.
-_EXPIT_ERROR = 2.0**-48
 
 
 def noise_from(seed: Any = None) -> "Noise":
@@ -64,7 +62,7 @@ def noise_from(seed: Any = None) -> "Noise":
     """
     if seed is None:
         return Noise(os.urandom(32), secure=True)
-    if isinstance(seed, Integral) and not isinstance(seed, bool | np.bool_):
+    if is_whole(seed):
         if seed < 0:
             raise ValueError(f"An int seed must not be negative. Got {seed!r} instead.")
         key = hashlib.sha256(b"skldp seeded noise %d" % int(seed)).digest()
@@ -103,70 +101,9 @@ def public_stream(seed: int) -> "Noise":
     >>> bool((public_stream(3).words(4) == public_stream(3).words(4)).all())
     True
     """
-    if not isinstance(seed, Integral) or isinstance(seed, bool | np.bool_) or seed < 0:
+    if not is_whole(seed) or seed < 0:
         raise ValueError(f"The seed of a public stream must be a whole number >= 0. Got {seed!r} instead.")
     return Noise(hashlib.sha256(b"skldp public stream %d" % int(seed)).digest(), secure=False)
-
-
-def flip_threshold(log_odds: npt.ArrayLike) -> npt.NDArray[np.uint64]:
-    r"""Integers t with :math:`t / 2^{64} \approx 1 / (1 + e^{L})`, rounded towards 1/2.
-
-    Rounding towards one half is rounding to the private side for an event whose probability and whose
-    complement's probability are compared: the sampled :math:`|\ln((2^{64} - t) / t)|` never exceeds ``|log_odds|``.
-
-    Parameters
-    ----------
-    log_odds : array-like
-        Natural-log odds L against the event, finite. Large ones saturate at t = 1 or :math:`2^{64} - 1`.
-
-    Returns
-    -------
-    ndarray of uint64, same shape
-
-    Examples
-    --------
-    >>> from skldp.mechanisms._noise import flip_threshold
-    >>> int(flip_threshold(0.0)) == 2**63, int(flip_threshold(700.0))
-    (True, 1)
-    """
-    odds = np.asarray(log_odds, dtype=np.float64)
-    if not np.isfinite(odds).all():
-        raise ValueError(f"log_odds must be finite. Got {log_odds!r} instead.")
-    small_side = np.exp(-np.abs(odds)) / (1 + np.exp(-np.abs(odds)))
-    scaled = np.minimum(np.ceil(small_side * (1 + _EXPIT_ERROR) * 2.0**64), 2.0**63)
-    # Near one half the distance from it is what carries the loss, and must be accurate itself.
-    distance = np.floor(np.tanh(np.minimum(np.abs(odds), 1.0) / 2) * (1 - _EXPIT_ERROR) * 2.0**63).astype(np.uint64)
-    small = np.where(np.abs(odds) < 1, np.uint64(2**63) - distance, np.maximum(scaled, 1.0).astype(np.uint64))
-    # 2^64 - t in unsigned arithmetic is the two's complement of t; t is never 0.
-    return np.where(odds >= 0, small, ~small + np.uint64(1))
-
-
-def threshold_log_odds(threshold: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Give the exact log odds ln((2^64 - t) / t) of integers t, rounded away from 0.
-
-    Parameters
-    ----------
-    threshold : array-like of uint64
-        From 1 to 2^64 - 1.
-
-    Returns
-    -------
-    ndarray of float64, same shape
-        Its magnitude is an upper bound within a few units in the last place, and 0 for t = 2^63.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms._noise import flip_threshold, threshold_log_odds
-    >>> round(float(threshold_log_odds(flip_threshold(1.0))), 9)
-    1.0
-    """
-    t = np.asarray(threshold, dtype=np.uint64)
-    small = np.minimum(t, ~t + np.uint64(1))
-    # (2^64 - s) / s = 1 + (2^64 - 2 s) / s, whose logarithm is accurate near s = 2^63 as well.
-    excess = (np.uint64(2**63) - small).astype(np.float64) * 2.0
-    magnitude = np.log1p(excess / small.astype(np.float64))
-    outward = np.where(magnitude > 0, magnitude * (1 + 8 * np.finfo(np.float64).eps), 0.0)
-    return np.where(t <= np.uint64(2**63), outward, -outward)
 
 
 def as_uniform(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
@@ -238,7 +175,7 @@ class Noise:
         Parameters
         ----------
         threshold : array-like of uint64
-            Between 0 and 2^64 - 1; :func:`flip_threshold` makes them.
+            Between 0 and 2^64 - 1; ``flip_threshold`` makes them.
         size : int or tuple of int, default=None
             None is the shape of `threshold`, which must broadcast to `size` otherwise.
         """
@@ -266,7 +203,7 @@ class Noise:
         last = np.uint64(2**64 - 1 - 2**64 % high)
         again = np.flatnonzero(words > last)
         while again.size:
-            words[again] = self.words(again.size)
+            words[again] = self.at(again, words.size).words(again.size)
             again = again[words[again] > last]
         return (words % np.uint64(high)).astype(np.int64).reshape(size)
 
@@ -330,12 +267,12 @@ class Noise:
         Returns
         -------
         Noise
-            This stream itself, whose words are nobody's in particular; see :class:`RowNoise`.
+            This stream itself, whose words are nobody's in particular; see ``RowNoise``.
         """
         return self
 
     def split(self, parts: list[slice]) -> list["Noise"]:
-        """One stream for each part of the rows, for threads."""
+        """One stream for each part of the rows, for threads, instead of this one."""
         return self.spawn(len(parts))
 
     def block(self, part: slice) -> "Noise":

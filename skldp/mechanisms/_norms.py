@@ -34,7 +34,7 @@ def row_norms(values: np.ndarray) -> npt.NDArray[np.float64]:
     ndarray of shape (n,)
     """
     with np.errstate(over="ignore", under="ignore"):
-        norms = np.sqrt(np.einsum("ij,ij->i", values, values), dtype=np.float64)
+        norms: npt.NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", values, values), dtype=np.float64)
         extreme = _extreme(norms, values.dtype)
         if extreme.size:
             wide = values[extreme].astype(np.float64)
@@ -65,7 +65,7 @@ def scaled_norms(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     [5.0, 0.5, 0.0]
     """
     with np.errstate(over="ignore", under="ignore"):
-        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        norms: npt.NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         extreme = _extreme(norms, rows.dtype)
         if extreme.size:
             far = rows[extreme]
@@ -99,21 +99,33 @@ def shrink_factors(values: Any, radius: float) -> npt.NDArray[np.float64]:
 
 def _norms_near(values: np.ndarray, radius: float) -> npt.NDArray[np.float64]:
     norms = row_norms(values)
+    if values.dtype == np.float64:
+        return norms
     # Only rows that rounding leaves near the radius, or beyond it, need their norms in double precision.
     near = np.flatnonzero(norms > radius * (1 - (values.shape[1] + 8) * float(np.finfo(values.dtype).eps)))
-    norms[near] = row_norms(values[near].astype(np.float64, copy=False))
+    norms[near] = row_norms(values[near].astype(np.float64))
     return norms
 
 
 def _sparse_norms(values: Any) -> npt.NDArray[np.float64]:
-    """Norms of the rows of a CSR matrix, in double precision, from numbers that are scaled by powers of two."""
-    n = values.shape[0]
+    """Norms of the rows of a CSR matrix, in double precision."""
     entries = np.diff(values.indptr)
-    exponents = np.frexp(abs(values).max(axis=1).toarray().ravel().astype(np.float64))[1]
-    scaled = np.ldexp(values.data.astype(np.float64), -np.repeat(exponents, entries))
-    squares = np.bincount(np.repeat(np.arange(n), entries), weights=scaled * scaled, minlength=n)
-    with np.errstate(over="ignore"):
-        return np.ldexp(np.sqrt(squares), exponents)
+    with np.errstate(over="ignore", under="ignore"):
+        norms = _root_of_squares(values.data.astype(np.float64), entries)
+        extreme = _extreme(norms, np.dtype(np.float64))
+        extreme = extreme[entries[extreme] > 0]
+        if extreme.size:
+            far = values[extreme]
+            exponents = np.frexp(abs(far).max(axis=1).toarray().ravel().astype(np.float64))[1]
+            scaled = np.ldexp(far.data.astype(np.float64), -np.repeat(exponents, entries[extreme]))
+            norms[extreme] = np.ldexp(_root_of_squares(scaled, entries[extreme]), exponents)
+    return norms
+
+
+def _root_of_squares(data: npt.NDArray[np.float64], entries: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
+    """Norms of rows that stand one after the other, each with so many entries."""
+    rows = np.repeat(np.arange(len(entries)), entries)
+    return np.sqrt(np.bincount(rows, weights=data * data, minlength=len(entries)))
 
 
 def shortening_by_rounding(dtype: np.dtype, d: int) -> float:

@@ -1,14 +1,13 @@
 r"""Probabilities as integers out of :math:`2^{64}`, rounded to the private side, and the exact epsilon they give.
 
-Everything here is computed in decimal arithmetic with far more digits than the integers have, so that a rounding is
-certain to go the way it says.
+Everything here is computed in decimal arithmetic with far more digits than the integers have, or in doubles with a
+bound on their error, so that a rounding is certain to go the way it says.
 """
 
 import math
 import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +16,16 @@ from skldp.mechanisms._noise import Noise
 
 __all__ = [
     "bernoulli",
-    "check_epsilon",
-    "check_told_from_zero",
+    "check_representable",
+    "flip_threshold",
     "floor_to_double",
-    "lie_count",
+    "least_count",
     "log_ratio",
     "product_above",
     "round_up",
     "split_epsilon",
     "sum_above",
+    "threshold_log_odds",
 ]
 
 
@@ -93,11 +93,13 @@ TWO_64 = 2**64
 DIGITS = 80
 # A bound on the relative error of the few decimal operations that make one integer.
 DECIMAL_ERROR = Decimal(10) ** -(DIGITS - 10)
+# The relative error of expit in double precision is a few ulps; this is a generous bound on it.
+_EXPIT_ERROR = 2.0**-48
 # Beyond this the integers have saturated, and the decimal exponential need not grow.
 _LARGEST_EPSILON = 2000.0
 
 
-def lie_count(epsilon: float, n_others: int = 1) -> int:
+def least_count(epsilon: float, n_others: int = 1) -> int:
     r"""The integer t with :math:`t / 2^{64} \ge 1 / (e^\varepsilon + m)`, the smallest one.
 
     Parameters
@@ -113,8 +115,8 @@ def lie_count(epsilon: float, n_others: int = 1) -> int:
 
     Examples
     --------
-    >>> from skldp.mechanisms._odds import lie_count
-    >>> round(1 - lie_count(1.0) / 2**64, 4), lie_count(700.0)
+    >>> from skldp.mechanisms._odds import least_count
+    >>> round(1 - least_count(1.0) / 2**64, 4), least_count(700.0)
     (0.7311, 1)
     """
     up, down = Context(prec=DIGITS, rounding=ROUND_CEILING), Context(prec=DIGITS, rounding=ROUND_FLOOR)
@@ -148,23 +150,78 @@ def log_ratio(numerator: int, denominator: int, *, in_doubles: bool = False) -> 
     return value if Decimal(value) >= exact else math.nextafter(value, math.inf)
 
 
-def check_epsilon(epsilon: float) -> None:
-    """Refuse an epsilon that is no finite number > 0: NaN, infinity, a bool, a string."""
-    if isinstance(epsilon, bool | np.bool_) or not isinstance(epsilon, Real) or not 0 < float(epsilon) < math.inf:
-        raise ValueError(f"epsilon must be a finite number > 0. Got {epsilon!r} instead.")
+def flip_threshold(log_odds: npt.ArrayLike) -> npt.NDArray[np.uint64]:
+    r"""Integers t with :math:`t / 2^{64} \approx 1 / (1 + e^{L})`, rounded towards 1/2.
+
+    Rounding towards one half is rounding to the private side for an event whose probability and whose
+    complement's probability are compared: the sampled :math:`|\ln((2^{64} - t) / t)|` never exceeds ``|log_odds|``.
+
+    Parameters
+    ----------
+    log_odds : array-like
+        Natural-log odds L against the event, finite. Large ones saturate at t = 1 or :math:`2^{64} - 1`.
+
+    Returns
+    -------
+    ndarray of uint64, same shape
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._odds import flip_threshold
+    >>> int(flip_threshold(0.0)) == 2**63, int(flip_threshold(700.0))
+    (True, 1)
+    """
+    odds = np.asarray(log_odds, dtype=np.float64)
+    if not np.isfinite(odds).all():
+        raise ValueError(f"log_odds must be finite. Got {log_odds!r} instead.")
+    small_side = np.exp(-np.abs(odds)) / (1 + np.exp(-np.abs(odds)))
+    scaled = np.minimum(np.ceil(small_side * (1 + _EXPIT_ERROR) * 2.0**64), 2.0**63)
+    # Near one half the distance from it is what carries the loss, and must be accurate itself.
+    distance = np.floor(np.tanh(np.minimum(np.abs(odds), 1.0) / 2) * (1 - _EXPIT_ERROR) * 2.0**63).astype(np.uint64)
+    small = np.where(np.abs(odds) < 1, np.uint64(2**63) - distance, np.maximum(scaled, 1.0).astype(np.uint64))
+    # 2^64 - t in unsigned arithmetic is the two's complement of t; t is never 0.
+    return np.where(odds >= 0, small, ~small + np.uint64(1))
 
 
-def check_told_from_zero(epsilon: float, exact: float, least: float) -> None:
-    """Refuse an epsilon so small that the integers that should give it round to epsilon 0, or to more than it."""
+def threshold_log_odds(threshold: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Give the exact log odds ln((2^64 - t) / t) of integers t, rounded away from 0.
+
+    Parameters
+    ----------
+    threshold : array-like of uint64
+        From 1 to 2^64 - 1.
+
+    Returns
+    -------
+    ndarray of float64, same shape
+        Its magnitude is an upper bound within a few units in the last place, and 0 for t = 2^63.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._odds import flip_threshold, threshold_log_odds
+    >>> round(float(threshold_log_odds(flip_threshold(1.0))), 9)
+    1.0
+    """
+    t = np.asarray(threshold, dtype=np.uint64)
+    small = np.minimum(t, ~t + np.uint64(1))
+    # (2^64 - s) / s = 1 + (2^64 - 2 s) / s, whose logarithm is accurate near s = 2^63 as well.
+    excess = (np.uint64(2**63) - small).astype(np.float64) * 2.0
+    magnitude = np.log1p(excess / small.astype(np.float64))
+    outward = np.where(magnitude > 0, magnitude * (1 + 8 * np.finfo(np.float64).eps), 0.0)
+    return np.where(t <= np.uint64(2**63), outward, -outward)
+
+
+def check_representable(epsilon: float, exact: float, least: float) -> None:
+    """Refuse an epsilon so small that probabilities out of 2^64 give epsilon 0, or more than it."""
     if not 0 < exact <= epsilon:
         raise ValueError(
-            "epsilon must be large enough to be told from 0 with probabilities out of 2**64, "
+            "epsilon must be large enough for probabilities out of 2**64 to differ by it, "
             f"here at least about {least:.3g}. Got {epsilon!r} instead."
         )
 
 
-def bernoulli(noise: Noise, count: int, size: int | tuple[int, ...]) -> npt.NDArray[np.bool_]:
-    """Booleans that are True with probability exactly ``count / 2**64``, from about 16 random bits each.
+def bernoulli(noise: Noise, count: int, out: np.ndarray, words: npt.NDArray[np.uint16]) -> None:
+    """Write True with probability exactly ``count / 2**64``, and False otherwise, from about 16 random bits each.
 
     The leading 16 bits of a 64-bit draw decide all but one in 65,536; only for those are the other 48 drawn.
 
@@ -173,22 +230,24 @@ def bernoulli(noise: Noise, count: int, size: int | tuple[int, ...]) -> npt.NDAr
     noise : Noise
     count : int
         From 0 to 2^64 - 1.
-    size : int or tuple of int
-
-    Returns
-    -------
-    ndarray of bool
+    out : ndarray of shape (n, k)
+        Overwritten. The draws belong to n rows in their order, k to each.
+    words : ndarray of uint16 of the same shape
+        Where the leading bits are drawn to; memory that is not allocated anew for every block.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from skldp.mechanisms._odds import bernoulli
     >>> from skldp.mechanisms._noise import noise_from
-    >>> bernoulli(noise_from(), 0, 3).tolist()
-    [False, False, False]
+    >>> drawn = np.empty((2, 2), dtype=bool)
+    >>> bernoulli(noise_from(), 0, drawn, np.empty((2, 2), dtype=np.uint16))
+    >>> drawn.tolist()
+    [[False, False], [False, False]]
     """
     leading, rest = np.uint16(count >> 48), np.uint64(count & (2**48 - 1))
-    draws = noise.words(size, np.uint16)
-    drawn = draws < leading
+    draws = noise.fill(words)
+    np.less(draws, leading, out=out)
     undecided = np.flatnonzero(draws == leading)
-    drawn.reshape(-1)[undecided] = (noise.at(undecided, draws.size).words(undecided.size) >> np.uint64(16)) < rest
-    return drawn
+    further = noise.at(undecided, draws.size).words(undecided.size) >> np.uint64(16)
+    out[np.divmod(undecided, out.shape[1])] = further < rest

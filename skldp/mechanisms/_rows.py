@@ -3,13 +3,14 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp._untold import as_floats, kind_of
+from skldp._checks import is_whole
+from skldp._untold import kind_of
 from skldp.mechanisms._domain import Domain
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
@@ -21,6 +22,8 @@ __all__ = ["Release", "RowMechanism", "SampledFeatures", "Workspace"]
 _TASK_CELLS = 1 << 21
 # Numbers of a block that are read or written, of which a few may be worked on.
 _MOST_READ = 1 << 21
+# An index takes eight bytes, as much as all other arrays together: it is made piece by piece.
+_PIECE = 131_072
 
 
 class Workspace:
@@ -49,6 +52,18 @@ class Workspace:
         if kept is None or kept.size < size or kept.dtype != dtype:
             kept = self._arrays[name] = np.empty(size, dtype=dtype)
         return kept[:size].reshape(shape)
+
+    def look_up(self, table: np.ndarray, places: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Fill `out` with ``table[places]``, for places within the table, or below 0 and counted from its end."""
+        # `take` would copy indices of another type to a new array.
+        index = self.take("index", (min(places.size, _PIECE),), np.intp)
+        for start in range(0, places.size, _PIECE):
+            piece = slice(start, start + _PIECE)
+            some = index[: places[piece].size]
+            np.copyto(some, places[piece], casting="unsafe")
+            # The mode matters for its speed alone: no index is further out of range.
+            table.take(some, out=out[piece], mode="wrap")
+        return out
 
 
 class Release(NamedTuple):
@@ -95,7 +110,7 @@ class RowMechanism(ABC):
         """How many numbers of a row are worked on at a time."""
         return max(self.domain.n_features, self.n_outputs)
 
-    @property
+    @cached_property
     def rows_per_block(self) -> int:
         """Rows of one block."""
         most = _MOST_READ // max(self.domain.n_features, self.n_outputs)
@@ -119,7 +134,8 @@ class RowMechanism(ABC):
             Never written to. float32 and float64 keep their type; other numbers become float64.
         noise : Noise
         out : ndarray of shape (n, n_outputs), default=None
-            Where to write; of a type that the released numbers can be rounded to. Must not overlap `rows`.
+            Where to write; of a type that the released numbers can be rounded to, and codes written to as they are.
+            Must not overlap `rows`.
 
         Returns
         -------
@@ -129,7 +145,8 @@ class RowMechanism(ABC):
         Raises
         ------
         ValueError
-            If a value is NaN or infinite, or a shape is another. What stands in `out` then is to be thrown away.
+            If a value is NaN or infinite, or a shape or the type of `out` is another. What stands in `out` then is to
+            be thrown away.
         """
         return self._walk(rows, noise, out)
 
@@ -190,15 +207,15 @@ class RowMechanism(ABC):
         noise : Noise
             Every draw belongs to the rows in their order, as many words to each row; a draw for a few numbers alone is
             taken from ``noise.at(places, size)``. So that noise may be bound to rows, see
-            :class:`~skldp.mechanisms._noise.RowNoise`.
+            ``RowNoise``.
         out : ndarray of shape (n, n_outputs)
             C-contiguous, of ``output_dtype`` of the rows' type; overwritten.
         workspace : Workspace
         """
 
     def _as_rows(self, rows: npt.ArrayLike) -> np.ndarray:
-        """The rows as an array that the domain takes."""
-        return as_floats(rows)
+        """The rows as an array that the domain takes; sparse where a mechanism says so."""
+        return self.domain.as_rows(rows)
 
     def _walk(self, given: npt.ArrayLike, noise: Noise | None, out: np.ndarray | None) -> Release:
         rows = self._as_rows(given)
@@ -211,21 +228,25 @@ class RowMechanism(ABC):
         elif out.shape != (rows.shape[0], self.n_outputs) or not out.flags.writeable:
             shape = (rows.shape[0], self.n_outputs)
             raise ValueError(f"out must be writeable and have the shape {shape}. Got {kind_of(out)} instead.")
-        n_rows, step = rows.shape[0], self.rows_per_block
-        # Of all rows at once nothing is copied, which a slice of a sparse matrix is.
-        parts = [slice(None)] if 0 < n_rows <= step else [slice(i, i + step) for i in range(0, n_rows, step)]
-        workspace, n_moved = Workspace(), 0
+        # Before a value is looked at. A code that does not fit into a shorter integer would become another one.
+        rule: Literal["safe", "same_kind"] = "safe" if {dtype.kind, out.dtype.kind} <= {"i", "u"} else "same_kind"
+        if not np.can_cast(dtype, out.dtype, rule):
+            raise ValueError(f"out must be of a type that {dtype} can be written to. Got {kind_of(out)} instead.")
+        step, workspace, n_moved = self.rows_per_block, Workspace(), 0
+        whole = rows.shape[0] <= step
         direct = out.flags.carray and out.dtype == dtype
         # What numpy would warn of, such as a sum that overflows, is a fact about values.
         with np.errstate(all="ignore"):
-            for part in parts:
-                inside = self.domain.inside(rows[part])
+            for start in range(0, rows.shape[0], step):
+                part = slice(start, start + step)
+                # A slice of a sparse matrix is a copy.
+                inside = self.domain.clip(rows if whole else rows[part])
                 n_moved += inside.n_moved
                 block = out[part] if direct else workspace.take("out", out[part].shape, dtype)
                 if noise is None:
                     self._encode(inside.rows, block, workspace)
                 else:
-                    self._draw(inside.rows, noise.block(part), block, workspace)
+                    self._draw(inside.rows, noise if whole else noise.block(part), block, workspace)
                 if not direct:
                     np.copyto(out[part], block, casting="same_kind")
         return Release(out, n_moved)
@@ -233,6 +254,13 @@ class RowMechanism(ABC):
     def __getstate__(self) -> dict[str, Any]:
         # Tables are made again where they are needed: what is pickled says what the mechanism is, and no more.
         return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        # A pickle forgets that nobody may change them.
+        for value in state.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,18 +277,17 @@ class SampledFeatures(RowMechanism):
 
     def __post_init__(self) -> None:
         n_features = self.domain.n_features
-        whole = isinstance(self.n_sampled, Integral) and not isinstance(self.n_sampled, bool | np.bool_)
-        if not whole or not 1 <= self.n_sampled <= n_features:
+        if not is_whole(self.n_sampled) or not 1 <= self.n_sampled <= n_features:
             raise ValueError(
                 f"n_sampled must be from 1 to {n_features}, the number of features. Got {self.n_sampled!r} instead."
             )
 
-    @property
+    @cached_property
     def n_outputs(self) -> int:
         """The number of features."""
         return self.domain.n_features
 
-    @property
+    @cached_property
     def center(self) -> npt.NDArray[np.float64] | None:
         """What stands for the features that are not chosen, shape (n_features,); None is 0."""
         return None
@@ -269,10 +296,6 @@ class SampledFeatures(RowMechanism):
     def block_width(self) -> int:
         """How many numbers of a row are worked on at a time."""
         return self.n_sampled
-
-    def working_dtype(self, dtype: np.dtype) -> np.dtype:
-        """The type in which features are released, before they are rounded to the type of the output."""
-        return dtype
 
     def original_second_moment(
         self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
@@ -291,9 +314,31 @@ class SampledFeatures(RowMechanism):
         np.fill_diagonal(about, squares)
         return about + np.outer(center, mean) + np.outer(mean, center) - np.outer(center, center)
 
+    def bias(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Mean of the released numbers minus the values, for values of shape (n, n_features)."""
+        rows = np.asarray(self._as_rows(values), dtype=np.float64)
+        mean, _ = self._feature_moments(self.domain.clip(rows).rows)
+        return mean - rows if self.center is None else self.center + mean - rows
+
+    def variance(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Variance of the released numbers, for values of shape (n, n_features)."""
+        rows = np.asarray(self._as_rows(values), dtype=np.float64)
+        mean, square = self._feature_moments(self.domain.clip(rows).rows)
+        return square * (self.n_outputs / self.n_sampled) - mean**2
+
+    def _feature_moments(
+        self, rows: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Mean and mean square of M(x) - c of every feature, for rows inside the domain."""
+        raise NotImplementedError
+
     def _original_squares(self, squares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """From the mean of (M(x) - c)^2 of every feature to that of (x - c)^2, or ValueError where it does not tell."""
         raise ValueError(f"{type(self).__name__} does not identify the squares of what it releases.")
+
+    def working_dtype(self, dtype: np.dtype) -> np.dtype:
+        """The type in which features are released, before they are rounded to the type of the output."""
+        return dtype
 
     @abstractmethod
     def _draw_features(
@@ -321,7 +366,9 @@ class SampledFeatures(RowMechanism):
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         d, k = self.n_outputs, self.n_sampled
         dtype = self.working_dtype(out.dtype)
-        center = None if self.center is None else self.center.astype(dtype)
+        center = self.center
+        if center is not None:
+            center = center.astype(dtype, copy=False)
         if k == d:
             released = out if out.dtype == dtype else workspace.take("sampled", out.shape, dtype)
             self._draw_features(rows, None, noise, released, workspace)
@@ -330,10 +377,10 @@ class SampledFeatures(RowMechanism):
             if released is not out:
                 out[...] = released
             return
+        released = workspace.take("sampled", (len(rows), k), dtype)
         features = noise.subsets(len(rows), d, k)
         places = features + np.arange(len(rows))[:, None] * d
         values = np.ascontiguousarray(rows).reshape(-1).take(places)
-        released = workspace.take("sampled", values.shape, dtype)
         self._draw_features(values, features, noise, released, workspace)
         released *= dtype.type(d / k)
         if center is None:

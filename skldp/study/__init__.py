@@ -1,1 +1,81 @@
-"""Floor 4: what privacy costs in utility."""
+"""What privacy costs: curves over epsilon, comparisons, audits, federated learning, and the theory of the papers."""
+
+from skldp.study._audit.lower_bound import AuditResult, audit_epsilon, trials_needed
+from skldp.study._audit.pairs import audit_estimator, candidate_pairs
+from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
+from skldp.study._comparison import ComparisonSettings, MechanismComparison, compare_mechanisms
+from skldp.study._curve import privacy_utility_curve, smallest_epsilon
+from skldp.study._datasets import StudyData, StudyInputError, load_study_data
+from skldp.study._display import PrivacyUtilityDisplay
+from skldp.study._federated.learning import FederatedRun, federated_learning
+from skldp.study._federated.settings import (
+    FederatedSetting,
+    features_perturbed,
+    gradients_anonymised,
+    gradients_perturbed,
+    labels_perturbed,
+    noiseless,
+)
+from skldp.study._federated.study import FederatedDisplay, FederatedRow, FederatedTable, federated_study
+from skldp.study._report import html_report, plot_comparison
+from skldp.study._results import CurvePoint, PrivacyUtilityCurve
+from skldp.study._theory.bit_laws import expected_error, rival_laws
+from skldp.study._theory.errors import expected_errors, mean_errors
+from skldp.study._theory.figures import (
+    bit_errors,
+    bit_flips,
+    bit_flips_over_bits,
+    bit_flips_over_features,
+    corrected_ratios,
+    label_flips,
+)
+from skldp.study._theory.table import TheoryDisplay, TheoryTable
+
+__all__ = [
+    "FEATURE_MECHANISMS",
+    "LABEL_MECHANISMS",
+    "AuditResult",
+    "ComparisonSettings",
+    "CurvePoint",
+    "FederatedDisplay",
+    "FederatedRow",
+    "FederatedRun",
+    "FederatedSetting",
+    "FederatedTable",
+    "MechanismComparison",
+    "PrivacyUtilityCurve",
+    "PrivacyUtilityDisplay",
+    "StudyData",
+    "StudyInputError",
+    "TheoryDisplay",
+    "TheoryTable",
+    "audit_epsilon",
+    "audit_estimator",
+    "bit_errors",
+    "bit_flips",
+    "bit_flips_over_bits",
+    "bit_flips_over_features",
+    "candidate_pairs",
+    "compare_mechanisms",
+    "corrected_ratios",
+    "expected_error",
+    "expected_errors",
+    "feature_mechanism",
+    "features_perturbed",
+    "federated_learning",
+    "federated_study",
+    "gradients_anonymised",
+    "gradients_perturbed",
+    "html_report",
+    "label_flips",
+    "label_mechanism",
+    "labels_perturbed",
+    "load_study_data",
+    "mean_errors",
+    "noiseless",
+    "plot_comparison",
+    "privacy_utility_curve",
+    "rival_laws",
+    "smallest_epsilon",
+    "trials_needed",
+]

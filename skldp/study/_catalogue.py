@@ -1,5 +1,7 @@
 """The mechanisms by the names that the command line and the studies call them."""
 
+from typing import Any
+
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.estimators._numeric import NumericPrivatizer
@@ -17,7 +19,8 @@ __all__ = [
     "takes_delta",
 ]
 
-FEATURE_MECHANISMS: dict[str, tuple[type, dict]] = {
+#: The transformer of every named mechanism, with the parameters that make it what its name says.
+FEATURE_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     "bitrand": (BitRandTransformer, {}),
     "bitrand-exact": (BitRandTransformer, {"calibration": "exact"}),
     "bitrand-unbiased": (BitRandTransformer, {"calibration": "exact", "debias": True}),
@@ -47,13 +50,14 @@ FEATURE_MECHANISMS: dict[str, tuple[type, dict]] = {
 }
 METRIC_MECHANISMS = ("multivariate-laplace", "random-projection")
 FAMILIES = ("bit by bit", "value by value", "whole vector")
-LABEL_MECHANISMS: dict[str, tuple[type, dict]] = {
+#: The label mechanism of every name, with the parameters that make it what its name says.
+LABEL_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     "label-rr": (LabelRR, {}),
     "label-laplace": (LabelLaplace, {}),
 }
 
 
-def family_of(name):
+def family_of(name: str) -> str:
     """What a mechanism of features works on: the bits of a value, one value after the other, or the whole vector.
 
     Parameters
@@ -81,7 +85,7 @@ def family_of(name):
     return FAMILIES[1] if one_by_one else FAMILIES[2]
 
 
-def takes_delta(name):
+def takes_delta(name: str) -> bool:
     """Whether the guarantee of a named mechanism may have a delta that one chooses.
 
     Parameters
@@ -98,10 +102,12 @@ def takes_delta(name):
     >>> takes_delta("gaussian"), takes_delta("best"), takes_delta("duchi")
     (True, True, False)
     """
-    return FEATURE_MECHANISMS.get(name, (None, {}))[1].get("mechanism") in ("gaussian", "best")
+    return name in FEATURE_MECHANISMS and FEATURE_MECHANISMS[name][1].get("mechanism") in ("gaussian", "best")
 
 
-def feature_mechanism(name, *, epsilon=1.0, bounds=(-1, 1), transform_noise=True, **options):
+def feature_mechanism(
+    name: str, *, epsilon: float = 1.0, bounds: Any = (-1, 1), transform_noise: bool = True, **options: Any
+) -> Any:
     """Make the transformer of a named mechanism.
 
     Nothing in it is tuned: the choices that a mechanism leaves open are made from epsilon, the bounds and the number
@@ -128,7 +134,7 @@ def feature_mechanism(name, *, epsilon=1.0, bounds=(-1, 1), transform_noise=True
 
     Examples
     --------
-    >>> from skldp.study._catalogue import feature_mechanism
+    >>> from skldp.study import feature_mechanism
     >>> feature_mechanism("bitrand-exact", epsilon=4.0, n_bits=8).n_bits
     8
     """
@@ -136,7 +142,7 @@ def feature_mechanism(name, *, epsilon=1.0, bounds=(-1, 1), transform_noise=True
     return _make(FEATURE_MECHANISMS, name, shared | options)
 
 
-def label_mechanism(name, *, epsilon=1.0, classes=None, **options):
+def label_mechanism(name: str, *, epsilon: float = 1.0, classes: Any = None, **options: Any) -> Any:
     """Make the label mechanism of a name.
 
     Parameters
@@ -159,14 +165,14 @@ def label_mechanism(name, *, epsilon=1.0, classes=None, **options):
 
     Examples
     --------
-    >>> from skldp.study._catalogue import label_mechanism
+    >>> from skldp.study import label_mechanism
     >>> label_mechanism("label-rr", epsilon=2.0, classes=[0, 1])
     LabelRR(classes=[0, 1], epsilon=2.0)
     """
     return _make(LABEL_MECHANISMS, name, {"epsilon": epsilon, "classes": classes} | options)
 
 
-def _make(catalogue, name, options):
+def _make(catalogue: dict[str, tuple[type, dict[str, Any]]], name: str, options: dict[str, Any]) -> Any:
     if name not in catalogue:
         raise StudyInputError(f"The mechanism must be one of {', '.join(catalogue)}. Got {name!r} instead.")
     estimator_class, fixed = catalogue[name]

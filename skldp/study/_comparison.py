@@ -1,7 +1,9 @@
 """One study over many mechanisms: the same data, folds, labels and model for all of them."""
 
 import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -14,8 +16,8 @@ from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.study._catalogue import METRIC_MECHANISMS, feature_mechanism, label_mechanism
 from skldp.study._curve import privacy_utility_curve
-from skldp.study._curve_result import PrivacyUtilityCurve
 from skldp.study._datasets import StudyData, StudyInputError
+from skldp.study._results import CurvePoint, PrivacyUtilityCurve, ResultTable
 
 __all__ = ["ComparisonSettings", "MechanismComparison", "compare_mechanisms", "study_pipeline"]
 
@@ -23,14 +25,22 @@ __all__ = ["ComparisonSettings", "MechanismComparison", "compare_mechanisms", "s
 _KEEPS = 1 + 1e-6
 
 
-def compare_mechanisms(data, names, settings, *, skip_unfit=False, n_jobs=None, progress=None):
-    """Run :func:`~skldp.study._curve.privacy_utility_curve` for every mechanism, and the baselines once.
+def compare_mechanisms(
+    data: StudyData,
+    names: Iterable[str],
+    settings: "ComparisonSettings",
+    *,
+    skip_unfit: bool = False,
+    n_jobs: int | None = None,
+    progress: Callable[[str, int, int], object] | None = None,
+) -> "MechanismComparison":
+    """Run :func:`~skldp.privacy_utility_curve` for every mechanism, and the baselines once.
 
     Parameters
     ----------
     data : StudyData
         Its features are scaled to [-1, 1] by their declared bounds, for all mechanisms alike.
-    names : list of str
+    names : iterable of str
         Of ``FEATURE_MECHANISMS``, or "none" for features that are not private.
     settings : ComparisonSettings
     skip_unfit : bool, default=False
@@ -51,13 +61,13 @@ def compare_mechanisms(data, names, settings, *, skip_unfit=False, n_jobs=None, 
 
     Examples
     --------
-    >>> from skldp.study._comparison import ComparisonSettings, compare_mechanisms
-    >>> from skldp.study._datasets import load_study_data
+    >>> from skldp.study import ComparisonSettings, compare_mechanisms, load_study_data
     >>> settings = ComparisonSettings(epsilons=(1.0, 20.0), folds=2)
     >>> found = compare_mechanisms(load_study_data("wine"), ["duchi", "privunit"], settings)
     >>> sorted(name for name, _ in found.ranking(40.0))
     ['duchi', 'privunit']
     """
+    names = list(names)
     if not names:
         raise StudyInputError("A study needs at least one mechanism.")
     plans = {name: study_pipeline(name, data, settings) for name in names}
@@ -73,7 +83,13 @@ def compare_mechanisms(data, names, settings, *, skip_unfit=False, n_jobs=None, 
         warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
         warnings.simplefilter("ignore", SeededNoiseWarning)
         for name, (pipeline, param_names) in plans.items():
-            before = done
+            # The clean baseline is fitted once, beside the first curve.
+            clean_fits = 0 if curves else settings.folds
+
+            def count(part: int, _: int, name: str = name, before: int = done) -> None:
+                if progress is not None:
+                    progress(name, before + part, total)
+
             try:
                 curves[name] = privacy_utility_curve(
                     pipeline,
@@ -87,15 +103,13 @@ def compare_mechanisms(data, names, settings, *, skip_unfit=False, n_jobs=None, 
                     n_jobs=n_jobs,
                     clean_estimator=None if curves else clean,
                     seed=settings.seed,
-                    progress=None
-                    if progress is None
-                    else lambda part, _, name=name, before=before: progress(name, before + part, total),
+                    progress=count,
                 )
             except ValueError as error:
                 if not skip_unfit or str(error).startswith("scoring"):
                     raise
                 left_out[name] = str(error).strip().splitlines()[0]
-            done = before + per_curve + (settings.folds if len(curves) == 1 else 0)
+            done += per_curve + (clean_fits if name in curves else 0)
     if not curves:
         raise StudyInputError(f"No mechanism works on {data.name}: {next(iter(left_out.values()))}")
     first = next(iter(curves.values()))
@@ -105,7 +119,7 @@ def compare_mechanisms(data, names, settings, *, skip_unfit=False, n_jobs=None, 
     return MechanismComparison(data, settings, n_moved, curves, left_out)
 
 
-def study_pipeline(name, data, settings):
+def study_pipeline(name: str, data: StudyData, settings: "ComparisonSettings") -> tuple[Pipeline, list[str]]:
     """Make the pipeline of one mechanism, and the names of the parameters that take the epsilon.
 
     Parameters
@@ -121,9 +135,10 @@ def study_pipeline(name, data, settings):
         and what is fitted on a release costs no privacy.
     param_names : list of str
     """
-    steps, param_names = [], []
+    steps: list[tuple[str, Any]] = []
+    param_names: list[str] = []
     if name != "none":
-        options = {"transform_noise": not settings.clean_test, "n_bits": settings.bits}
+        options: dict[str, Any] = {"transform_noise": not settings.clean_test, "n_bits": settings.bits}
         if name in METRIC_MECHANISMS:
             # Rows are made at most one apart, by public numbers: epsilon per unit of distance is epsilon per record.
             shrink = 0.5 / settings.scaled_radius(data)
@@ -144,7 +159,7 @@ def study_pipeline(name, data, settings):
     return Pipeline([*steps, *model.steps]), param_names
 
 
-def _model(data):
+def _model(data: StudyData) -> Pipeline:
     # On standardised features it is the default C = 1 on rows of unit norm: with more features, less weight for each.
     # C = 1 overfits so much where features are many that noise in them serves better than none.
     model = LogisticRegression(C=1 / data.X.shape[1], max_iter=1000)
@@ -208,8 +223,8 @@ class ComparisonSettings:
 
 
 @dataclass(frozen=True)
-class MechanismComparison:
-    """What :func:`compare_mechanisms` found.
+class MechanismComparison(ResultTable):
+    """What :func:`compare_mechanisms` found: the curves of all mechanisms, on the same baselines.
 
     Attributes
     ----------
@@ -229,15 +244,20 @@ class MechanismComparison:
     left_out: dict[str, str]
 
     @property
-    def first(self):
+    def first(self) -> PrivacyUtilityCurve:
         """Any of the curves: the baselines and the score's name are the same in all."""
         return next(iter(self.curves.values()))
 
-    def stated_budgets(self):
+    def stated_budgets(self) -> list[float]:
         """The budgets on the stated axis, in order, the label's share included."""
         return sorted({point.stated_epsilon for curve in self.curves.values() for point in curve})
 
-    def ranking(self, budget):
+    def to_dict(self) -> dict[str, np.ndarray]:
+        """Give all curves as one dict of arrays, with the name of the mechanism before their own columns."""
+        tables = [{"mechanism": np.array([name] * len(curve))} | curve.to_dict() for name, curve in self.curves.items()]
+        return {column: np.concatenate([table[column] for table in tables]) for column in tables[0]}
+
+    def ranking(self, budget: float) -> list[tuple[str, CurvePoint]]:
         """Order the mechanisms that keep within a budget, the best score first.
 
         A curve counts with its best point whose exact epsilon is at most `budget`, whatever was stated.
@@ -260,25 +280,7 @@ class MechanismComparison:
         }
         return sorted(best.items(), key=lambda item: -item[1].score_mean)
 
-    def table(self):
-        """Put the rankings of all budgets side by side.
-
-        Returns
-        -------
-        budgets : list of float
-            The columns, on the exact axis.
-        rows : list of (str, list of CurvePoint or None)
-            The mechanisms, the best at the largest budget first; None where one has no point within the budget.
-        best : list of CurvePoint or None
-            Of every budget.
-        """
-        budgets = self.stated_budgets()
-        found = [dict(self.ranking(budget)) for budget in budgets]
-        rows = [(name, [places.get(name) for places in found]) for name in self.curves]
-        rows.sort(key=lambda row: [-np.inf if point is None else point.score_mean for point in reversed(row[1])])
-        return budgets, rows[::-1], [next(iter(places.values()), None) for places in found]
-
-    def weaker_than_stated(self):
+    def weaker_than_stated(self) -> list[str]:
         """The names of the mechanisms whose exact epsilon is above the stated one somewhere."""
         return [
             name
@@ -286,7 +288,7 @@ class MechanismComparison:
             if any(point.exact_epsilon > point.stated_epsilon * _KEEPS for point in curve)
         ]
 
-    def caption(self):
+    def caption(self) -> list[str]:
         """What the figures are about, one sentence a line."""
         data, settings = self.data, self.settings
         n_rows, n_features = data.X.shape

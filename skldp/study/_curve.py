@@ -1,267 +1,49 @@
-"""What privacy costs: the score of a pipeline over epsilon, beside what was really protected."""
+"""What privacy costs: the score of a pipeline over epsilon, beside what was really protected; and which to choose."""
 
 import math
 import warnings
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.compose import ColumnTransformer
-from sklearn.dummy import DummyClassifier, DummyRegressor
+import numpy.typing as npt
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv, cross_validate
-from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
+from skldp._checks import is_number, is_whole
 from skldp._untold import told, untold
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._validation import check_epsilon
-from skldp.exceptions import ChangedAfterFitError, PrivacyGuaranteeWarning, SeededNoiseWarning, warn_user
-from skldp.study._curve_result import CurvePoint, PrivacyUtilityCurve
+from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning, warn_user
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.study._private_steps import has_seed, majority_estimator, private_steps, stated_together, without_privacy
+from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 
-__all__ = [
-    "FittingScorer",
-    "has_seed",
-    "majority_estimator",
-    "privacy_utility_curve",
-    "private_steps",
-    "stated_together",
-    "without_privacy",
-]
+__all__ = ["privacy_utility_curve", "smallest_epsilon"]
 
-
-def majority_estimator(estimator):
-    """Make the estimator that learns nothing: the most frequent class, or the mean for a regressor.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Only asked whether it is a regressor.
-
-    Returns
-    -------
-    DummyClassifier or DummyRegressor
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from skldp.study._curve import majority_estimator
-    >>> majority_estimator(LogisticRegression())
-    DummyClassifier(strategy='most_frequent')
-    """
-    return DummyRegressor() if is_regressor(estimator) else DummyClassifier(strategy="most_frequent")
-
-
-def without_privacy(fitted):
-    """Make an unfitted copy of a fitted estimator that leaves out everything that has a privacy guarantee.
-
-    Parameters
-    ----------
-    fitted : fitted estimator
-        A private transformer or sampler in a Pipeline, ColumnTransformer or FeatureUnion becomes "passthrough"; a
-        private meta-estimator becomes the estimator inside it.
-
-    Returns
-    -------
-    estimator
-        Not fitted.
-
-    Raises
-    ------
-    ValueError
-        If a private part has nothing to take its place.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from skldp import BitRandTransformer
-    >>> from skldp.study._curve import without_privacy
-    >>> model = make_pipeline(BitRandTransformer(calibration="exact"), LogisticRegression())
-    >>> without_privacy(model.fit([[0.5], [-0.5]], [0, 1])).steps[0]
-    ('bitrandtransformer', 'passthrough')
-    """
-    if isinstance(fitted, Pipeline):
-        steps = [(name, _step_without_privacy(step)) for name, step in fitted.steps]
-        return _shallow(fitted, steps=steps)
-    if hasattr(fitted, "privacy_guarantee_"):
-        inner = fitted.get_params(deep=False).get("estimator")
-        if inner is None:
-            raise ValueError(
-                "The clean baseline needs an estimator to take the place of a private one: pass clean_estimator. "
-                f"Got {type(fitted).__name__} instead."
-            )
-        return clone(inner)
-    return clone(fitted)
-
-
-def _step_without_privacy(step):
-    if step is None or isinstance(step, str):
-        return step
-    if isinstance(step, ColumnTransformer):
-        kept = {name: _step_without_privacy(branch) for name, branch, _ in step.transformers_}
-        branches = [(name, kept.get(name, branch), columns) for name, branch, columns in step.transformers]
-        return _shallow(step, transformers=branches)
-    if isinstance(step, FeatureUnion):
-        parts = [(name, _step_without_privacy(branch)) for name, branch in step.transformer_list]
-        return _shallow(step, transformer_list=parts)
-    if hasattr(step, "privacy_guarantee_") and "estimator" not in step.get_params(deep=False):
-        return "passthrough"
-    return without_privacy(step)
-
-
-def _shallow(composite, **replaced):
-    own = composite.get_params(deep=False)
-    return clone(type(composite)(**(own | replaced)))
-
-
-def private_steps(fitted):
-    """Give the private steps of a Pipeline, or the whole of anything else, each with its guarantee.
-
-    Parameters
-    ----------
-    fitted : fitted estimator
-
-    Returns
-    -------
-    tuple of (str, PrivacyGuarantee)
-
-    Examples
-    --------
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from skldp import BitRandTransformer
-    >>> from skldp.study._curve import private_steps
-    >>> pipeline = make_pipeline(BitRandTransformer(calibration="exact"), StandardScaler())
-    >>> [name for name, _ in private_steps(pipeline.fit([[0.5], [-0.5]]))]
-    ['bitrandtransformer']
-    """
-    if not isinstance(fitted, Pipeline):
-        return ((type(fitted).__name__, privacy_guarantee(fitted)),)
-    found = []
-    for name, step in fitted.steps:
-        try:
-            found.append((name, privacy_guarantee(step)))
-        except ChangedAfterFitError:
-            raise
-        except (ValueError, TypeError):
-            # Nothing in it is private: a scaler, or "passthrough".
-            continue
-    return tuple(found)
-
-
-def has_seed(estimator):
-    """Whether the noise of any part of an estimator, however deep, comes from a seed.
-
-    Examples
-    --------
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from skldp import NumericPrivatizer
-    >>> from skldp.study._curve import has_seed
-    >>> has_seed(make_pipeline(NumericPrivatizer())), has_seed(make_pipeline(NumericPrivatizer(seed=1)))
-    (False, True)
-    """
-    return any(value is not None for name, value in estimator.get_params().items() if name.split("__")[-1] == "seed")
-
-
-def stated_together(steps):
-    """Add up what the steps state, over the declared diameter where one states it per unit of distance.
-
-    Parameters
-    ----------
-    steps : tuple of (str, PrivacyGuarantee)
-
-    Returns
-    -------
-    float or None
-        None where a step states nothing.
-
-    Examples
-    --------
-    >>> from skldp import PrivacyGuarantee
-    >>> from skldp.study._curve import stated_together
-    >>> vector = PrivacyGuarantee(0.5, unit="distance", stated=0.5, diameter=4.0)
-    >>> stated_together((("vector", vector), ("label", PrivacyGuarantee(1.0, unit="label", stated=1.0))))
-    3.0
-    """
-    stated = [_stated_plainly(guarantee) for _, guarantee in steps]
-    return None if None in stated else sum(stated)
-
-
-def _stated_plainly(guarantee):
-    if guarantee.unit != "distance" or guarantee.stated is None:
-        return guarantee.stated
-    return None if guarantee.diameter is None else guarantee.stated * guarantee.diameter
-
-
-class FittingScorer:
-    """A scorer with an error that says that it is the score that does not fit, and not the mechanism.
-
-    Parameters
-    ----------
-    scorer : callable
-        As ``scorer(estimator, X, y)``.
-    name : str
-        What the error calls it.
-
-    Raises
-    ------
-    ValueError
-        At a call, if the scorer raises, or gives NaN or infinity.
-
-    Examples
-    --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> from sklearn.metrics import get_scorer
-    >>> from skldp.study._curve import FittingScorer
-    >>> model = DummyClassifier().fit([[0], [1], [2]], [0, 1, 2])
-    >>> FittingScorer(get_scorer("accuracy"), "accuracy")(model, [[0], [1]], [0, 1])
-    0.5
-    """
-
-    def __init__(self, scorer, name):
-        self.scorer = scorer
-        self.name = name
-
-    def __call__(self, estimator, *args, **kwargs):
-        """Score."""
-        try:
-            with warnings.catch_warnings():
-                # What is undefined comes as NaN, which is refused below.
-                warnings.simplefilter("ignore", UndefinedMetricWarning)
-                score = self.scorer(estimator, *args, **kwargs)
-        except (AttributeError, TypeError, ValueError) as error:
-            shown = (told(error) or "").strip().splitlines() or [f"it raised {type(error).__name__}"]
-            reason = shown[0].removesuffix(".")
-            raise ValueError(f"scoring must fit the estimator and the target: {reason}. Got {self.name!r}.") from None
-        if not np.isfinite(score):
-            raise ValueError(f"scoring must give finite numbers on every fold. Got {score} from {self.name!r} instead.")
-        return score
-
-    def get_metadata_routing(self):
-        """Ask for what the scorer asks for."""
-        return self.scorer.get_metadata_routing()
+_Split = tuple[np.ndarray, np.ndarray]
 
 
 def privacy_utility_curve(
-    estimator,
-    X,
-    y,
+    estimator: Any,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
     *,
-    param_name="epsilon",
-    epsilons=(0.5, 1.0, 2.0, 4.0, 8.0),
-    cv=None,
-    scoring=None,
-    n_repeats=1,
-    n_jobs=None,
-    params=None,
-    clean_estimator="auto",
-    seed=None,
-    progress=None,
-):
+    param_name: str | Iterable[str] = "epsilon",
+    epsilons: Iterable[float] = (0.5, 1.0, 2.0, 4.0, 8.0),
+    cv: Any = None,
+    scoring: str | Callable[..., float] | None = None,
+    n_repeats: int = 1,
+    n_jobs: int | None = None,
+    params: Mapping[str, Any] | None = None,
+    clean_estimator: Any = "auto",
+    seed: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> PrivacyUtilityCurve:
     """Score a private estimator by cross-validation at every epsilon, beside its exact guarantee.
 
     Parameters
@@ -340,7 +122,7 @@ def privacy_utility_curve(
         warn_user("A step of the estimator has a seed: its releases are repeatable.", SeededNoiseWarning)
 
     score_name = scoring if isinstance(scoring, str) else _score_name(estimator, scoring)
-    scorer = FittingScorer(check_scoring(estimator, scoring=scoring), score_name)
+    scorer = _FittingScorer(check_scoring(estimator, scoring=scoring), score_name)
     splits = _splits(estimator, X, y, cv)
     models = [clone(estimator).set_params(**dict.fromkeys(names, epsilon)) for epsilon in epsilons]
     task = _Task(X, y, scorer, params, seeded=seeded)
@@ -353,7 +135,7 @@ def privacy_utility_curve(
         jobs += [(clean_estimator, split, False) for split in splits]
     outcomes = iter(_run(task, jobs, n_jobs, seed, progress))
 
-    def take(count):
+    def take(count: int) -> list[_Outcome]:
         return [next(outcomes) for _ in range(count)]
 
     per_epsilon = [take(len(splits) * n_repeats) for _ in epsilons]
@@ -372,7 +154,7 @@ def privacy_utility_curve(
     )
 
 
-def _check_parameters(estimator, names, epsilons, n_repeats):
+def _check_parameters(estimator: Any, names: list[str], epsilons: list[float], n_repeats: Any) -> None:
     known = estimator.get_params(deep=True)
     for name in names:
         if name not in known:
@@ -383,11 +165,11 @@ def _check_parameters(estimator, names, epsilons, n_repeats):
         raise ValueError(f"param_name and epsilons must not be empty. Got {names!r} and {epsilons!r} instead.")
     for epsilon in epsilons:
         check_epsilon(epsilon)
-    if isinstance(n_repeats, bool) or not isinstance(n_repeats, Integral) or n_repeats < 1:
+    if not is_whole(n_repeats) or n_repeats < 1:
         raise ValueError(f"n_repeats must be an int >= 1. Got {n_repeats!r} instead.")
 
 
-def _splits(estimator, X, y, cv):
+def _splits(estimator: Any, X: Any, y: Any, cv: Any) -> list[_Split]:
     if is_classifier(estimator):
         with untold("y must hold classes", y):
             n_classes = len(np.unique(np.asarray(y)))
@@ -400,7 +182,13 @@ def _splits(estimator, X, y, cv):
     return splits
 
 
-def _run(task, jobs, n_jobs, seed, progress):
+def _run(
+    task: "_Task",
+    jobs: list[tuple[Any, _Split, bool]],
+    n_jobs: int | None,
+    seed: int | None,
+    progress: Callable[[int, int], object] | None,
+) -> "list[_Outcome]":
     seeds: list[int | None] = [None] * len(jobs)
     if seed is not None:
         seeds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(seed).spawn(len(jobs))]
@@ -415,7 +203,7 @@ def _run(task, jobs, n_jobs, seed, progress):
     return outcomes
 
 
-def _with_seeds(model, seed):
+def _with_seeds(model: Any, seed: int) -> Any:
     """A clone whose unseeded random parts are seeded, each from its own number."""
     model = clone(model)
     names = sorted(
@@ -427,7 +215,7 @@ def _with_seeds(model, seed):
     return model.set_params(**{name: int(number) for name, number in zip(names, numbers, strict=False)})
 
 
-def _point(epsilon, outcomes):
+def _point(epsilon: float, outcomes: "list[_Outcome]") -> CurvePoint:
     mean, std = _mean_and_std(outcomes)
     # What the guarantee depends on could differ between folds (learnt classes): the worst one is reported.
     worst = _worst(outcomes)
@@ -444,22 +232,22 @@ def _point(epsilon, outcomes):
     )
 
 
-def _worst(outcomes):
+def _worst(outcomes: "list[_Outcome]") -> "_Outcome":
     return max(outcomes, key=lambda outcome: outcome.exact_epsilon)
 
 
-def _mean_and_std(outcomes):
+def _mean_and_std(outcomes: "list[_Outcome]") -> tuple[float, float]:
     scores = [outcome.score for outcome in outcomes]
     return (float(np.mean(scores)), float(np.std(scores))) if scores else (math.nan, math.nan)
 
 
-def _score_name(estimator, scoring):
+def _score_name(estimator: Any, scoring: Any) -> str:
     if scoring is not None:
         return getattr(scoring, "__name__", "score")
     return "accuracy" if is_classifier(estimator) else "score"
 
 
-def _warn_where_weaker(points):
+def _warn_where_weaker(points: tuple[CurvePoint, ...]) -> None:
     weaker = [point for point in points if point.exact_epsilon > point.stated_epsilon * (1 + 1e-9)]
     if weaker:
         first, last = weaker[0], weaker[-1]
@@ -471,6 +259,31 @@ def _warn_where_weaker(points):
         )
 
 
+class _FittingScorer:
+    """A scorer whose error says that it is the score that does not fit, and not the mechanism."""
+
+    def __init__(self, scorer: Any, name: str) -> None:
+        self.scorer = scorer
+        self.name = name
+
+    def __call__(self, estimator: Any, *args: Any, **kwargs: Any) -> float:
+        try:
+            with warnings.catch_warnings():
+                # What is undefined comes as NaN, which is refused below.
+                warnings.simplefilter("ignore", UndefinedMetricWarning)
+                score = self.scorer(estimator, *args, **kwargs)
+        except (AttributeError, TypeError, ValueError) as error:
+            shown = (told(error) or "").strip().splitlines() or [f"it raised {type(error).__name__}"]
+            reason = shown[0].removesuffix(".")
+            raise ValueError(f"scoring must fit the estimator and the target: {reason}. Got {self.name!r}.") from None
+        if not np.isfinite(score):
+            raise ValueError(f"scoring must give finite numbers on every fold. Got {score} from {self.name!r} instead.")
+        return score
+
+    def get_metadata_routing(self) -> Any:
+        return self.scorer.get_metadata_routing()
+
+
 @dataclass(frozen=True)
 class _Outcome:
     score: float
@@ -479,20 +292,20 @@ class _Outcome:
     exact_epsilon: float = math.inf
     delta: float = 0.0
     stated_epsilon: float | None = None
-    steps: tuple = ()
+    steps: tuple[tuple[str, PrivacyGuarantee], ...] = ()
 
 
 class _Task:
     """Fits one model on one split. An object, so that parallel workers receive the data once."""
 
-    def __init__(self, X, y, scorer, params, *, seeded):
+    def __init__(self, X: Any, y: Any, scorer: _FittingScorer, params: Any, *, seeded: bool) -> None:
         self.X = X
         self.y = y
         self.scorer = scorer
         self.params = params
         self.seeded = seeded
 
-    def __call__(self, model, split, private, seed):
+    def __call__(self, model: Any, split: _Split, private: bool, seed: int | None) -> _Outcome:
         result = self._cross_validate(model if seed is None else _with_seeds(model, seed), split)
         measured: dict[str, Any] = {
             "score": float(result["test_score"][0]),
@@ -513,10 +326,10 @@ class _Task:
             steps=steps,
         )
 
-    def fitted(self, model, split):
+    def fitted(self, model: Any, split: _Split) -> Any:
         return self._cross_validate(model, split)["estimator"][0]
 
-    def _cross_validate(self, model, split):
+    def _cross_validate(self, model: Any, split: _Split) -> dict[str, Any]:
         with warnings.catch_warnings():
             # The curve holds both epsilons and warns once itself.
             warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
@@ -536,3 +349,87 @@ class _Task:
                     return_estimator=True,
                     error_score="raise",
                 )
+
+
+def smallest_epsilon(
+    tolerance: float = 0.0, *, param_name: str | Iterable[str] | None = None, metric: str = "score"
+) -> Callable[[Mapping[str, Any]], int]:
+    """Make a `refit` rule for GridSearchCV: the smallest epsilon whose mean score is close enough to the best.
+
+    Parameters
+    ----------
+    tolerance : float, default=0.0
+        How far below the best mean score the chosen one may lie, in units of the score.
+    param_name : str or list of str, default=None
+        The parameters to read as epsilon. None takes all that are called ``epsilon`` or end with ``__epsilon``. Where
+        a candidate has several, their sum counts.
+    metric : str, default="score"
+        With several metrics, the name of the one to compare.
+
+    Returns
+    -------
+    callable
+        Takes `cv_results_`, returns the index of the chosen candidate. It can be pickled.
+
+    Raises
+    ------
+    ValueError
+        If `tolerance` is not a number >= 0.
+
+    Notes
+    -----
+    With several grids, a candidate without an epsilon parameter counts as not private: it sets the best score like
+    any other, but is chosen only if no private one is within the tolerance. The sum is of the epsilons as set;
+    ``privacy_guarantee(search.best_estimator_)`` gives the exact one of what was chosen. That of the search itself is
+    infinite where true labels, or rows without noise, choose among the candidates, as they usually do.
+
+    Examples
+    --------
+    >>> from skldp import smallest_epsilon
+    >>> rule = smallest_epsilon(0.02)
+    >>> rule({"params": [{"epsilon": 1}, {"epsilon": 4}, {"epsilon": 9}], "mean_test_score": [0.6, 0.79, 0.8]})
+    1
+    """
+    if not is_number(tolerance) or tolerance < 0:
+        raise ValueError(f"tolerance must be a finite number >= 0. Got {tolerance!r} instead.")
+    names = (param_name,) if isinstance(param_name, str) else param_name
+    return _SmallestEpsilon(float(tolerance), None if names is None else tuple(names), metric)
+
+
+def _is_epsilon(name: str) -> bool:
+    return name.rsplit("__", 1)[-1] == "epsilon"
+
+
+@dataclass(frozen=True)
+class _SmallestEpsilon:
+    tolerance: float
+    names: tuple[str, ...] | None
+    metric: str
+
+    def __call__(self, cv_results: Mapping[str, Any]) -> int:
+        key = f"mean_test_{self.metric}"
+        if key not in cv_results:
+            there = sorted(name.removeprefix("mean_test_") for name in cv_results if name.startswith("mean_test_"))
+            raise ValueError(f"metric must be one of {there}. Got {self.metric!r} instead.")
+        scores = np.asarray(cv_results[key], dtype=np.float64)
+        epsilons = np.array([self._epsilon(candidate) for candidate in cv_results["params"]])
+        if not np.isfinite(epsilons).any():
+            searched = sorted({name for candidate in cv_results["params"] for name in candidate})
+            rule = "that ends with epsilon" if self.names is None else f"among {list(self.names)}"
+            raise ValueError(
+                f"smallest_epsilon needs a searched parameter {rule}; param_name names another one. "
+                f"Got {searched} instead."
+            )
+        if np.isnan(scores).all():
+            raise ValueError("smallest_epsilon needs a score. Got only NaN instead: every fit failed.")
+        # One ulp-sized allowance: a mean that equals the best but was summed in another order is not below it.
+        enough = np.nanmax(scores) - self.tolerance
+        eligible = np.flatnonzero(scores >= enough - 1e-12 * max(1.0, abs(enough)))
+        return int(min(eligible, key=lambda index: (epsilons[index], -scores[index])))
+
+    def _epsilon(self, candidate: dict[str, Any]) -> float:
+        searched = [value for name, value in candidate.items() if self._counts(name)]
+        return float(sum(searched)) if searched else np.inf
+
+    def _counts(self, name: str) -> bool:
+        return _is_epsilon(name) if self.names is None else name in self.names

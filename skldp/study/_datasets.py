@@ -5,6 +5,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
@@ -12,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from skldp._untold import untold
 from skldp.estimators._validation import check_bounds
-from skldp.study._extras import require_pandas
+from skldp.study._extras import require
 
 __all__ = ["BUNDLED", "StudyData", "StudyInputError", "load_study_data"]
 
@@ -39,6 +40,10 @@ BUNDLED = {
     "breast_cancer": (load_breast_cancer, _BREAST_CANCER),
     "wine": (load_wine, _WINE),
 }
+
+
+# Features, labels, and the names of the features.
+_Table = tuple[np.ndarray, np.ndarray, list[str]]
 
 
 class StudyInputError(ValueError):
@@ -70,11 +75,11 @@ class StudyData:
     bounds_source: str
 
     @property
-    def classes(self):
+    def classes(self) -> np.ndarray:
         """The sorted classes."""
         return np.unique(self.y)
 
-    def scaled(self):
+    def scaled(self) -> tuple[np.ndarray, int]:
         """Map the declared bounds of every feature to -1 and 1, and clip what lies outside.
 
         The map knows only the bounds, so it costs no privacy.
@@ -89,7 +94,7 @@ class StudyData:
         return np.clip(unit, -1, 1), int(np.count_nonzero(np.abs(unit) > 1))
 
 
-def load_study_data(source, *, target=None, bounds=None, folds=2):
+def load_study_data(source: str | Path, *, target: str | None = None, bounds: Any = None, folds: int = 2) -> StudyData:
     """Load a data set and check all that a study needs of it.
 
     Parameters
@@ -118,7 +123,7 @@ def load_study_data(source, *, target=None, bounds=None, folds=2):
 
     Examples
     --------
-    >>> from skldp.study._datasets import load_study_data
+    >>> from skldp.study import load_study_data
     >>> digits = load_study_data("digits")
     >>> digits.X.shape, float(digits.low[0]), float(digits.high[0])
     ((1797, 64), 0.0, 16.0)
@@ -145,7 +150,7 @@ def load_study_data(source, *, target=None, bounds=None, folds=2):
     return StudyData(name, X, y, tuple(names), low, high, "published bounds" if bounds is None else "declared bounds")
 
 
-def _read(path, target):
+def _read(path: Path, target: str | None) -> _Table:
     readers = {".csv": _read_csv, ".parquet": _read_parquet, ".npz": _read_npz}
     reader = readers.get(path.suffix.lower())
     if reader is None:
@@ -157,16 +162,16 @@ def _read(path, target):
     return reader(path, target)
 
 
-def _read_csv(path, target):
+def _read_csv(path: Path, target: str | None) -> _Table:
     first_row = _parsed(path, header=None, nrows=1, dtype=str)
     # A first row of numbers is data, not names.
     headless = all(_is_number(cell) for cell in first_row.iloc[0])
     return _from_frame(path.name, _parsed(path, header=None if headless else 0), target)
 
 
-def _parsed(path, **options):
+def _parsed(path: Path, **options: Any) -> Any:
     """The table of a CSV file, or an error that names the line and shows nothing that stands in it."""
-    pd = require_pandas()
+    pd = require("pandas")
     try:
         return pd.read_csv(path, **options)
     except UnicodeDecodeError as error:
@@ -180,8 +185,8 @@ def _parsed(path, **options):
     raise StudyInputError(f"{path.name} is no CSV file: {reason}.")
 
 
-def _read_parquet(path, target):
-    pd = require_pandas()
+def _read_parquet(path: Path, target: str | None) -> _Table:
+    pd = require("pandas")
     try:
         frame = pd.read_parquet(path)
     except (ValueError, OSError) as error:
@@ -189,7 +194,7 @@ def _read_parquet(path, target):
     return _from_frame(path.name, frame, target)
 
 
-def _read_npz(path, target):
+def _read_npz(path: Path, target: str | None) -> _Table:
     try:
         # numpy leaves open what it cannot read, if it opened it.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
@@ -216,7 +221,7 @@ def _read_npz(path, target):
     return X.astype(np.float64), y, [f"x{i}" for i in range(X.shape[1])]
 
 
-def _from_frame(name, frame, target):
+def _from_frame(name: str, frame: Any, target: str | None) -> _Table:
     frame.columns = [str(column) for column in frame.columns]
     if frame.empty:
         raise StudyInputError(f"{name} has no rows.")
@@ -231,7 +236,7 @@ def _from_frame(name, frame, target):
         raise StudyInputError(
             f"Column {target!r} of {name} has {labels.isna().sum()} missing labels, the first in {_row(labels.isna())}."
         )
-    pd = require_pandas()
+    pd = require("pandas")
     for column in features:
         given = features[column]
         if not pd.api.types.is_numeric_dtype(given) or pd.api.types.is_complex_dtype(given):
@@ -251,7 +256,7 @@ def _from_frame(name, frame, target):
     return features.to_numpy(dtype=np.float64), y, list(features.columns)
 
 
-def _check_rows(name, X, y, folds):
+def _check_rows(name: str, X: np.ndarray, y: np.ndarray, folds: int) -> None:
     if len(X) < folds:
         raise StudyInputError(f"{name} has {len(X)} rows, fewer than the {folds} folds.")
     try:
@@ -269,7 +274,7 @@ def _check_rows(name, X, y, folds):
         raise StudyInputError(f"A class of the target of {name} has {rows}, fewer than the {folds} folds.")
 
 
-def _bounds(bounds, names):
+def _bounds(bounds: Any, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
     try:
         if isinstance(bounds, str | Path):
             bounds = _bounds_from_file(Path(bounds), names) if _is_table(bounds) else _two_numbers(str(bounds))
@@ -280,18 +285,18 @@ def _bounds(bounds, names):
         raise StudyInputError(_first_line(error)) from None
 
 
-def _is_table(bounds):
+def _is_table(bounds: str | Path) -> bool:
     return str(bounds).lower().endswith(".csv")
 
 
-def _two_numbers(text):
+def _two_numbers(text: str) -> tuple[float, float]:
     parts = text.split(",")
     if len(parts) != 2 or not all(_is_number(part) for part in parts):
         raise StudyInputError(f"--bounds must be low,high or a .csv file of column,low,high. Got {text!r} instead.")
     return float(parts[0]), float(parts[1])
 
 
-def _bounds_from_file(path, names):
+def _bounds_from_file(path: Path, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
     if not path.is_file():
         raise StudyInputError(f"There is no file {path}.")
     table = _parsed(path)
@@ -304,19 +309,19 @@ def _bounds_from_file(path, names):
     return table.loc[names, "low"].to_numpy(), table.loc[names, "high"].to_numpy()
 
 
-def _is_number(text):
+def _is_number(text: Any) -> bool:
     try:
         return np.isfinite(float(text))
     except (TypeError, ValueError):
         return False
 
 
-def _row(strange):
+def _row(strange: Any) -> str:
     """Where the first of the strange ones stands, the first row below the names being 1."""
     return f"row {int(np.flatnonzero(np.asarray(strange))[0]) + 1}"
 
 
-def _some(names):
+def _some(names: Any) -> str:
     # Names of columns are public, and a first row of data without them is not.
     if any(map(_is_number, names)) and not all(str(name).isdigit() for name in names):
         return "not shown: a number among the names, so that the file may have none"
@@ -324,5 +329,5 @@ def _some(names):
     return ", ".join(shown) + (", ..." if len(list(names)) > 8 else "")
 
 
-def _first_line(error):
+def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

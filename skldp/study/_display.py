@@ -1,29 +1,44 @@
 """The picture of what privacy costs: a score over epsilon, as stated or as proved."""
 
+from typing import Any, Self
+
 import numpy as np
 
 from skldp.study._curve import privacy_utility_curve
-from skldp.study._curve_result import draw_epsilon_axis
-from skldp.study._extras import require_pyplot
+from skldp.study._extras import require
+from skldp.study._results import columns_of
 
-__all__ = ["PrivacyUtilityDisplay"]
+__all__ = ["PrivacyUtilityDisplay", "draw_epsilon_axis"]
 
 _AXES = {
     "stated": ("stated_epsilon", "Stated epsilon"),
     "exact": ("exact_epsilon", "Exact epsilon (worst-case loss of one record)"),
 }
+_BASELINES = (("clean_mean", "without privacy", "--"), ("majority_mean", "majority", ":"))
+# From this ratio of its ends on, an axis has room for powers of ten alone.
+_WIDE = 200
+
+
+def draw_epsilon_axis(ax: Any) -> None:
+    """Make the horizontal axis one of epsilon, for what is drawn so far."""
+    ticker = require("matplotlib.ticker")
+    ax.set_xscale("log")
+    low, high = ax.get_xlim()
+    ax.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if high / low < _WIDE else (1.0,)))
+    ax.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,g}"))
+    ax.xaxis.set_minor_formatter(ticker.NullFormatter())
 
 
 class PrivacyUtilityDisplay:
-    """Draw a :class:`PrivacyUtilityCurve` over the stated or the exact epsilon.
+    """Draw a privacy-utility curve over the stated or the exact epsilon.
 
-    Use :meth:`from_curve` or :meth:`from_estimator`. To compare estimators, draw the next one into ``display.ax_``
+    Use :meth:`from_frame` or :meth:`from_estimator`. To compare estimators, draw the next one into ``display.ax_``
     with ``baselines=False``.
 
     Parameters
     ----------
-    curve : PrivacyUtilityCurve
-        What to draw.
+    frame : PrivacyUtilityCurve, DataFrame or dict of arrays
+        One curve, with the columns of :meth:`.PrivacyUtilityCurve.to_frame`; those of the baselines may be missing.
     epsilon_axis : {"stated", "exact"}, default="stated"
         Which epsilon the horizontal axis shows, on a log scale. Only "exact" is comparable between mechanisms.
     name : str, default=None
@@ -42,26 +57,33 @@ class PrivacyUtilityDisplay:
 
     Examples
     --------
-    >>> from skldp.study._curve_result import CurvePoint, PrivacyUtilityCurve
-    >>> from skldp import PrivacyUtilityDisplay
-    >>> point = CurvePoint(1.0, 1.0, 43.1, 0.0, 0.8, 0.01, 0.1, 0.1, 5)
-    >>> curve = PrivacyUtilityCurve((point,), ("epsilon",), "accuracy", 0.1, 0.0, 0.9, 0.01)
-    >>> PrivacyUtilityDisplay.from_curve(curve, epsilon_axis="exact").line_.get_xdata().tolist()
+    >>> from skldp.study import PrivacyUtilityDisplay
+    >>> curve = {"exact_epsilon": [43.1], "score_mean": [0.8], "score_std": [0.01]}
+    >>> PrivacyUtilityDisplay.from_frame(curve, epsilon_axis="exact").line_.get_xdata().tolist()
     [43.1]
     """
 
-    def __init__(self, curve, *, epsilon_axis="stated", name=None):
-        self.curve = curve
+    def __init__(self, frame: Any, *, epsilon_axis: str = "stated", name: str | None = None) -> None:
+        self.frame = frame
         self.epsilon_axis = epsilon_axis
         self.name = name
 
     @classmethod
-    def from_curve(cls, curve, *, epsilon_axis="stated", name=None, ax=None, baselines=True, **line_kwargs):
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        epsilon_axis: str = "stated",
+        name: str | None = None,
+        ax: Any = None,
+        baselines: bool = True,
+        **line_kwargs: Any,
+    ) -> Self:
         """Draw a curve that was computed before.
 
         Parameters
         ----------
-        curve : PrivacyUtilityCurve
+        frame : PrivacyUtilityCurve, DataFrame or dict of arrays
         epsilon_axis : {"stated", "exact"}, default="stated"
         name : str, default=None
         ax : matplotlib Axes, default=None
@@ -75,13 +97,23 @@ class PrivacyUtilityDisplay:
         -------
         PrivacyUtilityDisplay
         """
-        return cls(curve, epsilon_axis=epsilon_axis, name=name).plot(ax=ax, baselines=baselines, **line_kwargs)
+        return cls(frame, epsilon_axis=epsilon_axis, name=name).plot(ax=ax, baselines=baselines, **line_kwargs)
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, y, *, epsilon_axis="stated", name=None, ax=None, baselines=True, line_kwargs=None, **study
-    ):
-        """Compute the curve with :func:`privacy_utility_curve` and draw it.
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        epsilon_axis: str = "stated",
+        name: str | None = None,
+        ax: Any = None,
+        baselines: bool = True,
+        line_kwargs: dict[str, Any] | None = None,
+        **study: Any,
+    ) -> Self:
+        """Compute the curve with :func:`~skldp.privacy_utility_curve` and draw it.
 
         Parameters
         ----------
@@ -95,19 +127,18 @@ class PrivacyUtilityDisplay:
         line_kwargs : dict, default=None
             Passed to ``Axes.plot``.
         **study : dict
-            Passed to :func:`privacy_utility_curve`.
+            Passed to :func:`~skldp.privacy_utility_curve`.
 
         Returns
         -------
         PrivacyUtilityDisplay
         """
-        require_pyplot()
+        # Asked before hours of work.
+        require("matplotlib.pyplot")
         curve = privacy_utility_curve(estimator, X, y, **study)
-        return cls.from_curve(
-            curve, epsilon_axis=epsilon_axis, name=name, ax=ax, baselines=baselines, **(line_kwargs or {})
-        )
+        return cls(curve, epsilon_axis=epsilon_axis, name=name).plot(ax=ax, baselines=baselines, **(line_kwargs or {}))
 
-    def plot(self, *, ax=None, baselines=True, **line_kwargs):
+    def plot(self, *, ax: Any = None, baselines: bool = True, **line_kwargs: Any) -> Self:
         """Draw.
 
         Parameters
@@ -124,13 +155,16 @@ class PrivacyUtilityDisplay:
         Raises
         ------
         ValueError
-            If `epsilon_axis` is unknown, or no point has a finite epsilon on it.
+            If `epsilon_axis` is unknown, the table holds several mechanisms, or no point has a finite epsilon.
         """
-        plt = require_pyplot()
+        plt = require("matplotlib.pyplot")
         if self.epsilon_axis not in _AXES:
             raise ValueError(f"epsilon_axis must be one of {list(_AXES)}. Got {self.epsilon_axis!r} instead.")
         column, label = _AXES[self.epsilon_axis]
-        table = self.curve.to_dict()
+        table = columns_of(self.frame)
+        mechanisms = np.unique(table.get("mechanism", ())).tolist()
+        if len(mechanisms) > 1:
+            raise ValueError(f"frame must hold the curve of one mechanism. Got {mechanisms} instead.")
         drawable = np.isfinite(table[column])
         if not drawable.any():
             raise ValueError(
@@ -140,27 +174,19 @@ class PrivacyUtilityDisplay:
         order = np.flatnonzero(drawable)[np.argsort(table[column][drawable], kind="stable")]
         epsilon, mean, std = (table[name][order] for name in (column, "score_mean", "score_std"))
 
-        if ax is None:
-            _, ax = plt.subplots()
-        self.ax_ = ax
-        self.figure_ = ax.figure
-        (self.line_,) = ax.plot(epsilon, mean, **({"marker": "o", "label": self.name} | line_kwargs))
-        self.band_ = ax.fill_between(epsilon, mean - std, mean + std, alpha=0.2, color=self.line_.get_color(), lw=0)
-        self.baselines_ = self._draw_baselines() if baselines else []
-        draw_epsilon_axis(ax)
-        ax.set_xlabel(label)
-        ax.set_ylabel(self.curve.scoring)
-        if ax.get_legend_handles_labels()[1]:
-            ax.legend(loc="best")
+        self.ax_ = plt.subplots()[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        (self.line_,) = self.ax_.plot(epsilon, mean, **({"marker": "o", "label": self.name} | line_kwargs))
+        band = {"alpha": 0.2, "color": self.line_.get_color(), "lw": 0}
+        self.band_ = self.ax_.fill_between(epsilon, mean - std, mean + std, **band)
+        self.baselines_ = [
+            self.ax_.axhline(table[key][0], color="0.4", ls=style, lw=1.2, label=f"{name} ({table[key][0]:.3g})")
+            for key, name, style in _BASELINES
+            if baselines and key in table and np.isfinite(table[key][0])
+        ]
+        draw_epsilon_axis(self.ax_)
+        self.ax_.set_xlabel(label)
+        self.ax_.set_ylabel(str(table["scoring"][0]) if "scoring" in table else "score")
+        if self.ax_.get_legend_handles_labels()[1]:
+            self.ax_.legend(loc="best")
         return self
-
-    def _draw_baselines(self):
-        curve = self.curve
-        drawn = []
-        for value, label, style in (
-            (curve.clean_mean, "without privacy", "--"),
-            (curve.majority_mean, "majority", ":"),
-        ):
-            if np.isfinite(value):
-                drawn.append(self.ax_.axhline(value, color="0.4", ls=style, lw=1.2, label=f"{label} ({value:.3g})"))
-        return drawn

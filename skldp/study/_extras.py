@@ -1,27 +1,18 @@
 """What studies import only where they need it, with an error that names the extra to install."""
 
 from importlib import import_module
+from types import ModuleType
 
-__all__ = ["require_pandas", "require_pyplot"]
-
-
-def require_pandas():
-    """Import pandas.
-
-    Returns
-    -------
-    module
-
-    Raises
-    ------
-    ImportError
-        If it is missing.
-    """
-    return _require("pandas", "Tables and files need pandas")
+__all__ = ["require"]
 
 
-def require_pyplot():
-    """Import matplotlib.pyplot.
+def require(name: str) -> ModuleType:
+    """Import a module that the extra ``study`` brings.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"matplotlib.pyplot"``.
 
     Returns
     -------
@@ -32,11 +23,7 @@ def require_pyplot():
     ImportError
         If it is missing.
     """
-    return _require("matplotlib.pyplot", "Drawing needs matplotlib")
-
-
-def _require(name, need):
     try:
         return import_module(name)
     except ImportError:
-        raise ImportError(f'{need}: pip install "skldp[study]".') from None
+        raise ImportError(f'This needs {name.partition(".")[0]}: pip install "skldp[study]".') from None

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 from accounting.reference import worst_sampled_loss
 
-from skldp.accounting._extrema import loss_search
+from skldp.accounting import _decide
+from skldp.accounting._decide import Rule, decide, surely_admits
+from skldp.accounting._extrema import realized_loss as search
 from skldp.accounting._extrema.certificate import Proof, Tree, certified_loss
 from skldp.accounting._extrema.linear_cohort import linear_decisions
 from skldp.accounting._extrema.realized_loss import realized_loss
 from skldp.accounting._extrema.sigmoid_sum import SigmoidSum
 from skldp.accounting._filters import BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
-from skldp.accounting._ledger.decisions import Rule
+from skldp.accounting._ledger import privacy_ledger
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting._query import RegressionQuery
 
@@ -93,9 +95,9 @@ def test_the_quick_yes_counts_every_thousandth_of_epsilon():
     for name in ("basic", "simplified", "bayesian"):
         for short in (1e-3, 5e-5, 1e-6):
             rule = Rule(name, 1.0 - short, (-1, 1), 1e-3)
-            assert not rule.surely_admits(np.array([9 * query.epsilon]), query)[0]
-            assert not rule.admits([query] * 9, [1] * 9, query)
-    assert Rule("basic", 1.0 + 1e-6, None, 1e-3).surely_admits(np.array([9 * query.epsilon]), query)[0]
+            assert not surely_admits(rule, np.array([9 * query.epsilon]), query)[0]
+            assert decide(rule, [query], [([0] * 9, [1] * 9)], query) == [False]
+    assert surely_admits(Rule("basic", 1.0 + 1e-6), np.array([9 * query.epsilon]), query)[0]
 
 
 def test_the_check_imports_nothing_from_a_search():
@@ -119,13 +121,13 @@ def zero_a_hair_below(self, v):
 
 def upside_down(monkeypatch):
     """A search that takes its lower bounds for upper ones, and so believes every loss to be small."""
-    original = loss_search.Search.__init__
+    original = search._Search.__init__
 
     def swapped(self, *arguments):
         original(self, *arguments)
         self.upper = self.lower
 
-    monkeypatch.setattr(loss_search.Search, "__init__", swapped)
+    monkeypatch.setattr(search._Search, "__init__", swapped)
 
 
 def slopes_of_nothing(monkeypatch):
@@ -137,7 +139,9 @@ def no_slopes_at_all(monkeypatch):
     monkeypatch.setattr(SigmoidSum, "envelope_slope", lambda self, low, high, at, tangent=None: np.full_like(at, 1e300))
 
 
-@pytest.mark.parametrize("fault", [upside_down, slopes_of_nothing, no_slopes_at_all])
+@pytest.mark.parametrize(
+    "fault", [upside_down, slopes_of_nothing, pytest.param(no_slopes_at_all, marks=pytest.mark.slow)]
+)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_fault_in_the_search_refuses_and_does_not_pass(monkeypatch, fault):
     queries, outputs, box = a_hair_below()
@@ -147,35 +151,91 @@ def test_a_fault_in_the_search_refuses_and_does_not_pass(monkeypatch, fault):
         (others, [1, 0, 1, 0], (-1, 1), worst_sampled_loss(others, [1, 0, 1, 0], np.linspace(-1, 1, 20_001)[:, None])),
     ]
     fault(monkeypatch)
-    monkeypatch.setattr(loss_search, "_MAX_BOX_NODES", 2_000)
+    monkeypatch.setattr(search, "_MAX_BOX_NODES", 2_000)
     for asked, answered, bounds, truth in truths:
         assert realized_loss(asked, answered, bounds=bounds).upper >= truth
         assert realized_loss(asked, answered, bounds=bounds, threshold=truth - 0.05).upper > truth - 0.05
         rule = Rule("bayesian", truth - 0.05, bounds, 1e-3)
         last = RegressionQuery(asked[-1].kind, [0.0], 0.0, (0, 1), 0.1)
-        assert not rule.admits(asked, answered, last)
-        assert not rule.is_established(asked, answered, last)
+        for table in (None, rule.table_for(last)):
+            assert decide(rule, asked, [(range(len(asked)), answered)], last, table=table) == [False]
     asked, answered, bounds, truth = truths[0]
     history = ([0] + [1] * 80, answered[:-1])
     assert linear_decisions(asked[:2], [history], asked[-1], epsilon=truth - 0.05, bounds=bounds) != [True]
 
 
-def test_verification_finds_what_a_fault_in_the_decisions_admitted(monkeypatch):
+def always(*arguments, **options):
+    return True
+
+
+def everybody(rule, queries, histories, query, **options):
+    return [True] * len(histories)
+
+
+def in_the_table(queries, histories, query, **options):
+    return [True] * len(histories)
+
+
+def not_in_the_table(queries, histories, query, **options):
+    return [None] * len(histories)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "fault"),
+    [(_decide, "linear_decisions", in_the_table), (privacy_ledger, "decide", everybody)],
+)
+def test_verification_finds_what_a_fault_in_the_decisions_admitted(monkeypatch, module, name, fault):
     queries, outputs, box = a_hair_below()
     ledger = PrivacyLedger(2.06, bounds=box)
-    with monkeypatch.context() as patch:
-        patch.setattr(Rule, "admits_many", lambda self, queries, histories, query, table=None: [True] * len(histories))
-        for query, output in zip(queries, outputs, strict=True):
-            assert ledger.answer(query, ["ann"], lambda people, o=output: [o], repeat=True).accepted[0]
+    # Verification is under the fault as well: it takes no table, and asks for itself.
+    monkeypatch.setattr(module, name, fault)
+    for query, output in zip(queries, outputs, strict=True):
+        assert ledger.answer(query, ["ann"], lambda people, o=output: [o], repeat=True).accepted[0]
     problems = ledger.verify().problems
     ledger.close()
     assert any("took 1 people ('ann') past their budget" in problem for problem in problems)
     assert problems[-1] == "1 people ('ann') have lost more than their budget of 2.06."
 
 
+def first_output_only(rule, loss, query, answers):
+    queries, outputs = answers
+    return loss([*queries, query], [*outputs, 0], rule.epsilon).upper <= rule.epsilon
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [("_epsilons_admit", always), ("_losses_admit", always), ("_losses_admit", first_output_only)],
+)
+@pytest.mark.parametrize("rule", ["simplified", "bayesian"])
+def test_verification_finds_what_a_fault_in_the_one_decision_admitted(monkeypatch, name, fault, rule):
+    """Also where the answer that was given in the end has cost nobody more than the budget."""
+    query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.5)
+    monkeypatch.setattr(_decide, name, fault)
+    monkeypatch.setattr(_decide, "linear_decisions", not_in_the_table)
+    with closing(PrivacyLedger(0.6, bounds=(-1, 1), rule=rule)) as ledger:
+        # The second answer takes the first one back, but another 1 would have cost 1.
+        for output in (1, 0):
+            assert ledger.answer(query, ["ann"], lambda people, o=output: [o], repeat=True).accepted[0]
+        problems = ledger.verify().problems
+    assert problems == ("Release 2 took 1 people ('ann') past their budget of 0.6.",)
+
+
+def test_verification_adds_up_epsilons_itself(monkeypatch):
+    query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.5)
+    monkeypatch.setattr(_decide, "_epsilons_admit", always)
+    with closing(PrivacyLedger(0.6, bounds=(-1, 1), rule="basic")) as ledger:
+        for _ in range(2):
+            assert ledger.answer(query, ["ann"], lambda people: [0], repeat=True).accepted[0]
+        # Nor does it add up as they do.
+        monkeypatch.setattr(_decide, "_sum_up", lambda epsilons: 0.0)
+        assert ledger.verify().problems[0] == "Release 2 took 1 people ('ann') past their budget of 0.6."
+
+
 def test_verification_counts_epsilons_itself(monkeypatch):
     """A quick yes that counts 0.999 of the next epsilon lets a tenth answer past a budget of 0.99995."""
-    monkeypatch.setattr(Rule, "surely_admits", lambda self, spent, query: spent + 0.999 * query.epsilon <= self.epsilon)
+    monkeypatch.setattr(
+        privacy_ledger, "surely_admits", lambda rule, spent, query: spent + 0.999 * query.epsilon <= rule.epsilon
+    )
     ledger = PrivacyLedger(0.99995, bounds=(-1, 1))
     query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.1)
     for _ in range(10):

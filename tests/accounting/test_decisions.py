@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting._ledger.decisions import RULES, Rule
+from skldp.accounting._decide import Rule, decide, surely_admits
+from skldp.accounting._ledger.reader import RULES
 from skldp.accounting._query import RegressionQuery
 
 QUERIES = [
@@ -22,15 +23,33 @@ def test_the_quick_yes_is_never_a_yes_that_the_filter_would_not_give(history, na
     queries, outputs = [QUERIES[q] for q, _ in history], [output for _, output in history]
     spent = np.array([sum(query.epsilon for query in queries)])
     for query in QUERIES:
-        if rule.surely_admits(spent, query)[0]:
-            assert rule.admits(queries, outputs, query)
-        if rule.admits(queries, outputs, query):
+        quick = decide(rule, queries, [(range(len(queries)), outputs)], query, table=rule.table_for(query))
+        assert decide(rule, queries, [(range(len(queries)), outputs)], query) == quick
+        if surely_admits(rule, spent, query)[0]:
+            assert quick == [True]
+        if quick == [True]:
             for output in range(2):
-                assert rule.loss([*queries, query], [*outputs, output]) <= epsilon + 1e-3
+                assert rule.loss_bounds([*queries, query], [*outputs, output]).upper <= epsilon + 1e-3
 
 
 def test_ten_tenths_are_one():
-    rule = Rule("basic", 1.0, None, 1e-3)
-    assert rule.admits([QUERIES[0]] * 9, [1] * 9, QUERIES[0])
-    assert not rule.admits([QUERIES[0]] * 10, [1] * 10, QUERIES[0])
-    assert rule.loss([QUERIES[0]] * 10, [1] * 10) == pytest.approx(1.0)
+    rule = Rule("basic", 1.0)
+    histories = [([0] * 9, [1] * 9), ([0] * 10, [1] * 10)]
+    assert decide(rule, QUERIES, histories, QUERIES[0]) == [True, False]
+    assert rule.loss_bounds([QUERIES[0]] * 10, [1] * 10).upper == pytest.approx(1.0)
+
+
+def test_what_is_left_to_search_goes_to_the_workers_in_order():
+    """Sums and the table settle what they can; the others come back to their own places."""
+    queries = [RegressionQuery("truncated", [slope], 0.0, (-0.5, 0.5), 0.25) for slope in (1.0, -1.0)]
+    rule = Rule("bayesian", 0.6, (-1, 1))
+    histories = [([0, 0], [1, 1]), ([], []), ([0, 1], [1, 1]), ([0, 0, 0], [0, 1, 1])]
+    seen = []
+
+    def workers(function, items):
+        seen.append(len(items))
+        return [function(item) for item in items]
+
+    together = decide(rule, queries, histories, queries[0], table=rule.table_for(queries[0]), workers=workers)
+    assert together == [decide(rule, queries, [one], queries[0])[0] for one in histories] == [False, True, True, True]
+    assert seen == [3]

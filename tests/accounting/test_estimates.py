@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from skldp.accounting._estimates import mean_of_answers
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting import RegressionQuery
 
 
 def query(epsilon, low=-2.0, high=3.0):
@@ -25,7 +24,7 @@ def test_the_mean_is_unbiased(epsilon, values):
     expected = 0.0
     for outputs in itertools.product([0, 1], repeat=len(values)):
         probability = np.prod(np.where(outputs, high, 1 - high))
-        expected += probability * mean_of_answers(asked, np.array(outputs))[0]
+        expected += probability * asked.estimate_mean(np.array(outputs))[0]
     assert expected == pytest.approx(np.mean(values), abs=1e-9 / epsilon)
 
 
@@ -37,7 +36,7 @@ def test_the_error_is_never_below_what_the_noise_has_at_least(epsilon, value, n)
     least, most = (asked.estimate([1])[0] - asked.estimate([0])[0]) * np.sqrt(
         np.array([asked.probability_of_high([[3.0]])[0] * asked.probability_of_high([[-2.0]])[0], 0.25]) / n
     )
-    _, error = mean_of_answers(asked, np.ones(n, dtype=int))
+    _, error = asked.estimate_mean(np.ones(n, dtype=int))
     assert error == pytest.approx(most if n == 1 else least)
     assert least <= noise * (1 + 1e-9)
     assert noise <= most * (1 + 1e-9)
@@ -46,7 +45,7 @@ def test_the_error_is_never_below_what_the_noise_has_at_least(epsilon, value, n)
 def test_many_answers_have_the_standard_error_of_their_estimates():
     asked = query(1.0)
     outputs = np.arange(100) % 3 == 0
-    mean, error = mean_of_answers(asked, outputs)
+    mean, error = asked.estimate_mean(outputs)
     estimates = asked.estimate(outputs)
     assert (mean, error) == pytest.approx((estimates.mean(), stats.sem(estimates)))
-    assert np.isnan(mean_of_answers(asked, np.zeros(0, dtype=int))).all()
+    assert np.isnan(asked.estimate_mean(np.zeros(0, dtype=int))).all()

@@ -216,7 +216,7 @@ def test_a_wrong_linear_program_leaves_the_bounds_certified(monkeypatch, solver)
         return SimpleNamespace(x=x, ineqlin=SimpleNamespace(marginals=noise))
 
     monkeypatch.setattr("skldp.accounting._extrema.branching.linprog", broken)
-    monkeypatch.setattr("skldp.accounting._extrema.loss_search._MAX_DUAL_NODES", 40)
+    monkeypatch.setattr("skldp.accounting._extrema.realized_loss._MAX_DUAL_NODES", 40)
     found = realized_loss(queries, outputs, bounds=(-1, 1), tol=1e-3)
     assert truth.converged
     assert truth.lower <= found.upper <= sum(query.epsilon for query in queries)
@@ -309,7 +309,7 @@ def test_a_threshold_is_decided_as_the_full_search_decides(threshold):
 
 def test_running_out_of_nodes_is_said(monkeypatch):
     for limit in ("_MAX_BOX_NODES", "_MAX_DUAL_NODES"):
-        monkeypatch.setattr(f"skldp.accounting._extrema.loss_search.{limit}", 4)
+        monkeypatch.setattr(f"skldp.accounting._extrema.realized_loss.{limit}", 4)
     found = realized_loss(HEALTH, [1, 1, 1, 1], bounds=HEALTH_BOUNDS, tol=1e-6)
     assert not found.converged
     assert "limit of nodes" in found.reason
@@ -402,7 +402,9 @@ def whole_numbers(rng):
     return queries, rng.integers(0, 2, len(queries)).tolist()
 
 
-@pytest.mark.parametrize("n_cases", [25, pytest.param(1500, marks=pytest.mark.statistical)])
+@pytest.mark.parametrize(
+    "n_cases", [8, pytest.param(25, marks=pytest.mark.slow), pytest.param(1500, marks=pytest.mark.statistical)]
+)
 def test_questions_of_small_whole_numbers_close(n_cases):
     """Of 150 such problems 13 did not."""
     rng = np.random.default_rng(0)

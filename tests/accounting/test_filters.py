@@ -7,7 +7,7 @@ from accounting.reference import grid_loss, regression_queries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting._composition import advanced_composition
+from skldp.accounting._decide import advanced_composition
 from skldp.accounting._filters import (
     ApproximateBayesianPrivacyFilter,
     BasicPrivacyFilter,
@@ -142,7 +142,7 @@ def test_a_weak_question_costs_a_bayesian_filter_less_than_its_epsilon():
 def test_what_cannot_be_proved_is_refused(monkeypatch):
     """With the search cut short the bounds are far apart, and a budget between them is not enough."""
     for limit in ("_MAX_BOX_NODES", "_MAX_DUAL_NODES"):
-        monkeypatch.setattr(f"skldp.accounting._extrema.loss_search.{limit}", 1)
+        monkeypatch.setattr(f"skldp.accounting._extrema.realized_loss.{limit}", 1)
     rng = np.random.default_rng(4)
     pairs = [(RegressionQuery("logistic", rng.uniform(-9, 9, 2), 0.0, (0, 1), 0.5), i % 2) for i in range(6)]
     after = BayesianPrivacyFilter(9.0, bounds=(-1, 1))
@@ -154,7 +154,8 @@ def test_what_cannot_be_proved_is_refused(monkeypatch):
     for pair in pairs[:5]:
         person.record(*pair)
     # Only the output that was given is in question here.
-    assert not person._fits(*pairs[5])
+    queries, outputs = zip(*pairs, strict=True)
+    assert person._loss(queries, outputs, person.epsilon).upper > person.epsilon
     assert not person.admits(pairs[5][0])
 
 
@@ -300,7 +301,7 @@ def test_bad_questions_and_answers_are_refused():
         with pytest.raises(ValueError, match="output must be"):
             person.record(query, output)
     for question in (None, "query", 3):
-        with pytest.raises(ValueError, match="needs a RegressionQuery"):
+        with pytest.raises(ValueError, match="must be a RegressionQuery"):
             person.admits(question)
     with pytest.raises(ValueError, match="below 1/e"):
         ApproximateBayesianPrivacyFilter(1.0, 0.5)

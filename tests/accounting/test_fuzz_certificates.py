@@ -20,7 +20,7 @@ def short_searches(request):
     limits = {"_MAX_BOX_NODES": 400, "_MAX_DUAL_NODES": 12, "_FEW_FEATURES": request.param}
     with pytest.MonkeyPatch.context() as patch:
         for name, limit in limits.items():
-            patch.setattr(f"skldp.accounting._extrema.loss_search.{name}", limit)
+            patch.setattr(f"skldp.accounting._extrema.realized_loss.{name}", limit)
         yield
 
 
@@ -33,7 +33,7 @@ EDGE = [linear([-0.6], 0.4, (-0.6 * 1.6 + 0.4, 0.6 * 0.5 + 0.4), e) for e in (2.
 
 
 @pytest.mark.usefixtures("short_searches")
-@pytest.mark.parametrize("max_examples", [100, LONG])
+@pytest.mark.parametrize("max_examples", [30, pytest.param(100, marks=pytest.mark.slow), LONG])
 @pytest.mark.parametrize("n_features", [(1, 3), (4, 6)], ids=["brute force", "corners and climbs"])
 def test_no_certificate_lies_below_the_truth(max_examples, n_features, capsys):
     slacks, n_cases = [], 0

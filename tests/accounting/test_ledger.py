@@ -1,5 +1,6 @@
 import copy
 import itertools
+import multiprocessing
 import os
 import pickle
 import sqlite3
@@ -8,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +19,11 @@ from hypothesis import strategies as st
 from ledger_children import start
 from sklearn.base import clone
 
+from skldp.accounting import PrivacyLedger, _decide, ledger_report
 from skldp.accounting._filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
-from skldp.accounting._ledger import decisions
+from skldp.accounting._ledger import privacy_ledger
 from skldp.accounting._ledger import store as ledger_store
-from skldp.accounting._ledger.book import LedgerBook
-from skldp.accounting._ledger.companion import Link
-from skldp.accounting._ledger.decisions import Rule
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger, ledger_report
+from skldp.accounting._ledger.book import LedgerBook, Link
 from skldp.accounting._query import FiniteQuery, RegressionQuery
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._noise import noise_from
@@ -211,13 +211,13 @@ def test_one_person_is_not_two_by_two_kinds_of_ids(tmp_path, known, other):
 def test_many_people_with_one_history_cost_one_decision(monkeypatch):
     ledger = PrivacyLedger(0.7, bounds=(-1, 1))
     decided = []
-    many = decisions.linear_decisions
+    many = _decide.linear_decisions
 
     def counted(queries, histories, query, **options):
         decided.extend(histories)
         return many(queries, histories, query, **options)
 
-    monkeypatch.setattr(decisions, "linear_decisions", counted)
+    monkeypatch.setattr(_decide, "linear_decisions", counted)
     for slope in (1, 2, 3, 4):
         ledger.answer(linear(slope), range(1000), lambda rows: np.arange(len(rows)) % 2)
     # Two queries are settled by their epsilons alone; afterwards there are at most 2, then 6 different histories.
@@ -240,24 +240,24 @@ def test_the_domain_is_declared_once(tmp_path):
     with pytest.raises(LedgerError, match="needs bounds before it is asked"):
         ledger.answer(linear(1), ["a"], outputs_of(1))
     other = PrivacyLedger.open(tmp_path / "a.ledger")
-    other.declare_bounds((np.array([0.0]), np.array([1.0])))
-    ledger.declare_bounds((0, 1))
+    other.declare(bounds=(np.array([0.0]), np.array([1.0])))
+    ledger.declare(bounds=(0, 1))
     assert ledger.bounds == other.bounds == (0.0, 1.0)
     with pytest.raises(LedgerError, match=r"bounds=\(0.0, 1.0\). Got \(0, 2\) instead"):
-        ledger.declare_bounds((0, 2))
+        ledger.declare(bounds=(0, 2))
 
 
 def test_the_features_are_declared_once(tmp_path):
     """Two questions with one coefficient each, about age and about dose, would seem to cancel each other."""
     ledger = PrivacyLedger(1.0, path=tmp_path / "a.ledger")
     assert ledger.features is None
-    ledger.declare_features(np.array(["age", "dose"], dtype=object))
-    ledger.declare_features(["age", "dose"])
+    ledger.declare(features=np.array(["age", "dose"], dtype=object))
+    ledger.declare(features=["age", "dose"])
     ledger.close()
     again = PrivacyLedger.open(tmp_path / "a.ledger")
     assert again.features == ("age", "dose")
-    with pytest.raises(LedgerError, match=r"is about \['age', 'dose'\]. Got \['dose', 'age'\] instead"):
-        again.declare_features(["dose", "age"])
+    with pytest.raises(LedgerError, match=r"features=\('age', 'dose'\). Got \['dose', 'age'\] instead"):
+        again.declare(features=["dose", "age"])
 
 
 def test_one_ledger_has_one_number_of_features():
@@ -273,7 +273,7 @@ def test_one_ledger_has_one_number_of_features():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"epsilon": True}, "epsilon must be a finite number above 0. Got True"),
+        ({"epsilon": True}, "epsilon must be a finite number > 0. Got True"),
         ({"epsilon": float("nan")}, "epsilon must be"),
         ({"epsilon": 0}, "epsilon must be"),
         ({"epsilon": "1"}, "epsilon must be"),
@@ -494,7 +494,11 @@ def edit(path, *statements):
         ("INSERT INTO people VALUES (2, 'eve')", "somebody is in it who was never asked"),
         ("UPDATE answers SET output = 'x' WHERE person = 0", "something is in it that no ledger writes"),
         ("UPDATE releases SET query = 9", "something is in it that no ledger writes"),
-        ("UPDATE queries SET content = '[]'", "something is in it that no ledger writes"),
+        ("UPDATE queries SET content = '[]'", "query 0 cannot be asked. The text must be the JSON of a query"),
+        (
+            "UPDATE queries SET content = replace(content, '[-1.0,1.0]', '[-1.0,1e200]')",
+            "of an earlier skldp with other limits: query 0 cannot be asked. A query must be finite with room to spare",
+        ),
         ("UPDATE answers SET person = 9 WHERE person = 1", "answers of nobody"),
         ("DELETE FROM people WHERE person = 0", "person is missing"),
         ("UPDATE queries SET content = replace(content, '0.3', '0.1')", "query 0 is not what was asked"),
@@ -537,7 +541,7 @@ def test_verification_finds_who_was_taken_past_the_budget(tmp_path):
 @pytest.mark.parametrize("rule", ["basic", "simplified", "bayesian"])
 def test_verification_does_not_trust_the_shortcuts_of_decisions(monkeypatch, rule):
     ledger = PrivacyLedger(0.5, bounds=(-1, 1), rule=rule)
-    monkeypatch.setattr(Rule, "surely_admits", lambda self, spent, query: np.ones(len(spent), dtype=bool))
+    monkeypatch.setattr(privacy_ledger, "surely_admits", lambda rule, spent, query: np.ones(len(spent), dtype=bool))
     for slope in (1, 2, 3):
         ledger.answer(linear(slope), ["a", "b"], outputs_of(1, 1))
     assert ledger.verify().problems == (
@@ -585,3 +589,37 @@ def test_a_summary_without_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert with_pandas.to_dict("records") == ledger.summary()
     assert list(with_pandas.columns) == list(ledger.summary()[0])
+
+
+@pytest.mark.parametrize("query", [None, "linear", object()])
+def test_what_is_no_query_is_refused_by_the_rule(query):
+    ledger = PrivacyLedger(1.0, bounds=(-1, 1))
+    for ask in (lambda: ledger.answer(query, ["a"], outputs_of(1)), lambda: ledger.was_asked(query)):
+        with pytest.raises(ValueError, match=r"must be a RegressionQuery or a FiniteQuery\. Got"):
+            ask()
+    assert ledger.verify().n_releases == 0
+
+
+def test_a_path_that_can_be_no_file_is_refused_by_the_rule(tmp_path):
+    path = f"{tmp_path}/a\0.ledger"
+    for use in (lambda: PrivacyLedger(1.0, path=path), lambda: PrivacyLedger.open(path), lambda: ledger_report(path)):
+        with pytest.raises(ValueError, match=r"path must be the path of a file, without a NUL\. Got"):
+            use()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_decisions_and_verification_are_the_same_in_worker_processes(tmp_path):
+    """The map of an executor: the queries bend, so that no table settles them, and their sums pass the budget."""
+    bent = [RegressionQuery("logistic", [slope], 0.3, (0, 1), 0.4) for slope in (2.0, -1.0, 9.0)]
+    found = []
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for workers in (map, pool.map):
+            ledger = PrivacyLedger(0.7, bounds=(-1, 1))
+            accepted = [
+                ledger.answer(query, range(8), lambda rows: rows >> 1 & 1, workers=workers).accepted.tolist()
+                for query in bent
+            ]
+            found.append((accepted, ledger.verify(workers), ledger.report(workers=workers)["loss_quantiles"]))
+    assert found[0] == found[1]
+    assert found[0][1].ok
+    assert found[0][1].n_decisions > 0

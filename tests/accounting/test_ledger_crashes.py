@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from ledger_children import answer_many, answer_until_killed, query_number, start
 
+from skldp.accounting import PrivacyLedger, ledger_report
 from skldp.accounting._ledger import store as ledger_store
 from skldp.accounting._ledger.companion import EMPTY, locked
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger, ledger_report
 from skldp.accounting._query import RegressionQuery
 from skldp.exceptions import LedgerError
 

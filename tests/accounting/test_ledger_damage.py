@@ -9,9 +9,11 @@ import sqlite3
 import numpy as np
 import pytest
 
+from skldp.accounting import PrivacyLedger, ledger_report
 from skldp.accounting._ledger import store as ledger_store
-from skldp.accounting._ledger.companion import Link, companion_of, seal
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger, ledger_report
+from skldp.accounting._ledger.book import Link
+from skldp.accounting._ledger.companion import companion_of
+from skldp.accounting._ledger.store import seal
 from skldp.accounting._query import RegressionQuery
 from skldp.exceptions import LedgerError
 

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from ledger_children import start
 
+from skldp.accounting import PrivacyLedger, ledger_report
 from skldp.accounting._ledger import companion, privacy_ledger
 from skldp.accounting._ledger import store as ledger_store
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger, ledger_report
 from skldp.accounting._query import RegressionQuery
 from skldp.exceptions import LedgerError
 
@@ -221,8 +221,7 @@ USES = {
     "verify": lambda ledger: ledger.verify(),
     "report": lambda ledger: ledger.report(verify=True),
     "was_asked": lambda ledger: ledger.was_asked(linear(1)),
-    "declare_bounds": lambda ledger: ledger.declare_bounds((-1, 1)),
-    "declare_features": lambda ledger: ledger.declare_features(["x"]),
+    "declare": lambda ledger: ledger.declare(bounds=(-1, 1), features=["x"]),
     "__enter__": lambda ledger: ledger.__enter__(),
 }
 
@@ -233,7 +232,7 @@ def test_a_closed_ledger_says_so(tmp_path, in_memory, name):
     path = ":memory:" if in_memory else tmp_path / "a.ledger"
     with new_ledger(path) as ledger:
         ledger.answer(linear(1), ["a"], ones)
-        ledger.declare_features(["x"])
+        ledger.declare(features=["x"])
         USES["history"](ledger)
     with pytest.raises(LedgerError, match="is closed"):
         USES[name](ledger)
@@ -417,7 +416,7 @@ def test_a_backup_without_a_setting_is_noticed(tmp_path):
     path, backup = tmp_path / "a.ledger", tmp_path / "backup"
     ledger = PrivacyLedger(1.0, path=path)
     shutil.copy(path, backup)
-    ledger.declare_bounds((-1, 1))
+    ledger.declare(bounds=(-1, 1))
     shutil.copy(backup, path)
     with pytest.raises(LedgerError, match="a setting has changed"):
         ledger.answer(linear(1), ["a"], ones)

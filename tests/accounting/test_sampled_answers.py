@@ -9,6 +9,7 @@ import pytest
 from laws import OneDraw, assert_is_the_guarantee, intervals, lengths, logarithm
 from scipy.special import expit
 
+from skldp.accounting import FiniteQuery
 from skldp.accounting._extrema.certificate import (
     Tree,
     certified_maximum,
@@ -19,7 +20,6 @@ from skldp.accounting._extrema.certificate import (
 )
 from skldp.accounting._extrema.sampled_law import CHANCE_ERROR
 from skldp.accounting._extrema.sampled_law import sampled_law as sampled_law_over
-from skldp.accounting._finite_query import FiniteQuery
 from skldp.accounting._query import RegressionQuery
 
 WORD = 2**64

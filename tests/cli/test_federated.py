@@ -27,7 +27,7 @@ def test_the_table_and_both_files_are_written(run, tmp_path):
     [
         (["--epsilons", "0"], "Epsilons must be finite numbers > 0"),
         (["--features", "unheard-of"], "The mechanism must be one of"),
-        (["--model", "forest"], "model must be one of"),
+        (["--model", "forest"], "'forest' is not one of 'softmax'"),
         (["--clients", "100000"], "n_clients must be a whole number from 1 to the number of rows"),
         (["--csv", "nowhere/table.csv"], "Cannot write"),
     ],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from marked_values import NUMBER, TEXT, WHOLE, found_in, stored_in
 
-from skldp.study._datasets import StudyInputError, load_study_data
+from skldp.study import StudyInputError, load_study_data
 
 pd = pytest.importorskip("pandas")
 

@@ -13,14 +13,14 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skldp.accounting._estimates import mean_of_answers
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.accounting import PrivacyLedger
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.exceptions import BudgetExhaustedError, LedgerError, OutOfDomainWarning, SeededNoiseWarning
 
@@ -43,7 +43,6 @@ def fitted(slopes=SLOPES, **parameters):
 @parametrize_with_checks(
     [
         BayesianFilter(LinearRegression()),
-        BayesianFilter(LinearRegression(), seed=0),
         BayesianFilter(Ridge(), epsilon=0.5, total_epsilon=3.0, seed=0),
     ]
 )
@@ -62,7 +61,7 @@ def test_an_answer_is_what_the_ledger_holds():
     outputs = (result.outputs == high).astype(int)
     assert [ledger.history(i)[0]["output"] for i in range(30)] == outputs.tolist()
     np.testing.assert_allclose(result.estimates, survey.query_.estimate(outputs))
-    assert (result.mean, result.standard_error) == mean_of_answers(survey.query_, outputs)
+    assert (result.mean, result.standard_error) == survey.query_.estimate_mean(outputs)
     assert result.realized_loss == pytest.approx(np.full(30, 0.6))
 
 
@@ -96,6 +95,20 @@ def test_people_are_refused_when_their_budget_is_used_and_predictions_fall_back(
     with pytest.raises(BudgetExhaustedError, match="1 of 2 people"):
         second.set_params(on_refusal="raise").predict(PEOPLE[:2], ids=[0, 99])
     assert ledger.history(99) == []
+
+
+def test_a_score_without_the_refused_is_that_of_those_who_answered():
+    ledger = PrivacyLedger(1.0, bounds=(0, 1), rule="basic")
+    first, second = (fitted(slopes, epsilon=0.6, ledger=ledger) for slopes in ([1.0, 0.0], [0.0, 1.0]))
+    first.query(PEOPLE[:20], ids=range(20))
+    second.set_params(on_refusal="nan")
+    y, weight = PEOPLE[:, 1], np.arange(1.0, 31.0)
+    score = second.score(PEOPLE, y, sample_weight=weight, ids=range(30))
+    predicted = second.predict(PEOPLE, ids=range(30))
+    assert score == r2_score(y[20:], predicted[20:], sample_weight=weight[20:])
+    assert second.score(PEOPLE[20:], y[20:], ids=range(20, 30)) == r2_score(y[20:], predicted[20:])
+    for some in (slice(0, 20), slice(19, 21)):
+        assert np.isnan(second.score(PEOPLE[some], y[some], ids=range(30)[some]))
 
 
 def test_nobody_left_has_no_mean():

@@ -15,27 +15,33 @@ from skldp.estimators._base import LocalTransformer
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._labels import LabelRR
-from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms import Anywhere, PrivacyGuarantee, RowMechanism
 
 X = np.random.default_rng(0).normal(size=(30, 4))
 y = (X[:, 0] > 0).astype(int)
 
 
 @dataclass(frozen=True)
-class AddUniform:
+class AddUniform(RowMechanism):
     epsilon: float
-    n_outputs: int
+    n_features: int
 
-    def sample(self, values, noise, out=None):
-        out[...] = values + noise.uniform(values.shape)
-        return out
+    @property
+    def domain(self):
+        return Anywhere(self.n_features)
 
-    def encode(self, values, out=None):
-        out[...] = values
-        return out
+    @property
+    def n_outputs(self):
+        return self.n_features
 
     def guarantee(self):
         return PrivacyGuarantee(self.epsilon, stated=self.epsilon)
+
+    def _encode(self, rows, out, workspace):
+        out[...] = rows
+
+    def _draw(self, rows, noise, out, workspace):
+        out[...] = rows + noise.uniform(rows.shape)
 
 
 class Private(OneToOneFeatureMixin, LocalTransformer):

@@ -35,9 +35,9 @@ SEEN: Counter = Counter()
 class Counted(ToySigns):
     """Randomised signs at epsilon 1, which notes whose they are."""
 
-    def _release(self, X, noise, released=None):
-        SEEN.update(value % 100 for value in X[:, 0].tolist() if value in X_VALUES)
-        return super()._release(X, noise, released)
+    def _release(self, rows, out=None, *, noisy=True):
+        SEEN.update(value % 100 for value in rows[:, 0].tolist() if value in X_VALUES)
+        return super()._release(rows, out, noisy=noisy)
 
 
 class Weighted(ClassifierMixin, BaseEstimator):

@@ -12,7 +12,7 @@ from skldp.estimators._vector import (
     RandomProjectionTransformer,
 )
 from skldp.exceptions import OutOfDomainWarning
-from skldp.mechanisms._vector.multivariate_laplace import nearest_rows
+from skldp.mechanisms._norms import nearest_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 
@@ -21,14 +21,12 @@ def rows(n=200, d=6, dtype=np.float64):
     return np.random.default_rng(0).normal(size=(n, d)).astype(dtype)
 
 
+# The defaults are checked with all other transformers in test_promises.
 @parametrize_with_checks(
     [
         maker(seed=seed)
         for seed in (None, 0)
         for maker in (
-            MultivariateLaplaceTransformer,
-            PrivUnitTransformer,
-            RandomProjectionTransformer,
             lambda seed: RandomProjectionTransformer(sensitivity="spectral", seed=seed),
             lambda seed: PrivUnitTransformer(norm=100.0, seed=seed),
         )

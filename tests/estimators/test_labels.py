@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
-from skldp.estimators import _labels as labels
+from skldp.estimators import _base as base
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._labels import LabelLaplace, LabelRR, LabelSampler
 from skldp.exceptions import LearntDomainWarning, SeededNoiseWarning
@@ -104,7 +104,7 @@ def test_learning_the_classes_warns_and_says_how_to_declare_them(cls):
 def test_a_label_outside_the_classes_is_an_error_and_nothing_is_released(cls, y, monkeypatch):
     fitted = cls(classes=[0, 1]).fit([0, 1])
     y = np.array(y, dtype=object) if any(isinstance(v, list) for v in y) else y
-    monkeypatch.setattr(labels, "noise_from", lambda _: pytest.fail("noise was drawn"))
+    monkeypatch.setattr(base, "noise_from", lambda _: pytest.fail("noise was drawn"))
     for call in (fitted.transform, fitted.fit_transform, fitted.fit, lambda y: fitted.fit_resample(y, y)):
         with (
             sklearn.config_context(assume_finite=True),
@@ -201,6 +201,7 @@ def release(mechanism, y):
     return tuple(mechanism.transform(y).tolist())
 
 
+@pytest.mark.slow
 def test_pickled_copies_in_four_processes_release_distinct_noise():
     fitted = LabelRR(epsilon=0.1, classes=TEN).fit(TEN)
     drawn = Parallel(n_jobs=4)(delayed(release)(pickle.loads(pickle.dumps(fitted)), many()) for _ in range(4))

@@ -1,18 +1,25 @@
 """Releases block by block: from memory maps and through dask; noise is never shared between blocks or tasks."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
 from joblib import Parallel
-from laws import UNSEEDED_THRESHOLD, chi_square_pvalue
+from laws import UNSEEDED_THRESHOLD, chi_square_pvalue, code_law
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
+from skldp import (
+    BitRandTransformer,
+    CategoricalPrivatizer,
+    LabelLaplace,
+    LabelRR,
+    NumericPrivatizer,
+    release_blocks,
+    release_dask,
+)
 from skldp.estimators._base import in_threads
-from skldp.estimators._bitrand import BitRandTransformer
-from skldp.estimators._numeric import NumericPrivatizer
-from skldp.estimators._out_of_core import release_blocks, release_dask
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning
 from skldp.mechanisms._bits.kernels import INTERPRETED
 
@@ -37,7 +44,7 @@ def law_pvalue(released, estimator, value):
     mechanism = estimator.mechanism_
     code = int(mechanism.encoding.encode([value])[0])
     numbers = mechanism.encoding.decode(np.arange(16, dtype=np.uint8))
-    law = mechanism.code_law(code)
+    law = code_law(mechanism.laws[0], code)
     # Both zeros are one number.
     merged = {float(x): law[numbers == x].sum() for x in numbers}
     seen = [int((released == x).sum()) for x in merged]
@@ -86,7 +93,7 @@ def recorded_tasks(monkeypatch):
     monkeypatch.setattr("skldp.estimators._out_of_core.Parallel", processes)
     monkeypatch.setattr("skldp.estimators._out_of_core.in_threads", threads)
     monkeypatch.setattr("skldp.estimators._out_of_core._WORTH_PROCESSES", 0)
-    monkeypatch.setattr("skldp.mechanisms._bits.bit_flip.compiled_loops", lambda: None)
+    monkeypatch.setattr("skldp.mechanisms._bits.kernels.compiled_loops", lambda: None)
     return made
 
 
@@ -121,14 +128,14 @@ def test_processes_count_what_they_moved_in_one_warning(tmp_path, small_blocks, 
 
 
 def test_compiled_steps_need_no_processes(tmp_path, small_blocks, recorded_tasks, monkeypatch):
-    monkeypatch.setattr("skldp.mechanisms._bits.bit_flip.compiled_loops", lambda: INTERPRETED)
+    monkeypatch.setattr("skldp.mechanisms._bits.kernels.compiled_loops", lambda: INTERPRETED)
     X, out = memory_maps(tmp_path, out_mode="r+")
     release_blocks(fitted(CODER).set_params(n_jobs=2), X, out)
     assert recorded_tasks == [("threads", 2)]
 
 
 def test_small_tables_do_not_import_numba(small_blocks, monkeypatch):
-    monkeypatch.setattr("skldp.mechanisms._bits.bit_flip.compiled_loops", lambda: pytest.fail("asked for"))
+    monkeypatch.setattr("skldp.mechanisms._bits.kernels.compiled_loops", lambda: pytest.fail("asked for"))
     X = np.zeros((50, 3), dtype=np.float32)
     release_blocks(fitted(CODER), X, np.empty_like(X))
 
@@ -219,7 +226,7 @@ def test_what_cannot_be_released_is_refused():
         release_blocks(fitted(CODER), X, np.empty((5, 2)))
     with pytest.raises(ValueError, match="must not overlap"):
         release_blocks(fitted(CODER), X, X)
-    with pytest.raises(TypeError, match="transformer of X of this package"):
+    with pytest.raises(TypeError, match="transformer of this package"):
         release_blocks(StandardScaler(), X, X.copy())
     fixed = X.copy()
     fixed.flags.writeable = False
@@ -227,6 +234,8 @@ def test_what_cannot_be_released_is_refused():
         release_blocks(fitted(CODER), X, fixed)
     with pytest.raises(TypeError, match="out must be a numpy array"):
         release_blocks(fitted(CODER), X, X.tolist())
+    with pytest.raises(TypeError, match=r"X must be a numpy array or a memory map\. Got list instead"):
+        release_blocks(fitted(CODER), X.tolist(), X)
     pytest.importorskip("dask.array", reason="dask is an extra")
     with pytest.raises(TypeError, match="dask array"):
         release_dask(fitted(CODER), X)
@@ -303,3 +312,130 @@ def test_two_worker_processes_draw_different_noise_within_their_memory():
     assert len({row.tobytes() for row in rows}) == 50
     assert law_pvalue(sample, estimator, 0.3) > UNSEEDED_THRESHOLD
     assert np.isfinite(mean)
+
+
+def label_pvalue(released, estimator, label):
+    """Of the released labels of one true label against the flip matrix."""
+    counts = [np.count_nonzero(released == other) for other in estimator.classes_]
+    assert sum(counts) == released.size
+    return chi_square_pvalue(counts, estimator.flip_matrix_[list(estimator.classes_).index(label)])
+
+
+@pytest.mark.parametrize("cls", [LabelRR, LabelLaplace])
+def test_labels_in_a_memory_map_follow_the_law_each_block_with_its_own_noise(cls, tmp_path, small_blocks):
+    y = np.lib.format.open_memmap(tmp_path / "in.npy", mode="w+", dtype=np.int8, shape=(1000,))
+    y[:] = 2
+    out = np.lib.format.open_memmap(tmp_path / "out.npy", mode="w+", dtype=np.int8, shape=y.shape)
+    estimator = cls(epsilon=0.1, classes=range(5)).fit(y[:1])
+    assert release_blocks(estimator, y, out) is out
+    assert label_pvalue(np.asarray(out), estimator, 2) > UNSEEDED_THRESHOLD
+    # A repeated stream would leave few different runs of whole blocks.
+    assert len({run.tobytes() for run in np.asarray(out).reshape(-1, 20)}) > 45
+    np.testing.assert_array_equal(y, np.int8(2))
+
+
+def test_labels_of_any_type_go_where_every_class_fits(small_blocks):
+    y = np.array(["no", "yes", "maybe"] * 20)
+    estimator = LabelRR(epsilon=500.0, classes=["maybe", "no", "yes"]).fit(y[:1])
+    for out in (np.empty_like(y), np.empty(60, dtype=object), np.empty(60, dtype="U9")[::-1]):
+        np.testing.assert_array_equal(release_blocks(estimator, y, out), y)
+    counted = LabelRR(epsilon=500.0, classes=[0, 1, 1000]).fit([0])
+    small = np.zeros(60, dtype=np.int8)
+    for out in (np.empty(60, dtype=np.int16), np.empty(60, dtype=np.float32)):
+        np.testing.assert_array_equal(release_blocks(counted, small, out), small)
+    for other, values, out in (
+        (estimator, y, np.zeros(60, dtype="U3")),
+        (estimator, y, np.zeros(60)),
+        (counted, small, small.copy()),
+        (counted, small, np.zeros(60, dtype="U30")),
+    ):
+        before = out.copy()
+        with pytest.raises(ValueError, match="of a type that holds what is released"):
+            release_blocks(other, values, out)
+        np.testing.assert_array_equal(out, before)
+    with pytest.raises(ValueError, match="must have the shape"):
+        release_blocks(estimator, y, np.empty((60, 1), dtype=y.dtype))
+
+
+def test_nothing_is_written_where_a_late_label_or_category_is_not_declared(small_blocks):
+    y = np.zeros(60, dtype=np.int64)
+    y[-1] = 7
+    out = np.full_like(y, 9)
+    with pytest.raises(ValueError, match=r"first at position (\d+)") as refused:
+        release_blocks(LabelRR(classes=[0, 1]).fit([0]), y, out)
+    assert (out == 9).all()
+    # Positions are those of a block: the note says where it begins.
+    position = int(re.search(r"position (\d+)", str(refused.value))[1])
+    begins = int(re.search(r"begins at row (\d+)", *refused.value.__notes__)[1])
+    assert begins + position == 59
+    X = np.column_stack([y, y])
+    released = np.full((60, 4), 9.0)
+    with pytest.raises(ValueError, match="nothing was released"):
+        release_blocks(CategoricalPrivatizer(categories=[[0, 1], [0, 1]]).fit([[0, 0]]), X, released)
+    assert (released == 9).all()
+
+
+def test_a_seed_of_labels_is_advanced_or_refused(small_blocks):
+    y = np.zeros(60, dtype=np.int64)
+    with pytest.raises(ValueError, match="every block would get the same noise"):
+        release_blocks(LabelRR(classes=range(9), seed=0).fit([0]), y, y.copy())
+
+    def release():
+        estimator = LabelRR(epsilon=0.1, classes=range(9), seed=np.random.default_rng(0)).fit([0])
+        with pytest.warns(SeededNoiseWarning):
+            return release_blocks(estimator, y, np.empty_like(y))
+
+    one = release()
+    np.testing.assert_array_equal(one, release())
+    assert len({block.tobytes() for block in one.reshape(-1, 2)}) > 10
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "sue", "oue"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, bool])
+def test_columns_of_categories_are_released_block_by_block(mechanism, dtype, small_blocks):
+    X = np.random.default_rng(0).integers(0, 3, (60, 2))
+    categories = [[0, 1, 2], [0, 1, 2, 3]]
+    out = np.empty((60, 7), dtype=dtype)
+    certain = CategoricalPrivatizer(500.0, mechanism=mechanism, categories=categories, transform_noise=False)
+    np.testing.assert_array_equal(release_blocks(certain.fit(X[:1]), X, out), certain.transform(X))
+    estimator = CategoricalPrivatizer(2.0, mechanism=mechanism, categories=categories).fit(X[:1])
+    released = release_blocks(estimator, np.ones((600, 2), dtype=int), np.empty((600, 7), dtype=dtype))
+    for column, part in zip(estimator.mechanism_.columns, estimator.mechanism_.parts, strict=True):
+        ones = [int(np.count_nonzero(bits)) for bits in released[:, part].T]
+        for count, p in zip(ones, column.output_law([1])[0], strict=True):
+            assert chi_square_pvalue([count, 600 - count], [p, 1 - p]) > UNSEEDED_THRESHOLD
+    # A repeated stream would leave few different runs of blocks.
+    assert len({run.tobytes() for run in released.reshape(30, -1)}) == 30
+
+
+def test_dask_releases_labels_and_categories():
+    da = pytest.importorskip("dask.array", reason="dask is an extra")
+    dd = pytest.importorskip("dask.dataframe", reason="dask is an extra")
+    import pandas as pd
+
+    estimator = LabelRR(epsilon=0.1, classes=range(5)).fit([0])
+    released = release_dask(estimator, da.full(4000, 2, dtype=np.int8, chunks=40))
+    assert (released.shape, released.dtype) == ((4000,), np.int8)
+    labels = released.compute(scheduler="synchronous")
+    assert labels.dtype == np.int8
+    assert label_pvalue(labels, estimator, 2) > UNSEEDED_THRESHOLD
+    assert len({run.tobytes() for run in labels.reshape(-1, 40)}) == 100
+
+    frame = pd.DataFrame({"answer": ["no", "yes"] * 150, "size": [1, 2] * 150}, index=np.arange(1000, 1300))
+    # Leaves empty partitions behind.
+    table = dd.from_pandas(frame, npartitions=10)
+    table = table.map_partitions(lambda part: part[part.index >= 1100], meta=table._meta)
+    by_name = LabelRR(epsilon=500.0, classes=["no", "yes"]).fit(["no"])
+    column = release_dask(by_name, table["answer"])
+    computed = column.compute(scheduler="synchronous")
+    assert (computed.name, list(computed)) == ("answer", list(frame["answer"][100:]))
+    np.testing.assert_array_equal(computed.index, np.arange(1100, 1300))
+    privatizer = CategoricalPrivatizer(500.0, categories=[["no", "yes"], [1, 2]]).fit(frame[:1])
+    encoded = release_dask(privatizer, table)
+    assert list(encoded.columns) == list(privatizer.get_feature_names_out())
+    computed = encoded.compute(scheduler="synchronous")
+    np.testing.assert_array_equal(computed.to_numpy(), privatizer.transform(frame[100:]))
+    assert (computed.dtypes == encoded.dtypes).all()
+    numbers = CategoricalPrivatizer(500.0, categories=[[1, 2]]).fit([[1]])
+    array = da.from_array(np.array([[1], [2]] * 20, dtype=np.float32), chunks=(8, 1))
+    assert release_dask(numbers, array).dtype == release_dask(numbers, array).compute().dtype == np.float64

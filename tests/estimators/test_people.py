@@ -27,9 +27,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 
-from skldp.accounting import realized_loss
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting import PrivacyLedger, RegressionQuery, realized_loss
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.exceptions import LedgerError, RowIdentityWarning
 

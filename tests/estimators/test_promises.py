@@ -25,6 +25,7 @@ from skldp.exceptions import (
     PrivacyGuaranteeWarning,
     SeededNoiseWarning,
 )
+from skldp.mechanisms import RowMechanism
 
 ALL = [
     cls
@@ -89,7 +90,7 @@ def test_a_nan_at_the_end_of_a_large_frame_is_refused_as_any_other(cls, n_jobs):
     X = pd.DataFrame(np.zeros((3000, 800), dtype=np.float32)).rename(columns=str)
     fitted = cls(n_jobs=n_jobs).fit(X)
     X.iloc[-1, -1] = np.nan
-    with pytest.raises(ValueError, match=rf"^Input X contains NaN.\n{cls.__name__} does not accept"):
+    with pytest.raises(ValueError, match=r"^Input X contains NaN\.$"):
         fitted.transform(X)
 
 
@@ -205,10 +206,18 @@ def test_a_seed_repeats_warns_and_voids_the_guarantee(cls):
     assert "void" in str(cls(seed=1).fit(X).privacy_guarantee_)
 
 
+def small_blocks_and_tasks(monkeypatch):
+    """Blocks of 12 numbers, of which a task holds two, in every mechanism."""
+    monkeypatch.setattr("skldp.mechanisms._rows._TASK_CELLS", 24)
+    kinds = [RowMechanism]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        monkeypatch.setattr(kind, "block_cells", 12)
+
+
 @each_transformer
 def test_a_seeded_release_does_not_depend_on_the_number_of_threads(cls, monkeypatch):
-    monkeypatch.setattr("skldp.estimators._base._BLOCK", 12)
-    monkeypatch.setattr("skldp.estimators._base._BLOCKS_PER_STREAM", 2)
+    small_blocks_and_tasks(monkeypatch)
     X = rows(n=50)
     np.testing.assert_array_equal(released(cls(seed=2, n_jobs=1), X), released(cls(seed=2, n_jobs=3), X))
 
@@ -216,8 +225,7 @@ def test_a_seeded_release_does_not_depend_on_the_number_of_threads(cls, monkeypa
 @each_transformer
 def test_no_two_tasks_share_their_noise(cls, monkeypatch):
     """The same row many times over, in blocks and streams of a few rows: no run of releases repeats."""
-    monkeypatch.setattr("skldp.estimators._base._BLOCK", 12)
-    monkeypatch.setattr("skldp.estimators._base._BLOCKS_PER_STREAM", 2)
+    small_blocks_and_tasks(monkeypatch)
     output = cls().fit_transform(np.full((400, 3), 0.25))
     runs = [output[start : start + 40].tobytes() for start in range(0, 400, 40)]
     assert len(set(runs)) == len(runs)
@@ -283,8 +291,7 @@ def test_is_searched_over_epsilon_in_a_pipeline(cls):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_are_never_written_to(cls, dtype, monkeypatch):
     """Not even a view, which is handed on without a copy, in one task or in several."""
-    monkeypatch.setattr("skldp.estimators._base._BLOCK", 12)
-    monkeypatch.setattr("skldp.estimators._base._BLOCKS_PER_STREAM", 2)
+    small_blocks_and_tasks(monkeypatch)
     whole = np.repeat(rows(n=120), 2, axis=1).astype(dtype)
     kept = whole.copy()
     for view in (whole[5:100, ::2], whole[7:9, :3], np.asfortranarray(whole)[:, :3]):

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 import skldp
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
-from skldp.mechanisms._vector.multivariate_laplace import nearest_rows
+from skldp.mechanisms._norms import nearest_rows
 
 TINY, LARGE = 5e-324, np.finfo(np.float64).max
 SINGLE = np.finfo(np.float32)
@@ -144,7 +144,13 @@ def test_every_finite_sparse_vector_is_released(name, X):
 
 UNIT = [value for value in EXTREMES if abs(value) <= 1]
 MECHANISMS = {
-    name: skldp.mechanisms.make_mechanism(name, 4.0, 3, 1e-6 * (name == "gaussian"))
+    name: skldp.mechanisms.BoundedFeatures(
+        skldp.mechanisms.make_mechanism(name, 4.0, 3, 1e-6 * (name == "gaussian")),
+        (-1.0,) * 3,
+        (1.0,) * 3,
+        n_sampled=3,
+        stated=4.0,
+    )
     for name in skldp.mechanisms.NUMERIC_MECHANISMS
 } | {
     "bitrand": skldp.mechanisms.bitrand(1.0, (-np.ones(3), np.ones(3))),
@@ -162,10 +168,9 @@ def test_every_number_of_the_domain_is_released_by_the_mechanism_alone(name, X):
     mechanism = MECHANISMS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert np.isfinite(mechanism.sample(X, skldp.mechanisms.noise_from())).all()
-        assert np.isfinite(mechanism.sample(X.astype(np.float32), skldp.mechanisms.noise_from())).all()
-        if hasattr(mechanism, "encode"):
-            assert np.isfinite(mechanism.encode(X)).all()
+        assert np.isfinite(mechanism.release(X, skldp.mechanisms.noise_from()).rows).all()
+        assert np.isfinite(mechanism.release(X.astype(np.float32), skldp.mechanisms.noise_from()).rows).all()
+        assert np.isfinite(mechanism.encode(X).rows).all()
 
 
 @pytest.mark.parametrize(

@@ -664,3 +664,10 @@ def test_every_rounding_is_to_the_private_side():
             model = BaggingRegressor(released_regression(epsilon), times, bootstrap=False).fit(X, Y)
             one = model.estimators_[0][0].privacy_guarantee_.epsilon
             assert Fraction(privacy_guarantee(model).epsilon) >= times * Fraction(one)
+
+
+def test_a_seed_is_mentioned_once_where_something_has_leaked():
+    guarantee = privacy_guarantee(make_pipeline(StandardScaler(), NumericPrivatizer(seed=0)).fit(np.zeros((5, 2))))
+    assert "apart from that" in guarantee.basis
+    assert "; ;" not in str(guarantee)
+    assert str(guarantee).count("void against whoever knows the seed") == 1

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import THRESHOLD, chi_square_pvalue
+from laws import THRESHOLD, chi_square_pvalue, code_law
 
-from skldp.mechanisms._bits import rows as row_release
-from skldp.mechanisms._bits.buffers import Buffers
-from skldp.mechanisms._bits.calibration import feature_levels
-from skldp.mechanisms._bits.factories import bitrand, latent, ome
+from skldp.mechanisms._bits.bit_flip import BitFlip, bitrand, latent, ome
+from skldp.mechanisms._bits.calibration import feature_losses
 from skldp.mechanisms._bits.flip_laws import log_alpha_bound
+from skldp.mechanisms._domain import Box
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._rows import Workspace
 
 RECIPES = {"bitrand": bitrand, "latent": latent, "ome": ome}
 
@@ -30,14 +30,14 @@ def box(n_features, low=-1.0, high=1.0):
 def reachable_codes(mechanism, column):
     encoding = mechanism.encoding
     edges = np.arange(-(2 ** (encoding.n_bits - 1)), 2 ** (encoding.n_bits - 1) + 1) * encoding.step
-    low, high = mechanism.low[column], mechanism.high[column]
+    low, high = mechanism.bounds.low[column], mechanism.bounds.high[column]
     values = np.concatenate([[low, high], edges, np.nextafter(edges, -99)])
     return sorted({int(code) for code in encoding.encode(values[(values >= low) & (values <= high)])})
 
 
 def reachable_ends(mechanism):
     """The codes of both ends of the bounds of the first feature."""
-    return {int(code) for code in mechanism.encoding.encode([mechanism.low[0], mechanism.high[0]])}
+    return {int(code) for code in mechanism.encoding.encode([mechanism.bounds.low[0], mechanism.bounds.high[0]])}
 
 
 def integer_law(mechanism, code, column):
@@ -94,7 +94,7 @@ def test_the_guarantee_is_what_enumeration_finds(name, epsilon, n_features, n_bi
 def test_a_record_of_two_features_is_enumerated_jointly():
     mechanism = bitrand(1.5, ([-1.0, 0.0], [1.0, 1.0]), n_bits=2)
     records = list(itertools.product(*(reachable_codes(mechanism, column) for column in (0, 1))))
-    law = {r: np.multiply.outer(*(mechanism.code_law(code, j) for j, code in enumerate(r))) for r in records}
+    law = {r: np.multiply.outer(*(code_law(mechanism.laws[0], code) for code in r)) for r in records}
     worst = max(np.log(law[one] / law[other]).max() for one, other in itertools.product(records, records))
     assert mechanism.guarantee().epsilon == pytest.approx(worst, rel=1e-12)
 
@@ -162,7 +162,7 @@ def test_no_budget_goes_to_bits_that_never_differ():
     """Within (0, 1) the sign tells nothing: the exact law leaves it alone and spends on the magnitude."""
     one_signed = bitrand(4.0, box(1, 0.0, 1.0), calibration="exact")
     assert one_signed.laws[0].error_probabilities[0, 0] < 1e-18
-    assert one_signed.laws[0].costs[1:, 0, 1].sum() == pytest.approx(4.0, rel=1e-9)
+    assert one_signed.laws[0].losses[1:, 0, 1].sum() == pytest.approx(4.0, rel=1e-9)
 
 
 @pytest.mark.parametrize("n_bits", [4, 5])
@@ -170,10 +170,11 @@ def test_no_budget_goes_to_bits_that_never_differ():
 def test_released_codes_follow_the_law(name, n_bits):
     mechanism = RECIPES[name](3.0, box(3), n_bits=n_bits, alpha=None if name == "bitrand" else 1.7)
     x = np.tile([-0.9, 0.3, 0.77], (60_000, 1))
-    released = mechanism.encoding.encode(mechanism.sample(x, seeded(1)))
+    released = mechanism.encoding.encode(mechanism.release(x, seeded(1)).rows)
     # Zero comes out of two codes; -0.0 is encoded as the positive one.
     for column in range(3):
-        law = mechanism.code_law(int(mechanism.encoding.encode(x[:1])[0, column]), column)
+        own = mechanism.laws[column % len(mechanism.laws)]
+        law = code_law(own, int(mechanism.encoding.encode(x[:1])[0, column]))
         law[2 ** (n_bits - 1)] += law[0]
         law[0] = 0
         assert chi_square_pvalue(np.bincount(released[:, column], minlength=2**n_bits), law) > THRESHOLD
@@ -183,7 +184,7 @@ def test_released_codes_follow_the_law(name, n_bits):
 def test_features_are_independent_and_the_dtype_stays(dtype, n_bits):
     mechanism = bitrand(1.0, box(4), n_bits=n_bits)
     x = np.zeros((50_000, 4), dtype=dtype)
-    released = mechanism.sample(x, seeded(3))
+    released = mechanism.release(x, seeded(3)).rows
     assert released.dtype == dtype
     signs = (np.signbit(released) * [1, 2, 4, 8]).sum(axis=1)
     q = mechanism.laws[0].error_probabilities[0, 0]
@@ -195,22 +196,24 @@ def test_features_are_independent_and_the_dtype_stays(dtype, n_bits):
 def test_an_output_array_is_filled_whatever_its_layout(dtype):
     mechanism = bitrand(1.0, box(7))
     x = np.linspace(-1, 1, 7 * 9000, dtype=dtype).reshape(9000, 7)
-    expected = mechanism.sample(x, seeded(5))
+    expected = mechanism.release(x, seeded(5)).rows
     for out in (np.empty_like(x), np.empty((9000, 14), dtype)[:, ::2], np.asfortranarray(np.empty_like(x))):
-        assert mechanism.sample(np.asfortranarray(x), seeded(5), out=out) is out
+        assert mechanism.release(np.asfortranarray(x), seeded(5), out).rows is out
         np.testing.assert_array_equal(out, expected)
 
 
 def test_values_outside_the_domain_are_clipped():
     mechanism = bitrand(1.0, ([-0.3, 0.2], [0.1, 0.4]), n_bits=12)
     outside, edge = np.array([[-1.0, 0.9]] * 50), np.array([[-0.3, 0.4]] * 50)
-    np.testing.assert_array_equal(mechanism.sample(outside, seeded(1)), mechanism.sample(edge, seeded(1)))
-    np.testing.assert_array_equal(mechanism.encode(outside), mechanism.encode(edge))
+    moved, kept = (mechanism.release(rows, seeded(1)) for rows in (outside, edge))
+    np.testing.assert_array_equal(moved.rows, kept.rows)
+    assert (moved.n_moved, kept.n_moved) == (100, 0)
+    np.testing.assert_array_equal(mechanism.encode(outside).rows, mechanism.encode(edge).rows)
 
 
 def test_encode_is_the_representation_without_noise():
     mechanism = bitrand(1.0, box(3), n_bits=4)
-    assert mechanism.encode([[-0.3, 0.0, 1.0]]).tolist() == [[-0.25, 0.0, 0.875]]
+    assert mechanism.encode([[-0.3, 0.0, 1.0]]).rows.tolist() == [[-0.25, 0.0, 0.875]]
 
 
 @pytest.mark.parametrize("n_sampled", [None, 2])
@@ -223,17 +226,17 @@ def test_bias_and_variance_are_those_of_the_enumerated_law(name, debias, n_sampl
     )
     x = np.array([[-0.71, 0.4, 0.9], [0.33, -0.5, 0.0]])
     codes = mechanism.encoding.encode(x)
-    chance = mechanism.n_drawn / 3
+    chance = mechanism.n_sampled / 3
     for row, column in np.ndindex(x.shape):
-        law = mechanism.code_law(int(codes[row, column]), column)
+        law = code_law(mechanism.laws[column % len(mechanism.laws)], int(codes[row, column]))
         decoder = mechanism.decoders[column % len(mechanism.decoders)]
-        numbers = decoder.decode(np.arange(32, dtype=np.uint16), np.empty(32), Buffers(32, np.uint16)) / chance
+        numbers = decoder.decode(np.arange(32, dtype=np.uint16), np.empty(32), Workspace()) / chance
         mean = chance * (law @ numbers)
         variance = chance * (law @ numbers**2) - mean**2
         assert mechanism.bias(x)[row, column] == pytest.approx(mean - x[row, column], abs=1e-12)
         assert mechanism.variance(x)[row, column] == pytest.approx(variance, rel=1e-10)
         if debias:
-            assert mean == pytest.approx(mechanism.encode(x)[row, column], abs=1e-12)
+            assert mean == pytest.approx(mechanism.encode(x).rows[row, column], abs=1e-12)
 
 
 def test_debias_refuses_a_bit_that_tells_nothing():
@@ -244,7 +247,7 @@ def test_debias_refuses_a_bit_that_tells_nothing():
 def test_sampled_features_are_uniform_and_the_others_are_0():
     mechanism = bitrand(3.0, box(6), calibration="exact", n_sampled_features=2, n_bits=6)
     x = np.full((30_000, 6), 0.99)
-    released = mechanism.sample(x, seeded(9))
+    released = mechanism.release(x, seeded(9)).rows
     # A released number is 0 when all its magnitude bits come out 0; then it is -0.0 or hidden among the zeros.
     assert ((released != 0).sum(axis=1) <= 2).all()
     shown = (released != 0).sum(axis=0)
@@ -260,10 +263,10 @@ def test_a_table_of_codes_is_not_needed_for_many_bits():
     mechanism = bitrand(2.0, box(2), n_bits=14, debias=True, alpha=0.01)
     decoder = mechanism.decoders[0]
     codes = np.random.default_rng(0).integers(0, 2**14, 500).astype(np.uint16)
-    expected = decoder.decode(codes, np.empty(500), Buffers(500, np.uint16))
+    expected = decoder.decode(codes, np.empty(500), Workspace())
     other = bit_decoding.BitDecoder(decoder.signs, decoder.contributions)
     other.__dict__["tables"] = {}
-    np.testing.assert_allclose(other.decode(codes, np.empty(500), Buffers(500, np.uint16)), expected, rtol=1e-13)
+    np.testing.assert_allclose(other.decode(codes, np.empty(500), Workspace()), expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -275,10 +278,10 @@ def test_a_table_of_codes_is_not_needed_for_many_bits():
         ({"alpha": 0.1, "calibration": "exact"}, "alpha belongs to"),
         ({"alpha": 0.1, "calibration": "exact", "debias": True}, "alpha belongs to"),
         ({"calibration": "best"}, "calibration must be"),
-        ({"n_sampled_features": 4}, "n_sampled_features must be"),
-        ({"n_sampled_features": 0}, "n_sampled_features must be"),
-        ({"n_sampled_features": True}, "n_sampled_features must be"),
-        ({"n_sampled_features": "some"}, "n_sampled_features must be"),
+        ({"n_sampled_features": 4}, "n_sampled_features, if not None"),
+        ({"n_sampled_features": 0}, "n_sampled_features, if not None"),
+        ({"n_sampled_features": True}, "n_sampled_features, if not None"),
+        ({"n_sampled_features": "some"}, "n_sampled_features, if not None"),
     ],
 )
 def test_bad_parameters_are_refused(options, message):
@@ -290,20 +293,20 @@ def test_bad_parameters_are_refused(options, message):
     "bounds", [([1.0], [-1.0]), ([0.0], [0.0]), ([0.0], [np.inf]), ([[0.0]], [[1.0]]), ([0.0], [1.0, 2.0])]
 )
 def test_bad_bounds_are_refused(bounds):
-    with pytest.raises(ValueError, match="bounds must be"):
+    with pytest.raises(ValueError, match="low and high must be"):
         bitrand(1.0, bounds)
 
 
 def test_values_of_another_shape_are_refused():
     with pytest.raises(ValueError, match="shape"):
-        bitrand(1.0, box(3)).sample(np.zeros((4, 2)), seeded(0))
+        bitrand(1.0, box(3)).release(np.zeros((4, 2)), seeded(0))
 
 
 @pytest.mark.parametrize("debias", [False, True])
 def test_nan_is_refused(debias):
     mechanism = bitrand(1.0, box(2), calibration="exact", debias=debias, n_sampled_features="all")
-    with pytest.raises(ValueError, match="finite"):
-        mechanism.sample(np.array([[0.0, np.nan]]), seeded(0))
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        mechanism.release(np.array([[0.0, np.nan]]), seeded(0))
 
 
 @pytest.mark.parametrize("debias", [False, True])
@@ -313,7 +316,7 @@ def test_an_epsilon_that_rounds_away_is_refused(debias):
 
 
 def test_exact_ome_refuses_an_alpha_that_tells_too_much():
-    with pytest.raises(ValueError, match=r"exact level is .* however small the budget"):
+    with pytest.raises(ValueError, match=r"exact loss is .* however small the budget"):
         ome(1.0, box(3), alpha=100.0, calibration="exact")
 
 
@@ -322,7 +325,7 @@ def test_a_record_of_sampled_features_costs_what_its_dearest_ones_do():
     low, high = np.array([0.0, -1.0, 0.0]), np.ones(3)
     for k in (1, 2, 3):
         release = bitrand(2.0, (low, high), n_bits=4, n_sampled_features=k)
-        levels = sorted(feature_levels(release.laws, release.encoding.reachable(low, high)))
+        levels = sorted(feature_losses(release.laws, release.encoding.reachable(low, high)))
         assert levels[0] < levels[2]
         assert release.guarantee().epsilon == pytest.approx(sum(levels[3 - k :]), rel=1e-12)
         assert release.guarantee().per_feature == levels[2]
@@ -334,20 +337,70 @@ def test_values_that_are_moved_into_bounds_off_zero_are_released_like_the_bound(
     low, high = (np.full(3, end) for end in bounds)
     release = bitrand(700.0, (low, high), n_bits=8, n_integer_bits=2, n_sampled_features="all")
     moved = np.clip(np.full((4, 3), value), low, high)
-    outputs = [release.sample(rows, Noise(bytes(32), secure=False)) for rows in (np.full((4, 3), value), moved)]
-    np.testing.assert_array_equal(*outputs)
-    out = np.empty((4, 3))
-    expected = 0 if bounds[0] <= value <= bounds[1] else 12
-    assert release.sample_into(np.full((4, 3), value), Noise(bytes(32), secure=False), out) == expected
+    released = release.release(np.full((4, 3), value), seeded(0))
+    np.testing.assert_array_equal(released.rows, release.release(moved, seeded(0)).rows)
+    assert released.n_moved == (0 if bounds[0] <= value <= bounds[1] else 12)
 
 
 @pytest.mark.parametrize(("n_sampled", "n_rows"), [(1, 12), (4, 12), (10, 6)])
 def test_a_block_reads_few_numbers_whatever_is_released_of_them(monkeypatch, n_sampled, n_rows):
-    monkeypatch.setattr(row_release, "_BLOCK", 64)
-    monkeypatch.setattr(row_release, "_MOST_READ", 128)
-    monkeypatch.setattr(row_release, "compiled_loops", lambda: None)
-    seen, own = [], row_release.into_bounds
-    monkeypatch.setattr(row_release, "into_bounds", lambda rows, *ends: seen.append(len(rows)) or own(rows, *ends))
+    monkeypatch.setattr(BitFlip, "block_cells", 64)
+    monkeypatch.setattr("skldp.mechanisms._rows._MOST_READ", 128)
+    seen, own = [], Box.clip
+    monkeypatch.setattr(Box, "clip", lambda box, rows: seen.append(len(rows)) or own(box, rows))
     mechanism = bitrand(1.0, (-np.ones(10), np.ones(10)), n_sampled_features=n_sampled)
-    mechanism.sample(np.zeros((60, 10)), Noise(bytes(32), secure=False))
+    mechanism.release(np.zeros((60, 10)), seeded(0))
     assert seen == [n_rows] * (60 // n_rows)
+
+
+class TestSecondMoments:
+    X = np.random.default_rng(3).uniform(-1, 1, (40, 4))
+
+    def original(self, mechanism):
+        """From the exact mean of z z', over all sets of sampled features and all codes, back to that of x x'."""
+        d, k = mechanism.n_outputs, mechanism.n_sampled
+        mean, square = mechanism._feature_moments(self.X)
+        products = np.einsum("ni,nj->ij", mean, mean) / len(self.X) * (d / k) * ((k - 1) / (d - 1))
+        np.fill_diagonal(products, square.mean(axis=0) * (d / k))
+        return mechanism.original_second_moment(products, mean.mean(axis=0))
+
+    @pytest.mark.parametrize("k", [2, 3, 4])
+    @pytest.mark.parametrize("n_bits", [3, 10])
+    def test_unbiased_bits_give_those_of_the_encoded_rows(self, k, n_bits):
+        bounds = ([-1.0, -0.5, 0.0, -2.0], [1.0, 1.0, 0.9, 2.0])
+        mechanism = bitrand(2.0, bounds, n_bits=n_bits, alpha=0.05, debias=True, n_sampled_features=k)
+        encoded = mechanism.encoding.decode(mechanism.encoding.encode(self.X))
+        np.testing.assert_allclose(self.original(mechanism), encoded.T @ encoded / len(self.X), rtol=1e-9, atol=1e-12)
+
+    def test_it_is_what_releases_have(self):
+        mechanism = bitrand(2.0, box(4), alpha=0.01, debias=True, n_sampled_features=3)
+        found = []
+        for seed in range(30):
+            Z = mechanism.release(np.repeat(self.X, 100, axis=0), seeded(seed)).rows
+            found.append(mechanism.original_second_moment(Z.T @ Z / len(Z), Z.mean(axis=0)))
+        encoded = mechanism.encode(self.X).rows
+        error = np.mean(found, axis=0) - encoded.T @ encoded / len(encoded)
+        assert (np.abs(error) < 6 * np.std(found, axis=0) / np.sqrt(30)).all()
+        assert (np.std(found, axis=0) < 0.2).all()
+
+    @pytest.mark.parametrize(
+        ("mechanism", "message"),
+        [
+            (bitrand(2.0, box(4)), "debias must be True"),
+            (latent(2.0, box(4), debias=True), "Every law must be symmetric"),
+            (ome(2.0, box(4), n_bits=5, debias=True, alpha=2.0), "Every law must be symmetric"),
+            (bitrand(20.0, box(4), calibration="exact", debias=True, n_sampled_features=2), "rounded at random"),
+            (bitrand(2.0, box(4), n_sampled_features=1, debias=True), "at least 2"),
+        ],
+        ids=["published", "latent", "ome", "sign and grid", "one feature"],
+    )
+    def test_other_laws_do_not_tell_them(self, mechanism, message):
+        with pytest.raises(ValueError, match=message):
+            mechanism.original_second_moment(np.eye(4), np.zeros(4))
+
+
+def test_mechanisms_of_the_same_law_are_equal():
+    one, other = (bitrand(2.0, box(4), calibration="exact") for _ in range(2))
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != bitrand(2.5, box(4), calibration="exact")

@@ -12,14 +12,16 @@ from laws import THRESHOLD, chi_square_pvalue
 from scipy import integrate
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms._categorical.label_laplace import LabelLaplaceMechanism, label_laplace_keep_count
-from skldp.mechanisms._categorical.randomized_response import RandomizedResponse, respond
-from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior, best_prior_support
-from skldp.mechanisms._noise import noise_from
-from skldp.mechanisms._odds import bernoulli, lie_count, log_ratio
+from skldp.mechanisms import LabelLaplaceMechanism, RandomizedResponse, RandomizedResponseWithPrior, noise_from
+from skldp.mechanisms._categorical.label_laws import best_prior_support, label_laplace_keep_count
+from skldp.mechanisms._categorical.randomized_response import CodeShifts
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._odds import bernoulli, least_count, log_ratio
+from skldp.mechanisms._rows import Workspace
 
 EPSILONS = [0.01, 0.1, 0.5, 0.62, 1, 2, 4, 8, 20]
 epsilons = st.floats(1e-3, 20)
+WORD = 2**64
 
 
 def seeded(seed=0):
@@ -28,25 +30,31 @@ def seeded(seed=0):
         return noise_from(seed)
 
 
-class Scripted:
+def release(law, codes, noise):
+    """The answers to codes."""
+    return law.release(np.asarray(codes)[:, None], noise).rows[:, 0]
+
+
+class Scripted(Noise):
     """Noise whose 64-bit draws are given: 16-bit words are their leading bits, the rest follows where it is asked."""
 
     def __init__(self, draws):
-        self.draws, self.position = draws, 0
+        super().__init__(bytes(32), secure=False)
+        self.draws, self.asked = draws, None
 
-    def words(self, size, dtype=np.uint64):
-        if dtype == np.uint16:
-            self.block = self.draws[self.position : self.position + size]
-            self.position += size
-            return np.array([draw >> 48 for draw in self.block], dtype=np.uint16)
-        if size == len(self.draws):
-            return np.array(self.draws, dtype=np.uint64)
-        asked = [draw for draw in self.block if self.is_split(draw >> 48)]
-        assert len(asked) == size
-        return np.array([(draw << 16) % 2**64 for draw in asked], dtype=np.uint64)
+    def at(self, places, size):
+        assert size == len(self.draws)
+        self.asked = places.tolist()
+        return self
 
     def fill(self, buffer):
-        buffer[:] = self.words(buffer.size, buffer.dtype)
+        if buffer.dtype == np.uint16:
+            words = [draw >> 48 for draw in self.draws]
+        elif self.asked is None:
+            words = self.draws
+        else:
+            words = [(self.draws[place] << 16) % WORD for place in self.asked]
+        buffer.reshape(-1)[:] = np.array(words, dtype=object).astype(buffer.dtype)
         return buffer
 
 
@@ -61,55 +69,54 @@ def edge_draws(counts, rng):
 @given(epsilons, st.integers(2, 5000))
 def test_exact_epsilon_is_within_1e_9_below_the_stated_one(epsilon, n_classes):
     law = RandomizedResponse(epsilon, n_classes)
-    assert law.keep + law.lie * (n_classes - 1) == 2**64
+    assert law.keep_count + law.other_count * (n_classes - 1) == 2**64
     with localcontext(prec=60):
-        truth = (Decimal(law.keep) / Decimal(law.lie)).ln()
+        truth = (Decimal(law.keep_count) / Decimal(law.other_count)).ln()
     assert truth <= Decimal(law.exact_epsilon)
     assert math.nextafter(law.exact_epsilon, 0) <= truth
     assert -1e-9 <= law.exact_epsilon - epsilon <= 0
 
 
 @given(epsilons, st.integers(1, 5000))
-def test_the_probability_of_a_lie_is_rounded_up_and_no_further(epsilon, n_others):
+def test_the_probability_of_another_class_is_rounded_up_and_no_further(epsilon, n_others):
     with localcontext(prec=60):
         share = Decimal(2**64) / (Decimal(epsilon).exp() + n_others)
-    assert 0 <= lie_count(epsilon, n_others) - share <= 1
+    assert 0 <= least_count(epsilon, n_others) - share <= 1
+
+
+def answers_by_the_formula(codes, draws, n_classes, count):
+    """Each draw below (C - 1) t adds 1 to C - 1."""
+    shifts = [draw // count + 1 if draw // count < n_classes - 1 else 0 for draw in draws]
+    return [(code + shift) % n_classes for code, shift in zip(codes.tolist(), shifts, strict=True)]
 
 
 @given(epsilons, st.integers(2, 300), st.integers(0, 2**32))
 def test_sampler_maps_each_64_bit_draw_as_the_formula_says(epsilon, n_classes, seed):
     rng = np.random.default_rng(seed)
-    lie = RandomizedResponse(epsilon, n_classes).lie
-    draws = edge_draws([lie] * (n_classes - 1), rng)
+    count = RandomizedResponse(epsilon, n_classes).other_count
+    draws = edge_draws([count] * (n_classes - 1), rng)
     codes = rng.integers(0, n_classes, len(draws))
-    split = {s * lie >> 48 for s in range(1, n_classes) if s * lie % 2**48}
-    noise = Scripted(draws)
-    noise.is_split = split.__contains__
-    naive = [
-        (code + draw // lie + 1) % n_classes if draw // lie < n_classes - 1 else code
-        for code, draw in zip(codes.tolist(), draws, strict=True)
-    ]
-    assert respond(codes, n_classes, lie, noise).tolist() == naive
+    answers, noise = np.empty((len(draws), 1), dtype=np.int64), Scripted(draws)
+    CodeShifts(n_classes, count).add(codes[:, None], noise, answers, Workspace())
+    assert answers[:, 0].tolist() == answers_by_the_formula(codes, draws, n_classes, count)
+    split = {s * count >> 48 for s in range(1, n_classes) if s * count % 2**48}
+    assert noise.asked == [place for place, draw in enumerate(draws) if draw >> 48 in split]
 
 
 def test_many_classes_are_sampled_by_the_same_map():
-    n_classes = 5000
-    lie = RandomizedResponse(1.0, n_classes).lie
-    draws = edge_draws([lie] * (n_classes - 1), np.random.default_rng(0))
-    codes = np.arange(len(draws)) % n_classes
-    naive = [
-        (code + draw // lie + 1) % n_classes if draw // lie < n_classes - 1 else code
-        for code, draw in zip(codes.tolist(), draws, strict=True)
-    ]
-    assert respond(codes, n_classes, lie, Scripted(draws)).tolist() == naive
+    law = RandomizedResponse(1.0, 5000)
+    draws = edge_draws([law.other_count] * 4999, np.random.default_rng(0))
+    codes = np.arange(len(draws)) % 5000
+    assert release(law, codes, Scripted(draws)).tolist() == answers_by_the_formula(codes, draws, 5000, law.other_count)
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**32))
 def test_bernoulli_compares_all_64_bits(count, seed):
     draws = edge_draws([count], np.random.default_rng(seed))
-    noise = Scripted(draws)
-    noise.is_split = lambda leading: leading == count >> 48
-    assert bernoulli(noise, count, len(draws)).tolist() == [draw < count for draw in draws]
+    noise, drawn = Scripted(draws), np.empty((len(draws), 1), dtype=bool)
+    bernoulli(noise, count, drawn, np.empty(drawn.shape, dtype=np.uint16))
+    assert drawn[:, 0].tolist() == [draw < count for draw in draws]
+    assert noise.asked == [place for place, draw in enumerate(draws) if draw >> 48 == count >> 48]
 
 
 LAWS = [
@@ -125,14 +132,14 @@ LAWS = [
 def test_samples_follow_the_output_law(law):
     n = 200_000
     for code in (0, law.n_classes - 1):
-        drawn = law.sample(np.full(n, code), seeded(code))
+        drawn = release(law, np.full(n, code), seeded(code))
         counts = np.bincount(drawn, minlength=law.n_classes)
         assert chi_square_pvalue(counts, law.output_law([code])[0]) > THRESHOLD
 
 
 def test_a_broken_law_is_noticed():
     law = RandomizedResponse(0.5, 7)
-    counts = np.bincount(RandomizedResponse(0.55, 7).sample(np.zeros(200_000, int), seeded()), minlength=7)
+    counts = np.bincount(release(RandomizedResponse(0.55, 7), np.zeros(200_000, int), seeded()), minlength=7)
     assert chi_square_pvalue(counts, law.output_law([0])[0]) < THRESHOLD
 
 
@@ -149,6 +156,20 @@ def test_worst_ratio_of_the_flip_matrix_is_the_exact_epsilon(law):
     codes = np.arange(law.n_classes)[:, None]
     with np.errstate(divide="ignore"):
         np.testing.assert_allclose(law.log_likelihood(codes.T, codes), np.log(matrix), rtol=1e-12)
+
+
+@pytest.mark.parametrize("law", [*LAWS[:4], RandomizedResponseWithPrior(3.0, (0.3, 0.4, 0.3))], ids=repr)
+def test_the_mean_square_of_codes_is_undone(law):
+    frequencies = np.random.default_rng(0).dirichlet(np.ones(law.n_classes))
+    squares = np.arange(law.n_classes) ** 2.0
+    released = frequencies @ law.flip_matrix
+    original = law.original_second_moment(np.array([[released @ squares]]), released @ np.sqrt(squares)[:, None])
+    np.testing.assert_allclose(original, [[frequencies @ squares]], rtol=1e-12)
+
+
+def test_nothing_is_undone_where_a_class_is_never_released():
+    with pytest.raises(ValueError, match="Every class must be answered with"):
+        LAWS[4].original_second_moment(np.eye(1), np.ones(1))
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -189,13 +210,13 @@ def test_prior_answers_with_the_set_that_is_right_most_often(epsilon, weights):
 
 def test_a_sure_prior_answers_with_a_constant():
     law = RandomizedResponseWithPrior(1.0, (1.0, 0.0, 0.0))
-    assert law.sample([0, 1, 2], seeded()).tolist() == [0, 0, 0]
+    assert release(law, [0, 1, 2], seeded()).tolist() == [0, 0, 0]
     assert law.guarantee().epsilon == 0
 
 
 def test_one_class_is_released_as_it_is_at_epsilon_0():
     for law in (RandomizedResponse(1.0, 1), LabelLaplaceMechanism(1.0, 1)):
-        assert law.sample([0, 0], seeded()).tolist() == [0, 0]
+        assert release(law, [0, 0], seeded()).tolist() == [0, 0]
         assert law.guarantee().epsilon == 0
         assert law.flip_matrix.tolist() == [[1.0]]
 
@@ -203,7 +224,7 @@ def test_one_class_is_released_as_it_is_at_epsilon_0():
 @pytest.mark.parametrize("epsilon", [50.0, 700.0, 1e300])
 def test_a_huge_epsilon_saturates_below_itself(epsilon):
     for law in (RandomizedResponse(epsilon, 10), LabelLaplaceMechanism(epsilon * 3, 10)):
-        assert law.lie == 1
+        assert law.other_count == 1
         assert 44 < law.exact_epsilon < 45
 
 
@@ -228,14 +249,16 @@ def test_too_small_an_epsilon_is_refused_with_the_least_usable_one(n_classes):
 
 @pytest.mark.parametrize("n_classes", [0, -1, 1.5, True, "2"])
 def test_refuses_a_bad_number_of_classes(n_classes):
-    with pytest.raises(ValueError, match="n_classes must be an integer >= 1"):
+    with pytest.raises(ValueError, match="n_classes must be a whole number of at least 1"):
         RandomizedResponse(1.0, n_classes)
 
 
-@pytest.mark.parametrize("codes", [[-1], [3], [0.5], ["a"], [True]])
+@pytest.mark.parametrize("codes", [[-1], [3], [2**64 - 1], [-(2**63)], [0.5], ["a"], [True]])
 def test_refuses_codes_out_of_range(codes):
-    with pytest.raises(ValueError, match="codes must be integers from 0 to 2"):
-        RandomizedResponse(1.0, 3).sample(codes, seeded())
+    law = RandomizedResponse(1.0, 3)
+    for call in (lambda: release(law, codes, seeded()), lambda: law.output_law(codes)):
+        with pytest.raises(ValueError, match=r"codes must be integers( from 0 to 2)?\. Got"):
+            call()
 
 
 @pytest.mark.parametrize("prior", [(), (0.5, 0.6), (-0.5, 1.5), (math.nan, 1.0), ((0.5, 0.5),)])

@@ -111,7 +111,7 @@ def test_an_ambiguous_word_asks_for_more_bits():
 @pytest.mark.parametrize("bad", [0, -1, 2**40 + 1, 1.5])
 @pytest.mark.parametrize("draw", [discrete_laplace, discrete_gaussian])
 def test_bad_scales_are_refused(draw, bad):
-    with pytest.raises(ValueError, match="The scale must be an integer"):
+    with pytest.raises(ValueError, match="The scale must be a whole number"):
         draw(bad, 3, noise(0))
 
 

@@ -104,6 +104,15 @@ def test_guarantee_of_joint_mechanisms():
     assert 0.999e-5 < gaussian.delta <= 1e-5
 
 
+def test_bounds_may_be_arrays():
+    arrays = BoundedFeatures(Duchi(1.0), np.array(LOW), np.array(HIGH), n_sampled=1, stated=1.0)
+    assert arrays == release(Duchi(1.0), 1)
+    assert hash(arrays) == hash(release(Duchi(1.0), 1))
+    for low, high in ((HIGH, LOW), (LOW, LOW), (LOW, HIGH[:2]), ((0.0, 0.0, -np.inf), HIGH)):
+        with pytest.raises(ValueError, match="low < high"):
+            BoundedFeatures(Duchi(1.0), low, high, n_sampled=1, stated=1.0)
+
+
 def test_wide_and_narrow_bounds():
     wide = BoundedFeatures(Duchi(1.0), (-1e308, 0.0), (1e308, 5e-300), n_sampled=1, stated=1.0)
     assert np.isfinite(wide.radius).all()
@@ -125,7 +134,7 @@ def test_values_beyond_the_bounds_are_moved_and_nan_is_refused():
     bounded = release(make_mechanism("duchi", 20.0), 3)
     far = bounded.release(np.array([[7.0, -99.0, 10.5]]), noise(0)).rows
     assert far == pytest.approx(np.array([[1.0, -3.0, 10.5]]), abs=1e-6)
-    with pytest.raises(ValueError, match="Input contains NaN"):
+    with pytest.raises(ValueError, match="Input X contains NaN"):
         bounded.release(np.array([[0.5, np.nan, 10.2]]), noise(0))
 
 

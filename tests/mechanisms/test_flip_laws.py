@@ -18,7 +18,7 @@ from skldp.mechanisms._bits.flip_laws import (
     log_alpha_bound,
     ome_corrected_ratio,
     ome_laws,
-    optimal_costs,
+    optimal_losses,
 )
 
 epsilons = st.floats(0.01, 30)
@@ -39,7 +39,7 @@ def test_bitrand_flips_as_equation_2_says(epsilon, n_features, n_bits, share):
 
 def test_a_large_epsilon_does_not_overflow():
     law = bitrand_law(700.0, 768, 10)
-    assert np.isfinite(law.costs).all()
+    assert np.isfinite(law.losses).all()
     assert law.error_probabilities[0, 0] < 1e-15
     assert law.error_probabilities[0, -1] == pytest.approx(1 / (1 + math.sqrt(2 / (700 / 768 + 10))), rel=1e-12)
 
@@ -79,7 +79,7 @@ def test_corrected_ratios_are_those_of_the_paper():
 @given(st.lists(st.tuples(*[st.integers(1, 2**64 - 1)] * 2), min_size=1, max_size=6))
 def test_costs_are_the_logarithms_of_the_integers_rounded_up(pairs):
     law = BitLaw(*np.array(pairs, dtype=np.uint64).T)
-    for (one, zero), cost in zip(pairs, law.costs, strict=True):
+    for (one, zero), cost in zip(pairs, law.losses, strict=True):
         ones, zeros = Fraction(one, zero), Fraction(2**64 - one, 2**64 - zero)
         assert (cost[0, 0], cost[1, 1]) == (0, 0)
         for exact, given_cost in ((max(ones, zeros), cost[1, 0]), (max(1 / ones, 1 / zeros), cost[0, 1])):
@@ -92,10 +92,10 @@ def test_costs_are_the_logarithms_of_the_integers_rounded_up(pairs):
 
 @given(st.floats(1e-9, 500), st.integers(2, 64), st.integers(-5, 5))
 @settings(max_examples=150, deadline=None)
-def test_the_optimal_costs_are_water_filling(budget, n_bits, m):
+def test_the_optimal_losses_are_water_filling(budget, n_bits, m):
     """The conditions of optimality: equal derivatives where a bit has a share, smaller ones where it has none."""
     delta = FixedPoint(n_bits, m).sensitivities
-    costs = optimal_costs(budget, delta)
+    costs = optimal_losses(budget, delta)
     assert costs.sum() == pytest.approx(budget, rel=1e-11)
     q = 1 / (1 + np.exp(costs))
     gradient = delta * q * (1 - q)
@@ -105,7 +105,7 @@ def test_the_optimal_costs_are_water_filling(budget, n_bits, m):
     assert (delta[~has_share] / 4 <= level[0] * (1 + 1e-9)).all()
 
 
-def test_the_optimal_costs_have_the_least_error():
+def test_the_optimal_losses_have_the_least_error():
     delta = FixedPoint(4, 0).sensitivities
     for budget in (0.5, 3.0, 8.0):
 
@@ -120,4 +120,4 @@ def test_the_optimal_costs_have_the_least_error():
             method="SLSQP",
             options={"ftol": 1e-12, "maxiter": 500},
         )
-        assert error(optimal_costs(budget, delta)) <= rival.fun + 1e-9
+        assert error(optimal_losses(budget, delta)) <= rival.fun + 1e-9

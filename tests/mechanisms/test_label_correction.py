@@ -6,9 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from skldp.mechanisms._categorical.label_laplace import LabelLaplaceMechanism, clean_probabilities, project_onto_simplex
-from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
-from skldp.mechanisms._categorical.response_with_prior import RandomizedResponseWithPrior
+from skldp.mechanisms import (
+    LabelLaplaceMechanism,
+    RandomizedResponse,
+    RandomizedResponseWithPrior,
+    clean_probabilities,
+)
+from skldp.mechanisms._categorical.frequency import project_onto_simplex
 
 
 @given(st.floats(0.05, 30), st.integers(1, 12), st.integers(0, 2**32))

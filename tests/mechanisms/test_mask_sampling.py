@@ -7,17 +7,18 @@ import numpy as np
 import pytest
 from laws import THRESHOLD, chi_square_pvalue
 
-from skldp.mechanisms._bits.buffers import Buffers, complement_codes
+from skldp.mechanisms._bits.fixed_point import complement_codes
 from skldp.mechanisms._bits.flip_laws import BitLaw, bitrand_law, ome_laws
-from skldp.mechanisms._bits.kernels import INTERPRETED, CompiledBuffers
 from skldp.mechanisms._bits.mask_sampling import BitRandomizer, JointBits, MaskSampler
-from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._noise import Noise, RowNoise
+from skldp.mechanisms._rows import Workspace
 
 
-class ScriptedNoise:
+class ScriptedNoise(Noise):
     """Noise whose 64-bit words are given, each in the top bits as the sampler reads them."""
 
     def __init__(self, words):
+        super().__init__(bytes(32), secure=False)
         self.script = list(words)
 
     def fill(self, buffer):
@@ -39,11 +40,7 @@ def product_law(thresholds, bits):
     return law
 
 
-def in_loops(size, dtype):
-    return CompiledBuffers(size, dtype, INTERPRETED)
-
-
-def enumerate_law(sampler, make_buffers=Buffers):
+def enumerate_law(sampler):
     """Follow every way the random bits can fall, and add up their exact probabilities."""
     law = [Fraction(0)] * 2 ** len(sampler.thresholds)
     sizes = [sampler.index_bits, sampler.word_bits - sampler.index_bits]
@@ -53,7 +50,7 @@ def enumerate_law(sampler, make_buffers=Buffers):
         script = stack.pop()
         noise = ScriptedNoise(script)
         try:
-            mask = int(sampler.draw(noise, make_buffers(1, np.uint16))[0])
+            mask = int(sampler.draw(noise, 1, Workspace())[0])
         except EOFError:
             size = sizes[len(script)] if len(script) < 2 else sampler.word_bits
             stack += [(*script, value << (64 - size)) for value in range(2**size)]
@@ -65,7 +62,7 @@ def enumerate_law(sampler, make_buffers=Buffers):
     return law, deepest
 
 
-@pytest.mark.parametrize("make_buffers", [Buffers, in_loops])
+@pytest.mark.usefixtures("each_path")
 @pytest.mark.parametrize(
     ("thresholds", "bits", "index_bits", "word_bits"),
     [
@@ -78,9 +75,9 @@ def enumerate_law(sampler, make_buffers=Buffers):
         ((9,), 4, 2, 4),
     ],
 )
-def test_the_law_is_exactly_the_product_law(thresholds, bits, index_bits, word_bits, make_buffers):
+def test_the_law_is_exactly_the_product_law(thresholds, bits, index_bits, word_bits):
     sampler = MaskSampler(thresholds, threshold_bits=bits, index_bits=index_bits, word_bits=word_bits)
-    law, _ = enumerate_law(sampler, make_buffers)
+    law, _ = enumerate_law(sampler)
     assert law == product_law(thresholds, bits)
 
 
@@ -92,14 +89,14 @@ def test_masks_for_complements_have_the_same_law(thresholds):
     rng = np.random.default_rng(0)
     for _ in range(300):
         words = rng.integers(0, 2**64, 9, dtype=np.uint64)
-        masks = [one.draw(ScriptedNoise(words), Buffers(1, np.uint16)) for one in (plain, sampler)]
+        masks = [one.draw(ScriptedNoise(words), 1, Workspace()) for one in (plain, sampler)]
         np.testing.assert_array_equal(complement_codes(masks[0].copy(), n_bits), masks[1])
 
 
-@pytest.mark.parametrize("make_buffers", [Buffers, in_loops])
-def test_ties_go_on_word_by_word(make_buffers):
+@pytest.mark.usefixtures("each_path")
+def test_ties_go_on_word_by_word():
     sampler = MaskSampler((5, 11, 3, 7), threshold_bits=4, index_bits=2, word_bits=4)
-    law, deepest = enumerate_law(sampler, make_buffers)
+    law, deepest = enumerate_law(sampler)
     assert deepest == 6  # index, tail, and four further words reach the 16 bits after the index
     assert law == product_law((5, 11, 3, 7), 4)
 
@@ -119,16 +116,16 @@ def test_each_mask_has_to_itself_as_many_16_bit_words_as_fit_into_its_probabilit
     thresholds = tuple(int(t) for t in bitrand_law(epsilon, 20, 8).from_zero)
     sampler = MaskSampler(thresholds)
     law = product_law(thresholds, 64)
-    own = np.bincount(sampler.table[: sampler.n_closed], minlength=256)
+    own = np.bincount(sampler.table[: sampler.n_decided], minlength=256)
     assert own.tolist() == [int(chance * 2**16) for chance in law]
-    assert 2**16 - sampler.n_closed < 256
+    assert 2**16 - sampler.n_decided < 256
     ends = np.cumsum([chance * 2**16 - int(chance * 2**16) for chance in law])
     assert [Fraction(end, 2 ** (64 * 8)) for end in sampler.boundaries] == ends[:-1].tolist()
 
 
 def randomized(law, codes, seed):
-    randomizer = BitRandomizer(law)
-    return randomizer.randomize(codes.copy(), Noise(bytes([seed]) * 32, secure=False), Buffers(codes.size, codes.dtype))
+    noise = Noise(bytes([seed]) * 32, secure=False)
+    return BitRandomizer(law).randomize(codes.copy(), noise, Workspace())
 
 
 @pytest.mark.parametrize("law", [bitrand_law(2.0, 3, 5), ome_laws(0.2, 5, 2.0)[0]], ids=["symmetric", "asymmetric"])
@@ -168,7 +165,18 @@ def test_every_bit_of_a_long_code_follows_its_own_law(n_bits, dtype, symmetric):
 
 def test_neighbouring_chunks_are_independent():
     thresholds = (2**63,) * 13
-    buffers = Buffers(100_000, np.uint16)
-    masks = JointBits(thresholds).draw(Noise(bytes(32), secure=False), buffers, np.dtype(np.uint16))
+    noise = Noise(bytes(32), secure=False)
+    masks = JointBits(thresholds).draw(noise, 100_000, np.dtype(np.uint16), Workspace())
     pairs = np.bincount((masks >> 12 & 1) * 2 + (masks & 1), minlength=4)
     assert chi_square_pvalue(pairs, [0.25] * 4) > THRESHOLD
+
+
+@pytest.mark.usefixtures("each_path")
+def test_a_mask_and_its_ties_are_drawn_for_their_row():
+    # With words of 4 bits, most draws are tied.
+    sampler = MaskSampler((5, 11, 3, 7), threshold_bits=4, index_bits=2, word_bits=4)
+    nonces = np.random.default_rng(0).integers(0, 2**64, (300, 2), dtype=np.uint64)
+    whole = sampler.draw(RowNoise(bytes(32), nonces), 900, Workspace()).reshape(300, 3)
+    some = np.random.default_rng(1).permutation(300)[:77]
+    part = sampler.draw(RowNoise(bytes(32), nonces[some]), 231, Workspace()).reshape(77, 3)
+    np.testing.assert_array_equal(part, whole[some])

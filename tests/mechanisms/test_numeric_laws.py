@@ -235,7 +235,7 @@ def test_values_outside_are_moved_and_counted_but_no_figure_is_told_of_them(name
 
 
 @pytest.mark.parametrize("name", FINE)
-@pytest.mark.parametrize("bad", [0, -1.0, np.nan, np.inf, True, "1", None])
+@pytest.mark.parametrize("bad", [0, -1.0, np.nan, np.inf, 10**400, True, "1", None])
 def test_bad_epsilon_is_refused(name, bad):
     with pytest.raises(ValueError, match="epsilon must be a finite number > 0"):
         FINE[name](bad)

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import THRESHOLD, binomial_pvalue, ks_pvalue
-from scipy import optimize, special, stats
+from scipy import integrate, optimize, special, stats
 
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._vector import sphere
-from skldp.mechanisms._vector.privunit import PrivUnit, cap_probability
-from skldp.mechanisms._vector.privunit_ball import PrivUnitBall
+from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
+from skldp.mechanisms._vector.spherical_cap import cap_probability
 
 DIMENSIONS = [2, 3, 5, 64, 384, 100_000]
 EPSILONS = [0.05, 0.5, 1.0, 5.0, 23.0, 50.0]
@@ -22,7 +22,7 @@ def noise(seed):
 
 
 def draws(mechanism, row, n, seed=1):
-    return mechanism.sample(np.tile(np.asarray(row), (n, 1)), noise(seed))
+    return mechanism.release(np.tile(np.asarray(row), (n, 1)), noise(seed)).rows
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
@@ -87,7 +87,7 @@ def test_unbiased_with_the_variance_that_it_says(mechanism):
     row = np.random.default_rng(0).uniform(-0.5, 1, d)
     n = 60_000
     released = draws(mechanism, row, n)
-    expected = mechanism.encode(row[None])[0]
+    expected = mechanism.encode(row[None]).rows[0]
     variance = mechanism.variance(row[None])[0]
     z = (released.mean(axis=0) - expected) / np.sqrt(variance / n)
     assert stats.chi2.sf((z**2).sum(), d) > THRESHOLD
@@ -103,6 +103,56 @@ def test_second_moments_add_up_and_can_be_inverted(d):
     assert along + (d - 1) * across == pytest.approx(mechanism.scale**2, rel=1e-9)
     row = np.random.default_rng(1).normal(size=d)
     assert mechanism.variance(row[None]).sum() == pytest.approx(mechanism.scale**2 - 1, rel=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", [PrivUnit(3, 1.5), PrivUnit(40, 8.0), PrivUnitBall(3, 1.5, 2.5)], ids=repr)
+def test_the_second_moments_of_what_was_released_give_those_of_the_rows(mechanism):
+    d = mechanism.n_features
+    rows = np.random.default_rng(3).uniform(-0.4, 0.9, (2, d))
+    inside = mechanism.encode(rows).rows
+    # E[z z'] by quadrature, not by the mechanism's own figures: the square of the coordinate along the lifted input.
+    sphere = mechanism.sphere if isinstance(mechanism, PrivUnitBall) else mechanism
+    radius = getattr(mechanism, "radius", 1.0)
+    n, p, c = sphere.n_features, sphere.cap_threshold / 2**64, sphere.cap_probability
+
+    def weighted(angle):
+        return math.cos(angle) ** 2 * math.sin(angle) ** (n - 2) / special.beta(0.5, (n - 1) / 2)
+
+    edge = math.acos(sphere.gamma)
+    square = (
+        p / c * integrate.quad(weighted, 0, edge)[0] + (1 - p) / (1 - c) * integrate.quad(weighted, edge, math.pi)[0]
+    )
+    along, across = square * sphere.scale**2, (1 - square) / (n - 1) * sphere.scale**2
+    outer = inside[:, :, None] * inside[:, None, :]
+    released = (along - across) * outer + across * radius**2 * np.eye(d)
+    found = mechanism.original_second_moment(released.mean(axis=0), inside.mean(axis=0))
+    np.testing.assert_allclose(found, outer.mean(axis=0), atol=1e-7 * sphere.scale**2)
+    # And by sampling, each entry within its own error.
+    drawn = draws(mechanism, rows[0], 40_000)
+    products = drawn[:, :, None] * drawn[:, None, :]
+    error = products.std(axis=0) / math.sqrt(len(drawn)) / (along - across)
+    found = mechanism.original_second_moment(products.mean(axis=0), drawn.mean(axis=0))
+    assert (np.abs(found - outer[0]) <= 6 * error + 1e-9).all()
+
+
+def test_a_row_of_zeros_counts_as_a_uniform_direction_among_second_moments():
+    mechanism = PrivUnit(6, 2.0)
+    found = mechanism.original_second_moment(np.eye(6) * mechanism.scale**2 / 6, np.zeros(6))
+    np.testing.assert_allclose(found, np.eye(6) / 6, rtol=1e-9, atol=1e-12)
+
+
+def test_a_row_a_hair_above_the_radius_is_released_as_one_at_the_radius():
+    # In single precision it may be longer by some 2^-24: its lifted coordinate is 0 then, and never NaN.
+    ball = PrivUnitBall(50, 3.0, 1.0)
+    rows = np.random.default_rng(8).normal(size=(2_000, 50))
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    assert (np.linalg.norm(rows.astype(float), axis=1) > 1).any()
+    released = ball.release(rows, noise(9))
+    assert released.n_moved == 0
+    assert np.isfinite(released.rows).all()
+    wide = ball.release(rows.astype(float), noise(9))
+    # The lifted coordinate is at most the root of what one is short of the radius.
+    np.testing.assert_allclose(released.rows, wide.rows, atol=2e-3 * ball.sphere.scale)
 
 
 def test_log_likelihood_is_the_density_that_is_sampled():
@@ -129,26 +179,25 @@ def test_attack_on_the_low_bits_sees_one_grid_for_all_inputs():
 def test_keeps_the_dtype_and_writes_where_it_is_told(dtype, d):
     values = np.random.default_rng(0).normal(size=(9, d)).astype(dtype)
     for mechanism in (PrivUnit(d, 3.0), PrivUnitBall(d, 3.0, 2.0)):
-        expected = mechanism.sample(values, noise(3))
+        expected = mechanism.release(values, noise(3)).rows
         assert expected.dtype == dtype
         out = np.empty_like(values)
-        assert mechanism.sample(values, noise(3), out=out) is out
+        assert mechanism.release(values, noise(3), out=out).rows is out
         np.testing.assert_array_equal(out, expected)
-        inside = values.copy()
-        np.testing.assert_array_equal(mechanism.sample(inside, noise(3), out=inside), expected)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e160, 1e300])
 def test_the_norm_of_a_direction_is_not_released(scale):
     mechanism = PrivUnit(3, 2.0)
     row = np.array([[1.0, 2.0, 3.0]])
-    np.testing.assert_allclose(mechanism.sample(row * scale, noise(4)), mechanism.sample(row, noise(4)), atol=1e-3)
+    scaled, plain = mechanism.release(row * scale, noise(4)).rows, mechanism.release(row, noise(4)).rows
+    np.testing.assert_allclose(scaled, plain, atol=1e-3)
 
 
 def test_the_ball_shortens_what_is_longer_and_takes_zero():
     ball = PrivUnitBall(3, 2.0, 5.0)
-    np.testing.assert_allclose(ball.encode(np.array([[30.0, 40, 0], [0, 0, 0]])), [[3, 4, 0], [0, 0, 0]])
-    assert np.isfinite(ball.sample(np.zeros((10, 3)), noise(5))).all()
+    np.testing.assert_allclose(ball.encode(np.array([[30.0, 40, 0], [0, 0, 0]])).rows, [[3, 4, 0], [0, 0, 0]])
+    assert np.isfinite(ball.release(np.zeros((10, 3)), noise(5)).rows).all()
 
 
 def test_lifting_against_a_random_sign_of_the_direction():
@@ -196,10 +245,10 @@ def test_a_row_near_overflow_or_underflow_is_released_like_any_other(row, dtype)
     # Its direction would not have norm 1 otherwise, and the length of the release would tell it from the rest.
     mechanism = PrivUnit(len(row), 5.0)
     x = np.tile(np.array(row, dtype=dtype), (50, 1))
-    np.testing.assert_allclose(mechanism.encode(x), 1 / math.sqrt(len(row)), rtol=1e-6)
+    np.testing.assert_allclose(mechanism.encode(x).rows, 1 / math.sqrt(len(row)), rtol=1e-6)
     plain = np.ones((50, len(row)), dtype=dtype)
     np.testing.assert_allclose(
-        mechanism.sample(x, noise(1)), mechanism.sample(plain, noise(1)), atol=2e-3 * mechanism.scale
+        mechanism.release(x, noise(1)).rows, mechanism.release(plain, noise(1)).rows, atol=2e-3 * mechanism.scale
     )
 
 
@@ -210,13 +259,14 @@ def test_an_axis_is_never_released_as_nan(monkeypatch):
 
     def first_without_a_second_coordinate(stream, shape, *rest):
         points = drawn(stream, shape, *rest)
+        assert points is rest[-1]
         points[:, 1] *= len(calls) > 1
         points[0, 1] *= len(calls) > 2
         calls.append(shape)
         return points
 
     monkeypatch.setattr(sphere, "gaussians", first_without_a_second_coordinate)
-    out = mechanism.sample(np.tile([1.0, 0.0], (5, 1)), noise(1))
+    out = mechanism.release(np.tile([1.0, 0.0], (5, 1)), noise(1)).rows
     assert calls == [(5, 2), (5, 2), (5, 2), (1, 2)]
     np.testing.assert_allclose(np.linalg.norm(out, axis=1), mechanism.scale, rtol=1e-3)
 
@@ -231,7 +281,7 @@ def test_the_least_epsilon_works_and_smaller_ones_are_refused_by_name(d):
 def test_the_ball_keeps_rows_near_overflow_within_itself():
     mechanism = PrivUnitBall(3, 5.0, radius=1e-4)
     x = np.full((4, 3), 3e38, dtype=np.float32)
-    inside = mechanism.encode(x)
+    inside = mechanism.encode(x).rows
     assert (np.linalg.norm(inside.astype(np.float64), axis=1) <= 1e-4).all()
     np.testing.assert_allclose(inside, 1e-4 / math.sqrt(3), rtol=1e-5)
-    assert np.isfinite(mechanism.sample(x, noise(1))).all()
+    assert np.isfinite(mechanism.release(x, noise(1)).rows).all()

@@ -240,7 +240,7 @@ def test_bounds_hold_for_released_vectors():
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     m = projected_dimension(d, beta, delta, width=finite_set_width(difference_directions(X))[0])
     release = ProjectedRelease(RandomProjection(d, m), epsilon, beta=beta)
-    W = release.sample(release.project(X)[0], noise(1))
+    W = release.release(X, noise(1)).rows
     distances = np.abs(np.linalg.norm(W[:, None] - W, axis=2) - np.linalg.norm(X[:, None] - X, axis=2))
     assert distances.max() <= distance_bound(epsilon, m, beta, delta, n, 1.0)
     assert np.abs(W @ W.T - X @ X.T)[~np.eye(n, dtype=bool)].max() <= inner_product_bound(
@@ -336,3 +336,79 @@ def test_a_long_row_keeps_its_direction_in_single_precision():
     expected = release.projection.apply(np.full((1, 300), 300**-0.5))
     for kind in (np.asarray, sparse.csr_array):
         np.testing.assert_allclose(release.project(kind(long))[0], expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix])
+def test_sparse_rows_are_moved_and_released_like_dense_ones(kind):
+    rows = np.random.default_rng(0).normal(size=(50, 30)) * (np.random.default_rng(1).random((50, 30)) < 0.3)
+    rows[3] = 0
+    for release in (
+        ProjectedRelease(RandomProjection(30, 4), 2.0, radius=1.0),
+        ProjectedRelease(RandomProjection(30, 4, kind="sparse"), 2.0, noise="privunit", radius=2.0),
+        ProjectedRelease(RandomProjection(30, 4), 2.0, vocabulary=rows[:9], sensitivity="vocabulary"),
+    ):
+        expected, found = release.release(rows, noise(2)), release.release(kind(rows), noise(2))
+        assert found.n_moved == expected.n_moved > 0
+        np.testing.assert_allclose(found.rows, expected.rows, atol=2e-3)
+
+
+def test_an_entry_that_a_matrix_holds_twice_is_moved_by_its_sum():
+    twice = sparse.csr_matrix((np.array([3.0, 4.0]), np.array([3, 3]), np.array([0, 2])), shape=(1, 5))
+    release = ProjectedRelease(RandomProjection(5, 2), 2.0, radius=1.0)
+    unit = np.zeros((1, 5))
+    unit[0, 3] = 1
+    np.testing.assert_allclose(release.project(twice).rows, release.project(unit).rows)
+    assert twice.nnz == 2
+
+
+def test_a_phi_that_is_not_kept_is_made_once_for_a_release(monkeypatch):
+    monkeypatch.setattr(module, "_KEPT", 0)
+    release, made = ProjectedRelease(RandomProjection(60, 5), 2.0), []
+    fresh = RandomProjection._fresh_blocks
+    monkeypatch.setattr(RandomProjection, "_fresh_blocks", lambda self: made.append(1) or fresh(self))
+    monkeypatch.setattr(ProjectedRelease, "block_cells", 20)
+    rows = np.random.default_rng(0).normal(size=(4_000, 60))
+    assert release.tasks(4_000) == [slice(0, 4_000)]
+    for each in (rows, sparse.csr_matrix(rows)):
+        made.clear()
+        release.release(each, noise(1))
+        assert len(made) == 1
+
+
+def test_the_second_moments_of_what_was_released_give_those_of_the_projected_rows():
+    rows = np.random.default_rng(0).normal(size=(60_000, 8)) / 3
+    for release in (
+        ProjectedRelease(RandomProjection(8, 3), 2.0, radius=1.0),
+        ProjectedRelease(RandomProjection(8, 3), 8.0, noise="privunit"),
+    ):
+        clean, released = release.encode(rows).rows, release.release(rows, noise(3)).rows
+        outer, noisy = (part[:, :, None] * part[:, None, :] for part in (clean, released))
+        found = release.original_second_moment(noisy.mean(axis=0), released.mean(axis=0))
+        gain = release.original_second_moment(np.eye(3), np.zeros(3)) - release.original_second_moment(
+            np.zeros((3, 3)), np.zeros(3)
+        )
+        error = (noisy * gain[0, 0] - outer).std(axis=0) / math.sqrt(len(rows))
+        assert (np.abs(found - outer.mean(axis=0)) < 6 * error).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("noise_kind", ["laplace", "privunit"])
+def test_what_overflows_although_it_is_within_the_radius_is_never_nan(dtype, noise_kind):
+    most = float(np.finfo(dtype).max)
+    radius = most / (8 if noise_kind == "laplace" else 16)
+    release = ProjectedRelease(RandomProjection(300, 4), 5.0, sensitivity="spectral", noise=noise_kind, radius=radius)
+    rows = np.zeros((3, 300), dtype=dtype)
+    rows[0], rows[1], rows[2, 0] = most / 200, -most / 200, most / 9
+    for kind in (np.asarray, sparse.csr_matrix):
+        assert not np.isnan(release.release(kind(rows), noise(4)).rows).any()
+        assert not np.isnan(release.encode(kind(rows)).rows).any()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_a_projection_beyond_single_precision_is_released_like_any_other(kind):
+    # The declared radius is beyond it as well, so that the row is not shortened, and what it is projected to is.
+    release = ProjectedRelease(RandomProjection(300, 4), 5.0, sensitivity="spectral", noise="privunit", radius=1e40)
+    row = np.sign(release.projection.matrix[:1]) * np.finfo(np.float32).max / 2
+    released = release.release(kind(row.astype(np.float32)), noise(5))
+    assert released.n_moved == 0
+    assert not np.isnan(released.rows).any()

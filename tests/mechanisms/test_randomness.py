@@ -14,7 +14,8 @@ from joblib import Parallel, delayed
 from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms._noise import Noise, RowNoise, flip_threshold, noise_from, threshold_log_odds
+from skldp.mechanisms._noise import Noise, RowNoise, noise_from
+from skldp.mechanisms._odds import flip_threshold, threshold_log_odds
 
 
 def seeded(seed=0):
@@ -355,6 +356,13 @@ class TestNoiseOfRows:
         np.testing.assert_array_equal(
             np.concatenate([parts[1].words((4, 4)), parts[0].words((2, 4))]), whole[[2, 3, 4, 5, 0, 1]]
         )
+
+    def test_integers_that_are_drawn_anew_are_drawn_for_their_rows(self):
+        # A quarter of all words is rejected here.
+        own, high = self.nonces(40), 3 * 2**61
+        whole = RowNoise(self.KEY, own).integers(high, (40, 3))
+        some = [1, 17, 30]
+        np.testing.assert_array_equal(RowNoise(self.KEY, own[some]).integers(high, (3, 3)), whole[some])
 
     def test_refuses_what_belongs_to_no_row(self):
         noise = RowNoise(self.KEY, self.nonces(3))

@@ -1,30 +1,49 @@
 """The contract of every mechanism that releases rows: one release, one walk, noise that can belong to rows."""
 
+import copy
+import inspect
 import pickle
 
 import numpy as np
 import pytest
 
+from skldp import mechanisms as door
 from skldp.mechanisms import (
     BoundedFeatures,
+    CategoricalRecord,
     Duchi,
     DuchiVector,
+    FiniteSet,
     Gaussian,
     Hybrid,
     HybridThreeOutputs,
+    LabelLaplaceMechanism,
     Laplace,
+    MultivariateLaplace,
+    OneHotRandomizedResponse,
     Piecewise,
+    PrivUnit,
+    PrivUnitBall,
+    ProjectedRelease,
+    RandomizedResponse,
+    RandomizedResponseWithPrior,
+    RandomProjection,
     RowMechanism,
     ThreeOutputs,
+    UnaryEncoding,
+    bitrand,
+    latent,
+    ome,
 )
 from skldp.mechanisms._noise import RowNoise
+from skldp.mechanisms._rows import Workspace
 
 KEY = bytes(range(32))
 
 
 def each():
     """One mechanism of every kind, with rows of its domain's size: each part of the package adds its own."""
-    return numbers()
+    return [*numbers(), *categorical(), *vectors(), *bits()]
 
 
 def numbers():
@@ -59,6 +78,56 @@ def numbers():
     return [*alone, *together, *sampled]
 
 
+def categorical():
+    """Small epsilons and many classes, so that draws are undecided, and classes outside of a prior's support."""
+    yield RandomizedResponse(0.1, 2)
+    yield RandomizedResponse(1.0, 1)
+    yield RandomizedResponse(0.5, 3000)
+    yield RandomizedResponse(0.5, 5000)
+    yield LabelLaplaceMechanism(1.0, 10)
+    yield RandomizedResponseWithPrior(1.0, (0.32, 0.0, 0.31, 0.37))
+    yield RandomizedResponseWithPrior(1.0, (1.0, 0.0))
+    yield UnaryEncoding(0.5, 7, "sue")
+    yield UnaryEncoding(20.0, 20_000, "oue")
+    yield OneHotRandomizedResponse(0.5, 900)
+    yield from (CategoricalRecord(2.0, (3, 1, 200, 2), method) for method in ("krr", "sue", "oue"))
+
+
+def vectors():
+    """Directions, balls, and vectors near or far, in few dimensions and in many."""
+    words = np.random.default_rng(3).normal(size=(7, 5))
+    return [
+        PrivUnit(2, 1.0),
+        PrivUnit(5, 0.1),
+        PrivUnit(40, 6.0),
+        PrivUnitBall(2, 1.0, 1.0),
+        PrivUnitBall(33, 3.0, 4.0),
+        MultivariateLaplace(1, 1.0),
+        MultivariateLaplace(5, 0.2, radius=1.0),
+        MultivariateLaplace(5, 4.0, vocabulary=words),
+        MultivariateLaplace(41, 2.0, sensitivity=1.5),
+        ProjectedRelease(RandomProjection(9, 3), 1.0),
+        ProjectedRelease(RandomProjection(40, 17), 1.0, sensitivity="spectral", radius=2.0),
+        ProjectedRelease(RandomProjection(9, 3, kind="sparse"), 2.0, noise="privunit", radius=2.0),
+        ProjectedRelease(RandomProjection(5, 3), 2.0, sensitivity="vocabulary", vocabulary=words),
+    ]
+
+
+def bits():
+    """As published and exact, some features and all, short codes and long ones."""
+    bounds = (np.array([-1.0, -0.2, 0.0, 0.1, -3.0]), np.array([1.0, 0.4, 0.6, 0.3, 0.5]))
+    return [
+        bitrand(1.0, (-np.ones(7), np.ones(7))),
+        bitrand(1e-3, bounds, calibration="exact", n_sampled_features=2),
+        bitrand(1.0, bounds, n_bits=24, n_sampled_features=3),
+        bitrand(3.0, bounds, debias=True),
+        latent(1.0, bounds, n_bits=12),
+        ome(1.0, bounds, n_bits=5, n_sampled_features=4),
+        bitrand(5.0, bounds, calibration="exact", debias=True),
+        bitrand(40.0, bounds, calibration="exact", debias=True, n_sampled_features="all"),
+    ]
+
+
 MECHANISMS = each()
 
 
@@ -77,6 +146,12 @@ def rows_for(mechanism, n=40, seed=1):
 
 def identity(mechanism):
     return f"{type(mechanism).__name__}-{mechanism.domain.n_features}"
+
+
+def test_every_public_mechanism_is_here():
+    public = {one for name in door.__all__ if inspect.isclass(one := getattr(door, name))}
+    public = {one for one in public if issubclass(one, RowMechanism) and not inspect.isabstract(one)}
+    assert public <= {type(one) for one in MECHANISMS}
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=identity)
@@ -106,7 +181,7 @@ class TestEveryMechanism:
         rows, own = rows_for(mechanism), nonces(40)
         whole = mechanism.release(rows, RowNoise(KEY, own)).rows
         monkeypatch.setattr(type(mechanism), "block_cells", 3 * mechanism.block_width)
-        np.testing.assert_array_equal(mechanism.release(rows, RowNoise(KEY, own)).rows, whole)
+        np.testing.assert_array_equal(copy.copy(mechanism).release(rows, RowNoise(KEY, own)).rows, whole)
 
     def test_rows_are_not_written_to_and_memory_order_does_not_matter(self, mechanism):
         rows, own = rows_for(mechanism), nonces(40)
@@ -133,7 +208,7 @@ class TestEveryMechanism:
             for bad in (np.nan, np.inf, -np.inf):
                 wrong = rows.copy()
                 wrong[11, 0] = bad
-                with pytest.raises(ValueError, match=r"Input contains (NaN|infinity)"):
+                with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
                     mechanism.release(wrong, RowNoise(KEY, nonces(40)))
         with pytest.raises(ValueError, match="shape"):
             mechanism.release(rows[:, 0], RowNoise(KEY, nonces(40)))
@@ -144,3 +219,50 @@ class TestEveryMechanism:
         before = pickle.dumps(mechanism)
         mechanism.release(rows_for(mechanism), RowNoise(KEY, nonces(40)))
         assert pickle.dumps(mechanism) == before
+
+
+def test_a_working_array_is_kept_as_long_as_it_fits():
+    workspace = Workspace()
+    first = workspace.take("a", (4, 3), np.float32)
+    assert np.shares_memory(first, workspace.take("a", (2, 3), np.float32))
+    assert not np.shares_memory(first, workspace.take("b", (4, 3), np.float32))
+    assert not np.shares_memory(first, workspace.take("a", (4, 4), np.float32))
+    assert workspace.take("a", (2,), np.float64).dtype == np.float64
+
+
+class TestBeforeAValueIsLookedAt:
+    """What can fail by its type fails as a ValueError, whether or not the rows hold NaN."""
+
+    @pytest.mark.parametrize("value", [0.5, np.nan])
+    def test_refuses_an_array_that_cannot_hold_the_release(self, value):
+        out = np.full((3, 1), 7)
+        with pytest.raises(ValueError, match="out must be of a type that float64"):
+            Duchi(1.0).release(np.full((3, 1), value), RowNoise(KEY, np.zeros((3, 2), np.uint64)), out)
+        assert (out == 7).all()
+
+    def test_a_code_is_not_wrapped_into_another(self):
+        noise = RowNoise(KEY, np.zeros((3, 2), np.uint64))
+        with pytest.raises(ValueError, match="out must be of a type that int64"):
+            RandomizedResponse(9.0, 300).release(np.full((3, 1), 299), noise, np.empty((3, 1), np.int8))
+
+
+def test_hidden_numbers_of_a_masked_array_are_refused_like_others():
+    rows = np.ma.masked_array([[0.5], [np.nan]], mask=[[False], [True]])
+    with pytest.raises(ValueError, match="NaN"):
+        Duchi(1.0).release(rows, RowNoise(KEY, np.zeros((2, 2), np.uint64)))
+
+
+@pytest.mark.parametrize("copied", [lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy])
+@pytest.mark.parametrize(
+    ("one", "name"),
+    [
+        (MultivariateLaplace(2, 1.0, vocabulary=np.eye(2)), "vocabulary"),
+        (
+            ProjectedRelease(RandomProjection(3, 2), 1.0, sensitivity="vocabulary", vocabulary=np.eye(3)),
+            "vocabulary",
+        ),
+        (FiniteSet(np.eye(2)), "vectors"),
+    ],
+)
+def test_a_copy_has_vectors_that_nobody_can_change(one, name, copied):
+    assert not getattr(copied(one), name).flags.writeable

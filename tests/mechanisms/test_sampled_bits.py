@@ -7,43 +7,33 @@ import numpy as np
 import pytest
 from laws import OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths
 
-from skldp.mechanisms._bits.buffers import Buffers, complement_codes
-from skldp.mechanisms._bits.factories import bitrand, latent, ome
-from skldp.mechanisms._bits.kernels import INTERPRETED, CompiledBuffers, compiled_loops
+from skldp.mechanisms._bits.bit_flip import bitrand, latent, ome
+from skldp.mechanisms._bits.fixed_point import complement_codes
 from skldp.mechanisms._bits.mask_sampling import JointBits
 from skldp.mechanisms._bits.unbiased import unbiased_bitrand
+from skldp.mechanisms._domain import Box
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._rows import Workspace
 
 BOUNDS = (np.array([-1.0]), np.array([1.0]))
-
-
-def in_loops(size, dtype):
-    return CompiledBuffers(size, dtype, INTERPRETED)
-
-
-def compiled(size, dtype):
-    return CompiledBuffers(size, dtype, compiled_loops() or pytest.skip("numba is not installed"))
-
-
-each_path = pytest.mark.parametrize("make_buffers", [Buffers, in_loops, compiled])
 
 
 def pieces_of(sampler):
     return (16, 48, *[64] * len(sampler.thresholds))
 
 
-def draw_of(sampler, draw, make_buffers=Buffers, size=1):
+def draw_of(sampler, draw):
     pieces = pieces_of(sampler)
-    return sampler.draw(OneDraw(draw, pieces, sum(pieces)), make_buffers(size, np.uint16))
+    return sampler.draw(OneDraw(draw, pieces, sum(pieces)), 1, Workspace())
 
 
-def sampled_masks(sampler, make_buffers=Buffers):
+def sampled_masks(sampler):
     """How many of all draws give each mask, and where one follows the other: those decided by 16 bits come first."""
     n_bits = sum(pieces_of(sampler))
-    shared = sampler.n_closed << (n_bits - 16)
+    shared = sampler.n_decided << (n_bits - 16)
     law, edges = {}, []
     for low, high in ((0, shared), (shared, 1 << n_bits)):
-        found = intervals(lambda draw: int(draw_of(sampler, draw, make_buffers)[0]), low, high)
+        found = intervals(lambda draw: int(draw_of(sampler, draw)[0]), low, high)
         edges += [start for start, _ in found]
         for mask, weight in lengths(found, high).items():
             law[mask] = law.get(mask, 0) + weight
@@ -67,13 +57,13 @@ MECHANISMS = {
 }
 
 
-@each_path
+@pytest.mark.usefixtures("each_path")
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_released_codes_have_the_integers_of_the_guarantee(name, make_buffers):
+def test_released_codes_have_the_integers_of_the_guarantee(name):
     mechanism = MECHANISMS[name]()
     n_bits, law = mechanism.encoding.n_bits, mechanism.laws[0]
     samplers = [joint.chunks[0] for joint in mechanism._randomizers[0].masks]
-    masks = [sampled_masks(sampler, make_buffers)[0] for sampler in samplers]
+    masks = [sampled_masks(sampler)[0] for sampler in samplers]
     for sampler, drawn, thresholds in zip(samplers, masks, [law.from_one, law.from_zero][-len(masks) :], strict=True):
         expected = product_law([int(t) for t in thresholds])
         whole = 1 << sum(pieces_of(sampler))
@@ -94,11 +84,10 @@ def test_released_codes_have_the_integers_of_the_guarantee(name, make_buffers):
     assert_is_the_guarantee(laws, mechanism.guarantee().epsilon, slack=1e-8)
 
 
-@each_path
+@pytest.mark.usefixtures("each_path")
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_numbers_are_released_by_the_mask_on_either_side_of_every_edge(name, make_buffers, monkeypatch):
+def test_numbers_are_released_by_the_mask_on_either_side_of_every_edge(name):
     mechanism = MECHANISMS[name]()
-    monkeypatch.setattr(type(mechanism), "_make_buffers", lambda self, n, rows: make_buffers(n, self._code_dtype))
     samplers = [joint.chunks[0] for joint in mechanism._randomizers[0].masks]
     pieces = pieces_of(samplers[0])
     edges = [edge for sampler in samplers for edge in sampled_masks(sampler)[1]]
@@ -115,19 +104,19 @@ def test_numbers_are_released_by_the_mask_on_either_side_of_every_edge(name, mak
                 codes = mechanism.encoding.encode(some).astype(np.int64)
                 answers = codes & first | ~codes & full & second[0] if second else codes ^ first
                 expected = mechanism.encoding.decode(answers.astype(np.uint64), dtype)
-                drawn = mechanism.sample(some[:, None], OneDraw(draw, pieces, sum(pieces)))[:, 0]
+                drawn = mechanism.release(some[:, None], OneDraw(draw, pieces, sum(pieces))).rows[:, 0]
                 np.testing.assert_array_equal(drawn, expected)
 
 
-@each_path
-def test_masks_for_complements_are_the_same_masks(make_buffers):
+@pytest.mark.usefixtures("each_path")
+def test_masks_for_complements_are_the_same_masks():
     mechanism = MECHANISMS["bitrand exact"]()
     sampler, plain = mechanism._complement_sampler, mechanism._randomizers[0].masks[0].chunks[0]
     for edge in sampled_masks(plain)[1]:
         for draw in (max(0, edge - 1), edge, edge + 1):
             mask = draw_of(plain, draw)
             expected = complement_codes(mask.copy(), mechanism.encoding.n_bits)
-            np.testing.assert_array_equal(draw_of(sampler, draw, make_buffers), expected)
+            np.testing.assert_array_equal(draw_of(sampler, draw), expected)
 
 
 def test_long_codes_are_drawn_in_chunks_that_follow_each_other():
@@ -136,14 +125,14 @@ def test_long_codes_are_drawn_in_chunks_that_follow_each_other():
     assert sum((chunk.thresholds for chunk in joint.chunks), ()) == thresholds
     words = [0, 2**16 - 1]
     chunks = [
-        chunk.draw(ScriptedNoise([word, *[2**63] * 9]), Buffers(1, np.uint16))[0]
+        int(chunk.draw(ScriptedNoise([word, *[2**63] * 9]), 1, Workspace())[0])
         for chunk, word in zip(joint.chunks, words, strict=True)
     ]
     # The second word may be one that decides nothing: 48 bits and further ones follow where they are asked for.
     script = []
     for chunk, word in zip(joint.chunks, words, strict=True):
-        script += [word] if word < chunk.n_closed else [word, 2**63]
-    drawn = joint.draw(ScriptedNoise(script), Buffers(1, np.uint16), np.dtype(np.uint16))
+        script += [word] if word < chunk.n_decided else [word, 2**63]
+    drawn = joint.draw(ScriptedNoise(script), 1, np.dtype(np.uint16), Workspace())
     assert int(drawn[0]) == int(chunks[0]) << len(joint.chunks[1].thresholds) | int(chunks[1])
 
 
@@ -163,8 +152,8 @@ class Coin(Noise):
 @pytest.mark.parametrize("x", [-1.0, -0.37, 2.0**-40, 0.5, 1.0])
 @pytest.mark.parametrize("n_bits", [1, 3])
 def test_unbiased_bits_round_to_their_grid_with_the_probability_of_what_is_left(x, n_bits):
-    release = unbiased_bitrand(4.0, *BOUNDS, n_bits, 1)
-    found = intervals(lambda word: float(release.sample([[x]], Coin(word))[0, 0]), 0, 2**64)
+    release = unbiased_bitrand(4.0, Box.of(*BOUNDS), n_bits, 1)
+    found = intervals(lambda word: float(release.release([[x]], Coin(word)).rows[0, 0]), 0, 2**64)
     j = release.n_magnitude_bits
     position = abs(Fraction(x)) * (2**j - 1) if j else (1 + Fraction(x)) / 2
     up = int((position - position.__floor__()) * 2**64)
@@ -172,7 +161,7 @@ def test_unbiased_bits_round_to_their_grid_with_the_probability_of_what_is_left(
 
 
 def test_unbiased_bits_flip_with_the_integers_of_their_guarantee():
-    release = unbiased_bitrand(2.0, *BOUNDS, 3, 1)
+    release = unbiased_bitrand(2.0, Box.of(*BOUNDS), 3, 1)
     (sampler,) = (chunk for joint in release._randomizer.masks for chunk in joint.chunks)
     drawn, _ = sampled_masks(sampler)
     laws = [{code ^ mask: weight for mask, weight in drawn.items()} for code in range(2**release.law.n_bits)]

@@ -1,5 +1,6 @@
 """The numeric mechanisms draw the very integers of which their guarantee is made: read out of the code by words."""
 
+import copy
 import decimal
 import itertools
 from fractions import Fraction
@@ -8,8 +9,8 @@ import numpy as np
 import pytest
 from laws import OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths, released
 
-from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._numeric import discrete_noise
+from skldp.mechanisms._noise import Noise, RowNoise
+from skldp.mechanisms._numeric import discrete_noise, duchi
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.discrete_noise import discrete_gaussian, discrete_laplace
@@ -30,7 +31,7 @@ def same_in_blocks(mechanism, monkeypatch, x, noise_of, dtype=np.float64):
     """Whether a release of many values, in blocks of four, is that of each alone."""
     alone = released(mechanism, np.array([x], dtype=dtype), noise_of())
     monkeypatch.setattr(type(mechanism), "block_cells", 4)
-    many = released(mechanism, np.full((3, 3), x, dtype=dtype), noise_of())
+    many = released(copy.copy(mechanism), np.full((3, 3), x, dtype=dtype), noise_of())
     assert (many == alone).all()
     monkeypatch.undo()
 
@@ -303,3 +304,37 @@ def test_only_the_chosen_features_are_released_and_each_with_its_own_noise():
             expected = np.tile(release.center, (2, 1))
             expected[:, feature] += 3 * release.radius[feature] * size * sign
             np.testing.assert_allclose(release.release(rows, script).rows, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [Duchi(1.0), Piecewise(0.3, "opt", 3), Hybrid(2.0), Laplace(1.0), Gaussian(1.0, 1e-3, 2), DuchiVector(0.3, 2)],
+    ids=repr,
+)
+def test_second_draws_that_are_rare_belong_to_their_rows_too(mechanism, monkeypatch):
+    monkeypatch.setattr(duchi, "_FIRST_ERROR", 5000)
+    monkeypatch.setattr(discrete_noise, "_LEAST_FAST", 2.0**61)
+    monkeypatch.setattr(discrete_noise, "_LOG_ERROR", 1e-8)
+    draw = np.random.default_rng(3)
+    nonces = draw.integers(0, 2**64, (60, 2), dtype=np.uint64)
+    rows = draw.uniform(-1, 1, (60, mechanism.n_outputs))
+    whole = mechanism.release(rows, RowNoise(bytes(32), nonces)).rows
+    for some in (draw.permutation(60)[:37], np.arange(5), [41]):
+        part = mechanism.release(rows[some], RowNoise(bytes(32), nonces[some])).rows
+        np.testing.assert_array_equal(part, whole[some])
+
+
+def test_discrete_gaussian_takes_the_first_of_several_proposals_that_is_kept():
+    sigma = 4
+    three, two, minus_two = 2 * leading(12, sigma) - 2, 2 * leading(8, sigma) - 2, 2 * leading(8, sigma) - 1
+    # A cost of 2 is refused with U = .9, and one of 1/2 is kept with U = .1.
+    refuse, keep = 2 * int(0.9 * 2**63), 2 * int(0.1 * 2**63)
+    alone = [three, refuse] * 3
+    together = [three, two, minus_two, two, three, three, three, three]
+    script = ScriptedNoise([*alone, *together, refuse, refuse, keep, keep, *[refuse] * 4])
+    assert discrete_gaussian(sigma, 1, script).tolist() == [-8]
+    assert not script.script
+    # Where none of several is kept, as many are proposed anew.
+    script = ScriptedNoise([*alone, *[three] * 8, *[refuse] * 8, *together, refuse, keep, *[refuse] * 6])
+    assert discrete_gaussian(sigma, 1, script).tolist() == [8]
+    assert not script.script

@@ -8,8 +8,8 @@ import pytest
 from laws import ScriptedNoise, assert_is_the_guarantee, intervals, lengths
 from scipy import special
 
+from skldp.mechanisms import MultivariateLaplace, PrivUnit, PrivUnitBall, ProjectedRelease, RandomProjection
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._vector import MultivariateLaplace, PrivUnit, PrivUnitBall, ProjectedRelease, RandomProjection
 from skldp.mechanisms._vector.multivariate_laplace import gamma_variates
 from skldp.mechanisms._vector.sphere import gaussians
 
@@ -36,7 +36,7 @@ class Coin(Noise):
 
 def drawn_in_the_cap(mechanism, row, word):
     """Whether a release lies in the cap around its row, by real sampling with the coin's word."""
-    released = mechanism.sample(row[None].astype(np.float64), Coin(word))[0]
+    released = mechanism.release(row[None].astype(np.float64), Coin(word)).rows[0]
     cosine = released @ row / np.linalg.norm(row) / mechanism.scale
     assert abs(cosine - mechanism.gamma) > 1e-3, "too close to the edge for the grid to tell"
     return bool(cosine > mechanism.gamma)
@@ -57,13 +57,14 @@ def test_the_ball_and_the_projection_draw_the_cap_of_the_sphere():
     row = np.random.default_rng(1).normal(size=5)
     ball = PrivUnitBall(5, 2.0, radius=3.0)
     for x in (row, 10 * row, 0 * row):
-        inside = ball.encode(x[None])[0] / 3.0
+        inside = ball.encode(x[None]).rows[0] / 3.0
         lifted = np.append(inside, math.sqrt(max(0.0, 1 - inside @ inside)))
-        expected = 3.0 * ball.sphere.sample(lifted[None], noise(3))[:, :-1]
-        np.testing.assert_allclose(ball.sample(x[None], noise(3)), expected, atol=3.0 * ball.sphere.step)
+        expected = 3.0 * ball.sphere.release(lifted[None], noise(3)).rows[:, :-1]
+        np.testing.assert_allclose(ball.release(x[None], noise(3)).rows, expected, atol=3.0 * ball.sphere.step)
     release = ProjectedRelease(RandomProjection(30, 5), 2.0, noise="privunit")
-    projected, _ = release.project(np.ones((1, 30)))
-    np.testing.assert_array_equal(release.sample(projected, noise(4)), PrivUnit(5, 2.0).sample(projected, noise(4)))
+    projected = release.projection.apply(np.ones((1, 30)))
+    expected = PrivUnit(5, 2.0).release(projected, noise(4)).rows
+    np.testing.assert_array_equal(release.release(np.ones((1, 30)), noise(4)).rows, expected)
 
 
 @pytest.mark.parametrize(("d", "epsilon"), [(2, 0.5), (3, 4.0), (50, 2.0), (768, 10.0)])
@@ -87,7 +88,7 @@ def test_gaussians_are_box_and_mullers_of_their_words(dtype):
     n_bits = 32 if dtype == np.float32 else 64
     for first in (0, 1, 2 ** (n_bits - 12), 2 ** (n_bits - 1), 2**n_bits - 1):
         for second in (0, 2 ** (n_bits - 3), 2 ** (n_bits - 1), 3 * 2 ** (n_bits - 2) - 1, 2**n_bits - 1):
-            cosine, sine = gaussians(ScriptedNoise([first, second]), (2,), dtype)
+            cosine, sine = gaussians(ScriptedNoise([first, second]), (1, 2), dtype)[0]
             if dtype == np.float32:
                 u, angle = (first + 0.5) / 2**32, second / 2**32
             else:
@@ -100,12 +101,25 @@ def test_gaussians_are_box_and_mullers_of_their_words(dtype):
             assert abs(sine - radius * math.sin(angle)) <= tolerance
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [1, 2, 5, 8])
+def test_the_words_of_a_row_make_the_numbers_of_that_row(d, dtype):
+    # The left half of a row's words are radii, the right half angles; the last sine of an odd number has no place.
+    half, n_bits = (d + 1) // 2, 32 if dtype == np.float32 else 64
+    words = np.random.default_rng(d).integers(0, 2**n_bits, (3, 2 * half), dtype=np.uint64)
+    drawn = gaussians(ScriptedNoise(words.ravel().tolist()), (3, d), dtype)
+    for row, own in zip(drawn, words.tolist(), strict=True):
+        for place in range(half):
+            pair = gaussians(ScriptedNoise([own[place], own[half + place]]), (1, 2), dtype)[0]
+            np.testing.assert_array_equal(row[place::half][: 2 - (half + place >= d)], pair[: 2 - (half + place >= d)])
+
+
 @pytest.mark.parametrize("shape", [1.0, 1.5, 3.0, 57.0, 768.0])
 @pytest.mark.parametrize("first", [2**40, 2**56, 2**60, 2**63])
 @pytest.mark.parametrize("second", [0, 2**62, 2**63 + 2**61, 2**63])
 def test_a_gamma_proposal_is_kept_with_the_probability_of_its_law(shape, first, second):
     # The squeeze only saves logarithms: where it says yes, the exact comparison says so too.
-    x = float(gaussians(ScriptedNoise([first, second]), (1,), np.float64)[0])
+    x = float(gaussians(ScriptedNoise([first, second]), (1, 1), np.float64)[0, 0])
     b = shape - 1 / 3
     v = (1 + x / math.sqrt(9 * b)) ** 3
     exact = 0.0 if v <= 0 else min(1.0, math.exp(x * x / 2 + b * (1 - v + math.log(v))))
@@ -126,15 +140,15 @@ def test_a_gamma_proposal_is_kept_with_the_probability_of_its_law(shape, first, 
 def test_multivariate_laplace_adds_a_vector_of_the_gamma_norm_in_a_direction_of_its_own(d):
     mechanism = MultivariateLaplace(d, 2.0, sensitivity=1.5)
     row = np.random.default_rng(d).normal(size=(200, d))
-    released = mechanism.sample(row, noise(5))
+    released = mechanism.release(row, noise(5)).rows
     expected = gamma_variates(noise(5), d, 200) * (1.5 / 2.0)
     np.testing.assert_allclose(np.linalg.norm(released - row, axis=1), expected, atol=math.sqrt(d) * mechanism.step)
     # The noise is the same whatever it is added to, but for the rounding to the grid.
-    other = mechanism.sample(np.zeros((200, d)), noise(5))
+    other = mechanism.release(np.zeros((200, d)), noise(5)).rows
     np.testing.assert_allclose(released - row, other, atol=mechanism.step)
 
 
 def test_every_row_of_a_block_has_its_own_coin_and_its_own_direction():
     for mechanism in (PrivUnit(20, 1.0), PrivUnitBall(20, 1.0, 1.0), MultivariateLaplace(20, 1.0)):
-        released = mechanism.sample(np.ones((300, 20)), noise(6))
+        released = mechanism.release(np.ones((300, 20)), noise(6)).rows
         assert len({row.tobytes() for row in released}) == 300

@@ -12,9 +12,15 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms._categorical.frequency import estimate_frequencies
-from skldp.mechanisms._categorical.unary import CategoricalRecord, OneHotRandomizedResponse, UnaryEncoding
-from skldp.mechanisms._noise import noise_from
+from skldp.mechanisms import (
+    CategoricalRecord,
+    LabelLaplaceMechanism,
+    OneHotRandomizedResponse,
+    RandomizedResponse,
+    UnaryEncoding,
+    estimate_frequencies,
+    noise_from,
+)
 from skldp.mechanisms._odds import split_epsilon
 
 epsilons = st.floats(1e-3, 20)
@@ -43,7 +49,7 @@ def test_bits_follow_the_papers_probabilities(variant):
     half = math.exp(1.0)
     p, q = (half / (half + 1), 1 / (half + 1)) if variant == "sue" else (0.5, 1 / (math.exp(2.0) + 1))
     np.testing.assert_allclose(law.output_law([1]), [[q, p, q]], rtol=1e-12)
-    bits = law.sample(np.ones(100_000, int), seeded())
+    bits = law.release(np.ones((100_000, 1), int), seeded()).rows
     counts = np.bincount(bits @ [1, 2, 4], minlength=8)
     patterns = np.array([[pattern >> j & 1 for j in range(3)] for pattern in range(8)])
     exact = np.exp(law.log_likelihood(patterns, np.ones(8, int)))
@@ -54,12 +60,12 @@ def test_bits_follow_the_papers_probabilities(variant):
 
 @pytest.mark.parametrize("law", [OneHotRandomizedResponse(1.0, 4), UnaryEncoding(1.0, 4, "sue")], ids=repr)
 def test_encode_is_plain_one_hot(law):
-    assert law.encode([2, 0]).tolist() == [[False, False, True, False], [True, False, False, False]]
+    assert law.encode([[2], [0]]).rows.tolist() == [[False, False, True, False], [True, False, False, False]]
 
 
 def test_a_single_category_is_released_as_it_is():
     for law in (OneHotRandomizedResponse(1.0, 1), UnaryEncoding(1.0, 1, "sue"), UnaryEncoding(1.0, 1, "oue")):
-        assert law.sample([0, 0], seeded()).tolist() == [[True], [True]]
+        assert law.release([[0], [0]], seeded()).rows.tolist() == [[True], [True]]
         assert law.guarantee().epsilon == 0
 
 
@@ -124,6 +130,55 @@ def test_a_record_costs_at_most_its_budget_and_constants_cost_nothing(epsilon, s
     assert guarantee.unit == "record"
 
 
+@pytest.mark.parametrize("codes", [[[0, 2]], [[2, 0], [0, 2]], [[3, 0]], [[0, -1]], [[0, 2**63]]])
+def test_each_column_of_a_record_has_codes_of_its_own(codes):
+    record = CategoricalRecord(2.0, (3, 2))
+    assert record.encode([[2, 1]]).rows.tolist() == [[False, False, True, False, True]]
+    for call in (record.encode, lambda rows: record.release(rows, seeded())):
+        with pytest.raises(ValueError, match=r"codes must be integers( from 0 to 2)?\. Got"):
+            call(np.array(codes))
+
+
+def test_columns_of_a_record_are_released_independently():
+    for method in ("krr", "sue", "oue"):
+        record = CategoricalRecord(2.0, (2, 2), method)
+        bits = record.release(np.tile([[0, 1]], (100_000, 1)), seeded()).rows
+        own, other = (column.output_law([code])[0] for column, code in zip(record.columns, (0, 1), strict=True))
+        for a, b in itertools.product((0, 1), (2, 3)):
+            p, q = own[a], other[b - 2]
+            counts = np.bincount(bits[:, a] + 2 * bits[:, b], minlength=4)
+            law = [(1 - p) * (1 - q), p * (1 - q), (1 - p) * q, p * q]
+            assert chi_square_pvalue(counts, law) > THRESHOLD
+
+
+def products_of_bits(record, codes):
+    """The mean of the products of one record's released bits, from its law."""
+    laws = [column.output_law([code])[0] for column, code in zip(record.columns, codes, strict=True)]
+    means = np.concatenate(laws)
+    products = np.outer(means, means)
+    for part in record.parts:
+        if record.method == "krr":
+            # Exactly one bit of a column is 1.
+            products[part, part] = 0
+    np.fill_diagonal(products, means)
+    return products, means
+
+
+@pytest.mark.parametrize("method", ["krr", "sue", "oue"])
+@pytest.mark.parametrize("sizes", [(3,), (3, 1, 2), (1,)])
+def test_the_second_moment_of_the_one_hot_encoding_is_undone(method, sizes):
+    record = CategoricalRecord(1.5, sizes, method)
+    cells = np.array(list(itertools.product(*map(range, sizes))))
+    weights = np.random.default_rng(0).dirichlet(np.ones(len(cells)))
+    encoded = record.encode(cells).rows.astype(float)
+    moments = [products_of_bits(record, codes) for codes in cells]
+    released, mean = (np.einsum("i,i...->...", weights, np.array(part)) for part in zip(*moments, strict=True))
+    expected = np.einsum("n,ni,nj->ij", weights, encoded, encoded)
+    np.testing.assert_allclose(record.original_second_moment(released, mean), expected, atol=1e-12)
+    if len(sizes) == 1:
+        np.testing.assert_allclose(record.columns[0].original_second_moment(released, mean), expected, atol=1e-12)
+
+
 @pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, True, "1"])
 def test_refuses_a_bad_epsilon(bad):
     for make in (
@@ -142,8 +197,23 @@ def test_refuses_other_bad_parameters():
         CategoricalRecord(1.0, (2,), "rappor")
     with pytest.raises(ValueError, match="at least one column"):
         CategoricalRecord(1.0, ())
-    with pytest.raises(ValueError, match="one column per column"):
+    with pytest.raises(ValueError, match="shape"):
         CategoricalRecord(1.0, (2, 2)).encode([[0]])
     for variant in ("sue", "oue"):
-        with pytest.raises(ValueError, match="large enough to be told from 0"):
+        with pytest.raises(ValueError, match="large enough for probabilities"):
             UnaryEncoding(1e-25, 2, variant)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: RandomizedResponse(1.0, n),
+        lambda n: LabelLaplaceMechanism(1.0, n),
+        lambda n: OneHotRandomizedResponse(1.0, n),
+        lambda n: UnaryEncoding(1.0, n),
+        lambda n: CategoricalRecord(1.0, (n, n)),
+    ],
+)
+def test_numpys_integers_count_classes_like_pythons(make):
+    assert make(np.int64(3)).guarantee() == make(3).guarantee()
+    assert make(np.uint8(200)).guarantee() == make(200).guarantee()

@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue
 from scipy.optimize import minimize
 
+from skldp.mechanisms._bits.bit_flip import bitrand
 from skldp.mechanisms._bits.calibration import least_integer
-from skldp.mechanisms._bits.factories import bitrand
 from skldp.mechanisms._bits.flip_laws import symmetric_law
 from skldp.mechanisms._bits.unbiased import (
     UnbiasedBitFlip,
-    least_variance_costs,
+    least_variance_losses,
     least_variance_sample,
     unbiased_bitrand,
     worst_variance,
 )
+from skldp.mechanisms._domain import Box
 from skldp.mechanisms._noise import Noise
 
 cost_lists = st.lists(st.floats(0.3, 6), min_size=1, max_size=5)
@@ -61,7 +62,7 @@ def released_law(costs, unit):
 
 
 def one_feature(costs, low=-1.0, high=1.0):
-    return UnbiasedBitFlip(symmetric_law(costs), np.array([low]), np.array([high]), 1)
+    return UnbiasedBitFlip(symmetric_law(costs), Box((low,), (high,)), n_sampled=1)
 
 
 @given(cost_lists, st.floats(-1, 1))
@@ -90,7 +91,7 @@ def test_the_worst_variance_is_the_maximum_over_the_domain(costs):
 @pytest.mark.parametrize("unit", [-1.0, -0.2, 0.0, 0.6, 1.0])
 def test_what_is_released_follows_the_law(costs, unit):
     numbers, chances = released_law(costs, unit)
-    released = one_feature(costs).sample(np.full((100_000, 1), unit), seeded(7)).ravel()
+    released = one_feature(costs).release(np.full((100_000, 1), unit), seeded(7)).rows.ravel()
     values = np.array([float(n) for n in numbers])
     order = np.argsort(values)
     near = np.searchsorted((values[order][1:] + values[order][:-1]) / 2, released)
@@ -107,7 +108,7 @@ def test_the_chance_to_round_up_is_an_exact_integer(monkeypatch):
     stream, seen = seeded(1), []
     monkeypatch.setattr(stream, "bernoulli", lambda t, size=None: seen.append(t) or np.zeros(t.shape, bool))
     x = np.array([[0.1], [-0.7], [1.0], [0.0], [1 / 3]])
-    mechanism.sample(x, stream)
+    mechanism.release(x, stream)
     exact = [(abs(Fraction(float(v))) * 3) for v in x.ravel()]
     for threshold, position in zip(seen[0].ravel(), exact, strict=True):
         apart = (Fraction(int(threshold), 2**64) - position) % 1
@@ -116,7 +117,7 @@ def test_the_chance_to_round_up_is_an_exact_integer(monkeypatch):
 
 @pytest.mark.parametrize("budget", [0.01, 0.5, 1.0, 3.0, 5.0, 9.0])
 def test_no_other_allocation_varies_less(budget):
-    best = worst_variance(least_variance_costs(budget, 10))
+    best = worst_variance(least_variance_losses(budget, 10))
     for n_magnitude in range(4):
         start = np.full(n_magnitude + 1, budget / (n_magnitude + 1))
         if n_magnitude == 0:
@@ -134,13 +135,13 @@ def test_no_other_allocation_varies_less(budget):
 
 def test_with_one_bit_it_is_duchis_mechanism():
     e = math.e
-    assert worst_variance(least_variance_costs(1.0, 10)) == pytest.approx(((e + 1) / (e - 1)) ** 2, rel=1e-12)
+    assert worst_variance(least_variance_losses(1.0, 10)) == pytest.approx(((e + 1) / (e - 1)) ** 2, rel=1e-12)
 
 
 @pytest.mark.parametrize(("epsilon", "n_features"), [(1.0, 12), (7.0, 12), (40.0, 20)])
 def test_the_number_of_released_features_varies_least(epsilon, n_features):
     def variance(k):
-        return worst_variance(least_variance_costs(epsilon / k, 8, n_features, k), n_features, k)
+        return worst_variance(least_variance_losses(epsilon / k, 8, n_features, k), n_features, k)
 
     chosen = least_variance_sample(epsilon, 8, n_features)
     assert variance(chosen) == min(variance(k) for k in range(1, n_features + 1))
@@ -154,10 +155,10 @@ def test_the_integer_search_finds_the_floor_of_a_valley(most, data):
 
 def test_bounds_differ_and_sampling_keeps_the_mean():
     low, high = np.array([-1.0, 0.0, 5.0]), np.array([1.0, 10.0, 6.0])
-    mechanism = unbiased_bitrand(3.0, low, high, 10, 2)
+    mechanism = unbiased_bitrand(3.0, Box.of(low, high), 10, 2)
     x = np.array([[0.3, 9.0, 5.1]])
     np.testing.assert_allclose(mechanism.bias(x), 0, atol=1e-12)
-    released = mechanism.sample(np.repeat(x, 200_000, axis=0), seeded(4))
+    released = mechanism.release(np.repeat(x, 200_000, axis=0), seeded(4)).rows
     error = (released.mean(axis=0) - x[0]) / np.sqrt(mechanism.variance(x)[0] / 200_000)
     assert (np.abs(error) < 5).all()
     np.testing.assert_allclose(released.var(axis=0), mechanism.variance(x)[0], rtol=0.02)
@@ -166,7 +167,7 @@ def test_bounds_differ_and_sampling_keeps_the_mean():
 
 
 def test_the_guarantee_is_the_sum_over_what_is_released():
-    mechanism = unbiased_bitrand(6.0, np.zeros(5), np.ones(5), 10, 3)
+    mechanism = unbiased_bitrand(6.0, Box((0.0,) * 5, (1.0,) * 5), 10, 3)
     law = mechanism.law
     t = [int(v) for v in law.from_zero]
     per_feature = sum(abs(math.log((2**64 - v) / v)) for v in t)
@@ -181,12 +182,12 @@ def test_both_ends_reach_every_code_so_that_no_pair_is_worse_than_the_sum():
     laws = [released_law(costs, unit)[1] for unit in np.linspace(-1, 1, 29)]
     for one in laws:
         for other in laws:
-            worst = max(worst, max(math.log(a / b) for a, b in zip(one, other, strict=True)))
+            worst = max(worst, *(math.log(a / b) for a, b in zip(one, other, strict=True)))
     assert worst == pytest.approx(one_feature(costs).guarantee().epsilon, rel=1e-9)
 
 
 def test_float32_stays_float32():
     mechanism = bitrand(3.0, (np.zeros(4), np.ones(4)), calibration="exact", debias=True)
     x = np.full((6, 4), 0.3, dtype=np.float32)
-    assert mechanism.sample(x, seeded(0)).dtype == np.float32
-    np.testing.assert_array_equal(mechanism.encode(x), x)
+    assert mechanism.release(x, seeded(0)).rows.dtype == np.float32
+    np.testing.assert_array_equal(mechanism.encode(x).rows, x)

@@ -7,7 +7,7 @@ from scipy import stats
 from sklearn.base import BaseEstimator
 
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study._audit.lower_bound import AuditResult, audit_epsilon, trials_needed
+from skldp.study import AuditResult, audit_epsilon, trials_needed
 
 
 def randomized_response(epsilon, n_classes=2):
@@ -57,10 +57,12 @@ def test_choosing_and_bounding_on_the_same_trials_would_be_wrong(monkeypatch):
     """The attack on the audit itself: the test above must see an event that was fitted to the trials it bounds."""
     from skldp.study._audit import lower_bound as audit
 
-    cheat = audit.candidate_scores
-    monkeypatch.setattr(
-        audit, "candidate_scores", lambda outputs, coins, learn, pair: cheat(outputs, coins, slice(0, len(coins)), pair)
-    )
+    honest = audit._candidate_scores
+
+    def learnt_from_all_trials(outputs, coins, learn, pair):
+        return honest(outputs, coins, slice(0, len(coins)), pair)
+
+    monkeypatch.setattr(audit, "_candidate_scores", learnt_from_all_trials)
     runs = 120
     release = independent_of_the_input()
     wrong = sum(

@@ -5,11 +5,10 @@ from itertools import count
 import numpy as np
 from sklearn.linear_model import LinearRegression
 
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-from skldp.accounting._query import FiniteQuery, RegressionQuery
+from skldp.accounting import FiniteQuery, PrivacyLedger, RegressionQuery
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.mechanisms._noise import noise_from
-from skldp.study._audit.lower_bound import audit_epsilon
+from skldp.study import audit_epsilon
 
 CONFIDENCE = 1 - 1e-6
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from skldp.study._audit.lower_bound import audit_epsilon
+from skldp.study import audit_epsilon
 
 EPSILON = 1.0
 CONFIDENCE = 1 - 1e-6

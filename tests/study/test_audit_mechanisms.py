@@ -12,7 +12,7 @@ from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
 from skldp.exceptions import PrivacyGuaranteeWarning
-from skldp.study._audit.pairs import audit_estimator
+from skldp.study import audit_estimator
 
 CONFIDENCE = 1 - 1e-6
 ONE = np.zeros((1, 1))

@@ -1,3 +1,4 @@
+import csv
 import math
 from dataclasses import replace
 
@@ -5,10 +6,17 @@ import numpy as np
 import pytest
 from comparisons import NAMES, small_comparison
 
-from skldp.study._catalogue import FAMILIES, FEATURE_MECHANISMS, METRIC_MECHANISMS, family_of, takes_delta
-from skldp.study._comparison import ComparisonSettings, compare_mechanisms, study_pipeline
-from skldp.study._datasets import StudyData, StudyInputError, load_study_data
-from skldp.study._report.panels import panel_names
+from skldp.study import (
+    FEATURE_MECHANISMS,
+    ComparisonSettings,
+    StudyData,
+    StudyInputError,
+    compare_mechanisms,
+    load_study_data,
+)
+from skldp.study._catalogue import FAMILIES, METRIC_MECHANISMS, family_of, takes_delta
+from skldp.study._comparison import study_pipeline
+from skldp.study._report import panel_names, points, ranking
 
 QUICK = ComparisonSettings(epsilons=(20.0,), folds=2)
 
@@ -54,12 +62,32 @@ def test_features_that_are_not_private_are_no_mechanism_within_a_budget():
 
 
 def test_table_puts_the_best_at_the_largest_budget_first():
-    budgets, rows, best = small_comparison().table()
-    assert len(budgets) == len(best) == 2
-    last = [-math.inf if points[-1] is None else points[-1].score_mean for _, points in rows]
+    comparison = small_comparison()
+    table = ranking(comparison)
+    assert table.headings == ("mechanism", "ε ≤ 4", "ε ≤ 40")
+    assert [row[0] for row in table.rows[:2]] == ["without privacy", "majority"]
+    rows = table.rows[2:]
+    last = [-math.inf if row[-1] == "–" else float(row[-1]) for row in rows]
     assert last == sorted(last, reverse=True)
-    assert rows[0][1][-1] is best[-1]
-    assert dict(rows)["bitrand"] == [None, None]
+    assert (2, 2) in table.bold
+    assert len(table.bold) == 2
+    for i, j in table.bold:
+        best = comparison.ranking((4.0, 40.0)[j - 1])[0]
+        assert (table.rows[i][0], table.rows[i][j]) == (best[0], f"{best[1].score_mean:.3f}")
+    assert ["bitrand", "–", "–"] in rows
+
+
+def test_all_points_stand_in_one_table_and_in_one_file(tmp_path):
+    comparison = small_comparison()
+    table = points(comparison)
+    assert len(table.rows) == 2 + 2 * len(NAMES)
+    assert [row[1] for row in table.rows[2:4]] == ["4", "40"]
+    comparison.to_csv(tmp_path / "study.csv")
+    with (tmp_path / "study.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["mechanism"] for row in rows] == [name for name in NAMES for _ in range(2)]
+    assert {row["scoring"] for row in rows} == {"accuracy"}
+    assert [float(row["exact_epsilon"]) for row in rows] == comparison.to_dict()["exact_epsilon"].tolist()
 
 
 def test_a_mechanism_that_cannot_work_is_left_out_with_its_reason():

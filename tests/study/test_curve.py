@@ -13,7 +13,8 @@ from sklearn.svm import LinearSVC
 from toy_estimators import ToyLabels, ToySigns
 
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
-from skldp.study._curve import privacy_utility_curve, without_privacy
+from skldp.study import privacy_utility_curve
+from skldp.study._private_steps import without_privacy
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from skldp.study._datasets import BUNDLED, StudyInputError, load_study_data
+from skldp.study import StudyInputError, load_study_data
+from skldp.study._datasets import BUNDLED
 
 pd = pytest.importorskip("pandas")
 

@@ -12,8 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from toy_estimators import ToySigns
 
-from skldp.study._curve_result import CurvePoint, PrivacyUtilityCurve
-from skldp.study._display import PrivacyUtilityDisplay
+from skldp.study import CurvePoint, PrivacyUtilityCurve, PrivacyUtilityDisplay
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +34,7 @@ CURVE = curve_of(point(2.0, 80.0, 0.8), point(1.0, 40.0, 0.6))
 
 @pytest.mark.parametrize(("axis", "values"), [("stated", [1.0, 2.0]), ("exact", [40.0, 80.0])])
 def test_draws_in_order_of_either_epsilon(axis, values):
-    display = PrivacyUtilityDisplay.from_curve(CURVE, epsilon_axis=axis, name="toy", color="red")
+    display = PrivacyUtilityDisplay.from_frame(CURVE, epsilon_axis=axis, name="toy", color="red")
     assert display.line_.get_xdata().tolist() == values
     assert display.line_.get_ydata().tolist() == [0.6, 0.8]
     assert display.line_.get_color() == "red"
@@ -49,8 +48,8 @@ def test_draws_in_order_of_either_epsilon(axis, values):
 
 
 def test_a_second_curve_goes_into_the_same_axes():
-    first = PrivacyUtilityDisplay.from_curve(CURVE, name="first")
-    second = PrivacyUtilityDisplay.from_curve(CURVE, name="second", ax=first.ax_, baselines=False)
+    first = PrivacyUtilityDisplay.from_frame(CURVE, name="first")
+    second = PrivacyUtilityDisplay.from_frame(CURVE, name="second", ax=first.ax_, baselines=False)
     assert second.ax_ is first.ax_
     assert second.baselines_ == []
     assert len(first.ax_.get_legend().get_texts()) == 4
@@ -58,9 +57,9 @@ def test_a_second_curve_goes_into_the_same_axes():
 
 def test_unprotected_points_are_left_out_of_the_exact_axis():
     mixed = curve_of(point(1.0, math.inf, 0.7), point(2.0, 5.0, 0.8))
-    assert PrivacyUtilityDisplay.from_curve(mixed, epsilon_axis="exact").line_.get_xdata().tolist() == [5.0]
+    assert PrivacyUtilityDisplay.from_frame(mixed, epsilon_axis="exact").line_.get_xdata().tolist() == [5.0]
     with pytest.raises(ValueError, match="finite epsilon"):
-        PrivacyUtilityDisplay.from_curve(curve_of(point(1.0, math.inf, 0.7)), epsilon_axis="exact")
+        PrivacyUtilityDisplay.from_frame(curve_of(point(1.0, math.inf, 0.7)), epsilon_axis="exact")
 
 
 def test_from_estimator_runs_the_study():
@@ -70,15 +69,29 @@ def test_from_estimator_runs_the_study():
         param_name="toysigns__epsilon", epsilons=[1, 10], cv=2, line_kwargs={"lw": 3},
     )  # fmt: skip
     assert display.line_.get_linewidth() == 3
-    assert len(display.curve) == 2
+    assert len(display.frame) == 2
+
+
+def test_a_frame_and_a_file_are_drawn_as_the_curve_is(tmp_path):
+    pd = pytest.importorskip("pandas")
+    CURVE.to_csv(tmp_path / "curve.csv")
+    for frame in (CURVE.to_frame(), pd.read_csv(tmp_path / "curve.csv")):
+        display = PrivacyUtilityDisplay.from_frame(frame, epsilon_axis="exact")
+        assert display.line_.get_xdata().tolist() == [40.0, 80.0]
+        assert display.ax_.get_ylabel() == "accuracy"
+        assert len(display.baselines_) == 2
+    several = pd.concat([frame.assign(mechanism=name) for name in ("a", "b")])
+    assert PrivacyUtilityDisplay.from_frame(several[several["mechanism"] == "b"]).line_ is not None
+    with pytest.raises(ValueError, match="curve of one mechanism"):
+        PrivacyUtilityDisplay.from_frame(several)
 
 
 def test_refuses_an_unknown_axis():
     with pytest.raises(ValueError, match="epsilon_axis must be one of"):
-        PrivacyUtilityDisplay.from_curve(CURVE, epsilon_axis="true")
+        PrivacyUtilityDisplay.from_frame(CURVE, epsilon_axis="true")
 
 
 def test_names_the_extra_where_matplotlib_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"skldp\[study\]"):
-        PrivacyUtilityDisplay.from_curve(CURVE)
+        PrivacyUtilityDisplay.from_frame(CURVE)

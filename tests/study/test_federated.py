@@ -11,17 +11,17 @@ from sklearn.linear_model import LogisticRegression
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
-from skldp.study._federated import learning as federated
-from skldp.study._federated.display import plot_federated
-from skldp.study._federated.learning import federated_learning
-from skldp.study._federated.settings import (
+from skldp.study import (
+    FederatedDisplay,
     features_perturbed,
+    federated_learning,
+    federated_study,
     gradients_anonymised,
     gradients_perturbed,
     labels_perturbed,
     noiseless,
 )
-from skldp.study._federated.study import federated_study
+from skldp.study._federated import learning as federated
 
 
 class LaplaceStandIn(TransformerMixin, BaseEstimator):
@@ -201,7 +201,8 @@ def test_a_message_is_a_coordinate_or_a_gradient():
 def test_the_picture_shows_what_has_that_epsilon(iris, epsilon_axis):
     settings = [noiseless(), gradients_perturbed(LaplaceStandIn()), gradients_anonymised(LaplaceStandIn(), name="anon")]
     table = federated_study(*iris, settings, epsilons=[0.1, 0.2], n_seeds=1, n_clients=75, n_rounds=1)
-    ax = plot_federated(table, epsilon_axis=epsilon_axis, metric="auc", ax=Figure().add_subplot())
+    ax = Figure().add_subplot()
+    FederatedDisplay.from_frame(table, epsilon_axis=epsilon_axis, metric="auc", ax=ax)
     named = [text.get_text() for text in ax.get_legend().get_texts()]
     expected = ["noiseless"] if epsilon_axis == "shuffled" else ["noiseless", "LaplaceStandIn", "anon"]
     assert named == expected
@@ -210,7 +211,7 @@ def test_the_picture_shows_what_has_that_epsilon(iris, epsilon_axis):
 @pytest.mark.parametrize(("name", "value"), [("metric", "loss"), ("epsilon_axis", "stated")])
 def test_a_picture_of_something_else_is_refused(name, value):
     with pytest.raises(ValueError, match=f"{name} must be one of"):
-        plot_federated([], **{name: value})
+        FederatedDisplay.from_frame({}, **{name: value})
 
 
 def test_where_the_shuffling_theorem_is_silent_nothing_is_claimed(iris):

@@ -7,7 +7,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from toy_estimators import ToyLabels, ToySigns
 
-from skldp.study._grid_search import smallest_epsilon
+from skldp.study import smallest_epsilon
 
 
 def results(candidates, scores, **more):

@@ -12,9 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import skldp
-from skldp.study._federated.learning import federated_learning
-from skldp.study._federated.settings import features_perturbed, labels_perturbed
-from skldp.study._federated.study import federated_study
+from skldp.study import features_perturbed, federated_learning, federated_study, labels_perturbed
 
 ROWS = np.random.default_rng(0).uniform(-1, 1, (24, 3))
 CLASSES = np.array([0, 1] * 12)

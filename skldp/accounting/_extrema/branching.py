@@ -20,6 +20,7 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 
 from skldp.accounting._extrema.certificate import Tree
+from skldp.accounting._extrema.sampled_law import Floats
 from skldp.accounting._extrema.sigmoid_sum import SigmoidSum
 
 __all__ = [
@@ -30,9 +31,6 @@ __all__ = [
     "maximum_of_concave",
     "tangent_bound",
 ]
-
-
-Floats = npt.NDArray[np.float64]
 
 
 def tangent_bound(problem: SigmoidSum, point: Floats) -> tuple[float, float]:
@@ -238,7 +236,8 @@ def dual_bound(problem: SigmoidSum, multipliers: Floats, low: Floats, high: Floa
     height = problem.conjugate(multipliers, low, high)
     scaled = multipliers * problem.count
     tilt = np.abs(scaled @ problem.weights).sum(axis=1)
-    return height @ problem.count + scaled @ problem.offset + tilt + problem.slack(multipliers)
+    bounds: Floats = height @ problem.count + scaled @ problem.offset + tilt + problem.slack(multipliers)
+    return bounds
 
 
 def maximum_by_dual_branching(

@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from skldp.accounting._extrema.sampled_law import CHANCE_ERROR, UNIT, SampledLaw, sampled_law
+from skldp.accounting._extrema.sampled_law import CHANCE_ERROR, UNIT, Floats, SampledLaw, sampled_law
 from skldp.accounting._query import RegressionQuery
 
 __all__ = [
@@ -51,7 +51,6 @@ __all__ = [
     "vertex_rounding",
 ]
 
-Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.intp]
 # Takes the leaves' positions in the tree and, of shape (k, n), the least and largest argument of each answer there.
 Proposal = Callable[[Integers, Floats, Floats], Floats]
@@ -235,7 +234,8 @@ def _roundings(law: SampledLaw, count: Floats, slopes: Floats) -> Floats:
     n, d = law.coef.shape
     still = (n + 128) * UNIT * (2 + law.epsilon)
     per_slope = law.error + (2 * n + d + 128) * UNIT * law.magnitude + np.where(law.logistic, 2 * _BEND_ERROR, 0.0)
-    return (count @ still + (count * np.abs(slopes)) @ per_slope) * (1 + 2.0**-20)
+    roundings: Floats = (count @ still + (count * np.abs(slopes)) @ per_slope) * (1 + 2.0**-20)
+    return roundings
 
 
 def _ramp_peaks(law: SampledLaw, sign: int, slopes: Floats, low: Floats, high: Floats, minorant: bool) -> Floats:
@@ -257,7 +257,14 @@ def _ramp_peaks(law: SampledLaw, sign: int, slopes: Floats, low: Floats, high: F
     return best
 
 
-def _logistic_peaks(law: SampledLaw, sign: int, slopes: Floats, low: Floats, high: Floats, minorant: bool) -> Floats:
+def _logistic_peaks(
+    law: SampledLaw,
+    sign: int,
+    slopes: Floats,
+    low: Floats,
+    high: Floats,
+    minorant: bool,  # noqa: ARG001 -- one signature with _ramp_peaks, which alone has minorants
+) -> Floats:
     r"""Maximum of sign ln(q + sign eta + t S(w)) - s w over low <= w <= high.
 
     With :math:`\lambda = \ln((q + t) / q)` the derivative of ln(q + t S(w)) is :math:`S(w + \lambda) - S(w)`, which
@@ -275,7 +282,7 @@ def _logistic_peaks(law: SampledLaw, sign: int, slopes: Floats, low: Floats, hig
     uphill = sign * (expit(w + steep) - expit(w)) - slopes
     error = 64 * UNIT * (1 + np.abs(slopes))
     gain = np.maximum((uphill + error) * (last - w), (error - uphill) * (w - first))
-    best = sign * np.log(q + t * expit(w)) - slopes * w + gain
+    best: Floats = sign * np.log(q + t * expit(w)) - slopes * w + gain
     for end in (low, high):
         best = np.maximum(best, sign * np.log(q + t * expit(end)) - slopes * end)
     return best

@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.accounting._extrema.certificate import leaf_bounds, peaks_at_vertices, vertex_bounds, vertex_rounding
-from skldp.accounting._extrema.sampled_law import Bounds, SampledLaw, checked_box, sampled_law
+from skldp.accounting._extrema.sampled_law import Bounds, Floats, SampledLaw, checked_box, sampled_law
 from skldp.accounting._extrema.sigmoid_sum import SigmoidSum, sigmoid_sum
 from skldp.accounting._query import Query, RegressionQuery
 
-__all__ = ["LinearTable", "linear_decisions"]
+__all__ = ["History", "LinearTable", "linear_decisions"]
 
-Floats = npt.NDArray[np.float64]
 History = tuple[Sequence[int], Sequence[int]]
 
 _MOST_MOVING = 10
@@ -70,7 +69,7 @@ def linear_decisions(
     Examples
     --------
     >>> from skldp.accounting._extrema.linear_cohort import linear_decisions
-    >>> from skldp.accounting._query import RegressionQuery
+    >>> from skldp.accounting import RegressionQuery
     >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
     >>> linear_decisions([query], [([], []), ([0], [1]), ([0, 0], [0, 1])], query, epsilon=0.6, bounds=(-1, 1))
     [True, False, True]
@@ -218,7 +217,7 @@ class LinearTable:
 
     def place(self, query: Query) -> int:
         """Row of a query's output 0; that of output 1 is the next."""
-        return cast(int, self._place[query.key])
+        return cast("int", self._place[query.key])
 
     def law(self, rows: npt.NDArray[np.intp]) -> tuple[SampledLaw, Floats]:
         """The law of some of the answers, given once each, and the certified bounds at the vertices."""

@@ -4,7 +4,7 @@ The realized loss of outputs :math:`y_1, \dots, y_n` is (Pan 2025, Eq. 10)
 
 .. math:: L(y) = \ln \max_x \prod_i P(y_i \mid x) - \ln \min_x \prod_i P(y_i \mid x).
 
-Both extrema are enclosed from both sides: a point where the value is attained, and a bound that no point of the domain
+Both extrema are bounded from both sides: a point where the value is attained, and a bound that no point of the domain
 exceeds. A search finds both, and neither is taken on its word: the bound is what the independent check
 (:mod:`~skldp.accounting._extrema.certificate`) proves from what was found, and the value is computed from the very
 integers that answers are drawn with. Which method searches depends on the answers alone: none of them takes a time
@@ -14,20 +14,44 @@ limit, so that a decision is the same on every machine.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize
 
-from skldp.accounting._extrema.certificate import certified_loss, loss_between
-from skldp.accounting._extrema.loss_search import Search, enclose
-from skldp.accounting._extrema.sampled_law import Bounds, checked_box, middle_and_half, sampled_law
+from skldp._checks import check_positive, is_whole
+from skldp.accounting._extrema.branching import maximum_by_branching, maximum_by_dual_branching, maximum_of_concave
+from skldp.accounting._extrema.certificate import (
+    Proof,
+    Tree,
+    certified_loss,
+    loss_between,
+    peaks_at_vertices,
+    vertex_maximum,
+)
+from skldp.accounting._extrema.sampled_law import (
+    Bounds,
+    Floats,
+    SampledLaw,
+    checked_box,
+    middle_and_half,
+    sampled_law,
+)
+from skldp.accounting._extrema.sigmoid_sum import sigmoid_sum
 from skldp.accounting._query import FiniteQuery, Query, RegressionQuery
 
-__all__ = ["LossBounds", "g_leakage_bound", "loss_over_box", "loss_over_points", "realized_loss"]
+__all__ = ["LossBounds", "g_leakage_bound", "realized_loss"]
 
-Floats = npt.NDArray[np.float64]
+# The vertex table is the fastest exact minimum up to here (about 0.1 s).
+_MOST_VERTEX_EVALUATIONS = 2.0**23
+# Branching on the box beats branching on the answers up to so many features, unless the maximum is a whole face or
+# a kink that lies across the box: then it meets more and more boxes, but cuts few answers.
+_FEW_FEATURES = 4
+_FIRST_BOX_NODES = 10_000
+_MAX_BOX_NODES = 200_000
+_MAX_DUAL_NODES = 2_000
+_N_SCATTERED = 512
 
 
 def realized_loss(
@@ -40,7 +64,7 @@ def realized_loss(
     group_size: int | None = None,
     threshold: float | None = None,
 ) -> "LossBounds":
-    """Enclose the realized privacy loss of some answers of one person.
+    """Bound the realized privacy loss of some answers of one person from both sides.
 
     Parameters
     ----------
@@ -81,16 +105,14 @@ def realized_loss(
 
     Examples
     --------
-    >>> from skldp.accounting._extrema.realized_loss import realized_loss
-    >>> from skldp.accounting._query import RegressionQuery
+    >>> from skldp.accounting import RegressionQuery, realized_loss
     >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
     >>> round(realized_loss([query], [1], bounds=(-1, 1)).upper, 6)
     0.5
     >>> round(realized_loss([query, query], [1, 0], bounds=(-1, 1)).upper, 3)
     0.062
     """
-    if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 < float(tol) < math.inf:
-        raise ValueError(f"tol must be a finite number above 0. Got {tol!r} instead.")
+    check_positive("tol", tol)
     queries, outputs = list(queries), list(outputs)
     if len(queries) != len(outputs):
         raise ValueError(
@@ -98,7 +120,7 @@ def realized_loss(
         )
     _check_outputs(queries, outputs)
     if group_size is not None:
-        if isinstance(group_size, bool) or not isinstance(group_size, int) or group_size < 1:
+        if not is_whole(group_size) or group_size < 1:
             raise ValueError(f"group_size must be a positive int or None. Got {group_size!r} instead.")
         starts = range(0, len(queries), group_size)
         ends = [slice(first, first + group_size) for first in starts]
@@ -109,13 +131,13 @@ def realized_loss(
         return _grouped(parts)
     finite = [query for query in queries if isinstance(query, FiniteQuery)]
     if finite or domain is not None:
-        return loss_over_points(queries, outputs, domain)
+        return _loss_over_points(queries, outputs, domain)
     if not queries:
         return LossBounds(0.0, 0.0, None, None, True, "nothing was answered")
     if bounds is None:
         raise ValueError("Regression queries need the bounds of x, or a finite domain. Got neither.")
     box = checked_box(bounds, n_features=_common_features(queries))
-    return loss_over_box([q for q in queries if isinstance(q, RegressionQuery)], outputs, box, tol, threshold)
+    return _loss_over_box([q for q in queries if isinstance(q, RegressionQuery)], outputs, box, tol, threshold)
 
 
 def g_leakage_bound(loss: float) -> float:
@@ -137,7 +159,7 @@ def g_leakage_bound(loss: float) -> float:
 
     Examples
     --------
-    >>> from skldp.accounting._extrema.realized_loss import g_leakage_bound
+    >>> from skldp.accounting import g_leakage_bound
     >>> round(g_leakage_bound(0.405465), 4)
     1.5
     """
@@ -146,8 +168,8 @@ def g_leakage_bound(loss: float) -> float:
     return math.nextafter(math.exp(loss), math.inf)
 
 
-def loss_over_points(queries: Sequence[Query], outputs: Sequence[int], domain: Any) -> "LossBounds":
-    """Enclose the loss over a finite domain by looking at every point."""
+def _loss_over_points(queries: Sequence[Query], outputs: Sequence[int], domain: Any) -> "LossBounds":
+    """Bound the loss over a finite domain by looking at every point."""
     points = None if domain is None else np.asarray(domain, dtype=np.float64)
     if points is not None and (points.ndim != 2 or not len(points)):
         raise ValueError(f"domain must have shape (n_points, n_features). Got shape {points.shape} instead.")
@@ -179,14 +201,14 @@ def loss_over_points(queries: Sequence[Query], outputs: Sequence[int], domain: A
     return LossBounds(max(0.0, loss - 2 * error), loss + 2 * error, x_high, x_low, True, "every point was looked at")
 
 
-def loss_over_box(
+def _loss_over_box(
     queries: Sequence[RegressionQuery],
     outputs: Sequence[int],
     box: Floats,
     tol: float,
     threshold: float | None = None,
 ) -> "LossBounds":
-    """Enclose the loss over a box."""
+    """Bound the loss over a box, by a search on either side and the independent check of what it found."""
     law = sampled_law(queries, outputs, box)
     middle, half = middle_and_half(box)
     if not len(law):
@@ -196,13 +218,13 @@ def loss_over_box(
     # Rounding alone would take every bound past the ceiling: there is nothing to search for.
     if 2 * law.allowance >= ceiling:
         return LossBounds(0.0, ceiling, middle, middle, False, "the predictions are too large for their rounding")
-    high, low = Search(law, 1), Search(law, -1)
+    high, low = _Search(law, 1), _Search(law, -1)
     if threshold is None:
-        enclose(high, low, tol, -math.inf, math.inf)
+        _refine(high, low, tol, -math.inf, math.inf)
     elif ceiling > threshold:
         # The check adds what rounding may do, and a search that stops just short of its goal may fail it.
         limit = threshold - 4 * law.allowance - 1e-9 * threshold
-        enclose(high, low, tol, limit, threshold)
+        _refine(high, low, tol, limit, threshold)
     is_open = threshold is None or high.lower + low.lower <= threshold < ceiling
     # What has certainly lost more is not worth a proof.
     proofs = ([high.proof], [low.proof]) if is_open else ([], [])
@@ -222,9 +244,37 @@ def loss_over_box(
     return LossBounds(lower, upper, ends[0], ends[1], converged, reason)
 
 
+def _refine(high: "_Search", low: "_Search", tol: float, at_most: float, above: float) -> None:
+    """Refine both searches until their sum is known within tol, at most `at_most`, or above `above`.
+
+    The easier side goes first, so that the other one knows how much is left to prove.
+    """
+    first, second = (low, high) if low.is_easy and not high.is_easy else (high, low)
+    for share in (0.5, 0.1, 0.0):
+        if high.lower + low.lower > above:
+            return
+        for one, other in ((first, second), (second, first)):
+            total = high.upper + low.upper
+            if total <= at_most or total - high.lower - low.lower <= tol:
+                return
+            # Prove no more than is needed: leave the other side a share of the room.
+            room = at_most - one.lower - other.lower
+            goal = at_most - other.upper if one is second else one.lower + share * room
+            one.refine(tol / 2, goal if share or one is second else -math.inf, above - other.lower)
+
+
+def _scattered(n_points: int, n_features: int) -> Floats:
+    """Points spread evenly over [-1, 1]^d: a Weyl sequence, the same every time."""
+    golden = 1.0
+    for _ in range(30):
+        golden = (1 + golden) ** (1 / (n_features + 1))
+    steps = golden ** -np.arange(1.0, n_features + 1)
+    return 2.0 * (np.arange(1.0, n_points + 1)[:, None] * steps % 1.0) - 1.0
+
+
 def _check_outputs(queries: Sequence[Query], outputs: Sequence[int]) -> None:
     for query, output in zip(queries, outputs, strict=True):
-        if isinstance(output, bool | np.bool_) or output not in range(query.n_outputs):
+        if not is_whole(output) or output not in range(query.n_outputs):
             raise ValueError(f"An output must be an integer from 0 to {query.n_outputs - 1}. Got {output!r} instead.")
 
 
@@ -278,3 +328,117 @@ class LossBounds:
     def gap(self) -> float:
         """How far the bounds are apart."""
         return self.upper - self.lower
+
+
+class _Search:
+    """One side of the loss: what is known of a maximum over the box, as `lower`, `upper` and a `point`.
+
+    `upper` is what the search believes: only what the independent check makes of `proof` is a bound.
+
+    Parameters
+    ----------
+    law : SampledLaw
+    sign : {1, -1}
+        1 for the maximum of the log-likelihood, -1 for minus its minimum.
+    """
+
+    def __init__(self, law: SampledLaw, sign: int) -> None:
+        self.law, self.sign = law, sign
+        problem = sigmoid_sum(law)
+        self.problem = problem if sign > 0 else problem.reversed()
+        problem = self.problem
+        self.is_concave = problem.is_concave
+        self.to_the_ends = peaks_at_vertices(law, sign)
+        n_moving = int((problem.weights != 0).any(axis=0).sum())
+        self.by_vertices = self.to_the_ends and len(law) * 2.0**n_moving <= _MOST_VERTEX_EVALUATIONS
+        self.is_easy = self.is_concave or self.by_vertices
+        self.is_exhausted = False
+        self._on_boxes = n_moving <= _FEW_FEATURES or self.to_the_ends
+        self._tree = Tree(law.box.shape[1])
+        # Slopes for the nodes of the tree; None where they are worked out anew for each leaf.
+        self._slopes: Floats | None = np.zeros((1, len(law)))
+        self.upper = float(problem.count @ problem.value(problem.high))
+        self.point = np.zeros(problem.weights.shape[1])
+        self.lower = float(problem.total(self.point[None, :])[0])
+        if self.by_vertices:
+            self.upper, vertex = vertex_maximum(law, sign)
+            point = np.where(vertex > law.box[0], 1.0, -1.0)
+            self._keep(float(problem.total(point[None, :])[0]), math.inf, point)
+        elif self.is_concave:
+            lower, upper, point, slopes = maximum_of_concave(problem, tol=1e-7, start=self.point)
+            self._keep(lower, upper, point, self._tree, slopes[None, :])
+        else:
+            self._climb()
+
+    def refine(self, tol: float, at_most: float, above: float) -> None:
+        """Search until the bounds meet within tol, or the maximum is known to be `at_most` or `above`.
+
+        A search that has once reached its limit of nodes would reach it again, and is not repeated.
+        """
+        if self.is_easy or self.is_exhausted:
+            return
+        ways = [(False, _MAX_DUAL_NODES)]
+        if self._on_boxes:
+            ways = [(True, min(_FIRST_BOX_NODES, _MAX_BOX_NODES)), *ways, (True, _MAX_BOX_NODES)]
+        for on_boxes, max_nodes in ways:
+            if self._has_reached(tol, at_most, above):
+                return
+            start, slopes = (self.lower, self.point), None
+            if on_boxes:
+                lower, upper, point, tree = maximum_by_branching(
+                    self.problem,
+                    tol=tol,
+                    start=start,
+                    max_nodes=max_nodes,
+                    at_most=at_most,
+                    above=above,
+                    to_the_ends=self.to_the_ends,
+                )
+                middle, half = middle_and_half(self.law.box)
+                tree.cut[:] = middle[tree.axis] + half[tree.axis] * tree.cut
+            else:
+                lower, upper, point, tree, slopes = maximum_by_dual_branching(
+                    self.problem, tol=tol, start=start, max_nodes=max_nodes, at_most=at_most, above=above
+                )
+            self._keep(lower, upper, point, tree, slopes)
+        self.is_exhausted = not self._has_reached(tol, at_most, above)
+
+    @property
+    def proof(self) -> Proof:
+        """What the search has found, for the independent check to judge."""
+        return Proof(None if self.by_vertices else self._tree, self._proposed)
+
+    def _proposed(self, leaves: npt.NDArray[np.intp], low: Floats, high: Floats) -> Floats:
+        # The problem's arguments are the law's, or minus them.
+        if self._slopes is not None:
+            return self.sign * self._slopes[leaves]
+        low, high = (low, high) if self.sign > 0 else (-high, -low)
+        return self.sign * self.problem.envelope_slope(low, high, (low + high) / 2)
+
+    def _has_reached(self, tol: float, at_most: float, above: float) -> bool:
+        return self.upper - self.lower <= tol or self.upper <= at_most or self.lower > above
+
+    def _keep(
+        self, lower: float, upper: float, point: Floats, tree: Tree | None = None, slopes: Floats | None = None
+    ) -> None:
+        if upper < self.upper and tree is not None:
+            self.upper, self._tree, self._slopes = upper, tree, slopes
+        if lower > self.lower:
+            self.lower, self.point = lower, point
+
+    def _climb(self) -> None:
+        """Local ascent from the best of some points scattered over the box and of the corners near them."""
+        scattered = _scattered(_N_SCATTERED, self.problem.weights.shape[1])
+        points = np.concatenate([scattered, np.sign(scattered)])
+        order = np.argsort(-self.problem.total(points), kind="stable")
+        limits = [(-1.0, 1.0)] * points.shape[1]
+        for start in points[order[:4]]:
+            found = minimize(
+                lambda s: (-float(self.problem.total(s[None, :])[0]), -self.problem.gradient(s)),
+                start,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=limits,
+            )
+            point = np.clip(found.x, -1.0, 1.0)
+            self._keep(float(self.problem.total(point[None, :])[0]), math.inf, point)

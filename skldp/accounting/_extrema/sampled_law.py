@@ -22,29 +22,39 @@ operations and a truncation to :math:`2^{-64}`, and q and t are rounded themselv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from skldp.accounting._finite_query import LARGEST
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting._query import LARGEST, RegressionQuery
 
-__all__ = ["CHANCE_ERROR", "UNIT", "Bounds", "SampledLaw", "checked_box", "middle_and_half", "sampled_law"]
+__all__ = [
+    "CHANCE_ERROR",
+    "UNIT",
+    "Bounds",
+    "Floats",
+    "PerAnswer",
+    "SampledLaw",
+    "checked_box",
+    "middle_and_half",
+    "sampled_law",
+]
 
-
+Floats = npt.NDArray[np.float64]
 Bounds = tuple[npt.ArrayLike, npt.ArrayLike]
 
 
-def checked_box(bounds: Any, *, n_features: int) -> npt.NDArray[np.float64]:
+def checked_box(bounds: Any, *, n_features: int | None = None) -> Floats:
     """Check bounds and write them out, one column per feature.
 
     Parameters
     ----------
     bounds : tuple (low, high)
         Each a number, or one number per feature.
-    n_features : int
+    n_features : int, default=None
+        None takes as many as are given, and 1 for two numbers.
 
     Returns
     -------
@@ -64,15 +74,18 @@ def checked_box(bounds: Any, *, n_features: int) -> npt.NDArray[np.float64]:
     """
     try:
         low, high = bounds
-        sides = [np.asarray(side, dtype=np.float64) for side in (low, high)]
+        low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"bounds must be (low, high), of numbers. Got {bounds!r} instead.") from None
-    for side in sides:
+    if n_features is None:
+        n_features = max(1, low.size, high.size)
+    for side in (low, high):
         if side.ndim > 1 or (side.ndim == 1 and side.size != n_features):
             raise ValueError(
-                f"bounds must be numbers, or have one for each of the {n_features} features. Got {bounds!r} instead."
+                f"bounds must be (low, high), numbers or with one for each of the {n_features} features. "
+                f"Got {bounds!r} instead."
             )
-    box = np.stack([np.broadcast_to(side, (n_features,)) for side in sides])
+    box = np.stack([np.broadcast_to(low, n_features), np.broadcast_to(high, n_features)])
     if not np.isfinite(box).all() or (box[0] > box[1]).any():
         raise ValueError(f"bounds must be finite, with low <= high. Got {bounds!r} instead.")
     # Beyond it a person's values are moved to it: the domain that is certified must be the one that is asked.
@@ -81,18 +94,15 @@ def checked_box(bounds: Any, *, n_features: int) -> npt.NDArray[np.float64]:
     return box
 
 
-def middle_and_half(box: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def middle_and_half(box: Floats) -> tuple[Floats, Floats]:
     """Centre and half the width of a box, without overflow, each of shape (n_features,)."""
     low, high = box / 2
     return low + high, high - low
 
 
-Floats = npt.NDArray[np.float64]
-
 UNIT = 2.0**-53
 CHANCE_ERROR = 2.0**-47
 _UNDERFLOW = 1e-200
-_ROWS = ("coef", "offset", "count", "epsilon", "logistic", "magnitude", "error")
 
 
 def sampled_law(queries: Sequence[RegressionQuery], outputs: Sequence[int], box: Floats) -> "SampledLaw":
@@ -141,7 +151,25 @@ def sampled_law(queries: Sequence[RegressionQuery], outputs: Sequence[int], box:
 
 
 @dataclass(frozen=True, eq=False)
-class SampledLaw:
+class PerAnswer:
+    """Arrays with one entry, or one row, for each answer."""
+
+    _columns: ClassVar[tuple[str, ...]]
+
+    def part(self, rows: npt.NDArray[np.intp]) -> Self:
+        """The same of some of the answers."""
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in self._columns}
+        return replace(self, **columns)
+
+    def joined(self, other: Self) -> Self:
+        """The same of the answers of both."""
+        pairs = ((name, getattr(self, name), getattr(other, name)) for name in self._columns)
+        columns: dict[str, Any] = {name: np.concatenate([mine, theirs]) for name, mine, theirs in pairs}
+        return replace(self, **columns)
+
+
+@dataclass(frozen=True, eq=False)
+class SampledLaw(PerAnswer):
     """Some answers over a box, as they are really sampled; see the module.
 
     Parameters
@@ -170,13 +198,15 @@ class SampledLaw:
     magnitude: Floats
     error: Floats
 
+    _columns = ("coef", "offset", "count", "epsilon", "logistic", "magnitude", "error")
+
     def __len__(self) -> int:
         return len(self.count)
 
     @cached_property
     def smallest(self) -> Floats:
         """q, the smallest probability of an answer, within 8 u of itself."""
-        return cast(Floats, expit(-self.epsilon))
+        return cast("Floats", expit(-self.epsilon))
 
     @cached_property
     def reach(self) -> Floats:
@@ -201,13 +231,3 @@ class SampledLaw:
         least = low @ up + high @ down + (self.offset - self.error)
         most = high @ up + low @ down + (self.offset + self.error)
         return least, most
-
-    def part(self, rows: npt.NDArray[np.intp] | slice) -> "SampledLaw":
-        """The law of some of the answers."""
-        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _ROWS}
-        return replace(self, **columns)
-
-    def joined(self, other: "SampledLaw") -> "SampledLaw":
-        """The law of the answers of both, over the same box."""
-        columns: dict[str, Any] = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _ROWS}
-        return replace(self, **columns)

@@ -15,19 +15,17 @@ counted, and everything proved anew, by :mod:`~skldp.accounting._extrema.certifi
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from skldp.accounting._extrema.sampled_law import SampledLaw, middle_and_half
+from skldp.accounting._extrema.sampled_law import Floats, PerAnswer, SampledLaw, middle_and_half
 
 __all__ = ["SigmoidSum", "sigmoid_sum"]
 
-Floats = npt.NDArray[np.float64]
 
-_COLUMNS = ("weights", "offset", "count", "epsilon", "logistic", "error")
 # e^-600 is far from underflow.
 _DEEPEST = 600.0
 
@@ -61,7 +59,7 @@ def sigmoid_sum(law: SampledLaw) -> "SigmoidSum":
 
 
 @dataclass(frozen=True, eq=False)
-class SigmoidSum:
+class SigmoidSum(PerAnswer):
     """Maximise ``sum(count * g(weights @ s + offset))`` over s in [-1, 1]^d, with every g S-shaped and increasing.
 
     Parameters
@@ -84,10 +82,12 @@ class SigmoidSum:
     error: Floats
     flipped: bool
 
+    _columns = ("weights", "offset", "count", "epsilon", "logistic", "error")
+
     @cached_property
     def smallest(self) -> Floats:
         """q, the smallest probability of an answer."""
-        return cast(Floats, expit(-self.epsilon))
+        return cast("Floats", expit(-self.epsilon))
 
     @cached_property
     def reach(self) -> Floats:
@@ -103,12 +103,12 @@ class SigmoidSum:
     @cached_property
     def low(self) -> Floats:
         """Least argument of each g over the box."""
-        return self.offset - np.abs(self.weights).sum(axis=1)
+        return cast("Floats", self.offset - np.abs(self.weights).sum(axis=1))
 
     @cached_property
     def high(self) -> Floats:
         """Largest argument of each g over the box."""
-        return self.offset + np.abs(self.weights).sum(axis=1)
+        return cast("Floats", self.offset + np.abs(self.weights).sum(axis=1))
 
     def slack(self, slopes: Floats) -> Floats:
         """What rounding can take from a bound made of these slopes, shape (..., n).
@@ -138,18 +138,6 @@ class SigmoidSum:
     def reversed(self) -> "SigmoidSum":
         """The problem whose maximum is minus the minimum of this one."""
         return replace(self, weights=-self.weights, offset=-self.offset, flipped=not self.flipped)
-
-    def part(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice) -> "SigmoidSum":
-        """The sum over some of the answers."""
-        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _COLUMNS}
-        return replace(self, **columns)
-
-    def joined(self, other: "SigmoidSum") -> "SigmoidSum":
-        """The sum over the answers of both, with each one's own error."""
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _COLUMNS
-        }
-        return replace(self, **columns)
 
     def total(self, points: Floats) -> Floats:
         """Sum at each row of points, shape (k, d).

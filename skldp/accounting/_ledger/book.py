@@ -1,4 +1,4 @@
-"""What one process has read of a ledger: who is known, and who shares a history with whom.
+"""What is recorded in a ledger: its rows, written and read, and what one process has read of them.
 
 The order of a person's answers does not matter to their privacy loss, so that people with the same multiset of
 (query, output) pairs share every decision. A history is therefore known by its fingerprint: the sum of random
@@ -6,23 +6,41 @@ The order of a person's answers does not matter to their privacy loss, so that p
 process, so that nobody can choose queries whose histories collide.
 """
 
+import hashlib
+import json
 import os
 import sqlite3
-from collections.abc import Iterator
-from itertools import chain
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp.accounting._extrema.linear_cohort import LinearTable
-from skldp.accounting._ledger.companion import EMPTY, Link
-from skldp.accounting._ledger.entries import Release, damage
+from skldp.accounting._ledger.companion import EMPTY
 from skldp.accounting._ledger.identity import Identity
 from skldp.accounting._query import Query, query_from_json
 from skldp.exceptions import LedgerError
 
-__all__ = ["Fingerprint", "LedgerBook", "group_rows"]
+if TYPE_CHECKING:
+    from skldp.accounting._extrema.linear_cohort import LinearTable
+
+__all__ = [
+    "Fingerprint",
+    "History",
+    "LedgerBook",
+    "Link",
+    "Release",
+    "damage",
+    "group_rows",
+    "recorded_history",
+    "recorded_outputs",
+    "timed_history",
+    "write_release",
+]
 
 Fingerprint = tuple[int, int]
 _ROWS_AT_ONCE = 200_000
@@ -31,6 +49,153 @@ _RELEASES = """SELECT q.key, r.release, r.query, r.time, r.asked, r.answered, r.
                WHERE r.release > ? AND r.release <= ? ORDER BY r.release"""
 _ANSWERS = "SELECT release, person, output FROM answers WHERE release > ? AND release <= ? ORDER BY release, person"
 Block = tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]
+History = tuple[list[int], list[int]]
+# Few releases, each looked up by its key: a person's answers need no index of their own.
+_HISTORY = """SELECT r.release, r.time, r.query, a.output FROM releases r CROSS JOIN answers a
+              ON a.release = r.release AND a.person = ? WHERE r.answered > 0 AND r.release <= ? ORDER BY r.release"""
+_OUTPUTS = """SELECT a.person, a.output FROM releases r CROSS JOIN answers a ON a.release = r.release
+              WHERE r.query = ? AND r.answered > 0 AND a.person BETWEEN ? AND ? ORDER BY r.release"""
+
+
+@contextmanager
+def damage() -> Iterator[None]:
+    """Say of what no ledger writes, and no code expects, that it is damage."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise LedgerError("The ledger is damaged: something is in it that no ledger writes.") from error
+
+
+class Link:
+    """One release on its way into the chain.
+
+    Parameters
+    ----------
+    previous : str
+        The hash of all releases before.
+    entry : sequence of int and str
+        The release itself: numbers, counts, time and the key of its query.
+    identities : sequence of int or str
+        The people who are new with it.
+
+    Examples
+    --------
+    >>> from skldp.accounting._ledger.book import Link
+    >>> one, two = (Link("0" * 64, [1, "key"], ["ann"]) for _ in range(2))
+    >>> one.add([0], [1])
+    >>> two.add([0], [0])
+    >>> one.chain == two.chain
+    False
+    """
+
+    def __init__(self, previous: str, entry: Sequence[int | str], identities: Sequence[Identity]) -> None:
+        # JSON in ASCII is the same on every version of Python.
+        head = json.dumps([previous, list(entry), list(identities)])
+        self._hash = hashlib.sha256(head.encode("ascii"))
+
+    def add(self, numbers: npt.ArrayLike, outputs: npt.ArrayLike) -> None:
+        """Count in the next answers, in the order of the people's numbers."""
+        self._hash.update(np.column_stack([numbers, outputs]).astype("<i8").tobytes())
+
+    @property
+    def chain(self) -> str:
+        """The hash of what was counted in, and of all releases before."""
+        return self._hash.hexdigest()
+
+
+@dataclass(frozen=True)
+class Release:
+    """What one call adds to a ledger.
+
+    Attributes
+    ----------
+    number : int
+    query_number : int
+    asked, served : int
+        How many people were asked, and how many of them were handed an earlier answer again.
+    refused : int
+    new_people : list
+        The identities of people who were not known; their numbers follow the known ones.
+    numbers, outputs : ndarray of int
+        Who answered, and what.
+    """
+
+    number: int
+    query_number: int
+    asked: int
+    served: int
+    refused: int
+    new_people: list[Identity]
+    numbers: npt.NDArray[np.int64]
+    outputs: npt.NDArray[np.int64]
+
+
+def write_release(connection: sqlite3.Connection, release: Release, query: Query, *, n_people: int, chain: str) -> str:
+    """Write a release, and the query and the people that are new with it.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+    release : Release
+    query : RegressionQuery or FiniteQuery
+    n_people : int
+        How many people are known, not counting the new ones.
+    chain : str
+        The hash of all releases before.
+
+    Returns
+    -------
+    str
+        The hash of this one and of all before.
+    """
+    if not connection.execute("SELECT 1 FROM queries WHERE query = ?", (release.query_number,)).fetchall():
+        content = (release.query_number, query.key, query.to_json())
+        connection.execute("INSERT INTO queries VALUES (?, ?, ?)", content)
+    connection.executemany("INSERT INTO people VALUES (?, ?)", enumerate(release.new_people, start=n_people))
+    # In the order of the key, so that SQLite appends.
+    order = np.argsort(release.numbers)
+    numbers, outputs = release.numbers[order], release.outputs[order]
+    counts = (release.asked, len(numbers), release.served, release.refused, n_people + len(release.new_people))
+    row = (release.number, release.query_number, datetime.now(UTC).isoformat(timespec="seconds"), *counts)
+    link = Link(chain, [query.key, *row], release.new_people)
+    link.add(numbers, outputs)
+    connection.execute("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, link.chain))
+    rows = zip(repeat(release.number), numbers.tolist(), outputs.tolist(), strict=False)
+    connection.executemany("INSERT INTO answers VALUES (?, ?, ?)", rows)
+    return link.chain
+
+
+def timed_history(connection: sqlite3.Connection, person: int, until: int) -> list[tuple[int, str, int, int]]:
+    """One person's answers as (release, time, query number, output), up to a release."""
+    rows = connection.execute(_HISTORY, (person, until)).fetchall()
+    if any(type(query) is not int or type(output) is not int for _, _, query, output in rows):
+        raise LedgerError("The ledger is damaged: an answer is not what was recorded.")
+    return rows
+
+
+def recorded_history(connection: sqlite3.Connection, person: int, until: int) -> History:
+    """One person's query numbers and outputs, up to a release."""
+    rows = timed_history(connection, person, until)
+    return [query for _, _, query, _ in rows], [output for _, _, _, output in rows]
+
+
+def recorded_outputs(
+    connection: sqlite3.Connection, query: int | None, people: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Each person's last output of a query, -1 where there is none."""
+    recorded = np.full(len(people), -1, dtype=np.int64)
+    known = np.flatnonzero(people >= 0)
+    if query is None or not known.size:
+        return recorded
+    low, high = int(people[known].min()), int(people[known].max())
+    rows = connection.execute(_OUTPUTS, (query, low, high)).fetchall()
+    if rows:
+        with damage():
+            person, output = np.array(rows, dtype=np.int64).T
+        last = np.full(high - low + 1, -1, dtype=np.int64)
+        last[person - low] = output
+        recorded[known] = last[people[known] - low]
+    return recorded
 
 
 def group_rows(fingerprints: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
@@ -181,7 +346,7 @@ class LedgerBook:
             for number, key, content in connection.execute(
                 "SELECT query, key, content FROM queries WHERE query >= ? ORDER BY query", (len(self.queries),)
             ):
-                query = query_from_json(content)
+                query = _recorded_query(number, content)
                 if query.key != key or self.add_query(query) != number:
                     raise LedgerError(f"The ledger is damaged: query {number} is not what was asked.")
 
@@ -219,6 +384,16 @@ class LedgerBook:
             words = np.frombuffer(os.urandom(16 * query.n_outputs), dtype=np.uint64)
             self._tokens[query.key] = words.reshape(-1, 2)
         return self._tokens[query.key]
+
+
+def _recorded_query(number: int, content: str) -> Query:
+    try:
+        return query_from_json(content)
+    except ValueError as error:
+        # What an earlier version let be asked may be beyond the limits of this one: say which.
+        raise LedgerError(
+            f"The ledger is damaged, or of an earlier skldp with other limits: query {number} cannot be asked. {error}"
+        ) from error
 
 
 def _blocks(answers: sqlite3.Cursor) -> Iterator[Block]:

@@ -6,25 +6,19 @@ for each transaction and never inherited, and whoever opens a ledger first prove
 """
 
 import errno
-import hashlib
-import json
 import os
 import random
 import re
 import stat
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from skldp.accounting._ledger.identity import Identity
 from skldp.exceptions import LedgerError
 
-__all__ = ["EMPTY", "Companion", "Entry", "Head", "Link", "companion_of", "locked", "seal"]
+__all__ = ["EMPTY", "Companion", "Entry", "Head", "companion_of", "locked"]
 
 
 class Head(NamedTuple):
@@ -35,48 +29,6 @@ class Head(NamedTuple):
 
 
 EMPTY = Head(0, "0" * 64)
-
-
-class Link:
-    """One release on its way into the chain.
-
-    Parameters
-    ----------
-    previous : str
-        The hash of all releases before.
-    entry : sequence of int and str
-        The release itself: numbers, counts, time and the key of its query.
-    identities : sequence of int or str
-        The people who are new with it.
-
-    Examples
-    --------
-    >>> from skldp.accounting._ledger.companion import EMPTY, Link
-    >>> one, two = (Link(EMPTY.chain, [1, "key"], ["ann"]) for _ in range(2))
-    >>> one.add([0], [1])
-    >>> two.add([0], [0])
-    >>> one.chain == two.chain
-    False
-    """
-
-    def __init__(self, previous: str, entry: Sequence[int | str], identities: Sequence[Identity]) -> None:
-        # JSON in ASCII is the same on every version of Python.
-        head = json.dumps([previous, list(entry), list(identities)])
-        self._hash = hashlib.sha256(head.encode("ascii"))
-
-    def add(self, numbers: npt.ArrayLike, outputs: npt.ArrayLike) -> None:
-        """Count in the next answers, in the order of the people's numbers."""
-        self._hash.update(np.column_stack([numbers, outputs]).astype("<i8").tobytes())
-
-    @property
-    def chain(self) -> str:
-        """The hash of what was counted in, and of all releases before."""
-        return self._hash.hexdigest()
-
-
-def seal(token: Any, name: Any, value: Any) -> str:
-    """Tell whether a setting is the one that was written into this very ledger."""
-    return hashlib.sha256(json.dumps([token, name, value]).encode("ascii")).hexdigest()
 
 
 _EXPLANATION = (
@@ -90,13 +42,13 @@ _MISSING = (
     "and the ledger is the newest and the only copy, make an empty file of that name."
 )
 _LONGEST_PAUSE = 0.02
-_OPEN: set[int] = set()
+_DESCRIPTORS: set[int] = set()
 
 
 def _close_inherited() -> None:
     """Let go of what a fork copied: the lock stays with the parent, and must not outlive it in a child."""
-    while _OPEN:
-        os.close(_OPEN.pop())
+    while _DESCRIPTORS:
+        os.close(_DESCRIPTORS.pop())
 
 
 if hasattr(os, "register_at_fork"):
@@ -105,7 +57,7 @@ if hasattr(os, "register_at_fork"):
 if sys.platform == "win32":
     import msvcrt
 
-    def _take(descriptor: int, *, exclusive: bool) -> None:
+    def _take(descriptor: int, *, exclusive: bool) -> None:  # noqa: ARG001 -- here every lock is exclusive
         # Windows keeps others from reading what is locked: far behind the entry nothing is read.
         os.lseek(descriptor, 2**30, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -254,7 +206,7 @@ def _hold(held: list[int], path: str, name: str, flags: int, write: bool, until:
     while True:
         held.append(os.open(companion_of(path), flags, 0o600))
         descriptor = held[0]
-        _OPEN.add(descriptor)
+        _DESCRIPTORS.add(descriptor)
         # Where there is no O_NOFOLLOW, a link has been followed.
         if not all(stat.S_ISREG(found.st_mode) for found in (os.fstat(descriptor), os.lstat(companion_of(path)))):
             raise LedgerError(f"{companion_of(name)!r}, which belongs to a ledger, is no file.")
@@ -302,5 +254,5 @@ def _prove(target: str, flags: int, name: str) -> None:
 
 
 def _close(descriptor: int) -> None:
-    _OPEN.discard(descriptor)
+    _DESCRIPTORS.discard(descriptor)
     os.close(descriptor)

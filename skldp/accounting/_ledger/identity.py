@@ -65,7 +65,9 @@ def canonical_ids(ids: Iterable[Any]) -> list[Identity]:
     if isinstance(ids, np.ndarray) and ids.dtype.kind in "iuUO":
         ids = ids.tolist()
     return [
-        value if type(value) is str and _is_canonical(value) else _canonical_id(value, position)
+        value
+        if (type(value) is int and -(2**63) <= value < 2**63) or (type(value) is str and _is_canonical(value))
+        else _canonical_id(value, position)
         for position, value in enumerate(ids)
     ]
 

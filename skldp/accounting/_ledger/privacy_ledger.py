@@ -4,25 +4,33 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
-from joblib import Parallel, delayed
+import numpy.typing as npt
 
-from skldp.accounting._extrema.linear_cohort import LinearTable
+from skldp.accounting._decide import Rule, RuleName, Workers, decide, surely_admits
 from skldp.accounting._extrema.sampled_law import Bounds, checked_box
-from skldp.accounting._ledger.book import Fingerprint
-from skldp.accounting._ledger.decisions import Draw, LedgerAnswers, Plan, checked_bounds, checked_settings
-from skldp.accounting._ledger.entries import History, write_release
-from skldp.accounting._ledger.identity import distinct_ids
-from skldp.accounting._ledger.reader import LedgerReader, ledger_report
+from skldp.accounting._ledger.book import (
+    Fingerprint,
+    History,
+    LedgerBook,
+    Release,
+    group_rows,
+    recorded_history,
+    recorded_outputs,
+    write_release,
+)
+from skldp.accounting._ledger.identity import Identity, distinct_ids
+from skldp.accounting._ledger.reader import RULES, LedgerReader
 from skldp.accounting._ledger.store import MEMORY, LedgerStore
-from skldp.accounting._query import Query, RegressionQuery
+from skldp.accounting._query import Query, RegressionQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 
-__all__ = ["LedgerAnswers", "PrivacyLedger", "ledger_report"]
+__all__ = ["LedgerAnswers", "PrivacyLedger"]
 
-Progress = Callable[[Iterable[bool], int], Iterable[bool]]
+Draw = Callable[[npt.NDArray[np.intp]], npt.ArrayLike]
 # After so many decisions that other processes made obsolete, decide while they wait.
 _ATTEMPTS = 4
 _BY_TOKEN: "weakref.WeakValueDictionary[str, PrivacyLedger]" = weakref.WeakValueDictionary()
@@ -62,6 +70,151 @@ if hasattr(os, "register_at_fork"):
 
 def _domain(query: Query) -> str:
     return f"{query.n_features} features" if isinstance(query, RegressionQuery) else f"{query.n_points} points"
+
+
+def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any) -> dict[str, Any]:
+    """Check the parameters of a ledger.
+
+    Raises
+    ------
+    ValueError
+        If one breaks its rule.
+    """
+    if not isinstance(rule, str) or rule not in RULES:
+        raise ValueError(f"rule must be one of {RULES}. Got {rule!r} instead.")
+    Rule(cast("RuleName", rule), epsilon, tol=tol)
+    stored = None if bounds is None else checked_bounds(bounds)
+    return {"epsilon": float(epsilon), "bounds": stored, "rule": str(rule), "tol": float(tol)}
+
+
+def checked_bounds(bounds: Any) -> list[Any]:
+    """Two numbers, or two lists with one number per feature: what JSON keeps exactly.
+
+    Raises
+    ------
+    ValueError
+        If they are no finite numbers with low <= high, or are beyond 1e100.
+    """
+    # Adding 0.0 turns -0.0 into 0.0. One and the same interval for all features is written once.
+    box = checked_box(bounds) + 0.0
+    same = bool((box == box[:, :1]).all())
+    return cast("list[Any]", (box[:, 0] if same else box).tolist())
+
+
+_NO_OUTPUTS = np.zeros(0, dtype=np.int64)
+
+
+def _checked_outputs(outputs: npt.ArrayLike, n: int, query: Query) -> npt.NDArray[np.int64]:
+    drawn = np.asarray(outputs)
+    if drawn.shape != (n,) or drawn.dtype.kind not in "iu" or ((drawn < 0) | (drawn >= query.n_outputs)).any():
+        raise ValueError(
+            f"draw must return {n} outputs from 0 to {query.n_outputs - 1}. Got {drawn.dtype} of shape {drawn.shape}."
+        )
+    return drawn.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class LedgerAnswers:
+    """What a ledger hands out, in the order of the ids.
+
+    Attributes
+    ----------
+    outputs : ndarray of int
+        The recorded output; -1 where the person was refused.
+    fresh : ndarray of bool
+        Where the output was drawn now, not handed out again.
+    """
+
+    outputs: npt.NDArray[np.int64]
+    fresh: npt.NDArray[np.bool_]
+
+    @property
+    def accepted(self) -> npt.NDArray[np.bool_]:
+        """Where there is an output."""
+        return self.outputs >= 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that the decisions of one call may depend on, and nothing else: no value of anybody is in here.
+
+    Attributes
+    ----------
+    book : LedgerBook
+    query : RegressionQuery or FiniteQuery
+    people : list
+        Identities, nobody twice.
+    numbers, recorded : ndarray of int, shape (n_people,)
+        Their numbers (-1 where nothing is recorded of them), and the outputs that are handed out again (-1 for none).
+    asked : ndarray of int
+        The positions of the others, who are asked now.
+    group : ndarray of int
+        For each of those asked, the position of their history in `histories`.
+    members : ndarray of int
+        The number of one of those asked for each history.
+    histories : list of Fingerprint
+    """
+
+    book: LedgerBook
+    query: Query
+    people: list[Identity]
+    numbers: npt.NDArray[np.int64]
+    recorded: npt.NDArray[np.int64]
+    asked: npt.NDArray[np.intp]
+    group: npt.NDArray[np.intp]
+    members: npt.NDArray[np.int64]
+    histories: list[Fingerprint]
+
+    @classmethod
+    def make(
+        cls,
+        book: LedgerBook,
+        query: Query,
+        people: list[Identity],
+        numbers: npt.NDArray[np.int64],
+        recorded: npt.NDArray[np.int64],
+    ) -> "Plan":
+        """Group those who are asked now by their history."""
+        asked = np.flatnonzero(recorded < 0)
+        fingerprints = book.fingerprints_of(numbers[asked])
+        first, group = group_rows(fingerprints)
+        histories = [(int(a), int(b)) for a, b in fingerprints[first]]
+        return cls(book, query, people, numbers, recorded, asked, group, numbers[asked[first]], histories)
+
+    def by_sums(self, rule: Rule) -> dict[Fingerprint, bool]:
+        """The histories that running sums of epsilons are enough to admit."""
+        easy = surely_admits(rule, self.book.spent_by(self.members), self.query)
+        return {history: True for history, admitted in zip(self.histories, easy, strict=True) if admitted}
+
+    def admitted(self, decisions: dict[Fingerprint, bool]) -> npt.NDArray[np.bool_]:
+        """Who of those asked may answer; nobody whose history is undecided."""
+        return np.array([decisions.get(history, False) for history in self.histories], dtype=bool)[self.group]
+
+    def release(self, admitted: npt.NDArray[np.bool_], draw: Draw) -> Release:
+        """Let those who may answer draw their outputs."""
+        positions = self.asked[admitted]
+        outputs = _checked_outputs(draw(positions), len(positions), self.query) if len(positions) else _NO_OUTPUTS
+        numbers = self.numbers[positions]
+        new = np.flatnonzero(numbers < 0)
+        n_known = len(self.book.number_of)
+        numbers[new] = np.arange(n_known, n_known + len(new))
+        return Release(
+            number=self.book.release + 1,
+            query_number=self.book.query_number.get(self.query.key, len(self.book.queries)),
+            asked=len(self.people),
+            served=len(self.people) - len(self.asked),
+            refused=len(self.asked) - len(positions),
+            new_people=[self.people[position] for position in positions[new]],
+            numbers=numbers,
+            outputs=outputs,
+        )
+
+    def answers(self, admitted: npt.NDArray[np.bool_], release: Release | None) -> LedgerAnswers:
+        """What is handed out, after the release was committed."""
+        outputs, fresh = self.recorded.copy(), np.zeros(len(self.people), dtype=bool)
+        if release is not None:
+            outputs[self.asked[admitted]], fresh[self.asked[admitted]] = release.outputs, True
+        return LedgerAnswers(outputs, fresh)
 
 
 class PrivacyLedger(LedgerReader):
@@ -124,8 +277,7 @@ class PrivacyLedger(LedgerReader):
 
     Examples
     --------
-    >>> from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-    >>> from skldp.accounting._query import RegressionQuery
+    >>> from skldp.accounting import PrivacyLedger, RegressionQuery
     >>> ledger = PrivacyLedger(1.0, bounds=(0, 1), rule="basic")
     >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(0, 1), epsilon=0.75)
     >>> answers = ledger.answer(query, ids=["ann", "bob"], draw=lambda people: [1, 0])
@@ -173,49 +325,41 @@ class PrivacyLedger(LedgerReader):
     def __reduce__(self) -> Any:
         return _reopened, (self._token, self.path, self._store.read_only)
 
-    def declare_bounds(self, bounds: Bounds) -> None:
-        """Bind the ledger to a domain, for good.
-
-        Raises
-        ------
-        LedgerError
-            If another one is declared.
-        """
-        declared = checked_bounds(bounds)
-        self._store.check_open()
-        with self._lock:
-            if self._bounds is None:
-                self._bounds = self._store.add_setting("bounds", declared)
-        if self._bounds != declared:
-            raise LedgerError(
-                f"A ledger's bounds never change: {self._store.name!r} has bounds={self.bounds!r}. "
-                f"Got {bounds!r} instead."
-            )
-
-    def declare_features(self, names: Sequence[str]) -> None:
-        """Bind the ledger to the features that every query is about, for good.
+    def declare(self, *, bounds: Bounds | None = None, features: Sequence[str] | None = None) -> None:
+        """Bind the ledger to a domain, and to the features that every query is about, for good.
 
         Parameters
         ----------
-        names : sequence of str
-            In the order of the coefficients.
+        bounds : tuple (low, high), default=None
+            The domain of a person's values, each a number or one number per feature. None declares none.
+        features : sequence of str, default=None
+            Their names, in the order of the coefficients. None declares none.
 
         Raises
         ------
+        ValueError
+            If they are no bounds.
         LedgerError
             If others are declared: the same coefficients about other features would be another question, and a loss
             that takes both for one would be too small.
         """
-        declared = [str(name) for name in names]
+        wanted = {
+            "bounds": None if bounds is None else checked_bounds(bounds),
+            "features": None if features is None else [str(name) for name in features],
+        }
         self._store.check_open()
-        with self._lock:
-            if self._features is None:
-                self._features = self._store.add_setting("features", declared)
-        if self._features != declared:
-            raise LedgerError(
-                f"A ledger's features never change: {self._store.name!r} is about {self._features}. "
-                f"Got {declared} instead."
-            )
+        for name, declared in wanted.items():
+            if declared is None:
+                continue
+            with self._lock:
+                if self._declared[name] is None:
+                    self._declared[name] = self._store.add_setting(name, declared)
+                    self._rule = replace(self._rule, bounds=self.bounds)
+            if self._declared[name] != declared:
+                raise LedgerError(
+                    f"A ledger's {name} never change: {self._store.name!r} has {name}={getattr(self, name)!r}. "
+                    f"Got {bounds if name == 'bounds' else declared!r} instead."
+                )
 
     def answer(
         self,
@@ -225,8 +369,7 @@ class PrivacyLedger(LedgerReader):
         *,
         repeat: bool = False,
         all_or_none: bool = False,
-        n_jobs: int | None = None,
-        progress: Progress | None = None,
+        workers: Workers = map,
     ) -> LedgerAnswers:
         """Decide, draw, commit, and only then hand out.
 
@@ -244,10 +387,9 @@ class PrivacyLedger(LedgerReader):
             Ask for a fresh answer, at its full cost, also where there is a recorded one.
         all_or_none : bool, default=False
             Ask nobody if anybody must be refused.
-        n_jobs : int, default=None
-            For decisions about people with different histories, as in joblib.
-        progress : callable, default=None
-            Takes an iterable of decisions as they come in and how many there will be, and yields them.
+        workers : map-like callable, default=map
+            Applies a function to the histories that need a search, in order: that of a
+            :class:`~concurrent.futures.ProcessPoolExecutor`, for one.
 
         Returns
         -------
@@ -256,30 +398,37 @@ class PrivacyLedger(LedgerReader):
         Raises
         ------
         ValueError
-            If a person is asked twice in one call.
+            If it is no query, or a person is asked twice in one call.
         BudgetExhaustedError
             With `all_or_none`, if anybody must be refused.
         LedgerError
             If the answers could not be committed, or the ids are of another kind than those in the ledger. Nothing is
             handed out then.
         """
+        checked_query(query)
         people = distinct_ids(ids)
         decisions: dict[Fingerprint, bool] = {}
         for attempt in range(_ATTEMPTS + 1):
             with self._lock, self._forgetting_after_errors():
                 # A draw that is refused when it asks about this ledger makes it forget its book.
-                book = self._book
+                book, release = self._book, None
                 with self._store.transaction(write=True) as connection:
                     book.catch_up(connection)
                     self._check_query(query)
-                    plan = Plan.make(connection, book, query, people, repeat=repeat)
-                    undecided = plan.undecided(decisions, self._rule, connection)
+                    numbers = book.numbers(people)
+                    before = None if repeat else book.query_number.get(query.key)
+                    plan = Plan.make(book, query, people, numbers, recorded_outputs(connection, before, numbers))
+                    decisions |= plan.by_sums(self._rule)
+                    undecided = {
+                        history: recorded_history(connection, int(member), book.release)
+                        for history, member in zip(plan.histories, plan.members, strict=True)
+                        if history not in decisions
+                    }
                     if attempt == _ATTEMPTS:
-                        decisions.update(self._decided(undecided, plan, n_jobs, progress))
+                        decisions |= self._decided(undecided, plan, workers)
                         undecided = {}
                     admitted = plan.admitted(decisions)
                     refused = 0 if undecided else np.count_nonzero(~admitted)
-                    release = None
                     if len(plan.asked) and not undecided and not (all_or_none and refused):
                         release = plan.release(admitted, draw)
                         n_people = len(book.number_of)
@@ -294,7 +443,7 @@ class PrivacyLedger(LedgerReader):
             if not undecided:
                 return plan.answers(admitted, release)
             # Nobody waits while the losses are certified. If other answers come in meanwhile, the next attempt sees it.
-            decisions.update(self._decided(undecided, plan, n_jobs, progress))
+            decisions |= self._decided(undecided, plan, workers)
         raise AssertionError("the last attempt decides within its transaction")
 
     def _set_up(self, store: LedgerStore, wanted: dict[str, Any]) -> None:
@@ -306,7 +455,7 @@ class PrivacyLedger(LedgerReader):
                     f"{name}={getattr(self, name)!r}. Got {wanted[name]!r} instead."
                 )
         if wanted.get("bounds") is not None:
-            self.declare_bounds(wanted["bounds"])
+            self.declare(bounds=wanted["bounds"])
         _ALL.add(self)
         if not store.read_only:
             with _OPENING:
@@ -321,30 +470,18 @@ class PrivacyLedger(LedgerReader):
                 f"{_domain(self._book.queries[0])}. Got a query over {_domain(query)} instead."
             )
         if isinstance(query, RegressionQuery) and self.rule != "basic":
-            if self._bounds is None:
-                raise LedgerError(f"A ledger needs bounds before it is asked with rule={self.rule!r}: declare_bounds.")
-            if isinstance(self._bounds[0], list) and len(self._bounds[0]) != query.n_features:
+            bounds = self._declared["bounds"]
+            if bounds is None:
+                raise LedgerError(f"A ledger needs bounds before it is asked with rule={self.rule!r}: declare them.")
+            if isinstance(bounds[0], list) and len(bounds[0]) != query.n_features:
                 raise LedgerError(
-                    f"The ledger {self._store.name!r} has bounds for {len(self._bounds[0])} features. "
+                    f"The ledger {self._store.name!r} has bounds for {len(bounds[0])} features. "
                     f"Got a query with {query.n_features} instead."
                 )
 
-    def _decided(
-        self, undecided: dict[Fingerprint, History], plan: Plan, n_jobs: int | None, progress: Progress | None
-    ) -> dict[Fingerprint, bool]:
-        queries = plan.book.queries
-        book, bounds = plan.book, self._rule.bounds
-        if book.table is None and bounds is not None and isinstance(plan.query, RegressionQuery):
-            book.table = LinearTable(checked_box(bounds, n_features=plan.query.n_features))
-        quick = self._rule.admits_many(queries, list(undecided.values()), plan.query, book.table)
-        decisions = {
-            history: admitted for history, admitted in zip(undecided, quick, strict=True) if admitted is not None
-        }
-        others = {history: answers for history, answers in undecided.items() if history not in decisions}
-        admitted = Parallel(n_jobs=n_jobs, return_as="list" if progress is None else "generator")(
-            delayed(self._rule.admits)([queries[q] for q in asked], outputs, plan.query)
-            for asked, outputs in others.values()
-        )
-        if progress is not None and others:
-            admitted = progress(admitted, len(others))
-        return decisions | dict(zip(others, admitted, strict=True))
+    def _decided(self, undecided: dict[Fingerprint, History], plan: Plan, workers: Workers) -> dict[Fingerprint, bool]:
+        book, histories = plan.book, list(undecided.values())
+        if book.table is None:
+            book.table = self._rule.table_for(plan.query)
+        found = decide(self._rule, book.queries, histories, plan.query, table=book.table, workers=workers)
+        return dict(zip(undecided, found, strict=True))

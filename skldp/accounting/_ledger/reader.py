@@ -1,34 +1,47 @@
-"""Everything that can be learnt from a ledger without asking anybody."""
+"""Everything that can be learnt from a ledger without asking anybody: what is left, and whether it was all right."""
 
+import math
 import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp.accounting._ledger.book import Fingerprint, LedgerBook
-from skldp.accounting._ledger.decisions import Rule
-from skldp.accounting._ledger.entries import timed_history
-from skldp.accounting._ledger.identity import canonical_ids
-from skldp.accounting._ledger.report import (
-    QUERY_COLUMNS,
-    Verification,
-    certified_losses,
-    query_rows,
-    report,
-    verify_store,
+from skldp.accounting._decide import Answers, Rule, RuleName, Workers
+from skldp.accounting._extrema.realized_loss import realized_loss
+from skldp.accounting._ledger.book import (
+    Fingerprint,
+    History,
+    LedgerBook,
+    damage,
+    group_rows,
+    recorded_history,
+    timed_history,
 )
+from skldp.accounting._ledger.identity import canonical_ids
 from skldp.accounting._ledger.store import LedgerStore
-from skldp.accounting._query import Query
+from skldp.accounting._query import Query, RegressionQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 
-__all__ = ["LedgerReader", "ledger_report"]
+__all__ = ["RULES", "LedgerReader", "Verification", "ledger_report"]
+
+RULES = ("basic", "simplified", "bayesian")
+_QUERY_COLUMNS = (
+    "query", "kind", "epsilon", "first_asked", "calls", "asked", "answered", "served_again", "refused", "key",
+)  # fmt: skip
+_BUDGETS = ("people", "answers", "exhausted", "loss_quantiles", "remaining_quantiles")
+_QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+_COUNTS = """SELECT query, COUNT(*), MIN(time), SUM(asked), SUM(answered), SUM(served), SUM(refused)
+             FROM releases GROUP BY query ORDER BY query"""
 
 
-def ledger_report(path: str | os.PathLike[str], verify: bool = False, *, n_jobs: int | None = None) -> dict[str, Any]:
+def ledger_report(path: str | os.PathLike[str], verify: bool = False, *, workers: Workers = map) -> dict[str, Any]:
     """Report on a ledger's file, which is opened for reading only.
 
     Parameters
@@ -36,8 +49,9 @@ def ledger_report(path: str | os.PathLike[str], verify: bool = False, *, n_jobs:
     path : str or path-like
     verify : bool, default=False
         Make every decision again, from the raw answers.
-    n_jobs : int, default=None
-        As in joblib.
+    workers : map-like callable, default=map
+        Applies a function to the histories that need a search, in order: that of a
+        :class:`~concurrent.futures.ProcessPoolExecutor`, for one.
 
     Returns
     -------
@@ -53,7 +67,203 @@ def ledger_report(path: str | os.PathLike[str], verify: bool = False, *, n_jobs:
         If there is no usable ledger.
     """
     with LedgerReader(LedgerStore(path, read_only=True)) as ledger:
-        return ledger.report(verify=verify, n_jobs=n_jobs)
+        return ledger.report(verify=verify, workers=workers)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What came of checking a ledger from its raw answers.
+
+    Attributes
+    ----------
+    ok : bool
+    problems : tuple of str
+    n_people, n_releases, n_answers : int
+    n_decisions : int
+        How many different decisions were made again: those that a sum of epsilons does not settle.
+    """
+
+    ok: bool
+    problems: tuple[str, ...]
+    n_people: int
+    n_releases: int
+    n_answers: int
+    n_decisions: int
+
+
+def _query_rows(store: LedgerStore) -> list[dict[str, Any]]:
+    """One row per query: what it costs, and how many were asked, answered, served an earlier answer, and refused."""
+    book = LedgerBook()
+    with store.transaction(write=False) as connection:
+        book.read_queries(connection)
+        counts = connection.execute(_COUNTS).fetchall()
+    rows = []
+    with damage():
+        for number, n_calls, first, asked, answered, served, refused in counts:
+            query = book.queries[number]
+            kind = query.kind if isinstance(query, RegressionQuery) else "finite"
+            row = (number, kind, query.epsilon, first, n_calls, asked, answered, served, refused, query.key)
+            rows.append(dict(zip(_QUERY_COLUMNS, row, strict=True)))
+    return rows
+
+
+def _certified_losses(
+    store: LedgerStore,
+    book: LedgerBook,
+    rule: Rule,
+    numbers: npt.NDArray[np.int64],
+    known: dict[Fingerprint, tuple[float, float]],
+    workers: Workers = map,
+) -> npt.NDArray[np.float64]:
+    """Bound each person's loss from below and above, once for each history; `known` remembers them."""
+    fingerprints, release = book.fingerprints_of(numbers), book.release
+    first, group = group_rows(fingerprints)
+    keys = [(int(a), int(b)) for a, b in fingerprints[first]]
+    known[0, 0] = 0.0, 0.0
+    with store.transaction(write=False) as connection:
+        histories = {
+            key: recorded_history(connection, int(numbers[one]), release)
+            for key, one in zip(keys, first, strict=True)
+            if key not in known
+        }
+    # Nobody waits for the searches: no transaction is open here.
+    answers = [([book.queries[number] for number in asked], outputs) for asked, outputs in histories.values()]
+    known.update(zip(histories, workers(partial(_lower_and_upper, rule), answers), strict=True))
+    return np.array([known[key] for key in keys], dtype=np.float64).reshape(-1, 2)[group]
+
+
+def _lower_and_upper(rule: Rule, answers: tuple[list[Query], list[int]]) -> tuple[float, float]:
+    found = rule.loss_bounds(*answers)
+    return found.lower, found.upper
+
+
+def _verification(store: LedgerStore, rule: Rule, workers: Workers) -> Verification:
+    book, sums = LedgerBook(), _Sums(rule.epsilon)
+    problems: list[str] = []
+    decided: dict[tuple[Fingerprint, str], bool] = {}
+    try:
+        problems += _structural_problems(store)
+        for release, query_number in _releases(store):
+            problems += _check_release(store, book, rule, release, query_number, decided, sums, workers)
+        with store.transaction(write=False) as connection:
+            book.catch_up(connection)
+        numbers = np.arange(len(book.number_of))
+        wrong = numbers[_certified_losses(store, book, rule, numbers, {}, workers)[:, 0] > rule.epsilon]
+        if wrong.size:
+            problems.append(f"{_some_people(book, wrong)} have lost more than their budget of {rule.epsilon}.")
+    except LedgerError as error:
+        problems.append(str(error))
+    return Verification(not problems, tuple(problems), len(book.number_of), book.release, book.n_answers, len(decided))
+
+
+def _structural_problems(store: LedgerStore) -> list[str]:
+    with store.transaction(write=False) as connection:
+        damage = [text for (text,) in connection.execute("PRAGMA integrity_check(10)") if text != "ok"]
+        orphans = connection.execute("PRAGMA foreign_key_check").fetchmany(10)
+        uneven = connection.execute(
+            "SELECT release FROM releases WHERE asked <> answered + served + refused"
+        ).fetchmany(10)
+    return [
+        *(f"SQLite finds: {text}" for text in damage),
+        *(f"A row of {table} refers to nothing in {parent}." for table, _, parent, _ in orphans),
+        *(f"The counts of release {release} do not add up." for (release,) in uneven),
+    ]
+
+
+def _releases(store: LedgerStore) -> Iterator[tuple[int, int]]:
+    with store.transaction(write=False) as connection:
+        rows = connection.execute("SELECT release, query FROM releases ORDER BY release").fetchall()
+    for expected, (release, query) in enumerate(rows, start=1):
+        if release != expected:
+            raise LedgerError(f"Release {expected} is missing.")
+        yield release, query
+
+
+def _check_release(
+    store: LedgerStore,
+    book: LedgerBook,
+    rule: Rule,
+    release: int,
+    query_number: int,
+    decided: dict[tuple[Fingerprint, str], bool],
+    sums: "_Sums",
+    workers: Workers,
+) -> list[str]:
+    """Establish the admissions of one release, from what was recorded before it."""
+    with store.transaction(write=False) as connection, damage():
+        if not book.queries:
+            book.catch_up(connection, until=0)
+        rows = connection.execute("SELECT person FROM answers WHERE release = ?", (release,)).fetchall()
+        numbers = np.array(rows, dtype=np.int64).reshape(-1)
+        query = book.queries[query_number]
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(book.number_of):
+            raise LedgerError(f"The ledger is damaged: release {release} has answers of nobody.")
+        numbers = numbers[~sums.admit(numbers, query.exact_epsilon)]
+        fingerprints = book.fingerprints_of(numbers)
+        first, group = group_rows(fingerprints)
+        keys = [((int(a), int(b)), query.key) for a, b in fingerprints[first]]
+        histories: dict[tuple[Fingerprint, str], History] = {
+            key: recorded_history(connection, int(numbers[one]), release - 1)
+            for key, one in zip(keys, first, strict=True)
+            if key not in decided
+        }
+        book.catch_up(connection, until=release)
+    answers = [([book.queries[number] for number in asked], outputs) for asked, outputs in histories.values()]
+    decided.update(zip(histories, workers(partial(_is_established, rule, query), answers), strict=True))
+    wrong = ~np.array([decided[key] for key in keys], dtype=bool)[group]
+    if not wrong.any():
+        return []
+    return [f"Release {release} took {_some_people(book, numbers[wrong])} past their budget of {rule.epsilon}."]
+
+
+def _is_established(rule: Rule, query: Query, answers: Answers) -> bool:
+    """Whether one more answer was within the budget, whatever it was to be.
+
+    Nothing of :mod:`skldp.accounting._decide` is asked, so that a fault there is found: epsilons are added up as
+    fractions, and every loss is searched for and proved anew.
+    """
+    queries, outputs = answers
+    budget, more = Fraction(rule.epsilon), Fraction(query.exact_epsilon)
+    if sum((Fraction(one.exact_epsilon) for one in queries), more) <= budget:
+        return True
+    if rule.name == "basic":
+        return False
+    loss = partial(realized_loss, bounds=rule.bounds, tol=rule.tol)
+    if rule.name == "bayesian" and all(
+        loss([*queries, query], [*outputs, output], threshold=rule.epsilon).upper <= budget
+        for output in range(query.n_outputs)
+    ):
+        return True
+    return Fraction(loss(queries, outputs).upper) + more <= budget
+
+
+class _Sums:
+    """What everybody's epsilons add up to, in whole parts of 2^-40 of the budget, each rounded up."""
+
+    def __init__(self, epsilon: float) -> None:
+        self._epsilon = epsilon
+        self._spent = np.zeros(0, dtype=np.int64)
+
+    def admit(self, numbers: npt.NDArray[np.int64], epsilon: float) -> npt.NDArray[np.bool_]:
+        """Add one more answer of these people, and say whose sum is certainly within the budget."""
+        if numbers.size and numbers.max() >= len(self._spent):
+            more = np.zeros(int(numbers.max()) + 1, dtype=np.int64)
+            self._spent = np.concatenate([self._spent, more])
+        # Twice the budget is enough to know of: the sums cannot overflow.
+        part = min(math.floor(min(epsilon / self._epsilon, 2.0) * 2.0**40) + 2, 2**41)
+        self._spent[numbers] = np.minimum(self._spent[numbers] + part, 2**41)
+        return self._spent[numbers] <= 2**40
+
+
+def _some_people(book: LedgerBook, numbers: npt.NDArray[np.int64]) -> str:
+    name_of = {number: identity for identity, number in book.number_of.items()}
+    some = ", ".join(repr(name_of[int(number)]) for number in numbers[:5])
+    return f"{len(numbers):,} people ({some}{', ...' if len(numbers) > 5 else ''})"
+
+
+def _quantiles(values: npt.NDArray[np.float64]) -> dict[str, float]:
+    found = np.quantile(values, _QUANTILES) if len(values) else np.full(len(_QUANTILES), np.nan)
+    return {f"{quantile:g}": float(value) for quantile, value in zip(_QUANTILES, found, strict=True)}
 
 
 class LedgerReader:
@@ -75,10 +285,8 @@ class LedgerReader:
     """
 
     epsilon: float
-    rule: str
+    rule: RuleName
     tol: float
-    _bounds: list[Any] | None
-    _features: list[str] | None
     _lock: AbstractContextManager[Any]
 
     def __init__(self, store: LedgerStore) -> None:
@@ -90,20 +298,22 @@ class LedgerReader:
             raise LedgerError(f"The ledger {store.name!r} is damaged: its setting {error} is missing.") from None
         self.path = store.path
         self._store = store
-        self._bounds = stored.get("bounds")
-        self._features = stored.get("features")
+        self._declared: dict[str, Any] = {name: stored.get(name) for name in ("bounds", "features")}
+        self._rule = Rule(self.rule, self.epsilon, self.bounds, self.tol)
         self._lock = threading.RLock()
         self._forget()
 
     @property
     def bounds(self) -> tuple[Any, Any] | None:
         """The declared domain (low, high), or None where none is declared yet."""
-        return None if self._bounds is None else (self._bounds[0], self._bounds[1])
+        bounds = self._declared["bounds"]
+        return None if bounds is None else (bounds[0], bounds[1])
 
     @property
     def features(self) -> tuple[str, ...] | None:
         """The declared names of the features, in order, or None where none are declared."""
-        return None if self._features is None else tuple(self._features)
+        features = self._declared["features"]
+        return None if features is None else tuple(features)
 
     def __repr__(self) -> str:
         name = type(self).__name__
@@ -125,7 +335,8 @@ class LedgerReader:
         with self._lock, self._forgetting_after_errors():
             with self._store.transaction(write=False) as connection:
                 self._book.catch_up(connection)
-            return certified_losses(self._store, self._book, self._rule, self._book.numbers(people), self._certified)
+            numbers = self._book.numbers(people)
+            return _certified_losses(self._store, self._book, self._rule, numbers, self._certified)[:, 1]
 
     def remaining(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
         """Each person's budget minus their realized loss.
@@ -165,50 +376,65 @@ class LedgerReader:
             ``answered``, ``served_again``, ``refused`` and ``key``.
         """
         self._store.check_open()
-        rows = query_rows(self._store)
+        rows = _query_rows(self._store)
         try:
             import pandas as pd
         except ImportError:
             return rows
-        return pd.DataFrame(rows, columns=QUERY_COLUMNS)
+        return pd.DataFrame(rows, columns=_QUERY_COLUMNS)
 
-    def verify(self, n_jobs: int | None = None) -> Verification:
+    def verify(self, workers: Workers = map) -> Verification:
         """Check the ledger from its raw answers: that nothing is damaged, and that nobody ever passed the budget.
+
+        Every admission that an exact sum of epsilons does not settle is decided anew, from what was recorded before
+        it, without what makes decisions quick: each loss is searched for again, and proved by an independent check.
+        Then everybody's whole history is looked at for a proof that it has cost more than the budget.
 
         Parameters
         ----------
-        n_jobs : int, default=None
-            As in joblib.
+        workers : map-like callable, default=map
+            As in :func:`ledger_report`.
 
         Returns
         -------
         Verification
         """
         self._store.check_open()
-        return verify_store(self._store, self._rule, n_jobs)
+        return _verification(self._store, self._rule, workers)
 
-    def report(self, *, verify: bool = False, n_jobs: int | None = None) -> dict[str, Any]:
+    def report(self, *, verify: bool = False, workers: Workers = map) -> dict[str, Any]:
         """Everything about the ledger, as plain data: settings, counts, quantiles of losses and of what remains.
 
         Parameters
         ----------
         verify : bool, default=False
             Verify it as well.
-        n_jobs : int, default=None
-            As in joblib.
+        workers : map-like callable, default=map
+            As in :func:`ledger_report`.
 
         Returns
         -------
         dict
+            As of :func:`ledger_report`.
         """
         self._store.check_open()
-        return report(self._store, self._rule, verify=verify, n_jobs=n_jobs)
+        checked = asdict(self.verify(workers)) if verify else None
+        try:
+            queries, budgets = _query_rows(self._store), self._budgets(workers)
+        except LedgerError:
+            if checked is None:
+                raise
+            # What is damaged has no figures, but the problems are worth more than an error.
+            queries, budgets = [], dict.fromkeys(_BUDGETS)
+        settings = {name: getattr(self, name) for name in ("path", "epsilon", "rule", "tol", "bounds")}
+        refused = sum(row["refused"] for row in queries)
+        return {**settings, **budgets, "refused": refused, "queries": queries, "verification": checked}
 
     def was_asked(self, query: Query) -> bool:
         """Whether anybody was ever asked this query."""
         with self._lock, self._forgetting_after_errors(), self._store.transaction(write=False) as connection:
             self._book.catch_up(connection)
-            return query.key in self._book.query_number
+            return checked_query(query).key in self._book.query_number
 
     def close(self) -> None:
         """Close the ledger: everything else that asks it, or asks about it, raises a LedgerError from now on."""
@@ -222,9 +448,23 @@ class LedgerReader:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _budgets(self, workers: Workers) -> dict[str, Any]:
+        """Quantiles of losses and of what is left, from everything that is in the file."""
+        book = LedgerBook()
+        with self._store.transaction(write=False) as connection:
+            book.catch_up(connection)
+        numbers = np.arange(len(book.number_of))
+        losses = _certified_losses(self._store, book, self._rule, numbers, {}, workers)[:, 1]
+        remaining = np.maximum(self.epsilon - losses, 0.0)
+        smallest = min((query.epsilon for query in book.queries), default=0.0)
+        # Whether somebody is really refused depends on the query as well, with rule="bayesian".
+        exhausted = int(np.count_nonzero(remaining < smallest * (1 - 1e-9)))
+        figures = (len(losses), book.n_answers, exhausted, _quantiles(losses), _quantiles(remaining))
+        return dict(zip(_BUDGETS, figures, strict=True))
+
     def _forget(self) -> None:
         self._book = LedgerBook()
-        self._certified: dict[Fingerprint, float] = {}
+        self._certified: dict[Fingerprint, tuple[float, float]] = {}
 
     @contextmanager
     def _forgetting_after_errors(self) -> Iterator[None]:
@@ -236,7 +476,3 @@ class LedgerReader:
         except BaseException:
             self._forget()
             raise
-
-    @property
-    def _rule(self) -> Rule:
-        return Rule(self.rule, self.epsilon, self.bounds, self.tol)

@@ -8,6 +8,7 @@ A connection lives for one transaction. Nothing is left open between two of them
 laid over the ledger's could make stale, or that nobody closes.
 """
 
+import hashlib
 import json
 import os
 import secrets
@@ -20,10 +21,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from skldp.accounting._ledger.companion import EMPTY, Companion, Entry, Head, companion_of, locked, seal
+from skldp.accounting._ledger.companion import EMPTY, Companion, Entry, Head, companion_of, locked
 from skldp.exceptions import LedgerError
 
-__all__ = ["MEMORY", "TABLES", "LedgerStore"]
+__all__ = ["MEMORY", "TABLES", "LedgerStore", "seal"]
 
 MEMORY = ":memory:"
 # How long a process waits for another one's transaction before it gives up, with nothing released.
@@ -112,6 +113,11 @@ def _connect(path: str, *, read_only: bool = False) -> sqlite3.Connection:
     return connection
 
 
+def seal(token: Any, name: Any, value: Any) -> str:
+    """Tell whether a setting is the one that was written into this very ledger."""
+    return hashlib.sha256(json.dumps([token, name, value]).encode("ascii")).hexdigest()
+
+
 def _write_settings(connection: sqlite3.Connection, token: str, settings: dict[str, Any]) -> None:
     stored = (
         (name, json.dumps(value), seal(token, name, value)) for name, value in settings.items() if value is not None
@@ -182,6 +188,8 @@ class LedgerStore:
 
     Raises
     ------
+    ValueError
+        If the path can be that of no file.
     LedgerError
         If the file cannot be made or opened, is truncated, is no ledger, is a link, is older than its companion says,
         or comes from another version.
@@ -191,6 +199,8 @@ class LedgerStore:
         self, path: str | os.PathLike[str], settings: dict[str, Any] | None = None, *, read_only: bool = False
     ) -> None:
         self.name = os.fsdecode(path)
+        if "\0" in self.name:
+            raise ValueError(f"path must be the path of a file, without a NUL. Got {path!r} instead.")
         self.path = MEMORY if path == MEMORY else _resolved(self.name)
         self.read_only = read_only
         self.lock = threading.RLock()

@@ -1,4 +1,4 @@
-"""The exact level of a release of randomized bits, and the laws whose exact level is the one that was asked for."""
+"""The exact loss of a release of randomized bits, and the laws whose exact loss is the one that was asked for."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,21 +10,21 @@ from scipy.optimize import brentq
 
 from skldp.mechanisms._bits.decoding import code_moments, fixed_point_decoder, plain_bits
 from skldp.mechanisms._bits.fixed_point import FixedPoint
-from skldp.mechanisms._bits.flip_laws import LARGEST_COST, BitLaw, optimal_costs, symmetric_law
+from skldp.mechanisms._bits.flip_laws import LARGEST_LOSS, BitLaw, optimal_losses, symmetric_law
 
 __all__ = [
     "exact_bitrand_law",
     "exact_published_laws",
-    "feature_levels",
+    "feature_losses",
     "least_error_sample",
     "least_integer",
-    "record_level",
-    "worst_pair_costs",
+    "record_loss",
+    "worst_pair_losses",
 ]
 
 
-def least_integer(cost: Callable[[int], float], most: int) -> int:
-    """Give the integer from 1 to `most` with the least cost, for a cost with one valley.
+def least_integer(objective: Callable[[int], float], most: int) -> int:
+    """Give the integer from 1 to `most` with the least objective, for one with a single valley.
 
     Powers of two find the valley, halving steps its floor: about ``4 log2(most)`` evaluations.
 
@@ -34,9 +34,9 @@ def least_integer(cost: Callable[[int], float], most: int) -> int:
     >>> least_integer(lambda k: (k - 37) ** 2, 1000)
     37
     """
-    known = cache(cost)
+    known = cache(objective)
     starts = [2**i for i in range(most.bit_length()) if 2**i <= most]
-    best = min([*starts, most], key=known)
+    best: int = min([*starts, most], key=known)
     step = max(1, best // 4)
     while step:
         nearest = min((k for k in (best, best - step, best + step) if 1 <= k <= most), key=known)
@@ -53,13 +53,13 @@ _TIED_LAST = np.array([False, True, False, True])
 _PAIR_ROUNDING = 1 + 128 * np.finfo(np.float64).eps
 
 
-def worst_pair_costs(costs: npt.NDArray[np.float64], reachable: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
-    """Largest cost between two reachable codes, for each interval of codes.
+def worst_pair_losses(losses: npt.NDArray[np.float64], reachable: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """Largest loss between two reachable codes, for each interval of codes.
 
     Parameters
     ----------
-    costs : ndarray of shape (n_bits, 2, 2)
-        ``[i, b, c]`` is what bit i costs if it is b in the one code and c in the other. Bit 0 is the sign.
+    losses : ndarray of shape (n_bits, 2, 2)
+        ``[i, b, c]`` is what bit i tells if it is b in the one code and c in the other. Bit 0 is the sign.
     reachable : ndarray of uint64, shape (n, 2, 2)
         ``[:, s]``: first and last magnitude with sign bit s; the first exceeds the last where there is none.
 
@@ -75,22 +75,22 @@ def worst_pair_costs(costs: npt.NDArray[np.float64], reachable: npt.NDArray[np.u
         for other in range(2):
             exists = (ends[:, sign, 0] <= ends[:, sign, 1]) & (ends[:, other, 0] <= ends[:, other, 1])
             for rows in np.array_split(np.flatnonzero(exists), max(1, len(ends) // _CHUNK)):
-                magnitudes = _magnitude_costs(costs[1:], ends[rows, sign], ends[rows, other])
-                worst[rows] = np.maximum(worst[rows], costs[0, sign, other] + magnitudes)
+                magnitudes = _magnitude_losses(losses[1:], ends[rows, sign], ends[rows, other])
+                worst[rows] = np.maximum(worst[rows], losses[0, sign, other] + magnitudes)
     return worst[inverse.reshape(-1)] * _PAIR_ROUNDING
 
 
-def _magnitude_costs(
-    costs: npt.NDArray[np.float64], one: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64]
+def _magnitude_losses(
+    losses: npt.NDArray[np.float64], one: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.float64]:
     rows = np.arange(len(one))[:, None, None, None, None]
     best = np.zeros((len(one), 4, 4))
-    for place in range(len(costs)):
-        cost = costs[len(costs) - 1 - place]
+    for place in range(len(losses)):
+        loss = losses[len(losses) - 1 - place]
         next_one, legal_one = _step(one, place)
         next_other, legal_other = _step(other, place)
         after = (
-            best[rows, next_one[:, :, :, None, None], next_other[:, None, None, :, :]] + cost[None, None, :, None, :]
+            best[rows, next_one[:, :, :, None, None], next_other[:, None, None, :, :]] + loss[None, None, :, None, :]
         )
         legal = legal_one[:, :, :, None, None] & legal_other[:, None, None, :, :]
         best = np.where(legal, after, -np.inf).max(axis=(2, 4))
@@ -108,30 +108,30 @@ def _step(ends: npt.NDArray[np.uint64], place: int) -> tuple[npt.NDArray[np.intp
     return state.astype(np.intp), legal
 
 
-# A calibrated level is at most the stated epsilon, and short of it by no more than this share.
+# A calibrated loss is at most the stated epsilon, and short of it by no more than this share.
 _SHORT = 1e-9
 _ROUNDING = 1 + 2.0**-50
 # Values at which the error of a number of sampled features is averaged.
 _GRID = 128
 
 
-def feature_levels(laws: Sequence[BitLaw], reachable: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
-    """Exact level of each feature alone; feature j follows ``laws[j % len(laws)]``."""
-    levels = np.zeros(len(reachable))
+def feature_losses(laws: Sequence[BitLaw], reachable: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """Exact loss of each feature alone; feature j follows ``laws[j % len(laws)]``."""
+    losses = np.zeros(len(reachable))
     for start, law in enumerate(laws):
-        levels[start :: len(laws)] = worst_pair_costs(law.costs, reachable[start :: len(laws)])
-    return levels
+        losses[start :: len(laws)] = worst_pair_losses(law.losses, reachable[start :: len(laws)])
+    return losses
 
 
-def record_level(levels: npt.NDArray[np.float64], n_released: int) -> float:
-    """Exact level of a record of which `n_released` features, drawn apart from the data, are released."""
-    return math.fsum(np.sort(levels)[len(levels) - n_released :]) * _ROUNDING
+def record_loss(losses: npt.NDArray[np.float64], n_sampled: int) -> float:
+    """Exact loss of a record of which `n_sampled` features, drawn apart from the data, are released."""
+    return math.fsum(np.sort(losses)[len(losses) - n_sampled :]) * _ROUNDING
 
 
 def exact_bitrand_law(
-    epsilon: float, encoding: FixedPoint, reachable: npt.NDArray[np.uint64], n_released: int
+    epsilon: float, encoding: FixedPoint, reachable: npt.NDArray[np.uint64], n_sampled: int
 ) -> BitLaw:
-    """Give the law of least expected error whose exact level is `epsilon`.
+    """Give the law of least expected error whose exact loss is `epsilon`.
 
     Parameters
     ----------
@@ -140,14 +140,14 @@ def exact_bitrand_law(
     encoding : FixedPoint
     reachable : ndarray of shape (n_features, 2, 2)
         Of ``encoding.reachable``.
-    n_released : int
+    n_sampled : int
         How many features of a record are released.
 
     Returns
     -------
     BitLaw
-        Its level is never above `epsilon`, and at least (1 - 1e-9) of it unless every bit is as certain as 64-bit
-        integers can make it. Bits in which no two reachable codes differ are left alone, and cost nothing.
+        Its loss is never above `epsilon`, and at least (1 - 1e-9) of it unless every bit is as certain as 64-bit
+        integers can make it. Bits in which no two reachable codes differ are left alone, and tell nothing.
 
     Raises
     ------
@@ -157,17 +157,17 @@ def exact_bitrand_law(
     counts = _counting_bits(encoding, reachable)
 
     @cache
-    def level(budget: float) -> float:
-        return record_level(feature_levels([_optimal_law(budget, encoding, counts)], reachable), n_released)
+    def loss(budget: float) -> float:
+        return record_loss(feature_losses([_optimal_law(budget, encoding, counts)], reachable), n_sampled)
 
     if not counts.any():
         return _optimal_law(1.0, encoding, counts)
-    ceiling = 2.0 * LARGEST_COST * encoding.n_bits
-    budget = _largest_argument(level, epsilon, epsilon / n_released, ceiling)
-    if level(budget) == 0:
+    ceiling = 2.0 * LARGEST_LOSS * encoding.n_bits
+    budget = _largest_argument(loss, epsilon, epsilon / n_sampled, ceiling)
+    if loss(budget) == 0:
         raise ValueError(
             "epsilon is too small: every probability rounds to one half. "
-            f"The least usable one here is about {n_released * 2.0**-61:.3g}. Got {epsilon!r} instead."
+            f"The least usable one here is about {n_sampled * 2.0**-61:.3g}. Got {epsilon!r} instead."
         )
     return _optimal_law(budget, encoding, counts)
 
@@ -204,11 +204,11 @@ def least_error_sample(
     decoder = fixed_point_decoder(encoding, plain_bits(encoding.n_bits))
     spread = x - x.mean(axis=0)
 
-    def error(n_released: int) -> float:
+    def error(n_sampled: int) -> float:
         # Close to the law that is sampled in the end, and quick: this chooses k and has no part in the guarantee.
-        law = _optimal_law(epsilon / n_released, encoding, counts)
+        law = _optimal_law(epsilon / n_sampled, encoding, counts)
         mean, square = code_moments(codes, law, decoder)
-        variance = square.mean(axis=0) * (n_features / n_released) - mean.mean(axis=0) ** 2
+        variance = square.mean(axis=0) * (n_features / n_sampled) - mean.mean(axis=0) ** 2
         together = (spread * mean).mean(axis=0) ** 2
         # A feature whose bounds reach one code only is released as a constant, which explains nothing.
         explained = np.divide(together, (spread**2).mean(axis=0) * variance, out=together, where=variance > 0)
@@ -221,10 +221,10 @@ def exact_published_laws(
     make_laws: Callable[[float], Sequence[BitLaw]],
     epsilon: float,
     reachable: npt.NDArray[np.uint64],
-    n_released: int,
+    n_sampled: int,
     n_bits: int,
 ) -> tuple[BitLaw, ...]:
-    """Choose the one free number of LATENT or OME, the share of one bit, so that the exact level is `epsilon`.
+    """Choose the one free number of LATENT or OME, the share of one bit, so that the exact loss is `epsilon`.
 
     Parameters
     ----------
@@ -232,34 +232,34 @@ def exact_published_laws(
         From the share of one bit to the laws.
     epsilon : float
     reachable : ndarray of shape (n_features, 2, 2)
-    n_released, n_bits : int
+    n_sampled, n_bits : int
 
     Raises
     ------
     ValueError
-        If the level exceeds `epsilon` with no share at all.
+        If the loss exceeds `epsilon` with no share at all.
     """
 
     @cache
-    def level(share: float) -> float:
-        return record_level(feature_levels(make_laws(share), reachable), n_released)
+    def loss(share: float) -> float:
+        return record_loss(feature_losses(make_laws(share), reachable), n_sampled)
 
-    least = level(0.0)
+    least = loss(0.0)
     if least > epsilon:
         raise ValueError(
-            f"With this alpha the exact level is {least:.4g} however small the budget, above epsilon. "
+            f"With this alpha the exact loss is {least:.4g} however small the budget, above epsilon. "
             f"Use alpha=1. Got epsilon {epsilon!r} instead."
         )
-    share = _largest_argument(level, epsilon, epsilon / (n_released * n_bits), 2.0 * LARGEST_COST)
+    share = _largest_argument(loss, epsilon, epsilon / (n_sampled * n_bits), 2.0 * LARGEST_LOSS)
     return tuple(make_laws(share))
 
 
 def _optimal_law(budget: float, encoding: FixedPoint, counts: npt.NDArray[np.bool_]) -> BitLaw:
     """Spend the budget of one feature on the bits that count, and leave the others alone."""
-    costs = np.full(encoding.n_bits, 2 * LARGEST_COST)
+    losses = np.full(encoding.n_bits, 2 * LARGEST_LOSS)
     if counts.any():
-        costs[counts] = optimal_costs(budget, encoding.sensitivities[counts])
-    return symmetric_law(costs)
+        losses[counts] = optimal_losses(budget, encoding.sensitivities[counts])
+    return symmetric_law(losses)
 
 
 def _counting_bits(encoding: FixedPoint, reachable: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
@@ -273,19 +273,19 @@ def _counting_bits(encoding: FixedPoint, reachable: npt.NDArray[np.uint64]) -> n
     return counts
 
 
-def _largest_argument(level: Callable[[float], float], target: float, start: float, ceiling: float) -> float:
-    """The largest argument, up to `ceiling`, whose level does not exceed the target; the level increases."""
+def _largest_argument(loss: Callable[[float], float], target: float, start: float, ceiling: float) -> float:
+    """The largest argument, up to `ceiling`, whose loss does not exceed the target; the loss increases."""
     low = start
-    while level(low) > target:
-        low *= min(1 - 1e-12, target / level(low))
-    if level(low) >= target * (1 - _SHORT / 10):
+    while loss(low) > target:
+        low *= min(1 - 1e-12, target / loss(low))
+    if loss(low) >= target * (1 - _SHORT / 10):
         return low
     high = low
-    while level(high) <= target:
+    while loss(high) <= target:
         if high >= ceiling:
             return high
         low, high = high, min(2 * high, ceiling)
-    root = math.exp(brentq(lambda z: level(math.exp(z)) - target, math.log(low), math.log(high), xtol=1e-13))
-    while level(root) > target:
+    root = math.exp(brentq(lambda z: loss(math.exp(z)) - target, math.log(low), math.log(high), xtol=1e-13))
+    while loss(root) > target:
         root *= 1 - 1e-12
     return max(root, low)

@@ -6,11 +6,18 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from skldp.mechanisms._bits.buffers import Buffers
 from skldp.mechanisms._bits.fixed_point import FixedPoint
 from skldp.mechanisms._bits.flip_laws import BitLaw
+from skldp.mechanisms._rows import Workspace
 
-__all__ = ["BitDecoder", "code_moments", "fixed_point_decoder", "plain_bits", "unbiased_bits"]
+__all__ = [
+    "BitDecoder",
+    "code_moments",
+    "fixed_point_decoder",
+    "original_squares",
+    "plain_bits",
+    "unbiased_bits",
+]
 
 _TABLE_BITS = 16
 
@@ -69,6 +76,22 @@ def code_moments(
     return sign * magnitude, sign_square * (spread + magnitude**2)
 
 
+def original_squares(squares: npt.NDArray[np.float64], law: BitLaw, decoder: "BitDecoder") -> npt.NDArray[np.float64]:
+    r"""From the mean square of the unbiased decoded number to that of the number which was encoded.
+
+    Notes
+    -----
+    With flips as likely from 0 as from 1, neither the square of the sign's estimate nor the variance of the magnitude's
+    depends on the code:
+
+    .. math:: \mathbb{E}[\hat x^2 \mid x] = \frac{1}{(1 - 2 q_0)^2} \Bigl(x^2
+              + \sum_{i \ge 1} \frac{w_i^2 q_i (1 - q_i)}{(1 - 2 q_i)^2}\Bigr)
+    """
+    flips = law.ones[0, 1:]
+    variance = float((np.diff(decoder.contributions, axis=1)[:, 0] ** 2 * flips * (1 - flips)).sum())
+    return squares / float(decoder.signs[1]) ** 2 - variance
+
+
 def _sums(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     sums = np.zeros(1)
     for pair in values:
@@ -116,22 +139,24 @@ class BitDecoder:
         half = 1 << len(self.contributions)
         return {kind: np.concatenate([table[half:], table[half - 1 :: -1]]) for kind, table in self.tables.items()}
 
-    def decode_complement(self, codes: np.ndarray, out: np.ndarray, buffers: Buffers) -> np.ndarray:
+    def decode_complement(self, codes: np.ndarray, out: np.ndarray, workspace: Workspace) -> np.ndarray:
         """Fill `out` with the numbers of one's-complement codes, which are short."""
-        return buffers.look_up(self.complement_tables[out.dtype], codes, out)
+        return workspace.look_up(self.complement_tables[out.dtype], codes, out)
 
-    def decode(self, codes: np.ndarray, out: np.ndarray, buffers: Buffers) -> np.ndarray:
-        """Fill `out`, float32 or float64, with the numbers of codes; both one-dimensional, as long as `buffers`."""
+    def decode(self, codes: np.ndarray, out: np.ndarray, workspace: Workspace) -> np.ndarray:
+        """Fill `out`, float32 or float64, with the numbers of codes; both one-dimensional."""
         table = self.tables.get(out.dtype)
         if table is not None:
-            return buffers.look_up(table, codes, out)
-        rest = codes.astype(np.uint64)
-        numbers = np.zeros(codes.shape)
+            return workspace.look_up(table, codes, out)
+        rest, places = (workspace.take(name, codes.shape, np.uint64) for name in ("rest", "places"))
+        magnitude, part = (workspace.take(name, codes.shape, np.float64) for name in ("magnitude", "part"))
+        np.copyto(rest, codes)
+        magnitude[...] = 0
         for run in reversed(self.magnitude_tables):
-            width = len(run).bit_length() - 1
-            numbers += run[rest & np.uint64(len(run) - 1)]
-            rest >>= np.uint64(width)
-        sign = (codes >> np.asarray(len(self.contributions), dtype=codes.dtype)).astype(np.intp)
-        numbers *= self.signs[sign]
-        np.copyto(out, numbers, casting="same_kind")
+            np.bitwise_and(rest, np.uint64(len(run) - 1), out=places)
+            magnitude += workspace.look_up(run, places, part)
+            rest >>= np.uint64(len(run).bit_length() - 1)
+        np.right_shift(codes, np.asarray(len(self.contributions), dtype=codes.dtype), out=places)
+        magnitude *= workspace.look_up(self.signs, places, part)
+        np.copyto(out, magnitude, casting="same_kind")
         return out

@@ -2,23 +2,40 @@ r"""Sign-magnitude fixed-point codes of numbers: encoding, decoding and what one
 
 A number becomes one integer code of l bits. The most significant is the sign (1 when x >= 0, so for both zeros); m
 integer bits and l - m - 1 fraction bits follow. m may be negative, or l and more: it only places the binary point.
+
+Short codes are also written as one's complements, which is quicker: a number of the code (sign, magnitude) stands as
+the 16-bit integer `magnitude` where it is not negative and as its complement where it is. Flipping the sign then is
+flipping all bits, so that a mask is still added by exclusive or, and a code is a signed integer but for one
+subtraction: no table is needed to encode or to decode.
 """
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from skldp._checks import check_positive, check_whole
 from skldp._untold import as_numbers, untold
+from skldp.mechanisms._rows import Workspace
 
-__all__ = ["SAFE_EXPONENT", "FixedPoint", "integer_bits"]
+__all__ = [
+    "LONGEST",
+    "FixedPoint",
+    "complement_codes",
+    "decode_complement",
+    "encode_complement",
+    "integer_bits",
+    "is_exact",
+]
 
 _MANTISSA_BITS = {np.dtype(np.float32): 24, np.dtype(np.float64): 53}
 # A power of two with a smaller exponent than this multiplies without leaving the range of the type.
-SAFE_EXPONENT: dict[np.dtype, int] = {np.dtype(np.float32): 100, np.dtype(np.float64): 900}
+_SAFE_EXPONENT: dict[np.dtype, int] = {np.dtype(np.float32): 100, np.dtype(np.float64): 900}
+# Bits of the longest codes that are written as one's complements, and of the masks that are drawn by one word: more
+# leave more of the word's values undecided than a second draw costs.
+LONGEST = 12
 
 
 def integer_bits(bound: float) -> int:
@@ -39,10 +56,64 @@ def integer_bits(bound: float) -> int:
     >>> integer_bits(1.0), integer_bits(0.25), integer_bits(5.5)
     (0, -2, 3)
     """
-    if not 0 < bound < math.inf:
-        raise ValueError(f"bound must be a finite number > 0. Got {bound!r} instead.")
+    check_positive("bound", bound)
     fraction, exponent = math.frexp(bound)
     return exponent - 1 if fraction == 0.5 else exponent
+
+
+def is_exact(grid: "FixedPoint", dtype: np.dtype) -> bool:
+    """Whether short codes of this grid are made of and turned into numbers of a type by an exact multiplication."""
+    return grid.n_bits <= LONGEST and abs(grid.n_bits - 1 - grid.n_integer_bits) <= _SAFE_EXPONENT[dtype]
+
+
+def complement_codes(codes: np.ndarray, n_bits: int) -> npt.NDArray[np.uint16]:
+    """Sign-magnitude masks of `n_bits`, uint16, as the masks that do the same to one's-complement codes."""
+    top = np.uint16(1 << (n_bits - 1))
+    magnitude = codes & (top - np.uint16(1))
+    return np.where(codes & top, ~magnitude, magnitude)
+
+
+def encode_complement(
+    grid: "FixedPoint", values: np.ndarray, extent: float, scratch: np.ndarray, workspace: Workspace
+) -> npt.NDArray[np.int16]:
+    """Encode numbers as :meth:`FixedPoint.encode` does, as one's complements.
+
+    Parameters
+    ----------
+    grid : FixedPoint
+        One that :func:`is_exact`.
+    values : ndarray of float32 or float64, shape (n,)
+        Finite.
+    extent : float
+        No magnitude is larger.
+    scratch : ndarray of the shape and dtype of `values`
+        Overwritten; may be `values` itself.
+    workspace : Workspace
+
+    Returns
+    -------
+    ndarray of int16, shape (n,)
+        The array ``"signed"`` of the workspace.
+    """
+    largest, kind = (1 << (grid.n_bits - 1)) - 1, values.dtype.type
+    codes = workspace.take("signed", values.shape, np.int16)
+    negative = np.less(values, 0, out=workspace.take("flags", values.shape, np.bool_))
+    if extent >= 2.0**15 * grid.step:
+        values = np.clip(values, kind(-grid.largest), kind(grid.largest), out=scratch)
+    np.multiply(values, kind(1 / grid.step), out=scratch)
+    np.copyto(codes, scratch, casting="unsafe")
+    # What lies between the largest magnitude and the first that is too large is rounded down to it anyway.
+    if grid.largest + grid.step <= extent < 2.0**15 * grid.step:
+        np.clip(codes, np.int16(-largest), np.int16(largest), out=codes)
+    codes -= negative.view(np.int8)
+    return codes
+
+
+def decode_complement(grid: "FixedPoint", codes: npt.NDArray[np.int16], out: np.ndarray, workspace: Workspace) -> None:
+    """Fill `out`, float32 or float64, with the numbers of one's-complement codes; codes are overwritten."""
+    codes -= np.right_shift(codes, 15, out=workspace.take("minus_one", codes.shape, np.int16))
+    np.copyto(out, codes)
+    np.multiply(out, out.dtype.type(grid.step), out=out)
 
 
 @dataclass(frozen=True)
@@ -89,24 +160,23 @@ class FixedPoint:
     n_integer_bits: int
 
     def __post_init__(self) -> None:
-        if not _is_integer(self.n_bits) or not 2 <= self.n_bits <= 64:
-            raise ValueError(f"n_bits must be an integer from 2 to 64. Got {self.n_bits!r} instead.")
-        if not _is_integer(self.n_integer_bits) or not self.n_bits - 1075 <= self.n_integer_bits <= 1022:
-            raise ValueError(
-                f"n_integer_bits must be an integer from n_bits - 1075 to 1022. Got {self.n_integer_bits!r} instead."
-            )
+        check_whole("n_bits", self.n_bits, least=2, most=64)
+        check_whole("n_integer_bits", self.n_integer_bits, least=self.n_bits - 1075, most=1022)
+
+    def __getstate__(self) -> dict[str, int]:
+        return {"n_bits": self.n_bits, "n_integer_bits": self.n_integer_bits}
 
     @property
     def code_dtype(self) -> np.dtype:
         """The smallest unsigned integer type that holds a code."""
         return np.dtype(f"u{1 << max(0, (self.n_bits - 1).bit_length() - 3)}")
 
-    @property
+    @cached_property
     def step(self) -> float:
         """The weight of the last bit."""
         return math.ldexp(1.0, self.n_integer_bits - self.n_bits + 1)
 
-    @property
+    @cached_property
     def largest(self) -> float:
         """The largest magnitude that is encoded, as a double (rounded where n_bits > 54)."""
         return math.ldexp(float(2 ** (self.n_bits - 1) - 1), self.n_integer_bits - self.n_bits + 1)
@@ -147,7 +217,7 @@ class FixedPoint:
         x = np.asarray(values)
         if x.dtype not in _MANTISSA_BITS:
             x = as_numbers(values)
-        codes = np.empty(x.shape, dtype=self.code_dtype) if out is None else out
+        codes: np.ndarray = np.empty(x.shape, dtype=self.code_dtype) if out is None else out
         positive = np.greater_equal(x, 0)
         magnitude = np.abs(x, out=np.empty_like(x) if scratch is None else scratch)
         # The maximum is NaN if any value is, so that one pass refuses both.
@@ -155,13 +225,14 @@ class FixedPoint:
         if not largest < np.inf:
             raise ValueError("values must be finite. Got NaN or infinity instead.")
         shift = self.n_bits - 1 - self.n_integer_bits
-        if self.n_bits - 1 <= _MANTISSA_BITS[x.dtype] and abs(shift) <= SAFE_EXPONENT[x.dtype]:
+        if self.n_bits - 1 <= _MANTISSA_BITS[x.dtype] and abs(shift) <= _SAFE_EXPONENT[x.dtype]:
             self._scale(magnitude, largest, shift, codes)
         else:
             self._scale_far(magnitude, shift, codes)
         sign = positive.astype(codes.dtype)
         sign <<= self.n_bits - 1
-        return np.bitwise_or(codes, sign, out=codes)
+        codes |= sign
+        return codes
 
     def decode(self, codes: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> np.ndarray:
         """Give the numbers that codes stand for.
@@ -234,7 +305,3 @@ class FixedPoint:
         magnitude[beyond] = 0
         np.copyto(codes, magnitude, casting="unsafe")
         codes[beyond] = top - 1
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)

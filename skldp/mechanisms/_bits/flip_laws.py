@@ -13,7 +13,8 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
-from skldp.mechanisms._noise import flip_threshold
+from skldp._checks import check_positive
+from skldp.mechanisms._odds import flip_threshold
 
 __all__ = [
     "BitLaw",
@@ -23,12 +24,12 @@ __all__ = [
     "log_alpha_bound",
     "ome_corrected_ratio",
     "ome_laws",
-    "optimal_costs",
+    "optimal_losses",
     "symmetric_law",
 ]
 
 # A log odds of 64-bit integers never exceeds ln(2^64 - 1).
-LARGEST_COST = 64 * math.log(2)
+LARGEST_LOSS = 64 * math.log(2)
 _ROUNDING = 1 + 64 * np.finfo(np.float64).eps
 
 
@@ -165,7 +166,7 @@ def latent_corrected_ratio(budget: float, alpha: float) -> float:
     -----
     .. math:: \frac{\varepsilon_{corrected}}{\varepsilon} = \frac{(1 + \alpha)(1 + \alpha e^s)}{\alpha (1 + e^s)}
 
-    This is not the level of LATENT in the standard definition, which lies below the stated epsilon.
+    This is not the epsilon of LATENT in the standard definition, which lies below the stated epsilon.
 
     References
     ----------
@@ -217,53 +218,53 @@ def ome_corrected_ratio(epsilon: float, n_total_bits: int, alpha: float) -> floa
     return corrected / epsilon
 
 
-def optimal_costs(budget: float, sensitivities: Sequence[float] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def optimal_losses(budget: float, sensitivities: Sequence[float] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     r"""Split a budget over bits so that the expected error is least.
 
     Parameters
     ----------
     budget : float
-        The sum of the costs, natural log, > 0.
+        The sum of the losses, natural log, > 0.
     sensitivities : array-like of shape (n,)
         Delta_i > 0.
 
     Returns
     -------
     ndarray of shape (n,)
-        Costs :math:`c_i = \ln((1 - q_i) / q_i) \ge 0`; a bit with cost 0 flips with one half.
+        Losses :math:`c_i = \ln((1 - q_i) / q_i) \ge 0`; a bit with loss 0 flips with one half.
 
     Notes
     -----
-    The expected error :math:`\sum_i q_i \Delta_i` is convex in the costs, and its minimum is
+    The expected error :math:`\sum_i q_i \Delta_i` is convex in the losses, and its minimum is
 
     .. math:: q_i = \tfrac12 \Bigl(1 - \sqrt{1 - 4 \lambda / \Delta_i}\Bigr) \text{ where } \Delta_i > 4 \lambda,
               \quad \tfrac12 \text{ elsewhere}
 
-    with :math:`\lambda` such that the costs add up to the budget.
+    with :math:`\lambda` such that the losses add up to the budget.
 
     Examples
     --------
-    >>> from skldp.mechanisms._bits.flip_laws import optimal_costs
-    >>> [float(cost) for cost in optimal_costs(1.0, [2.0, 0.5, 0.25]).round(3)]
+    >>> from skldp.mechanisms._bits.flip_laws import optimal_losses
+    >>> [float(loss) for loss in optimal_losses(1.0, [2.0, 0.5, 0.25]).round(3)]
     [1.0, 0.0, 0.0]
     """
     delta = np.asarray(sensitivities, dtype=np.float64)
     # With y = ln(Delta_max / (4 lambda)), 1 - 4 lambda / Delta_i is 1 - exp(-(y - gap_i)): no cancellation at any size.
     gaps = np.log(delta.max()) - np.log(delta)
 
-    def costs(y: float) -> npt.NDArray[np.float64]:
+    def losses(y: float) -> npt.NDArray[np.float64]:
         height = np.maximum(y - gaps, 0.0)
-        return 2 * np.log1p(np.sqrt(-np.expm1(-height))) + height
+        return np.asarray(2 * np.log1p(np.sqrt(-np.expm1(-height))) + height)
 
     # A height of at least the budget is enough for the widest bit alone; the least one is found on a log scale.
     upper = math.log(budget)
     lower = upper
-    while costs(math.exp(lower)).sum() > budget:
+    while losses(math.exp(lower)).sum() > budget:
         lower -= 4.0
     if lower == upper:
-        return costs(math.exp(upper))
-    level = brentq(lambda z: costs(math.exp(z)).sum() - budget, lower, upper, xtol=1e-14, rtol=1e-14)
-    return costs(math.exp(level))
+        return losses(math.exp(upper))
+    log_height = brentq(lambda z: losses(math.exp(z)).sum() - budget, lower, upper, xtol=1e-14, rtol=1e-14)
+    return losses(math.exp(log_height))
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,6 +280,14 @@ class BitLaw:
 
     from_one: npt.NDArray[np.uint64]
     from_zero: npt.NDArray[np.uint64]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BitLaw):
+            return NotImplemented
+        return np.array_equal(self.from_one, other.from_one) and np.array_equal(self.from_zero, other.from_zero)
+
+    def __hash__(self) -> int:
+        return hash((self.from_one.tobytes(), self.from_zero.tobytes()))
 
     @property
     def n_bits(self) -> int:
@@ -301,7 +310,7 @@ class BitLaw:
         return np.stack([self.from_zero, ~self.from_one + np.uint64(1)]).astype(np.float64) * 2.0**-64
 
     @property
-    def costs(self) -> npt.NDArray[np.float64]:
+    def losses(self) -> npt.NDArray[np.float64]:
         """What a bit tells, natural log, shape (n_bits, 2, 2).
 
         ``[i, b, c]`` is the largest log-likelihood ratio of an output bit between inputs b and c, computed from the
@@ -309,10 +318,10 @@ class BitLaw:
         """
         ones = _log_ratio(self.from_one, self.from_zero)
         zeros = _log_ratio(~self.from_one + np.uint64(1), ~self.from_zero + np.uint64(1))
-        costs = np.zeros((self.n_bits, 2, 2))
-        costs[:, 1, 0] = np.maximum(ones, zeros)
-        costs[:, 0, 1] = np.maximum(-ones, -zeros)
-        return costs
+        losses = np.zeros((self.n_bits, 2, 2))
+        losses[:, 1, 0] = np.maximum(ones, zeros)
+        losses[:, 0, 1] = np.maximum(-ones, -zeros)
+        return losses
 
 
 def _log_ratio(over: npt.NDArray[np.uint64], under: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
@@ -323,8 +332,7 @@ def _log_ratio(over: npt.NDArray[np.uint64], under: npt.NDArray[np.uint64]) -> n
 
 
 def _log_alpha(alpha: float) -> float:
-    if isinstance(alpha, bool | np.bool_) or not 0 < alpha < math.inf:
-        raise ValueError(f"alpha must be a finite number > 0. Got {alpha!r} instead.")
+    check_positive("alpha", alpha)
     return math.log(alpha)
 
 

@@ -1,29 +1,84 @@
 """Exact joint sampling of independent bits: one short random word for all the bits of a number.
 
-The bits of one feature are a single draw from a product law on 2^n masks. Of the 2^16 values of a random 16-bit word,
-each mask has as many to itself as fit into its probability. The few values left over are shared: what the masks still
-lack of their probabilities lies end to end on them, and 48 more random bits tell where on that line a draw falls. In a
-tie at 2^-48 of a value it goes on word by word. The law that comes out is therefore exactly the product law.
+The bits of one feature are a single draw from a product law on 2^n masks, drawn by a condensed table: of the 2^16
+values of a random 16-bit word, each mask has as many to itself as fit into its probability. The few values that remain
+stand for the residual law, of what the masks still lack of their probabilities; it is inverted with 48 more random bits
+and, where these fall together with a boundary of the distribution function, with more words until they do not. The law
+that comes out is therefore exactly the product law.
+
+References
+----------
+Marsaglia, Tsang and Wang, "Fast generation of discrete random variables", Journal of Statistical Software, 2004.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp.mechanisms._bits.buffers import LONGEST, OPEN, Buffers, Shared, complement_codes
+from skldp.mechanisms._bits.fixed_point import LONGEST, complement_codes
 from skldp.mechanisms._bits.flip_laws import BitLaw
+from skldp.mechanisms._bits.kernels import UNDECIDED, loops_for
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._rows import Workspace
 
-__all__ = ["BitRandomizer", "JointBits", "MaskSampler"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["BitRandomizer", "JointBits", "MaskSampler", "Residual"]
 
 _WORD_BITS = 64
-# Each value of the first word that is left over is cut into 2^7 pieces, few of which have a boundary in them.
-_FINE_BITS = 7
+# Each remaining value of the first word has 2^7 entries in the guide table, few of which have a boundary in them.
+_GUIDE_BITS = 7
+
+
+class Residual(NamedTuple):
+    """The law that the remaining values of the first word stand for, as a distribution function with a guide table.
+
+    Its points are uint64 numbers: which of the remaining values the first word is, and further bits.
+
+    Parameters
+    ----------
+    masks : ndarray of uint16, shape (n,)
+        In the order of the distribution function.
+    boundaries : ndarray of uint64, shape (n - 1,)
+        The points at which one mask ends and the next begins; a draw of such a point is tied.
+    guide : ndarray of uint16
+        By the first bits of a point: its mask, or ``UNDECIDED`` where a boundary has the same first bits.
+    after_guide : uint64
+        The bits of a point that follow on those of the guide table.
+    first : uint16
+        The first of the remaining values.
+    after_word : uint64
+        The bits of a point that follow on the first word.
+    """
+
+    masks: npt.NDArray[np.uint16]
+    boundaries: npt.NDArray[np.uint64]
+    guide: npt.NDArray[np.uint16]
+    after_guide: np.uint64
+    first: np.uint16
+    after_word: np.uint64
+
+    def invert(
+        self, words: np.ndarray, drawn: npt.NDArray[np.uint64], left: np.ndarray, masks: np.ndarray
+    ) -> np.ndarray:
+        """Fill ``masks[left]`` by first words and random bits, and give the numbers of the draws that are tied.
+
+        The random words `drawn` become points of the law.
+        """
+        drawn >>= np.uint64(64) - self.after_word
+        drawn |= (words[left] - self.first).astype(np.uint64) << self.after_word
+        found = self.guide.take((drawn >> self.after_guide).astype(np.intp))
+        near = (found == UNDECIDED).nonzero()[0]
+        below = np.searchsorted(self.boundaries, drawn[near])
+        found[near] = self.masks[below]
+        masks[left] = found
+        return np.asarray(near[self.boundaries.take(below, mode="clip") == drawn[near]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,38 +112,38 @@ class MaskSampler:
 
     @cached_property
     def boundaries(self) -> list[int]:
-        """Where one mask ends and the next begins on the values left over, over 2^(threshold_bits n)."""
+        """Where one mask of the residual law ends and the next begins, over 2^(threshold_bits n)."""
         return list(accumulate(lack for _, lack in self.shares))[:-1]
 
     @cached_property
     def first_words(self) -> list[int]:
-        """The boundaries rounded down to the bits of one word: the number of a value, and the bits after it."""
+        """The boundaries rounded down to points: which of the remaining values, and the bits of one word after it."""
         return [self._first_bits(boundary, self._tail_bits) for boundary in self.boundaries]
 
     @cached_property
-    def n_closed(self) -> int:
-        """Values of the first word that decide by themselves; those from here on are left over."""
+    def n_decided(self) -> int:
+        """Values of the first word that decide on a mask by themselves; those from here on remain."""
         return sum(whole for whole, _ in self.shares)
 
     @cached_property
     def table(self) -> npt.NDArray[np.uint16]:
-        """The mask of every value of the first word, and ``OPEN`` for those left over."""
-        table = np.full(1 << self.index_bits, OPEN, dtype=np.uint16)
-        table[: self.n_closed] = np.repeat(self._masks, [whole for whole, _ in self.shares])
+        """The mask of every value of the first word, and ``UNDECIDED`` for those that remain."""
+        table = np.full(1 << self.index_bits, UNDECIDED, dtype=np.uint16)
+        table[: self.n_decided] = np.repeat(self._masks, [whole for whole, _ in self.shares])
         return table
 
     @cached_property
-    def shared(self) -> Shared:
-        """The values left over, with the boundaries to the bits of one word."""
+    def residual(self) -> Residual:
+        """What the remaining values stand for, with the boundaries to the bits of one word."""
         truncated = np.array(self.first_words, dtype=np.uint64)
-        starts = np.arange((len(self.table) - self.n_closed) << self._fine_bits, dtype=np.uint64)
-        starts <<= self._after_fine
+        starts = np.arange((len(self.table) - self.n_decided) << self._guide_bits, dtype=np.uint64)
+        starts <<= self._after_guide
         below = np.searchsorted(truncated, starts)
-        # A boundary whose first word is the last of a piece may lie anywhere in that word, so the piece holds it.
-        through = np.searchsorted(truncated, starts | (np.uint64(1) << self._after_fine) - np.uint64(1), "right")
-        pieces = np.where(below == through, self._masks[below], OPEN)
-        return Shared(
-            self._masks, truncated, pieces, self._after_fine, np.uint16(self.n_closed), np.uint64(self._tail_bits)
+        # A boundary whose first word is the last of an entry may lie anywhere in that word, so the entry holds it.
+        through = np.searchsorted(truncated, starts | (np.uint64(1) << self._after_guide) - np.uint64(1), "right")
+        guide = np.where(below == through, self._masks[below], UNDECIDED)
+        return Residual(
+            self._masks, truncated, guide, self._after_guide, np.uint16(self.n_decided), np.uint64(self._tail_bits)
         )
 
     @property
@@ -100,12 +155,12 @@ class MaskSampler:
         return self.word_bits - self.index_bits
 
     @property
-    def _fine_bits(self) -> int:
-        return min(_FINE_BITS, self._tail_bits)
+    def _guide_bits(self) -> int:
+        return min(_GUIDE_BITS, self._tail_bits)
 
     @property
-    def _after_fine(self) -> np.uint64:
-        return np.uint64(self._tail_bits - self._fine_bits)
+    def _after_guide(self) -> np.uint64:
+        return np.uint64(self._tail_bits - self._guide_bits)
 
     @cached_property
     def _masks(self) -> npt.NDArray[np.uint16]:
@@ -113,19 +168,35 @@ class MaskSampler:
         masks = np.arange(len(self.shares), dtype=np.uint16)
         return complement_codes(masks, len(self.thresholds)) if self.complement else masks
 
-    def draw(self, noise: Noise, buffers: Buffers) -> np.ndarray:
-        """Fill ``buffers.mask`` with masks, and return it."""
-        words = noise.fill(buffers.words)
+    def draw(self, noise: Noise, size: int, workspace: Workspace) -> npt.NDArray[np.uint16]:
+        """Give `size` masks, in the array ``"masks"`` of the workspace."""
+        words, masks = workspace.take("words", (size,), np.uint16), workspace.take("masks", (size,), np.uint16)
+        noise.fill(words)
         if self.index_bits < 16:
             words >>= 16 - self.index_bits
-        left = buffers.look_up_words(self.table, self.n_closed)
-        if left.size:
-            drawn = noise.words(left.size)
-            for k in buffers.divide(left, drawn, self.shared):
-                buffers.mask[left[k]] = self._masks[self._settle(int(drawn[k]), noise)]
-        return buffers.mask
+        loops = loops_for(size)
+        if loops is None:
+            workspace.look_up(self.table, words, masks)
+            flags = np.greater_equal(words, self.n_decided, out=workspace.take("flags", (size,), np.bool_))
+            left = flags.nonzero()[0]
+        else:
+            places = workspace.take("left", (size,), np.int32)
+            left = places[: loops.look_up_masks(self.table, words, self.n_decided, masks, places)]
+        if not left.size:
+            return masks
+        of_left = noise.at(left, size)
+        drawn = of_left.words(left.size)
+        if loops is None:
+            tied = self.residual.invert(words, drawn, left, masks)
+        else:
+            numbers = np.empty(left.size, dtype=np.intp)
+            tied = numbers[: loops.invert_residual(words, drawn, *self.residual, UNDECIDED, left, masks, numbers)]
+        for k in tied:
+            of_one = of_left.at(np.array([k]), left.size)
+            masks[left[k]] = self._masks[self._break_tie(int(drawn[k]), of_one)]
+        return masks
 
-    def _settle(self, prefix: int, noise: Noise) -> int:
+    def _break_tie(self, prefix: int, noise: Noise) -> int:
         """Number of boundaries at or below a uniform number that begins with the word `prefix`."""
         n_bits = self._tail_bits
         below = bisect_left(self.first_words, prefix)
@@ -158,21 +229,22 @@ class JointBits:
     @cached_property
     def chunks(self) -> tuple[MaskSampler, ...]:
         """Samplers of equally long runs of bits, the most significant first."""
-        # More bits in one draw leave more values left over than a second draw costs.
+        # More bits in one draw leave more of its values undecided than a second draw costs.
         n_chunks = -(-len(self.thresholds) // LONGEST)
         parts: Sequence[np.ndarray] = np.array_split(np.array(self.thresholds, dtype=object), n_chunks)
         return tuple(MaskSampler(tuple(int(t) for t in part)) for part in parts)
 
-    def draw(self, noise: Noise, buffers: Buffers, dtype: np.dtype) -> np.ndarray:
-        """Masks of a type that has enough bits; where all fit into one chunk, they are ``buffers.mask`` itself."""
+    def draw(self, noise: Noise, size: int, dtype: np.dtype, workspace: Workspace) -> np.ndarray:
+        """Give `size` masks of a type that has enough bits, in an array of the workspace."""
         first, *others = self.chunks
-        mask = first.draw(noise, buffers)
+        mask = first.draw(noise, size, workspace)
         if not others:
             return mask
-        joined = mask.astype(dtype)
+        joined = workspace.take("joined", (size,), dtype)
+        np.copyto(joined, mask)
         for chunk in others:
             joined <<= len(chunk.thresholds)
-            joined |= chunk.draw(noise, buffers)
+            joined |= chunk.draw(noise, size, workspace)
         return joined
 
 
@@ -195,14 +267,14 @@ class BitRandomizer:
             return (from_zero,)
         return JointBits(tuple(int(t) for t in self.law.from_one)), from_zero
 
-    def randomize(self, codes: np.ndarray, noise: Noise, buffers: Buffers) -> np.ndarray:
-        """Randomize one-dimensional codes, as many as `buffers` holds, and return them."""
-        first = self.masks[0].draw(noise, buffers, codes.dtype)
+    def randomize(self, codes: np.ndarray, noise: Noise, workspace: Workspace) -> np.ndarray:
+        """Randomize one-dimensional codes, of at least 16 bits each, and return them."""
+        first = self.masks[0].draw(noise, codes.size, codes.dtype, workspace)
         if len(self.masks) == 1:
             codes ^= first
             return codes
         from_one = codes & first
         np.invert(codes, out=codes)
-        codes &= self.masks[1].draw(noise, buffers, codes.dtype)
+        codes &= self.masks[1].draw(noise, codes.size, codes.dtype, workspace)
         codes |= from_one
         return codes

@@ -8,36 +8,37 @@ The domain is mapped to [-1, 1]. A number becomes a sign and J magnitude bits, r
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq, minimize_scalar
 
-from skldp.mechanisms._bits.buffers import Buffers
 from skldp.mechanisms._bits.calibration import least_integer
 from skldp.mechanisms._bits.decoding import BitDecoder, code_moments, unbiased_bits
 from skldp.mechanisms._bits.flip_laws import BitLaw, symmetric_law
 from skldp.mechanisms._bits.mask_sampling import BitRandomizer
-from skldp.mechanisms._bits.rows import Inside, RowRelease
+from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._rows import SampledFeatures, Workspace
 
-__all__ = ["UnbiasedBitFlip", "least_variance_costs", "least_variance_sample", "unbiased_bitrand", "worst_variance"]
+__all__ = ["UnbiasedBitFlip", "least_variance_losses", "least_variance_sample", "unbiased_bitrand", "worst_variance"]
 
 
 # A double holds the magnitudes of a grid with this many bits exactly.
 _MOST_MAGNITUDE_BITS = 52
 
 
-def worst_variance(costs: npt.ArrayLike, n_features: int = 1, n_released: int = 1) -> float:
+def worst_variance(losses: npt.ArrayLike, n_features: int = 1, n_sampled: int = 1) -> float:
     r"""Largest variance of the unbiased number over [-1, 1].
 
     Parameters
     ----------
-    costs : array-like of shape (1 + J,)
+    losses : array-like of shape (1 + J,)
         :math:`c_i = \ln((1 - q_i) / q_i)` of the sign and of the J magnitude bits.
-    n_features, n_released : int
-        r and k; the unreleased features count as 0 and the released ones are scaled by r / k.
+    n_features, n_sampled : int
+        r and k; the features that are not sampled count as 0 and the others are scaled by r / k.
 
     Notes
     -----
@@ -54,13 +55,13 @@ def worst_variance(costs: npt.ArrayLike, n_features: int = 1, n_released: int = 
     >>> round(worst_variance([1.0]), 3)
     4.683
     """
-    sign, *magnitude = np.asarray(costs, dtype=np.float64)
-    scale = n_features / n_released / math.tanh(sign / 2) ** 2
+    sign, *magnitude = np.asarray(losses, dtype=np.float64)
+    scale = n_features / n_sampled / math.tanh(sign / 2) ** 2
     return _outermost(scale, len(magnitude)) + scale * _spread(np.array(magnitude))
 
 
 @lru_cache(maxsize=4096)
-def least_variance_costs(budget: float, most_bits: int, n_features: int = 1, n_released: int = 1) -> tuple[float, ...]:
+def least_variance_losses(budget: float, most_bits: int, n_features: int = 1, n_sampled: int = 1) -> tuple[float, ...]:
     """Split a budget over the sign and as many magnitude bits as pay, so that the worst variance is least.
 
     Parameters
@@ -69,30 +70,30 @@ def least_variance_costs(budget: float, most_bits: int, n_features: int = 1, n_r
         Of one feature, natural log.
     most_bits : int
         Of a code, the sign among them.
-    n_features, n_released : int
+    n_features, n_sampled : int
         r and k.
 
     Returns
     -------
     tuple of float, of length 1 to `most_bits`
-        Costs that add up to `budget`.
+        Losses that add up to `budget`.
 
     Examples
     --------
-    >>> from skldp.mechanisms._bits.unbiased import least_variance_costs
-    >>> least_variance_costs(1.0, 10)
+    >>> from skldp.mechanisms._bits.unbiased import least_variance_losses
+    >>> least_variance_losses(1.0, 10)
     (1.0,)
-    >>> len(least_variance_costs(8.0, 10))
+    >>> len(least_variance_losses(8.0, 10))
     3
     """
     best: tuple[float, ...] = (budget,)
-    least = worst_variance([budget], n_features, n_released)
+    least = worst_variance([budget], n_features, n_sampled)
     for n_magnitude in range(1, min(most_bits - 1, _MOST_MAGNITUDE_BITS) + 1):
-        costs = _split(budget, n_magnitude, n_features, n_released)
-        variance = worst_variance(costs, n_features, n_released)
+        losses = _split(budget, n_magnitude, n_features, n_sampled)
+        variance = worst_variance(losses, n_features, n_sampled)
         if variance >= least:
             break
-        best, least = costs, variance
+        best, least = losses, variance
     return best
 
 
@@ -112,33 +113,33 @@ def least_variance_sample(epsilon: float, most_bits: int, n_features: int) -> in
     (1, 5)
     """
 
-    def variance(n_released: int) -> float:
-        costs = least_variance_costs(epsilon / n_released, most_bits, n_features, n_released)
-        return worst_variance(costs, n_features, n_released)
+    def variance(n_sampled: int) -> float:
+        losses = least_variance_losses(epsilon / n_sampled, most_bits, n_features, n_sampled)
+        return worst_variance(losses, n_features, n_sampled)
 
     return least_integer(variance, n_features)
 
 
-def _split(budget: float, n_magnitude: int, n_features: int, n_released: int) -> tuple[float, ...]:
-    def costs(share: float) -> npt.NDArray[np.float64]:
-        return np.append(budget * share, _magnitude_costs(budget * (1 - share), n_magnitude))
+def _split(budget: float, n_magnitude: int, n_features: int, n_sampled: int) -> tuple[float, ...]:
+    def losses(share: float) -> npt.NDArray[np.float64]:
+        return np.append(budget * share, _magnitude_losses(budget * (1 - share), n_magnitude))
 
     found = minimize_scalar(
-        lambda share: worst_variance(costs(share), n_features, n_released),
+        lambda share: worst_variance(losses(share), n_features, n_sampled),
         bounds=(1e-3, 1 - 1e-3),
         method="bounded",
         options={"xatol": 1e-5},
     )
-    return tuple(float(cost) for cost in costs(found.x))
+    return tuple(float(loss) for loss in losses(found.x))
 
 
-def _magnitude_costs(budget: float, n_magnitude: int) -> npt.NDArray[np.float64]:
-    r"""Least sum of :math:`w_i^2 / (4 \sinh^2(c_i / 2))`: the derivatives in the costs are equal."""
+def _magnitude_losses(budget: float, n_magnitude: int) -> npt.NDArray[np.float64]:
+    r"""Least sum of :math:`w_i^2 / (4 \sinh^2(c_i / 2))`: the derivatives in the losses are equal."""
     log_weights = 2 * math.log(2) * np.arange(n_magnitude)
 
-    def costs(level: float) -> npt.NDArray[np.float64]:
+    def losses(log_multiplier: float) -> npt.NDArray[np.float64]:
         # With z = 1 / sinh^2(c / 2), a derivative is w^2 z sqrt(1 + z) / 4: solve z sqrt(1 + z) = mu by Newton.
-        target = level + log_weights
+        target = log_multiplier + log_weights
         log_z = np.where(target < 0, target, target / 1.5)
         for _ in range(6):
             z = np.exp(log_z)
@@ -146,46 +147,40 @@ def _magnitude_costs(budget: float, n_magnitude: int) -> npt.NDArray[np.float64]
         return 2 * np.arcsinh(np.exp(-log_z / 2))
 
     low, high = -1.0, 1.0
-    while costs(low).sum() < budget:
+    while losses(low).sum() < budget:
         low *= 2
-    while costs(high).sum() > budget:
+    while losses(high).sum() > budget:
         high *= 2
-    found = costs(brentq(lambda level: costs(level).sum() - budget, low, high))
-    return found * (budget / found.sum())
+    found = losses(brentq(lambda log_multiplier: losses(log_multiplier).sum() - budget, low, high))
+    return found * (budget / float(found.sum()))
 
 
-def _spread(costs: npt.NDArray[np.float64]) -> float:
-    n_magnitude = len(costs)
+def _spread(losses: npt.NDArray[np.float64]) -> float:
+    n_magnitude = len(losses)
     weights = np.ldexp(1.0, n_magnitude - 1 - np.arange(n_magnitude)) / max(1, 2**n_magnitude - 1)
-    return float((weights**2 / (4 * np.sinh(costs / 2) ** 2)).sum())
+    return float((weights**2 / (4 * np.sinh(losses / 2) ** 2)).sum())
 
 
 def _outermost(scale: float, n_magnitude: int) -> float:
     """Maximum over x of ``scale * E[mag^2 | x] - x^2``."""
     if n_magnitude == 0:
         return scale
-    inner = 1 - 1 / (2**n_magnitude - 1)
+    inner: float = 1 - 1 / (2**n_magnitude - 1)
     x = min(max(scale * (1 + inner) / 2, inner), 1.0)
     return scale * ((1 + inner) * x - inner) - x**2
 
 
-def unbiased_bitrand(
-    epsilon: float,
-    low: npt.NDArray[np.float64],
-    high: npt.NDArray[np.float64],
-    n_bits: int,
-    n_released: int | None,
-) -> "UnbiasedBitFlip":
-    """Make the unbiased release of least worst-case variance whose exact level is `epsilon`.
+def unbiased_bitrand(epsilon: float, bounds: Box, n_bits: int, n_sampled: int | None) -> "UnbiasedBitFlip":
+    """Make the unbiased release of least worst-case variance whose exact loss is `epsilon`.
 
     Parameters
     ----------
     epsilon : float
         Budget of a record.
-    low, high : ndarray of shape (n_features,)
+    bounds : Box
     n_bits : int
         The most bits of a code.
-    n_released : int or None
+    n_sampled : int or None
         Features released per record; None takes the number with the least variance.
 
     Raises
@@ -193,39 +188,39 @@ def unbiased_bitrand(
     ValueError
         If epsilon is so small that every probability rounds to one half.
     """
-    n_drawn = least_variance_sample(epsilon, n_bits, len(low)) if n_released is None else n_released
-    costs = least_variance_costs(epsilon / n_drawn * (1 - 1e-12), n_bits, len(low), n_drawn)
-    law = symmetric_law(costs)
+    d = bounds.n_features
+    k = least_variance_sample(epsilon, n_bits, d) if n_sampled is None else n_sampled
+    law = symmetric_law(least_variance_losses(epsilon / k * (1 - 1e-12), n_bits, d, k))
     if (law.from_zero == np.uint64(2**63)).any():
         raise ValueError(
             "epsilon is too small: a probability rounds to one half. "
-            f"The least usable one here is about {n_drawn * 2.0**-60:.3g}. Got {epsilon!r} instead."
+            f"The least usable one here is about {k * 2.0**-60:.3g}. Got {epsilon!r} instead."
         )
-    return UnbiasedBitFlip(law, low, high, n_drawn, stated=epsilon)
+    return UnbiasedBitFlip(law, bounds, epsilon, n_sampled=k)
 
 
-@dataclass(frozen=True, eq=False)
-class UnbiasedBitFlip(RowRelease):
+@dataclass(frozen=True)
+class UnbiasedBitFlip(SampledFeatures):
     """Unbiased release through a sign and a few magnitude bits.
 
-    :func:`unbiased_bitrand` makes the one of least variance.
+    :func:`~skldp.mechanisms.bitrand` makes the one of least variance.
 
     Parameters
     ----------
     law : BitLaw
         Symmetric; of the sign and J magnitude bits.
-    low, high : ndarray of shape (n_features,)
-        The declared domain; values beyond are clipped.
-    n_released : int or None
-        Features released per record; the others come out at the centre of their bounds.
+    bounds : Box
+        The declared domain; values beyond are moved to it.
     stated : float, default=None
         The epsilon that was asked for.
+    n_sampled : int
+        Features released per record; the others come out at the centre of their bounds.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.mechanisms._bits.unbiased import unbiased_bitrand
-    >>> release = unbiased_bitrand(4.0, np.zeros(3), np.ones(3), 10, None)
+    >>> from skldp.mechanisms import bitrand
+    >>> release = bitrand(4.0, (np.zeros(3), np.ones(3)), calibration="exact", debias=True)
     >>> print(release.guarantee())
     epsilon 4 per record (stated 4, per feature 2); exact, over all pairs of codes
     >>> bool(np.allclose(release.bias([[0.0, 0.3, 1.0]]), 0.0))
@@ -233,15 +228,26 @@ class UnbiasedBitFlip(RowRelease):
     """
 
     law: BitLaw
-    low: npt.NDArray[np.float64]
-    high: npt.NDArray[np.float64]
-    n_released: int | None = None
+    bounds: Box
     stated: float | None = None
 
+    # As for BitFlip.
+    block_cells: ClassVar[int] = 262_144
+
     def __post_init__(self) -> None:
-        self._check_domain()
+        super().__post_init__()
         if not self.law.symmetric:
             raise ValueError("law must be symmetric. Got one that is not instead.")
+
+    @cached_property
+    def domain(self) -> Box:
+        """The bounds."""
+        return self.bounds
+
+    @cached_property
+    def center(self) -> npt.NDArray[np.float64]:
+        """The middle of the bounds."""
+        return self.bounds.center
 
     @property
     def n_magnitude_bits(self) -> int:
@@ -258,30 +264,17 @@ class UnbiasedBitFlip(RowRelease):
 
     def guarantee(self) -> PrivacyGuarantee:
         """Give the exact worst-case loss: every code is reachable, whatever the bounds."""
-        per_feature = math.fsum(self.law.costs.max(axis=(1, 2)))
+        per_feature = math.fsum(self.law.losses.max(axis=(1, 2)))
         return PrivacyGuarantee(
-            self.n_drawn * per_feature * (1 + 2.0**-50),
+            self.n_sampled * per_feature * (1 + 2.0**-50),
             per_feature=per_feature,
             stated=self.stated,
             basis="exact, over all pairs of codes",
         )
 
-    def encode(self, values: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-        """What a release is on average: the values, within the domain."""
-        x = self._check(values)
-        return np.clip(x, self.low.astype(x.dtype), self.high.astype(x.dtype), out=out)
-
     @property
     def _last_magnitude(self) -> int:
-        return max(1, 2**self.n_magnitude_bits - 1)
-
-    @property
-    def _half(self) -> npt.NDArray[np.float64]:
-        return (self.high - self.low) / 2
-
-    @property
-    def _centre(self) -> npt.NDArray[np.float64]:
-        return self.low + self._half
+        return max(1, (1 << self.n_magnitude_bits) - 1)
 
     @property
     def _code_dtype(self) -> np.dtype:
@@ -290,6 +283,32 @@ class UnbiasedBitFlip(RowRelease):
     @cached_property
     def _randomizer(self) -> BitRandomizer:
         return BitRandomizer(self.law)
+
+    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
+        # What a release is on average: the values, within the domain.
+        np.copyto(out, rows)
+
+    def _draw_features(
+        self,
+        values: np.ndarray,
+        features: npt.NDArray[np.int64] | None,
+        noise: Noise,
+        out: np.ndarray,
+        workspace: Workspace,
+    ) -> None:
+        center, radius = (end if features is None else end[features] for end in (self.center, self.bounds.radius))
+        unit = np.subtract(values, center, out=workspace.take("unit", values.shape, np.float64), dtype=np.float64)
+        unit /= radius
+        lower, fraction, sign = self._grid(np.clip(unit, -1.0, 1.0, out=unit))
+        # A fraction is below 1 and a multiple of 2^-53 of its scale: the threshold holds it, down to 2^-64.
+        fraction *= 2.0**64
+        lower += noise.bernoulli(fraction.astype(np.uint64))
+        codes = workspace.take("codes", (values.size,), self._code_dtype)
+        np.copyto(codes, lower.reshape(-1), casting="unsafe")
+        codes |= sign.reshape(-1).astype(codes.dtype) << np.asarray(self.n_magnitude_bits, dtype=codes.dtype)
+        self._randomizer.randomize(codes, noise, workspace)
+        self.decoder.decode(codes, out.reshape(-1), workspace)
+        out *= radius.astype(out.dtype)
 
     def _grid(
         self, unit: npt.NDArray[np.float64]
@@ -303,30 +322,11 @@ class UnbiasedBitFlip(RowRelease):
         lower = np.floor(position)
         return lower, position - lower, sign
 
-    def _unit(self, x: np.ndarray, columns: np.ndarray | None) -> npt.NDArray[np.float64]:
-        centre, half = (end if columns is None else end[columns] for end in (self._centre, self._half))
-        unit = np.subtract(x, centre, dtype=np.float64)
-        unit /= half
-        return np.clip(unit, -1.0, 1.0, out=unit)
-
-    def _release(
-        self, inside: Inside, columns: np.ndarray | None, noise: Noise, out: np.ndarray, buffers: Buffers
-    ) -> None:
-        lower, fraction, sign = self._grid(self._unit(inside.rows, columns))
-        # A fraction is below 1 and a multiple of 2^-53 of its scale: the threshold holds it, down to 2^-64.
-        fraction *= 2.0**64
-        lower += noise.bernoulli(fraction.astype(np.uint64))
-        codes = buffers.codes
-        np.copyto(codes, lower.reshape(-1), casting="unsafe")
-        codes |= sign.reshape(-1).astype(codes.dtype) << np.asarray(self.n_magnitude_bits, dtype=codes.dtype)
-        self._randomizer.randomize(codes, noise, buffers)
-        self.decoder.decode(codes, out.reshape(-1), buffers)
-        centre, half = (end.astype(out.dtype) for end in (self._centre, self._half))
-        out *= half if columns is None else half[columns]
-        out += centre if columns is None else centre[columns]
-
-    def _moments(self, values: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        lower, fraction, sign = self._grid(self._unit(self._check(values).astype(np.float64), None))
+    def _feature_moments(
+        self, rows: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        radius = self.bounds.radius
+        lower, fraction, sign = self._grid(np.clip((rows - self.center) / radius, -1.0, 1.0))
         codes = lower.astype(np.uint64) | (sign.astype(np.uint64) << np.uint64(self.n_magnitude_bits))
         mean, square = code_moments(codes, self.law, self.decoder)
         # The next code is not reached where the fraction is 0; it may not even exist there.
@@ -335,7 +335,10 @@ class UnbiasedBitFlip(RowRelease):
         )
         mean += fraction * (mean_next - mean)
         square += fraction * (square_next - square)
-        square *= self.n_outputs / self.n_drawn
-        variance = self._half**2 * (square - mean**2)
-        mean = self._centre + self._half * mean
-        return mean, variance + mean**2
+        return radius * mean, radius**2 * square
+
+    def _original_squares(self, squares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        raise ValueError(
+            "A value is rounded at random to a coarse grid, so that the square of a release tells that of the grid's "
+            "numbers and not of the value. Use debias=True with calibration='published'."
+        )

@@ -1,4 +1,4 @@
-r"""Unbiased frequencies of categories from randomized answers, with their standard errors."""
+r"""What randomized answers say of the true categories: unbiased frequencies, and corrected probabilities of classes."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from skldp._untold import as_numbers
 
-__all__ = ["FrequencyEstimate", "estimate_frequencies"]
+__all__ = ["FrequencyEstimate", "clean_probabilities", "estimate_frequencies", "project_onto_simplex"]
 
 
 def estimate_frequencies(
@@ -60,7 +60,7 @@ def estimate_frequencies(
 
     Examples
     --------
-    >>> from skldp.mechanisms._categorical.frequency import estimate_frequencies
+    >>> from skldp.mechanisms import estimate_frequencies
     >>> estimate_frequencies([60, 40], n=100, p=0.75, q=0.25).frequencies.tolist()
     [0.7, 0.30000000000000004]
     """
@@ -79,6 +79,70 @@ def estimate_frequencies(
     # At p = 1 and q = 0 the variance is 0, and rounding may leave a number just below it.
     errors = np.sqrt(np.maximum(variance, 0.0)) / (p - q)
     return FrequencyEstimate(frequencies, errors, n, categories)
+
+
+def clean_probabilities(
+    noisy: npt.NDArray[np.floating], flip_matrix: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    r"""Probabilities of the true classes from those of the randomized ones.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (n_samples, n_classes)
+        Rows of :math:`P(y' | x)`.
+    flip_matrix : ndarray of shape (n_classes, n_classes)
+        T. Classes that are never released (columns of zeros) get probability 0: nothing is known about them.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
+        The solution of :math:`T^\top p = q`, then the nearest point (Euclidean) of the probability simplex.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms import clean_probabilities
+    >>> clean_probabilities(np.array([[0.7, 0.3]]), np.array([[0.75, 0.25], [0.25, 0.75]])).round(6).tolist()
+    [[0.9, 0.1]]
+    """
+    released = np.flatnonzero(flip_matrix.any(axis=0))
+    law = flip_matrix[np.ix_(released, released)]
+    solved = np.asarray(np.linalg.solve(law.T, noisy[:, released].T).T, dtype=np.float64)
+    clean = np.zeros(noisy.shape)
+    clean[:, released] = project_onto_simplex(solved)
+    return clean
+
+
+def project_onto_simplex(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The nearest point of the probability simplex to each row, in Euclidean distance.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_classes)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
+
+    References
+    ----------
+    Duchi, Shalev-Shwartz, Singer and Chandra, "Efficient projections onto the l1-ball for learning in high
+    dimensions", ICML 2008, Figure 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms._categorical.frequency import project_onto_simplex
+    >>> project_onto_simplex(np.array([[1.5, -0.5], [0.25, 0.25]])).tolist()
+    [[1.0, 0.0], [0.5, 0.5]]
+    """
+    descending = -np.sort(-rows, axis=1)
+    excess = np.cumsum(descending, axis=1) - 1
+    ranks = np.arange(1, rows.shape[1] + 1)
+    support = np.count_nonzero(descending * ranks > excess, axis=1)
+    shift = excess[np.arange(rows.shape[0]), support - 1] / support
+    nearest: npt.NDArray[np.float64] = np.maximum(rows - shift[:, None], 0.0)
+    return nearest
 
 
 @dataclass(frozen=True)

@@ -1,157 +1,199 @@
-r"""Randomized response over classes, as an exact integer law.
+r"""Randomized response over classes, as exact integer laws.
 
 Classes are codes 0 to C - 1. A mechanism here gives each other code with a probability :math:`t / 2^{64}` and keeps
 the true one otherwise, so that its law is a matrix known to the last bit.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp._untold import kind_of
+from skldp._checks import check_epsilon, check_whole
+from skldp.mechanisms._domain import Codes
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._odds import (
-    TWO_64,
-    check_epsilon,
-    check_told_from_zero,
-    lie_count,
-    log_ratio,
-)
+from skldp.mechanisms._odds import TWO_64, check_representable, least_count, log_ratio
+from skldp.mechanisms._rows import RowMechanism, Workspace
 
-__all__ = ["KeepOrLie", "RandomizedResponse", "check_codes", "check_n_classes", "respond"]
+__all__ = [
+    "CodeMechanism",
+    "CodeShifts",
+    "GeneralizedRandomizedResponse",
+    "RandomizedResponse",
+]
 
-# Codes that are answered at a time, small enough for the buffers to stay in the cache.
-_BLOCK = 32_768
 # Above this many classes, too many values of 16 bits would be left undecided.
 _LARGEST_TABLED = 4096
 
 
-def check_codes(codes: npt.ArrayLike, n_classes: int) -> npt.NDArray[np.int64]:
-    """Give the codes as integers, or refuse what is no code from 0 to ``n_classes - 1``."""
-    values = np.asarray(codes)
-    if values.dtype.kind not in "iu" or (values.size and not 0 <= values.min() <= values.max() < n_classes):
-        raise ValueError(f"codes must be integers from 0 to {n_classes - 1}. Got {kind_of(codes)} instead.")
-    return values.astype(np.int64, copy=False)
-
-
-def check_n_classes(n_classes: int) -> None:
-    """Refuse a number of classes that is no integer >= 1."""
-    if isinstance(n_classes, bool) or not isinstance(n_classes, Integral) or n_classes < 1:
-        raise ValueError(f"n_classes must be an integer >= 1. Got {n_classes!r} instead.")
-
-
-def respond(codes: npt.NDArray[np.int64], n_classes: int, lie: int, noise: Noise) -> npt.NDArray[np.int64]:
-    """Give each other code with probability ``lie / 2**64``, else keep the code.
+class CodeShifts:
+    """What is added to a code, modulo the number of classes: each of 1 to C - 1 with one probability, else 0.
 
     Parameters
     ----------
-    codes : ndarray of int64
     n_classes : int
-        At least 2.
-    lie : int
-        At least 1, with ``lie * (n_classes - 1) < 2**64``.
-    noise : Noise
-
-    Returns
-    -------
-    ndarray of int64, same shape
+        C, at least 2.
+    count : int
+        How many of 2^64 draws add each single number; at least 1, with ``count * (n_classes - 1) < 2**64``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.mechanisms._categorical.randomized_response import respond
+    >>> from skldp.mechanisms._categorical.randomized_response import CodeShifts
     >>> from skldp.mechanisms._noise import noise_from
-    >>> respond(np.array([0, 1]), 2, 2**64 - 1, noise_from()).tolist()
-    [1, 0]
+    >>> from skldp.mechanisms._rows import Workspace
+    >>> answers = np.empty((2, 1), dtype=np.int64)
+    >>> CodeShifts(2, 2**64 - 1).add(np.array([[0], [1]]), noise_from(), answers, Workspace())
+    >>> answers.tolist()
+    [[1], [0]]
     """
-    # A lie adds 1 to n_classes - 1 to the code, modulo n_classes. Draws below edges[s] and not below edges[s - 1] add
-    # s + 1; draws from the last edge on add nothing.
-    edges = np.arange(1, n_classes, dtype=np.uint64) * np.uint64(lie)
-    shifts = np.append(np.arange(1, n_classes), 0)
-    table = _shift_table(edges, shifts) if n_classes <= _LARGEST_TABLED else None
-    released = np.empty(codes.size, dtype=np.int64)
-    flat = codes.reshape(-1)
-    for start in range(0, codes.size, _BLOCK):
-        block = slice(start, start + _BLOCK)
-        answers = released[block]
-        if table is None:
-            answers[:] = shifts[np.searchsorted(edges, noise.words(answers.size), side="right")]
+
+    def __init__(self, n_classes: int, count: int) -> None:
+        self._n_classes = np.uint64(n_classes)
+        # Draws below edges[s] and not below edges[s - 1] add s + 1; draws from the last edge on add nothing.
+        self._edges = np.arange(1, n_classes, dtype=np.uint64) * np.uint64(count)
+        self._shifts = np.append(np.arange(1, n_classes), 0)
+        self._table = self._by_leading_bits() if n_classes <= _LARGEST_TABLED else None
+
+    def add(self, codes: npt.NDArray[np.int64], noise: Noise, out: npt.NDArray[np.int64], workspace: Workspace) -> None:
+        """Write the answers to codes of shape (n, 1), which must not overlap `out`."""
+        if self._table is None:
+            out[...] = self._shift(noise.words(codes.shape))
         else:
-            _draw_shifts(answers, table, edges, shifts, noise)
-        answers += flat[block]
+            words = workspace.take("words", codes.shape, np.uint16)
+            decided = workspace.take("decided", codes.shape, np.int16)
+            out[...] = self._table.take(noise.fill(words), mode="clip", out=decided)
+            undecided = np.flatnonzero(decided < 0)
+            further = noise.at(undecided, codes.size).words(undecided.size) >> np.uint64(16)
+            draws = (words.reshape(-1)[undecided].astype(np.uint64) << np.uint64(48)) | further
+            out.reshape(-1)[undecided] = self._shift(draws)
+        out += codes
         # Modulo n_classes: below 0, an unsigned integer wraps to a large one.
-        unsigned = answers.view(np.uint64)
-        np.minimum(unsigned, unsigned - np.uint64(n_classes), out=unsigned)
-    return released.reshape(codes.shape)
+        unsigned = out.view(np.uint64)
+        np.minimum(unsigned, unsigned - self._n_classes, out=unsigned)
 
+    def _shift(self, draws: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+        return self._shifts[np.searchsorted(self._edges, draws, side="right")]
 
-def _shift_table(edges: npt.NDArray[np.uint64], shifts: npt.NDArray[np.int64]) -> npt.NDArray[np.int16]:
-    """The shift that each value of a draw's leading 16 bits decides, or -1 where an edge lies within."""
-    leading, rest = edges >> np.uint64(48), edges & np.uint64(2**48 - 1)
-    first = (leading + (rest > 0)).astype(np.int64)
-    table = np.repeat(shifts.astype(np.int16), np.diff(first, prepend=0, append=2**16))
-    table[leading[rest > 0].astype(np.int64)] = -1
-    return table
-
-
-def _draw_shifts(
-    out: npt.NDArray[np.int64],
-    table: npt.NDArray[np.int16],
-    edges: npt.NDArray[np.uint64],
-    shifts: npt.NDArray[np.int64],
-    noise: Noise,
-) -> None:
-    words = noise.words(out.size, np.uint16)
-    drawn = table.take(words, mode="clip")
-    out[:] = drawn
-    undecided = np.flatnonzero(drawn < 0)
-    draws = (words[undecided].astype(np.uint64) << np.uint64(48)) | (noise.words(undecided.size) >> np.uint64(16))
-    out[undecided] = shifts[np.searchsorted(edges, draws, side="right")]
+    def _by_leading_bits(self) -> npt.NDArray[np.int16]:
+        """The shift that each value of a draw's leading 16 bits decides, or -1 where an edge lies within."""
+        leading, rest = self._edges >> np.uint64(48), self._edges & np.uint64(2**48 - 1)
+        first = (leading + (rest > 0)).astype(np.int64)
+        table = np.repeat(self._shifts.astype(np.int16), np.diff(first, prepend=0, append=2**16))
+        table[leading[rest > 0].astype(np.int64)] = -1
+        return table
 
 
 @dataclass(frozen=True)
-class KeepOrLie:
-    """A law that keeps the true code with one probability and gives each other code with another."""
+class CodeMechanism(RowMechanism):
+    """Base of the mechanisms that take rows of one code, shape (n, 1), and answer with codes of int64."""
+
+    n_outputs = 1
+
+    @property
+    @abstractmethod
+    def domain(self) -> Codes:
+        """The codes of the classes."""
+
+    @property
+    @abstractmethod
+    def flip_matrix(self) -> npt.NDArray[np.float64]:
+        """The probability of releasing column j when the true code is row i, shape (n_classes, n_classes)."""
+
+    @abstractmethod
+    def support_probabilities(self) -> tuple[float, float]:
+        """The probabilities that the true code and that any single other code is released."""
+
+    def output_dtype(self, dtype: np.dtype) -> np.dtype:
+        """The type of a release: int64."""
+        return np.dtype(np.int64)
+
+    def original_second_moment(
+        self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """The mean square of the true code, from that of the released one.
+
+        Parameters
+        ----------
+        second_moment : ndarray of shape (1, 1)
+        mean : ndarray of shape (1,)
+
+        Returns
+        -------
+        ndarray of shape (1, 1)
+
+        Raises
+        ------
+        ValueError
+            If some code is never released.
+        """
+        (n,) = self.domain.sizes
+        p, q = self.support_probabilities()
+        return (second_moment - q * ((n - 1) * n * (2 * n - 1) // 6)) / (p - q)
+
+    def output_law(self, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """The law of the released code for each true code: one row of probabilities each."""
+        return self.flip_matrix[self._codes(codes)]
+
+    def _codes(self, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Codes of any shape, or an error."""
+        return self.domain.clip(self.domain.as_rows(values)).rows
+
+    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
+        out[...] = rows
+
+
+@dataclass(frozen=True)
+class GeneralizedRandomizedResponse(CodeMechanism):
+    """Base of the laws that keep the true code with one probability and give each other code with another."""
 
     epsilon: float
     n_classes: int
 
+    _basis: ClassVar[str] = "exact, from the 64-bit integer probabilities that are sampled"
+
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-        check_n_classes(self.n_classes)
+        check_whole("n_classes", self.n_classes, least=1)
+        # numpy's integers overflow where Python's do not.
+        object.__setattr__(self, "n_classes", int(self.n_classes))
         if self.n_classes > 1:
-            largest = (TWO_64 - 1) // self.n_classes
-            least_epsilon = log_ratio(TWO_64 - largest * (self.n_classes - 1), largest)
-            check_told_from_zero(self.epsilon, self.exact_epsilon, least_epsilon)
+            exact, largest = self.exact_epsilon, (TWO_64 - 1) // self.n_classes
+            check_representable(self.epsilon, exact, log_ratio(TWO_64 - largest * (self.n_classes - 1), largest))
 
     @cached_property
-    def lie(self) -> int:
-        """How many of 2^64 draws release each single other code; 0 for a single class."""
-        return 0 if self.n_classes == 1 else self._lie_count()
+    def domain(self) -> Codes:
+        """The codes 0 to ``n_classes - 1``."""
+        return Codes((self.n_classes,))
 
-    @property
-    def keep(self) -> int:
+    @cached_property
+    def other_count(self) -> int:
+        """How many of 2^64 draws release each single other code; 0 for a single class."""
+        return 0 if self.n_classes == 1 else self._count_of_others()
+
+    @cached_property
+    def keep_count(self) -> int:
         """How many of 2^64 draws release the true code."""
-        return TWO_64 - self.lie * (self.n_classes - 1)
+        return TWO_64 - self.other_count * (self.n_classes - 1)
 
     @cached_property
     def exact_epsilon(self) -> float:
         """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
-        return log_ratio(self.keep, self.lie) if self.keep > self.lie > 0 else 0.0
+        return log_ratio(self.keep_count, self.other_count) if self.keep_count > self.other_count > 0 else 0.0
 
     @property
     def keep_probability(self) -> float:
         """The probability that the true code is released."""
-        return self.keep / TWO_64
+        return self.keep_count / TWO_64
 
     @property
     def other_probability(self) -> float:
         """The probability of each single other code."""
-        return self.lie / TWO_64
+        return self.other_count / TWO_64
 
     def support_probabilities(self) -> tuple[float, float]:
         """The probabilities that the true code and that any single other code is released."""
@@ -164,35 +206,34 @@ class KeepOrLie:
         np.fill_diagonal(matrix, self.keep_probability)
         return matrix
 
-    def output_law(self, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """The law of the released code for each true code: one row of probabilities each."""
-        return self.flip_matrix[check_codes(codes, self.n_classes)]
-
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """The natural log of the probability of each released code given each true code (broadcast)."""
-        same = check_codes(released, self.n_classes) == check_codes(codes, self.n_classes)
+        same = self._codes(released) == self._codes(codes)
         with np.errstate(divide="ignore"):
-            logs: npt.NDArray[np.float64] = np.log(np.array([self.other_probability, self.keep_probability]))
-        return logs[same.astype(np.intp)]
-
-    def sample(self, codes: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int64]:
-        """Release each code independently."""
-        values = check_codes(codes, self.n_classes)
-        return values.copy() if self.n_classes == 1 else respond(values, self.n_classes, self.lie, noise)
+            kept, other = np.log([self.keep_probability, self.other_probability])
+        return np.asarray(np.where(same, kept, other))
 
     def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
         """The exact guarantee of one release."""
-        return PrivacyGuarantee(self.exact_epsilon, unit=unit, stated=self.epsilon, basis=self._basis())
+        return PrivacyGuarantee(self.exact_epsilon, unit=unit, stated=self.epsilon, basis=self._basis)
 
-    def _lie_count(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def _count_of_others(self) -> int:
+        """`other_count` where there are at least two classes."""
 
-    def _basis(self) -> str:
-        return "exact, from the 64-bit integer probabilities that are sampled"
+    @cached_property
+    def _code_shifts(self) -> CodeShifts:
+        return CodeShifts(self.n_classes, self.other_count)
+
+    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        if self.n_classes == 1:
+            out[...] = rows
+        else:
+            self._code_shifts.add(rows, noise, out, workspace)
 
 
 @dataclass(frozen=True)
-class RandomizedResponse(KeepOrLie):
+class RandomizedResponse(GeneralizedRandomizedResponse):
     r"""k-ary randomized response.
 
     Parameters
@@ -212,8 +253,8 @@ class RandomizedResponse(KeepOrLie):
     .. math:: P(y' = y) = \frac{e^\varepsilon}{e^\varepsilon + C - 1}, \quad
               P(y' = z) = \frac{1}{e^\varepsilon + C - 1} \text{ for each } z \ne y
 
-    The probability of each lie is rounded up to an integer out of 2^64, so that the exact epsilon is never above
-    `epsilon`; it is within 1e-9 of it up to epsilon = 20 and saturates near 44.
+    The probability of each other class is rounded up to an integer out of 2^64, so that the exact epsilon is never
+    above `epsilon`; it is within 1e-9 of it up to epsilon = 20 and saturates near 44.
 
     References
     ----------
@@ -221,10 +262,10 @@ class RandomizedResponse(KeepOrLie):
 
     Examples
     --------
-    >>> from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
+    >>> from skldp.mechanisms import RandomizedResponse
     >>> print(RandomizedResponse(1.0, 3).flip_matrix.round(3).tolist()[0])
     [0.576, 0.212, 0.212]
     """
 
-    def _lie_count(self) -> int:
-        return lie_count(self.epsilon, self.n_classes - 1)
+    def _count_of_others(self) -> int:
+        return least_count(self.epsilon, self.n_classes - 1)

@@ -1,33 +1,100 @@
-"""One record of several categorical columns: the budget split over them, each released on its own."""
+"""Categories released one-hot: a bit for each, and one record of several columns with the budget split over them."""
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp._untold import kind_of
-from skldp.mechanisms._categorical.randomized_response import RandomizedResponse, check_codes, check_n_classes
+from skldp._checks import check_epsilon, check_whole
+from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
+from skldp.mechanisms._domain import Codes
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._odds import (
     TWO_64,
     bernoulli,
-    check_epsilon,
-    check_told_from_zero,
-    lie_count,
+    check_representable,
+    least_count,
     log_ratio,
     round_up,
     split_epsilon,
 )
+from skldp.mechanisms._rows import RowMechanism, Workspace
 
-__all__ = ["CategoricalRecord", "OneHotRandomizedResponse", "UnaryEncoding"]
+__all__ = ["CategoricalRecord", "OneHotMechanism", "OneHotRandomizedResponse", "UnaryEncoding"]
 
 
 @dataclass(frozen=True)
-class UnaryEncoding:
+class OneHotMechanism(RowMechanism):
+    """Base of the mechanisms that take rows of one code, shape (n, 1), and release a bit for each category.
+
+    The bit of the true category is 1 with probability `p`, and that of any single other one with probability `q`.
+    A record hands its columns parts of its rows and of `out`, which are not contiguous.
+    """
+
+    # Three bytes for each number are worked on, fewer than elsewhere.
+    block_cells: ClassVar[int] = 262_144
+
+    epsilon: float
+    n_classes: int
+
+    @property
+    @abstractmethod
+    def p(self) -> float:
+        """The probability that the bit of the true category is released as 1."""
+
+    @property
+    @abstractmethod
+    def q(self) -> float:
+        """The probability that the bit of any single other category is released as 1."""
+
+    @property
+    @abstractmethod
+    def exact_epsilon(self) -> float:
+        """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
+
+    @cached_property
+    def domain(self) -> Codes:
+        """The codes 0 to ``n_classes - 1``."""
+        return Codes((int(self.n_classes),))
+
+    @property
+    def n_outputs(self) -> int:
+        """One bit for each category."""
+        return self.n_classes
+
+    def output_dtype(self, dtype: np.dtype) -> np.dtype:
+        """The type of a release: bool."""
+        return np.dtype(bool)
+
+    def original_second_moment(
+        self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """The mean of products of the one-hot encoding: the frequencies on the diagonal, and 0 beside it."""
+        return _original_second_moment([self], second_moment, mean)
+
+    def output_law(self, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """The probability of a 1 in each column, one row per true code."""
+        own = self.domain.clip(self.domain.as_rows(codes)).rows.reshape(-1, 1)
+        return np.where(own == np.arange(self.n_classes), self.p, self.q)
+
+    def guarantee(self, unit: str = "record") -> PrivacyGuarantee:
+        """The exact guarantee of one release."""
+        basis = "exact, from the 64-bit integer probabilities that are sampled"
+        return PrivacyGuarantee(self.exact_epsilon, unit=unit, stated=self.epsilon, basis=basis)
+
+    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
+        out[...] = False
+        out[np.arange(len(rows)), rows[:, 0]] = True
+
+
+@dataclass(frozen=True)
+class UnaryEncoding(OneHotMechanism):
     r"""One bit per category, each flipped on its own: symmetric (SUE, RAPPOR's) or optimised (OUE).
 
     Parameters
@@ -60,91 +127,76 @@ class UnaryEncoding:
 
     Examples
     --------
-    >>> from skldp.mechanisms._categorical.unary import UnaryEncoding
+    >>> from skldp.mechanisms import UnaryEncoding
     >>> law = UnaryEncoding(1.0, 4, "oue")
     >>> law.p, round(law.q, 4), law.exact_epsilon <= 1.0
     (0.5, 0.2689, True)
     """
 
-    epsilon: float
-    n_classes: int
     variant: Literal["sue", "oue"] = "oue"
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-        check_n_classes(self.n_classes)
+        check_whole("n_classes", self.n_classes, least=1)
+        # numpy's integers overflow where Python's do not.
+        object.__setattr__(self, "n_classes", int(self.n_classes))
         if self.variant not in ("sue", "oue"):
             raise ValueError(f"variant must be 'sue' or 'oue'. Got {self.variant!r} instead.")
         if self.n_classes > 1:
-            check_told_from_zero(self.epsilon, self.exact_epsilon, self._factor * 2.0**-62)
+            check_representable(self.epsilon, self.exact_epsilon, self._factor * 2.0**-62)
 
     @cached_property
-    def lie(self) -> int:
+    def other_count(self) -> int:
         """How many of 2^64 draws set the bit of another category; 0 for a single category."""
-        return 0 if self.n_classes == 1 else lie_count(self.epsilon / self._factor)
+        return 0 if self.n_classes == 1 else least_count(self.epsilon / self._factor)
+
+    @property
+    def own_count(self) -> int:
+        """How many of 2^64 draws set the bit of the true category; all of them for a single category."""
+        return TWO_64 // 2 if self.variant == "oue" and self.n_classes > 1 else TWO_64 - self.other_count
 
     @property
     def p(self) -> float:
         """The probability that the bit of the true category is released as 1."""
-        if self.n_classes == 1:
-            return 1.0
-        return 0.5 if self.variant == "oue" else (TWO_64 - self.lie) / TWO_64
+        return self.own_count / TWO_64
 
     @property
     def q(self) -> float:
-        """The probability that the bit of another category is released as 1."""
-        return self.lie / TWO_64
+        """The probability that the bit of any single other category is released as 1."""
+        return self.other_count / TWO_64
 
     @cached_property
     def exact_epsilon(self) -> float:
         """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
         if self.n_classes == 1:
             return 0.0
-        kept = TWO_64 - self.lie
-        return log_ratio(kept**self._factor, self.lie**self._factor) if kept > self.lie else 0.0
-
-    @property
-    def n_outputs(self) -> int:
-        """Columns of the encoding."""
-        return self.n_classes
+        kept = TWO_64 - self.other_count
+        return log_ratio(kept**self._factor, self.other_count**self._factor) if kept > self.other_count else 0.0
 
     @property
     def _factor(self) -> int:
         # Two bits differ between two categories. Under SUE both tell as much; under OUE the true one's is a fair coin.
         return 2 if self.variant == "sue" else 1
 
-    def encode(self, codes: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Encode one-hot without noise."""
-        return _one_hot(check_codes(codes, self.n_classes), self.n_classes)
-
-    def sample(self, codes: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.bool_]:
-        """Release the bits of each code, shape (n, n_classes)."""
-        values = check_codes(codes, self.n_classes)
-        if self.n_classes == 1:
-            return self.encode(values)
-        bits = bernoulli(noise, self.lie, (values.size, self.n_classes))
-        own = TWO_64 // 2 if self.variant == "oue" else TWO_64 - self.lie
-        bits[np.arange(values.size), values] = bernoulli(noise, own, values.size)
-        return bits
-
-    def output_law(self, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """The probability of a 1 in each column, the columns being independent; one row per true code."""
-        return np.where(self.encode(codes), self.p, self.q)
-
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """The natural log of the probability of each released row of bits given each true code."""
         ones = self.output_law(codes)
         with np.errstate(divide="ignore"):
-            return np.log(np.where(np.asarray(released, dtype=bool), ones, 1 - ones)).sum(axis=-1)
+            logs = np.log(np.where(np.asarray(released, dtype=bool), ones, 1 - ones))
+        return np.asarray(logs.sum(axis=-1))
 
-    def guarantee(self, unit: str = "record") -> PrivacyGuarantee:
-        """The exact guarantee of one release."""
-        basis = "exact, from the 64-bit integer probabilities that are sampled"
-        return PrivacyGuarantee(self.exact_epsilon, unit=unit, stated=self.epsilon, basis=basis)
+    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        if self.n_classes == 1:
+            self._encode(rows, out, workspace)
+            return
+        bernoulli(noise, self.other_count, out, workspace.take("words", out.shape, np.uint16))
+        own = workspace.take("own", rows.shape, bool)
+        bernoulli(noise, self.own_count, own, workspace.take("words", rows.shape, np.uint16))
+        out[np.arange(len(rows)), rows[:, 0]] = own[:, 0]
 
 
 @dataclass(frozen=True)
-class OneHotRandomizedResponse:
+class OneHotRandomizedResponse(OneHotMechanism):
     """k-ary randomized response whose answer is one-hot, in the shape of the unary encodings.
 
     Parameters
@@ -155,18 +207,14 @@ class OneHotRandomizedResponse:
 
     Examples
     --------
-    >>> from skldp.mechanisms._noise import noise_from
-    >>> from skldp.mechanisms._categorical.unary import OneHotRandomizedResponse
-    >>> OneHotRandomizedResponse(1.0, 3).sample([0, 2], noise_from()).sum(axis=1).tolist()
+    >>> from skldp.mechanisms import OneHotRandomizedResponse, noise_from
+    >>> OneHotRandomizedResponse(1.0, 3).release([[0], [2]], noise_from()).rows.sum(axis=1).tolist()
     [1, 1]
     """
 
-    epsilon: float
-    n_classes: int
-
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        _ = self.law
+        # Refuses what cannot be answered with.
+        object.__setattr__(self, "n_classes", self.law.n_classes)
 
     @cached_property
     def law(self) -> RandomizedResponse:
@@ -175,12 +223,12 @@ class OneHotRandomizedResponse:
 
     @property
     def p(self) -> float:
-        """The probability that the column of the true category is 1."""
+        """The probability that the bit of the true category is released as 1."""
         return self.law.keep_probability
 
     @property
     def q(self) -> float:
-        """The probability that the column of any single other category is 1."""
+        """The probability that the bit of any single other category is released as 1."""
         return self.law.other_probability
 
     @property
@@ -188,36 +236,14 @@ class OneHotRandomizedResponse:
         """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
         return self.law.exact_epsilon
 
-    @property
-    def n_outputs(self) -> int:
-        """Columns of the encoding."""
-        return self.n_classes
-
-    def encode(self, codes: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Encode one-hot without noise."""
-        return _one_hot(check_codes(codes, self.n_classes), self.n_classes)
-
-    def sample(self, codes: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.bool_]:
-        """Release each code independently, one-hot, shape (n, n_classes)."""
-        return _one_hot(self.law.sample(codes, noise), self.n_classes)
-
-    def output_law(self, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """The probability of a 1 in each column, exactly one of which is 1; one row per true code."""
-        return self.law.output_law(codes)
-
-    def guarantee(self, unit: str = "record") -> PrivacyGuarantee:
-        """The exact guarantee of one release."""
-        return self.law.guarantee(unit)
-
-
-def _one_hot(codes: npt.NDArray[np.int64], n_classes: int) -> npt.NDArray[np.bool_]:
-    encoded = np.zeros((codes.size, n_classes), dtype=bool)
-    encoded[np.arange(codes.size), codes] = True
-    return encoded
+    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        answers = workspace.take("answers", rows.shape, np.int64)
+        self.law._draw(rows, noise, answers, workspace)
+        self._encode(answers, out, workspace)
 
 
 @dataclass(frozen=True)
-class CategoricalRecord:
+class CategoricalRecord(RowMechanism):
     """Columns of categories, released one-hot, with one budget for the whole record.
 
     Parameters
@@ -236,12 +262,14 @@ class CategoricalRecord:
 
     Examples
     --------
-    >>> from skldp.mechanisms._categorical.unary import CategoricalRecord
-    >>> from skldp.mechanisms._noise import noise_from
+    >>> from skldp.mechanisms import CategoricalRecord, noise_from
     >>> record = CategoricalRecord(2.0, (3, 2))
-    >>> record.sample([[0, 1], [2, 0]], noise_from()).shape, record.guarantee().epsilon
+    >>> record.release([[0, 1], [2, 0]], noise_from()).rows.shape, record.guarantee().epsilon
     ((2, 5), 2.0)
     """
+
+    # Several columns of a block stay in the cache together.
+    block_cells: ClassVar[int] = 262_144
 
     epsilon: float
     sizes: tuple[int, ...]
@@ -251,12 +279,16 @@ class CategoricalRecord:
         check_epsilon(self.epsilon)
         if self.method not in ("krr", "sue", "oue"):
             raise ValueError(f"method must be 'krr', 'sue' or 'oue'. Got {self.method!r} instead.")
-        if not self.sizes:
-            raise ValueError(f"sizes must hold at least one column. Got {self.sizes!r} instead.")
-        _ = self.columns
+        # Both refuse what they cannot be made of.
+        _ = self.domain, self.columns
 
     @cached_property
-    def columns(self) -> tuple[OneHotRandomizedResponse | UnaryEncoding, ...]:
+    def domain(self) -> Codes:
+        """The codes of each column."""
+        return Codes(self.sizes)
+
+    @cached_property
+    def columns(self) -> tuple[OneHotMechanism, ...]:
         """The mechanism of each column."""
         share = split_epsilon(self.epsilon, max(1, sum(size > 1 for size in self.sizes)))
         if self.method == "krr":
@@ -269,18 +301,19 @@ class CategoricalRecord:
         return sum(self.sizes)
 
     @property
+    def block_width(self) -> int:
+        """How many numbers of a row are worked on at a time: one column's."""
+        return max(self.sizes)
+
+    @cached_property
     def parts(self) -> list[slice]:
         """Which columns of the release belong to each column of the record."""
         ends = np.cumsum(self.sizes).tolist()
         return [slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True)]
 
-    def encode(self, codes: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> np.ndarray:
-        """Encode one-hot without noise, shape (n, n_outputs)."""
-        return self._columnwise(codes, None, dtype)
-
-    def sample(self, codes: npt.ArrayLike, noise: Noise, dtype: npt.DTypeLike = np.float64) -> np.ndarray:
-        """Release each row of codes, shape (n, n_columns), independently; shape (n, n_outputs)."""
-        return self._columnwise(codes, noise, dtype)
+    def output_dtype(self, dtype: np.dtype) -> np.dtype:
+        """The type of a release: bool."""
+        return np.dtype(bool)
 
     def guarantee(self) -> PrivacyGuarantee:
         """The exact guarantee of one record with all its columns, and of one column alone."""
@@ -293,11 +326,35 @@ class CategoricalRecord:
             basis="exact, the sum over the columns, from the 64-bit integer probabilities that are sampled",
         )
 
-    def _columnwise(self, codes: npt.ArrayLike, noise: Noise | None, dtype: npt.DTypeLike) -> np.ndarray:
-        values = np.asarray(codes)
-        if values.ndim != 2 or values.shape[1] != len(self.sizes):
-            raise ValueError(f"codes must have one column per column of the record. Got {kind_of(codes)} instead.")
-        released = np.empty((values.shape[0], self.n_outputs), dtype=dtype)
+    def original_second_moment(
+        self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """The mean of products of the one-hot encoding: how often two categories occur together."""
+        return _original_second_moment(self.columns, second_moment, mean)
+
+    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
         for j, (column, part) in enumerate(zip(self.columns, self.parts, strict=True)):
-            released[:, part] = column.encode(values[:, j]) if noise is None else column.sample(values[:, j], noise)
-        return released
+            column._encode(rows[:, j : j + 1], out[:, part], workspace)
+
+    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        for j, (column, part) in enumerate(zip(self.columns, self.parts, strict=True)):
+            column._draw(rows[:, j : j + 1], noise, out[:, part], workspace)
+
+
+def _original_second_moment(
+    columns: Sequence[OneHotMechanism], second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    r"""From the moments of released bits to those of the one-hot encoding.
+
+    A bit has the mean :math:`q + (p - q) x` given the true one x, and bits of different columns are independent given
+    the record. Of one column, exactly one bit is 1, so that products are 0 and squares the bits themselves.
+    """
+    q = np.repeat([column.q for column in columns], [column.n_classes for column in columns])
+    gain = np.repeat([column.p - column.q for column in columns], [column.n_classes for column in columns])
+    products = second_moment - np.outer(q, mean) - np.outer(mean, q) + np.outer(q, q)
+    original: npt.NDArray[np.float64] = products / np.outer(gain, gain)
+    start = 0
+    for column in columns:
+        own = slice(start, start := start + column.n_classes)
+        original[own, own] = np.diag((mean[own] - q[own]) / gain[own])
+    return original

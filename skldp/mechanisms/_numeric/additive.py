@@ -58,7 +58,7 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float = 1.0) -> fl
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.additive import gaussian_delta
+    >>> from skldp.mechanisms import gaussian_delta
     >>> round(gaussian_delta(3.7306, 1.0), 7)
     1e-05
     """
@@ -94,7 +94,7 @@ def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.additive import analytic_gaussian_sigma
+    >>> from skldp.mechanisms import analytic_gaussian_sigma
     >>> round(analytic_gaussian_sigma(1.0, 1e-5), 4)
     3.7306
     """
@@ -119,10 +119,20 @@ _LARGEST_EPSILON = 2.0**24
 
 def _position(x: npt.NDArray[np.float64], exponent: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint64]]:
     """Give the lattice point at or below x, and the probability out of 2^64 of taking the one above."""
-    position = np.ldexp(x, exponent)
+    position = np.multiply(x, 2.0**exponent, out=np.empty(x.shape))
     below = np.floor(position)
+    position -= below
     # Just below a lattice point, a difference of 1 - 1e-220 is 1 in double precision, and 2^64 is no probability.
-    return below, (np.minimum(position - below, _LARGEST_PART) * 2.0**64).astype(np.uint64)
+    np.minimum(position, _LARGEST_PART, out=position)
+    # In two halves: numbers of 63 bits are converted many times as fast as those of 64.
+    position *= 2.0**32
+    leading = np.floor(position)
+    position -= leading
+    position *= 2.0**32
+    up = leading.astype(np.int64)
+    up <<= 32
+    up |= position.astype(np.int64)
+    return below, up.view(np.uint64)
 
 
 @dataclass(frozen=True)
@@ -218,7 +228,7 @@ class Laplace(_LatticeNoise):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.additive import Laplace
+    >>> from skldp.mechanisms import Laplace
     >>> round(Laplace(1.0).worst_variance, 6)
     8.0
     """
@@ -298,7 +308,7 @@ class Gaussian(_LatticeNoise):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.additive import Gaussian
+    >>> from skldp.mechanisms import Gaussian
     >>> mechanism = Gaussian(1.0, 1e-5)
     >>> round(mechanism.worst_variance**0.5 / 2, 4), mechanism.guarantee().delta <= 1e-5
     (3.7306, True)

@@ -7,7 +7,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from skldp._untold import as_floats
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
@@ -49,8 +48,8 @@ def worst_sampled_variance(mechanism: UnitMechanism, n_features: int, n_sampled:
 
     Examples
     --------
+    >>> from skldp.mechanisms import Hybrid
     >>> from skldp.mechanisms._numeric.bounded_features import worst_sampled_variance
-    >>> from skldp.mechanisms._numeric.hybrid import Hybrid
     >>> round(worst_sampled_variance(Hybrid(1.0), 768, 1))
     4061
     """
@@ -67,8 +66,8 @@ class BoundedFeatures(SampledFeatures):
 
     Parameters
     ----------
-    mechanism : UnitMechanism
-        For each of the released features alone, or for several of them together.
+    mechanism : RowMechanism
+        For numbers in [-1, 1]: for each of the released features alone, or for several of them together.
     low, high : tuple of float
         Bounds of each feature, finite and ``low < high``.
     n_sampled : int
@@ -106,6 +105,8 @@ class BoundedFeatures(SampledFeatures):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("low", "high"):
+            object.__setattr__(self, name, getattr(self.domain, name))
         together = self.mechanism.n_outputs
         if self.n_sampled % together:
             raise ValueError(
@@ -118,12 +119,12 @@ class BoundedFeatures(SampledFeatures):
         """The declared bounds."""
         return Box(self.low, self.high)
 
-    @property
+    @cached_property
     def center(self) -> npt.NDArray[np.float64]:
         """The middle of each feature's bounds."""
         return self.domain.center
 
-    @property
+    @cached_property
     def radius(self) -> npt.NDArray[np.float64]:
         """Half the width of each feature's bounds."""
         return self.domain.radius
@@ -173,21 +174,21 @@ class BoundedFeatures(SampledFeatures):
         out: np.ndarray,
         workspace: Workspace,
     ) -> None:
-        center, radius = (one.astype(out.dtype, copy=False) for one in (self.center, self.radius))
+        center, radius = self.center.astype(out.dtype, copy=False), self.radius.astype(out.dtype, copy=False)
         if features is not None:
             center, radius = center[features], radius[features]
         unit = np.subtract(values, center, out=workspace.take("unit", values.shape, out.dtype))
         unit /= radius
         # What was within the bounds may lie beyond 1 by a rounding.
         np.clip(unit, -1, 1, out=unit)
-        self.mechanism._draw(unit, noise, out, workspace)
+        self.mechanism._draw_numbers(unit.reshape(-1), noise, out.reshape(-1))
         out *= radius
 
     def _original_squares(self, squares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         return self.radius**2 * self.mechanism.original_squares(squares / self.radius**2)
 
     def _as_unit(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        return np.clip((as_floats(values) - self.center) / self.radius, -1, 1)
+        return np.clip((self._as_rows(values) - self.center) / self.radius, -1, 1)
 
     @cached_property
     def _fit_singles(self) -> bool:

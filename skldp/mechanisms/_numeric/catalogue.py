@@ -1,11 +1,9 @@
 r"""All mechanisms for numbers by name, and the choice of the best one for a number of features and an epsilon."""
 
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any
 
-import numpy as np
-
+from skldp._checks import is_whole
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace
 from skldp.mechanisms._numeric.bounded_features import automatic_n_sampled, worst_sampled_variance
 from skldp.mechanisms._numeric.duchi import MOST_VALUES, Duchi, DuchiVector
@@ -30,6 +28,7 @@ _ALONE: dict[str, Callable[[float], UnitMechanism]] = {
     "ldp_fl": Duchi,
 }
 JOINT_MECHANISMS = ("duchi_vector", "gaussian")
+#: The names that :func:`make_mechanism` knows: those for one value, then those for several values together.
 NUMERIC_MECHANISMS = (*_ALONE, *JOINT_MECHANISMS)
 
 
@@ -54,8 +53,7 @@ def number_of_sampled_features(n_sampled: Any, mechanism: str, epsilon: float, n
         if n_sampled == "all" or mechanism in JOINT_MECHANISMS:
             return n_features
         return automatic_n_sampled(epsilon, n_features)
-    is_whole = isinstance(n_sampled, Integral) and not isinstance(n_sampled, bool | np.bool_)
-    if not is_whole or not 1 <= int(n_sampled) <= n_features:
+    if not is_whole(n_sampled) or not 1 <= int(n_sampled) <= n_features:
         raise ValueError(
             f"n_sampled_features must be 'auto', 'all', or a whole number from 1 to the number of features, "
             f"{n_features}. Got {n_sampled!r} instead."
@@ -89,7 +87,7 @@ def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float 
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.catalogue import make_mechanism
+    >>> from skldp.mechanisms import make_mechanism
     >>> make_mechanism("hybrid", 6.0, n_released=2)
     Hybrid(epsilon=3.0, lattice_bits=24)
     """
@@ -120,7 +118,7 @@ def best_mechanism(
         Natural log, for a whole row.
     n_features : int
     n_sampled : "auto", "all" or int, default="auto"
-        How many features of a row are released, as in :func:`number_of_sampled_features`.
+        How many features of a row are released, as in ``number_of_sampled_features``.
     delta : float, default=0.0
         Above 0, the Gaussian is among the candidates.
 
@@ -132,7 +130,7 @@ def best_mechanism(
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.catalogue import best_mechanism
+    >>> from skldp.mechanisms import best_mechanism
     >>> best_mechanism(0.5, 1)[0], best_mechanism(1.0, 1)[0], best_mechanism(4.0, 1)[0]
     ('duchi', 'hybrid', 'hybrid_tp')
     """

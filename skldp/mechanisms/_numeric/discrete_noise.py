@@ -15,6 +15,7 @@ rational Bernoulli trials are replaced by the comparison of an exponential varia
 """
 
 import decimal
+import itertools
 import math
 from collections.abc import Callable
 from functools import partial
@@ -22,6 +23,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from skldp._checks import check_whole
 from skldp.mechanisms._noise import Noise
 
 __all__ = ["discrete_gaussian", "discrete_laplace"]
@@ -32,8 +34,11 @@ _LEAST_FAST = 2.0**46
 _LOG_ERROR = 2.0**-45
 # Words from here on have a uniform number of at least 2^-45.
 _LEAST_DOUBLE = np.uint64(2**19)
-_LEAST_POSSIBLE = 2.0**-46
+_LEAST_POSSIBLE = 2.0**17
 _LARGEST_SCALE = 2**40
+# How many proposals each missing number is given in the first rounds and, of which the first kept one counts, in all
+# later ones: three in four are kept, and a round of a few numbers takes as long as their proposals.
+_PROPOSALS = (1, 1, 1, 8)
 
 
 def discrete_laplace(scale: int, size: int, noise: Noise) -> npt.NDArray[np.int64]:
@@ -62,7 +67,7 @@ def discrete_laplace(scale: int, size: int, noise: Noise) -> npt.NDArray[np.int6
     >>> discrete_laplace(8, 1000, noise_from()).shape
     (1000,)
     """
-    _check_scale(scale)
+    check_whole("The scale", scale, least=1, most=_LARGEST_SCALE)
     words = noise.words(size)
     drawn = _signed_geometric(words, scale, noise)
     again = np.flatnonzero(drawn == 0)
@@ -92,7 +97,7 @@ def discrete_gaussian(sigma: int, size: int, noise: Noise) -> npt.NDArray[np.int
     Notes
     -----
     A discrete Laplace z of scale :math:`\sigma` is kept if an exponential variable is at least
-    :math:`(|z| - \sigma)^2 / 2 \sigma^2`.
+    :math:`(|z| - \sigma)^2 / 2 \sigma^2`, else it is drawn anew, for this number alone.
 
     Examples
     --------
@@ -101,30 +106,30 @@ def discrete_gaussian(sigma: int, size: int, noise: Noise) -> npt.NDArray[np.int
     >>> discrete_gaussian(8, 1000, noise_from()).shape
     (1000,)
     """
-    _check_scale(sigma)
+    check_whole("The scale", sigma, least=1, most=_LARGEST_SCALE)
     drawn = np.empty(size, dtype=np.int64)
     missing = np.arange(size)
+    rounds = itertools.chain(_PROPOSALS, itertools.repeat(_PROPOSALS[-1]))
     while missing.size:
-        anew = noise.at(missing, size)
-        proposed = discrete_laplace(sigma, missing.size, anew)
+        n_each, anew = next(rounds), noise.at(missing, size)
+        proposed = discrete_laplace(sigma, missing.size * n_each, anew)
         kept = _accepted(proposed, sigma, anew)
+        if n_each > 1:
+            several = kept.reshape(-1, n_each)
+            proposed = proposed.reshape(several.shape)[np.arange(len(several)), several.argmax(axis=1)]
+            kept = several.max(axis=1)
         # A refused proposal stands only until the next one.
         drawn[missing] = proposed
-        missing = missing[~kept]
+        missing = missing[np.flatnonzero(~kept)]
     return drawn
-
-
-def _check_scale(scale: int) -> None:
-    if not 1 <= scale <= _LARGEST_SCALE or scale != int(scale):
-        raise ValueError(f"The scale must be an integer from 1 to 2**40. Got {scale!r} instead.")
 
 
 def _is_odd(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
     return (words & np.uint64(1)).astype(bool)
 
 
-def _exponential(words: npt.NDArray[np.uint64], noise: Noise) -> tuple[npt.NDArray[np.float64], dict[int, int]]:
-    """Give -ln U within the bound, and the 64 further bits of the few small U that need them.
+def _log_uniform(words: npt.NDArray[np.uint64], noise: Noise) -> tuple[npt.NDArray[np.float64], dict[int, int]]:
+    """Give ln U within the bound, and the 64 further bits of the few small U that need them.
 
     U lies in the cell of width 2^-63 that the high bits of a word name, or in one of width 2^-127 inside it.
     """
@@ -133,13 +138,11 @@ def _exponential(words: npt.NDArray[np.uint64], noise: Noise) -> tuple[npt.NDArr
     small = np.flatnonzero(u < _LEAST_FAST)
     if small.size:
         drawn = noise.at(small, words.size).words(small.size)
-        u[small] += drawn * 2.0**-64
+        # What is smaller yet is never met in practice, and settled in decimals: see _doubtful.
+        u[small] = np.maximum(u[small] + drawn * 2.0**-64, _LEAST_POSSIBLE)
         further = dict(zip(small.tolist(), drawn.tolist(), strict=True))
     u *= 2.0**-63
-    # Never met in practice, and settled in decimals: see _doubtful.
-    np.maximum(u, _LEAST_POSSIBLE, out=u)
     np.log(u, out=u)
-    np.negative(u, out=u)
     return u, further
 
 
@@ -160,17 +163,18 @@ def _of_one(noise: Noise, i: int, words: npt.NDArray[np.uint64]) -> Noise:
 
 def _signed_geometric(words: npt.NDArray[np.uint64], scale: int, noise: Noise) -> npt.NDArray[np.int64]:
     """Give floor(-scale ln U), negated where a word is odd."""
-    value, further = _exponential(words, noise)
-    value *= scale
-    floor = np.floor(value)
-    value -= floor
+    value, further = _log_uniform(words, noise)
+    value *= -scale
+    magnitude = value.astype(np.int64)
+    # How far it is from the middle between two integers.
+    value -= magnitude
     value -= 0.5
     np.abs(value, out=value)
-    magnitude = floor.astype(np.int64)
     for i in _doubtful(value > 0.5 - scale * _LOG_ERROR, words):
         magnitude[i] = _settle(*_bits(i, words, further), _of_one(noise, i, words), partial(_same_floor, scale=scale))
     # -1 for odd words: negation without a branch, m xor -1 being -m - 1.
-    sign = -(words & np.uint64(1)).view(np.int64)
+    sign = (words & np.uint64(1)).view(np.int64)
+    np.negative(sign, out=sign)
     magnitude ^= sign
     magnitude -= sign
     return magnitude
@@ -179,13 +183,13 @@ def _signed_geometric(words: npt.NDArray[np.uint64], scale: int, noise: Noise) -
 def _accepted(proposed: npt.NDArray[np.int64], sigma: int, noise: Noise) -> npt.NDArray[np.bool_]:
     """Keep each proposal with probability exp(-(|z| - sigma)^2 / (2 sigma^2))."""
     words = noise.words(proposed.shape)
-    value, further = _exponential(words, noise)
+    value, further = _log_uniform(words, noise)
     cost = np.abs(proposed).astype(np.float64)
     cost -= sigma
     cost *= math.sqrt(0.5) / sigma
     cost *= cost
-    value -= cost
-    kept = value >= 0
+    value += cost
+    kept = value <= 0
     # The cost is within 2^-49 of its size.
     cost += 1
     cost *= _LOG_ERROR

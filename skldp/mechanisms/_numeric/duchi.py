@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from skldp._checks import check_whole
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._numeric.unit_interval import UnitMechanism, calibration_epsilon, two_signs, unit_values
+from skldp.mechanisms._numeric.unit_interval import UnitMechanism, calibration_epsilon, unit_values
 from skldp.mechanisms._odds import floor_to_double, log_ratio
 
 __all__ = ["MOST_VALUES", "Duchi", "DuchiVector"]
@@ -58,7 +58,7 @@ class Duchi(UnitMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.duchi import Duchi
+    >>> from skldp.mechanisms import Duchi
     >>> round(Duchi(1.0).worst_variance, 3)
     4.683
     """
@@ -70,7 +70,7 @@ class Duchi(UnitMechanism):
         """The integer D."""
         return floor_to_double(int(math.tanh(calibration_epsilon(self.epsilon) / 2) * 2.0**63))
 
-    @property
+    @cached_property
     def magnitude(self) -> float:
         """The size B of the answers."""
         return 2.0**63 / self.slope
@@ -109,7 +109,7 @@ class Duchi(UnitMechanism):
             words = noise.at(close, x.size).words(close.size) >> np.uint64(16)
             words |= first[close].astype(np.uint64) << np.uint64(48)
             up[close] = words.view(np.int64) < self._thresholds(x[close])
-        two_signs(up, self.magnitude, out)
+        _two_signs(up, self.magnitude, out)
 
     def _thresholds(self, x: np.ndarray) -> npt.NDArray[np.int64]:
         return np.rint(x.astype(np.float64, copy=False) * float(self.slope)).astype(np.int64)
@@ -156,7 +156,7 @@ class DuchiVector(UnitMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.duchi import DuchiVector
+    >>> from skldp.mechanisms import DuchiVector
     >>> round(DuchiVector(1.0, 768).worst_variance)
     5503
     """
@@ -240,7 +240,7 @@ class DuchiVector(UnitMechanism):
         values = x.reshape(-1, self.n_outputs)
         disagree = (noise.words(values.shape) >> np.uint64(1)) < _sign_threshold(values)
         disagree ^= self._signs(len(values), noise)
-        two_signs(disagree, self.magnitude, out.reshape(values.shape))
+        _two_signs(disagree, self.magnitude, out.reshape(values.shape))
 
     def _mean(self, x: float) -> Fraction:
         return Fraction(self.magnitude) * self._agreement * _sign_mean(x)
@@ -263,6 +263,15 @@ class DuchiVector(UnitMechanism):
         negate &= 2 * n_disagree != d
         disagree ^= negate[:, None]
         return disagree
+
+
+def _two_signs(up: npt.NDArray[np.bool_], magnitude: float, out: np.ndarray) -> None:
+    """Write `magnitude` where `up`, else its negative; faster than a choice, which branches."""
+    # All steps are exact: 2 m - m and 0 - m.
+    size = out.dtype.type(magnitude)
+    np.copyto(out, up)
+    out *= 2 * size
+    out -= size
 
 
 def _random_bits(n: int, d: int, noise: Noise) -> npt.NDArray[np.bool_]:

@@ -124,7 +124,7 @@ class Hybrid(_Mixture):
 
     Notes
     -----
-    Up to :data:`HYBRID_THRESHOLD`, about 0.60935, it is Duchi's alone. Above, its variance is the same for all x:
+    Up to ``HYBRID_THRESHOLD``, about 0.60935, it is Duchi's alone. Above, its variance is the same for all x:
 
     .. math:: \frac{h + 3}{3 h (h - 1)} + \frac{(E + 1)^2}{h (E - 1)^2}, \quad h = e^{\varepsilon/2}, E = e^\varepsilon.
 
@@ -135,7 +135,7 @@ class Hybrid(_Mixture):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.hybrid import Hybrid
+    >>> from skldp.mechanisms import Hybrid
     >>> round(Hybrid(1.0).worst_variance, 3)
     4.289
     """
@@ -152,7 +152,7 @@ class Hybrid(_Mixture):
 
     @cached_property
     def piecewise_probability(self) -> float:
-        """How often PM is chosen; 0 up to :data:`HYBRID_THRESHOLD`."""
+        """How often PM is chosen; 0 up to ``HYBRID_THRESHOLD``."""
         return -math.expm1(-self.epsilon / 2) if self.epsilon > HYBRID_THRESHOLD else 0.0
 
 
@@ -183,7 +183,7 @@ class HybridThreeOutputs(_Mixture):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.hybrid import HybridThreeOutputs
+    >>> from skldp.mechanisms import HybridThreeOutputs
     >>> HybridThreeOutputs(0.61).piecewise_probability, HybridThreeOutputs(0.62).piecewise_probability > 0
     (0.0, True)
     """

@@ -76,7 +76,7 @@ class Piecewise(UnitMechanism):
     epsilon : float
         Natural log, at least 1e-6. What exceeds 24 is not used.
     variant : {"pm", "sub", "opt"}, default="pm"
-        See :func:`piecewise_shape`.
+        See ``piecewise_shape``.
     lattice_bits : int, default=24
         The outputs are up to 2^lattice_bits whole multiples of a power of two.
 
@@ -104,7 +104,7 @@ class Piecewise(UnitMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.piecewise import Piecewise
+    >>> from skldp.mechanisms import Piecewise
     >>> round(Piecewise(1.0).worst_variance, 3)
     5.224
     """

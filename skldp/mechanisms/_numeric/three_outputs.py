@@ -78,7 +78,7 @@ class ThreeOutputs(UnitMechanism):
 
     Notes
     -----
-    With :math:`E = e^\varepsilon` and a from :func:`three_outputs_zero_probability`,
+    With :math:`E = e^\varepsilon` and a from ``three_outputs_zero_probability``,
 
     .. math::
         P(0) &= a - a (1 - 1/E) |x|, \quad C = \frac{E (E + 1)}{(E - 1)(E - a)}, \\
@@ -92,7 +92,7 @@ class ThreeOutputs(UnitMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
+    >>> from skldp.mechanisms import ThreeOutputs
     >>> round(ThreeOutputs(1.0).worst_variance, 4), round(ThreeOutputs(4.0).worst_variance, 4)
     (4.4555, 0.3182)
     """

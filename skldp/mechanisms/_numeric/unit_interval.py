@@ -25,7 +25,6 @@ __all__ = [
     "LEAST_EPSILON",
     "UnitMechanism",
     "calibration_epsilon",
-    "two_signs",
     "unit_values",
     "worst_quadratic",
 ]
@@ -40,15 +39,6 @@ _MARGIN = 2.0**-24
 def calibration_epsilon(epsilon: float) -> float:
     """Give the epsilon that the integers are chosen for: a 2^-24 part below, and at most :data:`LARGEST_EPSILON`."""
     return min(float(epsilon), LARGEST_EPSILON) * (1 - _MARGIN)
-
-
-def two_signs(up: npt.NDArray[np.bool_], magnitude: float, out: np.ndarray) -> None:
-    """Write `magnitude` where `up`, else its negative; faster than a choice, which branches."""
-    # All steps are exact: 2 m - m and 0 - m.
-    size = out.dtype.type(magnitude)
-    np.copyto(out, up)
-    out *= 2 * size
-    out -= size
 
 
 def unit_values(values: npt.ArrayLike) -> npt.NDArray[np.float64]:

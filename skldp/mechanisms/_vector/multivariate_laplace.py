@@ -3,7 +3,7 @@ r"""The multivariate Laplace mechanism: privacy in proportion to the Euclidean d
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -187,7 +187,7 @@ class MultivariateLaplace(RowMechanism):
     def bias(self, values: np.ndarray) -> np.ndarray:
         """The mean noisy row less the row: zero within the radius."""
         values = as_numbers(values)
-        return self.domain.inside(values).rows - values
+        return cast("np.ndarray", self.domain.clip(values).rows - values)
 
     def variance(self, values: np.ndarray) -> np.ndarray:
         """Variance of every noisy coordinate: the same for all."""
@@ -197,8 +197,9 @@ class MultivariateLaplace(RowMechanism):
         """Log density of noisy rows given the rows `values`."""
         d, rate = self.n_features, self.epsilon / self.sensitivity
         sphere = math.log(2) + d / 2 * math.log(math.pi) - special.gammaln(d / 2)
-        distance = np.linalg.norm(as_numbers(outputs, "outputs") - self.domain.inside(as_numbers(values)).rows, axis=-1)
-        return d * math.log(rate) - special.gammaln(d) - sphere - rate * distance
+        distance = np.linalg.norm(as_numbers(outputs, "outputs") - self.domain.clip(as_numbers(values)).rows, axis=-1)
+        law = d * math.log(rate) - special.gammaln(d) - sphere - rate * distance
+        return cast("npt.NDArray[np.float64]", law)
 
     def original_second_moment(
         self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from scipy import sparse
 
 from skldp._checks import check_dimension, check_fraction, check_positive
-from skldp._untold import as_floats
 from skldp.mechanisms._domain import Anywhere, Ball, FiniteSet, own_vectors
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
@@ -132,14 +131,14 @@ class ProjectedRelease(RowMechanism):
         """Number of components."""
         return self.projection.n_components
 
-    @property
+    @cached_property
     def rows_per_block(self) -> int:
         """Rows of one block: all of them where Phi is not kept and would be made anew for each block."""
         return max(_BLOCK_ROWS, self.block_cells // self.n_outputs) if self.projection.kept else sys.maxsize
 
     def tasks(self, n_rows: int) -> list[slice]:
         """Cut rows into tasks for threads: one task where Phi is not kept."""
-        return super().tasks(n_rows) if self.projection.kept else [slice(None)] * min(n_rows, 1)
+        return super().tasks(n_rows) if self.projection.kept else [slice(0, n_rows)] * min(n_rows, 1)
 
     @cached_property
     def stretch(self) -> float:
@@ -211,7 +210,7 @@ class ProjectedRelease(RowMechanism):
         Release
         """
         rows = self._as_rows(rows)
-        inside = self.domain.inside(rows)
+        inside = self.domain.clip(rows)
         projected = np.empty((rows.shape[0], self.n_outputs), dtype=rows.dtype)
         with np.errstate(all="ignore"):
             self._project(inside.rows, projected)
@@ -233,7 +232,7 @@ class ProjectedRelease(RowMechanism):
 
     def _as_rows(self, rows: Any) -> Any:
         if not sparse.issparse(rows):
-            return as_floats(rows)
+            return super()._as_rows(rows)
         dtype = rows.dtype if rows.dtype in (np.float32, np.float64) else np.float64
         rows = rows.tocsr().astype(dtype, copy=False)
         if not rows.has_canonical_format:
@@ -255,14 +254,14 @@ class ProjectedRelease(RowMechanism):
 
     def _within(self, projected: np.ndarray) -> np.ndarray:
         """Projected rows within the domain of what releases them; Phi may stretch by more than the bound says."""
-        return self.inner.domain.inside(projected).rows if self.noise == "privunit" else projected
+        return self.inner.domain.clip(projected).rows if self.noise == "privunit" else projected
 
     def _project(self, rows: Any, out: np.ndarray) -> None:
         """Project rows of the domain; what overflows becomes infinite, and never NaN, which would tell it apart."""
         self.projection.apply(rows, out)
-        lost = np.flatnonzero(~np.isfinite(out).all(axis=1))
-        if not lost.size:
+        if np.isfinite(out).all():
             return
+        lost = np.flatnonzero(~np.isfinite(out).all(axis=1))
         # Multiplied by a power of two, which is exact.
         exponents = np.frexp(_largest(rows[lost]))[1]
         factors = np.ldexp(1.0, -exponents)

@@ -182,7 +182,8 @@ class RandomProjection:
     -----
     Phi is made of single-precision numbers, 4,096 columns at a time, each block from a stream of its own. Up to 2^25
     numbers are kept (in double precision as well, once such rows are projected); a larger Gaussian Phi is made anew at
-    every use and never held as a whole, which costs about 5 ns a number. A sparse Phi is always kept, at one or two bytes a non-zero (four where m is above 32,768).
+    every use and never held as a whole, which costs about 5 ns a number. A sparse Phi is always kept, at one or two
+    bytes a non-zero (four where m is above 32,768).
 
     Examples
     --------

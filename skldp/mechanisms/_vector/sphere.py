@@ -28,7 +28,7 @@ __all__ = [
 # Of the bits of a float32, 14 resolve one standard deviation of a coordinate and 9 are left for its tails.
 _GRID_BITS = 14
 # Pairs of normal numbers made at a time: few enough for their arrays to stay in the cache.
-_CHUNK = 16_384
+_CHUNK = 32_768
 # In fewer dimensions the directions that single precision can tell apart are too few beside the cells of the grid.
 _FLOAT64_BELOW = 16
 _TURN = np.float32(2 * math.pi * 2.0**-32)
@@ -96,10 +96,11 @@ def gaussians(
             cosine = np.cos(angle)
             cosine *= radius
             out[rows, left:right] = cosine
-            np.sin(angle, out=angle)
-            angle *= radius
             # The last sine of an odd number has no place.
-            out[rows, half + left : half + right] = angle[:, : d - half - left]
+            if left < d - half:
+                np.sin(angle, out=angle)
+                angle *= radius
+                out[rows, half + left : half + right] = angle[:, : d - half - left]
     return out
 
 

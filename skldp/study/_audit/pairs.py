@@ -1,11 +1,13 @@
 """Which two inputs to attack: the corners of a mechanism's declared domain, the worst of them found by a pilot."""
 
+from collections.abc import Iterable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.study._audit.lower_bound import audit_epsilon, trials_needed
+from skldp.study._audit.lower_bound import AuditResult, audit_epsilon, trials_needed
 
 __all__ = ["audit_estimator", "candidate_pairs"]
 
@@ -15,7 +17,7 @@ _MOST_VALUES = 4
 _PILOT_CONFIDENCE = 0.8
 
 
-def candidate_pairs(estimator):
+def candidate_pairs(estimator: Any) -> list[tuple[Any, Any]]:
     """Give pairs of inputs from the domain that a fitted estimator declares.
 
     Parameters
@@ -32,7 +34,7 @@ def candidate_pairs(estimator):
     Examples
     --------
     >>> from sklearn.preprocessing import OrdinalEncoder
-    >>> from skldp.study._audit.pairs import candidate_pairs
+    >>> from skldp.study import candidate_pairs
     >>> candidate_pairs(OrdinalEncoder().fit([["a"], ["b"]]))
     [(array(['a'], dtype=object), array(['b'], dtype=object))]
     """
@@ -59,7 +61,14 @@ def candidate_pairs(estimator):
     return pairs
 
 
-def audit_estimator(estimator, *, pairs=None, n_trials=20_000, confidence=0.95, **options):
+def audit_estimator(
+    estimator: Any,
+    *,
+    pairs: Iterable[tuple[Any, Any]] | None = None,
+    n_trials: int = 20_000,
+    confidence: float = 0.95,
+    **options: Any,
+) -> AuditResult:
     """Audit a fitted estimator on the worst of some pairs of inputs.
 
     A pilot of half the trials is run for each pair; the audit is then made of fresh outputs of the pair with the
@@ -74,7 +83,7 @@ def audit_estimator(estimator, *, pairs=None, n_trials=20_000, confidence=0.95, 
         Of the audit itself.
     confidence : float, default=0.95
     **options
-        Further parameters of :func:`skldp.study._audit.lower_bound.audit_epsilon`.
+        Further parameters of :func:`~skldp.audit_epsilon`.
 
     Returns
     -------
@@ -83,12 +92,12 @@ def audit_estimator(estimator, *, pairs=None, n_trials=20_000, confidence=0.95, 
     Raises
     ------
     ValueError
-        As :func:`skldp.study._audit.lower_bound.audit_epsilon` does.
+        As :func:`~skldp.audit_epsilon` does.
 
     Examples
     --------
     >>> from sklearn.preprocessing import OrdinalEncoder
-    >>> from skldp.study._audit.pairs import audit_estimator
+    >>> from skldp.study import audit_estimator
     >>> audit_estimator(OrdinalEncoder().fit([["a"], ["b"]]), n_trials=2_000).epsilon_lower > 4
     True
     """
@@ -102,11 +111,11 @@ def audit_estimator(estimator, *, pairs=None, n_trials=20_000, confidence=0.95, 
     return audit_epsilon(estimator, *worst, n_trials=n_trials, confidence=confidence, **options)
 
 
-def _nearness(result):
+def _nearness(result: AuditResult) -> float:
     return result.epsilon_lower / result.claimed if result.claimed else result.epsilon_lower
 
 
-def _ends(values):
+def _ends(values: Any) -> np.ndarray:
     values = np.asarray(values)
     if len(values) <= _MOST_VALUES:
         return values

@@ -2,19 +2,22 @@
 
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 from sklearn.metrics import roc_auc_score
 
+from skldp._checks import check_positive, check_whole, is_whole
 from skldp._untold import kind_of, untold
 from skldp.estimators._validation import as_column, as_table, check_same_length
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
-from skldp.study._federated.settings import noiseless
+from skldp.study._federated.settings import FederatedSetting, noiseless
 
 __all__ = ["FederatedRun", "federated_learning"]
 
@@ -22,21 +25,21 @@ _MODELS = ("softmax", "linear")
 
 
 def federated_learning(
-    X,
-    y,
-    X_test,
-    y_test,
+    X: Any,
+    y: Any,
+    X_test: Any,
+    y_test: Any,
     *,
-    setting=None,
-    epsilon=1.0,
-    n_clients=100,
-    n_rounds=20,
-    model="softmax",
-    learning_rate="auto",
-    gradient_bound=0.1,
-    delta=1e-6,
-    seed=None,
-):
+    setting: FederatedSetting | None = None,
+    epsilon: float = 1.0,
+    n_clients: Any = 100,
+    n_rounds: int = 20,
+    model: str = "softmax",
+    learning_rate: float | str = "auto",
+    gradient_bound: float = 0.1,
+    delta: float = 1e-6,
+    seed: Any = None,
+) -> "FederatedRun":
     r"""Train one model by FedSGD over the clients' data, and test it.
 
     Parameters
@@ -93,7 +96,7 @@ def federated_learning(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from skldp.study._federated.learning import federated_learning
+    >>> from skldp.study import federated_learning
     >>> X, y = load_iris(return_X_y=True)
     >>> run = federated_learning(X[::2], y[::2], X[1::2], y[1::2], n_clients=25, n_rounds=50)
     >>> run.accuracy > 0.6, run.guarantee.epsilon
@@ -143,7 +146,9 @@ def federated_learning(
     )
 
 
-def _train(X, one_hot, clients, model, n_rounds, step):
+def _train(
+    X: np.ndarray, one_hot: np.ndarray, clients: np.ndarray, model: str, n_rounds: int, step: float
+) -> np.ndarray:
     """FedSGD where the server needs only the mean of the clients' gradients: one product a round."""
     sizes = np.bincount(clients)
     weights = 1 / (len(sizes) * sizes[clients])
@@ -153,7 +158,16 @@ def _train(X, one_hot, clients, model, n_rounds, step):
     return theta
 
 
-def _train_on_released(X, one_hot, clients, model, n_rounds, step, bound, release):
+def _train_on_released(
+    X: np.ndarray,
+    one_hot: np.ndarray,
+    clients: np.ndarray,
+    model: str,
+    n_rounds: int,
+    step: float,
+    bound: float,
+    release: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
     """FedSGD where every client's own gradient is clipped and released."""
     rows, weights = _padded(clients)
     X, one_hot = X[rows], one_hot[rows]
@@ -166,11 +180,11 @@ def _train_on_released(X, one_hot, clients, model, n_rounds, step, bound, releas
     return theta
 
 
-def _residuals(scores, one_hot, model):
+def _residuals(scores: np.ndarray, one_hot: np.ndarray, model: str) -> np.ndarray:
     return (softmax(scores, axis=-1) if model == "softmax" else scores) - one_hot
 
 
-def _padded(clients):
+def _padded(clients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers as (client, place), short clients filled up with rows of weight 0."""
     sizes = np.bincount(clients)
     order = np.argsort(clients, kind="stable")
@@ -181,12 +195,12 @@ def _padded(clients):
     return rows, real / sizes[:, None]
 
 
-def _deal(n_clients, n_rows, noise):
+def _deal(n_clients: Any, n_rows: int, noise: Any) -> np.ndarray:
     if np.ndim(n_clients) == 1:
         check_same_length(n_clients, np.empty(n_rows))
         with untold("n_clients must hold one client for each row", n_clients):
             return np.unique(np.asarray(n_clients), return_inverse=True)[1]
-    if not isinstance(n_clients, Integral) or isinstance(n_clients, bool) or not 1 <= int(n_clients) <= n_rows:
+    if not is_whole(n_clients) or not 1 <= n_clients <= n_rows:
         raise ValueError(
             f"n_clients must be a whole number from 1 to the number of rows, {n_rows}, or one client for each row. "
             f"Got {n_clients if isinstance(n_clients, Real) else kind_of(n_clients)} instead."
@@ -194,7 +208,7 @@ def _deal(n_clients, n_rows, noise):
     return noise.permutation(n_rows) % n_clients
 
 
-def _release_features(mechanism, X, X_test):
+def _release_features(mechanism: Any, X: np.ndarray, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     encodes = "transform_noise" in mechanism.get_params(deep=False)
     if encodes:
         mechanism.set_params(transform_noise=False)
@@ -208,16 +222,16 @@ def _release_features(mechanism, X, X_test):
     return released, np.asarray(X_test, dtype=np.float64)
 
 
-def _with_intercept(X):
+def _with_intercept(X: np.ndarray) -> np.ndarray:
     return np.concatenate([X, np.ones((len(X), 1))], axis=1)
 
 
-def _smoothness(X, model):
-    largest = np.linalg.norm(X.T @ X / len(X), 2)
+def _smoothness(X: np.ndarray, model: str) -> float:
+    largest = float(np.linalg.norm(X.T @ X / len(X), 2))
     return largest / 2 if model == "softmax" else largest
 
 
-def _auc(y, scores, classes):
+def _auc(y: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> float:
     """Area under the ROC curve, each class against the rest, averaged over the classes that the test data have."""
     areas = [
         roc_auc_score(y == label, score)
@@ -227,7 +241,9 @@ def _auc(y, scores, classes):
     return float(np.mean(areas)) if areas else float("nan")
 
 
-def _check_data(X, y, X_test, y_test):
+def _check_data(
+    X: Any, y: Any, X_test: Any, y_test: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     X, X_test = as_table(X, dtype=np.float64), as_table(X_test, "X_test", dtype=np.float64)
     y, y_test = as_column(y), as_column(y_test, "y_test")
     check_same_length(X, y)
@@ -241,16 +257,13 @@ def _check_data(X, y, X_test, y_test):
     return X, y, X_test, y_test, classes
 
 
-def _check_numbers(model, n_rounds, gradient_bound, learning_rate):
+def _check_numbers(model: Any, n_rounds: Any, gradient_bound: Any, learning_rate: Any) -> None:
     if model not in _MODELS:
         raise ValueError(f"model must be one of {_MODELS}. Got {model!r} instead.")
-    if not isinstance(n_rounds, Integral) or isinstance(n_rounds, bool) or n_rounds < 1:
-        raise ValueError(f"n_rounds must be a whole number, at least 1. Got {n_rounds!r} instead.")
-    for name, value in (("gradient_bound", gradient_bound), ("learning_rate", learning_rate)):
-        if name == "learning_rate" and isinstance(value, str) and value == "auto":
-            continue
-        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
-            raise ValueError(f"{name} must be a finite number > 0. Got {value!r} instead.")
+    check_whole("n_rounds", n_rounds, least=1)
+    check_positive("gradient_bound", gradient_bound)
+    if not (isinstance(learning_rate, str) and learning_rate == "auto"):
+        check_positive("learning_rate", learning_rate)
 
 
 @dataclass(frozen=True)

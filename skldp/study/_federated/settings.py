@@ -1,6 +1,7 @@
 """What is perturbed in federated learning, and how each way counts its epsilon."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from numbers import Integral
@@ -22,7 +23,7 @@ __all__ = [
 ]
 
 
-def noiseless():
+def noiseless() -> "FederatedSetting":
     """Nothing is perturbed: the upper bound of every figure.
 
     Returns
@@ -32,7 +33,9 @@ def noiseless():
     return FederatedSetting("noiseless", "nothing")
 
 
-def features_perturbed(mechanism, *, label_mechanism=None, name=None, n_rounds=None):
+def features_perturbed(
+    mechanism: Any, *, label_mechanism: Any = None, name: str | None = None, n_rounds: int | None = None
+) -> "FederatedSetting":
     """Every row's features are released once, before training.
 
     Parameters
@@ -58,7 +61,9 @@ def features_perturbed(mechanism, *, label_mechanism=None, name=None, n_rounds=N
     return _setting(name, "features", mechanism, label_mechanism, n_rounds)
 
 
-def labels_perturbed(label_mechanism, *, name=None, n_rounds=None):
+def labels_perturbed(
+    label_mechanism: Any, *, name: str | None = None, n_rounds: int | None = None
+) -> "FederatedSetting":
     """The labels alone are released once; their mechanism's epsilon takes the values of the study.
 
     Parameters
@@ -75,7 +80,7 @@ def labels_perturbed(label_mechanism, *, name=None, n_rounds=None):
     return FederatedSetting(name or _name(label_mechanism), "nothing", None, label_mechanism, n_rounds)
 
 
-def gradients_perturbed(mechanism, *, name=None, n_rounds=None):
+def gradients_perturbed(mechanism: Any, *, name: str | None = None, n_rounds: int | None = None) -> "FederatedSetting":
     """Every client's gradient is released in every round, each round with its share of the budget.
 
     Parameters
@@ -92,7 +97,9 @@ def gradients_perturbed(mechanism, *, name=None, n_rounds=None):
     return _setting(name, "gradients", mechanism, None, n_rounds)
 
 
-def gradients_anonymised(mechanism, *, message="coordinate", name=None, n_rounds=None):
+def gradients_anonymised(
+    mechanism: Any, *, message: str = "coordinate", name: str | None = None, n_rounds: int | None = None
+) -> "FederatedSetting":
     """Every message of every client is released with the whole budget, because an anonymiser mixes the clients'.
 
     As the papers count it, an anonymiser lets nothing accumulate from message to message. Each client's own loss does
@@ -126,22 +133,24 @@ def gradients_anonymised(mechanism, *, message="coordinate", name=None, n_rounds
     return _setting(name, f"anonymised {message}s", mechanism, None, n_rounds)
 
 
-def _setting(name, perturbs, mechanism, label_mechanism, n_rounds):
+def _setting(
+    name: str | None, perturbs: str, mechanism: Any, label_mechanism: Any, n_rounds: int | None
+) -> "FederatedSetting":
     _check_has_epsilon(mechanism)
     return FederatedSetting(name or _name(mechanism), perturbs, mechanism, label_mechanism, n_rounds)
 
 
-def _check_has_epsilon(mechanism):
+def _check_has_epsilon(mechanism: Any) -> None:
     if not hasattr(mechanism, "get_params") or "epsilon" not in mechanism.get_params(deep=False):
         raise ValueError(f"mechanism must be an estimator with a parameter epsilon. Got {mechanism!r} instead.")
 
 
-def _name(mechanism):
+def _name(mechanism: Any) -> str:
     kind = mechanism.get_params(deep=False).get("mechanism")
     return f"{type(mechanism).__name__}({kind})" if isinstance(kind, str) else type(mechanism).__name__
 
 
-def _repeated(guarantee, times, what):
+def _repeated(guarantee: PrivacyGuarantee, times: int, what: str) -> PrivacyGuarantee:
     """Basic composition of one guarantee with itself."""
     return replace(
         guarantee,
@@ -183,23 +192,23 @@ class FederatedSetting:
     n_rounds: int | None = None
 
     @property
-    def unit(self):
+    def unit(self) -> str:
         """Whose change the guarantee is about: one row of a client's data, its label, or all that a client holds."""
         if self.on_gradients:
             return "client"
         return "label" if self.mechanism is None and self.label_mechanism is not None else "record"
 
     @property
-    def on_gradients(self):
+    def on_gradients(self) -> bool:
         """Whether it is the clients' gradients that are released, round by round."""
         return self.perturbs not in ("nothing", "features")
 
     @property
-    def has_epsilon(self):
+    def has_epsilon(self) -> bool:
         """Whether there is anything to vary."""
         return self.mechanism is not None or self.label_mechanism is not None
 
-    def mechanisms(self, epsilon, seeds=(None, None)):
+    def mechanisms(self, epsilon: float, seeds: Sequence[int | None] = (None, None)) -> list[Any]:
         """Give clones of both mechanisms, at `epsilon`, seeded where a seed is given and they have none."""
         given = [self.mechanism, self.label_mechanism]
         clones = [None if mechanism is None else clone(mechanism) for mechanism in given]
@@ -213,14 +222,14 @@ class FederatedSetting:
                     mechanism.set_params(seed=seed)
         return clones
 
-    def gradient_release(self, mechanism, bound, n_rounds):
+    def gradient_release(self, mechanism: Any, bound: float, n_rounds: int) -> "_GradientRelease":
         """Give a function that releases the gradients of all clients; it keeps the mechanism's guarantee."""
         changes = {"epsilon": mechanism.epsilon / n_rounds if self.perturbs == "gradients" else mechanism.epsilon}
         if "bounds" in mechanism.get_params(deep=False):
             changes["bounds"] = (-bound, bound)
         return _GradientRelease(mechanism.set_params(**changes), self.perturbs == "anonymised coordinates")
 
-    def count_records(self, parts):
+    def count_records(self, parts: list[PrivacyGuarantee]) -> Counted:
         """Count what was released once: the sum of the guarantees of features and labels."""
         if not parts:
             return Counted(PrivacyGuarantee(math.inf, basis="nothing is perturbed"), math.inf)
@@ -231,7 +240,9 @@ class FederatedSetting:
             total = replace(total, basis=f"{total.basis}; labels are not randomised")
         return Counted(total, total.epsilon if total.stated is None else total.stated)
 
-    def count_gradients(self, release, n_coordinates, n_rounds, n_clients, delta):
+    def count_gradients(
+        self, release: "_GradientRelease", n_coordinates: int, n_rounds: int, n_clients: int, delta: float
+    ) -> Counted:
         """Count a release of every client's gradient in every round."""
         once = release.guarantee
         if self.perturbs == "gradients":
@@ -247,12 +258,12 @@ class FederatedSetting:
 
 
 class _GradientRelease:
-    def __init__(self, mechanism, one_by_one):
+    def __init__(self, mechanism: Any, one_by_one: bool) -> None:
         self.mechanism = mechanism
         self.one_by_one = one_by_one
         self.seed = mechanism.get_params(deep=False).get("seed")
 
-    def __call__(self, gradients):
+    def __call__(self, gradients: np.ndarray) -> np.ndarray:
         if isinstance(self.seed, Integral):
             # One seed in every round would be one noise in every round.
             self.mechanism.set_params(seed=self.seed)
@@ -263,5 +274,5 @@ class _GradientRelease:
         return released.reshape(gradients.shape)
 
 
-def _stated(guarantee):
+def _stated(guarantee: PrivacyGuarantee) -> float:
     return guarantee.epsilon if guarantee.stated is None else guarantee.stated

@@ -1,44 +1,62 @@
-"""Federated learning over settings, epsilons and seeds: the table behind the BitRand paper's Figs. 8 and 15 to 21."""
+"""Federated learning over settings, epsilons and seeds: the table and the pictures of the BitRand paper."""
 
-import csv
 import math
 import warnings
-from dataclasses import asdict, dataclass, fields
-from numbers import Integral
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 
+from skldp._checks import check_whole
 from skldp.estimators._validation import check_epsilon
 from skldp.exceptions import SeededNoiseWarning, warn_user
 from skldp.mechanisms._noise import noise_from
-from skldp.study._curve import has_seed
-from skldp.study._federated.learning import federated_learning
+from skldp.study._display import draw_epsilon_axis
+from skldp.study._extras import require
+from skldp.study._federated.learning import FederatedRun, federated_learning
+from skldp.study._federated.settings import FederatedSetting
+from skldp.study._private_steps import has_seed
+from skldp.study._results import ResultTable, columns_of, columns_of_records
 
-__all__ = ["FederatedRow", "FederatedTable", "federated_study"]
+__all__ = ["FEDERATED_AXES", "FederatedDisplay", "FederatedRow", "FederatedTable", "federated_study"]
+
+FEDERATED_AXES = {
+    "published": ("published_epsilon", "epsilon as the papers count it"),
+    "exact": ("exact_epsilon", "exact local epsilon of the whole training"),
+    "shuffled": ("shuffled_epsilon", "central epsilon behind a trusted shuffler"),
+}
+_METRICS = {"accuracy": "test accuracy", "auc": "test AUC"}
+_STYLES = {
+    "nothing": ("d", "-."),
+    "features": ("o", "-"),
+    "gradients": ("s", "--"),
+    "anonymised gradients": ("v", ":"),
+    "anonymised coordinates": ("^", ":"),
+}
 
 
 def federated_study(
-    X,
-    y,
-    X_test,
-    y_test,
-    settings,
+    X: Any,
+    y: Any,
+    X_test: Any,
+    y_test: Any,
+    settings: Iterable[FederatedSetting],
     *,
-    epsilons=(1.0, 2.0, 5.0, 10.0),
-    n_seeds=3,
-    n_jobs=None,
-    seed=None,
-    progress=None,
-    **learning,
-):
+    epsilons: Iterable[float] = (1.0, 2.0, 5.0, 10.0),
+    n_seeds: int = 3,
+    n_jobs: int | None = None,
+    seed: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    **learning: Any,
+) -> "FederatedTable":
     """Train a federated model for every setting, epsilon and seed.
 
     Parameters
     ----------
     X, y, X_test, y_test : array-like
-        As for :func:`skldp.study._federated.learning.federated_learning`.
+        As for :func:`federated_learning`.
     settings : iterable of FederatedSetting
     epsilons : iterable of float, default=(1.0, 2.0, 5.0, 10.0)
         Natural-log epsilons, as each setting counts them.
@@ -51,7 +69,7 @@ def federated_study(
     progress : callable, default=None
         Called as ``progress(done, total)`` after each training.
     **learning
-        Further parameters of :func:`skldp.study._federated.learning.federated_learning`.
+        Further parameters of :func:`federated_learning`.
 
     Returns
     -------
@@ -72,8 +90,7 @@ def federated_study(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from skldp.study._federated.settings import noiseless
-    >>> from skldp.study._federated.study import federated_study
+    >>> from skldp.study import federated_study, noiseless
     >>> X, y = load_iris(return_X_y=True)
     >>> table = federated_study(X[::2], y[::2], X[1::2], y[1::2], [noiseless()], n_seeds=2, n_clients=25)
     >>> len(table), table[0].n_runs
@@ -105,7 +122,7 @@ def federated_study(
     )
 
 
-def _seeds(seed, n_runs):
+def _seeds(seed: int | None, n_runs: int) -> list[int | None]:
     if seed is None:
         return [None] * n_runs
     warn_user("seed makes every release of this study repeatable.", SeededNoiseWarning)
@@ -114,7 +131,7 @@ def _seeds(seed, n_runs):
         return noise_from(seed).integers(2**31, n_runs).tolist()
 
 
-def _row(setting, epsilon, runs):
+def _row(setting: FederatedSetting, epsilon: float, runs: list[FederatedRun]) -> "FederatedRow":
     # Counted alike in every run, but a mechanism that draws its own sensitivity may differ: the worst is reported.
     worst = max(runs, key=lambda run: run.guarantee.epsilon)
     shuffled = worst.shuffled
@@ -138,7 +155,7 @@ def _row(setting, epsilon, runs):
     )
 
 
-def _check(settings, epsilons, n_seeds):
+def _check(settings: list[FederatedSetting], epsilons: list[float], n_seeds: Any) -> None:
     names = [setting.name for setting in settings]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"settings must be at least one FederatedSetting, each with its own name. Got {names!r}.")
@@ -146,8 +163,7 @@ def _check(settings, epsilons, n_seeds):
         raise ValueError("epsilons must hold at least one finite number > 0. Got none.")
     for epsilon in epsilons:
         check_epsilon(epsilon)
-    if not isinstance(n_seeds, Integral) or isinstance(n_seeds, bool) or n_seeds < 1:
-        raise ValueError(f"n_seeds must be a whole number, at least 1. Got {n_seeds!r} instead.")
+    check_whole("n_seeds", n_seeds, least=1)
 
 
 @dataclass(frozen=True)
@@ -192,7 +208,7 @@ class FederatedRow:
 
 
 @dataclass(frozen=True)
-class FederatedTable:
+class FederatedTable(ResultTable):
     """What :func:`federated_study` found: a sequence of :class:`FederatedRow`.
 
     Attributes
@@ -202,37 +218,20 @@ class FederatedTable:
 
     rows: tuple[FederatedRow, ...]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[FederatedRow]:
         return iter(self.rows)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         return self.rows[index]
 
-    def to_frame(self):
-        """Give the table as a pandas DataFrame.
+    def to_dict(self) -> dict[str, np.ndarray]:
+        """Give the table as a dict of arrays, one entry a field of :class:`FederatedRow`."""
+        return columns_of_records(FederatedRow, self.rows)
 
-        Raises
-        ------
-        ImportError
-            If pandas is missing.
-        """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError('to_frame needs pandas: pip install "skldp[study]".') from None
-        return pd.DataFrame([asdict(row) for row in self.rows])
-
-    def to_csv(self, path):
-        """Write the table as CSV."""
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, [field.name for field in fields(FederatedRow)])
-            writer.writeheader()
-            writer.writerows(asdict(row) for row in self.rows)
-
-    def __str__(self):
+    def __str__(self) -> str:
         width = max(len(row.setting) for row in self.rows)
         lines = [
             f"{'setting':<{width}}  {'perturbs':<21}  {'eps':>6}  {'published':>10}  {'exact local':>12}  {'per':<6}  "
@@ -248,5 +247,93 @@ class FederatedTable:
         return "\n".join(lines)
 
 
-def _number(value):
+class FederatedDisplay:
+    """Draw a federated study: test accuracy or AUC over epsilon, on the axis that one chooses.
+
+    Parameters
+    ----------
+    frame : FederatedTable, DataFrame or dict of arrays
+        With the columns of :meth:`FederatedTable.to_frame`.
+    metric : {"accuracy", "auc"}, default="accuracy"
+    epsilon_axis : {"published", "exact", "shuffled"}, default="published"
+        A setting without that epsilon is left out; "exact" is what is guaranteed.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    """
+
+    def __init__(self, frame: Any, *, metric: str = "accuracy", epsilon_axis: str = "published") -> None:
+        self.frame = frame
+        self.metric = metric
+        self.epsilon_axis = epsilon_axis
+
+    @classmethod
+    def from_frame(
+        cls, frame: Any, *, metric: str = "accuracy", epsilon_axis: str = "published", ax: Any = None
+    ) -> Self:
+        """Draw a study that was run before.
+
+        Parameters
+        ----------
+        frame : FederatedTable, DataFrame or dict of arrays
+        metric : {"accuracy", "auc"}, default="accuracy"
+        epsilon_axis : {"published", "exact", "shuffled"}, default="published"
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        FederatedDisplay
+
+        Raises
+        ------
+        ValueError
+            If `metric` or `epsilon_axis` is none of these.
+        ImportError
+            If matplotlib is missing.
+        """
+        return cls(frame, metric=metric, epsilon_axis=epsilon_axis).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        self : object
+        """
+        for name, value, known in (
+            ("metric", self.metric, _METRICS),
+            ("epsilon_axis", self.epsilon_axis, FEDERATED_AXES),
+        ):
+            if value not in known:
+                raise ValueError(f"{name} must be one of {tuple(known)}. Got {value!r} instead.")
+        plt = require("matplotlib.pyplot")
+        self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        table = columns_of(self.frame)
+        column, label = FEDERATED_AXES[self.epsilon_axis]
+        for name in dict.fromkeys(table["setting"].tolist()):
+            rows = table["setting"] == name
+            epsilon, mean, std = (table[key][rows] for key in (column, f"{self.metric}_mean", f"{self.metric}_std"))
+            if np.isinf(table["epsilon"][rows][0]):
+                self.ax_.axhline(mean[0], color="0.4", linewidth=1, label=name)
+            elif np.isfinite(epsilon).any():
+                marker, line = _STYLES[str(table["perturbs"][rows][0])]
+                look = {"marker": marker, "linestyle": line, "markersize": 4, "capsize": 2, "label": name}
+                self.ax_.errorbar(epsilon, mean, std, **look)
+        draw_epsilon_axis(self.ax_)
+        self.ax_.set_xlabel(label)
+        self.ax_.set_ylabel(_METRICS[self.metric])
+        self.ax_.legend(fontsize="x-small")
+        return self
+
+
+def _number(value: float) -> str:
     return f"{value:.4g}" if not 1e4 <= value < 1e15 else f"{value:,.0f}"

@@ -1,11 +1,14 @@
 """The theory figures of the BitRand paper that compare mechanisms for numbers, with the exact epsilon beside."""
 
 import math
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
 from skldp.mechanisms._bits.bit_flip import BitFlip
 from skldp.mechanisms._bits.fixed_point import FixedPoint
+from skldp.mechanisms._domain import Box
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.catalogue import make_mechanism, number_of_sampled_features
@@ -13,14 +16,14 @@ from skldp.mechanisms._numeric.duchi import Duchi
 from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
-from skldp.study._theory.rival_laws import error_probabilities, exact_epsilon, rival_laws
+from skldp.study._theory.bit_laws import exact_epsilon, expected_error, rival_laws
 from skldp.study._theory.table import TheoryTable
 
 __all__ = ["expected_errors", "mean_errors"]
 
 # Coarse enough to sum over all outputs, fine enough for three digits.
 _LATTICE_BITS = 12
-_FINITE = {
+_FINITE: dict[str, Callable[[float], Any]] = {
     "Duchi": Duchi,
     "Three-Outputs": ThreeOutputs,
     "PM": lambda epsilon: Piecewise(epsilon, "pm", _LATTICE_BITS),
@@ -41,8 +44,13 @@ _NUMERIC = {
 
 
 def expected_errors(
-    epsilons=(0.1, 0.5, 1.0, 2.0, 5.0, 10.0), *, n_features=1000, n_bits=10, n_integer_bits=5, delta=1e-5
-):
+    epsilons: Iterable[float] = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0),
+    *,
+    n_features: int = 1000,
+    n_bits: int = 10,
+    n_integer_bits: int = 5,
+    delta: float = 1e-5,
+) -> TheoryTable:
     r"""Tabulate the expected absolute error of one feature for all mechanisms (Figure 3).
 
     Parameters
@@ -70,7 +78,7 @@ def expected_errors(
 
     Examples
     --------
-    >>> from skldp.study._theory.errors import expected_errors
+    >>> from skldp.study import expected_errors
     >>> table = expected_errors([1.0])
     >>> error = dict(zip(table.columns["mechanism"].tolist(), table.columns["error"].round(1).tolist()))
     >>> error["f-RR"], error["Constant 0"], error["Laplace"]
@@ -81,8 +89,7 @@ def expected_errors(
     rows = []
     for epsilon in epsilons:
         for name, laws in rival_laws(epsilon, n_features, n_bits, n_integer_bits).items():
-            error = float(error_probabilities(laws) @ encoding.sensitivities)
-            rows.append((name, epsilon, error, exact_epsilon(laws, n_features)))
+            rows.append((name, epsilon, expected_error(laws, n_integer_bits), exact_epsilon(laws, n_features)))
         share = epsilon / n_features
         for name, make in _FINITE.items():
             rows.append(
@@ -107,15 +114,15 @@ def expected_errors(
 
 
 def mean_errors(
-    epsilons=(0.1, 0.5, 1.0, 2.0, 5.0, 10.0),
+    epsilons: Iterable[float] = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0),
     *,
-    n_samples=1000,
-    n_features=768,
-    n_bits=10,
-    n_integer_bits=5,
-    delta=1e-5,
-    centers=(0.0, 0.5),
-):
+    n_samples: int = 1000,
+    n_features: int = 768,
+    n_bits: int = 10,
+    n_integer_bits: int = 5,
+    delta: float = 1e-5,
+    centers: Iterable[float] = (0.0, 0.5),
+) -> TheoryTable:
     r"""Tabulate the root mean square error of a mean over people, for all mechanisms (Figure 10).
 
     Parameters
@@ -141,8 +148,8 @@ def mean_errors(
 
     .. math:: \mathrm{RMSE}^2 = (\mathbb{E} b)^2 + \frac{\mathrm{Var}\, b + \mathbb{E} v}{N}.
 
-    Mechanisms for numbers sample features as :class:`NumericPrivatizer` does by default. "Constant 0" releases nothing
-    at all, and has a small error around 0 as well.
+    Mechanisms for numbers sample features as :class:`~skldp.NumericPrivatizer` does by default. "Constant 0" releases
+    nothing at all, and has a small error around 0 as well.
 
     References
     ----------
@@ -150,7 +157,7 @@ def mean_errors(
 
     Examples
     --------
-    >>> from skldp.study._theory.errors import mean_errors
+    >>> from skldp.study import mean_errors
     >>> for center in (0.0, 0.5):
     ...     table = mean_errors([1.0], centers=[center]).where(mechanism="f-RR")
     ...     print(f"{table.columns['rmse'][0]:.2g} at an exact epsilon of {table.columns['exact_epsilon'][0]:.0f}")
@@ -160,18 +167,21 @@ def mean_errors(
     encoding = FixedPoint(n_bits, n_integer_bits)
     reach = _largest(encoding)
     everywhere = np.full(n_features, reach)
-    rows = []
+    epsilons, rows = list(epsilons), []
     for center in centers:
         x = reach * (center + np.linspace(-0.5, 0.5, 257)[:-1] + 0.5 / 256)
 
-        def add(name, epsilon, bias, variance, exact, center=center):
+        def add(
+            name: str, epsilon: float, bias: np.ndarray, variance: np.ndarray, exact: float, center: float = center
+        ) -> None:
             rmse = math.sqrt(np.mean(bias) ** 2 + (np.var(bias) + np.mean(variance)) / n_samples)
             rows.append((name, center, epsilon, rmse, exact))
 
         for epsilon in epsilons:
             for name, laws in rival_laws(epsilon, n_features, n_bits, n_integer_bits).items():
                 columns = len(laws)
-                flip = BitFlip(encoding, laws, -everywhere[:columns], everywhere[:columns])
+                box = Box.of(-everywhere[:columns], everywhere[:columns])
+                flip = BitFlip(encoding, laws, box, n_sampled=columns)
                 values = np.repeat(x[:, None], columns, axis=1)
                 add(name, epsilon, flip.bias(values), flip.variance(values), exact_epsilon(laws, n_features))
             for name, key in _NUMERIC.items():
@@ -195,11 +205,11 @@ def mean_errors(
     )
 
 
-def _largest(encoding):
+def _largest(encoding: FixedPoint) -> float:
     return float(np.sum(encoding.weights))
 
 
-def _mean_absolute_error(mechanism):
+def _mean_absolute_error(mechanism: Any) -> float:
     """E|M(x) - x| for x spread evenly over [-1, 1], from the integer law."""
     errors = []
     for x in (np.arange(16) + 0.5) / 8 - 1:

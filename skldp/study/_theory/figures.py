@@ -4,9 +4,8 @@ Every table has a column ``exact_epsilon``: the exact worst-case loss of one who
 its row, over all codes. Where a baseline's two error probabilities differ, its q is their mean.
 """
 
-import numpy as np
+from collections.abc import Iterable
 
-from skldp.mechanisms._bits.fixed_point import FixedPoint
 from skldp.mechanisms._bits.flip_laws import (
     bitrand_law,
     latent_corrected_ratio,
@@ -15,7 +14,8 @@ from skldp.mechanisms._bits.flip_laws import (
     ome_laws,
 )
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
-from skldp.study._theory.rival_laws import error_probabilities, exact_epsilon, rival_laws
+from skldp.study._theory import bit_laws
+from skldp.study._theory.bit_laws import error_probabilities, exact_epsilon, rival_laws, top_k_means
 from skldp.study._theory.table import TheoryTable
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-def bit_flips(epsilons=(0.1, 1.0, 2.0), *, n_features=1000, n_bits=10):
+def bit_flips(epsilons: Iterable[float] = (0.1, 1.0, 2.0), *, n_features: int = 1000, n_bits: int = 10) -> TheoryTable:
     """Tabulate how likely each bit is to flip, alone and on average over the first bits (Figures 4 and 12).
 
     Parameters
@@ -53,7 +53,7 @@ def bit_flips(epsilons=(0.1, 1.0, 2.0), *, n_features=1000, n_bits=10):
 
     Examples
     --------
-    >>> from skldp.study._theory.figures import bit_flips
+    >>> from skldp.study import bit_flips
     >>> table = bit_flips([1.0], n_features=768)
     >>> [float(q) for q in table.columns["q"][:3].round(3)], round(float(table.columns["exact_epsilon"][0]))
     ([0.294, 0.315, 0.337], 3311)
@@ -62,7 +62,7 @@ def bit_flips(epsilons=(0.1, 1.0, 2.0), *, n_features=1000, n_bits=10):
     for epsilon in epsilons:
         for name, laws in rival_laws(epsilon, n_features, n_bits).items():
             q, exact = error_probabilities(laws), exact_epsilon(laws, n_features)
-            means = np.cumsum(q) / np.arange(1, n_bits + 1)
+            means = top_k_means(q)
             rows += [(name, epsilon, bit, q[bit], means[bit], exact) for bit in range(n_bits)]
     return TheoryTable.of_rows(
         "Figures 4 and 12: flip probability of each bit",
@@ -75,7 +75,9 @@ def bit_flips(epsilons=(0.1, 1.0, 2.0), *, n_features=1000, n_bits=10):
     )
 
 
-def bit_errors(epsilons=(0.1, 1.0, 2.0), *, n_features=1000, n_bits=10, n_integer_bits=5):
+def bit_errors(
+    epsilons: Iterable[float] = (0.1, 1.0, 2.0), *, n_features: int = 1000, n_bits: int = 10, n_integer_bits: int = 5
+) -> TheoryTable:
     r"""Tabulate the expected error that each bit adds, alone and on average over the first bits (Figure 11).
 
     Parameters
@@ -99,16 +101,15 @@ def bit_errors(epsilons=(0.1, 1.0, 2.0), *, n_features=1000, n_bits=10, n_intege
 
     Examples
     --------
-    >>> from skldp.study._theory.figures import bit_errors
+    >>> from skldp.study import bit_errors
     >>> sorted(set(bit_errors([1.0]).columns["mechanism"].tolist()))
     ['LATENT corrected', 'OME corrected', 'f-RR', 'f-RR exact', 'f-RR without bit-awareness']
     """
-    weights = FixedPoint(n_bits, n_integer_bits).sensitivities
     rows = []
     for epsilon in epsilons:
         for name, laws in rival_laws(epsilon, n_features, n_bits, n_integer_bits).items():
-            error, exact = error_probabilities(laws) * weights, exact_epsilon(laws, n_features)
-            means = np.cumsum(error) / np.arange(1, n_bits + 1)
+            error, exact = bit_laws.bit_errors(laws, n_integer_bits), exact_epsilon(laws, n_features)
+            means = top_k_means(error)
             rows += [(name, epsilon, bit, error[bit], means[bit], exact) for bit in range(n_bits)]
     return TheoryTable.of_rows(
         "Figure 11: expected error of each bit",
@@ -123,8 +124,12 @@ def bit_errors(epsilons=(0.1, 1.0, 2.0), *, n_features=1000, n_bits=10, n_intege
 
 
 def bit_flips_over_features(
-    epsilons=(0.1, 1.0, 2.0), *, n_features=(10, 100, 1000, 10_000), n_bits=10, bits=(0, 2, 5, 9)
-):
+    epsilons: Iterable[float] = (0.1, 1.0, 2.0),
+    *,
+    n_features: Iterable[int] = (10, 100, 1000, 10_000),
+    n_bits: int = 10,
+    bits: Iterable[int] = (0, 2, 5, 9),
+) -> TheoryTable:
     """Tabulate BitRand's flip probabilities over the number of features (Figures 5 and 13).
 
     Parameters
@@ -153,7 +158,7 @@ def bit_flips_over_features(
 
     Examples
     --------
-    >>> from skldp.study._theory.figures import bit_flips_over_features
+    >>> from skldp.study import bit_flips_over_features
     >>> table = bit_flips_over_features([1.0], n_features=[100, 10_000], bits=[0])
     >>> [float(q) for q in table.columns["q"].round(3)], [round(float(e)) for e in table.columns["exact_epsilon"]]
     ([0.294, 0.294], [431, 43116])
@@ -176,7 +181,12 @@ def bit_flips_over_features(
     )
 
 
-def bit_flips_over_bits(epsilons=(0.1, 1.0, 2.0), *, n_features=1000, n_bits=(5, 10, 20, 100, 1000)):
+def bit_flips_over_bits(
+    epsilons: Iterable[float] = (0.1, 1.0, 2.0),
+    *,
+    n_features: int = 1000,
+    n_bits: Iterable[int] = (5, 10, 20, 100, 1000),
+) -> TheoryTable:
     """Tabulate BitRand's flip probabilities over the number of bits, at fixed relative places (Figures 6 and 14).
 
     Parameters
@@ -198,7 +208,7 @@ def bit_flips_over_bits(epsilons=(0.1, 1.0, 2.0), *, n_features=1000, n_bits=(5,
 
     Examples
     --------
-    >>> from skldp.study._theory.figures import bit_flips_over_bits
+    >>> from skldp.study import bit_flips_over_bits
     >>> table = bit_flips_over_bits([1.0], n_bits=[10, 1000])
     >>> [float(q) for q in table.columns["q"].round(2)]
     [0.29, 0.41, 0.51, 0.28, 0.39, 0.52]
@@ -222,8 +232,10 @@ def bit_flips_over_bits(epsilons=(0.1, 1.0, 2.0), *, n_features=1000, n_bits=(5,
     )
 
 
-def label_flips(epsilons=(0.1, 1.0, 2.5, 5.0), *, n_classes=(2, 5, 10, 100, 1000)):
-    """Tabulate how likely label randomized response is to lie, over the number of classes (Figure 7).
+def label_flips(
+    epsilons: Iterable[float] = (0.1, 1.0, 2.5, 5.0), *, n_classes: Iterable[int] = (2, 5, 10, 100, 1000)
+) -> TheoryTable:
+    """Tabulate how likely label randomized response is to change a label, over the number of classes (Figure 7).
 
     Parameters
     ----------
@@ -242,7 +254,7 @@ def label_flips(epsilons=(0.1, 1.0, 2.5, 5.0), *, n_classes=(2, 5, 10, 100, 1000
 
     Examples
     --------
-    >>> from skldp.study._theory.figures import label_flips
+    >>> from skldp.study import label_flips
     >>> [float(q) for q in label_flips([1.0], n_classes=[2, 100]).columns["q"].round(3)]
     [0.269, 0.973]
     """
@@ -263,8 +275,13 @@ def label_flips(epsilons=(0.1, 1.0, 2.5, 5.0), *, n_classes=(2, 5, 10, 100, 1000
 
 
 def corrected_ratios(
-    epsilon=0.1, *, n_features=(10, 100, 1000, 10_000), n_bits=(10,), latent_alpha=7.0, ome_alpha=100.0
-):
+    epsilon: float = 0.1,
+    *,
+    n_features: Iterable[int] = (10, 100, 1000, 10_000),
+    n_bits: Iterable[int] = (10,),
+    latent_alpha: float = 7.0,
+    ome_alpha: float = 100.0,
+) -> TheoryTable:
     """Tabulate what the paper calls corrected, over the stated epsilon, for LATENT and OME (Figure 9).
 
     Parameters
@@ -290,12 +307,12 @@ def corrected_ratios(
 
     Examples
     --------
-    >>> from skldp.study._theory.figures import corrected_ratios
+    >>> from skldp.study import corrected_ratios
     >>> table = corrected_ratios(n_features=[1000])
     >>> [f"{ratio:.3g}" for ratio in table.columns["ratio"]], [f"{ratio:.3g}" for ratio in table.columns["exact_ratio"]]
     (['4.57', '-4.6e+07'], ['0.875', '6.9e+05'])
     """
-    rows = []
+    n_features, n_bits, rows = list(n_features), list(n_bits), []
     for r in n_features:
         for n in n_bits:
             share = epsilon / (r * n)

@@ -1,0 +1,113 @@
+"""The environments of continuous integration, each fresh: ``nox --list`` names them, ``.ci/run`` runs all in a copy."""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import nox
+from nox.command import CommandFailed
+
+nox.needs_version = ">=2024.4"
+nox.options.default_venv_backend = "venv"
+nox.options.sessions = ["readme", "tests", "lint", "compiled", "docs", "package", "oldest", "others"]
+
+PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+COMPILED = ["tests/mechanisms/test_kernels.py", "tests/estimators/test_out_of_core.py"]
+# The oldest versions have no wheels above Python 3.12.
+OLDEST = next((version for version in ("3.11", "3.12") if shutil.which(f"python{version}")), "3.11")
+README = Path("README.md").read_text(encoding="utf-8")
+MAIN_JOB, TESTS = re.findall(r"^python -m pip install .+ && .+", README, re.MULTILINE)
+
+
+def shell(session, line):
+    session.run("bash", "-euo", "pipefail", "-c", line, external=True)
+
+
+@nox.session
+def readme(session):
+    """Run the README's first command."""
+    shell(session, MAIN_JOB)
+    shell(session, "test -s study.csv && test -s study.png")
+
+
+@nox.session
+def tests(session):
+    """Run the README's second command, then the slow tests and every twelfth of the faults put in on purpose."""
+    shell(session, TESTS)
+    session.run("python", "-m", "pytest", "-q", "-n", "logical", "-m", "slow")
+    session.run("python", "tests/mutations/test_mutations.py", "12")
+
+
+@nox.session
+def lint(session):
+    """Check style, types and floors."""
+    session.install("-e", ".[study,lint]")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("mypy")
+    session.run("lint-imports")
+
+
+@nox.session
+def compiled(session):
+    """Test what runs compiled, which the other environments leave out."""
+    install_wheels(session, ".[test,fast]")
+    session.run("python", "-m", "pytest", "-q", "-n", "logical", *session.posargs, *COMPILED)
+
+
+@nox.session
+def docs(session):
+    """Build the pages, which run every example, with warnings as errors."""
+    session.install("-e", ".[docs]")
+    session.run("python", "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", "docs/_build")
+
+
+@nox.session
+def package(session):
+    """Build what is published, and import it from its wheel."""
+    session.install("build", "twine")
+    shutil.rmtree("dist", ignore_errors=True)
+    session.run("python", "-m", "build")
+    shell(session, "python -m twine check --strict dist/*")
+    shell(session, "python -m pip install dist/*.whl && cd / && python -c 'import skldp; print(skldp.__version__)'")
+
+
+@nox.session(python=OLDEST)
+def oldest(session):
+    """Test against the oldest supported versions."""
+    session.install("--constraint", ".ci/oldest.txt", "-e", ".[test,fast]")
+    # The oldest scikit-learn hands parametrize a generator, of which new releases of pytest warn.
+    session.run("python", "-m", "pytest", "-q", "-n", "logical", "-W", "ignore::pytest.PytestRemovedIn10Warning")
+
+
+@nox.session(python=PYTHONS)
+def others(session):
+    """Run the quick tests on every other Python of the machine; scikit-learn's own checks run in `tests`."""
+    if session.python == "{}.{}".format(*sys.version_info):
+        session.skip("tests runs on this one")
+    install_wheels(session, ".[test]")
+    session.run("python", "-m", "pytest", "-q", "-n", "logical", "-k", "not checks_of_scikit_learn")
+
+
+@nox.session
+def nightly(session):
+    """Test against what scikit-learn, numpy and scipy will release next; PIP_EXTRA_INDEX_URL says where that is."""
+    session.install("-e", ".[test]")
+    session.install("--pre", "--upgrade", "--only-binary", ":all:", "numpy", "scipy", "scikit-learn")
+    session.run("python", "-m", "pytest", "-q", "-n", "logical")
+
+
+@nox.session
+def benchmarks(session):
+    """Time the releases; arguments go to pytest, such as --benchmark-compare."""
+    session.install("-e", ".[bench]")
+    session.run("python", "-m", "pytest", "benchmarks/bench_releases.py", *session.posargs)
+
+
+def install_wheels(session, what):
+    """Install without building anything but skldp, and say so where a Python has no wheels yet."""
+    try:
+        session.install("--only-binary", ":all:", "--no-binary", "skldp", "-e", what)
+    except CommandFailed:
+        session.skip("a dependency has no wheel for this Python, so that it was NOT tested")

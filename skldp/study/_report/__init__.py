@@ -1,1 +1,0 @@
-"""The pictures and the page of a study over many mechanisms."""
