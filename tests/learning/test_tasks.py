@@ -40,7 +40,7 @@ def naive(form):
 @pytest.mark.parametrize("form", ["linear", "products", "gradient"])
 def test_vectors_are_what_a_task_says(form):
     asked = task(form)
-    inside = asked._box.inside(np.column_stack([X, Y])).rows
+    inside = asked._box.clip(np.column_stack([X, Y])).rows
     np.testing.assert_allclose(asked._rows(inside) * asked.radius, naive(form), rtol=0, atol=1e-12)
     norms = np.linalg.norm(naive(form), axis=1)
     of_norms = task(form, "log_norm", least=0.5)
@@ -61,7 +61,7 @@ def about_classes(answer="vector", matrix=CLASS_MATRIX, n_classes=3, **changes):
 def test_class_gradients_are_those_of_the_log_likelihood():
     asked = about_classes()
     classes = np.arange(300) % 3
-    inside = asked._box.inside(np.column_stack([X, classes])).rows
+    inside = asked._box.clip(np.column_stack([X, classes])).rows
     columns = contrasts(3)
     np.testing.assert_allclose(columns.T @ columns, np.eye(2), atol=1e-15)
     np.testing.assert_allclose(columns.sum(axis=0), 0, atol=1e-15)
@@ -84,7 +84,7 @@ def test_class_gradients_are_those_of_the_log_likelihood():
 def test_every_class_is_told_from_its_code(n_classes):
     matrix = ((1.0, 0.0, 0.0), *((0.0,) * 3,) * n_classes)
     asked = Task(1.0, (0, 0), (1, n_classes - 1), "class_gradient", matrix, "log_norm", 2.0, 0.1, n_classes)
-    inside = asked._box.inside(np.column_stack([np.zeros(n_classes), np.arange(n_classes)])).rows
+    inside = asked._box.clip(np.column_stack([np.zeros(n_classes), np.arange(n_classes)])).rows
     gradients = asked._vectors(inside)
     expected = (np.eye(n_classes) - 1 / n_classes) @ contrasts(n_classes)
     np.testing.assert_allclose(gradients * 2.0, expected, atol=1e-15)
@@ -139,7 +139,7 @@ def test_a_report_is_the_sum_of_what_each_released():
     asked, ball = task("products"), PrivUnitBall(6, 2.0, 1.0)
     key = b"k" * 32
     report = asked.release(X, Y, Noise(key, secure=False))
-    inside = asked._box.inside(np.column_stack([X, Y])).rows
+    inside = asked._box.clip(np.column_stack([X, Y])).rows
     stream = Noise(key, secure=False).split([slice(None)])[0]
     released = ball.release(asked._rows(inside), stream).rows
     assert [int(one) for one in np.rint(released.sum(axis=0) / ball.sphere.step)] == list(report.sums)
