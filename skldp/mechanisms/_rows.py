@@ -314,24 +314,6 @@ class SampledFeatures(RowMechanism):
         np.fill_diagonal(about, squares)
         return about + np.outer(center, mean) + np.outer(mean, center) - np.outer(center, center)
 
-    def bias(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Mean of the released numbers minus the values, for values of shape (n, n_features)."""
-        rows = np.asarray(self._as_rows(values), dtype=np.float64)
-        mean, _ = self._feature_moments(self.domain.clip(rows).rows)
-        return mean - rows if self.center is None else self.center + mean - rows
-
-    def variance(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Variance of the released numbers, for values of shape (n, n_features)."""
-        rows = np.asarray(self._as_rows(values), dtype=np.float64)
-        mean, square = self._feature_moments(self.domain.clip(rows).rows)
-        return square * (self.n_outputs / self.n_sampled) - mean**2
-
-    def _feature_moments(
-        self, rows: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Mean and mean square of M(x) - c of every feature, for rows inside the domain."""
-        raise NotImplementedError
-
     def _original_squares(self, squares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """From the mean of (M(x) - c)^2 of every feature to that of (x - c)^2, or ValueError where it does not tell."""
         raise ValueError(f"{type(self).__name__} does not identify the squares of what it releases.")

@@ -22,6 +22,7 @@ from skldp.mechanisms._bits.calibration import (
 )
 from skldp.mechanisms._bits.decoding import (
     BitDecoder,
+    BitFeatures,
     code_moments,
     fixed_point_decoder,
     original_squares,
@@ -49,7 +50,7 @@ from skldp.mechanisms._bits.unbiased import UnbiasedBitFlip, unbiased_bitrand
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._rows import SampledFeatures, Workspace
+from skldp.mechanisms._rows import Workspace
 
 __all__ = ["BitFlip", "bitrand", "latent", "ome"]
 
@@ -232,7 +233,7 @@ def _number_of_sampled(n_sampled_features: Any, n_features: int) -> int:
 
 
 @dataclass(frozen=True)
-class BitFlip(SampledFeatures):
+class BitFlip(BitFeatures):
     r"""Randomized response on every bit of fixed-point codes.
 
     :func:`bitrand`, :func:`latent` and :func:`ome` make the published and the exactly calibrated ones.

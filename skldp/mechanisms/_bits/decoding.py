@@ -1,5 +1,6 @@
 """Turn randomized codes back into numbers: each bit contributes one of two values, looked up many bits at a time."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,10 +9,11 @@ import numpy.typing as npt
 
 from skldp.mechanisms._bits.fixed_point import FixedPoint
 from skldp.mechanisms._bits.flip_laws import BitLaw
-from skldp.mechanisms._rows import Workspace
+from skldp.mechanisms._rows import SampledFeatures, Workspace
 
 __all__ = [
     "BitDecoder",
+    "BitFeatures",
     "code_moments",
     "fixed_point_decoder",
     "original_squares",
@@ -160,3 +162,26 @@ class BitDecoder:
         magnitude *= workspace.look_up(self.signs, places, part)
         np.copyto(out, magnitude, casting="same_kind")
         return out
+
+
+@dataclass(frozen=True)
+class BitFeatures(SampledFeatures):
+    """Base of the releases of features by their bits: mean and variance from those of a feature's code."""
+
+    def bias(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Mean of the released numbers minus the values, for values of shape (n, n_features)."""
+        rows = np.asarray(self._as_rows(values), dtype=np.float64)
+        mean, _ = self._feature_moments(self.domain.clip(rows).rows)
+        return mean - rows if self.center is None else self.center + mean - rows
+
+    def variance(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Variance of the released numbers, for values of shape (n, n_features)."""
+        rows = np.asarray(self._as_rows(values), dtype=np.float64)
+        mean, square = self._feature_moments(self.domain.clip(rows).rows)
+        return square * (self.n_outputs / self.n_sampled) - mean**2
+
+    @abstractmethod
+    def _feature_moments(
+        self, rows: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Mean and mean square of M(x) - c of every feature, for rows inside the domain."""

@@ -15,13 +15,13 @@ import numpy.typing as npt
 from scipy.optimize import brentq, minimize_scalar
 
 from skldp.mechanisms._bits.calibration import least_integer
-from skldp.mechanisms._bits.decoding import BitDecoder, code_moments, unbiased_bits
+from skldp.mechanisms._bits.decoding import BitDecoder, BitFeatures, code_moments, unbiased_bits
 from skldp.mechanisms._bits.flip_laws import BitLaw, symmetric_law
 from skldp.mechanisms._bits.mask_sampling import BitRandomizer
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._rows import SampledFeatures, Workspace
+from skldp.mechanisms._rows import Workspace
 
 __all__ = ["UnbiasedBitFlip", "least_variance_losses", "least_variance_sample", "unbiased_bitrand", "worst_variance"]
 
@@ -200,7 +200,7 @@ def unbiased_bitrand(epsilon: float, bounds: Box, n_bits: int, n_sampled: int | 
 
 
 @dataclass(frozen=True)
-class UnbiasedBitFlip(SampledFeatures):
+class UnbiasedBitFlip(BitFeatures):
     """Unbiased release through a sign and a few magnitude bits.
 
     :func:`~skldp.mechanisms.bitrand` makes the one of least variance.

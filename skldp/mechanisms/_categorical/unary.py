@@ -61,7 +61,7 @@ class OneHotMechanism(RowMechanism):
     @cached_property
     def domain(self) -> Codes:
         """The codes 0 to ``n_classes - 1``."""
-        return Codes((int(self.n_classes),))
+        return Codes((self.n_classes,))
 
     @property
     def n_outputs(self) -> int:

@@ -1,6 +1,7 @@
 r"""How many dimensions to project to, and what Gordon's theorem promises for so many."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -195,7 +196,7 @@ def _far(d: int) -> float:
     return math.sqrt(2 * math.log(2 * d)) + 10
 
 
-def _integral(function, low: float, high: float) -> float:  # type: ignore[no-untyped-def]
+def _integral(function: Callable[[float], float], low: float, high: float) -> float:
     return float(integrate.quad(function, low, high, limit=200, epsabs=1e-12)[0])
 
 

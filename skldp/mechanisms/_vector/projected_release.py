@@ -152,7 +152,7 @@ class ProjectedRelease(RowMechanism):
         if self.sensitivity == "gordon":
             return 1 + float(self.beta)
         if self.sensitivity == "vocabulary":
-            return self.projection.vocabulary_bound(self.vocabulary)  # type: ignore[arg-type]
+            return self.projection.vocabulary_bound(np.asarray(self.vocabulary))
         return self.projection.spectral_bound()
 
     @cached_property
