@@ -11,7 +11,8 @@ from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._labels import LabelLaplace, LabelRR, LabelSampler
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._out_of_core import release_blocks, release_dask
-from skldp.estimators._private_linear import PrivateLinearRegression, PrivateLogisticRegression
+from skldp.estimators._private_linear import PrivateLinearRegression
+from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._vector import (
     MultivariateLaplaceTransformer,
     PrivUnitTransformer,

@@ -99,7 +99,8 @@ class ClassificationProtocol(Protocol):
         return _N_COHORTS_OF_FEW if self.sufficiency < _FEW else _N_COHORTS
 
     def _logits(self) -> npt.NDArray[np.float64]:
-        return contrasts(self.n_classes) @ np.array(self._state["beta"])
+        result: npt.NDArray[np.float64] = contrasts(self.n_classes) @ np.array(self._state["beta"])
+        return result
 
     def _settings(self) -> dict[str, Any]:
         return {

@@ -279,7 +279,8 @@ def cut(n: int, n_parts: int) -> list[int]:
 def nearest_positive(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The nearest positive semidefinite matrix."""
     values, vectors = np.linalg.eigh(matrix)
-    return (vectors * np.maximum(values, 0)) @ vectors.T
+    result: npt.NDArray[np.float64] = (vectors * np.maximum(values, 0)) @ vectors.T
+    return result
 
 
 def as_shown_by(

@@ -152,7 +152,8 @@ class RegressionProtocol(Protocol):
     def coefficients(self) -> npt.NDArray[np.float64]:
         """Of every feature, in the units of the declared bounds."""
         slopes = np.array(self._state["beta"])[-self.n_features :]
-        return slopes * self._box.radius[-1] / self._box.radius[:-1]
+        result: npt.NDArray[np.float64] = slopes * self._box.radius[-1] / self._box.radius[:-1]
+        return result
 
     @property
     def intercept(self) -> float:
@@ -212,7 +213,8 @@ class RegressionProtocol(Protocol):
 
     def _residual_row(self) -> npt.NDArray[np.float64]:
         row = np.eye(self.n_features + 2)[-1]
-        return row - np.array(self._state["beta"]) @ self._terms()
+        result: npt.NDArray[np.float64] = row - np.array(self._state["beta"]) @ self._terms()
+        return result
 
     def _task_of(self, name: str) -> Task:
         state, width = self._state, self.n_features + 1

@@ -322,7 +322,8 @@ class Task:
         """The sums of one block in whole numbers, which doubles hold exactly."""
         rows = self._rows(self._box.clip(np.column_stack([X, y])).rows)
         released = self._mechanism.release(rows, noise).rows
-        return np.rint(released.sum(axis=0) / self._unit)
+        result: npt.NDArray[np.float64] = np.rint(released.sum(axis=0) / self._unit)
+        return result
 
     def _rows(self, inside: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """What the mechanism is given: vectors in units of the radius, or numbers between -1 and 1."""
@@ -334,7 +335,8 @@ class Task:
         least = self.least / self.radius
         norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         share = np.log(np.clip(norms, least, 1)) / -math.log(least)
-        return np.clip(1 + 2 * share, -1, 1)[:, None]
+        result: npt.NDArray[np.float64] = np.clip(1 + 2 * share, -1, 1)[:, None]
+        return result
 
     def _vectors(self, inside: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """What is made of records, in units of the radius."""
@@ -346,11 +348,10 @@ class Task:
             u += matrix[:, 0]
             if self.form == "products":
                 return products(u, 1 / self.radius)
-            if self.form == "gradient":
-                return u[:, :-1] * (u[:, -1:] / self.radius)
             if self.form == "class_gradient":
                 return class_gradients(u, z[:, -1], self.n_classes) / self.radius
-            return u / self.radius
+            vectors: npt.NDArray[np.float64] = u[:, :-1] * u[:, -1:] if self.form == "gradient" else u
+            return vectors / self.radius
 
 
 @dataclass(frozen=True)

@@ -67,4 +67,5 @@ def class_gradients(
     codes = np.rint((target + 1) / 2 * (n_classes - 1)).astype(np.intp)
     errors[np.arange(len(u)), codes] += 1
     told = errors @ contrasts(n_classes)
-    return (told[:, :, None] * u[:, None, :-n_classes]).reshape(len(u), -1)
+    result: npt.NDArray[np.float64] = (told[:, :, None] * u[:, None, :-n_classes]).reshape(len(u), -1)
+    return result

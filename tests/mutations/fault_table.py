@@ -890,8 +890,8 @@ MUTATIONS = [
     # A radius that is read from the rows, a person in two cohorts, and limits that nobody looks at.
     Mutation(
         "learning/_tasks.py",
-        "                return u[:, :-1] * (u[:, -1:] / self.radius)",
-        "                return u[:, :-1] * (u[:, -1:] / np.abs(u).max())",
+        "            return vectors / self.radius",
+        "            return vectors / np.abs(u).max()",
         "learning/test_tasks.py",
     ),
     Mutation(

@@ -1,0 +1,31 @@
+"""What the estimators that learn under local privacy tell the analyst."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp.estimators._base import warn_out_of_domain
+from skldp.exceptions import TooFewPeopleWarning, warn_user
+from skldp.learning._protocol import LEAST_SUFFICIENCY, Protocol
+from skldp.mechanisms._domain import Box
+
+__all__ = ["warn_moved", "warn_too_few"]
+
+
+def warn_too_few(protocol: Protocol, what: str) -> None:
+    """Warn where nothing can be learnt, and say how many people it takes."""
+    if protocol.sufficiency < LEAST_SUFFICIENCY:
+        needed = math.ceil(protocol.n_people * LEAST_SUFFICIENCY / protocol.sufficiency)
+        warn_user(
+            f"With {protocol.n_people:,} people, {protocol.n_features} features and epsilon {protocol.epsilon:.4g} the "
+            f"noise is as large as what there is to be learnt, so that {what} predicted. It takes at least {needed:,} "
+            "people, or fewer features.",
+            TooFewPeopleWarning,
+        )
+
+
+def warn_moved(X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], box: Box) -> None:
+    """Count what lay outside the declared bounds, column by column."""
+    columns = zip((*X.T, y), *box.ends, strict=True)
+    warn_out_of_domain(sum(np.count_nonzero((one < a) | (one > b)) for one, a, b in columns), X.size + y.size)
