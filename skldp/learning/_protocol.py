@@ -220,7 +220,7 @@ class Protocol(ABC):
         self._state["radius"] = float(task.mean(report)[0])
 
     def _take_center(self, task: Task, report: Report) -> None:
-        self._state["center"] = self._center(task, report).tolist()
+        self._state["center"] = (np.array(self._state["center"]) + self._center(task, report)).tolist()
 
     def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
         mean, error = task.mean(report), task.standard_error(report.n_people)
@@ -245,12 +245,12 @@ class Protocol(ABC):
         scale[:n_constants] = 1.0
         state["whitening"], state["spread"] = np.diag(scale).tolist(), math.sqrt(n_terms)
 
-    def _average(self, n_cohorts: int) -> None:
-        """After a cohort of gradients: the answer is the mean of the later half of the iterates."""
-        state, half = self._state, n_cohorts // 2
+    def _average(self, n_cohorts: int, n_last: int | None = None) -> None:
+        """After a cohort of gradients: the answer is the mean of the last iterates, of the later half if not said."""
+        state, n_last = self._state, n_last or n_cohorts // 2
         n_done = sum(name == "gradient" for name, _ in self._steps[: state["step"] + 1])
-        if n_done > n_cohorts - half:
-            state["averaged"] = (np.array(state["averaged"]) + np.array(state["beta"]) / half).tolist()
+        if n_done > n_cohorts - n_last:
+            state["averaged"] = (np.array(state["averaged"]) + np.array(state["beta"]) / n_last).tolist()
         if n_done == n_cohorts:
             state["beta"] = state["averaged"]
 

@@ -17,7 +17,7 @@ from skldp.learning._protocol import (
     cut,
     nearest_positive,
 )
-from skldp.learning._tasks import Report, Task
+from skldp.learning._tasks import Report, Task, noise_variance
 from skldp.learning._vectors import n_products, symmetric_matrix
 
 __all__ = ["RegressionProtocol"]
@@ -27,10 +27,11 @@ __all__ = ["RegressionProtocol"]
 _STAGE_SUFFICIENCY, _MOST_STAGES = 8.0, 8
 # With gradients to come, the part of the people who tell products, or a scale alone.
 _PRODUCT_SHARE, _PLAIN_SHARE = 0.25, 0.02
-_N_COHORTS = 20
+_N_COHORTS, _LONG_WAY = 20, 4.0
 # The floor of the whitening, in units of the largest eigenvalue that noise alone has.
 _FLOOR = 0.5
 # The residual's weight beside the features in the products, and the radius in units of the vectors' usual norm.
+_TAU = 1.0
 _RESIDUAL_WEIGHT, _TIGHTNESS = 0.7, 0.85
 # What is cut off at a radius biases the answer, which matters where there is little noise: from these sufficiencies on,
 # of a stage and of all, radii grow so that the noise stays as it is.
@@ -108,6 +109,7 @@ class RegressionProtocol(Protocol):
             "step": 0,
             "center": origin.tolist(),
             "radius": math.sqrt(width),
+            "scales": [1.0] * width,
             "residual": 1.0,
             "spread": math.sqrt(width),
             "dimension": 0.0,
@@ -116,6 +118,7 @@ class RegressionProtocol(Protocol):
             "told": [],
             "averaged": [0.0] * n_terms,
             "log_sizes": [],
+            "moves": [],
             "last": None,
         }
 
@@ -187,9 +190,11 @@ class RegressionProtocol(Protocol):
         n, enough = self.n_people, self.sufficiency
         if enough < LEAST_SUFFICIENCY:
             return [("target", n)]
-        steps = []
-        if self.fit_intercept:
-            steps = self._begin()
+        steps = [("length", int(0.02 * n))] if self.fit_intercept else []
+        for _ in range(1 + self.fit_intercept):
+            if self.fit_intercept:
+                steps.append(("center", int(0.04 * n)))
+            steps += [("scale", int(0.015 * n)), ("squares", int(0.03 * n))]
         left = n - sum(wanted for _, wanted in steps)
         # A gradient of one number is none that a vector's mechanism releases.
         once = self.kind == "once" or self.n_features + self.fit_intercept < 2
@@ -199,9 +204,6 @@ class RegressionProtocol(Protocol):
             n_scale = int(SCALE_SHARE * people)
             steps += [("residual", n_scale), ("spread", n_scale), ("products", people - 2 * n_scale)]
         if not once:
-            if not n_stages:
-                n_scale = int(_PLAIN_SHARE * n)
-                steps += [("residual", n_scale), ("spread", n_scale)]
             for people in cut(n - sum(wanted for _, wanted in steps), _N_COHORTS):
                 n_scale = int(SCALE_SHARE * people)
                 steps += [("size", n_scale), ("gradient", people - n_scale)]
@@ -210,6 +212,11 @@ class RegressionProtocol(Protocol):
     def _terms(self) -> npt.NDArray[np.float64]:
         """The functionals of the model's terms: the constant where there is one, and the features."""
         return np.eye(self.n_features + 2)[1 - self.fit_intercept : -1]
+
+    def _record(self) -> npt.NDArray[np.float64]:
+        """The functionals of the record itself, each number in units of its own size."""
+        result: npt.NDArray[np.float64] = np.eye(self.n_features + 2)[1:] / np.array(self._state["scales"])[:, None]
+        return result
 
     def _residual_row(self) -> npt.NDArray[np.float64]:
         row = np.eye(self.n_features + 2)[-1]
@@ -224,13 +231,17 @@ class RegressionProtocol(Protocol):
         if name == "length":
             functionals, radius, least = np.eye(width + 1)[1:], root, root / 10
         elif name == "center":
-            functionals, radius, answer = np.eye(width + 1)[1:], 1.3 * state["radius"], "vector"
+            functionals, radius, answer = self._record(), 1.3 * state["radius"], "vector"
+        elif name == "scale":
+            functionals, radius, least, form = self._record(), 2.0 * width, width / 1e3, "squares"
+        elif name == "squares":
+            functionals, radius, answer, form = self._record(), 2 * state["spread"], "vector", "squares"
         elif name == "target":
             functionals, radius, answer = np.eye(width + 1)[-1:], 1.0, "number"
         elif name == "residual":
             first = not state["told"]
-            radius = 1.0 if first else 2 * state["residual"]
-            functionals, least = self._residual_row()[None], radius / (50 if first else 16)
+            radius = (4 if first else 2) * state["residual"]
+            functionals, least = self._residual_row()[None], radius / 16
         elif name == "spread":
             functionals, radius, least = whitened, 2 * root, root / 8
         elif name == "products":
@@ -264,8 +275,26 @@ class RegressionProtocol(Protocol):
 
     def _take_spread(self, task: Task, report: Report) -> None:
         self._state["spread"] = float(task.mean(report)[0])
-        if not any(name == "products" for name, _ in self._steps):
-            self._scale_alike()
+
+    def _take_scale(self, task: Task, report: Report) -> None:
+        self._state["spread"] = float(task.mean(report)[0])
+
+    def _take_squares(self, task: Task, report: Report) -> None:
+        state = self._state
+        told = np.maximum(task.mean(report), task.standard_error(report.n_people))
+        scales = np.array(state["scales"]) * np.sqrt(told)
+        n_terms = len(state["beta"])
+        state["scales"], state["residual"] = scales.tolist(), LOG_SCALE * scales[-1]
+        whitening = np.append(np.ones(n_terms - self.n_features), 1 / scales[:-1])
+        state["whitening"] = np.diag(whitening).tolist()
+        state["spread"], state["radius"] = math.sqrt(n_terms), math.sqrt(self.n_features + 1)
+
+    def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
+        mean, error = task.mean(report), task.standard_error(report.n_people)
+        # Noise that is as large as all offsets together, or as one of them, would move what stands well.
+        kept = max(0.0, 1 - len(mean) * error**2 / max(mean @ mean, error**2))
+        each = np.maximum(0, 1 - (error / np.where(mean == 0, error, mean)) ** 2)
+        return mean * kept * each * np.array(self._state["scales"])
 
     def _take_products(self, task: Task, report: Report) -> None:
         state = self._state
@@ -283,7 +312,8 @@ class RegressionProtocol(Protocol):
         n_terms = k - 1
         gram = nearest_positive(moments)
         edge = math.sqrt(np.mean(variances[:n_terms, :n_terms]) * 2 * n_terms)
-        values, vectors = np.linalg.eigh(gram[:n_terms, :n_terms])
+        sizes = np.array(state["scales"])[:-1, None] * whitening[-self.n_features :]
+        values, vectors = np.linalg.eigh(gram[:n_terms, :n_terms] + _TAU / self.sufficiency * sizes.T @ sizes)
         # What is below the rounding of the largest is nothing.
         least = 1e-12 * max(1.0, values[-1])
         ridge = values + max(self.ridge * edge, least)
@@ -300,22 +330,65 @@ class RegressionProtocol(Protocol):
             state["last"] = {"task": task.to_json(), "report": report.to_json(), "before": before}
 
     def _take_gradient(self, task: Task, report: Report) -> None:
+        state, step = self._state, self._step_length(report.n_people)
+        moved = np.array(state["whitening"]) @ task.mean(report) * (step / self._slope)
+        state["beta"] = (np.array(state["beta"]) + moved).tolist()
+        state["moves"] = [*state["moves"], [step, task.standard_error(report.n_people) / self._slope]]
+        self._miss_gradient()
+
+    def _miss_gradient(self) -> None:
+        state = self._state
+        people = [wanted for name, wanted in self._steps if name == "gradient"]
+        # Iterates that are still on their way are not averaged: short steps average noise themselves.
+        way = _N_COHORTS * self._step_length(people[-1])
+        n_last = math.ceil(_N_COHORTS // 2 * min(1.0, way / _LONG_WAY))
+        self._average(_N_COHORTS, n_last)
+        if state["step"] == len(self._steps) - 1:
+            self._shrink(n_last)
+
+    def _shrink(self, n_last: int) -> None:
+        """Shrink the slopes by the part of their size that is noise: where all is noise, the mean is left."""
+        state = self._state
+        slopes = np.array(state["beta"])
+        slopes[: len(slopes) - self.n_features] = 0
+        size = (np.linalg.solve(np.array(state["whitening"]), slopes) ** 2).sum()
+        noise = self.n_features * noise_of_average(state["moves"], n_last)
+        if size:
+            state["beta"] = (np.array(state["beta"]) - min(1.0, noise / size) * slopes).tolist()
+
+    @property
+    def _slope(self) -> float:
+        """By how much a gradient grows with the error: the part of normal residuals that is not cut off."""
+        return math.erf(LOG_SCALE * self._looseness / math.sqrt(2))
+
+    def _step_length(self, n_people: int) -> float:
+        """As long as the curvature allows, or the noise of a cohort's gradient."""
         state = self._state
         # By how much the step would move predictions, in units of the residual, if it were noise alone.
         dimension = state["dimension"] or len(state["beta"])
-        # By how much a gradient grows with the error: the part of normal residuals that is not cut off.
-        cut = LOG_SCALE * self._looseness
-        slope = math.erf(cut / math.sqrt(2))
-        noise = dimension * cut / slope * task.standard_error(report.n_people) / task.radius
-        step = min(0.5 if state["dimension"] else 0.3, 2 * 0.35**2 / (noise**2 + 0.35**2))
-        moved = np.array(state["whitening"]) @ task.mean(report) * (step / slope)
-        state["beta"] = (np.array(state["beta"]) + moved).tolist()
-        self._average(_N_COHORTS)
-
-    def _miss_gradient(self) -> None:
-        self._average(_N_COHORTS)
+        across = noise_variance(len(state["beta"]), self.epsilon)
+        noise = dimension * LOG_SCALE * self._looseness / self._slope * math.sqrt(across / n_people)
+        return min(0.5 if state["dimension"] else 0.3, 2 * 0.35**2 / (noise**2 + 0.35**2))
 
     @property
     def _looseness(self) -> float:
         """The radius of gradients, in units of their usual norm."""
         return math.sqrt(max(1.0, self.sufficiency / _LOOSE))
+
+
+def noise_of_average(moves: list[list[float]], n_last: int) -> float:
+    """The variance of the mean of the last iterates, each of which goes a part of the way to an estimate.
+
+    Parameters
+    ----------
+    moves : list of [float, float]
+        Of every iterate, the part of the way, and the standard error of the estimate.
+    n_last : int
+    """
+    variance, weight = 0.0, 0.0
+    for back, (part, error) in enumerate(reversed(moves)):
+        # What an estimate weighs in the mean: in its own iterate, and in those after it what they leave of it.
+        weight += (back < n_last) / n_last
+        variance += (weight * part * error) ** 2
+        weight *= 1 - part
+    return variance

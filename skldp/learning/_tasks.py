@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Report", "Task", "noise_variance"]
 
-_FORMS = ("linear", "products", "gradient", "class_gradient")
+_FORMS = ("linear", "squares", "products", "gradient", "class_gradient")
 _ANSWERS = ("vector", "number", "log_norm")
 # Beyond it a release is a matter of gigabytes: a task that asks for more is refused.
 _MOST_OUTPUTS = 1 << 20
@@ -71,11 +71,11 @@ class Task:
     low, high : tuple of float
         Declared bounds of every feature and, last, of the target. What lies outside is moved to the nearest bound, and
         the bounds are mapped to -1 and 1: that is the record z.
-    form : {"linear", "products", "gradient", "class_gradient"}
-        What is made of the vector :math:`u = A (1, z)`: itself; the products of all pairs of its numbers, those of two
-        different ones times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`; all but its last number times
-        the last; or all but its last K, times each of K - 1 contrasts of what the record's class, which is its target,
-        differs by from the probabilities whose logits the last K are.
+    form : {"linear", "squares", "products", "gradient", "class_gradient"}
+        What is made of the vector :math:`u = A (1, z)`: itself; the squares of its numbers; the products of all pairs
+        of them, those of two different ones times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`; all but
+        its last number times the last; or all but its last K, times each of K - 1 contrasts of what the record's
+        class, which is its target, differs by from the probabilities whose logits the last K are.
     matrix : tuple of tuple of float
         A, of as many columns as the record has numbers, and one.
     answer : {"vector", "number", "log_norm"}
@@ -292,7 +292,7 @@ class Task:
         rows = len(self.matrix)
         if self.form == "class_gradient":
             return (rows - self.n_classes) * (self.n_classes - 1)
-        return {"linear": rows, "products": n_products(rows), "gradient": rows - 1}[self.form]
+        return {"products": n_products(rows), "gradient": rows - 1}.get(self.form, rows)
 
     @cached_property
     def _mechanism(self) -> PrivUnitBall | UnitMechanism:
@@ -350,8 +350,12 @@ class Task:
                 return products(u, 1 / self.radius)
             if self.form == "class_gradient":
                 return class_gradients(u, z[:, -1], self.n_classes) / self.radius
-            vectors: npt.NDArray[np.float64] = u[:, :-1] * u[:, -1:] if self.form == "gradient" else u
-            return vectors / self.radius
+            if self.form == "gradient":
+                u = u[:, :-1] * u[:, -1:]
+            elif self.form == "squares":
+                u *= u
+            vectors: npt.NDArray[np.float64] = u / self.radius
+            return vectors
 
 
 @dataclass(frozen=True)
