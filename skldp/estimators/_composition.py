@@ -14,6 +14,8 @@ from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_number
@@ -48,8 +50,8 @@ def privacy_guarantee(
     Returns
     -------
     PrivacyGuarantee
-        Of one record with its features, and its label where a step randomises labels too; what no step protects is
-        said in `basis`. Epsilon is infinite, and `basis` says why, where something knows more than was released.
+        Of one record with its features, and its label where a step randomises labels or learns from both privately;
+        what no step protects is said in `basis`. Epsilon is infinite, and `basis` says why, where something knows more than was released.
 
     Raises
     ------
@@ -71,7 +73,8 @@ def privacy_guarantee(
       OrdinalEncoder (``handle_unknown="use_encoded_value"``), SimpleImputer (``strategy="constant",
       keep_empty_features=True``) and HashingVectorizer (``decode_error="replace"``). What a FrozenEstimator holds was
       learnt elsewhere, which `basis` repeats;
-    - columns pass unprotected, or labels are promised a guarantee and something else had them before;
+    - columns pass unprotected, or labels are promised a guarantee and something else had them before, such as the
+      transformer of a TransformedTargetRegressor that is not declared in `public`;
     - a step before a guarantee per unit of distance may stretch distances by an unknown factor, and no diameter of the
       mechanism's own domain is declared (over which the guarantee is counted then);
     - ``Pipeline(memory=...)``, whose cache holds the rows and labels that each step was given: joblib writes them
@@ -162,6 +165,8 @@ class _Walk:
         self.leaks: list[str] = []
         self.notes: list[str] = []
         self.passing: tuple[str, ...] = ()
+        # Whether a part promises its guarantee to the record with its target.
+        self.of_targets = False
 
     def visit(self, name: str, step: Any, given: _Given) -> _Given:
         """Note what one step does with what it is given, and return what it gives on."""
@@ -199,7 +204,7 @@ class _Walk:
             parts = [_of_the_record(part) for part in parts]
         whole = reduce(add, [_repeated(part, times) for part, times in Counter(parts).items()])
         of_rows = any(part.unit != "label" for part in parts)
-        of_labels = any(part.unit == "label" for part in self.parts)
+        of_labels = self.of_targets or any(part.unit == "label" for part in self.parts)
         leaks = list(self.leaks)
         notes = list(self.notes)
         if self.named:
@@ -239,6 +244,7 @@ class _Walk:
             return replace(inner, labels_raw=given.labels_raw)
         if guarantee.unit == "label":
             return given
+        self.of_targets |= get_tags(step).target_tags.required
         return replace(given, raw=(), stretch=1.0, sparse=False)
 
     def _of_the_input(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> PrivacyGuarantee:
@@ -377,7 +383,9 @@ class _Walk:
         if guarantee is None:
             if holds_guarantee(transformer):
                 return self._unknown(name, step)
-            if given.labels_raw:
+            if _join(name, "transformer") in self.public:
+                self.named.add(_join(name, "transformer"))
+            elif given.labels_raw and not (type(transformer) is FunctionTransformer and transformer.func is None):
                 self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomised")
             return self.visit(_join(name, "regressor"), step.regressor_, given)
         if not getattr(transformer, "transform_noise", True):

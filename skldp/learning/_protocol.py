@@ -186,7 +186,7 @@ class Protocol(ABC):
         # Vectors of other lengths differ in the last digits.
         vectors = [PrivUnitBall(length, self.epsilon, 1.0).guarantee().epsilon for length in self._vector_lengths()]
         epsilon = max(*(task.guarantee().epsilon for task in tasks), *vectors)
-        basis = "each person answers one task of one cohort; density ratio of PrivUnit, or exact integers of a number"
+        basis = "one task of one cohort a person; density ratio of PrivUnit, or exact integers of a number"
         return PrivacyGuarantee(epsilon, stated=self.epsilon, basis=basis)
 
     def to_json(self) -> str:

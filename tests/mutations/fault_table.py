@@ -909,4 +909,16 @@ MUTATIONS = [
         "np.arange(len(y))",
         "learning/test_regression.py",
     ),
+    Mutation(
+        "estimators/_composition.py",
+        "self.of_targets |= get_tags(step).target_tags.required",
+        "self.of_targets |= False",
+        "estimators/test_private_guarantees.py",
+    ),
+    Mutation(
+        "estimators/_composition.py",
+        " and not (type(transformer) is FunctionTransformer and transformer.func is None):",
+        " and type(transformer) is not FunctionTransformer:",
+        "estimators/test_private_guarantees.py",
+    ),
 ]
