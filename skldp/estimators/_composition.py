@@ -25,7 +25,7 @@ from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._labels import LabelPrivatizer, LabelSampler
 from skldp.estimators._public_steps import effect_of_public, ignores_labels, is_row_wise
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._odds import product_above
+from skldp.mechanisms._odds import float_above, product_above
 
 __all__ = ["privacy_guarantee"]
 
@@ -50,8 +50,8 @@ def privacy_guarantee(
     Returns
     -------
     PrivacyGuarantee
-        Of one record with its features, and its label where a step randomises labels or learns from both privately;
-        what no step protects is said in `basis`. Epsilon is infinite, and `basis` says why, where something knows more than was released.
+        Of one record with its features, and its label where a step randomises labels or learns from both privately.
+        What no step protects is said in `basis`, and where something knows more than was released, epsilon is infinite.
 
     Raises
     ------
@@ -420,7 +420,7 @@ def _declared_public(public: Iterable[str] | Mapping[str, float | None]) -> dict
         raise TypeError(f"public must be several names of steps, such as ({public!r},). Got a single string instead.")
     declared = dict(public) if isinstance(public, Mapping) else dict.fromkeys(public)
     for name, stretch in declared.items():
-        if stretch is not None and not (is_number(stretch) and 0 < _float_above(stretch) < math.inf):
+        if stretch is not None and not (is_number(stretch) and 0 < float_above(stretch) < math.inf):
             raise ValueError(
                 f"public must say, by a finite number > 0 or None, how far a step stretches. Got {name!r}: {stretch!r}."
             )
@@ -482,17 +482,7 @@ def _selects_none(columns: Any) -> bool:
 
 def _product_above(stretch: float | None, factor: float | None) -> float | None:
     """No less than the exact product of two numbers >= 0; None where one is not known."""
-    return None if stretch is None or factor is None else product_above(stretch, _float_above(factor))
-
-
-def _float_above(number: Any) -> float:
-    """No less than a number of any type that people declare."""
-    exact = number.item() if isinstance(number, np.generic) else number
-    try:
-        nearest = float(exact)
-    except OverflowError:
-        return math.inf
-    return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
+    return None if stretch is None or factor is None else product_above(stretch, float_above(factor))
 
 
 def _norm_above(stretches: list[float | None]) -> float | None:

@@ -854,7 +854,7 @@ MUTATIONS = [
     Mutation("estimators/_ensembles.py", "* (2 if scored_twice else 1) + 1", "* (2 if scored_twice else 1)", _WHOLES),
     Mutation(
         "estimators/_composition.py",
-        "product_above(stretch, _float_above(factor))",
+        "product_above(stretch, float_above(factor))",
         "stretch * factor",
         _WHOLES,
     ),
