@@ -159,7 +159,12 @@ class Protocol(ABC):
         Raises
         ------
         ValueError
-            If a report is of another task, or all is done; then nothing has changed.
+            If a report is of another task, they are of more people than were to be asked, or all is done; then nothing
+            has changed.
+
+        Notes
+        -----
+        A report holds no names: one that is handed in twice counts twice, which only the number of people shows.
         """
         task = self.task
         if task is None:
@@ -169,12 +174,21 @@ class Protocol(ABC):
         for report in several:
             task.check(report)
         total = Report.total(several) if several else None
-        if total is not None:
-            getattr(self, f"_take_{name}")(task, total)
-        elif hasattr(self, f"_miss_{name}"):
-            getattr(self, f"_miss_{name}")()
-        self._state["step"] += 1
-        return self.task
+        if total is not None and total.n_people > self.n_wanted:
+            raise ValueError(
+                f"Reports must be of the {self.n_wanted:,} people who were to be asked. Got {total.n_people:,} instead."
+            )
+        before = dict(self._state)
+        try:
+            if total is not None:
+                getattr(self, f"_take_{name}")(task, total)
+            elif hasattr(self, f"_miss_{name}"):
+                getattr(self, f"_miss_{name}")()
+            self._state["step"] += 1
+            return self.task
+        except BaseException:
+            self._state = before
+            raise
 
     def guarantee(self) -> PrivacyGuarantee:
         """That of one person's one release, whichever their cohort: the largest of all tasks'."""

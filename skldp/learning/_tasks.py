@@ -8,6 +8,7 @@ sum of what some people released, in whole numbers, so that reports add up to th
 import hashlib
 import json
 import math
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
@@ -39,6 +40,8 @@ _MOST_OUTPUTS = 1 << 20
 # With numbers of this size, products of two and sums of a million of them stay far from the largest double.
 _MOST = 1e30
 _LARGEST_EPSILON = 1e6
+# Contrasts of classes are a table of this many squared; sums of this many people are still a few numbers of 64 bits.
+_MOST_CLASSES, _MOST_PEOPLE = 1 << 10, 1 << 53
 _LEAST_RATIO = 1e-12
 # Numbers of the vectors that are made and released at a time, in one thread.
 _CELLS = 1 << 18
@@ -69,8 +72,8 @@ class Task:
     epsilon : float
         Natural log, of the whole record with its target.
     low, high : tuple of float
-        Declared bounds of every feature and, last, of the target. What lies outside is moved to the nearest bound, and
-        the bounds are mapped to -1 and 1: that is the record z.
+        Declared bounds of every feature and, last, of the target, at least 1e-30 apart. What lies outside is moved to
+        the nearest bound, and the bounds are mapped to -1 and 1: that is the record z.
     form : {"linear", "products", "gradient", "class_gradient"}
         What is made of the vector :math:`u = A (1, z)`: itself; the products of all pairs of its numbers, those of two
         different ones times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`; all but its last number times
@@ -140,7 +143,8 @@ class Task:
         if (
             width < 2
             or len(self.high) != width
-            or any(low >= high for low, high in zip(self.low, self.high, strict=True))
+            # Between bounds that are nearer each other, the middle or the width is lost to rounding for some records.
+            or any(high - low < 1 / _MOST for low, high in zip(self.low, self.high, strict=True))
         ):
             raise ValueError("A task's low and high must be bounds, low < high, of a feature or more and the target.")
         self._check_classes()
@@ -163,7 +167,8 @@ class Task:
 
     def _check_classes(self) -> None:
         has_classes = self.form == "class_gradient"
-        check_whole("A task's n_classes", self.n_classes, least=2 if has_classes else 0, most=_MOST_OUTPUTS)
+        check_whole("A task's n_classes", self.n_classes, least=2 if has_classes else 0, most=_MOST_CLASSES)
+        object.__setattr__(self, "n_classes", int(self.n_classes))
         if has_classes and (
             (self.low[-1], self.high[-1]) != (0, self.n_classes - 1) or len(self.matrix) <= self.n_classes
         ):
@@ -363,7 +368,7 @@ class Report:
     task : str
         The task's hash.
     n_people : int
-        At least 1.
+        From 1 to 2^53.
     sums : tuple of int
         In units that the task says.
 
@@ -384,9 +389,10 @@ class Report:
     sums: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.task, str) or len(self.task) != 64:
+        if not isinstance(self.task, str) or not re.fullmatch("[0-9a-f]{64}", self.task):
             raise ValueError("A report must name its task by 64 hexadecimal digits. Got something else instead.")
-        check_whole("n_people", self.n_people, least=1)
+        check_whole("n_people", self.n_people, least=1, most=_MOST_PEOPLE)
+        object.__setattr__(self, "n_people", int(self.n_people))
         if not isinstance(self.sums, list | tuple) or not self.sums or any(type(one) is not int for one in self.sums):
             raise ValueError("A report's sums must be whole numbers. Got something else instead.")
         object.__setattr__(self, "sums", tuple(self.sums))
