@@ -257,6 +257,38 @@ class Task:
                 sums = list(pool.map(run, parts, noise.split(parts)))
         return Report(self.hash, n, tuple(sum(map(int, column)) for column in zip(*sums, strict=True)))
 
+    def answers(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], noise: Noise) -> npt.NDArray[np.float64]:
+        """What each of some people releases, before it is added up: what an audit looks at, and no collector.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+        y : ndarray of shape (n,)
+        noise : Noise
+
+        Returns
+        -------
+        ndarray of shape (n, n_outputs)
+            In units of the radius.
+        """
+        released: npt.NDArray[np.float64] = self._mechanism.release(self.told(X, y), noise).rows
+        return released
+
+    def told(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """What the answers are about, without noise, in units of the radius: this protects nothing.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+        y : ndarray of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n, n_outputs)
+            Vectors, of which the mechanism cuts off what is longer than 1; or numbers between -1 and 1.
+        """
+        return self._rows(self._box.clip(np.column_stack([X, y])).rows)
+
     def mean(self, report: "Report") -> npt.NDArray[np.float64]:
         """The mean of what people of a report released, unbiased for those within the radius.
 
@@ -325,9 +357,7 @@ class Task:
         self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], noise: Noise
     ) -> npt.NDArray[np.float64]:
         """The sums of one block in whole numbers, which doubles hold exactly."""
-        rows = self._rows(self._box.clip(np.column_stack([X, y])).rows)
-        released = self._mechanism.release(rows, noise).rows
-        result: npt.NDArray[np.float64] = np.rint(released.sum(axis=0) / self._unit)
+        result: npt.NDArray[np.float64] = np.rint(self.answers(X, y, noise).sum(axis=0) / self._unit)
         return result
 
     def _rows(self, inside: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
