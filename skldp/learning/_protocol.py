@@ -209,10 +209,22 @@ class Protocol(ABC):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Go on from a state that this same owner wrote down."""
-        given = json.loads(text)
-        protocol = cls(**given["settings"])
-        protocol._state = given["state"]
+        """Go on from a state that this same owner wrote down.
+
+        Raises
+        ------
+        ValueError
+            If it is none of such a protocol.
+        """
+        try:
+            given = json.loads(text)
+            protocol, state = cls(**given["settings"]), dict(given["state"])
+            fits = state.keys() == protocol._state.keys() and state["step"] in range(len(protocol._steps) + 1)
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"A state must be one that {cls.__name__} wrote. Got another document instead.") from error
+        if not fits:
+            raise ValueError(f"A state must be one that {cls.__name__} wrote. Got one of another protocol instead.")
+        protocol._state = state
         return protocol
 
     def _matrix(self, functionals: npt.NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:

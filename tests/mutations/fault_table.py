@@ -921,4 +921,23 @@ MUTATIONS = [
         " and type(transformer) is not FunctionTransformer:",
         "estimators/test_private_guarantees.py",
     ),
+    Mutation("learning/_person.py", "with self._lock:", "if True:", "learning/test_attacks.py"),
+    Mutation("learning/_person.py", "if os.getpid() != self._pid:", "if False:", "learning/test_attacks.py"),
+    Mutation("learning/_person.py", "def __reduce_ex__(", "def _reduce_ex(", "learning/test_attacks.py"),
+    Mutation("learning/_tasks.py", "any(high - low < 1 / _MOST for", "any(high <= low for", "learning/test_attacks.py"),
+    Mutation("learning/_protocol.py", "total.n_people > self.n_wanted:", "False:", "learning/test_attacks.py"),
+    Mutation("learning/_protocol.py", "self._state = before", "pass", "learning/test_attacks.py"),
+    Mutation("learning/_protocol.py", "if not fits:", "if False:", "learning/test_attacks.py"),
+    Mutation(
+        "learning/_tasks.py",
+        "self._mechanism.release(self.told(X, y), noise).rows",
+        "self._mechanism.release(self.told(X, y), noise).rows + 0.01 * self.told(X, y)",
+        "study/test_audit_tasks.py",
+    ),
+    Mutation(
+        "mechanisms/_vector/privunit.py",
+        "np.logaddexp(*of_signs) - math.log(2)",
+        "np.maximum(*of_signs)",
+        "study/test_audit_tasks.py",
+    ),
 ]
