@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import as_numbers
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import warn_moved, warn_too_few
+from skldp.estimators._learning import UntoldScore, warn_moved, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -39,7 +39,7 @@ def _takes_more(self: Any) -> bool:
     return True
 
 
-class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
+class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseEstimator):
     r"""Linear regression under local differential privacy of every record with its target.
 
     Each row of X with its y is a person, who releases one vector once, at the whole epsilon. What is released is made
@@ -185,7 +185,7 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         warn_too_few(protocol, "the mean is")
         simulate(protocol, rows, target, noise_from(self.seed), n_threads=effective_n_jobs(self.n_jobs))
         warn_moved(rows, target, box)
-        self.protocol_ = protocol
+        self.protocol_, self._n_calls = protocol, 0
         self._learnt()
         attach_guarantee(self, protocol.guarantee())
         return self
@@ -210,7 +210,10 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         task = self.protocol_.frozen_task
         if task is None:
             raise ValueError("Too few people were asked at first for a question that could stay open: fit with more.")
-        self.protocol_.add(task.release(rows, target, noise_from(self.seed), n_threads=effective_n_jobs(self.n_jobs)))
+        # The first streams of a seed are those of fit, and every call has one of its own.
+        noise = noise_from(self.seed).spawn(3 + self._n_calls)[-1]
+        self.protocol_.add(task.release(rows, target, noise, n_threads=effective_n_jobs(self.n_jobs)))
+        self._n_calls += 1
         warn_moved(rows, target, self._domain(rows.shape[1]))
         self._learnt()
         return self

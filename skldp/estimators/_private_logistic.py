@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values, warn_learnt
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import warn_moved, warn_too_few
+from skldp.estimators._learning import UntoldScore, warn_moved, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -31,7 +31,7 @@ from skldp.mechanisms._noise import noise_from
 __all__ = ["PrivateLogisticRegression"]
 
 
-class PrivateLogisticRegression(GuaranteeMixin, ClassifierMixin, BaseEstimator):
+class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, BaseEstimator):
     r"""Logistic regression, binary or multinomial, under local differential privacy of every record with its class.
 
     Each row of X with its y is a person, who releases one vector once, at the whole epsilon.

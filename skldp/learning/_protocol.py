@@ -110,6 +110,8 @@ class Protocol(ABC):
             raise ValueError(f"low and high must have {n_features + 1} numbers. Got {self._box.n_features} instead.")
         self.n_features, self.n_people, self.epsilon = int(n_features), int(n_people), float(epsilon)
         self.kind = kind
+        # What no task can be made of is refused before anybody is told or asked anything.
+        self._task_of_a_number()
         self._steps: list[tuple[str, int]] = []
         self._state: dict[str, Any] = {}
 
@@ -192,14 +194,9 @@ class Protocol(ABC):
 
     def guarantee(self) -> PrivacyGuarantee:
         """That of one person's one release, whichever their cohort: the largest of all tasks'."""
-        width = self.n_features + 1
-        tasks = [
-            Task(self.epsilon, self._box.low, self._box.high, "linear", ((0.0,) * width + (1.0,),), "number", 1.0),
-            Task(self.epsilon, self._box.low, self._box.high, "linear", ((0.0,) * (width + 1),) * 2, "vector", 1.0),
-        ]
-        # Vectors of other lengths differ in the last digits.
+        # Vectors of several lengths differ in the last digits.
         vectors = [PrivUnitBall(length, self.epsilon, 1.0).guarantee().epsilon for length in self._vector_lengths()]
-        epsilon = max(*(task.guarantee().epsilon for task in tasks), *vectors)
+        epsilon = max(self._task_of_a_number().guarantee().epsilon, *vectors)
         basis = "one task of one cohort a person; density ratio of PrivUnit, or exact integers of a number"
         return PrivacyGuarantee(epsilon, stated=self.epsilon, basis=basis)
 
@@ -226,6 +223,11 @@ class Protocol(ABC):
             raise ValueError(f"A state must be one that {cls.__name__} wrote. Got one of another protocol instead.")
         protocol._state = state
         return protocol
+
+    def _task_of_a_number(self) -> Task:
+        """About the target alone."""
+        matrix = ((0.0,) * (self.n_features + 1) + (1.0,),)
+        return Task(self.epsilon, self._box.low, self._box.high, "linear", matrix, "number", 1.0)
 
     def _matrix(self, functionals: npt.NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
         """The task's matrix of functionals of (1, the record less the centre)."""

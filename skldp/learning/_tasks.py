@@ -234,12 +234,15 @@ class Task:
         Raises
         ------
         ValueError
-            If a number is NaN or infinite, a shape is another, or there is nobody: then nothing was released.
+            If a number is NaN or infinite, a shape is another, somebody is there twice, or nobody is: then nothing was
+            released.
         """
         features, target = as_numbers(X, "X"), as_numbers(y, "y")
         shape = (len(target) if target.ndim else -1, len(self.low) - 1)
         if features.shape != shape or target.ndim != 1:
             raise ValueError(f"X must have the shape (n, {shape[1]}) and y as many. Got {kind_of(features)} instead.")
+        if rows is not None and np.unique(rows % len(target)).size < len(rows):
+            raise ValueError("rows must be different people, who each answer once. Got somebody twice instead.")
         n = len(target) if rows is None else len(rows)
         if not n:
             raise ValueError("A report is of at least one person. Got nobody instead.")

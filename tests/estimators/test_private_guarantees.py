@@ -81,7 +81,7 @@ CASES = {
         INF,
         "'final_estimator' (LinearRegression) had the labels",
     ),
-    "a stack of private steps": (StackingRegressor([("a", regression())], regression(), cv=2), Y, 8, "3 releases"),
+    "a stack of private steps": (StackingRegressor([("a", regression())], regression(), cv=2), Y, 8, "releases"),
     "several targets": (MultiOutputRegressor(regression()), np.c_[Y, Y, Y], 6, "3 releases"),
     "targets as features": (RegressorChain(regression()), np.c_[Y, Y], INF, "gave the labels"),
     "a search": (GridSearchCV(regression(), {"epsilon": [1.0, 2.0]}, cv=2), Y, INF, "not randomised"),
@@ -185,3 +185,38 @@ def test_predictions_stay_within_the_declared_bounds_and_are_numbers():
     assert ((predicted >= -0.5) & (predicted <= 0.75)).all()
     probabilities = classifier().set_params(seed=0).fit(X, CLASSES).predict_proba(far)
     assert np.isfinite(probabilities).all()
+
+
+def test_people_who_are_added_have_noise_of_their_own_from_a_seed_too(monkeypatch):
+    """The fault: with an int seed every call of partial_fit drew the same noise again, which no number of people
+    averages out, and by which two calls with one person differ by exactly their secret."""
+    from skldp.learning import Task
+
+    said, original = [], Task.release
+
+    def record(task, *args, **settings):
+        report = original(task, *args, **settings)
+        said.append((task.hash, report.sums))
+        return report
+
+    monkeypatch.setattr(Task, "release", record)
+    model = regression(protocol="once", seed=0).fit(X, Y)
+    for _ in range(3):
+        model.partial_fit(X, Y)
+    assert len({name for name, _ in said[-3:]}) == 1
+    assert len({sums for _, sums in said}) == len(said)
+    again = regression(protocol="once", seed=0).fit(X, Y)
+    for _ in range(3):
+        again.partial_fit(X, Y)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [({"epsilon": 1e-7}, "epsilon"), ({"bounds": (0, 1e31)}, "low|high"), ({"target_bounds": (0, 1e-31)}, "low")],
+)
+def test_what_no_task_can_be_made_of_is_refused_before_a_warning(settings, match):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=match):
+            regression().set_params(**settings).fit(X, Y)

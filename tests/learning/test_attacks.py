@@ -361,3 +361,11 @@ def test_the_same_question_of_two_protocols_is_answered_once():
     person.answer(first.first().to_json())
     with pytest.raises(BudgetExhaustedError):
         person.answer(second.first().to_json())
+
+
+@pytest.mark.parametrize("again", [[0, 2, 0], [2, -1]])
+def test_nobody_is_in_a_cohort_twice(again):
+    table = np.zeros((3, 1)), np.zeros(3)
+    with pytest.raises(ValueError, match="twice"):
+        task().release(*table, noise_from(), rows=np.array(again))
+    assert task().release(*table, noise_from(), rows=np.array([2, 0])).n_people == 2

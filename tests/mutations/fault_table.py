@@ -897,7 +897,7 @@ MUTATIONS = [
     Mutation(
         "learning/_simulation.py", "asked += len(cohort)", "asked += len(cohort) - 1", "learning/test_regression.py"
     ),
-    Mutation("learning/_person.py", "if not cost <= self._left:", "if False:", "learning/test_tasks.py"),
+    Mutation("learning/_person.py", "if not cost <= left:", "if False:", "learning/test_tasks.py"),
     Mutation("learning/_person.py", "self._left = 0.0", "self._left -= 0.0", "learning/test_tasks.py"),
     Mutation("learning/_tasks.py", "if report.task != self.hash:", "if False:", "learning/test_tasks.py"),
     Mutation(
@@ -939,5 +939,17 @@ MUTATIONS = [
         "np.logaddexp(*of_signs) - math.log(2)",
         "np.maximum(*of_signs)",
         "study/test_audit_tasks.py",
+    ),
+    Mutation(
+        "learning/_tasks.py",
+        "np.unique(rows % len(target)).size < len(rows):",
+        "False:",
+        "learning/test_attacks.py",
+    ),
+    Mutation(
+        "estimators/_private_linear.py",
+        ".spawn(3 + self._n_calls)[-1]",
+        ".spawn(3)[-1]",
+        "estimators/test_private_guarantees.py",
     ),
 ]
