@@ -48,9 +48,9 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
     Parameters
     ----------
     epsilon : float, default=1.0
-        Natural log, of the whole record: all features and the target.
+        Budget (natural log) of the whole record: all features and the target.
     bounds : (low, high), default=(-1, 1)
-        Declared bounds of the features, each end a number or one per feature. What lies outside is moved to them.
+        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
     target_bounds : (low, high), default=(-1, 1)
         Declared bounds of the target. Predictions are moved into them too.
     protocol : {"rounds", "once"}, default="rounds"
@@ -63,9 +63,10 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
     fit_intercept : bool, default=True
         Without one, the line goes through zero.
     seed : None, int, Generator or RandomState, default=None
-        None draws noise from the operating system. Others are for tests and studies.
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
     n_jobs : int, default=None
-        Threads.
+        Threads, as joblib counts them.
 
     Attributes
     ----------

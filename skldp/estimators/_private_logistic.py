@@ -39,15 +39,17 @@ class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, Ba
     Parameters
     ----------
     epsilon : float, default=1.0
-        Natural log, of the whole record: all features and the class.
+        Budget (natural log) of the whole record: all features and the class.
     bounds : (low, high), default=(-1, 1)
-        Declared bounds of the features, each end a number or one per feature. What lies outside is moved to them.
+        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
     classes : array-like of shape (n_classes,), default=None
-        Declared classes. None learns them from y, which no epsilon covers, and warns.
+        The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur is
+        a fact about private data.
     seed : None, int, Generator or RandomState, default=None
-        None draws noise from the operating system. Others are for tests and studies.
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
     n_jobs : int, default=None
-        Threads.
+        Threads, as joblib counts them.
 
     Attributes
     ----------
