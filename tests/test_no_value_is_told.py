@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from marked_values import MARKED_LABELS, MARKED_ROWS, found_in, stored_in, told_by
+from marked_values import MARKED_LABELS, MARKED_ROWS, NUMBER, TEXT, WHOLE, found_in, stored_in, told_by
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -20,6 +20,7 @@ from sklearn.preprocessing import OneHotEncoder
 import skldp
 from skldp import mechanisms
 from skldp.accounting import FiniteQuery, PrivacyLedger, RegressionQuery
+from skldp.learning import Person, RegressionProtocol, Task, simulate
 from skldp.mechanisms._noise import noise_from
 
 ROWS = np.random.default_rng(0).uniform(-0.9, 0.9, (4, 3))
@@ -54,11 +55,16 @@ LISTED = (
     skldp.LabelPrivateClassifier,
     skldp.BayesianFilter,
 )
-# All others are found here, those to come as well: each takes X, and its parameters have defaults.
-TRANSFORMERS |= {
+# All others are found here, those to come as well: each takes X, or X and y, and its parameters have defaults.
+FOUND = {
     name: found()
     for name, found in ((name, getattr(skldp, name)) for name in skldp.__all__)
     if inspect.isclass(found) and issubclass(found, BaseEstimator) and found not in LISTED
+}
+TRANSFORMERS |= {name: found for name, found in FOUND.items() if not hasattr(found, "predict")}
+MODELS = {name: found for name, found in FOUND.items() if hasattr(found, "predict")} | {
+    "more people": skldp.PrivateLinearRegression(200.0, protocol="once"),
+    "declared classes": skldp.PrivateLogisticRegression(200.0, classes=[0, 1]),
 }
 WITHOUT_NOISE = {
     f"{name}, without noise": copy.deepcopy(estimator).set_params(transform_noise=False)
@@ -207,6 +213,52 @@ def test_classifiers_tell_no_row_and_no_label(name):
             hear(f"fit, {kind}", copy.deepcopy(classifier).fit, X, make())
             hear(f"score, {kind}", fitted.score, X, make())
         hear("at the end", lambda: fitted)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_tell_no_row_and_no_target(name):
+    model, y = MODELS[name], LABELS["numbers"]
+    learns = getattr(model, "classes", ()) is None
+    fitted = made(lambda: copy.deepcopy(model).fit(np.tile(ROWS, (20, 1)), np.tile(y, 20)))
+    methods = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+    with listening() as hear:
+        for kind, make in MARKED_ROWS.items():
+            hear(f"fit, {kind}", copy.deepcopy(model).fit, make(), y, learns=learns)
+            for method in methods:
+                if hasattr(fitted, method):
+                    hear(f"{method}, {kind}", getattr(fitted, method), make())
+            hear(f"score, {kind}", fitted.score, make(), y)
+            if hasattr(fitted, "partial_fit"):
+                hear(f"partial_fit, {kind}", copy.deepcopy(fitted).partial_fit, make(), y)
+        for kind, make in MARKED_LABELS.items():
+            hear(f"fit, {kind}", copy.deepcopy(model).fit, ROWS, make(), learns=learns)
+            hear(f"score, {kind}", fitted.score, ROWS, make())
+            if hasattr(fitted, "partial_fit"):
+                hear(f"partial_fit, {kind}", copy.deepcopy(fitted).partial_fit, ROWS, make())
+        hear("at the end", lambda: fitted)
+
+
+def test_what_people_release_for_models_tells_no_value():
+    bounds = {"low": (-1.0,) * 4, "high": (1.0,) * 4}
+    task = Task(1.0, **bounds, form="linear", matrix=((0.0, 1.0, 0.0, 0.0, 1.0),) * 2, answer="vector", radius=1.0)
+    protocol = RegressionProtocol(3, 4, epsilon=9.0, **bounds)
+    with listening() as hear:
+        for kind, make in EITHER.items():
+            hear(f"a person's row, {kind}", Person, make(), 0.5, epsilon=1.0)
+            hear(f"a person's target, {kind}", Person, [0.1, 0.2, 0.3], make(), epsilon=1.0)
+            hear(f"release of rows, {kind}", task.release, make(), LABELS["numbers"], noise_from())
+            hear(f"release of targets, {kind}", task.release, ROWS, make(), noise_from())
+            hear(f"simulated rows, {kind}", simulate, copy.deepcopy(protocol), make(), LABELS["numbers"], noise_from())
+            hear(f"simulated targets, {kind}", simulate, copy.deepcopy(protocol), ROWS, make(), noise_from())
+        for value in (TEXT, NUMBER, WHOLE, -NUMBER, complex(NUMBER)):
+            hear("a person's one number", Person, [value], 0.5, epsilon=1.0)
+            hear("a person's target", Person, [0.1, 0.2, 0.3], value, epsilon=1.0)
+            made_of = told_by(lambda value=value: Person([0.1, value, 0.3], value, epsilon=1.0))[1]
+            if made_of is not None:
+                hear("a person as text", repr, made_of)
+                hear("an answer", made_of.answer, task.to_json())
+                hear("a second answer", made_of.answer, task.to_json())
+                hear("a copy", copy.copy, made_of)
 
 
 MECHANISMS = {

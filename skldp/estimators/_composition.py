@@ -14,6 +14,8 @@ from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_number
@@ -23,7 +25,7 @@ from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._labels import LabelPrivatizer, LabelSampler
 from skldp.estimators._public_steps import effect_of_public, ignores_labels, is_row_wise
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._odds import product_above
+from skldp.mechanisms._odds import float_above, product_above
 
 __all__ = ["privacy_guarantee"]
 
@@ -48,8 +50,8 @@ def privacy_guarantee(
     Returns
     -------
     PrivacyGuarantee
-        Of one record with its features, and its label where a step randomises labels too; what no step protects is
-        said in `basis`. Epsilon is infinite, and `basis` says why, where something knows more than was released.
+        Of one record with its features, and its label where a step randomises labels or learns from both privately.
+        What no step protects is said in `basis`, and where something knows more than was released, epsilon is infinite.
 
     Raises
     ------
@@ -71,7 +73,8 @@ def privacy_guarantee(
       OrdinalEncoder (``handle_unknown="use_encoded_value"``), SimpleImputer (``strategy="constant",
       keep_empty_features=True``) and HashingVectorizer (``decode_error="replace"``). What a FrozenEstimator holds was
       learnt elsewhere, which `basis` repeats;
-    - columns pass unprotected, or labels are promised a guarantee and something else had them before;
+    - columns pass unprotected, or labels are promised a guarantee and something else had them before, such as the
+      transformer of a TransformedTargetRegressor that is not declared in `public`;
     - a step before a guarantee per unit of distance may stretch distances by an unknown factor, and no diameter of the
       mechanism's own domain is declared (over which the guarantee is counted then);
     - ``Pipeline(memory=...)``, whose cache holds the rows and labels that each step was given: joblib writes them
@@ -162,6 +165,8 @@ class _Walk:
         self.leaks: list[str] = []
         self.notes: list[str] = []
         self.passing: tuple[str, ...] = ()
+        # Whether a part promises its guarantee to the record with its target.
+        self.of_targets = False
 
     def visit(self, name: str, step: Any, given: _Given) -> _Given:
         """Note what one step does with what it is given, and return what it gives on."""
@@ -199,7 +204,7 @@ class _Walk:
             parts = [_of_the_record(part) for part in parts]
         whole = reduce(add, [_repeated(part, times) for part, times in Counter(parts).items()])
         of_rows = any(part.unit != "label" for part in parts)
-        of_labels = any(part.unit == "label" for part in self.parts)
+        of_labels = self.of_targets or any(part.unit == "label" for part in self.parts)
         leaks = list(self.leaks)
         notes = list(self.notes)
         if self.named:
@@ -239,6 +244,7 @@ class _Walk:
             return replace(inner, labels_raw=given.labels_raw)
         if guarantee.unit == "label":
             return given
+        self.of_targets |= get_tags(step).target_tags.required
         return replace(given, raw=(), stretch=1.0, sparse=False)
 
     def _of_the_input(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> PrivacyGuarantee:
@@ -377,7 +383,9 @@ class _Walk:
         if guarantee is None:
             if holds_guarantee(transformer):
                 return self._unknown(name, step)
-            if given.labels_raw:
+            if _join(name, "transformer") in self.public:
+                self.named.add(_join(name, "transformer"))
+            elif given.labels_raw and not (type(transformer) is FunctionTransformer and transformer.func is None):
                 self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomised")
             return self.visit(_join(name, "regressor"), step.regressor_, given)
         if not getattr(transformer, "transform_noise", True):
@@ -412,7 +420,7 @@ def _declared_public(public: Iterable[str] | Mapping[str, float | None]) -> dict
         raise TypeError(f"public must be several names of steps, such as ({public!r},). Got a single string instead.")
     declared = dict(public) if isinstance(public, Mapping) else dict.fromkeys(public)
     for name, stretch in declared.items():
-        if stretch is not None and not (is_number(stretch) and 0 < _float_above(stretch) < math.inf):
+        if stretch is not None and not (is_number(stretch) and 0 < float_above(stretch) < math.inf):
             raise ValueError(
                 f"public must say, by a finite number > 0 or None, how far a step stretches. Got {name!r}: {stretch!r}."
             )
@@ -474,17 +482,7 @@ def _selects_none(columns: Any) -> bool:
 
 def _product_above(stretch: float | None, factor: float | None) -> float | None:
     """No less than the exact product of two numbers >= 0; None where one is not known."""
-    return None if stretch is None or factor is None else product_above(stretch, _float_above(factor))
-
-
-def _float_above(number: Any) -> float:
-    """No less than a number of any type that people declare."""
-    exact = number.item() if isinstance(number, np.generic) else number
-    try:
-        nearest = float(exact)
-    except OverflowError:
-        return math.inf
-    return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
+    return None if stretch is None or factor is None else product_above(stretch, float_above(factor))
 
 
 def _norm_above(stretches: list[float | None]) -> float | None:

@@ -1,16 +1,41 @@
 """What the estimators that learn under local privacy tell the analyst."""
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from skldp._untold import untold
 from skldp.estimators._base import warn_out_of_domain
 from skldp.exceptions import TooFewPeopleWarning, warn_user
 from skldp.learning._protocol import LEAST_SUFFICIENCY, Protocol
 from skldp.mechanisms._domain import Box
 
-__all__ = ["warn_moved", "warn_too_few"]
+__all__ = ["UntoldScore", "warn_moved", "warn_too_few"]
+
+
+class UntoldScore:
+    """Mix-in before scikit-learn's for regressors or classifiers: their score, of which no error tells a target."""
+
+    def score(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
+        """The coefficient of determination of a regressor's predictions, the accuracy of a classifier's.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            The true targets, which are not protected here.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        parent: Any = super()
+        with untold("y must hold one target for each row", y):
+            score: float = parent.score(X, y, sample_weight)
+            return score
 
 
 def warn_too_few(protocol: Protocol, what: str) -> None:

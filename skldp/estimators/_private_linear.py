@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import as_numbers
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import warn_moved, warn_too_few
+from skldp.estimators._learning import UntoldScore, warn_moved, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -39,7 +39,7 @@ def _takes_more(self: Any) -> bool:
     return True
 
 
-class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
+class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseEstimator):
     r"""Linear regression under local differential privacy of every record with its target.
 
     Each row of X with its y is a person, who releases one vector once, at the whole epsilon. What is released is made
@@ -48,9 +48,9 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Natural log, of the whole record: all features and the target.
+        Budget (natural log) of the whole record: all features and the target.
     bounds : (low, high), default=(-1, 1)
-        Declared bounds of the features, each end a number or one per feature. What lies outside is moved to them.
+        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
     target_bounds : (low, high), default=(-1, 1)
         Declared bounds of the target. Predictions are moved into them too.
     protocol : {"rounds", "once"}, default="rounds"
@@ -63,9 +63,10 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     fit_intercept : bool, default=True
         Without one, the line goes through zero.
     seed : None, int, Generator or RandomState, default=None
-        None draws noise from the operating system. Others are for tests and studies.
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
     n_jobs : int, default=None
-        Threads.
+        Threads, as joblib counts them.
 
     Attributes
     ----------
@@ -185,7 +186,7 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         warn_too_few(protocol, "the mean is")
         simulate(protocol, rows, target, noise_from(self.seed), n_threads=effective_n_jobs(self.n_jobs))
         warn_moved(rows, target, box)
-        self.protocol_ = protocol
+        self.protocol_, self._n_calls = protocol, 0
         self._learnt()
         attach_guarantee(self, protocol.guarantee())
         return self
@@ -210,7 +211,10 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         task = self.protocol_.frozen_task
         if task is None:
             raise ValueError("Too few people were asked at first for a question that could stay open: fit with more.")
-        self.protocol_.add(task.release(rows, target, noise_from(self.seed), n_threads=effective_n_jobs(self.n_jobs)))
+        # The first streams of a seed are those of fit, and every call has one of its own.
+        noise = noise_from(self.seed).spawn(3 + self._n_calls)[-1]
+        self.protocol_.add(task.release(rows, target, noise, n_threads=effective_n_jobs(self.n_jobs)))
+        self._n_calls += 1
         warn_moved(rows, target, self._domain(rows.shape[1]))
         self._learnt()
         return self

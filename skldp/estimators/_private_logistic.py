@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values, warn_learnt
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import warn_moved, warn_too_few
+from skldp.estimators._learning import UntoldScore, warn_moved, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -31,7 +31,7 @@ from skldp.mechanisms._noise import noise_from
 __all__ = ["PrivateLogisticRegression"]
 
 
-class PrivateLogisticRegression(GuaranteeMixin, ClassifierMixin, BaseEstimator):
+class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, BaseEstimator):
     r"""Logistic regression, binary or multinomial, under local differential privacy of every record with its class.
 
     Each row of X with its y is a person, who releases one vector once, at the whole epsilon.
@@ -39,15 +39,17 @@ class PrivateLogisticRegression(GuaranteeMixin, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Natural log, of the whole record: all features and the class.
+        Budget (natural log) of the whole record: all features and the class.
     bounds : (low, high), default=(-1, 1)
-        Declared bounds of the features, each end a number or one per feature. What lies outside is moved to them.
+        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
     classes : array-like of shape (n_classes,), default=None
-        Declared classes. None learns them from y, which no epsilon covers, and warns.
+        The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur is
+        a fact about private data.
     seed : None, int, Generator or RandomState, default=None
-        None draws noise from the operating system. Others are for tests and studies.
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
     n_jobs : int, default=None
-        Threads.
+        Threads, as joblib counts them.
 
     Attributes
     ----------

@@ -207,7 +207,8 @@ class ClassificationProtocol(Protocol):
         floor = values + max(_FLOOR * edge, 1e-12 * max(1.0, values[-1]))
         state["whitening"] = (np.array(state["whitening"]) @ vectors / np.sqrt(floor)).tolist()
         state["dimension"] = float((values / floor).sum())
-        state["spread"] = math.sqrt(state["dimension"])
+        # Noise may leave nothing of them, and no radius can be made of nothing.
+        state["spread"] = math.sqrt(max(state["dimension"], 0.1))
 
     def _take_gradient(self, task: Task, report: Report) -> None:
         state = self._state

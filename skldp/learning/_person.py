@@ -1,5 +1,7 @@
 """One person's own device: it reads a task as hostile input, and answers one task in its life."""
 
+import os
+import threading
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,9 @@ __all__ = ["Person"]
 
 class Person:
     """A record where it stays, with a limit of its own.
+
+    Of several threads that ask at the same time one is answered. A copy would answer a second time, so that there is
+    none: no `copy`, no pickle, and no answer after a fork.
 
     Parameters
     ----------
@@ -43,6 +48,10 @@ class Person:
         if record.ndim != 1 or not np.isfinite(record).all() or not is_number(y):
             raise ValueError("x must be a list of finite numbers and y one. Got something else instead.")
         self._x, self._y, self._left = record.copy(), float(y), float(epsilon)
+        self._pid, self._lock = os.getpid(), threading.Lock()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("A Person cannot be copied or pickled, because the copy would answer as well.")
 
     @property
     def epsilon_left(self) -> float:
@@ -68,14 +77,21 @@ class Person:
             If it is no task, or one about another kind of record.
         BudgetExhaustedError
             If it costs too much, or another one was answered.
+        RuntimeError
+            After a fork.
         """
+        # Before the lock: another thread of the parent may have held it at the fork, and nobody lets go of it here.
+        if os.getpid() != self._pid:
+            raise RuntimeError("A Person must not answer after a fork, because parent and child would answer both.")
         # All of this before the record is looked at, and the same for every record.
         read = Task.from_json(task)
         if len(read.low) != len(self._x) + 1:
             raise ValueError(f"The task must be about {len(self._x)} features. Got {len(read.low) - 1} instead.")
         cost = read.guarantee().epsilon
-        if not cost <= self._left:
-            raise BudgetExhaustedError(f"The answer would cost epsilon {cost:.4g}, of {self._left:.4g} that is left.")
-        # Spent before the answer exists: a crash may lose it, never its cost.
-        self._left = 0.0
+        with self._lock:
+            left = self._left
+            if not cost <= left:
+                raise BudgetExhaustedError(f"The answer would cost epsilon {cost:.4g}, of {left:.4g} that is left.")
+            # Spent before the answer exists: a crash may lose it, never its cost.
+            self._left = 0.0
         return read.release(self._x[None], [self._y], noise_from()).to_json()

@@ -110,6 +110,8 @@ class Protocol(ABC):
             raise ValueError(f"low and high must have {n_features + 1} numbers. Got {self._box.n_features} instead.")
         self.n_features, self.n_people, self.epsilon = int(n_features), int(n_people), float(epsilon)
         self.kind = kind
+        # What no task can be made of is refused before anybody is told or asked anything.
+        self._task_of_a_number()
         self._steps: list[tuple[str, int]] = []
         self._state: dict[str, Any] = {}
 
@@ -159,7 +161,12 @@ class Protocol(ABC):
         Raises
         ------
         ValueError
-            If a report is of another task, or all is done; then nothing has changed.
+            If a report is of another task, they are of more people than were to be asked, or all is done; then nothing
+            has changed.
+
+        Notes
+        -----
+        A report holds no names: one that is handed in twice counts twice, which only the number of people shows.
         """
         task = self.task
         if task is None:
@@ -169,24 +176,28 @@ class Protocol(ABC):
         for report in several:
             task.check(report)
         total = Report.total(several) if several else None
-        if total is not None:
-            getattr(self, f"_take_{name}")(task, total)
-        elif hasattr(self, f"_miss_{name}"):
-            getattr(self, f"_miss_{name}")()
-        self._state["step"] += 1
-        return self.task
+        if total is not None and total.n_people > self.n_wanted:
+            raise ValueError(
+                f"Reports must be of the {self.n_wanted:,} people who were to be asked. Got {total.n_people:,} instead."
+            )
+        before = dict(self._state)
+        try:
+            if total is not None:
+                getattr(self, f"_take_{name}")(task, total)
+            elif hasattr(self, f"_miss_{name}"):
+                getattr(self, f"_miss_{name}")()
+            self._state["step"] += 1
+            return self.task
+        except BaseException:
+            self._state = before
+            raise
 
     def guarantee(self) -> PrivacyGuarantee:
         """That of one person's one release, whichever their cohort: the largest of all tasks'."""
-        width = self.n_features + 1
-        tasks = [
-            Task(self.epsilon, self._box.low, self._box.high, "linear", ((0.0,) * width + (1.0,),), "number", 1.0),
-            Task(self.epsilon, self._box.low, self._box.high, "linear", ((0.0,) * (width + 1),) * 2, "vector", 1.0),
-        ]
-        # Vectors of other lengths differ in the last digits.
+        # Vectors of several lengths differ in the last digits.
         vectors = [PrivUnitBall(length, self.epsilon, 1.0).guarantee().epsilon for length in self._vector_lengths()]
-        epsilon = max(*(task.guarantee().epsilon for task in tasks), *vectors)
-        basis = "each person answers one task of one cohort; density ratio of PrivUnit, or exact integers of a number"
+        epsilon = max(self._task_of_a_number().guarantee().epsilon, *vectors)
+        basis = "one task of one cohort a person; density ratio of PrivUnit, or exact integers of a number"
         return PrivacyGuarantee(epsilon, stated=self.epsilon, basis=basis)
 
     def to_json(self) -> str:
@@ -195,11 +206,28 @@ class Protocol(ABC):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Go on from a state that this same owner wrote down."""
-        given = json.loads(text)
-        protocol = cls(**given["settings"])
-        protocol._state = given["state"]
+        """Go on from a state that this same owner wrote down.
+
+        Raises
+        ------
+        ValueError
+            If it is none of such a protocol.
+        """
+        try:
+            given = json.loads(text)
+            protocol, state = cls(**given["settings"]), dict(given["state"])
+            fits = state.keys() == protocol._state.keys() and state["step"] in range(len(protocol._steps) + 1)
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"A state must be one that {cls.__name__} wrote. Got another document instead.") from error
+        if not fits:
+            raise ValueError(f"A state must be one that {cls.__name__} wrote. Got one of another protocol instead.")
+        protocol._state = state
         return protocol
+
+    def _task_of_a_number(self) -> Task:
+        """About the target alone."""
+        matrix = ((0.0,) * (self.n_features + 1) + (1.0,),)
+        return Task(self.epsilon, self._box.low, self._box.high, "linear", matrix, "number", 1.0)
 
     def _matrix(self, functionals: npt.NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
         """The task's matrix of functionals of (1, the record less the centre)."""

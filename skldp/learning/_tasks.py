@@ -8,6 +8,7 @@ sum of what some people released, in whole numbers, so that reports add up to th
 import hashlib
 import json
 import math
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
@@ -39,6 +40,8 @@ _MOST_OUTPUTS = 1 << 20
 # With numbers of this size, products of two and sums of a million of them stay far from the largest double.
 _MOST = 1e30
 _LARGEST_EPSILON = 1e6
+# Contrasts of classes are a table of this many squared; sums of this many people are still a few numbers of 64 bits.
+_MOST_CLASSES, _MOST_PEOPLE = 1 << 10, 1 << 53
 _LEAST_RATIO = 1e-12
 # Numbers of the vectors that are made and released at a time, in one thread.
 _CELLS = 1 << 18
@@ -69,8 +72,8 @@ class Task:
     epsilon : float
         Natural log, of the whole record with its target.
     low, high : tuple of float
-        Declared bounds of every feature and, last, of the target. What lies outside is moved to the nearest bound, and
-        the bounds are mapped to -1 and 1: that is the record z.
+        Declared bounds of every feature and, last, of the target, at least 1e-30 apart. What lies outside is moved to
+        the nearest bound, and the bounds are mapped to -1 and 1: that is the record z.
     form : {"linear", "squares", "products", "gradient", "class_gradient"}
         What is made of the vector :math:`u = A (1, z)`: itself; the squares of its numbers; the products of all pairs
         of them, those of two different ones times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`; all but
@@ -140,7 +143,8 @@ class Task:
         if (
             width < 2
             or len(self.high) != width
-            or any(low >= high for low, high in zip(self.low, self.high, strict=True))
+            # Between bounds that are nearer each other, the middle or the width is lost to rounding for some records.
+            or any(high - low < 1 / _MOST for low, high in zip(self.low, self.high, strict=True))
         ):
             raise ValueError("A task's low and high must be bounds, low < high, of a feature or more and the target.")
         self._check_classes()
@@ -163,7 +167,8 @@ class Task:
 
     def _check_classes(self) -> None:
         has_classes = self.form == "class_gradient"
-        check_whole("A task's n_classes", self.n_classes, least=2 if has_classes else 0, most=_MOST_OUTPUTS)
+        check_whole("A task's n_classes", self.n_classes, least=2 if has_classes else 0, most=_MOST_CLASSES)
+        object.__setattr__(self, "n_classes", int(self.n_classes))
         if has_classes and (
             (self.low[-1], self.high[-1]) != (0, self.n_classes - 1) or len(self.matrix) <= self.n_classes
         ):
@@ -229,12 +234,15 @@ class Task:
         Raises
         ------
         ValueError
-            If a number is NaN or infinite, a shape is another, or there is nobody: then nothing was released.
+            If a number is NaN or infinite, a shape is another, somebody is there twice, or nobody is: then nothing was
+            released.
         """
         features, target = as_numbers(X, "X"), as_numbers(y, "y")
         shape = (len(target) if target.ndim else -1, len(self.low) - 1)
         if features.shape != shape or target.ndim != 1:
             raise ValueError(f"X must have the shape (n, {shape[1]}) and y as many. Got {kind_of(features)} instead.")
+        if rows is not None and np.unique(rows % len(target)).size < len(rows):
+            raise ValueError("rows must be different people, who each answer once. Got somebody twice instead.")
         n = len(target) if rows is None else len(rows)
         if not n:
             raise ValueError("A report is of at least one person. Got nobody instead.")
@@ -251,6 +259,38 @@ class Task:
             with ThreadPoolExecutor(n_threads) as pool:
                 sums = list(pool.map(run, parts, noise.split(parts)))
         return Report(self.hash, n, tuple(sum(map(int, column)) for column in zip(*sums, strict=True)))
+
+    def answers(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], noise: Noise) -> npt.NDArray[np.float64]:
+        """What each of some people releases, before it is added up: what an audit looks at, and no collector.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+        y : ndarray of shape (n,)
+        noise : Noise
+
+        Returns
+        -------
+        ndarray of shape (n, n_outputs)
+            In units of the radius.
+        """
+        released: npt.NDArray[np.float64] = self._mechanism.release(self.told(X, y), noise).rows
+        return released
+
+    def told(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """What the answers are about, without noise, in units of the radius: this protects nothing.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+        y : ndarray of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n, n_outputs)
+            Vectors, of which the mechanism cuts off what is longer than 1; or numbers between -1 and 1.
+        """
+        return self._rows(self._box.clip(np.column_stack([X, y])).rows)
 
     def mean(self, report: "Report") -> npt.NDArray[np.float64]:
         """The mean of what people of a report released, unbiased for those within the radius.
@@ -320,9 +360,7 @@ class Task:
         self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], noise: Noise
     ) -> npt.NDArray[np.float64]:
         """The sums of one block in whole numbers, which doubles hold exactly."""
-        rows = self._rows(self._box.clip(np.column_stack([X, y])).rows)
-        released = self._mechanism.release(rows, noise).rows
-        result: npt.NDArray[np.float64] = np.rint(released.sum(axis=0) / self._unit)
+        result: npt.NDArray[np.float64] = np.rint(self.answers(X, y, noise).sum(axis=0) / self._unit)
         return result
 
     def _rows(self, inside: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -367,7 +405,7 @@ class Report:
     task : str
         The task's hash.
     n_people : int
-        At least 1.
+        From 1 to 2^53.
     sums : tuple of int
         In units that the task says.
 
@@ -388,9 +426,10 @@ class Report:
     sums: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.task, str) or len(self.task) != 64:
+        if not isinstance(self.task, str) or not re.fullmatch("[0-9a-f]{64}", self.task):
             raise ValueError("A report must name its task by 64 hexadecimal digits. Got something else instead.")
-        check_whole("n_people", self.n_people, least=1)
+        check_whole("n_people", self.n_people, least=1, most=_MOST_PEOPLE)
+        object.__setattr__(self, "n_people", int(self.n_people))
         if not isinstance(self.sums, list | tuple) or not self.sums or any(type(one) is not int for one in self.sums):
             raise ValueError("A report's sums must be whole numbers. Got something else instead.")
         object.__setattr__(self, "sums", tuple(self.sums))

@@ -8,6 +8,7 @@ import math
 import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ __all__ = [
     "bernoulli",
     "check_representable",
     "flip_threshold",
+    "float_above",
     "floor_to_double",
     "least_count",
     "log_ratio",
@@ -80,6 +82,16 @@ def sum_above(left: float, right: float) -> float:
     """
     total = float(left) + float(right)
     return total if math.isinf(total) else round_up(Fraction(float(left)) + Fraction(float(right)))
+
+
+def float_above(number: Any) -> float:
+    """No less than a number of any type that people declare."""
+    exact = number.item() if isinstance(number, np.generic) else number
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf
+    return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
 
 
 def product_above(left: float, right: float) -> float:

@@ -2,6 +2,7 @@
 
 from skldp.study._audit.lower_bound import AuditResult, audit_epsilon, trials_needed
 from skldp.study._audit.pairs import audit_estimator, candidate_pairs
+from skldp.study._audit.tasks import audit_task, worst_records
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
 from skldp.study._comparison import ComparisonSettings, MechanismComparison, compare_mechanisms
 from skldp.study._curve import privacy_utility_curve, smallest_epsilon
@@ -51,6 +52,7 @@ __all__ = [
     "TheoryTable",
     "audit_epsilon",
     "audit_estimator",
+    "audit_task",
     "bit_errors",
     "bit_flips",
     "bit_flips_over_bits",
@@ -78,4 +80,5 @@ __all__ = [
     "rival_laws",
     "smallest_epsilon",
     "trials_needed",
+    "worst_records",
 ]

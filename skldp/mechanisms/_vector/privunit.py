@@ -379,6 +379,19 @@ class PrivUnitBall(RowMechanism):
         along, across = self.second_moments()
         return (second_moment - across * self.radius**2 * np.eye(self.n_features)) / (along - across)
 
+    def log_likelihood(self, outputs: np.ndarray, values: np.ndarray) -> npt.NDArray[np.float64]:
+        """Log density of released rows given the rows `values`, relative to the uniform law on the lifted sphere.
+
+        The coordinate that is thrown away had one sign or the other, each as often under the uniform law.
+        """
+        values, outputs = self.encode(np.atleast_2d(as_numbers(values))).rows / self.radius, outputs / self.radius
+        rest = np.sqrt(np.maximum(1 - row_norms(values) ** 2, 0))
+        thrown = np.sqrt(np.maximum(self.sphere.scale**2 - row_norms(outputs) ** 2, 0))
+        lifted = np.column_stack([values, rest])
+        of_signs = [self.sphere.log_likelihood(np.column_stack([outputs, s * thrown]), lifted) for s in (1, -1)]
+        result: npt.NDArray[np.float64] = np.logaddexp(*of_signs) - math.log(2)
+        return result
+
     def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
         out[...] = rows
 

@@ -4,7 +4,7 @@ import bisect
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,6 +39,7 @@ def audit_epsilon(
     delta: float = 0.0,
     companion: npt.ArrayLike | None = None,
     rows_per_call: int | None = None,
+    scores: Mapping[str, Callable[[np.ndarray], np.ndarray]] | None = None,
     seed: Any = None,
 ) -> "AuditResult":
     r"""Bound epsilon from below by attacking a release, which is only ever called.
@@ -67,6 +68,9 @@ def audit_epsilon(
     rows_per_call : int, default=None
         How many trials to put into one call; None is all. With 1, every trial is a call of its own: slower, and it
         finds what a release learns from its whole input, such as bounds.
+    scores : dict of str to callable, default=None
+        What an attacker who knows the mechanism looks at, besides what the audit learns: functions of the outputs of
+        shape (n_trials, n_outputs) that give a number for each, by a name.
     seed : None, int, Generator or RandomState, default=None
         Of the coins alone, never of the release.
 
@@ -116,7 +120,7 @@ def audit_epsilon(
     outputs = _outputs(release, pair, coins, companion, rows_per_call or n_trials)
 
     n_choose = n_trials // 2
-    best = _choose_event(outputs, coins, n_choose, pair, confidence, delta)
+    best = _choose_event(outputs, coins, n_choose, pair, confidence, delta, scores or {})
     bound = slice(n_choose, n_trials)
     inside = best.score[bound] >= best.threshold
     from_first = coins[bound] == (best.direction > 0)
@@ -187,12 +191,19 @@ def _lower_bound(hits: Any, misses: Any, n_hits: int, n_misses: int, confidence:
 
 
 def _choose_event(
-    outputs: np.ndarray, coins: np.ndarray, n_choose: int, pair: np.ndarray, confidence: float, delta: float
+    outputs: np.ndarray,
+    coins: np.ndarray,
+    n_choose: int,
+    pair: np.ndarray,
+    confidence: float,
+    delta: float,
+    more: Mapping[str, Callable[[np.ndarray], np.ndarray]],
 ) -> "_Choice":
     """The score, threshold and direction that promise most, from the first `n_choose` trials alone."""
     learn, choose = slice(0, n_choose // 2), slice(n_choose // 2, n_choose)
     choices = []
-    for name, score in _candidate_scores(outputs, coins, learn, pair):
+    known = [(name, score(outputs)) for name, score in more.items()]
+    for name, score in [*known, *_candidate_scores(outputs, coins, learn, pair)]:
         for direction in (1, -1):
             from_first = coins[choose] == (direction > 0)
             lower, threshold = _best_threshold(direction * score[choose], from_first, confidence, delta)

@@ -1,0 +1,222 @@
+"""What whole scikit-learn objects guarantee around models that learn under local privacy, and what these tell aside."""
+
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import AdaBoostRegressor, BaggingRegressor, StackingRegressor, VotingClassifier, VotingRegressor
+from sklearn.feature_selection import SelectKBest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputRegressor, RegressorChain
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skldp import BoundsScaler, NumericPrivatizer, PrivateLinearRegression, PrivateLogisticRegression, privacy_guarantee
+from skldp.exceptions import OutOfDomainWarning, TooFewPeopleWarning
+
+RNG = np.random.default_rng(0)
+N = 600
+X = RNG.uniform(-1, 1, (N, 2))
+Y = 0.5 * X[:, 0] - 0.2 * X[:, 1]
+CLASSES = (Y > 0).astype(int)
+INF = math.inf
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning"),
+    pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning"),
+]
+
+
+def regression(**settings):
+    return PrivateLinearRegression(2.0, **settings)
+
+
+def classifier():
+    return PrivateLogisticRegression(2.0, classes=[0, 1])
+
+
+# What is fitted on what, what one person's record with its target costs, and a part of the reason.
+CASES = {
+    "alone": (regression(), Y, 2, "one task of one cohort"),
+    "declared bounds": (make_pipeline(BoundsScaler(), regression()), Y, 2, "one task"),
+    "a scaler that learns": (make_pipeline(StandardScaler(), regression()), Y, INF, "'standardscaler'"),
+    "features chosen by targets": (make_pipeline(SelectKBest(k=1), regression()), CLASSES, INF, "had the labels"),
+    "a public scaler": (make_pipeline(FrozenEstimator(StandardScaler().fit(X)), regression()), Y, 2, "as public"),
+    "released rows as well": (make_pipeline(NumericPrivatizer(1.0), regression()), Y, 3, "sum of"),
+    "a scaled target": (
+        TransformedTargetRegressor(regression(), transformer=StandardScaler()),
+        Y,
+        INF,
+        "had the labels",
+    ),
+    "a function of targets": (
+        TransformedTargetRegressor(
+            regression(), func=lambda y: y - y.mean(), inverse_func=lambda y: y, check_inverse=False
+        ),
+        Y,
+        INF,
+        "had the labels",
+    ),
+    "a target left as it is": (TransformedTargetRegressor(regression()), Y, 2, "one task"),
+    "drawn several times": (BaggingRegressor(regression(), 3, max_samples=0.5, bootstrap=False), Y, 6, "3 releases"),
+    "two that vote": (VotingRegressor([("a", regression()), ("b", regression())]), Y, 4, "2 releases"),
+    "one that votes with another": (
+        VotingRegressor([("a", regression()), ("b", LinearRegression())]),
+        Y,
+        INF,
+        "'b' (LinearRegression)",
+    ),
+    "a vote about learnt classes": (VotingClassifier([("a", classifier())]), CLASSES, INF, "learnt the classes"),
+    "one versus the rest": (OneVsRestClassifier(classifier()), CLASSES, INF, "learnt the classes"),
+    "targets to a last step": (
+        StackingRegressor([("a", regression())], LinearRegression(), cv=2),
+        Y,
+        INF,
+        "'final_estimator' (LinearRegression) had the labels",
+    ),
+    "a stack of private steps": (StackingRegressor([("a", regression())], regression(), cv=2), Y, 8, "releases"),
+    "several targets": (MultiOutputRegressor(regression()), np.c_[Y, Y, Y], 6, "3 releases"),
+    "targets as features": (RegressorChain(regression()), np.c_[Y, Y], INF, "gave the labels"),
+    "a search": (GridSearchCV(regression(), {"epsilon": [1.0, 2.0]}, cv=2), Y, INF, "not randomised"),
+    "a boosting": (AdaBoostRegressor(regression(), n_estimators=2), Y, INF, "not known how often"),
+    "two classes": (classifier(), CLASSES, 2, "one task"),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_of_the_record_with_its_target(case):
+    estimator, target, epsilon, reason = case
+    guarantee = privacy_guarantee(estimator.fit(X, target))
+    assert guarantee.epsilon == pytest.approx(epsilon, rel=1e-6)
+    assert guarantee.epsilon <= epsilon
+    assert reason in guarantee.basis
+    assert guarantee.unit == "record"
+
+
+def test_a_bootstrap_counts_whom_it_draws_most_often():
+    bagging = BaggingRegressor(regression(), 2, random_state=0).fit(X, Y)
+    most = np.sum([np.bincount(drawn, minlength=N) for drawn in bagging.estimators_samples_], axis=0).max()
+    assert most > 2
+    assert privacy_guarantee(bagging).epsilon == pytest.approx(2 * most, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"transformer": StandardScaler()}, {"func": np.arctanh, "inverse_func": np.tanh}], ids=["step", "func"]
+)
+def test_a_transform_of_targets_that_is_public_is_said_to_be(settings):
+    model = TransformedTargetRegressor(regression(), **settings).fit(X, Y)
+    assert math.isinf(privacy_guarantee(model).epsilon)
+    guarantee = privacy_guarantee(model, public=["transformer"])
+    assert guarantee.epsilon <= 2
+    assert "'transformer' is public, the caller says" in guarantee.basis
+    with pytest.raises(ValueError, match="public must name"):
+        privacy_guarantee(regression().fit(X, Y), public=["transformer"])
+
+
+def test_what_a_search_chose_has_a_figure_of_its_own():
+    search = GridSearchCV(regression(), {"alpha": [0.1, 0.5]}, cv=2).fit(X, Y)
+    assert privacy_guarantee(search.best_estimator_).epsilon <= 2
+    assert "best_estimator_ has a figure of its own" in privacy_guarantee(search).basis
+
+
+@pytest.mark.parametrize("model", [regression(), regression(protocol="once"), classifier()], ids=str)
+def test_what_is_kept_of_two_tables_differs_by_noise_alone(model, monkeypatch):
+    """The attack: a fitted attribute that was read from the rows. With the same reports, others are fitted alike."""
+    from skldp.learning import Task
+
+    target = CLASSES if isinstance(model, PrivateLogisticRegression) else Y
+    said, original = [], Task.release
+
+    def record(task, *args, **settings):
+        said.append(original(task, *args, **settings))
+        return said[-1]
+
+    monkeypatch.setattr(Task, "release", record)
+    first = pickle.dumps(vars(model.fit(X, target)))
+    reports = iter(said)
+    monkeypatch.setattr(Task, "release", lambda *args, **settings: next(reports))
+    assert pickle.dumps(vars(model.fit(-0.5 * np.ones((N, 2)), np.roll(target, 7) * 1.0))) == first
+
+
+def test_whether_there_are_too_few_people_depends_on_public_numbers_alone():
+    texts = []
+    for rows, target in ((X, Y), (0 * X, 0 * Y), (X[::-1], 1 - 0 * Y)):
+        with warnings.catch_warnings(record=True) as issued:
+            warnings.simplefilter("always")
+            PrivateLinearRegression(0.5).fit(rows[:100], target[:100])
+        assert [one.category for one in issued] == [TooFewPeopleWarning]
+        texts.append(str(issued[0].message))
+    assert len(set(texts)) == 1
+
+
+@pytest.mark.parametrize("secret", [-1e308, 1.2345e-310, 987654.25])
+def test_no_message_holds_a_value(secret):
+    rows, target = X.copy(), Y.copy()
+    rows[3, 1] = target[5] = secret
+    with warnings.catch_warnings(record=True) as issued:
+        warnings.simplefilter("always")
+        model = regression().fit(rows, target)
+    assert {one.category for one in issued} <= {OutOfDomainWarning, TooFewPeopleWarning}
+    texts = [str(one.message) for one in issued]
+    for wrong in (np.nan, np.inf):
+        for table, column in ((rows, target), (X, np.where(np.arange(N) == 7, wrong, target))):
+            broken = table.copy()
+            broken[2, 0] = wrong
+            with pytest.raises(ValueError, match=r"NaN|infinity") as caught:
+                model.fit(broken, column)
+            texts.append(str(caught.value))
+    assert not any(str(abs(secret))[:6] in text for text in texts)
+    with pytest.raises(ValueError, match="declared") as caught:
+        classifier().fit(X, np.where(np.arange(N) == 4, 424242, CLASSES))
+    assert "424242" not in str(caught.value)
+
+
+def test_predictions_stay_within_the_declared_bounds_and_are_numbers():
+    model = regression(target_bounds=(-0.5, 0.75), seed=0).fit(X, Y)
+    far = np.array([[1e200, 1e200], [-1e200, 1e200], [1e200, -1e200], [0.0, 0.0]])
+    predicted = model.predict(far)
+    assert ((predicted >= -0.5) & (predicted <= 0.75)).all()
+    probabilities = classifier().set_params(seed=0).fit(X, CLASSES).predict_proba(far)
+    assert np.isfinite(probabilities).all()
+
+
+def test_people_who_are_added_have_noise_of_their_own_from_a_seed_too(monkeypatch):
+    """The fault: with an int seed every call of partial_fit drew the same noise again, which no number of people
+    averages out, and by which two calls with one person differ by exactly their secret."""
+    from skldp.learning import Task
+
+    said, original = [], Task.release
+
+    def record(task, *args, **settings):
+        report = original(task, *args, **settings)
+        said.append((task.hash, report.sums))
+        return report
+
+    monkeypatch.setattr(Task, "release", record)
+    model = regression(protocol="once", seed=0).fit(X, Y)
+    for _ in range(3):
+        model.partial_fit(X, Y)
+    assert len({name for name, _ in said[-3:]}) == 1
+    assert len({sums for _, sums in said}) == len(said)
+    again = regression(protocol="once", seed=0).fit(X, Y)
+    for _ in range(3):
+        again.partial_fit(X, Y)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [({"epsilon": 1e-7}, "epsilon"), ({"bounds": (0, 1e31)}, "low|high"), ({"target_bounds": (0, 1e-31)}, "low")],
+)
+def test_what_no_task_can_be_made_of_is_refused_before_a_warning(settings, match):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=match):
+            regression().set_params(**settings).fit(X, Y)

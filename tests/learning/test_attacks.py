@@ -1,0 +1,371 @@
+"""The learning room as its enemies see it: planners, people who lie, and devices that are asked twice."""
+
+import copy
+import json
+import math
+import multiprocessing
+import os
+import pickle
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from skldp.exceptions import BudgetExhaustedError
+from skldp.learning import ClassificationProtocol, Person, RegressionProtocol, Report, Task
+from skldp.mechanisms import noise_from
+
+MATRIX = ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+LIMIT = 1e30
+
+
+def task(**changes):
+    settings = {"epsilon": 1.0, "low": (0.0, 0.0), "high": (1.0, 1.0), "form": "linear", "matrix": MATRIX}
+    return Task(**settings | {"answer": "vector", "radius": 1.0} | changes)
+
+
+def document(**changes):
+    return json.dumps(json.loads(task().to_json()) | changes)
+
+
+@pytest.mark.parametrize("low", [0.0, 5e-324, -1e-308, 1e-31])
+def test_bounds_without_a_width_that_doubles_can_hold_are_refused(low):
+    """The attack: bounds one double apart, whose middle is one of them, make NaN of one record and not of another."""
+    high = math.nextafter(low, math.inf)
+    person = Person([low], 0.5, epsilon=1.0)
+    with pytest.raises(ValueError, match="bounds"):
+        person.answer(document(low=[low, 0.0], high=[high, 1.0]))
+    assert person.epsilon_left == 1.0
+    # Larger numbers are far apart.
+    for record in (1e10, math.nextafter(1e10, math.inf)):
+        text = task(low=(1e10, 0.0), high=(math.nextafter(1e10, math.inf), 1.0)).to_json()
+        Report.from_json(Person([record], 0.5, epsilon=1.0).answer(text))
+
+
+def number(rng):
+    sizes = [0.0, -0.0, 1.0, -1.0, LIMIT, -LIMIT, 1 / LIMIT, 5e-324, 2.3e-308, rng.normal()]
+    sizes.append(rng.normal() * 10.0 ** rng.integers(-30, 30))
+    return float(np.clip(rng.choice(sizes), -LIMIT, LIMIT))
+
+
+def hostile_tasks(seed, n):
+    """Tasks of numbers at all limits, those that are none left out."""
+    rng = np.random.default_rng(seed)
+    while n:
+        d, form = int(rng.integers(1, 4)), str(rng.choice(["linear", "products", "gradient", "class_gradient"]))
+        n_classes = int(rng.integers(2, 5)) if form == "class_gradient" else 0
+        low = [number(rng) for _ in range(d + 1)]
+        high = [one + abs(number(rng)) if rng.random() < 0.7 else math.nextafter(one, math.inf) for one in low]
+        if n_classes:
+            low[-1], high[-1] = 0.0, n_classes - 1.0
+        answer, least = str(rng.choice(["vector", "number", "log_norm"])), 0.0
+        rows = n_classes + (1 if answer == "number" and form != "gradient" else int(rng.integers(1, 4)))
+        matrix = [[number(rng) for _ in range(d + 2)] for _ in range(rows)]
+        radius = float(rng.choice([1.0, 1.1e-30, LIMIT, 10.0 ** rng.integers(-29, 29)]))
+        if answer == "log_norm":
+            least = radius * float(rng.choice([1e-12, 0.5, 1 - 2.0**-53]))
+        epsilon = float(rng.choice([1e-6, 1e-3, 0.5, 1.29, 1.3, 8.0, 150.0, 700.0, 1e5]))
+        try:
+            yield Task(epsilon, low, high, form, matrix, answer, radius, least, n_classes)
+        except ValueError:
+            continue
+        n -= 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_is_asked_every_record_is_answered_alike(seed):
+    """The attack: a task that overflows, or is refused, for some records and not for others, after the first look."""
+    rng = np.random.default_rng(seed)
+    ends = [0.0, -0.0, 5e-324, 1.7e308, -1.7e308]
+    for asked in hostile_tasks(seed, 60):
+        low, high = np.array(asked.low), np.array(asked.high)
+        near = [low, high, low / 2 + high / 2, np.nextafter(low, high), np.nextafter(high, low)]
+        choices = np.array(near + [np.full(len(low), end) for end in ends])
+        records = np.take_along_axis(choices, rng.integers(len(choices), size=(20, len(low))), axis=0)
+        told = asked.told(records[:, :-1], records[:, -1])
+        assert np.isfinite(told).all()
+        assert asked.answer == "vector" or (np.abs(told) <= 1).all()
+        for record in records[:5]:
+            report = Report.from_json(Person(record[:-1], record[-1], epsilon=1e6).answer(asked.to_json()))
+            assert np.isfinite(asked.mean(report)).all()
+        asked.check(asked.release(records[:, :-1], records[:, -1], noise_from()))
+        assert asked.guarantee().epsilon <= asked.epsilon
+        assert Task.from_json(asked.to_json()).hash == asked.hash
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        document().replace("1.0", "1" * 5_000, 1),
+        document().replace("1.0", "1e400", 1),
+        document().replace("1.0", "-Infinity", 1),
+        document(matrix=[[0.0, 1.0, True]]),
+        document(matrix=[[0.0, 1.0, "0"]]),
+        document(matrix={"0": [0.0, 1.0, 1.0]}),
+        document(matrix="[" * 50_000),
+        document().replace("[[", "[" * 50_000),
+        document(form=[["linear"]]),
+        document(n_classes=0.0),
+        document(n_classes=10**30, form="class_gradient"),
+        document(radius=1e31),
+        document(low=[0.0, 0.0, 0.0]),
+        "\x00",
+        "{",
+        document().encode("utf-16")[:-1],
+        None,
+        7,
+    ],
+    ids=range(18),
+)
+def test_documents_that_are_no_task_are_refused_before_the_record_is_looked_at(text):
+    person = Person([0.5], 0.25, epsilon=1.0)
+    person._x = np.array([math.nan])
+    with pytest.raises(ValueError, match=r"[Tt]ask"):
+        person.answer(text)
+    assert person.epsilon_left == 1.0
+
+
+def test_a_table_of_contrasts_larger_than_a_device_is_refused():
+    k = 1_025
+    matrix = ((1.0, 0.0, 0.0),) * (k + 1)
+    with pytest.raises(ValueError, match="n_classes"):
+        task(form="class_gradient", high=(1.0, k - 1.0), matrix=matrix, n_classes=k)
+
+
+def test_a_report_names_the_task_that_was_read():
+    """The attack: a document that two readers read differently, or that says the same in other letters."""
+    asked = task(epsilon=0.5)
+    twice = asked.to_json().replace('"epsilon":0.5', '"epsilon":1.0,"epsilon":0.5')
+    spaced = json.dumps(json.loads(asked.to_json()), indent=3)
+    whole = asked.to_json().replace("1.0", "1")
+    for text in (twice, spaced, whole):
+        report = Report.from_json(Person([0.5], 0.25, epsilon=1.0).answer(text))
+        asked.check(report)
+
+
+def test_whole_numbers_of_numpy_are_written_as_any_other():
+    matrix = ((1.0, 0.0, 0.0),) * 4
+    asked = task(form="class_gradient", high=(1.0, 1.0), matrix=matrix, n_classes=np.int64(2))
+    assert Task.from_json(asked.to_json()) == asked
+    report = Report("00" * 32, np.int64(2), (1,))
+    assert Report.from_json(report.to_json()) == report
+
+
+@pytest.mark.parametrize("name", ["0" * 63, "0" * 63 + "G", "\ud800" * 64, "0" * 64 + "\n", b"0" * 64, None])
+def test_what_is_no_hash_names_no_task(name):
+    with pytest.raises(ValueError, match="hexadecimal"):
+        Report(name, 1, (1,))
+
+
+@pytest.mark.parametrize("n_people", [2**53 + 1, 10**400, -1, 1.0, True])
+def test_reports_of_more_people_than_there_can_be_are_refused(n_people):
+    with pytest.raises(ValueError, match="n_people"):
+        Report("0" * 64, n_people, (1,))
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_there_is_no_second_device_of_one_person(copied):
+    person = Person([0.5], 0.25, epsilon=1.0)
+    for held in (person, [person]):
+        if held is not person and copied is copy.copy:
+            continue
+        with pytest.raises(TypeError, match="copied"):
+            copied(held)
+    person.answer(task().to_json())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork to be attacked by")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_makes_no_second_device():
+    person, text = Person([0.5], 0.25, epsilon=1.0), task().to_json()
+    context = multiprocessing.get_context("fork")
+    said = context.SimpleQueue()
+
+    def ask():
+        try:
+            said.put(person.answer(text))
+        except RuntimeError as error:
+            said.put(str(error))
+
+    child = context.Process(target=ask)
+    child.start()
+    assert "after a fork" in said.get()
+    child.join()
+    person.answer(text)
+
+
+def test_of_many_threads_one_is_answered(monkeypatch):
+    """The attack: a second question between the look at what is left and its being spent."""
+    person, text = Person([0.5], 0.25, epsilon=1.0), task().to_json()
+    together = threading.Barrier(8, timeout=30)
+    guarantee = Task.guarantee
+
+    def wait_for_all(asked):
+        cost = guarantee(asked)
+        together.wait()
+        return cost
+
+    monkeypatch.setattr(Task, "guarantee", wait_for_all)
+
+    class Left(float):
+        """What is left, which it takes some time to look at."""
+
+        def __ge__(self, other):
+            time.sleep(0.05)
+            return float(self) >= other
+
+    person._left = Left(1.0)
+    answered, refused = [], []
+
+    def ask():
+        try:
+            answered.append(person.answer(text))
+        except BudgetExhaustedError as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(answered), len(refused)) == (1, 7)
+    assert person.epsilon_left == 0
+
+
+def test_what_fails_after_it_was_spent_stays_spent(monkeypatch):
+    person = Person([0.5], 0.25, epsilon=1.0)
+
+    def fail(*args, **settings):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Task, "release", fail)
+        with pytest.raises(MemoryError):
+            person.answer(task().to_json())
+    with pytest.raises(BudgetExhaustedError):
+        person.answer(task().to_json())
+
+
+def protocols(epsilon, n, d=2):
+    ends = {"low": [-1.0] * (d + 1), "high": [1.0] * (d + 1)}
+    yield RegressionProtocol(d, n, epsilon=epsilon, **ends)
+    yield RegressionProtocol(d, n, epsilon=epsilon, **ends, kind="once", ridge=0.0)
+    yield RegressionProtocol(d, n, epsilon=epsilon, **ends, fit_intercept=False)
+    yield ClassificationProtocol(d, n, 3, epsilon=epsilon, low=[-1.0] * d, high=[1.0] * d)
+
+
+def poisoned(asked, n_people, how, rng):
+    """A report of the largest sums that people can reach, if they lie."""
+    most = asked._most * n_people
+    sums = {
+        "all high": [most] * asked.n_outputs,
+        "all low": [-most] * asked.n_outputs,
+        "nothing": [0] * asked.n_outputs,
+        "in turns": [most * (-1) ** i for i in range(asked.n_outputs)],
+        "at random": rng.integers(-most, most + 1, asked.n_outputs).tolist(),
+    }
+    return Report(asked.hash, n_people, tuple(sums[how]))
+
+
+@pytest.mark.parametrize("how", ["all high", "all low", "nothing", "in turns", "at random", "mixed"])
+@pytest.mark.parametrize(("epsilon", "n"), [(1e-3, 50), (1.0, 20_000), (4.0, 500), (30.0, 50), (700.0, 5_000)])
+def test_whatever_people_say_there_is_a_next_task_and_a_model(how, epsilon, n):
+    """The attack: reports, each possible, that leave a collector without a task that anybody would answer."""
+    rng = np.random.default_rng(0)
+    for d in (1, 3):
+        for learnt in protocols(epsilon, n, d):
+            asked = learnt.first()
+            while asked is not None:
+                way = rng.choice(["all high", "all low", "nothing", "in turns", "silence"]) if how == "mixed" else how
+                wanted = learnt.n_wanted
+                if way == "silence" or not wanted:
+                    asked = learnt.next(None)
+                    continue
+                asked = learnt.next(poisoned(asked, int(rng.choice([1, wanted])), way, rng))
+            assert np.isfinite(learnt.coefficients).all()
+            assert np.isfinite(getattr(learnt, "intercept", 0.0)).all()
+            json.loads(learnt.to_json())
+
+
+def test_more_people_than_were_to_be_asked_are_refused_and_change_nothing():
+    """The attack: the same report twice."""
+    for learnt in protocols(2.0, 5_000):
+        asked, state = learnt.first(), learnt.to_json()
+        report = asked.release(np.zeros((learnt.n_wanted, 2)), np.zeros(learnt.n_wanted), noise_from())
+        with pytest.raises(ValueError, match=f"Got {2 * learnt.n_wanted:,} instead"):
+            learnt.next([report, report])
+        assert learnt.to_json() == state
+        learnt.next(report)
+        with pytest.raises(ValueError, match="another task"):
+            learnt.next(report)
+
+
+def test_a_step_that_fails_changes_nothing(monkeypatch):
+    for learnt in protocols(2.0, 5_000):
+        asked, state = learnt.first(), learnt.to_json()
+
+        def fail(task, report, learnt=learnt):
+            learnt._state["radius"] = -1.0
+            raise np.linalg.LinAlgError
+
+        name = learnt._steps[0][0]
+        monkeypatch.setattr(learnt, f"_take_{name}", fail)
+        with pytest.raises(np.linalg.LinAlgError):
+            learnt.next(asked.release([[0.0, 0.0]], [0.0], noise_from()))
+        assert learnt.to_json() == state
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda given: given["state"].update(step=-1),
+        lambda given: given["state"].update(step=10**6),
+        lambda given: given["state"].update(step="0"),
+        lambda given: given["state"].update(more=1),
+        lambda given: given["state"].pop("beta"),
+        lambda given: given.update(state=None),
+        lambda given: given["settings"].update(epsilon=-1.0),
+        lambda given: given["settings"].update(noise=0),
+        lambda given: given.pop("settings"),
+    ],
+)
+def test_states_that_no_protocol_wrote_are_refused(change):
+    for learnt in protocols(2.0, 5_000):
+        given = json.loads(learnt.to_json())
+        change(given)
+        with pytest.raises(ValueError, match="state must be one"):
+            type(learnt).from_json(json.dumps(given))
+    for text in ("", "[]", "null", "[" * 100_000):
+        with pytest.raises(ValueError, match="state must be one"):
+            RegressionProtocol.from_json(text)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.5, 1.29, 4.0, 24.0, 150.0, 700.0, 1e5])
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_the_guarantee_is_above_all_tasks_at_every_epsilon(epsilon, d):
+    for n in (30, 3_000, 300_000):
+        for learnt in protocols(epsilon, n, d):
+            asked, costs = learnt.first(), []
+            while asked is not None:
+                costs.append(asked.guarantee().epsilon)
+                asked = learnt.next(None)
+            assert max(costs) <= learnt.guarantee().epsilon <= epsilon
+
+
+def test_the_same_question_of_two_protocols_is_answered_once():
+    """Two collectors that plan alike ask alike at first: their reports could be exchanged, a person's budget cannot."""
+    first, second = (next(protocols(2.0, 5_000)) for _ in range(2))
+    assert first.first().hash == second.first().hash
+    person = Person([0.1, 0.2], 0.3, epsilon=2.0)
+    person.answer(first.first().to_json())
+    with pytest.raises(BudgetExhaustedError):
+        person.answer(second.first().to_json())
+
+
+@pytest.mark.parametrize("again", [[0, 2, 0], [2, -1]])
+def test_nobody_is_in_a_cohort_twice(again):
+    table = np.zeros((3, 1)), np.zeros(3)
+    with pytest.raises(ValueError, match="twice"):
+        task().release(*table, noise_from(), rows=np.array(again))
+    assert task().release(*table, noise_from(), rows=np.array([2, 0])).n_people == 2

@@ -1,0 +1,165 @@
+"""What people release for models is attacked: no bound above its guarantee, nor far below; planted faults are found."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from skldp.learning import ClassificationProtocol, RegressionProtocol, Task
+from skldp.mechanisms import Noise, PrivUnitBall, noise_from
+from skldp.mechanisms._numeric.piecewise import Piecewise
+from skldp.study import audit_epsilon, audit_task, worst_records
+
+CONFIDENCE = 1 - 1e-6
+N = 6_000
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, (N, 2))
+Y = np.clip(X @ [0.5, -0.3] + 0.1 * RNG.standard_normal(N), -1, 1)
+WIDE = {"low": (-1.0, 0.0, 0.0), "high": (3.0, 2.0, 10.0)}
+FUNCTIONALS = ((0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.1, -0.5, 0.2, 1.0))
+
+
+def tasks_of(kind, epsilon):
+    """The last task of every step of a protocol that is carried out."""
+    if kind == "classes":
+        learnt = ClassificationProtocol(2, N, 3, epsilon=epsilon, low=[-1] * 2, high=[1] * 2)
+        target = np.digitize(Y, [-0.2, 0.2]).astype(float)
+    else:
+        learnt, target = RegressionProtocol(2, N, epsilon=epsilon, low=[-1] * 3, high=[1] * 3, kind=kind), Y
+    task, asked, noise, tasks = learnt.first(), 0, Noise(bytes(32), secure=False), {}
+    while task is not None:
+        tasks[learnt._steps[learnt._state["step"]][0]] = task
+        cohort = slice(asked, asked + learnt.n_wanted)
+        task, asked = learnt.next(task.release(X[cohort], target[cohort], noise)), cohort.stop
+    return tasks
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@pytest.mark.parametrize("kind", ["rounds", "once", "classes"])
+def test_the_guarantee_of_every_task_stands_and_is_nearly_reached(kind, epsilon, fixed_noise):
+    tasks = tasks_of(kind, epsilon)
+    assert {"length", "center", "spread", "products"} <= tasks.keys()
+    assert ("gradient" in tasks) == (kind != "once")
+    for name, task in tasks.items():
+        result = audit_task(task, n_trials=40_000, confidence=CONFIDENCE)
+        assert result.claimed == task.guarantee().epsilon <= epsilon
+        assert result.epsilon_lower <= result.claimed, (name, result)
+        # The norms that records can have are a part of those that are declared for the answer.
+        assert result.epsilon_lower > (0.3 if name == "spread" else 0.6) * epsilon, (name, result)
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 8.0])
+@pytest.mark.statistical
+@pytest.mark.parametrize("kind", ["rounds", "once", "classes"])
+def test_the_other_epsilons_stand_as_well(kind, epsilon, fixed_noise):
+    for name, task in tasks_of(kind, epsilon).items():
+        result = audit_task(task, n_trials=300_000, confidence=CONFIDENCE)
+        assert 0.3 * epsilon < result.epsilon_lower <= result.claimed, (name, result)
+
+
+def linear(epsilon=2.0, answer="vector", matrix=FUNCTIONALS, form="linear", radius=1.0, least=0.0):
+    return Task(epsilon, **WIDE, form=form, matrix=matrix, answer=answer, radius=radius, least=least)
+
+
+def apart(task, *records):
+    """The inner product of what two records are told apart by, on the sphere."""
+    told = task.told(np.array(records)[:, :-1], np.array(records)[:, -1])
+    told /= np.maximum(np.linalg.norm(told, axis=1), 1)[:, None]
+    lifts = np.column_stack([told, np.sqrt(np.maximum(0, 1 - (told**2).sum(axis=1)))])
+    return lifts[0] @ lifts[1]
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        linear(),
+        linear(radius=30.0),
+        linear(form="products"),
+        linear(form="gradient"),
+        linear(answer="log_norm", least=0.01),
+        linear(answer="number", matrix=FUNCTIONALS[2:]),
+    ],
+    ids=lambda task: f"{task.form} {task.answer}",
+)
+def test_no_pair_of_a_lattice_is_further_apart_than_the_worst_records(task):
+    low, high = (np.array(end) for end in (task.low, task.high))
+    lattice = low + (high - low) * np.array(list(itertools.product(np.linspace(0, 1, 5), repeat=3)))
+    x, x_prime = worst_records(task)
+    assert ((low <= x) & (x <= high) & (low <= x_prime) & (x_prime <= high)).all()
+    told = task.told(lattice[:, :-1], lattice[:, -1])
+    told /= np.maximum(np.linalg.norm(told, axis=1), 1)[:, None]
+    lifts = np.column_stack([told, np.sqrt(np.maximum(0, 1 - (told**2).sum(axis=1)))])
+    assert apart(task, x, x_prime) <= (lifts @ lifts.T).min() + 1e-9
+
+
+def test_many_features_are_tried_in_part():
+    matrix = tuple(map(tuple, np.eye(17)[1:].tolist()))
+    task = Task(1.0, (-1.0,) * 16, (1.0,) * 16, "linear", matrix, "vector", 1.0)
+    assert apart(task, *worst_records(task)) == pytest.approx(-1)
+
+
+def refuted(release, *records, claimed=2.0, **settings):
+    result = audit_epsilon(release, *records, confidence=CONFIDENCE, **settings).against(claimed)
+    return result.refutes_claim
+
+
+def answers(task, rows):
+    return task.answers(rows[:, :-1], rows[:, -1], noise_from())
+
+
+@pytest.mark.parametrize("answer", ["vector", "log_norm"])
+def test_noise_that_is_too_small_is_found(answer, monkeypatch, fixed_noise):
+    """The fault: a mechanism for one and a half times the epsilon, of which the guarantee knows nothing."""
+    task = linear(answer=answer, least=0.01 if answer == "log_norm" else 0.0)
+    assert not audit_task(task, n_trials=40_000, confidence=CONFIDENCE).refutes_claim
+    louder = PrivUnitBall(3, 3.0, 1.0) if answer == "vector" else Piecewise(3.0, "opt")
+    monkeypatch.setattr(Task, "answers", lambda self, X, y, noise: louder.release(self.told(X, y), noise).rows)
+    assert audit_task(task, n_trials=40_000, confidence=CONFIDENCE).refutes_claim
+
+
+def test_a_radius_that_is_read_from_the_rows_is_found(fixed_noise):
+    """The fault: a collector's radius is the largest norm among those who answer."""
+    records = np.array([[2.9, 2.0, 9.0], [1.0, 1.0, 5.0]])
+
+    def declared(rows):
+        return answers(linear(radius=2.0), rows) * 2.0
+
+    def read(rows):
+        task = linear()
+        radius = float(np.linalg.norm(task.told(rows[:, :-1], rows[:, -1]), axis=1).max()) + 0.01
+        return answers(linear(radius=radius), rows) * radius
+
+    assert not refuted(declared, *records, n_trials=2_000, rows_per_call=1)
+    assert refuted(read, *records, n_trials=2_000, rows_per_call=1)
+
+
+def test_a_person_in_two_cohorts_is_found(fixed_noise):
+    """The fault: a planner asks somebody twice, who thinks that both answers cost as much as one."""
+    first, second = linear(), linear(radius=0.9)
+    records = worst_records(first)
+    ball = PrivUnitBall(3, 2.0, 1.0)
+    told = first.told(np.array(records)[:, :-1], np.array(records)[:, -1])
+
+    def ratio(outputs):
+        parts = [outputs[:, start : start + 3] for start in range(0, outputs.shape[1], 3)]
+        return sum(ball.log_likelihood(part, told[:1]) - ball.log_likelihood(part, told[1:]) for part in parts)
+
+    attack = {"n_trials": 60_000, "scores": {"both": ratio}}
+    assert not refuted(lambda rows: answers(first, rows), *records, **attack)
+    assert refuted(lambda rows: np.hstack([answers(first, rows), answers(second, rows)]), *records, **attack)
+
+
+@pytest.mark.parametrize("values", [[0.3, -0.2, 0.1], [0.0, 0.0, 0.0], [0.6, 0.0, -0.8], [30.0, 0.0, 40.0]])
+def test_the_likelihood_of_a_ball_is_a_density(values, fixed_noise):
+    """Its mean over the uniform law is 1; a release is in a set as often as its integral says."""
+    ball, n = PrivUnitBall(3, 2.0, 5.0), 200_000
+    uniform = np.random.default_rng(0).standard_normal((n, 4))
+    uniform *= (ball.sphere.scale / np.linalg.norm(uniform, axis=1))[:, None]
+    outputs = 5.0 * uniform[:, :3]
+    density = np.exp(ball.log_likelihood(outputs, np.array(values)))
+    assert abs(density.mean() - 1) < 5.5 * density.std() / math.sqrt(n) + 1e-12
+    released = ball.release(np.tile(values, (n, 1)), noise_from()).rows
+    inside = (outputs @ [0.3, -0.2, 0.1] > 1.0) * density
+    share = np.mean(released @ [0.3, -0.2, 0.1] > 1.0)
+    assert abs(inside.mean() - share) < 5.5 * math.hypot(inside.std(), 0.5) / math.sqrt(n)
