@@ -235,7 +235,9 @@ def private_model(
     PrivateLinearRegression(epsilon=2.0, protocol='once', target_bounds=(0, 30))
     """
     task, of_target = (
-        ("classification", {"classes": classes}) if target_bounds is None else ("regression", {"target_bounds": target_bounds})
+        ("classification", {"classes": classes})
+        if target_bounds is None
+        else ("regression", {"target_bounds": target_bounds})
     )
     known = PRIVATE_MODELS[task]
     if name not in known:

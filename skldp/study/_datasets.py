@@ -42,8 +42,8 @@ TASKS = ("classification", "regression")
 
 
 def _load_friedman() -> Bunch:
-    """Friedman's first regression problem: 20,000 made-up people, 5 features that matter and 5 that do not."""
-    X, y = make_friedman1(20_000, noise=1.0, random_state=0)
+    """Friedman's first regression problem: 50,000 made-up people, 5 features that matter and 5 that do not."""
+    X, y = make_friedman1(50_000, noise=1.0, random_state=0)
     return Bunch(data=X, target=y, feature_names=[f"x{i}" for i in range(X.shape[1])])
 
 
@@ -140,7 +140,7 @@ def load_study_data(
     Parameters
     ----------
     source : str or Path
-        "digits", "breast_cancer", "wine", "diabetes", "friedman" (20,000 rows that
+        "digits", "breast_cancer", "wine", "diabetes", "friedman" (50,000 rows that
         :func:`sklearn.datasets.make_friedman1` makes up), or a CSV, Parquet or npz file.
     target : str, default=None
         For a file: the column of labels. In a CSV file without a header row, its number from 0. In an npz file, the

@@ -90,6 +90,10 @@ class CurvePoint:
         Seconds, the mean of one fold; `score_time` includes the transformation of the test rows.
     n_fits : int
         Folds times repeats.
+    score_worst : float
+        The worst of them.
+    also : tuple of float
+        The means of further scores.
     """
 
     epsilon: float
@@ -154,9 +158,7 @@ class PrivacyUtilityCurve(ResultTable):
         repeated = {name: np.array([getattr(self, name)] * len(self)) for name in same}
         columns = columns_of_records(CurvePoint, self.points) | repeated
         of_points = np.reshape(columns.pop("also"), (len(self), -1))
-        for name, means, *baselines in zip(
-            self.also, of_points.T, self.clean_also, self.majority_also, strict=True
-        ):
+        for name, means, *baselines in zip(self.also, of_points.T, self.clean_also, self.majority_also, strict=True):
             columns[f"{name}_mean"] = means
             for whose, value in zip(("clean", "majority"), baselines, strict=True):
                 columns[f"{whose}_{name}_mean"] = np.full(len(self), value)

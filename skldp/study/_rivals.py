@@ -36,7 +36,7 @@ _NOISE_OF_TARGET, _NOISE_OF_CLASSES = 0.04, 0.2
 _N_MADE_UP = 2_000
 
 
-class _Bounded(BaseEstimator):
+class _Bounded(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Records moved into their declared bounds, and those to between -1 and 1."""
 
     bounds: Any
@@ -46,13 +46,13 @@ class _Bounded(BaseEstimator):
         return _to_unit(rows, Box.of(low, high))
 
 
-class _BoundedRegressor(RegressorMixin, _Bounded):
+class _BoundedRegressor(RegressorMixin, _Bounded):  # type: ignore[misc]  # as above
     """The same with a target."""
 
     target_bounds: Any
 
     def _records(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[_Array, _Array]:
-        rows, target = validate_finite(self, X, y=y, reset=True, dtype=np.float64, y_numeric=True)  # type: ignore[misc]
+        rows, target = validate_finite(self, X, y=y, reset=True, dtype=np.float64, y_numeric=True)
         target = as_numbers(target, "y")
         low, high = check_bounds(self.bounds, rows.shape[1])
         of_target = self._of_target()
@@ -327,7 +327,7 @@ class OneGradientRegressor(_BoundedRegressor, _OneGradient):
         return self._from_unit(rows @ self.coef_ + self.intercept_)
 
 
-class OneGradientClassifier(ClassifierMixin, _OneGradient):
+class OneGradientClassifier(ClassifierMixin, _OneGradient):  # type: ignore[misc]  # as above
     """Multinomial logistic regression, learnt as by :class:`OneGradientRegressor`.
 
     Parameters
