@@ -24,6 +24,8 @@ from skldp.study._federated.settings import (
     noiseless,
 )
 from skldp.study._federated.study import FederatedDisplay, FederatedRow, FederatedTable, federated_study
+from skldp.study._learning_curve import PrivateLearningCurve, private_learning_curve
+from skldp.study._learning_display import PrivateLearningCurveDisplay
 from skldp.study._report import html_report, plot_comparison
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 from skldp.study._rivals import OneGradientClassifier, OneGradientRegressor, ReleasedRowsRegressor
@@ -56,6 +58,8 @@ __all__ = [
     "OneGradientRegressor",
     "PrivacyUtilityCurve",
     "PrivacyUtilityDisplay",
+    "PrivateLearningCurve",
+    "PrivateLearningCurveDisplay",
     "ReleasedRowsRegressor",
     "StudyData",
     "StudyInputError",
@@ -87,6 +91,7 @@ __all__ = [
     "noiseless",
     "plot_comparison",
     "privacy_utility_curve",
+    "private_learning_curve",
     "private_model",
     "rival_laws",
     "smallest_epsilon",
