@@ -96,10 +96,12 @@ class CentralMoments:
         spread = math.sqrt(len(total) + 1) * apart / self.epsilon / len(y)
         moments = np.zeros((width, width))
         moments[i, j] = moments[j, i] = noisy / weight
-        # Half of the largest eigenvalue that noise alone has, as in the local models.
-        ridge = spread * math.sqrt(width / 2)
+        values, vectors = np.linalg.eigh(moments)
+        moments = (vectors * np.maximum(values, 0)) @ vectors.T
+        # The largest eigenvalue that noise alone has.
+        ridge = spread * math.sqrt(2 * width)
         gram = moments[:-1, :-1] + ridge * np.diag([0.0] + [1.0] * (width - 2))
-        self.beta = np.linalg.lstsq(gram, moments[:-1, -1], rcond=None)[0]
+        self.beta = np.linalg.solve(gram, moments[:-1, -1])
         return self
 
     def predict(self, X):

@@ -246,7 +246,12 @@ def _needed(wanted: float, sizes: tuple[int, ...], scores: list[float], clean: f
         return sizes[0]
     if reached < len(sizes):
         ends, logs = best[reached - 1 : reached + 1], np.log(sizes[reached - 1 : reached + 1])
-        return math.ceil(math.exp(np.interp(wanted, ends, logs)))
+        return _whole(math.exp(np.interp(wanted, ends, logs)))
     if math.isnan(clean):
         return math.nan
-    return math.inf if wanted >= clean else math.ceil(sizes[-1] * (clean - best[-1]) / (clean - wanted) - 1e-9)
+    return math.inf if wanted >= clean else _whole(sizes[-1] * (clean - best[-1]) / (clean - wanted))
+
+
+def _whole(n: float) -> int:
+    # What rounding added is nobody.
+    return math.ceil(n * (1 - 1e-9))

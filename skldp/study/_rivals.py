@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import check_positive, check_whole
@@ -59,6 +60,12 @@ class _BoundedRegressor(RegressorMixin, _Bounded):  # type: ignore[misc]  # as a
         box = Box.of(np.append(low, of_target.low), np.append(high, of_target.high))
         warn_moved(rows, target, box)
         return self._unit(rows), _to_unit(target[:, None], of_target)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # The targets of scikit-learn's checks lie outside the default bounds, and are moved there.
+        tags.regressor_tags.poor_score = True
+        return tags
 
     def _of_target(self) -> Box:
         return Box.of(*check_bounds(self.target_bounds, 1, "target_bounds"))
