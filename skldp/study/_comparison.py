@@ -341,12 +341,11 @@ class MechanismComparison(ResultTable):
         ]
         n_people = len(data.X) - math.ceil(len(data.X) / settings.folds)
         contrasts = 1 if data.task == "regression" else len(data.classes) - 1
-        for epsilon in settings.budgets(models[0], data):
-            needed = n_people_needed(data.X.shape[1], epsilon) * contrasts
-            if needed > n_people and any(not name.startswith("sgd") for name in models):
-                lines.append(
-                    f"At epsilon {epsilon:g} the {n_people:,} people of a fold are too few for anything to be learnt "
-                    f"({needed:,} are needed), and a model that learns in rounds or once predicts the mean or the "
-                    "classes' shares."
-                )
+        needed = {e: n_people_needed(data.X.shape[1], e) * contrasts for e in settings.budgets(models[0], data)}
+        few = [f"{epsilon:g} ({people:,} are needed)" for epsilon, people in needed.items() if people > n_people]
+        if few and any(not name.startswith("sgd") for name in models):
+            lines.append(
+                f"The {n_people:,} people of a fold are too few for a model that learns in rounds or once at epsilon "
+                f"{', '.join(few)}: there it predicts the mean or the classes' shares."
+            )
         return lines

@@ -32,7 +32,7 @@ class PrivateLearningCurveDisplay:
     bands_ : list of PolyCollection
         One standard deviation around them.
     baselines_ : list of Line2D
-        The scores without privacy and of learning nothing, where drawn.
+        The scores without privacy, and of one answer for all, where drawn.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class PrivateLearningCurveDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         baselines : bool, default=True
-            Whether to draw the scores without privacy and of learning nothing.
+            Whether to draw the scores without privacy, and of one answer for all.
         **line_kwargs : dict
             Passed to ``Axes.plot``.
 
@@ -137,7 +137,10 @@ class PrivateLearningCurveDisplay:
             self.bands_.append(self.ax_.fill_between(n, mean - std, mean + std, **band))
         # The same at every epsilon.
         chosen = order[table["epsilon"][order] == table["epsilon"][0]]
-        for column, label, style in (("clean_mean", "without privacy", "--"), ("majority_mean", "nothing learnt", ":")):
+        for column, label, style in (
+            ("clean_mean", "without privacy", "--"),
+            ("majority_mean", "one answer for all", ":"),
+        ):
             if baselines and column in table and np.isfinite(table[column][chosen]).any():
                 n, score = table["n_people"][chosen], table[column][chosen]
                 self.baselines_ += self.ax_.plot(n, score, color="0.4", ls=style, lw=1.2, label=label)

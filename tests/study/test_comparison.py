@@ -195,12 +195,12 @@ def test_a_regression_releases_the_target_with_its_row():
     assert float(table.rows[0][1]) == pytest.approx(-first.clean_also[0], abs=1e-3)
 
 
-def test_too_few_people_are_told_of_once_for_each_epsilon():
+def test_at_which_epsilons_people_are_too_few_is_told_once():
     settings = replace(QUICK, epsilons=(1.0, 20.0))
     caption = compare_mechanisms(load_study_data("diabetes"), ["linear-rounds", "linear-once"], settings).caption()
     needed = n_people_needed(10, 1.0)
     assert n_people_needed(10, 20.0) < 221 < needed
     assert [line for line in caption if "too few" in line] == [
-        f"At epsilon 1 the 221 people of a fold are too few for anything to be learnt ({needed:,} are needed), and a "
-        "model that learns in rounds or once predicts the mean or the classes' shares."
+        "The 221 people of a fold are too few for a model that learns in rounds or once at epsilon 1 "
+        f"({needed:,} are needed): there it predicts the mean or the classes' shares."
     ]

@@ -123,7 +123,7 @@ def test_the_picture_has_a_line_for_each_epsilon(tmp_path):
     assert display.lines_[0].get_xdata().tolist() == [100, 400, 1_600]
     assert (len(display.bands_), display.ax_.get_xscale(), display.ax_.get_ylabel()) == (2, "log", "r2")
     assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == [
-        "toy, epsilon 1", "toy, epsilon 4", "without privacy", "nothing learnt",
+        "toy, epsilon 1", "toy, epsilon 4", "without privacy", "one answer for all",
     ]  # fmt: skip
     again = PrivateLearningCurveDisplay.from_frame(made_up(math.nan), ax=display.ax_, baselines=False)
     assert again.ax_ is display.ax_

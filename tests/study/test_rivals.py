@@ -119,6 +119,15 @@ def test_rows_are_released_with_their_target_and_test_rows_as_the_mechanism_says
     np.testing.assert_allclose(seen[-1], np.column_stack([UNIT[:5], np.zeros(5)]), atol=1e-12)
 
 
+def test_what_is_fitted_on_is_the_release_alone():
+    class AllAlike(NumericPrivatizer):
+        def fit_transform(self, rows, y=None):
+            return np.column_stack([rows[:, :-1], np.zeros(len(rows))])
+
+    fitted = ReleasedRowsRegressor(AllAlike(), LinearRegression(), **BOUNDS).fit(X, Y)
+    assert not fitted.estimator_.coef_.any()
+
+
 def test_a_release_without_a_column_of_the_target_is_refused():
     projection = RandomProjectionTransformer(4.0, sensitivity="spectral", radius=2.0)
     for mechanism in (projection, Pipeline([("features", projection)])):
