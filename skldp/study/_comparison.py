@@ -343,9 +343,9 @@ class MechanismComparison(ResultTable):
         contrasts = 1 if data.task == "regression" else len(data.classes) - 1
         needed = {e: n_people_needed(data.X.shape[1], e) * contrasts for e in settings.budgets(models[0], data)}
         few = [f"{epsilon:g} ({people:,} are needed)" for epsilon, people in needed.items() if people > n_people]
-        if few and any(not name.startswith("sgd") for name in models):
+        if few and any(name.startswith(("linear", "logistic")) for name in models):
             lines.append(
-                f"The {n_people:,} people of a fold are too few for a model that learns in rounds or once at epsilon "
-                f"{', '.join(few)}: there it predicts the mean or the classes' shares."
+                f"The {n_people:,} people of a fold are too few for linear and logistic models at epsilon "
+                f"{', '.join(few)}: there they predict the mean or the classes' shares."
             )
         return lines

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -11,11 +11,9 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._composition import privacy_guarantee
-from skldp.estimators._private_linear import PrivateLinearRegression
-from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.exceptions import ChangedAfterFitError
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study._rivals import OneGradientClassifier, OneGradientRegressor, ReleasedRowsRegressor
+from skldp.study._rivals import ReleasedRowsRegressor
 
 __all__ = ["has_seed", "majority_estimator", "private_steps", "stated_together", "without_privacy"]
 
@@ -90,13 +88,14 @@ def without_privacy(fitted: Any) -> Any:
 
 
 def _model_without_privacy(model: Any) -> Any:
-    """What scikit-learn has for a linear model that learns under privacy; None for all others."""
-    if isinstance(model, PrivateLinearRegression | OneGradientRegressor):
-        clean = LinearRegression(fit_intercept=getattr(model, "fit_intercept", True))
-        return ReleasedRowsRegressor(None, clean, bounds=model.bounds, target_bounds=model.target_bounds)
+    """What scikit-learn has for a linear model that learns under privacy, within the same bounds; None for others."""
     if isinstance(model, ReleasedRowsRegressor):
         return clone(model).set_params(mechanism=None)
-    if isinstance(model, PrivateLogisticRegression | OneGradientClassifier):
+    parameters = model.get_params(deep=False) if hasattr(model, "privacy_guarantee_") else {}
+    if {"bounds", "target_bounds"} <= parameters.keys():
+        clean = LinearRegression(fit_intercept=parameters.get("fit_intercept", True))
+        return ReleasedRowsRegressor(None, clean, bounds=model.bounds, target_bounds=model.target_bounds)
+    if {"bounds", "classes"} <= parameters.keys() and is_classifier(model):
         # On features between -1 and 1, for which the default C is of the size of one record.
         return make_pipeline(BoundsScaler(bounds=model.bounds), LogisticRegression(max_iter=1000))
     return None

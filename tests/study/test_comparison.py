@@ -201,6 +201,6 @@ def test_at_which_epsilons_people_are_too_few_is_told_once():
     needed = n_people_needed(10, 1.0)
     assert n_people_needed(10, 20.0) < 221 < needed
     assert [line for line in caption if "too few" in line] == [
-        "The 221 people of a fold are too few for a model that learns in rounds or once at epsilon 1 "
-        f"({needed:,} are needed): there it predicts the mean or the classes' shares."
+        f"The 221 people of a fold are too few for linear and logistic models at epsilon 1 ({needed:,} are needed): "
+        "there they predict the mean or the classes' shares."
     ]
