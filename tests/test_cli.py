@@ -1,4 +1,5 @@
 import csv
+import os
 import subprocess
 import sys
 
@@ -6,7 +7,7 @@ import pytest
 
 from skldp.accounting import PrivacyLedger, RegressionQuery
 from skldp.cli import main
-from skldp.study import FEATURE_MECHANISMS
+from skldp.study import FEATURE_MECHANISMS, PRIVATE_MODELS
 
 pytest.importorskip("typer")
 pytest.importorskip("matplotlib").use("Agg")
@@ -135,20 +136,77 @@ def test_study_of_all_mechanisms_writes_one_report(run, tmp_path):
     options = ["--epsilons", "20", "--folds", "2", "--report", "study.html", "--picture", "study.svg", "--seed", "1"]
     code, out, err = run("study", "wine", "--mechanism", "all", *options)
     assert (code, err) == (0, "")
-    for name in FEATURE_MECHANISMS:
+    names = [*PRIVATE_MODELS["classification"], *FEATURE_MECHANISMS]
+    for name in names:
         assert f" {name} " in out
     assert "Weaker than stated" in out
     assert "C = 1/13" in out
     assert "Wrote study.csv, study.svg and study.html." in out
     report = (tmp_path / "study.html").read_text(encoding="utf-8")
     assert "skldp study wine --mechanism all --epsilons 20" in report
-    assert all(name in report for name in FEATURE_MECHANISMS)
+    assert all(name in report for name in names)
     assert "<svg" in (tmp_path / "study.svg").read_text(encoding="utf-8")
     with open(tmp_path / "study.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert [row["mechanism"] for row in rows] == list(FEATURE_MECHANISMS)
+    assert [row["mechanism"] for row in rows] == names
     weaker = [row["mechanism"] for row in rows if float(row["exact_epsilon"]) > 40.001]
     assert weaker == ["bitrand"]
+
+
+def test_a_regression_is_recognised_and_its_models_come_with_two_scores(run, tmp_path):
+    options = ["--epsilons", "4", "--folds", "2", "--mechanism", "linear-rounds,piecewise,privunit", "--seed", "1"]
+    code, out, err = run("study", "friedman", *options)
+    assert (code, err) == (0, "")
+    assert "mean absolute error" in out
+    assert "declared bounds are 0 and 30" in out
+    with open(tmp_path / "study.csv", newline="", encoding="utf-8") as file:
+        rows = {row["mechanism"]: row for row in csv.DictReader(file)}
+    assert {float(row["stated_epsilon"]) for row in rows.values()} == {4.0}
+    assert all(4 * (1 - 1e-6) <= float(row["exact_epsilon"]) <= 4 for row in rows.values())
+    assert {row["scoring"] for row in rows.values()} == {"r2"}
+    clean = float(rows["piecewise"]["clean_mean"])
+    assert float(rows["linear-rounds"]["score_mean"]) > clean - 0.05 > 0.6 > float(rows["privunit"]["score_mean"])
+    assert float(rows["linear-rounds"]["neg_mean_absolute_error_mean"]) > float(
+        rows["privunit"]["neg_mean_absolute_error_mean"]
+    )
+
+
+def test_numbers_in_a_file_need_declared_bounds(run, tmp_path):
+    lines = ["age,dose,cost", *(f"{i % 60},{i % 7},{i / 8}" for i in range(120))]
+    (tmp_path / "people.csv").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "bounds.csv").write_text("column,low,high\nage,0,60\ndose,0,7\ncost,0,12\n", encoding="utf-8")
+    options = ["--target", "cost", "--folds", "2", "--epsilons", "2"]
+    code, out, err = run("study", "people.csv", "--bounds", "0,60", *options)
+    assert (code, out) == (2, "")
+    assert "needs --target-bounds" in err
+    assert not (tmp_path / "study.csv").exists()
+    code, out, err = run("study", "people.csv", "--bounds", "bounds.csv", *options)
+    assert (code, err) == (0, "")
+    # 12.125 to 14.875
+    assert "declared bounds are 0 and 12; 23 lay outside" in out
+    assert "The 60 people of a fold are too few" in out
+    code, out, err = run("study", "people.csv", "--bounds", "0,60", "--target-bounds", "0,15", *options)
+    assert (code, err) == (0, "")
+    assert "declared bounds are 0 and 15." in out
+    code, _, err = run("study", "wine", "--target-bounds", "0,1")
+    assert code == 2
+    assert "that of wine holds classes" in err
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_files_are_written_and_every_terminal_is_served(encoding, tmp_path):
+    options = ["--mechanism", "duchi,privunit,piecewise,laplace,hybrid", "--epsilons", "4", "--folds", "2"]
+    done = subprocess.run(
+        [sys.executable, "-m", "skldp", "study", "wine", *options, "--csv", "ε.csv"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONIOENCODING": encoding, "COLUMNS": "120", "MPLBACKEND": "Agg", "PYTHONUTF8": "0"},
+        capture_output=True,
+        check=False,
+    )
+    out = done.stdout.decode(encoding)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert ("ε ≤ 8" if encoding == "utf-8" else "eps <= 8") in out
+    assert (tmp_path / "ε.csv").stat().st_size > 100
 
 
 def test_guarantee_counts_distances_over_the_corner_of_the_bounds(run):

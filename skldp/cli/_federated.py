@@ -26,6 +26,7 @@ from skldp.study._federated.study import FEDERATED_AXES, FederatedDisplay, Feder
 
 __all__ = ["federated"]
 
+_CLASSES = [name for name, (_, _, of_target) in BUNDLED.items() if of_target is None]
 _FEATURES, _NONE, _EPSILONS = Names("bitrand,bitrand-exact"), Names("none"), Epsilons("1,2,5,10")
 _MECHANISMS = f"none, or one or more with commas: {', '.join(FEATURE_MECHANISMS)}."
 
@@ -42,7 +43,7 @@ def _names(about: str) -> Any:
 
 
 def federated(
-    data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a .csv, .parquet or .npz file.")] = "digits",
+    data: Annotated[str, typer.Argument(help=f"{', '.join(_CLASSES)}, or a .csv, .parquet or .npz file.")] = "digits",
     target: Annotated[str | None, typer.Option(help="The column (or npz array) of labels.")] = None,
     bounds: Annotated[str | None, typer.Option(help="low,high or a .csv file of column,low,high.")] = None,
     features: Annotated[Names, _names(f"On features, {_MECHANISMS}")] = _FEATURES,
@@ -70,7 +71,7 @@ def federated(
     """Train by FedSGD over many clients under local privacy, and compare what is perturbed."""
     # Asked before hours of work.
     require("matplotlib")
-    loaded = load_study_data(data, target=target, bounds=bounds)
+    loaded = load_study_data(data, target=target, bounds=bounds, task="classification")
     X = loaded.scaled()[0]
     settings = _settings(features, gradients, anonymised, labels, label_epsilon, only_labels, loaded.classes)
     X, X_test, y, y_test = train_test_split(X, loaded.y, test_size=0.25, stratify=loaded.y, random_state=0)

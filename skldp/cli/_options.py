@@ -1,5 +1,6 @@
 """What the commands share: parsers of options, a progress bar, and tables."""
 
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
@@ -12,7 +13,10 @@ from rich.text import Text
 
 from skldp.estimators._validation import check_epsilon
 
-__all__ = ["Epsilons", "Names", "progress_bar", "rich_table", "writable"]
+__all__ = ["Epsilons", "Names", "printable", "progress_bar", "rich_table", "writable"]
+
+# For terminals that have no more than ASCII.
+_IN_ASCII = str.maketrans({"ε": "eps", "δ": "delta", "≤": "<=", "±": "+-", "–": "-"})
 
 
 class Epsilons(tuple[float, ...]):
@@ -69,6 +73,17 @@ def writable(*endings: str) -> Callable[[Any], Path]:
     return path
 
 
+def printable(text: str) -> str:
+    """The text as the terminal can show it: signs of the field are written out where its encoding has none."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        # A name of a file may hold anything.
+        return text.translate(_IN_ASCII).encode(encoding, "backslashreplace").decode(encoding)
+    return text
+
+
 def progress_bar(console: Console) -> Progress:
     """A bar that counts and goes away; none where nobody watches."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -98,10 +113,10 @@ def rich_table(
     -------
     rich.table.Table
     """
-    table = Table(title=title)
-    for column, heading in enumerate(headings):
+    table = Table(title=printable(title))
+    for column, heading in enumerate(map(printable, headings)):
         table.add_column(heading, justify="right" if column else "left", no_wrap=column > 0)
     for i, row in enumerate(rows):
-        cells = [Text(cell, style="bold" if (i, j) in bold else "") for j, cell in enumerate(row)]
+        cells = [Text(printable(cell), style="bold" if (i, j) in bold else "") for j, cell in enumerate(row)]
         table.add_row(*cells, end_section=i in ends)
     return table

@@ -1,18 +1,19 @@
 """``skldp study``: what privacy costs on a data set, with nothing to write."""
 
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from skldp.cli._options import Epsilons, Names, progress_bar, rich_table, writable
-from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS
+from skldp.cli._options import Epsilons, Names, printable, progress_bar, rich_table, writable
+from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS
 from skldp.study._comparison import ComparisonSettings, MechanismComparison, compare_mechanisms
 from skldp.study._datasets import BUNDLED, load_study_data
 from skldp.study._extras import require
-from skldp.study._report import TextTable, html_report, plot_comparison, points, ranking
+from skldp.study._report import TextTable, also_rankings, html_report, plot_comparison, points, ranking
 
 __all__ = ["study"]
 
@@ -20,15 +21,36 @@ _FILES = "File options"
 # For all mechanisms, less of each: about a minute on the digits instead of several.
 _ALL, _FEW_EPSILONS, _FEW_FOLDS = Names("all"), Epsilons("1,2,5,10,20"), 3
 _MECHANISMS, _EPSILONS, _FOLDS = Names("bitrand,bitrand-exact"), Epsilons("1,2,5,10,20,50"), 5
+_OF_REGRESSION = Names("linear-rounds,linear-once,piecewise,privunit")
+_MODELS = ", ".join(dict.fromkeys(name for models in PRIVATE_MODELS.values() for name in models))
 # Above, a line for every point is more than a screen.
 _FEW_MECHANISMS = 4
+
+
+class Task(StrEnum):
+    """What is learnt."""
+
+    AUTO = "auto"
+    CLASSIFICATION = "classification"
+    REGRESSION = "regression"
 
 
 def study(
     context: typer.Context,
     data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a .csv, .parquet or .npz file.")] = "digits",
     target: Annotated[
-        str | None, typer.Option(help="The column (or npz array) of labels.", rich_help_panel=_FILES)
+        str | None, typer.Option(help="The column (or npz array) of the target.", rich_help_panel=_FILES)
+    ] = None,
+    task: Annotated[
+        Task, typer.Option(help="auto is a regression where the target holds fractions or many different numbers.")
+    ] = Task.AUTO,
+    target_bounds: Annotated[
+        str | None,
+        typer.Option(
+            help="The declared bounds of a target of numbers, low,high. Without, those of its own row in the file of "
+            "--bounds.",
+            rich_help_panel=_FILES,
+        ),
     ] = None,
     bounds: Annotated[
         str | None,
@@ -46,10 +68,17 @@ def study(
         ),
     ] = None,
     mechanism: Annotated[
-        Names,
-        typer.Option(help=f"all, or one or more with commas: none, {', '.join(FEATURE_MECHANISMS)}.", parser=Names),
-    ] = _MECHANISMS,
-    labels: Annotated[str, typer.Option(help=f"none, {', '.join(LABEL_MECHANISMS)}.")] = "label-rr",
+        Names | None,
+        typer.Option(
+            help=f"all, or one or more with commas. Models that learn without rows: {_MODELS}. Releases of rows: none, "
+            f"{', '.join(FEATURE_MECHANISMS)}.",
+            parser=Names,
+            show_default=f"{_MECHANISMS}; for a regression {_OF_REGRESSION}",
+        ),
+    ] = None,
+    labels: Annotated[
+        str, typer.Option(help=f"How classes are released beside rows: none, {', '.join(LABEL_MECHANISMS)}.")
+    ] = "label-rr",
     epsilons: Annotated[
         Epsilons | None,
         typer.Option(
@@ -76,7 +105,11 @@ def study(
         ),
     ] = True,
     scoring: Annotated[
-        str | None, typer.Option(help="A score of scikit-learn, such as f1_macro.", show_default="accuracy")
+        str | None,
+        typer.Option(
+            help="A score of scikit-learn, such as f1_macro.",
+            show_default="accuracy; for a regression r2, beside the mean absolute error",
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Make the noise repeatable. Folds always are.", min=0)] = None,
     jobs: Annotated[int | None, typer.Option(help="Fits at once; -1 takes all cores.")] = None,
@@ -103,14 +136,13 @@ def study(
         ),
     ] = None,
 ) -> None:
-    """Train a linear model on private features and labels over a range of epsilon, and compare."""
+    """Train a linear model on private features and targets over a range of epsilon, and compare."""
     console = Console()
     # Asked before hours of work.
     require("matplotlib")
     if report_path is not None:
         require("jinja2")
     everything = mechanism == _ALL
-    named = list(FEATURE_MECHANISMS) if everything else list(mechanism)
     settings = ComparisonSettings(
         epsilons=epsilons or (_FEW_EPSILONS if everything else _EPSILONS),
         labels=labels,
@@ -123,7 +155,13 @@ def study(
         seed=seed,
         radius=radius,
     )
-    loaded = load_study_data(data, target=target, bounds=bounds, folds=settings.folds)
+    loaded = load_study_data(
+        data, target=target, bounds=bounds, folds=settings.folds, task=task.value, target_bounds=target_bounds
+    )
+    if everything:
+        named = [*PRIVATE_MODELS[loaded.task], *FEATURE_MECHANISMS]
+    else:
+        named = list(mechanism or (_OF_REGRESSION if loaded.task == "regression" else _MECHANISMS))
     with progress_bar(console) as progress:
         bar = progress.add_task(named[0], total=None)
         found = compare_mechanisms(
@@ -136,18 +174,19 @@ def study(
                 bar, description=name.ljust(20), completed=done, total=total
             ),
         )
-    for table in _tables(found):
-        console.print(rich_table(table.title, table.headings, table.rows, table.bold, table.ends))
-        if table.note:
-            console.print(table.note, markup=False, highlight=False)
-    console.print("\n".join(found.caption()), markup=False, highlight=False)
+    # Before anything is printed, which a terminal may refuse.
     found.to_csv(csv_path)
     plot_comparison(found).savefig(picture_path, dpi=150)
     written = [str(csv_path), str(picture_path)]
     if report_path is not None:
         report_path.write_text(html_report(found, command=context.obj), encoding="utf-8")
         written.append(str(report_path))
-    console.print(f"Wrote {', '.join(written[:-1])} and {written[-1]}.", markup=False)
+    for table in _tables(found):
+        console.print(rich_table(table.title, table.headings, table.rows, table.bold, table.ends))
+        if table.note:
+            console.print(printable(table.note), markup=False, highlight=False)
+    console.print(printable("\n".join(found.caption())), markup=False, highlight=False)
+    console.print(printable(f"Wrote {', '.join(written[:-1])} and {written[-1]}."), markup=False)
 
 
 def _tables(found: MechanismComparison) -> Iterator[TextTable]:
@@ -155,6 +194,7 @@ def _tables(found: MechanismComparison) -> Iterator[TextTable]:
         yield points(found, title="What privacy costs")
         return
     yield ranking(found)
+    yield from also_rankings(found)
     weaker = found.weaker_than_stated()
     if weaker:
         yield points(found, weaker, title="Weaker than stated")

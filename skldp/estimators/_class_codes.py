@@ -1,6 +1,7 @@
 """Declared classes and categories: labels of any type to codes 0 to C - 1 and back."""
 
 import math
+from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -14,7 +15,7 @@ __all__ = ["declared_values", "decode", "decoded_dtype", "encode", "labels_1d", 
 _NUMERIC = "biuf"
 
 
-def labels_1d(y):
+def labels_1d(y: Any) -> np.ndarray:
     """Labels as an array of shape (n_samples,), at least one of them.
 
     Raises
@@ -30,7 +31,7 @@ def labels_1d(y):
     return labels
 
 
-def declared_values(values, name, *, learnt=False):
+def declared_values(values: Any, name: str, *, learnt: bool = False) -> np.ndarray:
     """Declared classes or categories as an array without duplicates, sorted where they can be.
 
     Parameters
@@ -82,7 +83,7 @@ def warn_learnt(what, how):
     )
 
 
-def encode(values, domain, name):
+def encode(values: np.ndarray, domain: np.ndarray, name: str) -> np.ndarray:
     """Codes of values in a declared domain.
 
     Parameters

@@ -3,7 +3,14 @@
 from skldp.study._audit.lower_bound import AuditResult, audit_epsilon, trials_needed
 from skldp.study._audit.pairs import audit_estimator, candidate_pairs
 from skldp.study._audit.tasks import audit_task, worst_records
-from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
+from skldp.study._catalogue import (
+    FEATURE_MECHANISMS,
+    LABEL_MECHANISMS,
+    PRIVATE_MODELS,
+    feature_mechanism,
+    label_mechanism,
+    private_model,
+)
 from skldp.study._comparison import ComparisonSettings, MechanismComparison, compare_mechanisms
 from skldp.study._curve import privacy_utility_curve, smallest_epsilon
 from skldp.study._datasets import StudyData, StudyInputError, load_study_data
@@ -18,8 +25,11 @@ from skldp.study._federated.settings import (
     noiseless,
 )
 from skldp.study._federated.study import FederatedDisplay, FederatedRow, FederatedTable, federated_study
+from skldp.study._learning_curve import PrivateLearningCurve, private_learning_curve
+from skldp.study._learning_display import PrivateLearningCurveDisplay
 from skldp.study._report import html_report, plot_comparison
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
+from skldp.study._rivals import OneGradientClassifier, OneGradientRegressor, ReleasedRowsRegressor
 from skldp.study._theory.bit_laws import expected_error, rival_laws
 from skldp.study._theory.errors import expected_errors, mean_errors
 from skldp.study._theory.figures import (
@@ -35,6 +45,7 @@ from skldp.study._theory.table import TheoryDisplay, TheoryTable
 __all__ = [
     "FEATURE_MECHANISMS",
     "LABEL_MECHANISMS",
+    "PRIVATE_MODELS",
     "AuditResult",
     "ComparisonSettings",
     "CurvePoint",
@@ -44,8 +55,13 @@ __all__ = [
     "FederatedSetting",
     "FederatedTable",
     "MechanismComparison",
+    "OneGradientClassifier",
+    "OneGradientRegressor",
     "PrivacyUtilityCurve",
     "PrivacyUtilityDisplay",
+    "PrivateLearningCurve",
+    "PrivateLearningCurveDisplay",
+    "ReleasedRowsRegressor",
     "StudyData",
     "StudyInputError",
     "TheoryDisplay",
@@ -77,6 +93,8 @@ __all__ = [
     "noiseless",
     "plot_comparison",
     "privacy_utility_curve",
+    "private_learning_curve",
+    "private_model",
     "rival_laws",
     "smallest_epsilon",
     "trials_needed",

@@ -2,20 +2,28 @@
 
 from typing import Any
 
+from sklearn.base import clone
+
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.estimators._numeric import NumericPrivatizer
+from skldp.estimators._private_linear import PrivateLinearRegression
+from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer, RandomProjectionTransformer
 from skldp.study._datasets import StudyInputError
+from skldp.study._rivals import OneGradientClassifier, OneGradientRegressor
 
 __all__ = [
     "FAMILIES",
     "FEATURE_MECHANISMS",
     "LABEL_MECHANISMS",
     "METRIC_MECHANISMS",
+    "PRIVATE_MODELS",
+    "epsilon_of",
     "family_of",
     "feature_mechanism",
     "label_mechanism",
+    "private_model",
     "takes_delta",
 ]
 
@@ -49,7 +57,26 @@ FEATURE_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     "random-projection": (RandomProjectionTransformer, {"sensitivity": "spectral"}),
 }
 METRIC_MECHANISMS = ("multivariate-laplace", "random-projection")
-FAMILIES = ("bit by bit", "value by value", "whole vector")
+FAMILIES = ("made for the model", "bit by bit", "value by value", "whole vector")
+# Each person releases one gradient, once: what is known as LDP-SGD.
+_GRADIENTS = {
+    "sgd-duchi": NumericPrivatizer(mechanism="duchi"),
+    "sgd-piecewise": NumericPrivatizer(mechanism="piecewise"),
+    "sgd-hybrid": NumericPrivatizer(mechanism="hybrid"),
+    "sgd-privunit": PrivUnitTransformer(norm=1.0),
+}
+#: For each task the models that are learnt from releases made for them, with the parameters of each.
+PRIVATE_MODELS: dict[str, dict[str, tuple[type, dict[str, Any]]]] = {
+    "regression": {
+        "linear-rounds": (PrivateLinearRegression, {}),
+        "linear-once": (PrivateLinearRegression, {"protocol": "once"}),
+        **{name: (OneGradientRegressor, {"mechanism": one}) for name, one in _GRADIENTS.items()},
+    },
+    "classification": {
+        "logistic-rounds": (PrivateLogisticRegression, {}),
+        **{name: (OneGradientClassifier, {"mechanism": one}) for name, one in _GRADIENTS.items()},
+    },
+}
 #: The label mechanism of every name, with the parameters that make it what its name says.
 LABEL_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     "label-rr": (LabelRR, {}),
@@ -58,12 +85,12 @@ LABEL_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
 
 
 def family_of(name: str) -> str:
-    """What a mechanism of features works on: the bits of a value, one value after the other, or the whole vector.
+    """What is released: what a model asks for, the bits of values, one value after the other, or the whole vector.
 
     Parameters
     ----------
     name : str
-        One of ``FEATURE_MECHANISMS``, or another name, which belongs to none.
+        One of ``FEATURE_MECHANISMS`` or ``PRIVATE_MODELS``, or another name, which belongs to none.
 
     Returns
     -------
@@ -76,13 +103,15 @@ def family_of(name: str) -> str:
     >>> family_of("piecewise"), family_of("duchi-vector")
     ('value by value', 'whole vector')
     """
+    if any(name in models for models in PRIVATE_MODELS.values()):
+        return FAMILIES[0]
     if name not in FEATURE_MECHANISMS:
         return ""
     estimator_class, fixed = FEATURE_MECHANISMS[name]
     if estimator_class in (BitRandTransformer, LatentTransformer, OMETransformer):
-        return FAMILIES[0]
+        return FAMILIES[1]
     one_by_one = estimator_class is NumericPrivatizer and fixed["mechanism"] not in ("duchi_vector", "gaussian")
-    return FAMILIES[1] if one_by_one else FAMILIES[2]
+    return FAMILIES[2] if one_by_one else FAMILIES[3]
 
 
 def takes_delta(name: str) -> bool:
@@ -170,6 +199,58 @@ def label_mechanism(name: str, *, epsilon: float = 1.0, classes: Any = None, **o
     LabelRR(classes=[0, 1], epsilon=2.0)
     """
     return _make(LABEL_MECHANISMS, name, {"epsilon": epsilon, "classes": classes} | options)
+
+
+def private_model(
+    name: str, *, epsilon: float = 1.0, bounds: Any = (-1, 1), target_bounds: Any = None, classes: Any = None
+) -> Any:
+    """Make the model of a name, which is learnt from one release a person that is made for it.
+
+    Parameters
+    ----------
+    name : str
+        One of ``PRIVATE_MODELS["regression"]`` or ``PRIVATE_MODELS["classification"]``.
+    epsilon : float, default=1.0
+        Of the record with its target.
+    bounds : (low, high), default=(-1, 1)
+    target_bounds : (low, high), default=None
+        For a regression; then there are no `classes`.
+    classes : array-like, default=None
+        For a classification.
+
+    Returns
+    -------
+    estimator
+        With a parameter `epsilon`, or ``mechanism__epsilon``.
+
+    Raises
+    ------
+    StudyInputError
+        If there is no such model.
+
+    Examples
+    --------
+    >>> from skldp.study import private_model
+    >>> private_model("linear-once", epsilon=2.0, target_bounds=(0, 30))
+    PrivateLinearRegression(epsilon=2.0, protocol='once', target_bounds=(0, 30))
+    """
+    task, of_target = (
+        ("classification", {"classes": classes})
+        if target_bounds is None
+        else ("regression", {"target_bounds": target_bounds})
+    )
+    known = PRIVATE_MODELS[task]
+    if name not in known:
+        raise StudyInputError(f"The model of a {task} must be one of {', '.join(known)}. Got {name!r} instead.")
+    model_class, fixed = known[name]
+    given = {key: clone(value) if hasattr(value, "get_params") else value for key, value in fixed.items()}
+    model = model_class(**given, bounds=bounds, **of_target)
+    return model.set_params(**{epsilon_of(model): epsilon})
+
+
+def epsilon_of(model: Any) -> str:
+    """The name of a model's parameter that takes the epsilon."""
+    return "epsilon" if "epsilon" in model.get_params(deep=False) else "mechanism__epsilon"
 
 
 def _make(catalogue: dict[str, tuple[type, dict[str, Any]]], name: str, options: dict[str, Any]) -> Any:

@@ -1,28 +1,27 @@
 """One study over many mechanisms: the same data, folds, labels and model for all of them."""
 
+import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import KFold, StratifiedKFold
 
-from skldp.estimators._bounds_scaler import BoundsScaler
-from skldp.estimators._label_private_classifier import LabelPrivateClassifier
-from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
-from skldp.study._catalogue import METRIC_MECHANISMS, feature_mechanism, label_mechanism
+from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning
+from skldp.learning._protocol import n_people_needed
+from skldp.study._catalogue import METRIC_MECHANISMS, PRIVATE_MODELS
 from skldp.study._curve import privacy_utility_curve
 from skldp.study._datasets import StudyData, StudyInputError
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve, ResultTable
+from skldp.study._study_pipeline import clean_model, study_pipeline
 
-__all__ = ["ComparisonSettings", "MechanismComparison", "compare_mechanisms", "study_pipeline"]
+__all__ = ["ComparisonSettings", "MechanismComparison", "compare_mechanisms"]
 
 # Above rounding, so that a mechanism that spends exactly what it states counts as one that keeps to it.
 _KEEPS = 1 + 1e-6
+# The score of a study, and those beside it.
+_SCORES = {"classification": ("accuracy",), "regression": ("r2", "neg_mean_absolute_error")}
 
 
 def compare_mechanisms(
@@ -41,7 +40,8 @@ def compare_mechanisms(
     data : StudyData
         Its features are scaled to [-1, 1] by their declared bounds, for all mechanisms alike.
     names : iterable of str
-        Of ``FEATURE_MECHANISMS``, or "none" for features that are not private.
+        Of ``FEATURE_MECHANISMS``, or of the ``PRIVATE_MODELS`` of the task, or "none" for features that are not
+        private.
     settings : ComparisonSettings
     skip_unfit : bool, default=False
         Leave out a mechanism that cannot work on these data at these epsilons, and say why, instead of raising.
@@ -72,16 +72,20 @@ def compare_mechanisms(
         raise StudyInputError("A study needs at least one mechanism.")
     plans = {name: study_pipeline(name, data, settings) for name in names}
     X, n_moved = data.scaled()
-    folds = StratifiedKFold(settings.folds, shuffle=True, random_state=0)
+    kind = KFold if data.task == "regression" else StratifiedKFold
+    folds = kind(settings.folds, shuffle=True, random_state=0)
     per_curve = settings.folds * (settings.repeats * len(settings.epsilons) + 1)
     total, done = per_curve * len(names) + settings.folds, 0
-    clean = _model(data)
+    clean = clean_model(data)
     curves: dict[str, PrivacyUtilityCurve] = {}
     left_out: dict[str, str] = {}
     with warnings.catch_warnings():
         # Both epsilons are in the result, and the seed in its caption.
         warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
         warnings.simplefilter("ignore", SeededNoiseWarning)
+        # Who they are too few for, and how many values were moved, is in the caption.
+        warnings.simplefilter("ignore", TooFewPeopleWarning)
+        warnings.simplefilter("ignore", OutOfDomainWarning)
         for name, (pipeline, param_names) in plans.items():
             # The clean baseline is fitted once, beside the first curve.
             clean_fits = 0 if curves else settings.folds
@@ -96,9 +100,10 @@ def compare_mechanisms(
                     X,
                     data.y,
                     param_name=param_names,
-                    epsilons=settings.epsilons,
+                    epsilons=settings.budgets(name, data),
                     cv=folds,
-                    scoring=settings.scoring,
+                    scoring=settings.scoring or _SCORES[data.task][0],
+                    also=[score for score in _SCORES[data.task][1:] if score != settings.scoring],
                     n_repeats=settings.repeats,
                     n_jobs=n_jobs,
                     clean_estimator=None if curves else clean,
@@ -114,56 +119,10 @@ def compare_mechanisms(
         raise StudyInputError(f"No mechanism works on {data.name}: {next(iter(left_out.values()))}")
     first = next(iter(curves.values()))
     curves = {
-        name: replace(curve, clean_mean=first.clean_mean, clean_std=first.clean_std) for name, curve in curves.items()
+        name: replace(curve, clean_mean=first.clean_mean, clean_std=first.clean_std, clean_also=first.clean_also)
+        for name, curve in curves.items()
     }
     return MechanismComparison(data, settings, n_moved, curves, left_out)
-
-
-def study_pipeline(name: str, data: StudyData, settings: "ComparisonSettings") -> tuple[Pipeline, list[str]]:
-    """Make the pipeline of one mechanism, and the names of the parameters that take the epsilon.
-
-    Parameters
-    ----------
-    name : str
-    data : StudyData
-    settings : ComparisonSettings
-
-    Returns
-    -------
-    pipeline : Pipeline
-        The release, a StandardScaler, and a logistic regression: the noises differ in size by factors of hundreds,
-        and what is fitted on a release costs no privacy.
-    param_names : list of str
-    """
-    steps: list[tuple[str, Any]] = []
-    param_names: list[str] = []
-    if name != "none":
-        options: dict[str, Any] = {"transform_noise": not settings.clean_test, "n_bits": settings.bits}
-        if name in METRIC_MECHANISMS:
-            # Rows are made at most one apart, by public numbers: epsilon per unit of distance is epsilon per record.
-            shrink = 0.5 / settings.scaled_radius(data)
-            steps.append(("to unit diameter", BoundsScaler(bounds=(-1, 1), feature_range=(-shrink, shrink))))
-            options["radius"] = 0.5
-        steps.append(("features", feature_mechanism(name, **options)))
-        param_names.append("features__epsilon")
-    model = _model(data)
-    if settings.labels != "none":
-        fixed = settings.label_epsilon
-        randomised = label_mechanism(settings.labels, epsilon=1.0 if fixed is None else fixed, classes=data.classes)
-        private = LabelPrivateClassifier(model[-1], label_mechanism=randomised)
-        model = Pipeline([*model.steps[:-1], ("labels", private)])
-        if fixed is None:
-            param_names.append("labels__label_mechanism__epsilon")
-    if not param_names:
-        raise StudyInputError("Nothing takes the epsilons: choose a --mechanism, or --labels without --label-epsilon.")
-    return Pipeline([*steps, *model.steps]), param_names
-
-
-def _model(data: StudyData) -> Pipeline:
-    # On standardised features it is the default C = 1 on rows of unit norm: with more features, less weight for each.
-    # C = 1 overfits so much where features are many that noise in them serves better than none.
-    model = LogisticRegression(C=1 / data.X.shape[1], max_iter=1000)
-    return Pipeline([("standardise", StandardScaler()), ("model", model)])
 
 
 @dataclass(frozen=True)
@@ -173,9 +132,9 @@ class ComparisonSettings:
     Attributes
     ----------
     epsilons : tuple of float
-        The budgets of a record's features.
+        The budgets of a record's features; of a regression those of the whole record.
     labels : str
-        "none" or one of ``LABEL_MECHANISMS``.
+        "none" or one of ``LABEL_MECHANISMS``. A regression has none: a row is released with its target.
     label_epsilon : float or None
         A fixed budget of the label; None gives it the features' budget.
     bits : int
@@ -185,7 +144,7 @@ class ComparisonSettings:
     clean_test : bool
         Whether test rows are encoded without noise.
     scoring : str or None
-        A scorer of scikit-learn; None is the accuracy.
+        A scorer of scikit-learn; None is the accuracy, or R2 beside the mean absolute error.
     seed : int or None
         Of the noise.
     radius : float or None
@@ -203,17 +162,36 @@ class ComparisonSettings:
     seed: int | None = None
     radius: float | None = None
 
+    def budgets(self, name: str, data: StudyData) -> tuple[float, ...]:
+        """What a mechanism is given: a model, which protects the label as well, both shares together.
+
+        Parameters
+        ----------
+        name : str
+        data : StudyData
+
+        Returns
+        -------
+        tuple of float
+        """
+        if self.labels == "none" or name not in PRIVATE_MODELS["classification"] or data.task == "regression":
+            return self.epsilons
+        fixed = self.label_epsilon
+        return tuple(epsilon + (epsilon if fixed is None else fixed) for epsilon in self.epsilons)
+
     def scaled_radius(self, data: StudyData) -> float:
-        """The largest norm of a scaled row: the corner of the bounds, or the declared radius.
+        """The largest norm of a scaled row, with its target where it has one: the corner, or the declared radius.
 
         Raises
         ------
         StudyInputError
-            If a radius is declared beside bounds that do not scale all features alike around 0.
+            If a radius is declared beside bounds that do not scale all features alike around 0, or for a regression.
         """
-        corner = float(np.sqrt(data.X.shape[1]))
+        corner = float(np.sqrt(data.X.shape[1] + (data.task == "regression")))
         if self.radius is None:
             return corner
+        if data.task == "regression":
+            raise StudyInputError("A radius is of rows without a target. Got one for a regression.")
         high = float(data.high[0])
         if not 0 < self.radius < np.inf:
             raise StudyInputError(f"The radius must be a finite number > 0. Got {self.radius!r} instead.")
@@ -250,7 +228,13 @@ class MechanismComparison(ResultTable):
 
     def stated_budgets(self) -> list[float]:
         """The budgets on the stated axis, in order, the label's share included."""
-        return sorted({point.stated_epsilon for curve in self.curves.values() for point in curve})
+        budgets: list[float] = []
+        for stated in sorted({point.stated_epsilon for curve in self.curves.values() for point in curve}):
+            # What differs by rounding is one budget.
+            if budgets and stated <= budgets[-1] * _KEEPS:
+                budgets.pop()
+            budgets.append(stated)
+        return budgets
 
     def to_dict(self) -> dict[str, np.ndarray]:
         """Give all curves as one dict of arrays, with the name of the mechanism before their own columns."""
@@ -293,24 +277,18 @@ class MechanismComparison(ResultTable):
         data, settings = self.data, self.settings
         n_rows, n_features = data.X.shape
         lines = [
-            f"{data.name}: {n_rows:,} rows, {n_features} features, {len(data.classes)} classes; {settings.folds} folds"
+            f"{data.name}: {n_rows:,} rows, {n_features} features, "
+            + ("a target of numbers" if data.task == "regression" else f"{len(data.classes)} classes")
+            + f"; {settings.folds} folds"
             + (f" x {settings.repeats} releases." if settings.repeats > 1 else "."),
             f"Features are scaled to [-1, 1] by their {data.bounds_source}"
             + (f"; {self.n_moved:,} values lay outside and were clipped." if self.n_moved else "."),
             "Training rows are released; test rows stay with their people (--clean-test)."
             if settings.clean_test
             else "Training and test rows are released (--private-test).",
-            f"The model is a logistic regression with C = 1/{n_features} (of the number of features) on standardised "
-            "releases; nothing is tuned for any mechanism.",
+            *(self._of_regression() if data.task == "regression" else self._of_classification()),
+            *self._of_models(),
         ]
-        if settings.labels == "none":
-            lines.append("Training labels are not private.")
-        else:
-            fixed = settings.label_epsilon
-            budget = "the same epsilon as the features" if fixed is None else f"epsilon {fixed:g}"
-            lines.append(
-                f"Training labels are randomised by {settings.labels} with {budget}; both epsilons count the sum."
-            )
         if any(name in METRIC_MECHANISMS for name in self.curves):
             declared = (
                 "the corner of the bounds" if settings.radius is None else f"the declared radius {settings.radius:g}"
@@ -324,4 +302,50 @@ class MechanismComparison(ResultTable):
         lines += [f"{name} was left out: {reason}" for name, reason in self.left_out.items()]
         if settings.seed is not None:
             lines.append(f"The noise comes from seed {settings.seed}: void against whoever knows it.")
+        return lines
+
+    def _of_regression(self) -> list[str]:
+        low, high = self.data.target_bounds or (0.0, 0.0)
+        moved = self.data.n_targets_moved
+        return [
+            f"The target's declared bounds are {low:g} and {high:g}"
+            + (f"; {moved:,} lay outside and were clipped for training." if moved else "."),
+            "On released rows, with their target released in the same vector, the model is a ridge regression; nothing "
+            "is tuned for any mechanism.",
+        ]
+
+    def _of_classification(self) -> list[str]:
+        n_features, settings = self.data.X.shape[1], self.settings
+        line = (
+            f"The model is a logistic regression with C = 1/{n_features} (of the number of features) on standardised "
+            "releases; nothing is tuned for any mechanism."
+        )
+        if settings.labels == "none":
+            return [line, "Training labels are not private."]
+        fixed = settings.label_epsilon
+        budget = "the same epsilon as the features" if fixed is None else f"epsilon {fixed:g}"
+        return [
+            line,
+            f"Training labels are randomised by {settings.labels} with {budget}; both epsilons count the sum.",
+        ]
+
+    def _of_models(self) -> list[str]:
+        """What must be known of models that learn from a release made for them, where there are any."""
+        data, settings = self.data, self.settings
+        models = [name for name in self.curves if name in PRIVATE_MODELS[data.task]]
+        if not models:
+            return []
+        lines = [
+            f"{' and '.join([', '.join(models[:-1]), models[-1]] if models[1:] else models)}: no rows are released; "
+            "each person answers one question of the model's, at the whole epsilon of the record with its target."
+        ]
+        n_people = len(data.X) - math.ceil(len(data.X) / settings.folds)
+        contrasts = 1 if data.task == "regression" else len(data.classes) - 1
+        needed = {e: n_people_needed(data.X.shape[1], e) * contrasts for e in settings.budgets(models[0], data)}
+        few = [f"{epsilon:g} ({people:,} are needed)" for epsilon, people in needed.items() if people > n_people]
+        if few and any(name.startswith(("linear", "logistic")) for name in models):
+            lines.append(
+                f"The {n_people:,} people of a fold are too few for linear and logistic models at epsilon "
+                f"{', '.join(few)}: there they predict the mean or the classes' shares."
+            )
         return lines

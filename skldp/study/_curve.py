@@ -26,6 +26,8 @@ from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 __all__ = ["privacy_utility_curve", "smallest_epsilon"]
 
 _Split = tuple[np.ndarray, np.ndarray]
+# What the one score is called among several; no name of scikit-learn's.
+_MAIN = "score"
 
 
 def privacy_utility_curve(
@@ -37,6 +39,7 @@ def privacy_utility_curve(
     epsilons: Iterable[float] = (0.5, 1.0, 2.0, 4.0, 8.0),
     cv: Any = None,
     scoring: str | Callable[..., float] | None = None,
+    also: Iterable[str] = (),
     n_repeats: int = 1,
     n_jobs: int | None = None,
     params: Mapping[str, Any] | None = None,
@@ -49,7 +52,8 @@ def privacy_utility_curve(
     Parameters
     ----------
     estimator : estimator
-        Usually a Pipeline with a private transformer, a private label step, or both.
+        Usually a Pipeline with a private transformer, a private label step, or both; or a model that learns under
+        privacy itself.
     X : array-like of shape (n_samples, n_features)
         The data as the people hold them.
     y : array-like of shape (n_samples,)
@@ -63,6 +67,8 @@ def privacy_utility_curve(
         As in scikit-learn. The splits are drawn once and are the same for all epsilons.
     scoring : str or callable, default=None
         One scorer; None takes the estimator's own `score`.
+    also : iterable of str, default=()
+        Further scorers of scikit-learn by their names, of the same fits; their means stand in the table.
     n_repeats : int, default=1
         How often each split is released and fitted, with fresh noise.
     n_jobs : int, default=None
@@ -123,9 +129,10 @@ def privacy_utility_curve(
 
     score_name = scoring if isinstance(scoring, str) else _score_name(estimator, scoring)
     scorer = _FittingScorer(check_scoring(estimator, scoring=scoring), score_name)
+    others = {name: _FittingScorer(check_scoring(estimator, scoring=name), name) for name in also}
     splits = _splits(estimator, X, y, cv)
     models = [clone(estimator).set_params(**dict.fromkeys(names, epsilon)) for epsilon in epsilons]
-    task = _Task(X, y, scorer, params, seeded=seeded)
+    task = _Task(X, y, {_MAIN: scorer} | others, params, seeded=seeded)
     if isinstance(clean_estimator, str) and clean_estimator == "auto":
         clean_estimator = without_privacy(task.fitted(models[0], splits[0]))
 
@@ -151,6 +158,9 @@ def privacy_utility_curve(
         clean_mean=_mean_and_std(clean)[0],
         clean_std=_mean_and_std(clean)[1],
         guarantees=tuple(_worst(found).steps for found in per_epsilon),
+        also=tuple(others),
+        majority_also=_means_also(majority, len(others)),
+        clean_also=_means_also(clean, len(others)),
     )
 
 
@@ -229,6 +239,8 @@ def _point(epsilon: float, outcomes: "list[_Outcome]") -> CurvePoint:
         fit_time=float(np.mean([outcome.fit_time for outcome in outcomes])),
         score_time=float(np.mean([outcome.score_time for outcome in outcomes])),
         n_fits=len(outcomes),
+        score_worst=min(outcome.score for outcome in outcomes),
+        also=_means_also(outcomes, len(outcomes[0].also)),
     )
 
 
@@ -239,6 +251,12 @@ def _worst(outcomes: "list[_Outcome]") -> "_Outcome":
 def _mean_and_std(outcomes: "list[_Outcome]") -> tuple[float, float]:
     scores = [outcome.score for outcome in outcomes]
     return (float(np.mean(scores)), float(np.std(scores))) if scores else (math.nan, math.nan)
+
+
+def _means_also(outcomes: "list[_Outcome]", n_scores: int) -> tuple[float, ...]:
+    if not outcomes:
+        return (math.nan,) * n_scores
+    return tuple(np.mean([outcome.also for outcome in outcomes], axis=0).tolist())
 
 
 def _score_name(estimator: Any, scoring: Any) -> str:
@@ -287,6 +305,7 @@ class _FittingScorer:
 @dataclass(frozen=True)
 class _Outcome:
     score: float
+    also: tuple[float, ...]
     fit_time: float
     score_time: float
     exact_epsilon: float = math.inf
@@ -298,17 +317,18 @@ class _Outcome:
 class _Task:
     """Fits one model on one split. An object, so that parallel workers receive the data once."""
 
-    def __init__(self, X: Any, y: Any, scorer: _FittingScorer, params: Any, *, seeded: bool) -> None:
+    def __init__(self, X: Any, y: Any, scorers: dict[str, _FittingScorer], params: Any, *, seeded: bool) -> None:
         self.X = X
         self.y = y
-        self.scorer = scorer
+        self.scorers = scorers
         self.params = params
         self.seeded = seeded
 
     def __call__(self, model: Any, split: _Split, private: bool, seed: int | None) -> _Outcome:
         result = self._cross_validate(model if seed is None else _with_seeds(model, seed), split)
         measured: dict[str, Any] = {
-            "score": float(result["test_score"][0]),
+            "score": float(result[f"test_{_MAIN}"][0]),
+            "also": tuple(float(result[f"test_{name}"][0]) for name in list(self.scorers)[1:]),
             "fit_time": float(result["fit_time"][0]),
             "score_time": float(result["score_time"][0]),
         }
@@ -344,7 +364,7 @@ class _Task:
                     self.X,
                     self.y,
                     cv=[split],
-                    scoring=self.scorer,
+                    scoring=self.scorers,
                     params=self.params,
                     return_estimator=True,
                     error_score="raise",

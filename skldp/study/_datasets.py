@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine, make_friedman1
+from sklearn.utils import Bunch
 from sklearn.utils.multiclass import type_of_target
 
 from skldp._untold import untold
@@ -35,10 +36,25 @@ _BREAST_CANCER = (
         *(36.04, 49.54, 251.2, 4254.0, 0.223, 1.058, 1.252, 0.291, 0.664, 0.208),
     ),
 )
-BUNDLED = {
-    "digits": (load_digits, (0.0, 16.0)),
-    "breast_cancer": (load_breast_cancer, _BREAST_CANCER),
-    "wine": (load_wine, _WINE),
+# More distinct whole numbers than this are no classes.
+_MOST_CLASSES = 20
+TASKS = ("classification", "regression")
+
+
+def _load_friedman() -> Bunch:
+    """Friedman's first regression problem: 50,000 made-up people, 5 features that matter and 5 that do not."""
+    X, y = make_friedman1(50_000, noise=1.0, random_state=0)
+    return Bunch(data=X, target=y, feature_names=[f"x{i}" for i in range(X.shape[1])])
+
+
+# How to load them, the bounds of the features, and of a target of numbers.
+BUNDLED: dict[str, tuple[Any, Any, tuple[float, float] | None]] = {
+    "digits": (load_digits, (0.0, 16.0), None),
+    "breast_cancer": (load_breast_cancer, _BREAST_CANCER, None),
+    "wine": (load_wine, _WINE, None),
+    "diabetes": (load_diabetes, (-0.2, 0.2), (25.0, 346.0)),
+    # By its formula, but for the noise.
+    "friedman": (_load_friedman, (0.0, 1.0), (0.0, 30.0)),
 }
 
 
@@ -52,7 +68,7 @@ class StudyInputError(ValueError):
 
 @dataclass(frozen=True)
 class StudyData:
-    """A classification data set with declared bounds.
+    """A data set with declared bounds, of a classification or a regression.
 
     Attributes
     ----------
@@ -64,6 +80,8 @@ class StudyData:
         The declared bounds of every feature.
     bounds_source : str
         Where they come from.
+    target_bounds : (float, float) or None
+        The declared bounds of a target of numbers; None where the target is a class.
     """
 
     name: str
@@ -73,6 +91,20 @@ class StudyData:
     low: np.ndarray
     high: np.ndarray
     bounds_source: str
+    target_bounds: tuple[float, float] | None = None
+
+    @property
+    def task(self) -> str:
+        """One of "classification" and "regression"."""
+        return TASKS[self.target_bounds is not None]
+
+    @property
+    def n_targets_moved(self) -> int:
+        """How many targets of a regression lie outside their declared bounds."""
+        if self.target_bounds is None:
+            return 0
+        low, high = self.target_bounds
+        return int(np.count_nonzero((self.y < low) | (self.y > high)))
 
     @property
     def classes(self) -> np.ndarray:
@@ -94,13 +126,22 @@ class StudyData:
         return np.clip(unit, -1, 1), int(np.count_nonzero(np.abs(unit) > 1))
 
 
-def load_study_data(source: str | Path, *, target: str | None = None, bounds: Any = None, folds: int = 2) -> StudyData:
+def load_study_data(
+    source: str | Path,
+    *,
+    target: str | None = None,
+    bounds: Any = None,
+    folds: int = 2,
+    task: str = "auto",
+    target_bounds: Any = None,
+) -> StudyData:
     """Load a data set and check all that a study needs of it.
 
     Parameters
     ----------
     source : str or Path
-        "digits", "breast_cancer", "wine", or a CSV, Parquet or npz file.
+        "digits", "breast_cancer", "wine", "diabetes", "friedman" (50,000 rows that
+        :func:`sklearn.datasets.make_friedman1` makes up), or a CSV, Parquet or npz file.
     target : str, default=None
         For a file: the column of labels. In a CSV file without a header row, its number from 0. In an npz file, the
         array of labels ("y" if None); the features are the one two-dimensional array with as many rows.
@@ -109,6 +150,11 @@ def load_study_data(source: str | Path, *, target: str | None = None, bounds: An
         ``column,low,high``. Needed for a file; None takes the published ranges of a bundled set.
     folds : int, default=2
         Every class needs at least as many rows.
+    task : {"auto", "classification", "regression"}, default="auto"
+        ``"auto"`` is a regression where the target holds fractions, or more than 20 different whole numbers.
+    target_bounds : str or (low, high), default=None
+        Of a regression: two numbers, also as ``"low,high"``. None takes those of the target's own row in the CSV file
+        of bounds, or the published ones.
 
     Returns
     -------
@@ -128,8 +174,11 @@ def load_study_data(source: str | Path, *, target: str | None = None, bounds: An
     >>> digits.X.shape, float(digits.low[0]), float(digits.high[0])
     ((1797, 64), 0.0, 16.0)
     """
+    if task not in ("auto", *TASKS):
+        raise StudyInputError(f"The task must be one of auto, {', '.join(TASKS)}. Got {task!r} instead.")
+    published_target = None
     if str(source) in BUNDLED:
-        loader, published = BUNDLED[str(source)]
+        loader, published, published_target = BUNDLED[str(source)]
         bunch = loader()
         name, X, y = str(source), bunch.data, bunch.target
         names = [str(feature) for feature in bunch.feature_names]
@@ -140,14 +189,26 @@ def load_study_data(source: str | Path, *, target: str | None = None, bounds: An
         path = Path(source)
         name = path.name
         X, y, names = _read(path, target)
-    _check_rows(name, X, y, folds)
+    regression = _recognised(y) == TASKS[1] if task == "auto" else task == TASKS[1]
+    if len(X) < folds:
+        raise StudyInputError(f"{name} has {len(X)} rows, fewer than the {folds} folds.")
+    y = _numbers(name, y) if regression else _checked_classes(name, y, folds)
+    if target_bounds is not None and not regression:
+        raise StudyInputError(f"--target-bounds are for a target of numbers; that of {name} holds classes.")
     if bounds is None and published is None:
         raise StudyInputError(
             f"{name} needs --bounds low,high, or a CSV file of column,low,high: bounds are declared from public "
             "knowledge and never learnt from the data."
         )
     low, high = _bounds(published if bounds is None else bounds, names)
-    return StudyData(name, X, y, tuple(names), low, high, "published bounds" if bounds is None else "declared bounds")
+    source_of_bounds = "published bounds" if bounds is None else "declared bounds"
+    of_target = None
+    if regression:
+        if target_bounds is None and _is_table(bounds):
+            own = str(target) in _table_of_bounds(Path(bounds)).index
+            target_bounds = np.ravel(_bounds(bounds, [str(target)])) if own else None
+        of_target = _bounds_of_target(name, published_target if target_bounds is None else target_bounds)
+    return StudyData(name, X, y, tuple(names), low, high, source_of_bounds, of_target)
 
 
 def _read(path: Path, target: str | None) -> _Table:
@@ -256,9 +317,33 @@ def _from_frame(name: str, frame: Any, target: str | None) -> _Table:
     return features.to_numpy(dtype=np.float64), y, list(features.columns)
 
 
-def _check_rows(name: str, X: np.ndarray, y: np.ndarray, folds: int) -> None:
-    if len(X) < folds:
-        raise StudyInputError(f"{name} has {len(X)} rows, fewer than the {folds} folds.")
+def _recognised(y: np.ndarray) -> str:
+    """The task that a target is for."""
+    if y.dtype.kind not in "iuf":
+        return TASKS[0]
+    whole = y.dtype.kind != "f" or bool((y == np.rint(y)).all())
+    return TASKS[not whole or len(np.unique(y)) > _MOST_CLASSES]
+
+
+def _numbers(name: str, y: np.ndarray) -> np.ndarray:
+    if y.dtype.kind not in "iuf" or not np.isfinite(y).all():
+        raise StudyInputError(f"The target of {name} must hold finite numbers for a regression.")
+    if len(np.unique(y)) < 2:
+        raise StudyInputError(f"The target of {name} holds one number only.")
+    return y.astype(np.float64)
+
+
+def _bounds_of_target(name: str, bounds: Any) -> tuple[float, float]:
+    if bounds is None:
+        raise StudyInputError(
+            f"The target of {name} holds numbers: a regression, which needs --target-bounds low,high, declared from "
+            "public knowledge and never learnt from the data (--task classification, if they are classes)."
+        )
+    low, high = _bounds(bounds, ["target"])
+    return float(low[0]), float(high[0])
+
+
+def _checked_classes(name: str, y: np.ndarray, folds: int) -> np.ndarray:
     try:
         with untold(f"The target of {name} must hold classes", y):
             kind = type_of_target(y)
@@ -272,6 +357,7 @@ def _check_rows(name: str, X: np.ndarray, y: np.ndarray, folds: int) -> None:
     if counts.min() < folds:
         rows = "1 row" if counts.min() == 1 else f"{counts.min()} rows"
         raise StudyInputError(f"A class of the target of {name} has {rows}, fewer than the {folds} folds.")
+    return y
 
 
 def _bounds(bounds: Any, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -285,8 +371,8 @@ def _bounds(bounds: Any, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
         raise StudyInputError(_first_line(error)) from None
 
 
-def _is_table(bounds: str | Path) -> bool:
-    return str(bounds).lower().endswith(".csv")
+def _is_table(bounds: Any) -> bool:
+    return isinstance(bounds, str | Path) and str(bounds).lower().endswith(".csv")
 
 
 def _two_numbers(text: str) -> tuple[float, float]:
@@ -296,13 +382,17 @@ def _two_numbers(text: str) -> tuple[float, float]:
     return float(parts[0]), float(parts[1])
 
 
-def _bounds_from_file(path: Path, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+def _table_of_bounds(path: Path) -> Any:
     if not path.is_file():
         raise StudyInputError(f"There is no file {path}.")
     table = _parsed(path)
     if not {"column", "low", "high"} <= set(table.columns):
         raise StudyInputError(f"{path.name} needs the columns column,low,high. Got {_some(table.columns)} instead.")
-    table = table.assign(column=table["column"].astype(str)).drop_duplicates("column").set_index("column")
+    return table.assign(column=table["column"].astype(str)).drop_duplicates("column").set_index("column")
+
+
+def _bounds_from_file(path: Path, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    table = _table_of_bounds(path)
     missing = [name for name in names if name not in table.index]
     if missing:
         raise StudyInputError(f"{path.name} has no bounds for {_some(missing)}.")

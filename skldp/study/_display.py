@@ -14,7 +14,7 @@ _AXES = {
     "stated": ("stated_epsilon", "Stated epsilon"),
     "exact": ("exact_epsilon", "Exact epsilon (worst-case loss of one record)"),
 }
-_BASELINES = (("clean_mean", "without privacy", "--"), ("majority_mean", "majority", ":"))
+_BASELINES = (("clean_mean", "without privacy", "--"), ("majority_mean", "one answer for all", ":"))
 # From this ratio of its ends on, an axis has room for powers of ten alone.
 _WIDE = 200
 
@@ -53,7 +53,7 @@ class PrivacyUtilityDisplay:
     band_ : matplotlib PolyCollection
         One standard deviation around it.
     baselines_ : list of Line2D
-        The clean and the majority baseline, where drawn.
+        The score without privacy, and that of one answer for all: the majority, or the mean. Where drawn.
 
     Examples
     --------

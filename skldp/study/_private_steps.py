@@ -3,14 +3,17 @@
 from collections.abc import Iterable
 from typing import Any
 
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 
+from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._composition import privacy_guarantee
 from skldp.exceptions import ChangedAfterFitError
 from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.study._rivals import ReleasedRowsRegressor
 
 __all__ = ["has_seed", "majority_estimator", "private_steps", "stated_together", "without_privacy"]
 
@@ -44,7 +47,8 @@ def without_privacy(fitted: Any) -> Any:
     ----------
     fitted : fitted estimator
         A private transformer or sampler in a Pipeline, ColumnTransformer or FeatureUnion becomes "passthrough"; a
-        private meta-estimator becomes the estimator inside it.
+        private meta-estimator becomes the estimator inside it; a linear model that learns under privacy becomes
+        scikit-learn's, within the same declared bounds.
 
     Returns
     -------
@@ -69,6 +73,9 @@ def without_privacy(fitted: Any) -> Any:
     if isinstance(fitted, Pipeline):
         steps = [(name, _step_without_privacy(step)) for name, step in fitted.steps]
         return _shallow(fitted, steps=steps)
+    model = _model_without_privacy(fitted)
+    if model is not None:
+        return model
     if hasattr(fitted, "privacy_guarantee_"):
         inner = fitted.get_params(deep=False).get("estimator")
         if inner is None:
@@ -78,6 +85,20 @@ def without_privacy(fitted: Any) -> Any:
             )
         return clone(inner)
     return clone(fitted)
+
+
+def _model_without_privacy(model: Any) -> Any:
+    """What scikit-learn has for a linear model that learns under privacy, within the same bounds; None for others."""
+    if isinstance(model, ReleasedRowsRegressor):
+        return clone(model).set_params(mechanism=None)
+    parameters = model.get_params(deep=False) if hasattr(model, "privacy_guarantee_") else {}
+    if {"bounds", "target_bounds"} <= parameters.keys():
+        clean = LinearRegression(fit_intercept=parameters.get("fit_intercept", True))
+        return ReleasedRowsRegressor(None, clean, bounds=model.bounds, target_bounds=model.target_bounds)
+    if {"bounds", "classes"} <= parameters.keys() and is_classifier(model):
+        # On features between -1 and 1, for which the default C is of the size of one record.
+        return make_pipeline(BoundsScaler(bounds=model.bounds), LogisticRegression(max_iter=1000))
+    return None
 
 
 def _step_without_privacy(step: Any) -> Any:

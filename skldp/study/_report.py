@@ -17,6 +17,7 @@ from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 
 __all__ = [
     "TextTable",
+    "also_rankings",
     "guarantee_tables",
     "html_report",
     "panel_names",
@@ -83,7 +84,7 @@ def ranking(comparison: MechanismComparison) -> TextTable:
     best = [next(iter(place), None) for place in places]
     rows = [
         ["without privacy", *[_score(first.clean_mean)] * len(budgets)],
-        ["majority", *[_score(first.majority_mean)] * len(budgets)],
+        [_learns_nothing(comparison), *[_score(first.majority_mean)] * len(budgets)],
         *([name, *map(_score, scores[name])] for name in names),
     ]
     return TextTable(
@@ -95,6 +96,35 @@ def ranking(comparison: MechanismComparison) -> TextTable:
         f"Best mean {first.scoring} of each mechanism among its points whose exact epsilon is at most that of the "
         "column (bold: the best of all; –: no such point). Differences below the spreads of the points are noise.",
     )
+
+
+def also_rankings(comparison: MechanismComparison) -> list[TextTable]:
+    """Give the further scores of the points that :func:`ranking` shows, in the same order, one table a score.
+
+    Parameters
+    ----------
+    comparison : MechanismComparison
+
+    Returns
+    -------
+    list of TextTable
+    """
+    first, main = comparison.first, ranking(comparison)
+    places = [dict(comparison.ranking(budget)) for budget in comparison.stated_budgets()]
+    tables = []
+    for i, score in enumerate(first.also):
+        sign = _sign(score)
+        baselines = (sign * first.clean_also[i], sign * first.majority_also[i])
+        rows = [
+            *([row[0], *[_score(value)] * len(places)] for row, value in zip(main.rows, baselines, strict=False)),
+            *(
+                [name, *(_score(sign * place[name].also[i] if name in place else math.nan) for place in places)]
+                for name, *_ in main.rows[2:]
+            ),
+        ]
+        title = f"{_named(score).capitalize()} of the same points"
+        tables.append(TextTable(title, main.headings, rows, ends=main.ends))
+    return tables
 
 
 def points(comparison: MechanismComparison, names: Iterable[str] | None = None, *, title: str = "") -> TextTable:
@@ -113,15 +143,31 @@ def points(comparison: MechanismComparison, names: Iterable[str] | None = None, 
         The baselines, then the points.
     """
     first = comparison.first
+    signs = [_sign(score) for score in first.also]
+
+    def also(means: Iterable[float]) -> list[str]:
+        return [_score(sign * mean) for sign, mean in zip(signs, means, strict=True)]
+
+    of_clean, of_majority = also(first.clean_also), also(first.majority_also)
     rows = [
-        ["without privacy", "", "inf", "", _spread(first.clean_mean, first.clean_std), "", ""],
-        ["majority", "", "0", "", _spread(first.majority_mean, first.majority_std), "", ""],
+        ["without privacy", "", "inf", "", _spread(first.clean_mean, first.clean_std), *of_clean, "", ""],
+        [
+            _learns_nothing(comparison),
+            "",
+            "0",
+            "",
+            _spread(first.majority_mean, first.majority_std),
+            *of_majority,
+            "",
+            "",
+        ],
     ]
     ends = {1}
     for name in comparison.curves if names is None else names:
-        rows += [[name, *_point(point)] for point in comparison.curves[name]]
+        rows += [[name, *_point(point, also(point.also))] for point in comparison.curves[name]]
         ends.add(len(rows) - 1)
-    headings = ("mechanism", "stated ε", "exact ε", "δ", first.scoring, "fit s", "score s")
+    scores = (first.scoring, *map(_named, first.also))
+    headings = ("mechanism", "stated ε", "exact ε", "δ", *scores, "fit s", "score s")
     return TextTable(title, headings, rows, ends=frozenset(ends))
 
 
@@ -150,16 +196,31 @@ def guarantee_tables(comparison: MechanismComparison) -> list[TextTable]:
     ]
 
 
-def _point(point: CurvePoint) -> list[str]:
+def _point(point: CurvePoint, also: list[str]) -> list[str]:
     exact = point.exact_epsilon
     return [
         f"{point.stated_epsilon:g}",
         f"{exact:,.4g}" if exact < 1000 else f"{exact:,.0f}",
         f"{point.delta:.3g}" if point.delta else "",
         _spread(point.score_mean, point.score_std),
+        *also,
         f"{point.fit_time:.2f}",
         f"{point.score_time:.3f}",
     ]
+
+
+def _sign(scoring: str) -> int:
+    """What turns a score of scikit-learn's, of which more is better, into what it is called after."""
+    return -1 if scoring.startswith("neg_") else 1
+
+
+def _named(scoring: str) -> str:
+    """The name of such a score."""
+    return scoring.removeprefix("neg_").replace("_", " ")
+
+
+def _learns_nothing(comparison: MechanismComparison) -> str:
+    return "the mean" if comparison.data.task == "regression" else "majority"
 
 
 def _score(value: float) -> str:
@@ -317,6 +378,7 @@ def html_report(comparison: MechanismComparison, *, command: str | None = None) 
         title=f"{comparison.data.name}: what privacy costs",
         caption=comparison.caption(),
         ranking=ranking(comparison),
+        also=also_rankings(comparison),
         weaker=comparison.weaker_than_stated(),
         pictures={heading: _pictures(comparison, axis) for axis, heading in _AXES.items()},
         points=points(comparison, title="Every mechanism at every epsilon"),

@@ -1,6 +1,7 @@
 """What studies find: tables that can be read as columns, as a DataFrame and as a CSV file."""
 
 import csv
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -89,6 +90,10 @@ class CurvePoint:
         Seconds, the mean of one fold; `score_time` includes the transformation of the test rows.
     n_fits : int
         Folds times repeats.
+    score_worst : float
+        The worst of them.
+    also : tuple of float
+        The means of further scores.
     """
 
     epsilon: float
@@ -100,6 +105,8 @@ class CurvePoint:
     fit_time: float
     score_time: float
     n_fits: int
+    score_worst: float = math.nan
+    also: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,6 +125,10 @@ class PrivacyUtilityCurve(ResultTable):
         The score without privacy; NaN if it was left out.
     guarantees : tuple of tuple of (str, PrivacyGuarantee)
         For every point, the name of each private step with its guarantee.
+    also : tuple of str
+        The names of further scores, whose means are in `also` of every point.
+    majority_also, clean_also : tuple of float
+        Theirs of the baselines.
     """
 
     points: tuple[CurvePoint, ...]
@@ -128,6 +139,9 @@ class PrivacyUtilityCurve(ResultTable):
     clean_mean: float
     clean_std: float
     guarantees: tuple[tuple[tuple[str, PrivacyGuarantee], ...], ...] = ()
+    also: tuple[str, ...] = ()
+    majority_also: tuple[float, ...] = ()
+    clean_also: tuple[float, ...] = ()
 
     def __iter__(self) -> Iterator[CurvePoint]:
         return iter(self.points)
@@ -142,7 +156,13 @@ class PrivacyUtilityCurve(ResultTable):
         """Give the table as a dict of arrays: a column for each field of a point, the score's name, the baselines."""
         same = ("scoring", "clean_mean", "clean_std", "majority_mean", "majority_std")
         repeated = {name: np.array([getattr(self, name)] * len(self)) for name in same}
-        return columns_of_records(CurvePoint, self.points) | repeated
+        columns = columns_of_records(CurvePoint, self.points) | repeated
+        of_points = np.reshape(columns.pop("also"), (len(self), -1))
+        for name, means, *baselines in zip(self.also, of_points.T, self.clean_also, self.majority_also, strict=True):
+            columns[f"{name}_mean"] = means
+            for whose, value in zip(("clean", "majority"), baselines, strict=True):
+                columns[f"{whose}_{name}_mean"] = np.full(len(self), value)
+        return columns
 
     def __str__(self) -> str:
         lines = [f"{'stated eps':>10}  {'exact eps':>12}  {self.scoring}"]

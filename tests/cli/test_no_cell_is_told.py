@@ -49,9 +49,15 @@ def write(path, content):
 @pytest.mark.parametrize("case", BAD)
 def test_errors_about_a_table_name_the_place_and_not_the_cell(case, tmp_path):
     content, said = BAD[case]
+    path = write(tmp_path / "people.csv", content)
     with pytest.raises(StudyInputError, match=said) as caught:
-        load_study_data(write(tmp_path / "people.csv", content), target="sick", bounds="0,1")
+        load_study_data(path, target="sick", bounds="0,1", task="classification")
     assert not found_in(str(caught.value))
+    if said != "Got continuous" and "a class for" not in case:
+        # What holds numbers is a good regression.
+        with pytest.raises(StudyInputError) as caught:
+            load_study_data(path, target="sick", bounds="0,1", task="regression", target_bounds="0,1")
+        assert not found_in(str(caught.value))
 
 
 @pytest.mark.parametrize("command", ["study", "federated"])

@@ -48,6 +48,24 @@ _PEOPLE = "estimators/test_people.py estimators/test_bayesian_filter.py"
 _BUDGETS = "accounting/test_budget_edges.py accounting/test_filters.py accounting/test_decisions.py"
 
 MUTATIONS = [
+    Mutation(
+        "study/_rivals.py",
+        "np.array_split(noise.permutation(len(rows)), self.n_rounds)",
+        "[noise.permutation(len(rows))] * self.n_rounds",
+        "study/test_rivals.py",
+    ),
+    Mutation(
+        "study/_rivals.py",
+        "rows, target = released[:, :-1], released[:, -1:]",
+        "rows = released[:, :-1]",
+        "study/test_rivals.py",
+    ),
+    Mutation(
+        "study/_rivals.py",
+        "gradient_release(mechanism, clip, 1)",
+        "gradient_release(mechanism, clip, 2)",
+        "study/test_rivals.py",
+    ),
     # The noise itself.
     Mutation("mechanisms/_noise.py", "if os.getpid() != self._pid:", "if False:", _NOISE),
     Mutation(

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from comparisons import NAMES, small_comparison
 
+from skldp.learning import n_people_needed
 from skldp.study import (
     FEATURE_MECHANISMS,
+    PRIVATE_MODELS,
     ComparisonSettings,
     StudyData,
     StudyInputError,
@@ -16,7 +18,7 @@ from skldp.study import (
 )
 from skldp.study._catalogue import FAMILIES, METRIC_MECHANISMS, family_of, takes_delta
 from skldp.study._comparison import study_pipeline
-from skldp.study._report import panel_names, points, ranking
+from skldp.study._report import also_rankings, panel_names, points, ranking
 
 QUICK = ComparisonSettings(epsilons=(20.0,), folds=2)
 
@@ -145,9 +147,60 @@ def test_a_scorer_that_does_not_fit_is_the_same_for_all_mechanisms():
 
 
 def test_every_mechanism_belongs_to_a_family_and_a_panel():
-    assert {family_of(name) for name in FEATURE_MECHANISMS} == set(FAMILIES)
+    models = {name for of_task in PRIVATE_MODELS.values() for name in of_task}
+    assert {family_of(name) for name in models} == {FAMILIES[0]}
+    assert {family_of(name) for name in FEATURE_MECHANISMS} == set(FAMILIES[1:])
     assert family_of("none") == ""
-    panels = panel_names(dict.fromkeys([*FEATURE_MECHANISMS, "none"]))
-    assert sorted(name for names in panels.values() for name in names) == sorted([*FEATURE_MECHANISMS, "none"])
+    panels = panel_names(dict.fromkeys([*models, *FEATURE_MECHANISMS, "none"]))
+    assert sorted(name for names in panels.values() for name in names) == sorted([*models, *FEATURE_MECHANISMS, "none"])
     assert panel_names(dict.fromkeys(["duchi", "bitrand"])) == {"": ["duchi", "bitrand"]}
     assert [name for name in FEATURE_MECHANISMS if takes_delta(name)] == ["gaussian", "best"]
+
+
+def test_models_and_releases_get_the_same_whole_budget():
+    wine = load_study_data("wine")
+    names = ["logistic-rounds", "sgd-privunit", "duchi"]
+    for labels, label_epsilon, whole in (("label-rr", None, 40.0), ("label-rr", 3.0, 23.0), ("none", None, 20.0)):
+        settings = replace(QUICK, labels=labels, label_epsilon=label_epsilon)
+        found = compare_mechanisms(wine, names, settings)
+        assert found.stated_budgets() == [whole]
+        for curve in found.curves.values():
+            assert whole * (1 - 1e-6) <= curve[0].exact_epsilon <= whole * (1 + 1e-9)
+
+
+def test_a_regression_releases_the_target_with_its_row():
+    data = load_study_data("diabetes")
+    names = ["linear-rounds", "sgd-piecewise", "laplace", "multivariate-laplace", "bitrand", "privunit-projected"]
+    found = compare_mechanisms(data, names, replace(QUICK, epsilons=(8.0,)), skip_unfit=True)
+    assert list(found.left_out) == ["privunit-projected"]
+    assert "columns of its row" in found.left_out["privunit-projected"]
+    assert found.stated_budgets() == pytest.approx([8])
+    assert found.weaker_than_stated() == ["bitrand"]
+    first = found.first
+    assert (first.scoring, first.also) == ("r2", ("neg_mean_absolute_error",))
+    assert first.clean_mean > 0.4
+    assert first.majority_mean < 0.01
+    assert 40 < -first.clean_also[0] < 48 < -first.majority_also[0]
+    # Ten features and a target, eleven numbers between -1 and 1.
+    assert replace(QUICK).scaled_radius(data) == pytest.approx(11**0.5)
+    with pytest.raises(StudyInputError, match="radius"):
+        replace(QUICK, radius=1.0).scaled_radius(data)
+    with pytest.raises(StudyInputError, match="needs a --mechanism"):
+        compare_mechanisms(data, ["none"], QUICK)
+    with pytest.raises(StudyInputError, match="must be one of"):
+        compare_mechanisms(data, ["logistic-rounds"], QUICK)
+    table = also_rankings(found)[0]
+    assert [row[0] for row in table.rows] == [row[0] for row in ranking(found).rows]
+    assert [row[0] for row in table.rows[:2]] == ["without privacy", "the mean"]
+    assert float(table.rows[0][1]) == pytest.approx(-first.clean_also[0], abs=1e-3)
+
+
+def test_at_which_epsilons_people_are_too_few_is_told_once():
+    settings = replace(QUICK, epsilons=(1.0, 20.0))
+    caption = compare_mechanisms(load_study_data("diabetes"), ["linear-rounds", "linear-once"], settings).caption()
+    needed = n_people_needed(10, 1.0)
+    assert n_people_needed(10, 20.0) < 221 < needed
+    assert [line for line in caption if "too few" in line] == [
+        f"The 221 people of a fold are too few for linear and logistic models at epsilon 1 ({needed:,} are needed): "
+        "there they predict the mean or the classes' shares."
+    ]

@@ -73,7 +73,7 @@ BAD_CSV = {
     "one class": ("age,sick\n1,no\n2,no\n", "only one class"),
     "missing value": ("age,sick\n1,no\n,yes\n", "Column 'age' of people.csv has 1 missing"),
     "missing label": ("age,sick\n1,no\n2,\n", "has 1 missing labels"),
-    "continuous target": ("age,sick\n1,0.5\n2,0.7\n", "must hold classes. Got continuous"),
+    "continuous target": ("age,sick\n1,0.5\n2,0.7\n", "holds numbers: a regression, which needs --target-bounds"),
     "fewer rows than folds": ("age,sick\n1,no\n", "has 1 rows, fewer than the 2 folds"),
     "a class with fewer rows": (
         "age,sick\n1,no\n2,yes\n3,no\n",
@@ -144,3 +144,54 @@ def test_refuses_an_npz_file_that_runs_code_or_is_unclear(tmp_path):
         np.savez(path, **arrays)
         with pytest.raises(StudyInputError, match=message):
             load_study_data(path, bounds="0,1")
+
+
+NUMBERS = "age,height,cost\n" + "".join(f"{i},1.7,{i / 2}\n" for i in range(8))
+
+
+def test_a_target_of_numbers_is_a_regression(write):
+    bounds = write("column,low,high\nage,0,9\nheight,1,2\ncost,0,3\n", "bounds.csv")
+    path = write(NUMBERS)
+    for data in (
+        load_study_data(path, target="cost", bounds=bounds),
+        load_study_data(path, target="cost", bounds=([0, 1], [9, 2]), target_bounds="0,3"),
+    ):
+        assert data.task == "regression"
+        assert data.target_bounds == (0.0, 3.0)
+        assert data.n_targets_moved == 1
+        assert data.y.tolist() == [i / 2 for i in range(8)]
+    for name, task in (("diabetes", "regression"), ("friedman", "regression"), ("digits", "classification")):
+        assert load_study_data(name).task == task
+    assert load_study_data("digits").target_bounds is None
+
+
+def test_many_whole_numbers_are_no_classes_but_what_one_says_counts(write):
+    for n_values, task in ((20, "classification"), (21, "regression")):
+        path = write("age,level\n" + "".join(f"{i % 9},{i % n_values}\n" for i in range(84)))
+        given = {"target_bounds": (0, 30)} if task == "regression" else {}
+        assert load_study_data(path, target="level", bounds="0,9", **given).task == task
+        assert load_study_data(path, target="level", bounds="0,9", task="classification").task == "classification"
+        assert (
+            load_study_data(path, target="level", bounds="0,9", task="regression", target_bounds="0,30").y.dtype
+            == float
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"task": "ranking"}, "must be one of auto"),
+        ({"task": "classification"}, "must hold classes. Got continuous"),
+        ({"target_bounds": "3,0"}, "low < high"),
+        ({"target_bounds": "3"}, "low,high"),
+        ({"folds": 9}, "fewer than the 9 folds"),
+        ({"target": "height", "target_bounds": "1,2"}, "holds one number only"),
+    ],
+)
+def test_refuses_a_regression_that_is_none(options, message, write):
+    with pytest.raises(StudyInputError, match=message):
+        load_study_data(write(NUMBERS), **({"target": "cost", "bounds": "0,9"} | options))
+    with pytest.raises(StudyInputError, match="finite numbers for a regression"):
+        load_study_data(write(GOOD), target="sick", bounds="0,99", task="regression", target_bounds="0,1")
+    with pytest.raises(StudyInputError, match="holds classes"):
+        load_study_data(write(GOOD), target="sick", bounds="0,99", target_bounds="0,1")

@@ -42,7 +42,7 @@ def test_draws_in_order_of_either_epsilon(axis, values):
     assert axis in display.ax_.get_xlabel().lower()
     assert display.ax_.get_ylabel() == "accuracy"
     assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == [
-        "toy", "without privacy (0.9)", "majority (0.2)",
+        "toy", "without privacy (0.9)", "one answer for all (0.2)",
     ]  # fmt: skip
     assert display.figure_ is display.ax_.figure
 

@@ -7,6 +7,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from toy_estimators import ToyLabels, ToySigns
 
+from skldp import PrivateLinearRegression, privacy_guarantee
+from skldp.exceptions import TooFewPeopleWarning
 from skldp.study import smallest_epsilon
 
 
@@ -75,3 +77,20 @@ def test_in_a_pickled_search_over_two_grids(fixed_noise):
     )
     search = pickle.loads(pickle.dumps(search)).fit(X, y)
     assert search.best_params_ == {"toysigns__epsilon": 40, "toylabels__epsilon": 20}
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+def test_a_model_that_learns_without_rows_is_searched_as_any_other():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (9_000, 3))
+    y = X @ [0.4, -0.3, 0.1] + 0.05 * rng.uniform(-1, 1, 9_000)
+    search = GridSearchCV(
+        PrivateLinearRegression(target_bounds=(-1, 1), seed=0),
+        {"epsilon": [0.1, 4.0, 8.0]},
+        refit=smallest_epsilon(0.05),
+        cv=2,
+    )
+    with pytest.warns(TooFewPeopleWarning):
+        search.fit(X, y)
+    assert search.best_params_ == {"epsilon": 4.0}
+    assert privacy_guarantee(search.best_estimator_).epsilon <= 4.0

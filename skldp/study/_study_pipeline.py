@@ -1,0 +1,108 @@
+"""What a study fits: for the name of a mechanism or a model, the pipeline from a person's record to a prediction."""
+
+from typing import TYPE_CHECKING, Any
+
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skldp.estimators._bounds_scaler import BoundsScaler
+from skldp.estimators._label_private_classifier import LabelPrivateClassifier
+from skldp.study._catalogue import (
+    METRIC_MECHANISMS,
+    PRIVATE_MODELS,
+    epsilon_of,
+    feature_mechanism,
+    label_mechanism,
+    private_model,
+)
+from skldp.study._datasets import StudyData, StudyInputError
+from skldp.study._rivals import ReleasedRowsRegressor
+
+if TYPE_CHECKING:
+    from skldp.study._comparison import ComparisonSettings
+
+__all__ = ["clean_model", "study_pipeline"]
+
+
+def study_pipeline(name: str, data: StudyData, settings: "ComparisonSettings") -> tuple[Any, list[str]]:
+    """Make what is fitted for one mechanism, and the names of the parameters that take the epsilon.
+
+    Parameters
+    ----------
+    name : str
+    data : StudyData
+    settings : ComparisonSettings
+
+    Returns
+    -------
+    estimator
+        For rows between -1 and 1. A model that learns from releases made for it; or the release of rows, a
+        StandardScaler, and a linear model: the noises differ in size by factors of hundreds, and what is fitted on a
+        release costs no privacy.
+    param_names : list of str
+    """
+    regression = data.task == "regression"
+    if name in PRIVATE_MODELS[data.task]:
+        of_target = {"target_bounds": data.target_bounds} if regression else {"classes": data.classes}
+        model = private_model(name, **of_target)
+        return model, [epsilon_of(model)]
+    steps = _release(name, data, settings)
+    if not regression:
+        return _with_labels(steps, data, settings)
+    if not steps:
+        raise StudyInputError("Nothing takes the epsilons: a regression needs a --mechanism.")
+    model = clean_model(data)
+    # Of one step, so that its epsilon has the same name whatever stands before it.
+    return model.set_params(mechanism=Pipeline(steps)), ["mechanism__features__epsilon"]
+
+
+def clean_model(data: StudyData) -> Any:
+    """Make what is fitted on rows that are not private.
+
+    Parameters
+    ----------
+    data : StudyData
+
+    Returns
+    -------
+    estimator
+    """
+    if data.task == "regression":
+        ridge = Pipeline([("standardise", StandardScaler()), ("model", Ridge())])
+        return ReleasedRowsRegressor(None, ridge, target_bounds=data.target_bounds)
+    # On standardised features it is the default C = 1 on rows of unit norm: with more features, less weight for each.
+    # C = 1 overfits so much where features are many that noise in them serves better than none.
+    model = LogisticRegression(C=1 / data.X.shape[1], max_iter=1000)
+    return Pipeline([("standardise", StandardScaler()), ("model", model)])
+
+
+def _release(name: str, data: StudyData, settings: "ComparisonSettings") -> list[tuple[str, Any]]:
+    """The steps that release rows; none where they are not private."""
+    if name == "none":
+        return []
+    steps: list[tuple[str, Any]] = []
+    options: dict[str, Any] = {"transform_noise": not settings.clean_test, "n_bits": settings.bits}
+    if name in METRIC_MECHANISMS:
+        # Rows are made at most one apart, by public numbers: epsilon per unit of distance is epsilon per record.
+        shrink = 0.5 / settings.scaled_radius(data)
+        steps.append(("to unit diameter", BoundsScaler(bounds=(-1, 1), feature_range=(-shrink, shrink))))
+        options["radius"] = 0.5
+    return [*steps, ("features", feature_mechanism(name, **options))]
+
+
+def _with_labels(
+    steps: list[tuple[str, Any]], data: StudyData, settings: "ComparisonSettings"
+) -> tuple[Pipeline, list[str]]:
+    param_names = ["features__epsilon"] if steps else []
+    model = clean_model(data)
+    if settings.labels != "none":
+        fixed = settings.label_epsilon
+        randomised = label_mechanism(settings.labels, epsilon=1.0 if fixed is None else fixed, classes=data.classes)
+        private = LabelPrivateClassifier(model[-1], label_mechanism=randomised)
+        model = Pipeline([*model.steps[:-1], ("labels", private)])
+        if fixed is None:
+            param_names.append("labels__label_mechanism__epsilon")
+    if not param_names:
+        raise StudyInputError("Nothing takes the epsilons: choose a --mechanism, or --labels without --label-epsilon.")
+    return Pipeline([*steps, *model.steps]), param_names
