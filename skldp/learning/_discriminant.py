@@ -25,6 +25,8 @@ __all__ = ["DiscriminantProtocol"]
 # Parts of the people who tell the classes' shares, the size of records, their size about the centre, and of the scores;
 # the mean score; and where they pay, products.
 _SHARES, _LENGTH, _SPREAD, _BREADTH, _LEVEL, _PRODUCTS = 0.03, 0.01, 0.02, 0.01, 0.05, 0.25
+# Where the people suffice this far, more of them tell the shares, by which all that the others tell is divided.
+_MANY, _SHARES_OF_MANY = 30.0, 0.1
 _LEAST_CENTER, _MOST_CENTER = 0.02, 0.25
 # Shares that differ from equal ones by less than three times their noise are taken as equal.
 _CLEARLY = 3.0
@@ -35,7 +37,7 @@ _TIGHTNESS, _FLOOR = 0.85, 0.5
 _NOTHING = 1e-9
 _LEAST_PUBLIC = 10
 # Of the variance of everybody, at least this part lies within the classes.
-_LEAST_WITHIN = 0.02
+_LEAST_WITHIN = 0.25
 
 
 class DiscriminantProtocol(Protocol):
@@ -241,7 +243,7 @@ class DiscriminantProtocol(Protocol):
         n, d = self.n_people, self.n_features
         if self.sufficiency < self.least_sufficiency:
             return [("shares", n)]
-        steps = [("shares", int(_SHARES * n))]
+        steps = [("shares", int((_SHARES_OF_MANY if self.sufficiency > _MANY else _SHARES) * n))]
         ends: list[tuple[str, int]] = []
         if self._public is None:
             if not self.in_ball:
