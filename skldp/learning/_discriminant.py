@@ -10,6 +10,7 @@ import numpy.typing as npt
 from skldp._checks import check_whole
 from skldp._untold import as_numbers, kind_of
 from skldp.learning._linear_rule import (
+    clear_shares,
     likeliest_numbers,
     linear_rule,
     n_directions,
@@ -28,8 +29,6 @@ _SHARES, _LENGTH, _SPREAD, _BREADTH, _LEVEL, _PRODUCTS = 0.03, 0.01, 0.02, 0.01,
 # Where the people suffice this far, more of them tell the shares, by which all that the others tell is divided.
 _MANY, _SHARES_OF_MANY = 30.0, 0.1
 _LEAST_CENTER, _MOST_CENTER = 0.02, 0.25
-# Shares that differ from equal ones by less than three times their noise are taken as equal.
-_CLEARLY = 3.0
 # The radius in units of the vectors' usual norm, and the floor of the whitening in units of the largest eigenvalue that
 # noise alone has.
 _TIGHTNESS, _FLOOR = 0.85, 0.5
@@ -301,14 +300,9 @@ class DiscriminantProtocol(Protocol):
     def _take_shares(self, task: Task, report: Report) -> None:
         n_classes = self.n_classes
         told = task.mean(report).reshape(n_classes - 1, -1)[:, 0]
-        # Of the noise, and of who happened to be asked.
-        error = math.sqrt(task.standard_error(report.n_people) ** 2 + 1 / (n_classes * report.n_people))
-        noise, size = (n_classes - 1) * error**2, told @ told
-        # Chi-square, with that many degrees of freedom.
-        clear = size > noise * (1 + _CLEARLY * math.sqrt(2 / (n_classes - 1)))
-        kept = 1 - noise / size if clear else 0.0
-        shares = np.maximum(1 / n_classes + kept * (contrasts(n_classes) @ told), min(error, 0.25 / n_classes))
-        self._state["shares"] = (shares / shares.sum()).tolist()
+        # Of the release, and of who happened to be asked.
+        noise = (n_classes - 1) * (task.standard_error(report.n_people) ** 2 + 1 / (n_classes * report.n_people))
+        self._state["shares"] = clear_shares(1 / n_classes + contrasts(n_classes) @ told, noise).tolist()
 
     def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
         told = task.mean(report)[: self.n_features]

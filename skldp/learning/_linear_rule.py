@@ -7,7 +7,11 @@ import numpy.typing as npt
 
 from skldp.learning._tasks import noise_variance
 
-__all__ = ["likeliest_numbers", "linear_rule", "n_directions", "self_trained", "shrunk_covariance"]
+__all__ = ["clear_shares", "likeliest_numbers", "linear_rule", "n_directions", "self_trained", "shrunk_covariance"]
+
+# Shares that differ from equal ones by less than three times their noise are taken as equal; none is taken as less than
+# its noise, nor than this part of an equal one, above which noise does not count.
+_CLEARLY, _LEAST_SHARE, _MOST_OF_NOISE = 3.0, 1e-3, 0.25
 
 # What is left of the means' squares when noise is taken off is at least this part of them: with less, all records would
 # be given to the largest class.
@@ -61,6 +65,32 @@ def linear_rule(means: _Array, noise: _Array, within: _Array, shares: _Array) ->
     signal = max(size - shares @ noise.sum(axis=1), _LEAST_PART * size)
     scale = signal / spread if spread > 0 else 0.0
     return scale * about, scale * offsets + np.log(shares)
+
+
+def clear_shares(told: _Array, noise: float) -> _Array:
+    """The classes' shares as far as noise lets them be told from equal ones.
+
+    Parameters
+    ----------
+    told : ndarray of shape (n_classes,)
+        Shares with noise, of the sum 1.
+    noise : float
+        The variances of their deviations from equal ones, all together.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+        Above 0, of the sum 1.
+    """
+    n_classes = len(told)
+    away = told - 1 / n_classes
+    # Chi-square, with a degree of freedom for each contrast.
+    size, degrees = away @ away, n_classes - 1
+    kept = 1 - noise / size if size > noise * (1 + _CLEARLY * math.sqrt(2 / degrees)) else 0.0
+    least = np.clip(math.sqrt(noise / degrees), _LEAST_SHARE / n_classes, _MOST_OF_NOISE / n_classes)
+    shares = np.maximum(1 / n_classes + kept * away, least)
+    result: _Array = shares / shares.sum()
+    return result
 
 
 def self_trained(

@@ -5,13 +5,15 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from skldp.learning._linear_rule import linear_rule, shrunk_covariance
+from skldp.learning._linear_rule import clear_shares, linear_rule, shrunk_covariance
 from skldp.mechanisms._rows import RowMechanism
 
 __all__ = ["discriminant_of_releases", "unbiased_members"]
 
 # By how much class means may differ, in units of the public covariance.
 _LEAST_CONTRAST, _MOST_CONTRAST, _N_CONTRASTS = 1e-3, 10.0, 60
+# In units of the ridge.
+_LEAST_VARIANCE = 1e-3
 
 _Array = npt.NDArray[np.float64]
 
@@ -38,7 +40,9 @@ def unbiased_members(codes: npt.NDArray[np.int64], flip_matrix: _Array) -> _Arra
     try:
         weights: _Array = np.linalg.inv(flip_matrix)[codes]
     except np.linalg.LinAlgError:
-        raise ValueError("Released labels must tell every class from the others. Got a law under which they do not.")
+        raise ValueError(
+            "Released labels must tell every class from the others. Got a law under which they do not."
+        ) from None
     return weights
 
 
@@ -75,7 +79,8 @@ def discriminant_of_releases(
     """
     n, d = released.shape
     sizes = np.maximum(members.sum(axis=0), 1.0)
-    shares = sizes / sizes.sum()
+    # What randomised labels add to the variance of the shares; true ones add nothing.
+    shares = clear_shares(sizes / sizes.sum(), max(0.0, float((members**2 - members).sum())) / n**2)
     means = members.T @ released / sizes[:, None]
     variance = released.var(axis=0)
     noise = np.outer((members**2).sum(axis=0) / sizes**2, variance)
@@ -86,7 +91,10 @@ def discriminant_of_releases(
     ridge = 2 * _gain(mechanism, moments, mean) * variance.mean() * math.sqrt(d / n)
     scale = np.sqrt(np.maximum(values, 0) + max(ridge, 1e-12 * max(values[-1], 1e-300)))
     whitening = vectors / scale
-    within = np.maximum(values, ridge) / scale**2
+    # Where noise hides the variance, what is left of its sum tells the mean.
+    hidden = values <= ridge
+    mean_hidden = values[hidden].mean() if hidden.any() else 0.0
+    within = np.where(hidden, max(mean_hidden, _LEAST_VARIANCE * ridge), values) / scale**2
     center = np.zeros(d)
     if public is not None:
         center = public.mean(axis=0)
