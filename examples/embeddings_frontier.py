@@ -10,6 +10,7 @@ PrivUnit's noise is known: its covariance is public. ``NoiseAwareDiscriminant`` 
 with that noise taken out of the covariance, and with ridge and intercept set by the size of the noise alone, so that
 nothing is tuned on clean data. It can also use unlabelled vectors that are nobody's secret: these say in which
 directions embeddings differ at all, and the class means are shrunk to them (200 people release nothing in that case).
+``PrivateDiscriminant`` asks for a release that is made for the model, of the vector and its label together.
 
 On AG News (8,000 released sentences of 384 dimensions, four topics, 3 seeds) PrivUnit with the noise-aware classifier
 reaches 0.63, 0.77, 0.84 and 0.85 at epsilon 1, 2, 5 and 10, and with 200 public vectors 0.76, 0.81, 0.84 and 0.85. The
@@ -136,8 +137,8 @@ def noisy_means(mechanism, X, y, test, y_test, seed):
 # %%
 # Labels as well. One way splits the budget: k-ary randomized response for the label, and the membership weights undo
 # it. The other releases both as ONE vector with the whole budget: the tensor product of the embedding with a corner of
-# the regular simplex that stands for the label, again a unit vector. Its mean holds the contrasts of the class means,
-# so the label costs no more than the larger dimension.
+# the regular simplex that stands for the label. Its mean holds the contrasts of the class means, so the label costs no
+# more than the larger dimension; with public vectors, which say in which few directions to tell them, not even that.
 
 
 def jointly(epsilon, X, y, test, y_test, seed, public=None):
@@ -214,6 +215,11 @@ def main():
     for epsilon in options.epsilons:
         scores = [jointly(epsilon, X, y, test, y_test, seed) for seed in range(options.repeats)]
         line = [f"as one vector: {np.mean(scores):.3f}"]
+        scores = []
+        for seed in range(options.repeats):
+            public, hidden = np.split(np.random.default_rng(seed).permutation(len(X)), [options.public])
+            scores.append(jointly(epsilon, X[hidden], y[hidden], test, y_test, seed, X[public]))
+        line.append(f"with {options.public} public vectors: {np.mean(scores):.3f}")
         for share in (0.2, 0.35, 0.5):
             scores = [with_labels(epsilon, share, X, y, test, y_test, seed) for seed in range(options.repeats)]
             line.append(f"{share:.0%}: {np.mean(scores):.3f}")
