@@ -9,8 +9,10 @@ from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._labels import LabelLaplace, LabelRR, LabelSampler
+from skldp.estimators._noise_aware_discriminant import NoiseAwareDiscriminant
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._out_of_core import release_blocks, release_dask
+from skldp.estimators._private_discriminant import PrivateDiscriminant
 from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._vector import (
@@ -32,12 +34,14 @@ __all__ = [
     "LabelSampler",
     "LatentTransformer",
     "MultivariateLaplaceTransformer",
+    "NoiseAwareDiscriminant",
     "NumericPrivatizer",
     "OMETransformer",
     "PrivUnitTransformer",
     "PrivacyGuarantee",
     "PrivacyLedger",
     "PrivacyUtilityDisplay",
+    "PrivateDiscriminant",
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
     "QueryResult",

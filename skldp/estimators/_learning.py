@@ -9,7 +9,7 @@ import numpy.typing as npt
 from skldp._untold import untold
 from skldp.estimators._base import warn_out_of_domain
 from skldp.exceptions import TooFewPeopleWarning, warn_user
-from skldp.learning._protocol import LEAST_SUFFICIENCY, Protocol
+from skldp.learning._protocol import Protocol
 from skldp.mechanisms._domain import Box
 
 __all__ = ["UntoldScore", "warn_moved", "warn_too_few"]
@@ -40,8 +40,8 @@ class UntoldScore:
 
 def warn_too_few(protocol: Protocol, what: str) -> None:
     """Warn where nothing can be learnt, and say how many people it takes."""
-    if protocol.sufficiency < LEAST_SUFFICIENCY:
-        needed = math.ceil(protocol.n_people * LEAST_SUFFICIENCY / protocol.sufficiency)
+    if protocol.sufficiency < protocol.least_sufficiency:
+        needed = math.ceil(protocol.n_people * protocol.least_sufficiency / protocol.sufficiency)
         warn_user(
             f"With {protocol.n_people:,} people, {protocol.n_features} features and epsilon {protocol.epsilon:.4g} the "
             f"noise is as large as what there is to be learnt, so that {what} predicted. It takes at least {needed:,} "

@@ -97,6 +97,9 @@ class Protocol(ABC):
     ``_miss_name()``.
     """
 
+    # Below it nothing is learnt but what is the same for every record.
+    least_sufficiency = LEAST_SUFFICIENCY
+
     def __init__(
         self, n_features: int, n_people: int, epsilon: float, low: npt.ArrayLike, high: npt.ArrayLike, kind: str
     ) -> None:

@@ -48,8 +48,12 @@ SHARED = {
     ),
     "n_jobs": ("int, default=None", "Threads, as joblib counts them."),
 }
-# A ledger's bounds, and work that joblib spreads over processes too, mean something else.
-OF_ITS_OWN = {("BayesianFilter", "bounds"), ("BayesianFilter", "n_jobs")}
+# A ledger's bounds, work that joblib spreads over processes too, and what released labels before, are something else.
+OF_ITS_OWN = {
+    ("BayesianFilter", "bounds"),
+    ("BayesianFilter", "n_jobs"),
+    ("NoiseAwareDiscriminant", "label_mechanism"),
+}
 
 
 def documented(cls):
