@@ -1,6 +1,10 @@
 """Floor 3: what is learnt from releases that are made for a model. Tasks that people answer once, and their sums."""
 
 from skldp.learning._classification import ClassificationProtocol
+from skldp.learning._linear_fit import LinearFit
+from skldp.learning._moment_estimates import Correlations, MomentEstimates
+from skldp.learning._moments import MomentsProtocol
+from skldp.learning._noise_of_products import ReleasedProducts
 from skldp.learning._person import Person
 from skldp.learning._protocol import n_people_needed, sufficiency
 from skldp.learning._regression import RegressionProtocol
@@ -9,8 +13,13 @@ from skldp.learning._tasks import Report, Task
 
 __all__ = [
     "ClassificationProtocol",
+    "Correlations",
+    "LinearFit",
+    "MomentEstimates",
+    "MomentsProtocol",
     "Person",
     "RegressionProtocol",
+    "ReleasedProducts",
     "Report",
     "Task",
     "n_people_needed",
