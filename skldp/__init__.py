@@ -13,6 +13,7 @@ from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._out_of_core import release_blocks, release_dask
 from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
+from skldp.estimators._private_moments import PrivateMoments
 from skldp.estimators._vector import (
     MultivariateLaplaceTransformer,
     PrivUnitTransformer,
@@ -40,6 +41,7 @@ __all__ = [
     "PrivacyUtilityDisplay",
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
+    "PrivateMoments",
     "QueryResult",
     "RandomProjectionTransformer",
     "audit_epsilon",

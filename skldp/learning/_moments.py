@@ -23,11 +23,12 @@ _EARLY_SHARES, _STAGE_SUFFICIENCY, _COLUMN_SHARE = (0.1, 0.15, 0.15), 3.0, 0.06
 # The floor of the whitening, and that of the variances that it is remembered by, in units of the noise's largest
 # eigenvalue.
 _FLOOR, _REMEMBERED_FLOOR = 0.5, 0.2
-# What the radius of the last task cuts off, in units of the error: little enough for intervals to hold. Where the error
-# of a whitened product would be larger than this, it is as tight as those before, for which bias is no matter.
-_CUT_OFF, _MOST_ERROR, _TIGHTNESS = 0.2, 0.3, 0.8
+# What the radius of the last task cuts off, in units of the error: little enough for intervals to hold. For that the
+# noise of a whitened square must be so small for a radius of a record's usual size, and is at most so large for the
+# one that is taken; else the radius is as tight as those before, for which bias is no matter.
+_CUT_OFF, _MOST_NOISE, _MOST_ERROR, _TIGHTNESS = 0.1, 0.2, 0.6, 0.8
 # Records' norms have a tail that is told between their geometric mean and this many times it.
-_TAIL = 2.5
+_TAIL = 3.0
 # How far the norms of whitened records may be from what the whitening lets expect, and their tails from a normal law's,
 # in logarithms and in units of the latter: both are weighed against the noise of what is told.
 _SPREAD_PRIOR, _TAIL_PRIOR = 0.2, 0.5
@@ -126,7 +127,9 @@ class MomentsProtocol(Protocol):
         """What was learnt so far, in the units of the declared bounds."""
         state = self._state
         last = state["last"]
-        told = None if last is None else (Task.from_json(last["task"]), Report.from_json(last["report"]))
+        told = None
+        if last is not None and self._steps[-1][0] == "products":
+            told = Task.from_json(last["task"]), Report.from_json(last["report"])
         # Of the spread of a squared norm, what a normal law does not have.
         k = self.n_coordinates
         kurtosis = (1 + 4 * state["tail"] ** 2) * k / (k + 2) - 1
@@ -137,12 +140,19 @@ class MomentsProtocol(Protocol):
             remembered=np.array(state["remembered"]),
             told=told,
             kurtosis=kurtosis,
-            errors=last is not None and last["loose"],
+            errors=self.tells_errors,
         )
 
     @property
+    def n_answered(self) -> int:
+        """How many people answered: of the last task those who were added as well, of the others all who were asked."""
+        last = self._state["last"]
+        before = self.n_people - (0 if last is None else self._steps[-1][1])
+        return before + (0 if last is None else Report.from_json(last["report"]).n_people)
+
+    @property
     def frozen_task(self) -> Task | None:
-        """The task that :meth:`add` takes answers to, when all is done; None where too few people were asked."""
+        """The task that :meth:`add` takes answers to: the last one, when it was answered, else None."""
         last = self._state["last"]
         return None if last is None else Task.from_json(last["task"])
 
@@ -160,13 +170,16 @@ class MomentsProtocol(Protocol):
         """
         task = self.frozen_task
         if task is None:
-            raise ValueError("Only a protocol whose last task is one of products, and was answered, takes more answers.")
+            raise ValueError("Only a protocol whose last task was answered takes more answers.")
         several = [reports] if isinstance(reports, Report) else list(reports)
         for report in several:
             task.check(report)
         last = self._state["last"]
         total = Report.total([Report.from_json(last["report"]), *several])
-        self._state["last"] = {**last, "report": total.to_json()}
+        if self._steps[-1][0] == "center":
+            self._state["center"] = [0.0] * self.n_coordinates
+            self._take_center(task, total)
+        self._remember_last(task, total)
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -253,29 +266,36 @@ class MomentsProtocol(Protocol):
         elif name == "tail":
             radius, least = _TAIL * radius, radius
         else:
-            form, answer, radius = "products", "vector", self._radius()[0]
+            form, answer, radius = "products", "vector", self._radius()
         return Task(self.epsilon, self._box.low, self._box.high, form, self._matrix(functionals), answer, radius, least)
 
-    def _radius(self) -> tuple[float, bool]:
-        """The radius of the open step's products, and whether it is loose enough for errors to be told."""
+    @property
+    def tells_errors(self) -> bool:
+        """Whether so many people are asked the last task that there is room for a radius that little lies beyond."""
+        name, wanted = self._steps[-1]
+        return bool(name == "products" and self._noise(wanted) * (1 + self.n_coordinates) <= _MOST_NOISE)
+
+    def _noise(self, n_people: int) -> float:
+        """The error of a whitened square, in units of the radius."""
+        return math.sqrt(noise_variance(n_products(self.n_coordinates + 1), self.epsilon) / max(1, n_people))
+
+    def _radius(self) -> float:
+        """The radius of the open step's products."""
         state, (_, n_people) = self._state, self._steps[self._state["step"]]
         tight = _TIGHTNESS * state["spread"] ** 2
-        if state["step"] < len(self._steps) - 1:
-            return tight, False
-        noise = noise_variance(n_products(self.n_coordinates + 1), self.epsilon) / max(1, n_people)
+        if state["step"] < len(self._steps) - 1 or not self.tells_errors:
+            return tight
+        noise = self._noise(n_people)
 
         def excess(radius: float) -> float:
             # The square of a normal number has variance 2.
-            error = math.sqrt(noise * radius**2 + 2 / max(1, n_people))
+            error = math.sqrt((noise * radius) ** 2 + 2 / n_people)
             return _mean_excess(state["spread"], state["tail"], radius) / (1 + self.n_coordinates) - _CUT_OFF * error
 
-        widest = 100 * tight
-        if excess(widest) > 0 or excess(tight) < 0:
-            radius = widest if excess(widest) > 0 else tight
-        else:
-            radius = optimize.brentq(excess, tight, widest)
-        loose = math.sqrt(noise) * radius <= _MOST_ERROR
-        return (radius if loose else tight), loose
+        widest = max(tight, _MOST_ERROR / noise)
+        if excess(widest) >= 0 or excess(tight) <= 0:
+            return widest if excess(widest) >= 0 else tight
+        return float(optimize.brentq(excess, tight, widest))
 
     def _take_length(self, task: Task, report: Report) -> None:
         state, k = self._state, self.n_coordinates
@@ -284,6 +304,12 @@ class MomentsProtocol(Protocol):
 
     def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
         return super()._center(task, report)[: self.n_coordinates]
+
+    def _take_center(self, task: Task, report: Report) -> None:
+        super()._take_center(task, report)
+        # Of too few people for more, it is what stays open.
+        if len(self._steps) == 2:
+            self._remember_last(task, report)
 
     def _take_column(self, task: Task, report: Report) -> None:
         self._add_column(float(task.mean(report)[0]) / LOG_SCALE)
@@ -316,8 +342,7 @@ class MomentsProtocol(Protocol):
     def _take_products(self, task: Task, report: Report) -> None:
         state, k = self._state, self.n_coordinates
         if state["step"] == len(self._steps) - 1:
-            loose = self._radius()[1]
-            state["last"] = {"task": task.to_json(), "report": report.to_json(), "loose": loose}
+            self._remember_last(task, report)
             return
         functionals = self._whitened()
         moments = symmetric_matrix(task.mean(report), k + 1)
@@ -342,6 +367,9 @@ class MomentsProtocol(Protocol):
         state["remembered"] = ((values + max(_REMEMBERED_FLOOR * edge, least)) / floor).tolist()
         # Of a logarithmic normal law, the geometric mean.
         state["spread"] = math.sqrt(1 + float((values / floor).sum())) * math.exp(-(state["tail"] ** 2))
+
+    def _remember_last(self, task: Task, report: Report) -> None:
+        self._state["last"] = {"task": task.to_json(), "report": report.to_json()}
 
 
 def _checked(
