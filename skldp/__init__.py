@@ -9,6 +9,7 @@ from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._labels import LabelLaplace, LabelRR, LabelSampler
+from skldp.estimators._noise_aware_regression import NoiseAwareLinearRegression
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._out_of_core import release_blocks, release_dask
 from skldp.estimators._private_linear import PrivateLinearRegression
@@ -33,6 +34,7 @@ __all__ = [
     "LabelSampler",
     "LatentTransformer",
     "MultivariateLaplaceTransformer",
+    "NoiseAwareLinearRegression",
     "NumericPrivatizer",
     "OMETransformer",
     "PrivUnitTransformer",

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,11 @@ from skldp.learning._linear_fit import LinearFit
 from skldp.learning._moment_estimates import Correlations
 from skldp.learning._moments import MomentsProtocol
 from skldp.learning._simulation import simulate
-from skldp.learning._tasks import Task
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._noise import noise_from
+
+if TYPE_CHECKING:
+    from skldp.learning._tasks import Task
 
 __all__ = ["PrivateMoments"]
 

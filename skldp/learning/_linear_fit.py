@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from skldp._checks import check_between
+from skldp._checks import check_fraction
 from skldp._untold import as_numbers, kind_of
 
 __all__ = ["LinearFit"]
@@ -89,8 +89,8 @@ class LinearFit:
         Raises
         ------
         ValueError
-            If `level` is not between 0 and 1.
+            If `level` is not inside (0, 1).
         """
-        check_between("level", level, 0, 1)
+        check_fraction("level", level)
         half = special.ndtri((1 + level) / 2) * self.standard_errors
         return np.column_stack([self.plain_ - half, self.plain_ + half])

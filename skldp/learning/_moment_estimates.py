@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, special
 
-from skldp._checks import check_between
+from skldp._checks import check_fraction
 from skldp.learning._linear_fit import LinearFit
 from skldp.learning._noise_of_products import ReleasedProducts
 from skldp.learning._protocol import nearest_positive
@@ -91,7 +91,7 @@ class MomentEstimates:
             Of `raw_covariance`. There is no interval where the standard error of one of the two variances is above a
             quarter of it, nor where noise leaves errors unknown.
         """
-        check_between("level", level, 0, 1)
+        check_fraction("level", level)
         d = len(self.location)
         variances = np.diag(self.raw_covariance)
         known = np.zeros(d, dtype=bool)
