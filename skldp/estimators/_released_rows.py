@@ -36,8 +36,10 @@ def law_of_releases(given: Any, n_columns: int, name: str) -> tuple[RowMechanism
     ValueError
         If it releases no rows, or codes of categories.
     """
+    mechanism: Any = given
+    guarantee: PrivacyGuarantee | None
     if isinstance(given, RowMechanism):
-        mechanism, guarantee = given, given.guarantee()
+        guarantee = given.guarantee()
     else:
         try:
             check_is_fitted(given)

@@ -1,4 +1,4 @@
-r"""Least squares of rows that were released one by one, corrected for the noise that their mechanism is known to add."""
+r"""Least squares of rows that were released one by one, corrected for the noise of their release."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ __all__ = ["ReleasedFit", "least_squares_of_releases"]
 # Moments are computed group by group, by whose scatter their errors are told.
 _MOST_GROUPS = 200
 # A direction counts as known where its variance is so many standard errors above 0.
-_CLEAR = 3.0
+_CLEAR = 5.0
 
 _Array = npt.NDArray[np.float64]
 
@@ -69,10 +69,10 @@ def least_squares_of_releases(
     With :math:`S_{xx}, S_{xy}` the moments of the true rows, which the mechanism's
     ``original_second_moment`` gives without bias, :math:`\hat\beta = S_{xx}^{-1} S_{xy}`: the noise of the regressors
     makes plain least squares too small (attenuation), and this does not. Moments are affine in the rows' products, so
-    that the scatter of groups' estimating equations :math:`S_{xy} - S_{xx} \hat\beta` has the law of the errors, whatever
-    the mechanism: a sandwich.
+    that the scatter of groups' estimating equations :math:`S_{xy} - S_{xx} \hat\beta` has the law of the errors,
+    whatever the mechanism: a sandwich.
 
-    Where the corrected variance of a direction is less than three standard errors above 0, noise hides it. It is then
+    Where the corrected variance of a direction is less than five standard errors above 0, noise hides it. It is then
     raised to that, which shrinks the coefficients, and no error is told.
 
     References

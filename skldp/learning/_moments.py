@@ -273,7 +273,7 @@ class MomentsProtocol(Protocol):
     def tells_errors(self) -> bool:
         """Whether so many people are asked the last task that there is room for a radius that little lies beyond."""
         name, wanted = self._steps[-1]
-        return bool(name == "products" and self._noise(wanted) * (1 + self.n_coordinates) <= _MOST_NOISE)
+        return name == "products" and self._noise(wanted) * (1 + self.n_coordinates) <= _MOST_NOISE
 
     def _noise(self, n_people: int) -> float:
         """The error of a whitened square, in units of the radius."""
@@ -281,8 +281,9 @@ class MomentsProtocol(Protocol):
 
     def _radius(self) -> float:
         """The radius of the open step's products."""
-        state, (_, n_people) = self._state, self._steps[self._state["step"]]
-        tight = _TIGHTNESS * state["spread"] ** 2
+        state, n_people = self._state, self._steps[self._state["step"]][1]
+        spread, tail = float(state["spread"]), float(state["tail"])
+        tight = _TIGHTNESS * spread**2
         if state["step"] < len(self._steps) - 1 or not self.tells_errors:
             return tight
         noise = self._noise(n_people)
@@ -290,7 +291,7 @@ class MomentsProtocol(Protocol):
         def excess(radius: float) -> float:
             # The square of a normal number has variance 2.
             error = math.sqrt((noise * radius) ** 2 + 2 / n_people)
-            return _mean_excess(state["spread"], state["tail"], radius) / (1 + self.n_coordinates) - _CUT_OFF * error
+            return _mean_excess(spread, tail, radius) / (1 + self.n_coordinates) - _CUT_OFF * error
 
         widest = max(tight, _MOST_ERROR / noise)
         if excess(widest) >= 0 or excess(tight) <= 0:
