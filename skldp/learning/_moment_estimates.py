@@ -20,6 +20,8 @@ __all__ = ["Correlations", "MomentEstimates", "estimates_of"]
 
 # A quotient is as good as normal where the error of what it is divided by is at most this part of that.
 _MOST_OF_VARIANCE, _MOST_OF_GRAM = 0.25, 0.3
+# The factors between which what is remembered is rescaled to what the last task told.
+_RESCALED = (0.5, 2.0)
 
 
 class Correlations(NamedTuple):
@@ -226,6 +228,8 @@ def estimates_of(
         mean = moments[0, 1:]
         raw = moments[1:, 1:] - np.outer(mean, mean)
         weight = task.standard_error(report.n_people) * math.sqrt(k)
+        # Tight radii made what is remembered too small, by about the same part in all directions.
+        best = best * np.clip(np.trace(raw) / np.trace(best), *_RESCALED)
         best = (nearest_positive(raw) + weight * best) / (1 + weight)
         functionals = np.eye(k + 1)
         functionals[1:, 1:] = whitening.T
@@ -236,6 +240,10 @@ def estimates_of(
         raw = raw + law.covariances(one, each[:, None], one, each[None])
     location = at_zero + changes @ (center + unwhitened @ mean)
     scales = changes @ unwhitened
-    return MomentEstimates(
-        location, scales @ raw @ scales.T, scales @ best @ scales.T, changes, law if errors else None
-    )
+    raw, best = (_symmetric(scales @ one @ scales.T) for one in (raw, best))
+    return MomentEstimates(location, raw, best, changes, law if errors else None)
+
+
+def _symmetric(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Symmetric to the bit, which products of matrices are not."""
+    return (matrix + matrix.T) / 2
