@@ -49,16 +49,17 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Natural log, of the whole record.
+        Budget (natural log) of one record, all its columns together.
     bounds : (low, high), default=(-1, 1)
-        Declared bounds of the columns, each end a number or one per column. What lies outside is moved to them.
+        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
     blocks : sequence of sequences of int or str, default=None
         Columns, by position or name, that are the one-hot code of one category each: of a block exactly one column is 1
         and the others are 0. Whatever `bounds` says, theirs are 0 and 1. Declared blocks are learnt more precisely.
     seed : None, int, Generator or RandomState, default=None
-        None draws noise from the operating system. Others are for tests and studies.
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
     n_jobs : int, default=None
-        Threads.
+        Threads, as joblib counts them.
 
     Attributes
     ----------
