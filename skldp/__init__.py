@@ -10,11 +10,13 @@ from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._labels import LabelLaplace, LabelRR, LabelSampler
 from skldp.estimators._noise_aware_discriminant import NoiseAwareDiscriminant
+from skldp.estimators._noise_aware_regression import NoiseAwareLinearRegression
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._out_of_core import release_blocks, release_dask
 from skldp.estimators._private_discriminant import PrivateDiscriminant
 from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
+from skldp.estimators._private_moments import PrivateMoments
 from skldp.estimators._vector import (
     MultivariateLaplaceTransformer,
     PrivUnitTransformer,
@@ -35,6 +37,7 @@ __all__ = [
     "LatentTransformer",
     "MultivariateLaplaceTransformer",
     "NoiseAwareDiscriminant",
+    "NoiseAwareLinearRegression",
     "NumericPrivatizer",
     "OMETransformer",
     "PrivUnitTransformer",
@@ -44,6 +47,7 @@ __all__ = [
     "PrivateDiscriminant",
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
+    "PrivateMoments",
     "QueryResult",
     "RandomProjectionTransformer",
     "audit_epsilon",

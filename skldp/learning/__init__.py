@@ -2,6 +2,10 @@
 
 from skldp.learning._classification import ClassificationProtocol
 from skldp.learning._discriminant import DiscriminantProtocol
+from skldp.learning._linear_fit import LinearFit
+from skldp.learning._moment_estimates import Correlations, MomentEstimates
+from skldp.learning._moments import MomentsProtocol
+from skldp.learning._noise_of_products import ReleasedProducts
 from skldp.learning._person import Person
 from skldp.learning._protocol import n_people_needed, sufficiency
 from skldp.learning._regression import RegressionProtocol
@@ -10,9 +14,14 @@ from skldp.learning._tasks import Report, Task
 
 __all__ = [
     "ClassificationProtocol",
+    "Correlations",
     "DiscriminantProtocol",
+    "LinearFit",
+    "MomentEstimates",
+    "MomentsProtocol",
     "Person",
     "RegressionProtocol",
+    "ReleasedProducts",
     "Report",
     "Task",
     "n_people_needed",

@@ -316,6 +316,14 @@ class Task:
             raise ValueError(f"Only a vector's noise is the same for all numbers. Got {self.answer!r} instead.")
         return self.radius * math.sqrt(noise_variance(self._length, self.epsilon) / n_people)
 
+    def log_error(self, n_people: int) -> float:
+        """Of the logarithm of the geometric mean that is told of norms: at most what the noise of the release adds."""
+        check_whole("n_people", n_people, least=1)
+        if self.answer != "log_norm":
+            raise ValueError(f"Only a task about norms tells a logarithm. Got {self.answer!r} instead.")
+        width = math.log(self.radius / self.least)
+        return width / 2 * math.sqrt(_scalar(self.epsilon).worst_variance / n_people)
+
     def check(self, report: "Report") -> None:
         """Refuse a report of another task, or one that no people can have given."""
         if report.task != self.hash:

@@ -1,0 +1,346 @@
+"""Mean and covariance of private records, of which each is released once."""
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+from joblib import effective_n_jobs
+from scipy import linalg
+from sklearn.covariance import EmpiricalCovariance
+from sklearn.decomposition import PCA
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from skldp._checks import is_whole
+from skldp.estimators._base import warn_out_of_domain
+from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
+from skldp.estimators._learning import warn_too_few
+from skldp.estimators._validation import (
+    BOUNDS,
+    EPSILON,
+    NOISE_PARAMETERS,
+    Interval,
+    check_bounds,
+    check_epsilon,
+    fit_context,
+    validate_finite,
+)
+from skldp.learning._linear_fit import LinearFit
+from skldp.learning._moment_estimates import Correlations
+from skldp.learning._moments import MomentsProtocol
+from skldp.learning._simulation import simulate
+from skldp.mechanisms._domain import Box
+from skldp.mechanisms._noise import noise_from
+
+if TYPE_CHECKING:
+    from skldp.learning._tasks import Task
+
+__all__ = ["PrivateMoments"]
+
+
+class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
+    r"""Mean and covariance of all columns under local differential privacy of every record.
+
+    Each row of X is a person, who releases one vector once, at the whole epsilon. From what is learnt, the regression
+    of any column on others, principal components and correlations follow at no further cost.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget (natural log) of one record, all its columns together.
+    bounds : (low, high), default=(-1, 1)
+        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
+    blocks : sequence of sequences of int or str, default=None
+        Columns, by position or name, that are the one-hot code of one category each: of a block exactly one column is 1
+        and the others are 0. Whatever `bounds` says, theirs are 0 and 1. Declared blocks are learnt more precisely.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
+    n_jobs : int, default=None
+        Threads, as joblib counts them.
+
+    Attributes
+    ----------
+    location_ : ndarray of shape (n_features,)
+        The means.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Positive semidefinite, and held on to what the first cohorts told where noise is large: for use in what follows.
+    raw_covariance_ : ndarray of shape (n_features, n_features)
+        Unbiased, of the last cohort alone. Noise may give it negative eigenvalues.
+    location_error_ : ndarray of shape (n_features,)
+        Standard errors of `location_`: the noise of the release and the choice of the people. NaN where noise is so
+        large that radii are tight, and so means biased.
+    covariance_error_ : ndarray of shape (n_features, n_features)
+        Standard errors of `raw_covariance_`, likewise.
+    precision_ : ndarray of shape (n_features, n_features)
+        The pseudo-inverse of `covariance_`.
+    protocol_ : MomentsProtocol
+        Its public state at the end, with the task that stays open.
+    privacy_guarantee_ : PrivacyGuarantee
+        Of one person's release, the whole record.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where X has them.
+
+    Raises
+    ------
+    ValueError
+        If X holds NaN or infinity, or a parameter is not as above.
+
+    Warns
+    -----
+    TooFewPeopleWarning
+        If there are too few people for products to be learnt: then only the means are, and `covariance_` is that of
+        columns that have nothing to do with each other, of one spread in units of the bounds.
+    OutOfDomainWarning
+        With the number of values that were moved into the bounds.
+
+    See Also
+    --------
+    PrivateLinearRegression : More precise for the one target that is known beforehand.
+    sklearn.covariance.EmpiricalCovariance : The same without privacy, whose methods this has.
+
+    Notes
+    -----
+    `fit` simulates a :class:`~skldp.learning.MomentsProtocol`. Of :math:`D` columns, errors are told from a
+    :func:`~skldp.learning.sufficiency` :math:`n / (v D^2)` of about 50 on, which is known before anybody is asked. A
+    95% interval is the estimate and 1.96 standard errors to both sides. It is about people whose record, whitened, lies
+    within the radius of the last task; what longer ones are shortened by is small beside the error where norms have a
+    tail like that of a logarithmic normal law. A few people far away from all others, such as errors of typing, are
+    what no noise of this size shows: bounds should leave them out.
+
+    References
+    ----------
+    Zheng, Mou and Wang, "Collect at once, use effectively: making non-interactive locally private learning possible",
+    ICML 2017. Bhowmick, Duchi, Freudiger, Kapoor and Rogers, "Protection against reconstruction and its applications in
+    private federated learning", 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp import PrivateMoments
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (40_000, 3))
+    >>> X[:, 2] = 0.5 * X[:, 0] + 0.2 * X[:, 2]
+    >>> moments = PrivateMoments(epsilon=4.0).fit(X)
+    >>> fit = moments.regress(2, on=[0, 1])
+    >>> bool(np.abs(fit.coef_ - [0.5, 0.0]).max() < 0.1)
+    True
+    >>> moments.to_pca(2).transform(X[:5]).shape
+    (5, 2)
+    """
+
+    _parameter_constraints: dict = {
+        "epsilon": EPSILON,
+        "bounds": BOUNDS,
+        "blocks": [None, list, tuple],
+        **NOISE_PARAMETERS,
+    }
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        bounds: Any = (-1, 1),
+        blocks: Sequence[Sequence[int | str]] | None = None,
+        seed: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.blocks = blocks
+        self.seed = seed
+        self.n_jobs = n_jobs
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
+        """Ask everybody once, and learn.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The private records.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+        """
+        self._forget_guarantee()
+        check_epsilon(self.epsilon)
+        rows = validate_finite(self, X, reset=True, dtype=np.float64)
+        blocks = [[self._column(one) for one in block] for block in self.blocks or ()]
+        box = self._domain(blocks)
+        protocol = MomentsProtocol(
+            rows.shape[1], len(rows), epsilon=float(self.epsilon), low=box.low, high=box.high, blocks=blocks
+        )
+        warn_too_few(protocol, "no more than the means and one spread are")
+        n_threads = effective_n_jobs(self.n_jobs)
+        simulate(protocol, rows, np.zeros(len(rows)), noise_from(self.seed), n_threads=n_threads)
+        warn_out_of_domain(box.clip(rows).n_moved, rows.size)
+        self.protocol_ = protocol
+        self._learnt()
+        attach_guarantee(self, protocol.guarantee())
+        return self
+
+    def partial_fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
+        """Ask more people, who were not asked before, the question that stays open.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+        """
+        if "_guarantee_at_fit" not in vars(self):
+            return self.fit(X)
+        self._check_unchanged()
+        rows = validate_finite(self, X, reset=False, dtype=np.float64)
+        # In a fit somebody answered every task.
+        task = cast("Task", self.protocol_.frozen_task)
+        report = task.release(rows, np.zeros(len(rows)), noise_from(self.seed), n_threads=effective_n_jobs(self.n_jobs))
+        self.protocol_.add(report)
+        warn_out_of_domain(self._domain(self.protocol_.blocks).clip(rows).n_moved, rows.size)
+        self._learnt()
+        return self
+
+    def get_precision(self) -> npt.NDArray[np.float64]:
+        """The pseudo-inverse of `covariance_`.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+        """
+        check_is_fitted(self)
+        return linalg.pinvh(self.covariance_)
+
+    @property
+    def precision_(self) -> npt.NDArray[np.float64]:
+        """The pseudo-inverse of `covariance_`."""
+        return self.get_precision()
+
+    def correlations(self, level: float = 0.95) -> Correlations:
+        """Correlations of all columns, with intervals.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Between 0 and 1.
+
+        Returns
+        -------
+        Correlations
+            `estimate`, `low` and `high`, each of shape (n_features, n_features). The ends are NaN where the standard
+            error of one of the two variances is above a quarter of it, or noise leaves errors unknown.
+        """
+        check_is_fitted(self)
+        return self._estimates.correlations(level)
+
+    def regress(self, target: int | str, on: Sequence[int | str] | None = None, *, alpha: float = 0.0) -> LinearFit:
+        """Regress a column on others, at no further cost.
+
+        Parameters
+        ----------
+        target : int or str
+            A column, by position or name.
+        on : sequence of int or str, default=None
+            None is all other columns.
+        alpha : float, default=0.0
+            A ridge: by which part of itself the variance of each regressor is raised.
+
+        Returns
+        -------
+        LinearFit
+            With ``coef_``, ``intercept_``, ``predict``, ``standard_errors`` and ``confidence_intervals``.
+
+        Raises
+        ------
+        ValueError
+            If a column is none of X's or named twice, or `alpha` is no number of at least 0.
+        """
+        check_is_fitted(self)
+        if not Interval(Real, 0, None, closed="left").is_satisfied_by(alpha):
+            raise ValueError(f"alpha must be a finite number >= 0. Got {alpha!r} instead.")
+        of_target = self._column(target)
+        others = (
+            [j for j in range(self.n_features_in_) if j != of_target] if on is None else list(map(self._column, on))
+        )
+        if not others or len({*others, of_target}) <= len(others):
+            raise ValueError(
+                "on must name at least one column, none of them twice and not the target. Got others instead."
+            )
+        box = self._domain(self.protocol_.blocks)
+        return self._estimates.regress(of_target, others, float(alpha), (box.low[of_target], box.high[of_target]))
+
+    def to_pca(self, n_components: int | None = None) -> PCA:
+        """Principal components of `covariance_`, as scikit-learn's fitted estimator.
+
+        Parameters
+        ----------
+        n_components : int, default=None
+            None is all.
+
+        Returns
+        -------
+        sklearn.decomposition.PCA
+
+        Raises
+        ------
+        ValueError
+            If `n_components` is not from 1 to the number of columns.
+        """
+        check_is_fitted(self)
+        d = self.n_features_in_
+        kept = d if n_components is None else n_components
+        if not Interval(Integral, 1, d, closed="both").is_satisfied_by(kept):
+            raise ValueError(f"n_components must be a whole number from 1 to {d}. Got {n_components!r} instead.")
+        values, vectors = np.linalg.eigh(self.covariance_)
+        values, components = np.maximum(values[::-1], 0), vectors[:, ::-1].T
+        # The largest entry of each is positive, as scikit-learn has it.
+        largest = components[np.arange(d), np.abs(components).argmax(axis=1)]
+        components = components * np.sign(largest)[:, None]
+        pca = PCA(n_components=n_components)
+        pca.components_, pca.explained_variance_ = components[:kept], values[:kept]
+        pca.explained_variance_ratio_ = values[:kept] / values.sum()
+        pca.singular_values_ = np.sqrt(values[:kept] * (self.n_people_ - 1))
+        pca.noise_variance_ = float(values[kept:].mean()) if kept < d else 0.0
+        pca.mean_, pca.n_components_, pca.n_samples_ = self.location_, int(kept), self.n_people_
+        pca.n_features_in_ = d
+        if hasattr(self, "feature_names_in_"):
+            pca.feature_names_in_ = self.feature_names_in_
+        return pca
+
+    def _column(self, named: Any) -> int:
+        """The position of a column that is given by position or name."""
+        if isinstance(named, str):
+            found = np.flatnonzero(getattr(self, "feature_names_in_", np.array([], dtype=object)) == named)
+            if len(found) == 1:
+                return int(found[0])
+        elif is_whole(named) and 0 <= named < self.n_features_in_:
+            return int(named)
+        raise ValueError(f"A column must be one of X's, by its position or its name. Got {named!r} instead.")
+
+    def _domain(self, blocks: Sequence[Sequence[int]]) -> Box:
+        low, high = check_bounds(self.bounds, self.n_features_in_)
+        for block in blocks:
+            low[list(block)], high[list(block)] = 0.0, 1.0
+        return Box.of(low, high)
+
+    def _learnt(self) -> None:
+        estimates = self._estimates = self.protocol_.estimates
+        self.location_, self.covariance_ = estimates.location, estimates.covariance
+        self.raw_covariance_ = estimates.raw_covariance
+        self.location_error_, self.covariance_error_ = estimates.location_error, estimates.covariance_error
+        self.n_people_ = self.protocol_.n_answered
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.seed is None
+        return tags

@@ -1,0 +1,55 @@
+"""What released the rows that a model is fitted on: its law, and its guarantee."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from skldp.estimators._guarantee_mixin import own_guarantee
+from skldp.mechanisms._domain import Codes
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._rows import RowMechanism
+
+__all__ = ["law_of_releases"]
+
+
+def law_of_releases(given: Any, n_columns: int, name: str) -> tuple[RowMechanism, PrivacyGuarantee]:
+    """The mechanism of released rows and its guarantee.
+
+    Parameters
+    ----------
+    given : RowMechanism or transformer
+        A transformer that is not fitted is cloned and fitted to `n_columns`.
+    n_columns : int
+    name : str
+        What errors call it.
+
+    Returns
+    -------
+    mechanism : RowMechanism
+    guarantee : PrivacyGuarantee
+
+    Raises
+    ------
+    ValueError
+        If it releases no rows, or codes of categories.
+    """
+    mechanism: Any = given
+    guarantee: PrivacyGuarantee | None
+    if isinstance(given, RowMechanism):
+        guarantee = given.guarantee()
+    else:
+        try:
+            check_is_fitted(given)
+            transformer = given
+        except NotFittedError:
+            transformer = clone(given).fit(np.zeros((1, n_columns)))
+        mechanism, guarantee = getattr(transformer, "mechanism_", None), own_guarantee(transformer)
+    if not isinstance(mechanism, RowMechanism) or guarantee is None or isinstance(mechanism.domain, Codes):
+        raise ValueError(
+            f"{name} must be a RowMechanism that releases numbers without bias, or a transformer of this library that "
+            f"does so by one. Got {type(given).__name__} instead."
+        )
+    return mechanism, guarantee

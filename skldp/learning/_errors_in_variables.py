@@ -1,0 +1,136 @@
+r"""Least squares of rows that were released one by one, corrected for the noise of their release."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp.mechanisms._rows import RowMechanism
+
+__all__ = ["ReleasedFit", "least_squares_of_releases"]
+
+# Moments are computed group by group, by whose scatter their errors are told.
+_MOST_GROUPS = 200
+# A direction counts as known where its variance is so many standard errors above 0.
+_CLEAR = 5.0
+
+_Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ReleasedFit:
+    """Coefficients that are corrected for the noise of released rows.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_features,)
+    intercept : float
+    covariance : ndarray of shape (n_features + 1, n_features + 1)
+        Of the errors of intercept and coefficients; NaN where the noise hides what is needed.
+    n_needed : int
+        How many people it takes at least before every direction of the rows is clear of noise.
+    """
+
+    coef: _Array
+    intercept: float
+    covariance: _Array
+    n_needed: int
+
+
+def least_squares_of_releases(
+    rows: _Array, target: _Array, mechanism: RowMechanism, *, together: bool, fit_intercept: bool
+) -> ReleasedFit:
+    r"""Regress a target on rows of which releases are at hand.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, n_features)
+        Released.
+    target : ndarray of shape (n,)
+        True, or released on its own without bias, or with the row.
+    mechanism : RowMechanism
+        Of the rows, or where it is `together` of the rows with the target as last number. Unbiased, and its second
+        moments can be told.
+    together : bool
+    fit_intercept : bool
+
+    Returns
+    -------
+    ReleasedFit
+
+    Raises
+    ------
+    ValueError
+        If the mechanism does not identify second moments.
+
+    Notes
+    -----
+    With :math:`S_{xx}, S_{xy}` the moments of the true rows, which the mechanism's
+    ``original_second_moment`` gives without bias, :math:`\hat\beta = S_{xx}^{-1} S_{xy}`: the noise of the regressors
+    makes plain least squares too small (attenuation), and this does not. Moments are affine in the rows' products, so
+    that the scatter of groups' estimating equations :math:`S_{xy} - S_{xx} \hat\beta` has the law of the errors,
+    whatever the mechanism: a sandwich.
+
+    Where the corrected variance of a direction is less than five standard errors above 0, noise hides it. It is then
+    raised to that, which shrinks the coefficients, and no error is told.
+
+    References
+    ----------
+    Fuller, "Measurement Error Models", 1987, section 2.2.
+    """
+    n, d = rows.shape
+    n_groups = min(n, _MOST_GROUPS)
+    moments = np.array(
+        [_moments(rows[start::n_groups], target[start::n_groups], mechanism, together) for start in range(n_groups)]
+    )
+    weights = np.array([len(rows[start::n_groups]) for start in range(n_groups)]) / n
+    mean = weights @ moments.reshape(n_groups, -1)
+    whole = mean.reshape(d + 2, d + 2)
+    # About the means, which makes the constant's part of the solve a sum.
+    shift = np.eye(d + 2)
+    if fit_intercept:
+        shift[1:, 0] = -whole[0, 1:]
+    about = shift @ moments @ shift.T
+    gram, products = np.tensordot(weights, about, 1)[1:-1, 1:-1], np.tensordot(weights, about, 1)[1:-1, -1]
+    # In units in which a release has variance 1: what is left of it is a direction's reliability.
+    deviations = rows.std(axis=0) if fit_intercept else np.sqrt((rows**2).mean(axis=0))
+    scale = np.where(deviations > 0, deviations, 1.0)
+    values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
+    turned = vectors / scale[:, None]
+    errors = _error_of_mean(np.einsum("ij,gik,kj->gj", turned, about[:, 1:-1, 1:-1], turned))
+    least = np.maximum(_CLEAR * np.sqrt(np.diag(errors)), 1e-12)
+    coef = turned @ ((turned.T @ products) / np.maximum(values, least))
+    clear = bool((values >= least).all())
+    # People needed grow with the square of the error; of what is below its own error, it is all that is known.
+    share = float((least / np.maximum(values, least / _CLEAR)).max())
+    n_needed = n if clear else max(n + 1, math.ceil(n * share**2))
+    constant = whole[0, -1] - coef @ whole[0, 1:-1] if fit_intercept else 0.0
+    covariance = np.full((d + 1, d + 1), np.nan)
+    if clear and n_groups > d + 1:
+        inverse = np.zeros((d + 1, d + 1))
+        inverse[1:, 1:] = (turned / values) @ turned.T
+        if fit_intercept:
+            inverse[0, 0] = 1.0
+            inverse[0, 1:] = -whole[0, 1:-1] @ inverse[1:, 1:]
+        scores = about[:, :-1, -1] - about[:, :-1, 1:-1] @ coef
+        covariance = inverse @ _error_of_mean(scores) @ inverse.T
+    return ReleasedFit(coef, float(constant), covariance, n_needed)
+
+
+def _moments(rows: _Array, target: _Array, mechanism: RowMechanism, together: bool) -> _Array:
+    """Second moments of (1, x, y), of the true rows."""
+    table = np.column_stack([np.ones(len(rows)), rows, target])
+    result = table.T @ table / len(rows)
+    last = result.shape[0] if together else result.shape[0] - 1
+    own = slice(1, last)
+    result[own, own] = mechanism.original_second_moment(result[own, own], result[0, own])
+    return result
+
+
+def _error_of_mean(of_groups: _Array) -> _Array:
+    """The covariance of the mean of groups that are as large as each other, but for one."""
+    n_groups = len(of_groups)
+    centred = of_groups - of_groups.mean(axis=0)
+    result: _Array = centred.T @ centred / (n_groups * max(1, n_groups - 1))
+    return result

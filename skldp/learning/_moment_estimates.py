@@ -1,0 +1,249 @@
+r"""What the moments of a table tell: its covariance, correlations, and the line of any column on others."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg, special
+
+from skldp._checks import check_fraction
+from skldp.learning._linear_fit import LinearFit
+from skldp.learning._noise_of_products import ReleasedProducts
+from skldp.learning._protocol import nearest_positive
+from skldp.learning._tasks import Report, Task
+from skldp.learning._vectors import symmetric_matrix
+
+__all__ = ["Correlations", "MomentEstimates", "estimates_of"]
+
+# A quotient is as good as normal where the error of what it is divided by is at most this part of that.
+_MOST_OF_VARIANCE, _MOST_OF_GRAM = 0.25, 0.3
+# The factors between which what is remembered is rescaled to what the last task told.
+_RESCALED = (0.5, 2.0)
+
+
+class Correlations(NamedTuple):
+    """Correlations of all columns with each other, and their intervals.
+
+    Parameters
+    ----------
+    estimate, low, high : ndarray of shape (n_features, n_features)
+        The ends are NaN where noise leaves them unknown.
+    """
+
+    estimate: npt.NDArray[np.float64]
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MomentEstimates:
+    r"""Mean and covariance of all columns, with what is known of their errors.
+
+    Parameters
+    ----------
+    location : ndarray of shape (n_features,)
+    raw_covariance : ndarray of shape (n_features, n_features)
+        Unbiased, of the last task alone, and where noise is large with negative eigenvalues.
+    covariance : ndarray of shape (n_features, n_features)
+        The same with negative eigenvalues raised to 0, averaged with what the tasks before told: that counts as much as
+        the noise. But for the directions that one-hot blocks do not have, its eigenvalues are above 0.
+    changes : ndarray of shape (n_features, n_coordinates)
+        How the columns follow from the coordinates that were released.
+    law : ReleasedProducts or None
+        How the products of the coordinates scatter; None where noise leaves no errors to tell.
+    """
+
+    location: npt.NDArray[np.float64]
+    raw_covariance: npt.NDArray[np.float64]
+    covariance: npt.NDArray[np.float64]
+    changes: npt.NDArray[np.float64]
+    law: ReleasedProducts | None
+
+    @property
+    def location_error(self) -> npt.NDArray[np.float64]:
+        """Standard errors of the means, shape (n_features,); NaN where noise leaves them unknown."""
+        if self.law is None:
+            return np.full(len(self.location), np.nan)
+        one, columns = self._functionals
+        return np.sqrt(self.law.covariances(one, columns, one, columns))
+
+    @property
+    def covariance_error(self) -> npt.NDArray[np.float64]:
+        """Standard errors of `raw_covariance`, shape (n_features, n_features); NaN where noise leaves them unknown."""
+        if self.law is None:
+            return np.full(self.covariance.shape, np.nan)
+        _, columns = self._functionals
+        left, right = columns[:, None], columns[None]
+        return np.sqrt(self.law.covariances(left, right, left, right))
+
+    def correlations(self, level: float = 0.95) -> Correlations:
+        """Correlations with intervals by the delta method.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            The chance that an interval holds the people's correlation, between 0 and 1.
+
+        Returns
+        -------
+        Correlations
+            Of `raw_covariance`. There is no interval where the standard error of one of the two variances is above a
+            quarter of it, nor where noise leaves errors unknown.
+        """
+        check_fraction("level", level)
+        d = len(self.location)
+        variances = np.diag(self.raw_covariance)
+        known = np.zeros(d, dtype=bool)
+        if self.law is not None:
+            known = np.diag(self.covariance_error) < _MOST_OF_VARIANCE * variances
+        with np.errstate(all="ignore"):
+            deviations = np.where(known, np.sqrt(variances), np.nan)
+            estimate = self.raw_covariance / np.outer(deviations, deviations)
+            half = special.ndtri((1 + level) / 2) * self._correlation_errors(estimate, deviations)
+        low, high = np.clip(estimate - half, -1, 1), np.clip(estimate + half, -1, 1)
+        # Where nothing is known of an error there still is an estimate.
+        scale = np.sqrt(np.maximum(np.diag(self.covariance), np.finfo(float).tiny))
+        estimate = np.clip(np.where(np.isnan(estimate), self.covariance / np.outer(scale, scale), estimate), -1, 1)
+        np.fill_diagonal(estimate, 1.0)
+        return Correlations(estimate, low, high)
+
+    def regress(self, target: int, on: Sequence[int], alpha: float, bounds: tuple[float, float]) -> LinearFit:
+        """The line of one column on others, as least squares finds it from the moments.
+
+        Parameters
+        ----------
+        target : int
+        on : sequence of int
+            Not the target.
+        alpha : float
+            By which part of itself the variance of each regressor is raised before the solve: a ridge.
+        bounds : tuple of float
+            Of the target: predictions stay within.
+
+        Returns
+        -------
+        LinearFit
+        """
+        others = np.array(on, dtype=np.intp)
+        gram, products = self.covariance[np.ix_(others, others)], self.covariance[others, target]
+        scale = np.sqrt(np.maximum(np.diag(gram), np.finfo(float).tiny))
+        # By standardized columns, whose rounding is the same; a one-hot block's solution is the shortest one.
+        standard = gram / np.outer(scale, scale) + alpha * np.eye(len(others))
+        coef = linalg.pinvh(standard) @ (products / scale) / scale
+        intercept = self.location[target] - coef @ self.location[others]
+        plain, covariance = self._plain_fit(target, others)
+        return LinearFit(coef, float(intercept), plain, covariance, bounds)
+
+    @property
+    def _functionals(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Of one and the centred coordinates: the constant, and the centred columns."""
+        d, k = self.changes.shape
+        return np.eye(1, k + 1)[0], np.column_stack([np.zeros(d), self.changes])
+
+    def _correlation_errors(
+        self, correlations: npt.NDArray[np.float64], deviations: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        if self.law is None:
+            return np.full(correlations.shape, np.nan)
+        scaled = self._functionals[1] / np.where(np.isnan(deviations), 1.0, deviations)[:, None]
+        i, j = scaled[:, None], scaled[None]
+        of_product, of_square = self.law.covariances(i, j, i, j), self.law.covariances(i, i, i, i)
+        with_square = self.law.covariances(i, j, i, i)
+        of_squares = (of_square + of_square.T + 2 * self.law.covariances(i, i, j, j)) / 4
+        variance = of_product - correlations * (with_square + with_square.T) + correlations**2 * of_squares
+        np.fill_diagonal(variance, 0.0)
+        return np.where(np.isnan(correlations), np.nan, np.sqrt(np.maximum(variance, 0)))
+
+    def _plain_fit(
+        self, target: int, others: npt.NDArray[np.intp]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Intercept and coefficients of `raw_covariance`, and the covariance of their errors, NaN where unknown."""
+        n_terms = len(others) + 1
+        unknown = np.full(n_terms, np.nan), np.full((n_terms, n_terms), np.nan)
+        if self.law is None:
+            return unknown
+        one, columns = self._functionals
+        # In the coordinates in which noise is the same in every direction; what blocks do not have is left out.
+        white = (columns[others] @ np.linalg.inv(self.law.functionals))[:, 1:]
+        left, sizes, _ = np.linalg.svd(white, full_matrices=False)
+        basis = left[:, sizes > 1e-10 * sizes[0]] / sizes[sizes > 1e-10 * sizes[0]]
+        gram = basis.T @ self.raw_covariance[np.ix_(others, others)] @ basis
+        edge = self.law.task.standard_error(self.law.n_people) * math.sqrt(2 * len(gram))
+        if np.linalg.eigvalsh(gram)[0] * _MOST_OF_GRAM < edge:
+            return unknown
+        solve = basis @ np.linalg.inv(gram) @ basis.T
+        coef = solve @ self.raw_covariance[others, target]
+        intercept = self.location[target] - coef @ self.location[others]
+        slopes = solve @ columns[others]
+        residual = columns[target] - coef @ columns[others]
+        terms = np.vstack([one - self.location[others] @ slopes, slopes])
+        covariance = self.law.covariances(terms[:, None], residual, terms[None], residual)
+        return np.append(intercept, coef), covariance
+
+
+def estimates_of(
+    at_zero: npt.NDArray[np.float64],
+    changes: npt.NDArray[np.float64],
+    *,
+    center: npt.NDArray[np.float64],
+    whitening: npt.NDArray[np.float64],
+    remembered: npt.NDArray[np.float64],
+    told: tuple[Task, Report] | None,
+    kurtosis: float,
+    errors: bool,
+) -> MomentEstimates:
+    """Mean and covariance from the report of the last task, or without one from what is remembered.
+
+    Parameters
+    ----------
+    at_zero : ndarray of shape (n_features,)
+        The columns where the coordinates are 0.
+    changes : ndarray of shape (n_features, n_coordinates)
+        By how much columns change with coordinates.
+    center : ndarray of shape (n_coordinates,)
+    whitening : ndarray of shape (n_coordinates, n_coordinates)
+        The task's vector is one and the coordinates less the centre, times it.
+    remembered : ndarray of shape (n_coordinates,)
+        Variances of the whitened coordinates, by what the tasks before told.
+    told : (Task, Report) or None
+    kurtosis : float
+        Of the coordinates, over that of a normal law.
+    errors : bool
+        Whether errors are to be told.
+
+    Returns
+    -------
+    MomentEstimates
+    """
+    k = len(center)
+    unwhitened = np.linalg.inv(whitening).T
+    best, law, mean = np.diag(remembered), None, np.zeros(k)
+    raw = best
+    if told is not None:
+        task, report = told
+        moments = symmetric_matrix(task.mean(report), k + 1)
+        mean = moments[0, 1:]
+        raw = moments[1:, 1:] - np.outer(mean, mean)
+        weight = task.standard_error(report.n_people) * math.sqrt(k)
+        # Tight radii made what is remembered too small, by about the same part in all directions.
+        best = best * np.clip(np.trace(raw) / np.trace(best), *_RESCALED)
+        best = (nearest_positive(raw) + weight * best) / (1 + weight)
+        functionals = np.eye(k + 1)
+        functionals[1:, 1:] = whitening.T
+        functionals[1:, 0] = mean
+        law = ReleasedProducts(task, report.n_people, functionals, unwhitened @ best @ unwhitened.T, kurtosis)
+        # The square of a mean with errors is too large by their variance.
+        one, each = np.eye(1, k + 1)[0], np.column_stack([np.zeros(k), whitening.T])
+        raw = raw + law.covariances(one, each[:, None], one, each[None])
+    location = at_zero + changes @ (center + unwhitened @ mean)
+    scales = changes @ unwhitened
+    raw, best = (_symmetric(scales @ one @ scales.T) for one in (raw, best))
+    return MomentEstimates(location, raw, best, changes, law if errors else None)
+
+
+def _symmetric(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Symmetric to the bit, which products of matrices are not."""
+    return (matrix + matrix.T) / 2

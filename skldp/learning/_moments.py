@@ -1,0 +1,405 @@
+r"""The mean and the covariance of all columns, learnt from people who each release once."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import optimize, special
+
+from skldp._checks import is_whole
+from skldp.learning._moment_estimates import MomentEstimates, estimates_of
+from skldp.learning._protocol import LEAST_SUFFICIENCY, LOG_SCALE, SCALE_SHARE, Protocol, as_shown_by, nearest_positive
+from skldp.learning._protocol import sufficiency as sufficiency_of
+from skldp.learning._tasks import Report, Task, noise_variance
+from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
+
+__all__ = ["MomentsProtocol"]
+
+# Parts of the people who tell products beforehand, each in the scale that the ones before found, as long as a part has
+# this sufficiency; and of all who tell the columns' scales, one column each.
+_EARLY_SHARES, _STAGE_SUFFICIENCY, _COLUMN_SHARE = (0.1, 0.15, 0.15), 3.0, 0.06
+# The floor of the whitening, and that of the variances that it is remembered by, in units of the noise's largest
+# eigenvalue.
+_FLOOR, _REMEMBERED_FLOOR = 0.5, 0.2
+# What the radius of the last task cuts off, in units of the error: little enough for intervals to hold. For that the
+# noise of a whitened square must be so small for a radius of a record's usual size, and is at most so large for the
+# one that is taken; else the radius is as tight as those before, for which bias is no matter.
+_CUT_OFF, _MOST_NOISE, _MOST_ERROR, _TIGHTNESS = 0.1, 0.2, 0.6, 0.8
+# Records' norms have a tail that is told between their geometric mean and this many times it.
+_TAIL = 3.0
+# How far the norms of whitened records may be from what the whitening lets expect, and their tails from a normal law's,
+# in logarithms and in units of the latter: both are weighed against the noise of what is told.
+_SPREAD_PRIOR, _TAIL_PRIOR = 0.2, 0.5
+
+
+class MomentsProtocol(Protocol):
+    r"""Who is asked what, one task after the other, until mean and covariance of a table's columns are learnt.
+
+    Some cohorts tell the columns' scales and products of their numbers, in which records are whitened. Everybody else
+    then answers one and the same task, products of the numbers of a whitened record, and :meth:`add` takes more answers
+    to it at any time. A record is a row; in the place of a target stands 0, which no task asks for.
+
+    Parameters
+    ----------
+    n_features : int
+        Columns.
+    n_people : int
+        How many will be asked. Not all need to answer.
+    epsilon : float
+        Natural log, of the whole record.
+    low, high : array-like of shape (n_features,)
+        Declared bounds of the columns.
+    blocks : sequence of sequences of int, default=()
+        Columns that are one category's one-hot code: of each block exactly one is 1 and the others are 0. Their bounds
+        must be 0 and 1. A block of C columns then counts as C - 1, of a norm below 1.
+
+    Attributes
+    ----------
+    task : Task or None
+        The task that is open; None when all is done.
+    n_wanted : int
+        How many people are to be asked it.
+
+    Notes
+    -----
+    What lies beyond the radius of the last task is shortened to it, which biases what is learnt. The radius follows
+    from a private tail of the records' norms: what it cuts off is, in the mean of all directions and for a tail like
+    that of a logarithmic normal law, a fifth of the standard error. Where noise leaves no room for that, radii are
+    tight and errors are not told.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.learning import MomentsProtocol, simulate
+    >>> from skldp.mechanisms import noise_from
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (20_000, 2))
+    >>> X[:, 1] = (X[:, 0] + X[:, 1]) / 2
+    >>> protocol = MomentsProtocol(2, 20_000, epsilon=4.0, low=[-1, -1], high=[1, 1])
+    >>> simulate(protocol, X, np.zeros(20_000), noise_from())
+    >>> bool(np.abs(protocol.estimates.covariance - np.cov(X.T)).max() < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_people: int,
+        *,
+        epsilon: float,
+        low: npt.ArrayLike,
+        high: npt.ArrayLike,
+        blocks: Sequence[Sequence[int]] = (),
+    ) -> None:
+        super().__init__(n_features, n_people, epsilon, np.append(low, -1.0), np.append(high, 1.0), "once")
+        self.blocks = [[int(j) for j in block] for block in _checked(blocks, n_features, self._box.ends)]
+        taken = {j for block in self.blocks for j in block}
+        self._free = [j for j in range(n_features) if j not in taken]
+        self._coordinates = self._from_record()
+        self._steps = self._plan()
+        k = self.n_coordinates
+        self._state: dict[str, Any] = {
+            "step": 0,
+            "center": [0.0] * k,
+            "radius": math.sqrt(k),
+            "columns": [],
+            "whitening": np.eye(k).tolist(),
+            "remembered": [1.0] * k,
+            "spread": math.sqrt(1 + k),
+            "tail": self._normal_tail,
+            "told": [],
+            "last": None,
+        }
+
+    @property
+    def n_coordinates(self) -> int:
+        """Numbers that a record has without those that follow from others: columns, less one for every block."""
+        return len(self._free) + sum(len(block) - 1 for block in self.blocks)
+
+    @property
+    def sufficiency(self) -> float:
+        """As of a regression, whose features and target are together the coordinates."""
+        return sufficiency_of(self.n_people, max(1, self.n_coordinates - 1), self.epsilon)
+
+    @property
+    def estimates(self) -> MomentEstimates:
+        """What was learnt so far, in the units of the declared bounds."""
+        state = self._state
+        last = state["last"]
+        told = None
+        if last is not None and self._steps[-1][0] == "products":
+            told = Task.from_json(last["task"]), Report.from_json(last["report"])
+        # Of the spread of a squared norm, what a normal law does not have.
+        k = self.n_coordinates
+        kurtosis = (1 + 4 * state["tail"] ** 2) * k / (k + 2) - 1
+        return estimates_of(
+            *self._to_columns(),
+            center=np.array(state["center"]),
+            whitening=np.array(state["whitening"]),
+            remembered=np.array(state["remembered"]),
+            told=told,
+            kurtosis=kurtosis,
+            errors=self.tells_errors,
+        )
+
+    @property
+    def n_answered(self) -> int:
+        """How many people answered: of the last task those who were added as well, of the others all who were asked."""
+        last = self._state["last"]
+        before = self.n_people - (0 if last is None else self._steps[-1][1])
+        return before + (0 if last is None else Report.from_json(last["report"]).n_people)
+
+    @property
+    def frozen_task(self) -> Task | None:
+        """The task that :meth:`add` takes answers to: the last one, when it was answered, else None."""
+        last = self._state["last"]
+        return None if last is None else Task.from_json(last["task"])
+
+    def add(self, reports: Report | Iterable[Report]) -> None:
+        """Take more answers to the last task, which stays open: in any order, the same to the bit.
+
+        Parameters
+        ----------
+        reports : Report, or iterable of Report
+
+        Raises
+        ------
+        ValueError
+            If the protocol is not as far, or a report is of another task; then nothing has changed.
+        """
+        task = self.frozen_task
+        if task is None:
+            raise ValueError("Only a protocol whose last task was answered takes more answers.")
+        several = [reports] if isinstance(reports, Report) else list(reports)
+        for report in several:
+            task.check(report)
+        last = self._state["last"]
+        total = Report.total([Report.from_json(last["report"]), *several])
+        if self._steps[-1][0] == "center":
+            self._state["center"] = [0.0] * self.n_coordinates
+            self._take_center(task, total)
+        self._remember_last(task, total)
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "n_features": self.n_features,
+            "n_people": self.n_people,
+            "epsilon": self.epsilon,
+            "low": self._box.low[:-1],
+            "high": self._box.high[:-1],
+            "blocks": self.blocks,
+        }
+
+    def _vector_lengths(self) -> set[int]:
+        lengths = {max(2, self.n_coordinates)}
+        return lengths | {n_products(self.n_coordinates + 1) for name, _ in self._steps if name == "products"}
+
+    def _plan(self) -> list[tuple[str, int]]:
+        n, enough = self.n_people, self.sufficiency
+        if enough < LEAST_SUFFICIENCY:
+            return [("length", n // 5), ("center", n - n // 5)]
+        steps = self._begin()
+        steps += [("column", int(_COLUMN_SHARE * n / len(self._free)))] * len(self._free)
+        for share in _EARLY_SHARES:
+            if enough * share >= _STAGE_SUFFICIENCY:
+                n_scale = int(SCALE_SHARE * share * n)
+                steps += [("spread", n_scale), ("products", int(share * n) - n_scale)]
+        left = n - sum(wanted for _, wanted in steps)
+        n_scale = int(SCALE_SHARE * left)
+        return [*steps, ("spread", n_scale), ("tail", n_scale), ("products", left - 2 * n_scale)]
+
+    def _from_record(self) -> npt.NDArray[np.float64]:
+        """The coordinates with a constant before them, as functionals of one, the scaled record and its idle target."""
+        result = np.zeros((1 + self.n_coordinates, self.n_features + 2))
+        result[0, 0] = 1.0
+        row = 1 + len(self._free)
+        result[np.arange(1, row), np.array(self._free, dtype=np.intp) + 1] = 1.0
+        for block in self.blocks:
+            # Scaled records count 0 and 1 as -1 and 1; by half of it the code has norm 1.
+            result[row : row + len(block) - 1, np.array(block) + 1] = contrasts(len(block)).T / 2
+            row += len(block) - 1
+        return result
+
+    def _to_columns(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """The columns where all coordinates are 0, and by how much each changes with each coordinate."""
+        changes = self._coordinates[1:, 1:-1].T * self._box.radius[:-1, None]
+        at_zero = self._box.center[:-1].copy()
+        for block in self.blocks:
+            changes[block] *= 4
+            at_zero[block] = 1 / len(block)
+        return at_zero, changes
+
+    @property
+    def _normal_tail(self) -> float:
+        """The deviation of the logarithm of a norm of as many normal numbers."""
+        return 1 / math.sqrt(2 * self.n_coordinates)
+
+    def _matrix(self, functionals: npt.NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
+        """The task's matrix of functionals of one and the coordinates."""
+        return tuple(map(tuple, (functionals @ self._coordinates).tolist()))
+
+    def _whitened(self) -> npt.NDArray[np.float64]:
+        """The constant and the whitened coordinates, about the centre, as functionals of one and the coordinates."""
+        result = np.eye(1 + self.n_coordinates)
+        result[1:, 1:] = np.array(self._state["whitening"]).T
+        result[1:, 0] = -result[1:, 1:] @ np.array(self._state["center"])
+        return result
+
+    def _task_of(self, name: str) -> Task:
+        state, k = self._state, self.n_coordinates
+        functionals, radius, least = self._whitened(), state["spread"], 0.0
+        form, answer = "linear", "log_norm"
+        if name in ("length", "center"):
+            # A vector is at least two numbers long.
+            functionals = np.vstack([np.eye(k + 1)[1:], np.zeros((max(0, 2 - k), k + 1))])
+            if name == "length":
+                radius, least = math.sqrt(k), math.sqrt(k) / 10
+            else:
+                answer, radius = "vector", 1.3 * state["radius"]
+        elif name == "column":
+            j = len(state["columns"])
+            functionals, radius, least = np.eye(k + 1)[[1 + j]], 1.0, 0.05
+            functionals[0, 0] = -state["center"][j]
+        elif name == "spread":
+            radius, least = 2 * radius, radius / (2 if state["told"] else 8)
+        elif name == "tail":
+            radius, least = _TAIL * radius, radius
+        else:
+            form, answer, radius = "products", "vector", self._radius()
+        return Task(self.epsilon, self._box.low, self._box.high, form, self._matrix(functionals), answer, radius, least)
+
+    @property
+    def tells_errors(self) -> bool:
+        """Whether so many people are asked the last task that there is room for a radius that little lies beyond."""
+        name, wanted = self._steps[-1]
+        return name == "products" and self._noise(wanted) * (1 + self.n_coordinates) <= _MOST_NOISE
+
+    def _noise(self, n_people: int) -> float:
+        """The error of a whitened square, in units of the radius."""
+        return math.sqrt(noise_variance(n_products(self.n_coordinates + 1), self.epsilon) / max(1, n_people))
+
+    def _radius(self) -> float:
+        """The radius of the open step's products."""
+        state, n_people = self._state, self._steps[self._state["step"]][1]
+        spread, tail = float(state["spread"]), float(state["tail"])
+        tight = _TIGHTNESS * spread**2
+        if state["step"] < len(self._steps) - 1 or not self.tells_errors:
+            return tight
+        noise = self._noise(n_people)
+
+        def excess(radius: float) -> float:
+            # The square of a normal number has variance 2.
+            error = math.sqrt((noise * radius) ** 2 + 2 / n_people)
+            return _mean_excess(spread, tail, radius) / (1 + self.n_coordinates) - _CUT_OFF * error
+
+        widest = max(tight, _MOST_ERROR / noise)
+        if excess(widest) >= 0 or excess(tight) <= 0:
+            return widest if excess(widest) >= 0 else tight
+        return float(optimize.brentq(excess, tight, widest))
+
+    def _take_length(self, task: Task, report: Report) -> None:
+        state, k = self._state, self.n_coordinates
+        state["radius"] = float(task.mean(report)[0])
+        state["whitening"] = (np.eye(k) * math.sqrt(k) / state["radius"]).tolist()
+
+    def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
+        return super()._center(task, report)[: self.n_coordinates]
+
+    def _take_center(self, task: Task, report: Report) -> None:
+        super()._take_center(task, report)
+        # Of too few people for more, it is what stays open.
+        if len(self._steps) == 2:
+            self._remember_last(task, report)
+
+    def _take_column(self, task: Task, report: Report) -> None:
+        self._add_column(float(task.mean(report)[0]) / LOG_SCALE)
+
+    def _miss_column(self) -> None:
+        self._add_column(self._state["radius"] / math.sqrt(self.n_coordinates))
+
+    def _add_column(self, scale: float) -> None:
+        state = self._state
+        state["columns"] = [*state["columns"], scale]
+        # A contrast of classes that are equally frequent has the variance one over their number.
+        of_blocks = [1 / math.sqrt(len(block)) for block in self.blocks for _ in block[1:]]
+        if len(state["columns"]) == len(self._free):
+            state["whitening"] = np.diag(1 / np.array(state["columns"] + of_blocks)).tolist()
+
+    def _take_spread(self, task: Task, report: Report) -> None:
+        state = self._state
+        told, error = math.log(float(task.mean(report)[0])), task.log_error(report.n_people)
+        prior = _SPREAD_PRIOR if state["told"] else math.inf
+        state["spread"] = math.exp(_weighed(told, error, math.log(state["spread"]), prior))
+
+    def _take_tail(self, task: Task, report: Report) -> None:
+        state = self._state
+        # The mean of what a normal variable is above its middle is its deviation over the root of 2 pi.
+        scale, normal = math.sqrt(2 * math.pi), self._normal_tail
+        told = math.log(float(task.mean(report)[0]) / task.least) * scale
+        error = task.log_error(report.n_people) * scale
+        state["tail"] = max(normal / 4, _weighed(told, error, normal, _TAIL_PRIOR * normal))
+
+    def _take_products(self, task: Task, report: Report) -> None:
+        state, k = self._state, self.n_coordinates
+        if state["step"] == len(self._steps) - 1:
+            self._remember_last(task, report)
+            return
+        functionals = self._whitened()
+        moments = symmetric_matrix(task.mean(report), k + 1)
+        # The constant is known.
+        moments[0, 0] = 1.0
+        state["told"] = [
+            *state["told"],
+            [functionals.tolist(), moments.tolist(), task.standard_error(report.n_people)],
+        ]
+        moments, variances = as_shown_by(functionals, state["told"])
+        mean = moments[0, 1:]
+        edge = math.sqrt(np.mean(variances) * 2 * k)
+        values, vectors = np.linalg.eigh(nearest_positive(moments[1:, 1:] - np.outer(mean, mean)))
+        # What is below the rounding of the largest is nothing.
+        least = 1e-12 * max(1.0, values[-1])
+        floor = values + max(_FLOOR * edge, least)
+        whitening = np.array(state["whitening"])
+        # As with the first centre, what is below its noise is none.
+        kept = np.maximum(0, 1 - variances[0, 1:] / np.maximum(mean**2, variances[0, 1:]))
+        state["center"] = (np.array(state["center"]) + np.linalg.solve(whitening.T, mean * kept)).tolist()
+        state["whitening"] = (whitening @ vectors / np.sqrt(floor)).tolist()
+        state["remembered"] = ((values + max(_REMEMBERED_FLOOR * edge, least)) / floor).tolist()
+        # Of a logarithmic normal law, the geometric mean.
+        state["spread"] = math.sqrt(1 + float((values / floor).sum())) * math.exp(-(state["tail"] ** 2))
+
+    def _remember_last(self, task: Task, report: Report) -> None:
+        self._state["last"] = {"task": task.to_json(), "report": report.to_json()}
+
+
+def _checked(
+    blocks: Any, n_features: int, ends: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+) -> list[list[int]]:
+    """Blocks of columns that belong together, none of them twice, with bounds 0 and 1."""
+    lists = [list(block) for block in blocks]
+    every = [j for block in lists for j in block]
+    if (
+        any(len(block) < 2 for block in lists)
+        or not all(is_whole(j) and 0 <= j < n_features for j in every)
+        or len(set(every)) < len(every)
+    ):
+        raise ValueError("blocks must be lists of at least two columns, no column in two of them. Got others instead.")
+    low, high = ends
+    if any((low[j], high[j]) != (0, 1) for j in every):
+        raise ValueError("The bounds of a block's columns must be 0 and 1. Got others instead.")
+    return lists
+
+
+def _weighed(told: float, error: float, prior: float, prior_error: float) -> float:
+    """What was told and what was expected, each weighed by one over its variance."""
+    weight = 1 / (1 + (error / prior_error) ** 2)
+    return weight * told + (1 - weight) * prior
+
+
+def _mean_excess(spread: float, tail: float, radius: float) -> float:
+    """By how much the square of a norm exceeds a radius in the mean, where its logarithm is normal."""
+    deviation = 2 * tail
+    upper = (2 * math.log(spread) - math.log(radius)) / deviation + deviation
+    mean = spread**2 * math.exp(deviation**2 / 2)
+    return float(mean * special.ndtr(upper) - radius * special.ndtr(upper - deviation))

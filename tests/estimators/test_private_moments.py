@@ -1,0 +1,172 @@
+"""PrivateMoments: scikit-learn's rules, what follows from the moments, the guarantee, and warnings."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.covariance import EmpiricalCovariance
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LinearRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skldp import PrivateMoments
+from skldp.exceptions import ChangedAfterFitError, OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
+
+RNG = np.random.default_rng(0)
+N = 40_000
+X = RNG.uniform(-1, 1, (N, 4))
+X[:, 1] = 0.6 * X[:, 0] + 0.4 * X[:, 1]
+X[:, 3] = 0.4 * X[:, 0] - 0.3 * X[:, 2] + 0.05 * X[:, 3] + 0.1
+
+pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(
+    # At the second epsilon their few rows are enough for every step.
+    [PrivateMoments(), PrivateMoments(seed=0), PrivateMoments(100.0, seed=0)]
+)
+def test_scikit_learn_checks(estimator, check, fixed_noise):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeededNoiseWarning)
+        return PrivateMoments(8.0, seed=1).fit(X)
+
+
+def test_learns_mean_and_covariance(fitted):
+    assert (np.abs(fitted.location_ - X.mean(axis=0)) < 4.5 * fitted.location_error_).all()
+    assert (np.abs(fitted.raw_covariance_ - np.cov(X.T)) < 4.5 * fitted.covariance_error_).all()
+    assert np.linalg.eigvalsh(fitted.covariance_)[0] > 0
+    assert fitted.n_features_in_ == 4
+
+
+def test_has_scikit_learns_interface(fitted):
+    clean = EmpiricalCovariance().fit(X)
+    assert isinstance(fitted, EmpiricalCovariance)
+    np.testing.assert_allclose(fitted.precision_ @ fitted.covariance_, np.eye(4), atol=1e-9)
+    assert fitted.error_norm(clean.covariance_) < 0.05
+    distances = fitted.mahalanobis(X[:100])
+    np.testing.assert_allclose(distances, clean.mahalanobis(X[:100]), atol=0.5 * distances.max())
+    assert clean.score(X) - 0.2 < fitted.score(X) <= clean.score(X)
+
+
+def test_regresses_any_column_and_turns_to_components(fitted):
+    for target, on in ((3, [0, 2]), (1, [0])):
+        fit = fitted.regress(target, on)
+        clean = LinearRegression().fit(X[:, on], X[:, target])
+        np.testing.assert_allclose(fit.coef_, clean.coef_, atol=0.1)
+        np.testing.assert_allclose(fit.predict(X[:, on]), np.clip(clean.predict(X[:, on]), -1, 1), atol=0.15)
+    whole = fitted.regress(3)
+    assert whole.coef_.shape == (3,)
+    assert np.abs(fitted.regress(3, alpha=5.0).coef_).sum() < np.abs(whole.coef_).sum()
+    pca, clean = fitted.to_pca(2), PCA(2).fit(X)
+    np.testing.assert_allclose(pca.explained_variance_, clean.explained_variance_, rtol=0.15)
+    assert (np.abs((pca.components_ * clean.components_).sum(axis=1)) > 0.97).all()
+    assert pca.transform(X[:3]).shape == (3, 2)
+    np.testing.assert_allclose(fitted.to_pca().inverse_transform(fitted.to_pca().transform(X[:9])), X[:9], atol=1e-9)
+    # scikit-learn's own PCA of points that have these very moments.
+    root = np.linalg.cholesky(fitted.covariance_)
+    points = fitted.location_ + np.vstack([root.T, -root.T]) * np.sqrt(7 / 2)
+    same = PCA(3).fit(points)
+    for name in ("mean_", "components_", "explained_variance_", "explained_variance_ratio_", "noise_variance_"):
+        np.testing.assert_allclose(getattr(fitted.to_pca(3), name), getattr(same, name), atol=1e-9, err_msg=name)
+
+
+def test_columns_have_names_and_one_hot_blocks():
+    pandas = pytest.importorskip("pandas")
+    kinds = np.eye(3)[RNG.choice(3, N, p=[0.6, 0.3, 0.1])]
+    size = 0.5 * kinds[:, 2] + 0.2 * RNG.standard_normal(N)
+    table = pandas.DataFrame({"size": size, "red": kinds[:, 0], "green": kinds[:, 1], "blue": kinds[:, 2]})
+    moments = PrivateMoments(8.0, bounds=(-2, 2), blocks=[["red", "green", "blue"]], seed=0).fit(table)
+    assert moments.location_[1:].sum() == pytest.approx(1)
+    fit = moments.regress("size", on=["red", "green", "blue"])
+    assert fit.predict(np.eye(3))[2] == pytest.approx(0.5, abs=0.1)
+    assert list(moments.to_pca(2).feature_names_in_) == list(table.columns)
+    moments.partial_fit(table)
+    assert moments.to_pca(1).n_samples_ == 2 * N
+    with pytest.raises(ValueError, match="'white'"):
+        moments.regress("white")
+
+
+def test_the_guarantee_and_noise():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first, second = (PrivateMoments(1.5).fit(X) for _ in range(2))
+    assert not np.array_equal(first.location_, second.location_)
+    guarantee = first.privacy_guarantee_
+    assert 1.5 * (1 - 1e-6) <= guarantee.epsilon <= 1.5 == guarantee.stated
+    assert (guarantee.delta, guarantee.unit, guarantee.seeded) == (0.0, "record", False)
+    assert len(pickle.dumps(first)) < 50_000
+    first.set_params(bounds=(-2, 2))
+    with pytest.raises(ChangedAfterFitError):
+        first.partial_fit(X)
+    with pytest.warns(SeededNoiseWarning):
+        seeded = PrivateMoments(1.5, seed=3).fit(X)
+    assert seeded.privacy_guarantee_.seeded
+    np.testing.assert_array_equal(clone(seeded).set_params(n_jobs=2).fit(X).covariance_, seeded.covariance_)
+
+
+def test_more_people_by_partial_fit(fitted):
+    parts = clone(fitted).partial_fit(X[:20_000])
+    before = parts.covariance_error_
+    parts.partial_fit(X[20_000:])
+    assert (parts.covariance_error_ < before).all()
+    again = pickle.loads(pickle.dumps(parts))
+    np.testing.assert_array_equal(again.correlations().low, parts.correlations().low)
+
+
+def test_too_few_people_and_what_lies_outside_are_told():
+    with pytest.warns(TooFewPeopleWarning, match="200 people"):
+        few = PrivateMoments(0.5, seed=0).fit(X[:200])
+    assert np.isnan(few.location_error_).all()
+    rows = X.copy()
+    rows[:7, 0], rows[0, 1] = 1e9, -5
+    with pytest.warns(OutOfDomainWarning, match=f"8 of {4 * N:,} values"):
+        PrivateMoments(4.0, seed=0).fit(rows)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"epsilon": True}, "epsilon"),
+        ({"bounds": (1, -1)}, "bounds"),
+        ({"blocks": [[0]]}, "blocks"),
+        ({"blocks": [[0, 4]]}, "column"),
+        ({"blocks": [["a", "b"]]}, "column"),
+        ({"blocks": 3}, "blocks"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_parameters_are_checked(wrong, match):
+    with pytest.raises(ValueError, match=match):
+        PrivateMoments(**wrong).fit(X)
+
+
+def test_questions_are_checked(fitted):
+    for wrong in ({"target": 4}, {"target": -1}, {"target": True}, {"target": "a"}, {"target": 0, "on": [1, 4]}):
+        with pytest.raises(ValueError, match="column"):
+            fitted.regress(**wrong)
+    for on in ([], [1, 1], [0, 1]):
+        with pytest.raises(ValueError, match="on must"):
+            fitted.regress(0, on)
+    for alpha in (-1.0, True, np.nan):
+        with pytest.raises(ValueError, match="alpha"):
+            fitted.regress(0, alpha=alpha)
+    for n_components in (0, 5, True, 1.0):
+        with pytest.raises(ValueError, match="n_components"):
+            fitted.to_pca(n_components)
+    for level in (0, 1, True, np.nan):
+        with pytest.raises(ValueError, match="level"):
+            fitted.correlations(level)
+        with pytest.raises(ValueError, match="level"):
+            fitted.regress(0).confidence_intervals(level)
+    with pytest.raises(ValueError, match="shape"):
+        fitted.regress(0).predict(X)

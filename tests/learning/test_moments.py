@@ -1,0 +1,291 @@
+"""Mean and covariance from one release a person: what is learnt, its errors, and public documents."""
+
+import json
+
+import numpy as np
+import pytest
+
+from skldp.learning import MomentsProtocol, Person, Report, Task, simulate, sufficiency
+from skldp.learning import _moments as module
+from skldp.mechanisms import Noise, noise_from
+
+N = 30_000
+MIXING = np.array([[0.25, 0.0, 0.0], [0.2, 0.1, 0.0], [0.0, 0.05, 0.2]])
+COVARIANCE = MIXING @ MIXING.T
+LOCATION = np.array([0.1, -0.1, 0.0])
+
+
+def people(n=N, seed=0):
+    return LOCATION + np.random.default_rng(seed).normal(size=(n, 3)) @ MIXING.T
+
+
+def protocol(n=N, epsilon=4.0, **settings):
+    return MomentsProtocol(3, n, epsilon=epsilon, low=[-1.5] * 3, high=[1.5] * 3, **settings)
+
+
+def seeded(number=0):
+    return Noise(number.to_bytes(32, "little"), secure=False)
+
+
+def learnt(X, number=0, **settings):
+    result = protocol(len(X), **settings)
+    simulate(result, X, np.zeros(len(X)), seeded(number))
+    return result
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 8.0])
+def test_learns_within_its_errors(epsilon):
+    found = learnt(people(), epsilon=epsilon).estimates
+    assert (np.abs(found.location - LOCATION) < 4.5 * found.location_error).all()
+    assert (np.abs(found.raw_covariance - COVARIANCE) < 4.5 * found.covariance_error).all()
+    assert (found.covariance_error < 0.4 * np.sqrt(np.outer(np.diag(COVARIANCE), np.diag(COVARIANCE)))).all()
+    np.testing.assert_array_equal(found.covariance, found.covariance.T)
+    assert np.linalg.eigvalsh(found.covariance)[0] > 0
+    assert np.abs(found.covariance - COVARIANCE).max() < 0.05 / epsilon
+
+
+def test_correlations_and_lines_of_any_column():
+    found = learnt(people(60_000), epsilon=8.0).estimates
+    deviations = np.sqrt(np.diag(COVARIANCE))
+    truth = COVARIANCE / np.outer(deviations, deviations)
+    told = found.correlations(0.9999)
+    off = ~np.eye(3, dtype=bool)
+    assert ((told.low < truth) & (truth < told.high))[off].all()
+    assert (np.diag(told.estimate) == 1).all()
+    np.testing.assert_allclose(np.diag(told.low), 1)
+    narrow = found.correlations(0.5)
+    assert (narrow.high - narrow.low < told.high - told.low)[off].all()
+    for target in range(3):
+        others = [j for j in range(3) if j != target]
+        slopes = np.linalg.solve(COVARIANCE[np.ix_(others, others)], COVARIANCE[others, target])
+        fit = found.regress(target, others, 0.0, (-1.5, 1.5))
+        truth = np.append(LOCATION[target] - slopes @ LOCATION[others], slopes)
+        ends = fit.confidence_intervals(0.9999)
+        assert ((ends[:, 0] < truth) & (truth < ends[:, 1])).all()
+        assert np.abs(fit.coef_ - slopes).max() < 0.3
+        assert np.abs(found.regress(target, others, 10.0, (-1.5, 1.5)).coef_).sum() < np.abs(fit.coef_).sum() / 2
+
+
+def test_units_are_those_of_the_bounds():
+    X, wide, offset = people(), np.array([10.0, 0.01, 1e4]), np.array([0.0, 7.0, -1e5])
+    plain = learnt(X).estimates
+    scaled = MomentsProtocol(3, N, epsilon=4.0, low=offset - 1.5 * wide, high=offset + 1.5 * wide)
+    simulate(scaled, X * wide + offset, np.zeros(N), seeded())
+    found = scaled.estimates
+    np.testing.assert_allclose(found.location, plain.location * wide + offset, rtol=1e-6)
+    np.testing.assert_allclose(found.raw_covariance, plain.raw_covariance * np.outer(wide, wide), rtol=1e-3)
+    np.testing.assert_allclose(found.covariance_error, plain.covariance_error * np.outer(wide, wide), rtol=1e-3)
+    np.testing.assert_allclose(found.correlations().low, plain.correlations().low, atol=1e-3)
+
+
+def mixed(n=N):
+    rng = np.random.default_rng(1)
+    codes = rng.choice(3, n, p=[0.5, 0.3, 0.2])
+    number = 0.3 * rng.normal(size=n) + 0.5 * (codes == 2)
+    return np.column_stack([np.eye(3)[codes][:, :2], number, np.eye(3)[codes][:, 2]])
+
+
+def test_one_hot_blocks_keep_what_they_are():
+    X = mixed()
+    bounds = {"low": [0, 0, -1.5, 0], "high": [1, 1, 1.5, 1]}
+    declared = MomentsProtocol(4, N, epsilon=8.0, blocks=[[0, 1, 3]], **bounds)
+    assert declared.n_coordinates == 3
+    simulate(declared, X, np.zeros(N), seeded())
+    found = declared.estimates
+    truth = np.cov(X.T)
+    assert found.location[[0, 1, 3]].sum() == pytest.approx(1, abs=1e-12)
+    for covariance in (found.covariance, found.raw_covariance):
+        np.testing.assert_allclose(covariance[:, [0, 1, 3]].sum(axis=1), 0, atol=1e-12)
+    assert (np.abs(found.location - X.mean(axis=0)) < 4.5 * found.location_error).all()
+    assert (np.abs(found.raw_covariance - truth) < 4.5 * found.covariance_error).all()
+    # The block explains what it does, though its own Gram matrix is singular.
+    fit = found.regress(2, [0, 1, 3], 0.0, (-1.5, 1.5))
+    predicted = fit.predict(np.eye(3))
+    assert predicted[2] - predicted[:2].mean() == pytest.approx(0.5, abs=0.1)
+    assert np.isfinite(fit.confidence_intervals()).all()
+    plain = MomentsProtocol(4, N, epsilon=8.0, **bounds)
+    simulate(plain, X, np.zeros(N), seeded())
+    assert (found.location_error < plain.estimates.location_error).all()
+
+
+def test_too_few_people_tell_their_means():
+    X = people(200)
+    few = learnt(X, epsilon=0.5)
+    assert few.sufficiency < module.LEAST_SUFFICIENCY
+    found = few.estimates
+    np.testing.assert_array_equal(found.covariance, np.diag(np.diag(found.covariance)))
+    assert np.isnan(found.location_error).all()
+    assert np.isnan(found.covariance_error).all()
+    assert np.isnan(found.correlations().low).all()
+    assert np.isnan(found.regress(0, [1, 2], 0.0, (-1.5, 1.5)).confidence_intervals()).all()
+    more = few.frozen_task.release(people(200_000, 1), np.zeros(200_000), seeded(2))
+    few.add(more)
+    assert np.abs(few.estimates.location - LOCATION).max() < 0.08
+    assert few.n_answered == 200_200
+
+
+def test_sufficiency_and_who_is_told_errors():
+    few, many = protocol(2_000, 1.0), protocol(200_000, 1.0)
+    assert not few.tells_errors
+    assert many.tells_errors
+    assert np.isnan(learnt(people(2_000), epsilon=1.0).estimates.location_error).all()
+    assert few.sufficiency == sufficiency(2_000, 2, 1.0)
+
+
+def asked_of(monkeypatch, n, **settings):
+    asked, original = [], Task.release
+
+    def release(task, X, y, noise, *, rows=None, n_threads=1):
+        asked.append((task, rows))
+        return original(task, X, y, noise, rows=rows, n_threads=n_threads)
+
+    monkeypatch.setattr(Task, "release", release)
+    return learnt(people(n), **settings), asked
+
+
+@pytest.mark.parametrize("n", [37, 5_011, N])
+def test_everybody_is_asked_once_at_the_promised_cost(n, monkeypatch):
+    found, asked = asked_of(monkeypatch, n, epsilon=1.7)
+    assert sorted(np.concatenate([rows for _, rows in asked])) == list(range(n))
+    largest = max(task.guarantee().epsilon for task, _ in asked)
+    guarantee = found.guarantee()
+    assert largest <= guarantee.epsilon <= 1.7 == guarantee.stated
+    assert guarantee.epsilon <= largest * (1 + 1e-6)
+
+
+def test_tasks_depend_on_reports_alone(monkeypatch):
+    """The attack: a centre, a scale or a radius that is read from the rows."""
+    said, texts, repeated = [], [], []
+    original = Task.release
+
+    def record(task, X, y, noise, *, rows=None, n_threads=1):
+        texts.append(task.to_json())
+        said.append(original(task, X, y, noise, rows=rows, n_threads=n_threads))
+        return said[-1]
+
+    def replay(task, X, y, noise, *, rows=None, n_threads=1):
+        repeated.append(task.to_json())
+        return said[len(repeated) - 1]
+
+    monkeypatch.setattr(Task, "release", record)
+    first = learnt(people(6_000))
+    monkeypatch.setattr(Task, "release", replay)
+    second = protocol(6_000)
+    simulate(second, np.ones((6_000, 3)), np.zeros(6_000), noise_from())
+    assert repeated == texts
+    np.testing.assert_array_equal(first.estimates.raw_covariance, second.estimates.raw_covariance)
+
+
+def test_devices_carry_it_out_and_documents_go_on_to_the_bit():
+    X, straight, broken = people(1_000), protocol(1_000), protocol(1_000)
+    task, asked = straight.first(), 0
+    while task is not None:
+        cohort = X[asked : asked + straight.n_wanted]
+        asked += len(cohort)
+        reports = [Report.from_json(Person(x, 0.0, epsilon=4.0).answer(task.to_json())) for x in cohort]
+        task = straight.next(reports)
+        broken = MomentsProtocol.from_json(broken.to_json())
+        assert broken.next(reports[::-1]) == task
+    assert asked == 1_000
+    assert json.loads(broken.to_json()) == json.loads(straight.to_json())
+    np.testing.assert_array_equal(broken.estimates.covariance, straight.estimates.covariance)
+
+
+def test_more_people_in_any_order_are_the_same_to_the_bit():
+    X, first = people(26_000), learnt(people(20_000))
+    task, error = first.frozen_task, first.estimates.covariance_error
+    parts = [X[start : start + 2_000] for start in range(20_000, 26_000, 2_000)]
+    reports = [task.release(part, np.zeros(2_000), seeded(i)) for i, part in enumerate(parts)]
+    one, other = (MomentsProtocol.from_json(first.to_json()) for _ in range(2))
+    one.add(reports)
+    other.add(reports[2])
+    other.add(reports[1::-1])
+    assert json.loads(one.to_json()) == json.loads(other.to_json())
+    assert one.frozen_task == task
+    assert (one.estimates.covariance_error < error).all()
+    assert one.n_answered == 26_000
+    with pytest.raises(ValueError, match="another task"):
+        first.add(protocol(20_000).first().release(X, np.zeros(26_000), seeded()))
+    with pytest.raises(ValueError, match="last task was answered"):
+        protocol().add(reports)
+
+
+def test_cohorts_may_answer_in_part_or_not_at_all():
+    X, found, noise = people(), protocol(), seeded()
+    task, asked, step = found.first(), 0, 0
+    while task is not None:
+        cohort = slice(asked, asked + found.n_wanted // 2)
+        asked, step = asked + found.n_wanted, step + 1
+        name = found._steps[found._state["step"]][0]
+        silent = name != "products" and step % 2
+        task = found.next(None if silent else task.release(X[cohort], np.zeros(N)[cohort], noise))
+    assert np.abs(found.estimates.covariance - COVARIANCE).max() < 0.03
+    silent = protocol()
+    task = silent.first()
+    while task is not None:
+        task = silent.next([])
+    assert np.isfinite(silent.estimates.covariance).all()
+    assert np.isnan(silent.estimates.location_error).all()
+    assert silent.frozen_task is None
+
+
+@pytest.mark.parametrize("value", [0.0, 1.5, -1.5])
+@pytest.mark.parametrize("d", [1, 2])
+def test_records_that_are_all_alike_do_no_harm(value, d):
+    found = MomentsProtocol(d, 3_000, epsilon=4.0, low=[-1.5] * d, high=[1.5] * d)
+    simulate(found, np.full((3_000, d), value), np.zeros(3_000), seeded())
+    assert np.abs(found.estimates.location - value).max() < 0.3
+    assert np.isfinite(found.estimates.covariance).all()
+
+
+def test_what_is_cut_off_is_that_of_a_logarithmic_normal_law():
+    draws = 1.7**2 * np.exp(2 * 0.3 * np.random.default_rng(0).standard_normal(2_000_000))
+    for radius in (1.0, 3.0, 6.0):
+        assert module._mean_excess(1.7, 0.3, radius) == pytest.approx(np.maximum(draws - radius, 0).mean(), rel=0.01)
+
+
+def test_radii_grow_with_the_people():
+    loose = [Task.from_json(learnt(people(n))._state["last"]["task"]).radius for n in (20_000, 100_000)]
+    assert loose[1] > 1.1 * loose[0]
+
+
+def test_noise_of_a_logarithm():
+    asked = Task(2.0, (0, 0), (1, 1), "linear", ((0, 1, 0),), "log_norm", 2.0, 0.5)
+    told = [np.log(asked.mean(asked.release([[0.9]] * 50, [0.5] * 50, seeded(i)))[0]) for i in range(600)]
+    assert 0.5 < np.std(told) / asked.log_error(50) < 1.1
+    with pytest.raises(ValueError, match="about norms"):
+        Task(2.0, (0, 0), (1, 1), "linear", ((0, 1, 0),), "number", 2.0).log_error(5)
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [[[0]], [[0, 0]], [[0, 1], [1, 2]], [[0, 4]], [[0, -1]], [[0, True]], [[0, 1.0]]],
+)
+def test_blocks_are_checked(blocks):
+    with pytest.raises(ValueError, match="blocks must be"):
+        MomentsProtocol(4, 100, epsilon=1.0, low=[0] * 4, high=[1] * 4, blocks=blocks)
+    with pytest.raises(ValueError, match="bounds of a block"):
+        MomentsProtocol(4, 100, epsilon=1.0, low=[-1] * 4, high=[1] * 4, blocks=[[0, 1]])
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_intervals_cover(epsilon):
+    hits, slopes = [], np.linalg.solve(COVARIANCE[:2, :2], COVARIANCE[:2, 2])
+    line = np.append(LOCATION[2] - slopes @ LOCATION[:2], slopes)
+    deviations = np.sqrt(np.diag(COVARIANCE))
+    for number in range(400):
+        found = learnt(people(20_000, number), number, epsilon=epsilon).estimates
+        of_mean = np.abs(found.location - LOCATION) < 1.96 * found.location_error
+        of_covariance = np.abs(found.raw_covariance - COVARIANCE) < 1.96 * found.covariance_error
+        parts = [of_mean, of_covariance[np.triu_indices(3)]]
+        if epsilon > 2:
+            told, truth = found.correlations(), COVARIANCE / np.outer(deviations, deviations)
+            ends = found.regress(2, [0, 1], 0.0, (-1.5, 1.5)).confidence_intervals()
+            parts += [((told.low < truth) & (truth < told.high))[np.triu_indices(3, 1)]]
+            parts += [(ends[:, 0] < line) & (line < ends[:, 1])]
+        hits.append(np.concatenate(parts))
+    covered = np.mean(hits, axis=0)
+    # Of 400, at a chance of .95, between .905 and .99 but for one in ten thousand.
+    assert (covered > 0.905).all()
+    assert (covered < 0.99).all()
