@@ -179,8 +179,11 @@ def _(mechanism: FiniteQuery) -> PairLaws:
 def _law(own: list[Any], other: list[Any], weights: list[Fraction]) -> BlanketLaw:
     """From exact numbers; kinds without weight are left out."""
     kept = [i for i, weight in enumerate(weights) if weight > 0]
-    parts = ([float(values[i]) for i in kept] for values in (own, other, weights))
-    return BlanketLaw(*(np.array(part, dtype=np.float64) for part in parts))
+
+    def floats(values: list[Any]) -> npt.NDArray[np.float64]:
+        return np.array([float(values[i]) for i in kept])
+
+    return BlanketLaw(floats(own), floats(other), floats(weights))
 
 
 def _two_levels(ratio: Fraction, low: Fraction, rest: Fraction) -> BlanketLaw:

@@ -219,7 +219,9 @@ class _Rounds:
         alone = self.local * self.rounds * (1 + 2.0**-50)
         # Where a shuffler proves next to nothing for one round, rounds add up as they do without it.
         end = self._one_round(self.delta / self.rounds * (1.0 if self.rounds == 1 else 2.0**-10))
-        if self.rounds == 1 or end == 0 or self.local > MOST_EPSILON or end >= self.local:
+        if self.rounds == 1:
+            return end
+        if end == 0 or self.local > MOST_EPSILON or end >= self.local:
             return min(alone, end * self.rounds * (1 + 2.0**-50))
         return min(alone, self._composed(end))
 
@@ -273,7 +275,7 @@ class _LossExceeded(Measure):
         gap = self.step * 2.0**level
         return 1 / (1 + math.exp(gap)) * (1 + 2.0**-50), 1 / (1 + math.exp(-gap)) * (1 + 2.0**-50)
 
-    def worth(self, law: LatticeLaw, level: int, n_copies: int) -> npt.NDArray[np.float64]:
+    def worth(self, law: LatticeLaw, single: LatticeLaw, level: int, n_copies: int) -> npt.NDArray[np.float64]:
         return np.ones(law.masses.size)
 
 

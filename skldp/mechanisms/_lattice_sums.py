@@ -62,8 +62,11 @@ class Measure:
         """The shares that go down and up when places of step 2^level become places of twice that step."""
 
     @abstractmethod
-    def worth(self, law: LatticeLaw, level: int, n_copies: int) -> npt.NDArray[np.float64]:
-        """What a unit of mass at each place of a law of `n_copies` adds to the measure of the whole sum at most."""
+    def worth(self, law: LatticeLaw, single: LatticeLaw, level: int, n_copies: int) -> npt.NDArray[np.float64]:
+        """What a unit of mass at each place of a law of `n_copies` adds to the measure of the whole sum at most.
+
+        The rest of the sum is made of such laws and of the single one.
+        """
 
 
 def sum_of_copies(
@@ -100,7 +103,7 @@ def sum_of_copies(
             law, n_copies = law.plus(single), n_copies + 1
         # The sum is made of this many such sums, and of single copies.
         n_blocks = 2 ** (len(bits) - done)
-        law, cost = _trimmed(law, n_blocks, measure.worth(law, level, n_copies), share)
+        law, cost = _trimmed(law, n_blocks, measure.worth(law, single, level, n_copies), share)
         lost += cost
         while law.masses.size > most:
             down, up = measure.shares(level)

@@ -108,16 +108,15 @@ class _MeanExcess(Measure):
     n: int
     step: float
     shift: float
-    first_mean: float = 0.0
 
     def shares(self, level: int) -> tuple[float, float]:
         return 0.5, 0.5
 
-    def worth(self, law: LatticeLaw, level: int, n_copies: int) -> npt.NDArray[np.float64]:
+    def worth(self, law: LatticeLaw, single: LatticeLaw, level: int, n_copies: int) -> npt.NDArray[np.float64]:
         excess = self.excess(law, level, n_copies)
         # The sum's positive part is at most the sum of the positive parts of this block and of all the others.
-        mean = float(excess @ law.masses) / n_copies * (1 + 2 * law.error + 2.0**-30)
-        return excess / self.n + max(mean, self.first_mean)
+        means = float(excess @ law.masses) / n_copies, float(self.excess(single, level, 1) @ single.masses)
+        return excess / self.n + max(means) * (1 + 2 * law.error + 2.0**-30)
 
     def excess(self, law: LatticeLaw, level: int, n_copies: int) -> npt.NDArray[np.float64]:
         """The positive part of a sum of copies at each place, rounded up."""
@@ -168,7 +167,6 @@ def shuffled_delta(law: BlanketLaw, odds_excess: float, n: int, *, budget: float
     np.add.at(on_lattice, place + 1, masses * up)
     single = LatticeLaw(on_lattice, int(below.min()), law.error + masses.size * 2.0**-52)
     measure = _MeanExcess(n, step, shift)
-    measure = _MeanExcess(n, step, shift, float(measure.excess(single, 0, 1) @ on_lattice) * (1 + 2.0**-30))
     total, level, lost = sum_of_copies(single, n, measure, budget=budget, most=places)
     mean = float(total.masses @ measure.excess(total, level, n)) / n
     return min(1.0, mean * math.exp(total.error) * (1 + 2.0**-30) + lost)

@@ -204,7 +204,7 @@ class Positive(Measure):
     def shares(self, level):
         return 0.5, 0.5
 
-    def worth(self, law, level, n_copies):
+    def worth(self, law, single, level, n_copies):
         places = np.arange(law.first, law.first + law.masses.size) * 2.0**level
         return np.maximum(places, 0.0) + 64
 
