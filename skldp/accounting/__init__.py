@@ -12,6 +12,7 @@ from skldp.accounting._filters import (
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting._ledger.reader import LedgerReader, ledger_report
 from skldp.accounting._query import FiniteQuery, Query, RegressionQuery, query_from_json
+from skldp.accounting._shuffle import shuffled, shuffled_closed_form
 
 __all__ = [
     "ApproximateBayesianPrivacyFilter",
@@ -30,4 +31,6 @@ __all__ = [
     "ledger_report",
     "query_from_json",
     "realized_loss",
+    "shuffled",
+    "shuffled_closed_form",
 ]

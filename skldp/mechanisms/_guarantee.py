@@ -5,10 +5,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skldp._checks import check_between, check_fraction, is_number
+from skldp._checks import check_between, check_fraction, check_whole
 from skldp.mechanisms._odds import product_above, sum_above
 
-__all__ = ["PrivacyGuarantee"]
+__all__ = ["PrivacyGuarantee", "check_pure_local"]
 
 _UNITS = ("record", "label", "distance")
 _MODELS = ("local", "central")
@@ -140,45 +140,40 @@ class PrivacyGuarantee:
         Raises
         ------
         ValueError
-            If this guarantee is not pure and local, or epsilon is too large for the theorem.
+            If this guarantee is not pure and local, or a number is out of range.
 
         Notes
         -----
-        .. math:: \varepsilon = \ln\Bigl(1 + (e^{\varepsilon_0} - 1)\Bigl(4 \sqrt{\tfrac{2 \ln(4 / \delta)}
-                  {(e^{\varepsilon_0} + 1) n}} + \tfrac{4}{n}\Bigr)\Bigr),\quad
-                  \varepsilon_0 \le \ln\Bigl(\tfrac{n}{8 \ln(2 / \delta)} - 1\Bigr)
+        The figure holds for every mechanism of this epsilon: binary randomized response is the worst, and its loss is
+        computed from above in floating point. :func:`skldp.accounting.shuffled` uses a mechanism's own law instead,
+        adds up rounds, and counts people who collude.
 
         References
         ----------
-        Feldman, McMillan and Talwar, "Hiding among the clones", FOCS 2021 (2022 version), Theorem 3.1.
+        Balle, Bell, Gascon and Nissim, "The privacy blanket of the shuffle model", CRYPTO 2019, Lemma 5.3; Feldman,
+        McMillan and Talwar, "Stronger privacy amplification by shuffling for Renyi and approximate differential
+        privacy", SODA 2023.
 
         Examples
         --------
         >>> from skldp.mechanisms._guarantee import PrivacyGuarantee
         >>> round(PrivacyGuarantee(2.0).shuffled(8_000, 1e-6).epsilon, 3)
-        0.436
+        0.129
         """
-        if self.delta > 0 or self.model != "local" or self.unit == "distance":
-            raise ValueError(f"Only a pure guarantee of one person's own release can be shuffled. Got {self} instead.")
-        if not is_number(n) or not 1 <= n < 2**63 or n != int(n):
-            raise ValueError(f"n must be a whole number of people, at least 1. Got {n!r} instead.")
+        # Not at the top: whoever only prints a guarantee need not wait for scipy.
+        from skldp.mechanisms._shuffling import MOST_EPSILON, any_law, shuffled_epsilon
+
+        check_pure_local(self)
+        check_whole("n", n, least=1, most=2**62)
         check_fraction("delta", delta)
-        room = n / (8 * math.log(2 / delta)) - 1
-        if room <= 0 or self.epsilon > math.log(room):
-            raise ValueError(
-                "The theorem needs epsilon <= ln(n / (8 ln(2 / delta)) - 1)"
-                f"{f' = {math.log(room):.4g}' if room > 0 else ', which no epsilon meets here'}. "
-                f"Got epsilon {_number(self.epsilon)} with n = {n} and delta = {delta} instead."
-            )
-        spread = 4 * math.sqrt(2 * math.log(4 / delta) / ((math.exp(self.epsilon) + 1) * n)) + 4 / n
         return replace(
             self,
-            # Rounded up: a dozen operations, each within some units in the last place.
-            epsilon=math.log1p(math.expm1(self.epsilon) * spread) * (1 + 2.0**-46),
+            epsilon=shuffled_epsilon(any_law(min(self.epsilon, MOST_EPSILON)), n, delta, self.epsilon),
             delta=delta,
             per_feature=None,
+            figures=(),
             model="central",
-            basis=f"shuffled answers of {n} people (Feldman, McMillan and Talwar 2022); each one's own: {self.basis}",
+            basis=f"shuffled answers of {n:,} people, bounded from epsilon alone; each one's own: {self.basis}",
         )
 
     def __add__(self, other: Any) -> "PrivacyGuarantee":
@@ -254,6 +249,12 @@ class PrivacyGuarantee:
         if self.unit == "distance" and self.diameter is not None:
             named.append(("over the declared diameter", self.plain_epsilon))
         return [(name, value) for name, value in named if value is not None]
+
+
+def check_pure_local(guarantee: PrivacyGuarantee) -> None:
+    """Refuse a guarantee that a shuffler makes nothing of."""
+    if guarantee.delta > 0 or guarantee.model != "local" or guarantee.unit == "distance":
+        raise ValueError(f"Only a pure guarantee of one person's own release can be shuffled. Got {guarantee} instead.")
 
 
 def _common_diameter(left: PrivacyGuarantee, right: PrivacyGuarantee) -> float | None:

@@ -1,4 +1,3 @@
-import decimal
 import math
 from fractions import Fraction
 
@@ -70,33 +69,19 @@ def test_prints_both_figures_in_one_line():
     assert "&lt;" in PrivacyGuarantee(1.0, basis="a < b")._repr_html_()
 
 
-@pytest.mark.parametrize("n", [20_000, 123_457, 10**7])
-def test_shuffling_rounds_up(n):
-    # Rounded to the nearest, half of all figures were below the theorem's.
-    failure = 1e-6
-    for local in np.linspace(0.001, 5, 40):
-        given = PrivacyGuarantee(float(local)).shuffled(n, failure).epsilon
-        with decimal.localcontext() as context:
-            context.prec = 40
-            odds, delta = decimal.Decimal(float(local)).exp(), decimal.Decimal(failure)
-            spread = 4 * (2 * (4 / delta).ln() / ((odds + 1) * n)).sqrt() + decimal.Decimal(4) / n
-            exact = (1 + (odds - 1) * spread).ln()
-            assert exact <= decimal.Decimal(given) <= exact * (1 + decimal.Decimal("1e-12"))
-
-
 def test_what_is_larger_than_every_float_is_infinite():
     huge = PrivacyGuarantee(1e300, unit="distance", diameter=1e10)
     assert huge.plain_epsilon == huge.over_diameter().epsilon == float("inf")
     assert "over the declared diameter inf" in str(huge)
 
 
-def test_shuffling_needs_a_pure_local_guarantee_and_enough_people():
+def test_shuffling_needs_a_pure_local_guarantee():
     with pytest.raises(ValueError, match="pure"):
         PrivacyGuarantee(1.0, 1e-9).shuffled(1000, 1e-6)
-    with pytest.raises(ValueError, match="epsilon <="):
-        PrivacyGuarantee(8.0).shuffled(1000, 1e-6)
-    with pytest.raises(ValueError, match="no epsilon"):
-        PrivacyGuarantee(1.0).shuffled(10, 1e-6)
+    with pytest.raises(ValueError, match="unit of distance"):
+        PrivacyGuarantee(1.0, unit="distance", diameter=1.0).shuffled(1000, 1e-6)
+    with pytest.raises(ValueError, match="central model"):
+        PrivacyGuarantee(1.0, model="central").shuffled(1000, 1e-6)
     for n in (0, 2.5, True, float("inf"), float("nan"), 10**400):
         with pytest.raises(ValueError, match="whole number"):
             PrivacyGuarantee(1.0).shuffled(n, 1e-6)
@@ -106,7 +91,7 @@ def test_shuffling_needs_a_pure_local_guarantee_and_enough_people():
 
 
 def test_shuffling_covers_the_exact_loss_of_shuffled_binary_responses():
-    """The count of ones after shuffling is binomial: its exact (epsilon, delta) curve is below the theorem's."""
+    """The count of ones after shuffling is binomial: its exact (epsilon, delta) curve is below what is proved."""
     from scipy import stats
 
     n, delta, local = 2_000, 1e-6, 1.0
@@ -117,8 +102,9 @@ def test_shuffling_covers_the_exact_loss_of_shuffled_binary_responses():
     )
     central = PrivacyGuarantee(local).shuffled(n, delta)
     exact_delta = sum(max(0.0, a - math.exp(central.epsilon) * b) for a, b in zip(with_one, with_zero, strict=True))
-    assert central.model == "central"
+    assert (central.model, central.delta, central.figures) == ("central", delta, ())
     assert exact_delta <= delta
+    assert central.epsilon < 0.15
 
 
 def test_two_guarantees_per_distance_keep_the_larger_diameter():
