@@ -54,6 +54,7 @@ LISTED = (
     skldp.LabelSampler,
     skldp.LabelPrivateClassifier,
     skldp.BayesianFilter,
+    skldp.NoiseAwareDiscriminant,
 )
 # All others are found here, those to come as well: each takes X, or X and y, and its parameters have defaults.
 FOUND = {
@@ -65,6 +66,9 @@ TRANSFORMERS |= {name: found for name, found in FOUND.items() if not hasattr(fou
 MODELS = {name: found for name, found in FOUND.items() if hasattr(found, "predict")} | {
     "more people": skldp.PrivateLinearRegression(200.0, protocol="once"),
     "declared classes": skldp.PrivateLogisticRegression(200.0, classes=[0, 1]),
+    "released labels": skldp.NoiseAwareDiscriminant(
+        mechanisms.PrivUnit(3, 4.0), label_mechanism=skldp.LabelRR(9.0, classes=[0, 1])
+    ),
 }
 WITHOUT_NOISE = {
     f"{name}, without noise": copy.deepcopy(estimator).set_params(transform_noise=False)

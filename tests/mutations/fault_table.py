@@ -965,8 +965,8 @@ MUTATIONS = [
         "learning/test_attacks.py",
     ),
     Mutation(
-        "estimators/_private_linear.py",
-        ".spawn(3 + self._n_calls)[-1]",
+        "estimators/_learning.py",
+        ".spawn(3 + n_before)[-1]",
         ".spawn(3)[-1]",
         "estimators/test_private_guarantees.py",
     ),
