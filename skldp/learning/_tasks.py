@@ -274,8 +274,7 @@ class Task:
         ndarray of shape (n, n_outputs)
             In units of the radius.
         """
-        released: npt.NDArray[np.float64] = self._mechanism.release(self.told(X, y), noise).rows
-        return released
+        return np.asarray(self._mechanism.release(self.told(X, y), noise).rows)
 
     def told(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """What the answers are about, without noise, in units of the radius: this protects nothing.
@@ -400,8 +399,7 @@ class Task:
                 u = u[:, :-1] * u[:, -1:]
             elif self.form == "squares":
                 u *= u
-            vectors: npt.NDArray[np.float64] = u / self.radius
-            return vectors
+            return np.asarray(u / self.radius)
 
 
 @dataclass(frozen=True)

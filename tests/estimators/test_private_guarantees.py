@@ -20,10 +20,12 @@ from sklearn.preprocessing import StandardScaler
 
 from skldp import (
     BoundsScaler,
+    NoiseAwareLinearRegression,
     NumericPrivatizer,
     PrivateDiscriminant,
     PrivateLinearRegression,
     PrivateLogisticRegression,
+    PrivateMoments,
     privacy_guarantee,
 )
 from skldp.exceptions import OutOfDomainWarning, TooFewPeopleWarning
@@ -34,6 +36,7 @@ X = RNG.uniform(-1, 1, (N, 2))
 Y = 0.5 * X[:, 0] - 0.2 * X[:, 1]
 CLASSES = (Y > 0).astype(int)
 INF = math.inf
+RELEASE = NumericPrivatizer(3.0, n_sampled_features=2)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning"),
@@ -94,6 +97,12 @@ CASES = {
     "targets as features": (RegressorChain(regression()), np.c_[Y, Y], INF, "gave the labels"),
     "a search": (GridSearchCV(regression(), {"epsilon": [1.0, 2.0]}, cv=2), Y, INF, "not randomised"),
     "a boosting": (AdaBoostRegressor(regression(), n_estimators=2), Y, INF, "not known how often"),
+    "a line through releases": (
+        make_pipeline(NumericPrivatizer(3.0, n_sampled_features=2), NoiseAwareLinearRegression(RELEASE)),
+        Y,
+        3,
+        "labels are not randomised",
+    ),
     "two classes": (classifier(), CLASSES, 2, "one task"),
 }
 
@@ -197,8 +206,12 @@ def test_predictions_stay_within_the_declared_bounds_and_are_numbers():
 
 @pytest.mark.parametrize(
     ("model", "target"),
-    [(regression(protocol="once"), Y), (PrivateDiscriminant(20.0, classes=[0, 1]), CLASSES)],
-    ids=["regression", "discriminant"],
+    [
+        (regression(protocol="once"), Y),
+        (PrivateDiscriminant(20.0, classes=[0, 1]), CLASSES),
+        (PrivateMoments(20.0), None),
+    ],
+    ids=["regression", "discriminant", "moments"],
 )
 def test_people_who_are_added_have_noise_of_their_own_from_a_seed_too(model, target, monkeypatch):
     """The fault: with an int seed every call of partial_fit drew the same noise again, which no number of people
@@ -221,7 +234,8 @@ def test_people_who_are_added_have_noise_of_their_own_from_a_seed_too(model, tar
     for _ in range(3):
         again.partial_fit(X, target)
     assert len(set(said[-6:])) == 3
-    np.testing.assert_array_equal(again.coef_, first.coef_)
+    learnt = "location_" if target is None else "coef_"
+    np.testing.assert_array_equal(getattr(again, learnt), getattr(first, learnt))
 
 
 @pytest.mark.parametrize(
