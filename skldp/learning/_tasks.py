@@ -6,7 +6,6 @@ sum of what some people released, in whole numbers, so that reports add up to th
 """
 
 import hashlib
-import json
 import math
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ import numpy.typing as npt
 
 from skldp._checks import check_whole, is_number
 from skldp._untold import as_numbers, kind_of
+from skldp.learning._documents import as_document, from_document
 from skldp.learning._vectors import class_gradients, n_products, products
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -185,12 +185,12 @@ class Task:
         ValueError
             If it is none.
         """
-        given = _read("task", text, {one.name for one in fields(cls)})
+        given = from_document("task", text, {one.name for one in fields(cls)})
         return cls(**given)
 
     def to_json(self) -> str:
         """The task as JSON, in the one form of which :attr:`hash` is made."""
-        return _write("task", asdict(self))
+        return as_document("task", asdict(self))
 
     @cached_property
     def hash(self) -> str:
@@ -466,11 +466,11 @@ class Report:
         ValueError
             If it is none.
         """
-        return cls(**_read("report", text, {one.name for one in fields(cls)}))
+        return cls(**from_document("report", text, {one.name for one in fields(cls)}))
 
     def to_json(self) -> str:
         """The report as JSON."""
-        return _write("report", asdict(self))
+        return as_document("report", asdict(self))
 
 
 @lru_cache(maxsize=64)
@@ -490,18 +490,3 @@ def _numbers(name: str, given: Any) -> tuple[float, ...]:
     if not isinstance(given, list | tuple) or not all(is_number(one) and -_MOST <= one <= _MOST for one in given):
         raise ValueError(f"A task's {name} must hold finite numbers of at most {_MOST:.0e}. Got others instead.")
     return tuple(map(float, given))
-
-
-def _write(kind: str, content: dict[str, Any]) -> str:
-    return json.dumps({"skldp": kind, "version": 1} | content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def _read(kind: str, text: str, names: set[str]) -> dict[str, Any]:
-    try:
-        given = json.loads(text)
-    except (ValueError, RecursionError, TypeError) as error:
-        raise ValueError(f"A {kind} must be a JSON document. Got something else instead.") from error
-    expected = {"skldp", "version"} | names
-    if not isinstance(given, dict) or set(given) != expected or (given["skldp"], given["version"]) != (kind, 1):
-        raise ValueError(f"A {kind} of version 1 must be a JSON object of {sorted(expected)}. Got another one instead.")
-    return {name: given[name] for name in names}
