@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import AdaBoostRegressor, BaggingRegressor, StackingRegressor, VotingClassifier, VotingRegressor
 from sklearn.feature_selection import SelectKBest
@@ -143,12 +143,22 @@ def test_what_a_search_chose_has_a_figure_of_its_own():
     assert "best_estimator_ has a figure of its own" in privacy_guarantee(search).basis
 
 
-@pytest.mark.parametrize("model", [regression(), regression(protocol="once"), classifier()], ids=str)
+@pytest.mark.parametrize(
+    "model",
+    [
+        regression(),
+        regression(protocol="once"),
+        classifier(),
+        PrivateDiscriminant(20.0, classes=[0, 1]),
+        PrivateMoments(20.0),
+    ],
+    ids=str,
+)
 def test_what_is_kept_of_two_tables_differs_by_noise_alone(model, monkeypatch):
     """The attack: a fitted attribute that was read from the rows. With the same reports, others are fitted alike."""
     from skldp.learning import Task
 
-    target = CLASSES if isinstance(model, PrivateLogisticRegression) else Y
+    target = CLASSES if isinstance(model, ClassifierMixin) else Y
     said, original = [], Task.release
 
     def record(task, *args, **settings):
