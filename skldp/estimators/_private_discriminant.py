@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values, warn_learnt
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import warn_moved, warn_too_few
+from skldp.estimators._learning import noise_of_more, warn_moved, warn_too_few
 from skldp.estimators._linear_classifier import LinearScores
 from skldp.estimators._validation import (
     BOUNDS,
@@ -192,7 +192,7 @@ class PrivateDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         inside = self._shortened(rows)
         simulate(protocol, inside, codes, noise_from(self.seed), n_threads=effective_n_jobs(self.n_jobs))
         self._warn_moved(rows, codes, len(classes))
-        self.protocol_ = protocol
+        self.protocol_, self._n_calls = protocol, 0
         self._learn(classes, protocol.coefficients, protocol.intercepts)
         guarantee = protocol.guarantee()
         if self.public is not None:
@@ -224,7 +224,9 @@ class PrivateDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         if task is None:
             raise ValueError("Too few people were asked at first for a question that could stay open: fit with more.")
         threads = effective_n_jobs(self.n_jobs)
-        self.protocol_.add(task.release(self._shortened(rows), codes, noise_from(self.seed), n_threads=threads))
+        noise = noise_of_more(self.seed, self._n_calls)
+        self.protocol_.add(task.release(self._shortened(rows), codes, noise, n_threads=threads))
+        self._n_calls += 1
         self._warn_moved(rows, codes, len(self.classes_))
         self._learn(self.classes_, self.protocol_.coefficients, self.protocol_.intercepts)
         return self

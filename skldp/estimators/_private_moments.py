@@ -14,9 +14,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_whole
+from skldp._untold import untold
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import warn_too_few
+from skldp.estimators._learning import noise_of_more, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -181,7 +182,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         n_threads = effective_n_jobs(self.n_jobs)
         simulate(protocol, rows, np.zeros(len(rows)), noise_from(self.seed), n_threads=n_threads)
         warn_out_of_domain(box.clip(rows).n_moved, rows.size)
-        self.protocol_ = protocol
+        self.protocol_, self._n_calls = protocol, 0
         self._learnt()
         attach_guarantee(self, protocol.guarantee())
         return self
@@ -205,8 +206,10 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         rows = validate_finite(self, X, reset=False, dtype=np.float64)
         # In a fit somebody answered every task.
         task = cast("Task", self.protocol_.frozen_task)
-        report = task.release(rows, np.zeros(len(rows)), noise_from(self.seed), n_threads=effective_n_jobs(self.n_jobs))
+        noise = noise_of_more(self.seed, self._n_calls)
+        report = task.release(rows, np.zeros(len(rows)), noise, n_threads=effective_n_jobs(self.n_jobs))
         self.protocol_.add(report)
+        self._n_calls += 1
         warn_out_of_domain(self._domain(self.protocol_.blocks).clip(rows).n_moved, rows.size)
         self._learnt()
         return self
@@ -225,6 +228,39 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
     def precision_(self) -> npt.NDArray[np.float64]:
         """The pseudo-inverse of `covariance_`."""
         return self.get_precision()
+
+    def score(self, X_test: npt.ArrayLike, y: Any = None) -> float:
+        """The mean log likelihood of rows under a normal law of these moments.
+
+        Parameters
+        ----------
+        X_test : array-like of shape (n_samples, n_features)
+            Not protected here.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+        """
+        with untold("X_test must be a table of numbers", X_test):
+            return float(super().score(X_test, y))
+
+    def mahalanobis(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """The squared distances of rows from `location_`, in units of `covariance_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Not protected here.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        with untold("X must be a table of numbers", X):
+            result: npt.NDArray[np.float64] = super().mahalanobis(X)
+            return result
 
     def correlations(self, level: float = 0.95) -> Correlations:
         """Correlations of all columns, with intervals.

@@ -908,8 +908,8 @@ MUTATIONS = [
     # A radius that is read from the rows, a person in two cohorts, and limits that nobody looks at.
     Mutation(
         "learning/_tasks.py",
-        "            return vectors / self.radius",
-        "            return vectors / np.abs(u).max()",
+        "np.asarray(u / self.radius)",
+        "np.asarray(u / np.abs(u).max())",
         "learning/test_tasks.py",
     ),
     Mutation(
@@ -929,7 +929,7 @@ MUTATIONS = [
     ),
     Mutation(
         "estimators/_composition.py",
-        "self.of_targets |= get_tags(step).target_tags.required",
+        "self.of_targets |= get_tags(step).target_tags.required and not of_releases",
         "self.of_targets |= False",
         "estimators/test_private_guarantees.py",
     ),
@@ -965,8 +965,8 @@ MUTATIONS = [
         "learning/test_attacks.py",
     ),
     Mutation(
-        "estimators/_private_linear.py",
-        ".spawn(3 + self._n_calls)[-1]",
+        "estimators/_learning.py",
+        ".spawn(3 + n_before)[-1]",
         ".spawn(3)[-1]",
         "estimators/test_private_guarantees.py",
     ),
