@@ -212,7 +212,7 @@ def show(table, n_seeds, *, hindsight):
 def show_law(n_seeds):
     """How the gap to the clean fit falls with people, and grows with features: exponents by least squares of logs."""
     for protocol in ("rounds", "once"):
-        logs, n_left_out = [], 0
+        logs, times, n_left_out = [], [], 0
         for d in (5, 10, 20, 40):
             for n in (10_000, 40_000, 160_000):
                 table = design(d, n)
@@ -226,19 +226,16 @@ def show_law(n_seeds):
                     )
                     gap = (best - np.mean([table.score(model) for model in models])) / best
                     if gap > 0:
+                        times.append(gap * sufficiency(n, d, epsilon))
                         logs.append([1.0, math.log(n), math.log(d + 1), math.log(epsilon), math.log(gap)])
                     else:
                         n_left_out += 1
         logs = np.array(logs)
         _, of_n, of_d, of_epsilon = np.linalg.lstsq(logs[:, :-1], logs[:, -1], rcond=None)[0]
-        enough = np.array(
-            [sufficiency(round(math.exp(a)), round(math.exp(b)) - 1, math.exp(e)) for _, a, b, e, _ in logs]
-        )
-        times = np.exp(logs[:, -1]) * enough
         print(
             f"{protocol}: gap as n^{of_n:.2f} (d + 1)^{of_d:.2f} epsilon^{of_epsilon:.2f} over {len(logs)} designs "
             f"({n_left_out} without a gap); gap times J: median {np.median(times):.2f}, "
-            f"from {times.min():.2f} to {times.max():.2f}",
+            f"from {min(times):.2f} to {max(times):.2f}",
             flush=True,
         )
 
