@@ -21,6 +21,7 @@ from skldp import (
     LabelPrivateClassifier,
     LabelRR,
     NumericPrivatizer,
+    PrivateDiscriminant,
     PrivateLinearRegression,
     PrivateLogisticRegression,
     PrivUnitTransformer,
@@ -257,6 +258,7 @@ def show_cut(X, log_price, n_people, n_seeds):
         return make_pipeline(releases.set_params(transform_noise=False, seed=seed), StandardScaler(), private)
 
     methods = {"rounds (a model's release)": lambda e, s: PrivateLogisticRegression(e, classes=classes, seed=s)}
+    methods["discriminant (a model's)"] = lambda e, s: PrivateDiscriminant(e, classes=classes, seed=s)
     methods |= {f"rows by {name}": lambda e, s, name=name: rows(name, e, s) for name in ("best", "privunit")}
     methods |= {
         f"gradients by {name}": lambda e, s, name=name: OneGradientClassifier(
