@@ -145,18 +145,16 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
 
     def _of_the_rows(self, n_features: int) -> tuple[RowMechanism, PrivacyGuarantee]:
         """What released the rows, and its guarantee."""
-        if isinstance(self.mechanism, RowMechanism):
-            mechanism, guarantee = self.mechanism, self.mechanism.guarantee()
-        else:
-            transformer = self.mechanism
-            if not _is_fitted(transformer):
-                transformer = clone(transformer).fit(np.zeros((1, n_features)))
-            mechanism, guarantee = getattr(transformer, "mechanism_", None), own_guarantee(transformer)
-            if not isinstance(mechanism, RowMechanism) or guarantee is None:
-                raise ValueError(
-                    "mechanism must be a RowMechanism, or a transformer of this library that releases rows by one. "
-                    f"Got {type(self.mechanism).__name__} instead."
-                )
+        released_by = self.mechanism
+        if not isinstance(released_by, RowMechanism) and not _is_fitted(released_by):
+            released_by = clone(released_by).fit(np.zeros((1, n_features)))
+        mechanism = released_by if isinstance(released_by, RowMechanism) else getattr(released_by, "mechanism_", None)
+        if not isinstance(mechanism, RowMechanism):
+            raise ValueError(
+                "mechanism must be a RowMechanism, or a transformer of this library that releases rows by one. "
+                f"Got {type(self.mechanism).__name__} instead."
+            )
+        guarantee = own_guarantee(released_by) or mechanism.guarantee()
         if mechanism.output_dtype(np.dtype(np.float64)).kind != "f" or mechanism.n_outputs != n_features:
             raise ValueError(
                 f"mechanism must release {n_features} numbers, as X has columns. "
