@@ -34,6 +34,9 @@ _RATIO = 4.0
 # The radius in units of the vectors' usual norm, and the floor of the whitening in units of the largest eigenvalue that
 # noise alone has.
 _TIGHTNESS, _FLOOR = 0.85, 0.5
+# Products pay where errors of a whitening by them are small beside what it makes equal: from this sufficiency of a
+# regression on, in units of its terms.
+_PRODUCTS_PAY = 100.0
 # Directions that public vectors do not show are none.
 _NOTHING = 1e-9
 _LEAST_PUBLIC = 10
@@ -257,7 +260,7 @@ class DiscriminantProtocol(Protocol):
                 noise = 0.6 * d * noise_variance(max(2, d), self.epsilon) / n
                 share = np.clip(math.sqrt(noise**2 + noise) - noise, _LEAST_CENTER, _MOST_CENTER)
                 steps += [("length", int(_LENGTH * n)), ("center", int(share * n)), ("spread", int(_SPREAD * n))]
-            if self._products_pay and n_products(d) > 1:
+            if d > 1 and super().sufficiency >= _PRODUCTS_PAY * (d + 1):
                 steps.append(("products", int(_PRODUCTS * n)))
             elif d > self.n_classes - 1 and not self.in_ball:
                 ends = [("breadth", int(_BREADTH * n)), ("level", int(_LEVEL * n))]
