@@ -53,6 +53,8 @@ LISTED = (
     skldp.LabelLaplace,
     skldp.LabelSampler,
     skldp.LabelPrivateClassifier,
+    skldp.NoiseAwareDiscriminant,
+    skldp.NoiseAwareLinearRegression,
     skldp.BayesianFilter,
 )
 # All others are found here, those to come as well: each takes X, or X and y, and its parameters have defaults.
@@ -65,6 +67,12 @@ TRANSFORMERS |= {name: found for name, found in FOUND.items() if not hasattr(fou
 MODELS = {name: found for name, found in FOUND.items() if hasattr(found, "predict")} | {
     "more people": skldp.PrivateLinearRegression(200.0, protocol="once"),
     "declared classes": skldp.PrivateLogisticRegression(200.0, classes=[0, 1]),
+}
+MODELS |= {
+    "vectors and classes": skldp.PrivateDiscriminant(200.0, classes=[0, 1], radius=2.0),
+    "releases and labels": skldp.NoiseAwareDiscriminant(
+        skldp.PrivUnitTransformer(), label_mechanism=skldp.LabelRR(classes=[0, 1])
+    ),
 }
 WITHOUT_NOISE = {
     f"{name}, without noise": copy.deepcopy(estimator).set_params(transform_noise=False)

@@ -236,7 +236,7 @@ def test_what_is_computed_from_releases_costs_nothing_more():
     [
         (NoiseAwareDiscriminant(PrivUnitTransformer(3.0).fit(X[:, :5])), "16 numbers"),
         (NoiseAwareDiscriminant(BitRandTransformer(3.0, calibration="exact").fit(X[:5] / 2)), "at least 2"),
-        (NoiseAwareDiscriminant(CategoricalPrivatizer(categories=[[-1.0, 0.0, 1.0]] * D)), "numbers"),
+        (NoiseAwareDiscriminant(CategoricalPrivatizer(categories=[[-1.0, 0.0, 1.0]] * D)), "RowMechanism"),
         (NoiseAwareDiscriminant(NumericPrivatizer(3.0, n_sampled_features=1)), "at least 2"),
         (NoiseAwareDiscriminant(PrivUnitTransformer(3.0), label_mechanism=LabelRR(1.0)), "fitted"),
         (NoiseAwareDiscriminant(PrivUnitTransformer(3.0), public=[[1.0, 2.0]]), "16 columns"),
