@@ -53,6 +53,8 @@ LISTED = (
     skldp.LabelLaplace,
     skldp.LabelSampler,
     skldp.LabelPrivateClassifier,
+    skldp.NoiseAwareDiscriminant,
+    skldp.NoiseAwareLinearRegression,
     skldp.BayesianFilter,
     skldp.NoiseAwareDiscriminant,
     skldp.NoiseAwareLinearRegression,
@@ -71,6 +73,12 @@ MODELS = {name: found for name, found in FOUND.items() if name not in TRANSFORME
         mechanisms.PrivUnit(3, 4.0), label_mechanism=skldp.LabelRR(9.0, classes=[0, 1])
     ),
     "released rows": skldp.NoiseAwareLinearRegression(mechanisms.PrivUnit(3, 4.0)),
+}
+MODELS |= {
+    "vectors and classes": skldp.PrivateDiscriminant(200.0, classes=[0, 1], radius=2.0),
+    "releases and labels": skldp.NoiseAwareDiscriminant(
+        skldp.PrivUnitTransformer(), label_mechanism=skldp.LabelRR(classes=[0, 1])
+    ),
 }
 WITHOUT_NOISE = {
     f"{name}, without noise": copy.deepcopy(estimator).set_params(transform_noise=False)

@@ -165,13 +165,16 @@ class PrivateDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         -------
         self : object
         """
+        return self._fit(X, y, self.classes)
+
+    def _fit(self, X: npt.ArrayLike, y: npt.ArrayLike, declared: Any) -> Self:
         self._forget_guarantee()
         check_epsilon(self.epsilon)
         rows = validate_finite(self, X, reset=True, dtype=np.float64)
         labels = labels_1d(y)
         check_same_length(rows, labels)
-        learnt = self.classes is None
-        classes = learnt_values(labels) if learnt else declared_values(self.classes, "classes")
+        learnt = declared is None
+        classes = learnt_values(labels) if learnt else declared_values(declared, "classes")
         if len(classes) < 2:
             raise ValueError("There must be at least 2 classes. Got one class instead.")
         codes = encode(labels, classes, "y").astype(np.float64)
@@ -201,20 +204,23 @@ class PrivateDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         attach_guarantee(self, guarantee, "the classes" if learnt else "")
         return self
 
-    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
         """Ask more people, who were not asked before, the question that stays open: that of the tensor.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,), default=None
+            The declared classes, for the first call, where the parameter `classes` declares none.
 
         Returns
         -------
         self : object
         """
         if "_guarantee_at_fit" not in vars(self):
-            return self.fit(X, y)
+            return self._fit(X, y, classes if self.classes is None else self.classes)
         self._check_unchanged()
         rows = self._checked(X)
         labels = labels_1d(y)

@@ -970,4 +970,67 @@ MUTATIONS = [
         ".spawn(3)[-1]",
         "estimators/test_private_guarantees.py",
     ),
+    # The discriminants: what a radius, a centre or a claim is made of, and what is counted.
+    Mutation(
+        "learning/_discriminant.py",
+        "for report in several:\n            task.check(report)",
+        "for report in several:\n            pass",
+        "learning/test_discriminant.py",
+    ),
+    Mutation(
+        "learning/_discriminant.py",
+        """steps.append(("products", int(_PRODUCTS * n)))""",
+        """steps.append(("products", n))""",
+        "learning/test_discriminant.py",
+    ),
+    Mutation(
+        "learning/_discriminant.py",
+        "n - sum(wanted for _, wanted in [*steps, *ends])",
+        "n - sum(wanted for _, wanted in steps)",
+        "learning/test_discriminant.py",
+    ),
+    Mutation(
+        "learning/_discriminant.py",
+        "self.n_classes - 1), self._tensor_length}",
+        "self.n_classes - 1)}",
+        "learning/test_discriminant.py",
+        "The lengths' guarantees differ by the last digits of a calibration, which the margin of each covers.",
+    ),
+    Mutation(
+        "learning/_discriminant.py",
+        "np.sqrt(np.maximum(values, _LEAST_WITHIN))",
+        "np.sqrt(np.maximum(values, 1e-9))",
+        "learning/test_discriminant.py",
+    ),
+    Mutation("learning/_releases.py", "np.linalg.inv(flip_matrix)", "flip_matrix", "learning/test_discriminant.py"),
+    Mutation(
+        "learning/_linear_rule.py",
+        "size > noise * (1 + _CLEARLY * math.sqrt(2 / degrees))",
+        "size > 0",
+        "learning/test_discriminant.py",
+    ),
+    Mutation(
+        "estimators/_private_discriminant.py",
+        'attach_guarantee(self, guarantee, "the classes" if learnt else "")',
+        "attach_guarantee(self, guarantee)",
+        "estimators/test_discriminants.py",
+    ),
+    Mutation(
+        "estimators/_private_discriminant.py",
+        "if self.public is not None:\n            claim",
+        "if False:\n            claim",
+        "estimators/test_discriminants.py",
+    ),
+    Mutation(
+        "estimators/_noise_aware_discriminant.py",
+        "guarantee if label_mechanism is None else guarantee + own_guarantee(label_mechanism)",
+        "guarantee",
+        "estimators/test_discriminants.py",
+    ),
+    Mutation(
+        "estimators/_composition.py",
+        "                self.parts += [labels] * given.times\n            elif",
+        "                pass\n            elif",
+        "estimators/test_discriminants.py",
+    ),
 ]
