@@ -24,6 +24,7 @@ from skldp.estimators._guarantee_mixin import holds_guarantee, own_guarantee
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._labels import LabelPrivatizer, LabelSampler
 from skldp.estimators._noise_aware_discriminant import NoiseAwareDiscriminant
+from skldp.estimators._noise_aware_regression import NoiseAwareLinearRegression
 from skldp.estimators._public_steps import effect_of_public, ignores_labels, is_row_wise
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._odds import float_above, product_above
@@ -230,7 +231,7 @@ class _Walk:
     def _private(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> _Given:
         if given.again and not getattr(step, "transform_noise", True):
             self.leaks.append(f"{_title(name, step)} transforms without noise, and {given.again} learns from that")
-        if isinstance(step, NoiseAwareDiscriminant) and not given.raw:
+        if isinstance(step, NoiseAwareDiscriminant | NoiseAwareLinearRegression) and not given.raw:
             # The rows' release was counted where it happened.
             labels = step.label_guarantee_
             if labels is not None:
