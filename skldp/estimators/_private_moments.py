@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 from scipy import linalg
-from sklearn.covariance import EmpiricalCovariance
+from sklearn.covariance import EmpiricalCovariance, empirical_covariance, log_likelihood
 from sklearn.decomposition import PCA
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -223,6 +223,39 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         """
         check_is_fitted(self)
         return linalg.pinvh(self.covariance_)
+
+    def mahalanobis(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Squared Mahalanobis distances of rows to `location_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        away = validate_finite(self, X, reset=False, dtype=np.float64) - self.location_
+        result: npt.NDArray[np.float64] = np.einsum("ij,ij->i", away @ self.get_precision(), away)
+        return result
+
+    def score(self, X_test: npt.ArrayLike, y: Any = None) -> float:
+        """The mean log-likelihood of rows under a normal law of `location_` and `covariance_`.
+
+        Parameters
+        ----------
+        X_test : array-like of shape (n_samples, n_features)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        away = validate_finite(self, X_test, reset=False, dtype=np.float64) - self.location_
+        return float(log_likelihood(empirical_covariance(away, assume_centered=True), self.get_precision()))
 
     @property
     def precision_(self) -> npt.NDArray[np.float64]:

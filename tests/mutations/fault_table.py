@@ -1033,4 +1033,35 @@ MUTATIONS = [
         "                pass\n            elif",
         "estimators/test_discriminants.py",
     ),
+    # Reports of other tasks, another law after the fit, and what a release counts for that was left out.
+    Mutation(
+        "learning/_moments.py",
+        "        for report in several:\n            task.check(report)\n",
+        "",
+        "learning/test_moments.py",
+    ),
+    Mutation(
+        "learning/_moments.py",
+        "_vector_lengths(self) -> set[int]:\n        lengths = {max(2, self.n_coordinates)}",
+        "_vector_lengths(self) -> set[int]:\n        return {max(2, self.n_coordinates)}",
+        "learning/test_moments.py",
+    ),
+    Mutation(
+        "learning/_noise_of_products.py", "(total - first * second)", "total", "learning/test_noise_of_products.py"
+    ),
+    Mutation(
+        "estimators/_private_moments.py", "        self._check_unchanged()\n", "", "estimators/test_private_moments.py"
+    ),
+    Mutation(
+        "estimators/_noise_aware_regression.py",
+        "if self.target_mechanism is not None:\n            whole",
+        "if False:\n            whole",
+        "estimators/test_noise_aware_regression.py",
+    ),
+    Mutation(
+        "estimators/_released_rows.py",
+        " or isinstance(mechanism.domain, Codes)",
+        "",
+        "estimators/test_noise_aware_regression.py",
+    ),
 ]
