@@ -66,12 +66,8 @@ FOUND = {
     if inspect.isclass(found) and issubclass(found, BaseEstimator) and found not in LISTED
 }
 TRANSFORMERS |= {name: found for name, found in FOUND.items() if hasattr(found, "transform")}
-<<<<<<< HEAD
 MODELS = {name: found for name, found in FOUND.items() if name not in TRANSFORMERS} | {
-=======
-MODELS = {name: found for name, found in FOUND.items() if not hasattr(found, "transform")} | {
     "errors in variables": skldp.NoiseAwareLinearRegression(skldp.NumericPrivatizer(8.0, mechanism="piecewise")),
->>>>>>> moments
     "more people": skldp.PrivateLinearRegression(200.0, protocol="once"),
     "declared classes": skldp.PrivateLogisticRegression(200.0, classes=[0, 1]),
     "released labels": skldp.NoiseAwareDiscriminant(
@@ -237,13 +233,8 @@ def test_classifiers_tell_no_row_and_no_label(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_models_tell_no_row_and_no_target(name):
     model, y = MODELS[name], LABELS["numbers"]
-<<<<<<< HEAD
     # Targets that nothing protects are those of a line through releases.
     learns = getattr(model, "classes", ()) is None or isinstance(model, skldp.NoiseAwareLinearRegression)
-=======
-    # What learns from releases may keep what it finds in them.
-    learns = getattr(model, "classes", ()) is None or name == "errors in variables"
->>>>>>> moments
     fitted = made(lambda: copy.deepcopy(model).fit(np.tile(ROWS, (20, 1)), np.tile(y, 20)))
     methods = ("predict", "predict_proba", "predict_log_proba", "decision_function", "mahalanobis")
     with listening() as hear:

@@ -14,7 +14,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_whole
-from skldp._untold import untold
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._learning import noise_of_more, warn_too_few
@@ -261,39 +260,6 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
     def precision_(self) -> npt.NDArray[np.float64]:
         """The pseudo-inverse of `covariance_`."""
         return self.get_precision()
-
-    def score(self, X_test: npt.ArrayLike, y: Any = None) -> float:
-        """The mean log likelihood of rows under a normal law of these moments.
-
-        Parameters
-        ----------
-        X_test : array-like of shape (n_samples, n_features)
-            Not protected here.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        float
-        """
-        with untold("X_test must be a table of numbers", X_test):
-            return float(super().score(X_test, y))
-
-    def mahalanobis(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """The squared distances of rows from `location_`, in units of `covariance_`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Not protected here.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        with untold("X must be a table of numbers", X):
-            result: npt.NDArray[np.float64] = super().mahalanobis(X)
-            return result
 
     def correlations(self, level: float = 0.95) -> Correlations:
         """Correlations of all columns, with intervals.
