@@ -163,15 +163,16 @@ def test_figures_of_the_issue():
 
 
 def test_the_closed_form_rounds_up_and_is_never_smaller():
+    failure = 1e-6
     for n, local in product((20_000, 123_457, 10**7), np.linspace(0.001, 5, 12).tolist()):
-        found = shuffled_closed_form(local, n, 1e-6)
+        found = shuffled_closed_form(local, n, failure)
         with decimal.localcontext() as context:
             context.prec = 40
-            odds, delta = decimal.Decimal(local).exp(), decimal.Decimal(1e-6)
+            odds, delta = decimal.Decimal(local).exp(), decimal.Decimal(failure)
             spread = 4 * (2 * (4 / delta).ln() / ((odds + 1) * n)).sqrt() + decimal.Decimal(4) / n
             exact = (1 + (odds - 1) * spread).ln()
             assert exact <= decimal.Decimal(found) <= exact * (1 + decimal.Decimal("1e-12"))
-        assert PrivacyGuarantee(local).shuffled(n, 1e-6).epsilon < found
+        assert PrivacyGuarantee(local).shuffled(n, failure).epsilon < found
     with pytest.raises(ValueError, match="no epsilon"):
         shuffled_closed_form(1.0, 10, 1e-6)
 
