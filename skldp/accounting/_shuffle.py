@@ -217,11 +217,10 @@ class _Rounds:
     def epsilon(self) -> float:
         """The least epsilon that is proved, rounded up."""
         alone = self.local * self.rounds * (1 + 2.0**-50)
-        # Where a shuffler proves next to nothing for one round, rounds add up as they do without it.
         end = self._one_round(self.delta / self.rounds * (1.0 if self.rounds == 1 else 2.0**-10))
         if self.rounds == 1:
             return end
-        if end == 0 or self.local > MOST_EPSILON or end >= self.local:
+        if end == 0 or self.local > MOST_EPSILON:
             return min(alone, end * self.rounds * (1 + 2.0**-50))
         return min(alone, self._composed(end))
 

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from skldp.accounting import FiniteQuery, shuffled, shuffled_closed_form
+from skldp.accounting import FiniteQuery, _shuffle, shuffled, shuffled_closed_form
 from skldp.accounting._blanket_laws import pair_laws
 from skldp.accounting._shuffle import _loss_law
 from skldp.mechanisms import (
@@ -208,6 +208,45 @@ def test_rounds_cover_the_exact_loss_of_counts(n, rounds, delta):
     apart = shuffled(mechanism, n, delta / rounds)
     assert apart.epsilon < found.epsilon < apart.epsilon * rounds
     assert f"in each of {rounds} rounds" in found.basis
+
+
+def clone_pair(epsilon, n):
+    """The two laws of the worst mechanism's clones: binomial in number, half of them on either side."""
+    p = math.exp(epsilon)
+    laws = []
+    for own in (p / (p + 1), 1 / (p + 1)):
+        law = np.zeros((n, n + 1))
+        for clones in range(n):
+            chance = math.comb(n - 1, clones) * (2 / (p + 1)) ** clones * ((p - 1) / (p + 1)) ** (n - 1 - clones)
+            side = np.array([math.comb(clones, k) / 2**clones for k in range(clones + 1)])
+            law[clones, : clones + 2] = chance * np.convolve(side, [1 - own, own])
+        laws.append(law.ravel())
+    return laws
+
+
+@pytest.mark.parametrize("places", [4096, 100])
+@pytest.mark.parametrize("rounds", [2, 3])
+def test_rounds_of_clones_are_added_up_exactly_from_above(rounds, places, monkeypatch):
+    monkeypatch.setattr(_shuffle, "_PLACES", places)
+    delta = 1e-3
+    found = shuffled(PrivacyGuarantee(1.0), 12, delta, rounds=rounds).epsilon
+    one, two = ratio_law(*clone_pair(1.0, 12))
+    all_one, all_two = one, two
+    for _ in range(rounds - 1):
+        all_one, all_two = ratio_law(np.outer(all_one, one).ravel(), np.outer(all_two, two).ravel())
+
+    def exact(epsilon):
+        return float(np.maximum(all_one - math.exp(epsilon) * all_two, 0.0).sum())
+
+    assert exact(found) <= delta < exact(found * 0.995)
+
+
+def ratio_law(one, two):
+    """Both laws, with answers of (nearly) equal ratio taken together."""
+    possible = one > 0
+    one, two = one[possible], two[possible]
+    _, which = np.unique(np.round(np.log(one / two), 9), return_inverse=True)
+    return np.bincount(which, one), np.bincount(which, two)
 
 
 def test_many_rounds_add_up_like_a_normal_law():

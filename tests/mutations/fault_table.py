@@ -46,6 +46,7 @@ _WHOLES = "estimators/test_whole_guarantee.py estimators/test_counted_releases.p
 _PROMISES = "estimators/test_promise.py"
 _PEOPLE = "estimators/test_people.py estimators/test_bayesian_filter.py"
 _BUDGETS = "accounting/test_budget_edges.py accounting/test_filters.py accounting/test_decisions.py"
+_SHUFFLED = "mechanisms/test_shuffling.py accounting/test_shuffle.py"
 
 MUTATIONS = [
     Mutation(
@@ -1033,4 +1034,50 @@ MUTATIONS = [
         "                pass\n            elif",
         "estimators/test_discriminants.py",
     ),
+    # Shuffled answers: what is cut off, spread or rounded the wrong way, and people who hide nobody.
+    Mutation("mechanisms/_lattice_sums.py", "        lost += cost\n", "", "mechanisms/test_shuffling.py"),
+    Mutation("mechanisms/_lattice_sums.py", "+= up * odd", "+= 0 * odd", _SHUFFLED),
+    Mutation(
+        "mechanisms/_lattice_sums.py",
+        "        kept[0] += masses[:n_left].sum()\n",
+        "",
+        _SHUFFLED,
+        "What lies at the left end is worth nothing, or less than is cut off at the right one.",
+    ),
+    Mutation("mechanisms/_shuffling.py", "        return 0.5, 0.5", "        return 0.6, 0.4", _SHUFFLED),
+    Mutation("mechanisms/_shuffling.py", "share = 1 / (odds + 1)", "share = 1 / odds", _SHUFFLED),
+    Mutation(
+        "mechanisms/_shuffling.py",
+        "up = np.minimum(position - below + 2.0**-38, 1.0)",
+        "up = np.zeros(position.size)",
+        _SHUFFLED,
+    ),
+    Mutation("mechanisms/_shuffling.py", "        if now <= 0:\n", "        if now <= 1:\n", _SHUFFLED),
+    Mutation(
+        "mechanisms/_shuffling.py",
+        "np.maximum.at(merged.own",
+        "np.minimum.at(merged.own",
+        "mechanisms/test_shuffling.py",
+    ),
+    Mutation("mechanisms/_guarantee.py", "        check_pure_local(self)\n", "", "mechanisms/test_guarantee.py"),
+    Mutation("accounting/_shuffle.py", "    check_pure_local(local)\n", "", "accounting/test_shuffle.py"),
+    Mutation("accounting/_shuffle.py", "min(n - colluding, MOST_PEOPLE)", "min(n, MOST_PEOPLE)", _SHUFFLED),
+    Mutation(
+        "accounting/_shuffle.py",
+        "return 1 / (1 + math.exp(gap)) * (1 + 2.0**-50), 1 / (1 + math.exp(-gap)) * (1 + 2.0**-50)",
+        "return 1.0, 0.0",
+        "accounting/test_shuffle.py",
+    ),
+    Mutation("accounting/_shuffle.py", "self.rounds, measure, budget", "1, measure, budget", _SHUFFLED),
+    Mutation("accounting/_blanket_laws.py", "least = (1 - p) / (1 - q)", "least = (1 - q) / (1 - q)", _SHUFFLED),
+    Mutation("accounting/_blanket_laws.py", "(1 - 2 * cap) * outside", "(1 - cap) * outside", _SHUFFLED),
+    Mutation("accounting/_blanket_laws.py", "slack=float(law.weights[0]) * _CAP_ERROR / 2", "slack=0.0", _SHUFFLED),
+    Mutation(
+        "accounting/_blanket_laws.py",
+        "least = [min(column) for column in columns]",
+        "least = [max(column) for column in columns]",
+        _SHUFFLED,
+    ),
+    Mutation("study/_federated/settings.py", "delta, rounds=times)", "delta)", "study/test_federated.py"),
+    Mutation("study/_federated/settings.py", "seeded=once.seeded)", "seeded=False)", "study/test_federated.py"),
 ]
