@@ -1039,10 +1039,9 @@ MUTATIONS = [
     Mutation("mechanisms/_lattice_sums.py", "+= up * odd", "+= 0 * odd", _SHUFFLED),
     Mutation(
         "mechanisms/_lattice_sums.py",
-        "        kept[0] += masses[:n_left].sum()\n",
+        "    kept[0] += masses[:n_left].sum()\n",
         "",
-        _SHUFFLED,
-        "What lies at the left end is worth nothing, or less than is cut off at the right one.",
+        "mechanisms/test_shuffling.py",
     ),
     Mutation("mechanisms/_shuffling.py", "        return 0.5, 0.5", "        return 0.6, 0.4", _SHUFFLED),
     Mutation("mechanisms/_shuffling.py", "share = 1 / (odds + 1)", "share = 1 / odds", _SHUFFLED),
