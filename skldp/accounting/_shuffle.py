@@ -75,12 +75,13 @@ def shuffled(
     The laws of k-ary and unary responses, of the numeric mechanisms but Laplace, of symmetric bits and of PrivUnit are
     used as the integers that are sampled give them (PrivUnit's as real numbers that are known to ten digits); other
     mechanisms by epsilon alone, for which binary randomized response is the worst law. Rounds are composed as privacy
-    losses on a grid: a curve through bounds of one round at 96 epsilons, straight in :math:`e^\varepsilon` between them,
+    losses on a grid: a curve through bounds of one round at 96 points, straight in :math:`e^\varepsilon` between them,
     dominates it, and its losses are added up.
 
     People who answer one of ten classes or more can lose nearly what is proved. Binary answers and numbers may lose
-    less: what everybody answers at least is less than what anybody answers (``benchmarks/shuffling.py``). The variation-ratio reduction of Wang et al. (VLDB 2024) is not
-    used, because it counts answers that nobody else need give as a hiding place: there are mechanisms that lose more.
+    less: what everybody answers at least is less than what anybody answers. ``benchmarks/shuffling.py`` shows both. The
+    variation-ratio reduction of Wang et al. (VLDB 2024) is not used, because it counts answers that nobody else need
+    give as a hiding place: there are mechanisms that lose more.
 
     References
     ----------

@@ -266,6 +266,8 @@ class FederatedSetting:
 
 
 class _GradientRelease:
+    guarantee: PrivacyGuarantee
+
     def __init__(self, mechanism: Any, one_by_one: bool) -> None:
         self.mechanism = mechanism
         self.one_by_one = one_by_one
@@ -285,8 +287,9 @@ class _GradientRelease:
     def law(self) -> RowMechanism | PrivacyGuarantee:
         """What one release follows, as far as the mechanism tells."""
         own = getattr(self.mechanism, "mechanism_", None)
-        known = isinstance(own, RowMechanism) and own.guarantee().epsilon == self.guarantee.epsilon
-        return own if known else self.guarantee
+        if isinstance(own, RowMechanism) and own.guarantee().epsilon == self.guarantee.epsilon:
+            return own
+        return self.guarantee
 
 
 def _stated(guarantee: PrivacyGuarantee) -> float:
