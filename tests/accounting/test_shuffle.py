@@ -296,3 +296,12 @@ def test_nothing_else_is_shuffled():
             shuffled(Duchi(1.0), 1_000, 1e-6, **arguments)
     with pytest.raises(ValueError, match="delta"):
         shuffled(Duchi(1.0), 1_000, 0.0)
+
+
+def test_where_rounds_cannot_be_composed_they_are_added_one_by_one():
+    # Of so many people and rounds, the bounds of one round have too many roundings in them.
+    one = PrivacyGuarantee(0.3).shuffled(2**40, 0.5 / 10**5).epsilon
+    assert shuffled(PrivacyGuarantee(0.3), 2**40, 0.5, rounds=10**5).epsilon == pytest.approx(10**5 * one, rel=1e-9)
+    # Nothing is left of it, or no shuffler helps.
+    assert shuffled(PrivacyGuarantee(1e-3), 10**6, 0.5, rounds=3).epsilon == 0.0
+    assert shuffled(PrivacyGuarantee(40.0), 10**6, 1e-6, rounds=3).epsilon == pytest.approx(120.0)
