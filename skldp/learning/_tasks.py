@@ -7,11 +7,10 @@ sum of what some people released, in whole numbers, so that reports add up to th
 
 import hashlib
 import math
-import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from skldp._checks import check_whole, is_number
 from skldp._untold import as_numbers, kind_of
 from skldp.learning._documents import as_document, from_document
+from skldp.learning._reports import Report
 from skldp.learning._vectors import class_gradients, n_products, products
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -27,9 +27,6 @@ from skldp.mechanisms._numeric.duchi import Duchi
 from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms._vector.privunit import PrivUnitBall
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["Report", "Task", "noise_variance"]
 
@@ -40,8 +37,8 @@ _MOST_OUTPUTS = 1 << 20
 # With numbers of this size, products of two and sums of a million of them stay far from the largest double.
 _MOST = 1e30
 _LARGEST_EPSILON = 1e6
-# Contrasts of classes are a table of this many squared; sums of this many people are still a few numbers of 64 bits.
-_MOST_CLASSES, _MOST_PEOPLE = 1 << 10, 1 << 53
+# Contrasts of classes are a table of this many squared.
+_MOST_CLASSES = 1 << 10
 _LEAST_RATIO = 1e-12
 # Numbers of the vectors that are made and released at a time, in one thread.
 _CELLS = 1 << 18
@@ -215,7 +212,7 @@ class Task:
         *,
         rows: npt.NDArray[np.intp] | None = None,
         n_threads: int = 1,
-    ) -> "Report":
+    ) -> Report:
         """Release what is asked about each of some people, and add it up.
 
         Parameters
@@ -292,7 +289,7 @@ class Task:
         """
         return self._rows(self._box.clip(np.column_stack([X, y])).rows)
 
-    def mean(self, report: "Report") -> npt.NDArray[np.float64]:
+    def mean(self, report: Report) -> npt.NDArray[np.float64]:
         """The mean of what people of a report released, unbiased for those within the radius.
 
         Of the answer ``"log_norm"`` it is the geometric mean of the norms, at most the radius and at least the least.
@@ -342,7 +339,7 @@ class Task:
         width = math.log(self.radius / self.least)
         return width / 2 * math.sqrt(_scalar(self.epsilon).worst_variance / n_people)
 
-    def check(self, report: "Report") -> None:
+    def check(self, report: Report) -> None:
         """Refuse a report of another task, or one that no people can have given."""
         if report.task != self.hash:
             raise ValueError("A report must be of the same task as the collector's. Got another task's hash instead.")
@@ -419,77 +416,6 @@ class Task:
             elif self.form == "squares":
                 u *= u
             return np.asarray(u / self.radius)
-
-
-@dataclass(frozen=True)
-class Report:
-    """The sum of what some people released for one task.
-
-    Parameters
-    ----------
-    task : str
-        The task's hash.
-    n_people : int
-        From 1 to 2^53.
-    sums : tuple of int
-        In units that the task says.
-
-    Raises
-    ------
-    ValueError
-        If anything is not as above.
-
-    Examples
-    --------
-    >>> from skldp.learning import Report
-    >>> (Report("00" * 32, 2, (5, -7)) + Report("00" * 32, 1, (1, 1))).sums
-    (6, -6)
-    """
-
-    task: str
-    n_people: int
-    sums: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.task, str) or not re.fullmatch("[0-9a-f]{64}", self.task):
-            raise ValueError("A report must name its task by 64 hexadecimal digits. Got something else instead.")
-        check_whole("n_people", self.n_people, least=1, most=_MOST_PEOPLE)
-        object.__setattr__(self, "n_people", int(self.n_people))
-        if not isinstance(self.sums, list | tuple) or not self.sums or any(type(one) is not int for one in self.sums):
-            raise ValueError("A report's sums must be whole numbers. Got something else instead.")
-        object.__setattr__(self, "sums", tuple(self.sums))
-
-    def __add__(self, other: "Report") -> "Report":
-        """The report of the people of both, of the same task."""
-        if not isinstance(other, Report):
-            return NotImplemented
-        if other.task != self.task or len(other.sums) != len(self.sums):
-            raise ValueError("Only reports of the same task add up. Got those of two tasks instead.")
-        sums = tuple(left + right for left, right in zip(self.sums, other.sums, strict=True))
-        return Report(self.task, self.n_people + other.n_people, sums)
-
-    @classmethod
-    def total(cls, reports: "Sequence[Report]") -> "Report":
-        """The report of all the people of some reports, in whatever order."""
-        first, *rest = reports
-        for report in rest:
-            first = first + report
-        return first
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read a report from a stranger.
-
-        Raises
-        ------
-        ValueError
-            If it is none.
-        """
-        return cls(**from_document("report", text, {one.name for one in fields(cls)}))
-
-    def to_json(self) -> str:
-        """The report as JSON."""
-        return as_document("report", {one.name: getattr(self, one.name) for one in fields(self)})
 
 
 @lru_cache(maxsize=64)

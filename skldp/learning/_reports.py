@@ -1,0 +1,87 @@
+"""What comes back from people: sums in whole numbers, which are the same in whatever order they are added up."""
+
+import re
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Self
+
+from skldp._checks import check_whole
+from skldp.learning._documents import as_document, from_document
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Report"]
+
+# Sums of so many people are still a few numbers of 64 bits.
+_MOST_PEOPLE = 1 << 53
+
+
+@dataclass(frozen=True)
+class Report:
+    """The sum of what some people released for one task.
+
+    Parameters
+    ----------
+    task : str
+        The task's hash.
+    n_people : int
+        From 1 to 2^53.
+    sums : tuple of int
+        In units that the task says.
+
+    Raises
+    ------
+    ValueError
+        If anything is not as above.
+
+    Examples
+    --------
+    >>> from skldp.learning import Report
+    >>> (Report("00" * 32, 2, (5, -7)) + Report("00" * 32, 1, (1, 1))).sums
+    (6, -6)
+    """
+
+    task: str
+    n_people: int
+    sums: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.task, str) or not re.fullmatch("[0-9a-f]{64}", self.task):
+            raise ValueError("A report must name its task by 64 hexadecimal digits. Got something else instead.")
+        check_whole("n_people", self.n_people, least=1, most=_MOST_PEOPLE)
+        object.__setattr__(self, "n_people", int(self.n_people))
+        if not isinstance(self.sums, list | tuple) or not self.sums or any(type(one) is not int for one in self.sums):
+            raise ValueError("A report's sums must be whole numbers. Got something else instead.")
+        object.__setattr__(self, "sums", tuple(self.sums))
+
+    def __add__(self, other: "Report") -> "Report":
+        """The report of the people of both, of the same task."""
+        if not isinstance(other, Report):
+            return NotImplemented
+        if other.task != self.task or len(other.sums) != len(self.sums):
+            raise ValueError("Only reports of the same task add up. Got those of two tasks instead.")
+        sums = tuple(left + right for left, right in zip(self.sums, other.sums, strict=True))
+        return Report(self.task, self.n_people + other.n_people, sums)
+
+    @classmethod
+    def total(cls, reports: "Sequence[Report]") -> "Report":
+        """The report of all the people of some reports, in whatever order."""
+        first, *rest = reports
+        for report in rest:
+            first = first + report
+        return first
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a report from a stranger.
+
+        Raises
+        ------
+        ValueError
+            If it is none.
+        """
+        return cls(**from_document("report", text, {one.name for one in fields(cls)}))
+
+    def to_json(self) -> str:
+        """The report as JSON."""
+        return as_document("report", {one.name: getattr(self, one.name) for one in fields(self)})
