@@ -115,6 +115,7 @@ class RegressionProtocol(Protocol):
             "dimension": 0.0,
             "beta": [0.0] * n_terms,
             "whitening": np.eye(n_terms).tolist(),
+            "target_error": 1.0,
             "told": [],
             "averaged": [0.0] * n_terms,
             "log_sizes": [],
@@ -189,9 +190,14 @@ class RegressionProtocol(Protocol):
         """The steps, each with how many people it wants, from public numbers alone."""
         n, enough = self.n_people, self.sufficiency
         if enough < LEAST_SUFFICIENCY:
-            return [("target", n)]
-        steps = [("length", int(0.02 * n))] if self.fit_intercept else []
-        for _ in range(1 + self.fit_intercept):
+            if not self.fit_intercept:
+                return [("target", n)]
+            few = [("target", int(0.4 * n)), ("residual", int(0.1 * n))]
+            return [*few, ("target", n - sum(wanted for _, wanted in few))]
+        steps = [("target", int(0.03 * n)), ("length", int(0.02 * n))] if self.fit_intercept else []
+        for turn in range(1 + self.fit_intercept):
+            if turn:
+                steps.append(("target", int(0.03 * n)))
             if self.fit_intercept:
                 steps.append(("center", int(0.04 * n)))
             steps += [("scale", int(0.015 * n)), ("squares", int(0.03 * n))]
@@ -237,10 +243,10 @@ class RegressionProtocol(Protocol):
         elif name == "squares":
             functionals, radius, answer, form = self._record(), 2 * state["spread"], "vector", "squares"
         elif name == "target":
-            functionals, radius, answer = np.eye(width + 1)[-1:], 1.0, "number"
+            functionals, radius, answer = np.eye(width + 1)[-1:], min(1.0, 4 * state["residual"] / LOG_SCALE), "number"
         elif name == "residual":
             first = not state["told"]
-            radius = (4 if first else 2) * state["residual"]
+            radius = min(2.0, (4 if first else 2) * state["residual"])
             functionals, least = self._residual_row()[None], radius / 16
         elif name == "spread":
             functionals, radius, least = whitened, 2 * root, root / 8
@@ -267,8 +273,13 @@ class RegressionProtocol(Protocol):
         return any(name == "gradient" for name, _ in self._steps)
 
     def _take_target(self, task: Task, report: Report) -> None:
+        state = self._state
         if self.fit_intercept:
-            self._state["beta"] = [float(np.clip(task.mean(report)[0], -1, 1))] + [0.0] * self.n_features
+            before, error = state["target_error"] ** 2, task.standard_error(report.n_people) ** 2
+            # What is known already counts too, which at first is that a target lies within its bounds.
+            moved = state["center"][-1] + float(task.mean(report)[0]) * before / (before + error)
+            state["center"] = [*state["center"][:-1], float(np.clip(moved, -1, 1))]
+            state["target_error"] = math.sqrt(before * error / (before + error))
 
     def _take_residual(self, task: Task, report: Report) -> None:
         self._state["residual"] = float(task.mean(report)[0])
@@ -294,7 +305,10 @@ class RegressionProtocol(Protocol):
         # Noise that is as large as all offsets together, or as one of them, would move what stands well.
         kept = max(0.0, 1 - len(mean) * error**2 / max(mean @ mean, error**2))
         each = np.maximum(0, 1 - (error / np.where(mean == 0, error, mean)) ** 2)
-        return mean * kept * each * np.array(self._state["scales"])
+        result = mean * kept * each * np.array(self._state["scales"])
+        # Numbers told alone are told better.
+        result[-1] = 0.0
+        return result
 
     def _take_products(self, task: Task, report: Report) -> None:
         state = self._state

@@ -310,11 +310,27 @@ class Task:
         return np.array([self.least ** (1 - share) * self.radius**share])
 
     def standard_error(self, n_people: int) -> float:
-        """Of each number of the mean of a vector: what the noise of the release adds across the vector itself."""
+        """Of each number of the mean: what the release adds, across the vector itself, or for a number at its worst.
+
+        Parameters
+        ----------
+        n_people : int
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If norms are asked for, whose logarithms are told.
+        """
         check_whole("n_people", n_people, least=1)
-        if self.answer != "vector":
-            raise ValueError(f"Only a vector's noise is the same for all numbers. Got {self.answer!r} instead.")
-        return self.radius * math.sqrt(noise_variance(self._length, self.epsilon) / n_people)
+        if self.answer == "log_norm":
+            raise ValueError(f"Only vectors and numbers have a standard error of their own. Got {self.answer!r} instead.")
+        if isinstance(self._mechanism, PrivUnitBall):
+            return self.radius * math.sqrt(noise_variance(self._length, self.epsilon) / n_people)
+        return self.radius * math.sqrt(self._mechanism.worst_variance / n_people)
 
     def log_error(self, n_people: int) -> float:
         """Of the logarithm of the geometric mean that is told of norms: at most what the noise of the release adds."""
