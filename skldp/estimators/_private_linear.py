@@ -21,6 +21,7 @@ from skldp.estimators._validation import (
     Interval,
     StrOptions,
     check_bounds,
+    check_bounds_by_column,
     check_epsilon,
     fit_context,
     validate_finite,
@@ -49,17 +50,23 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of the whole record: all features and the target.
-    bounds : (low, high), default=(-1, 1)
+    bounds : (low, high), or dict of column name to (low, high), default=(-1, 1)
         The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
+        A dict names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``.
     target_bounds : (low, high), default=(-1, 1)
-        Declared bounds of the target. Predictions are moved into them too.
+        Declared bounds of the target, two numbers. Predictions are moved into them too.
     protocol : {"rounds", "once"}, default="rounds"
         ``"rounds"`` asks small cohorts one after the other for gradients at the model so far: the most accurate.
         ``"once"`` asks some cohorts for the scale, and then everybody else one and the same question, products of
         their numbers; :meth:`partial_fit` takes more people at any time.
     alpha : "auto" or float, default="auto"
-        Ridge on the whitened products, in units of the largest eigenvalue that the noise alone has there. ``"auto"``
-        is 0.5.
+        Ridge: what is added to the eigenvalues of the covariance that is told of the features, once they are made
+        uncorrelated and of variance 1 as far as the noise allows. Its unit is the size that the noise alone gives the
+        largest of these eigenvalues, so that 0 is least squares on what was told, and 1 shrinks by half what is as
+        small as the noise. ``"auto"`` is 0.5, of the size of the noise alone. It has nothing to do with the ``alpha``
+        of :class:`sklearn.linear_model.Ridge`, which grows with the number of rows; and where too few people tell
+        products (``protocol="rounds"`` below a :func:`~skldp.learning.sufficiency` of 50, or of 7 (d + 1)) it is not
+        used. Besides, slopes shrink at the end by the part of their size that is known to be noise.
     fit_intercept : bool, default=True
         Without one, the line goes through zero.
     seed : None, int, Generator or RandomState, default=None
@@ -125,7 +132,7 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
 
     _parameter_constraints: dict = {
         "epsilon": EPSILON,
-        "bounds": BOUNDS,
+        "bounds": [*BOUNDS, dict],
         "target_bounds": BOUNDS,
         "protocol": [StrOptions({"rounds", "once"})],
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
@@ -172,7 +179,7 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
         self._forget_guarantee()
         check_epsilon(self.epsilon)
         rows, target = self._records(X, y, reset=True)
-        box = self._domain(rows.shape[1])
+        box = self._domain()
         protocol = RegressionProtocol(
             rows.shape[1],
             len(rows),
@@ -215,7 +222,7 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
         noise = noise_from(self.seed).spawn(3 + self._n_calls)[-1]
         self.protocol_.add(task.release(rows, target, noise, n_threads=effective_n_jobs(self.n_jobs)))
         self._n_calls += 1
-        warn_moved(rows, target, self._domain(rows.shape[1]))
+        warn_moved(rows, target, self._domain())
         self._learnt()
         return self
 
@@ -239,8 +246,8 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
         rows, target = validate_finite(self, X, y=y, reset=reset, dtype=np.float64, y_numeric=True)
         return rows, as_numbers(target, "y")
 
-    def _domain(self, n_features: int) -> Box:
-        low, high = check_bounds(self.bounds, n_features)
+    def _domain(self) -> Box:
+        low, high = check_bounds_by_column(self.bounds, self)
         target_low, target_high = check_bounds(self.target_bounds, 1, "target_bounds")
         return Box.of(np.append(low, target_low), np.append(high, target_high))
 

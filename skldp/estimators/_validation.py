@@ -28,6 +28,7 @@ __all__ = [
     "as_column",
     "as_table",
     "check_bounds",
+    "check_bounds_by_column",
     "check_epsilon",
     "check_finite",
     "check_same_length",
@@ -118,6 +119,37 @@ def check_bounds(bounds: Any, n_features: int, name: str = "bounds") -> tuple[np
             f"bounds must be at most {_ROOM:.0e} in magnitude and at least {1 / _ROOM:.0e} apart. "
             f"Got {bounds!r} instead."
         )
+    return low, high
+
+
+def check_bounds_by_column(bounds: Any, estimator: BaseEstimator) -> tuple[np.ndarray, np.ndarray]:
+    """Turn declared bounds, of all features or by column name, into two arrays in the order of the columns.
+
+    Parameters
+    ----------
+    bounds : (low, high), or dict of column name to (low, high)
+    estimator : estimator
+        Whose columns were counted, and named if they have names.
+
+    Returns
+    -------
+    low, high : ndarray of float64, shape (n_features,)
+
+    Raises
+    ------
+    ValueError
+        If the rule is broken: a dict names every column of a frame, and no other.
+    """
+    if not isinstance(bounds, dict):
+        return check_bounds(bounds, estimator.n_features_in_)
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        raise InvalidParameterError("bounds by column name are those of a frame. Got a table without names instead.")
+    for what, some in (("miss", set(names) - set(bounds)), ("name unknown", set(bounds) - set(names))):
+        if some:
+            raise InvalidParameterError(f"bounds must name every column once. They {what} {sorted(map(str, some))}.")
+    ends = [check_bounds(bounds[name], 1, f"bounds of the column {name!r}") for name in names]
+    low, high = (np.concatenate(end) for end in zip(*ends, strict=True))
     return low, high
 
 

@@ -22,20 +22,29 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 
 __all__ = ["RegressionProtocol"]
 
+# Parts of all people who tell the target's centre, how long records are, their centre, the size of the vector of their
+# squares, and the squares.
+_TARGET_SHARE, _LENGTH_SHARE, _CENTER_SHARE, _SCALE_SHARE, _SQUARES_SHARE = 0.03, 0.02, 0.04, 0.015, 0.03
+# Where only the mean is told: the parts who tell it at first, and how far targets are from it.
+_FIRST_SHARE, _SPREAD_SHARE = 0.4, 0.1
 # Products are asked for in stages, so that each is told in the scale that the ones before it found: as many as leave
-# each this sufficiency, and no more than that many.
-_STAGE_SUFFICIENCY, _MOST_STAGES = 8.0, 8
-# With gradients to come, the part of the people who tell products, or a scale alone.
-_PRODUCT_SHARE, _PLAIN_SHARE = 0.25, 0.02
+# each this sufficiency, and no more than that many. Every stage stretches what the ones before it did not see.
+_STAGE_SUFFICIENCY, _MOST_STAGES = 8.0, 3
+# With gradients to come, the part of the people who tell products.
+_PRODUCT_SHARE = 0.25
+# Iterates are averaged over the later half where steps are so long that they went this many times the way.
 _N_COHORTS, _LONG_WAY = 20, 4.0
-# The floor of the whitening, in units of the largest eigenvalue that noise alone has.
-_FLOOR = 0.5
+# The floor of the whitening, in units of the largest eigenvalue that noise alone has, and over the sufficiency in units
+# of each number's own variance: rare records far out are cut off at the radius, so that nobody can see how far a
+# direction was stretched that they alone point to.
+_FLOOR, _RARE = 0.5, 1.0
 # The residual's weight beside the features in the products, and the radius in units of the vectors' usual norm.
-_TAU = 1.0
 _RESIDUAL_WEIGHT, _TIGHTNESS = 0.7, 0.85
 # What is cut off at a radius biases the answer, which matters where there is little noise: from these sufficiencies on,
 # of a stage and of all, radii grow so that the noise stays as it is.
 _LOOSE_STAGE, _LOOSE = 100.0, 1_000.0
+# Targets further from their centre than so many deviations are cut off where it is told.
+_MOST_DEVIATIONS = 4.0
 
 
 class RegressionProtocol(Protocol):
@@ -192,15 +201,9 @@ class RegressionProtocol(Protocol):
         if enough < LEAST_SUFFICIENCY:
             if not self.fit_intercept:
                 return [("target", n)]
-            few = [("target", int(0.4 * n)), ("residual", int(0.1 * n))]
+            few = [("target", int(_FIRST_SHARE * n)), ("residual", int(_SPREAD_SHARE * n))]
             return [*few, ("target", n - sum(wanted for _, wanted in few))]
-        steps = [("target", int(0.03 * n)), ("length", int(0.02 * n))] if self.fit_intercept else []
-        for turn in range(1 + self.fit_intercept):
-            if turn:
-                steps.append(("target", int(0.03 * n)))
-            if self.fit_intercept:
-                steps.append(("center", int(0.04 * n)))
-            steps += [("scale", int(0.015 * n)), ("squares", int(0.03 * n))]
+        steps = self._begin()
         left = n - sum(wanted for _, wanted in steps)
         # A gradient of one number is none that a vector's mechanism releases.
         once = self.kind == "once" or self.n_features + self.fit_intercept < 2
@@ -214,6 +217,15 @@ class RegressionProtocol(Protocol):
                 n_scale = int(SCALE_SHARE * people)
                 steps += [("size", n_scale), ("gradient", people - n_scale)]
         return steps
+
+    def _begin(self) -> list[tuple[str, int]]:
+        """The steps that tell every number's centre and size, a second time in units of what the first time told."""
+        n = self.n_people
+        sizes = [("scale", int(_SCALE_SHARE * n)), ("squares", int(_SQUARES_SHARE * n))]
+        if not self.fit_intercept:
+            return sizes
+        target, center = ("target", int(_TARGET_SHARE * n)), ("center", int(_CENTER_SHARE * n))
+        return [target, ("length", int(_LENGTH_SHARE * n)), center, *sizes, target, center, *sizes]
 
     def _terms(self) -> npt.NDArray[np.float64]:
         """The functionals of the model's terms: the constant where there is one, and the features."""
@@ -243,11 +255,14 @@ class RegressionProtocol(Protocol):
         elif name == "squares":
             functionals, radius, answer, form = self._record(), 2 * state["spread"], "vector", "squares"
         elif name == "target":
-            functionals, radius, answer = np.eye(width + 1)[-1:], min(1.0, 4 * state["residual"] / LOG_SCALE), "number"
+            functionals, answer = np.eye(width + 1)[-1:], "number"
+            radius = min(1.0, _MOST_DEVIATIONS * state["residual"] / LOG_SCALE)
         elif name == "residual":
             first = not state["told"]
             radius = min(2.0, (4 if first else 2) * state["residual"])
-            functionals, least = self._residual_row()[None], radius / 16
+            # Where its size was not told before, it may be far smaller than its bounds.
+            least = radius / (64 if self.sufficiency < LEAST_SUFFICIENCY else 16)
+            functionals = self._residual_row()[None]
         elif name == "spread":
             functionals, radius, least = whitened, 2 * root, root / 8
         elif name == "products":
@@ -295,7 +310,7 @@ class RegressionProtocol(Protocol):
         told = np.maximum(task.mean(report), task.standard_error(report.n_people))
         scales = np.array(state["scales"]) * np.sqrt(told)
         n_terms = len(state["beta"])
-        state["scales"], state["residual"] = scales.tolist(), LOG_SCALE * scales[-1]
+        state["scales"], state["residual"] = scales.tolist(), LOG_SCALE * float(scales[-1])
         whitening = np.append(np.ones(n_terms - self.n_features), 1 / scales[:-1])
         state["whitening"] = np.diag(whitening).tolist()
         state["spread"], state["radius"] = math.sqrt(n_terms), math.sqrt(self.n_features + 1)
@@ -303,9 +318,9 @@ class RegressionProtocol(Protocol):
     def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
         mean, error = task.mean(report), task.standard_error(report.n_people)
         # Noise that is as large as all offsets together, or as one of them, would move what stands well.
-        kept = max(0.0, 1 - len(mean) * error**2 / max(mean @ mean, error**2))
+        kept = max(0.0, 1 - len(mean) * error**2 / max(float(mean @ mean), error**2))
         each = np.maximum(0, 1 - (error / np.where(mean == 0, error, mean)) ** 2)
-        result = mean * kept * each * np.array(self._state["scales"])
+        result: npt.NDArray[np.float64] = mean * kept * each * np.array(self._state["scales"])
         # Numbers told alone are told better.
         result[-1] = 0.0
         return result
@@ -326,8 +341,9 @@ class RegressionProtocol(Protocol):
         n_terms = k - 1
         gram = nearest_positive(moments)
         edge = math.sqrt(np.mean(variances[:n_terms, :n_terms]) * 2 * n_terms)
-        sizes = np.array(state["scales"])[:-1, None] * whitening[-self.n_features :]
-        values, vectors = np.linalg.eigh(gram[:n_terms, :n_terms] + _TAU / self.sufficiency * sizes.T @ sizes)
+        stretch = np.array(state["scales"])[:-1, None] * whitening[-self.n_features :]
+        unseen = _RARE / self.sufficiency * stretch.T @ stretch
+        values, vectors = np.linalg.eigh(gram[:n_terms, :n_terms] + unseen)
         # What is below the rounding of the largest is nothing.
         least = 1e-12 * max(1.0, values[-1])
         ridge = values + max(self.ridge * edge, least)
@@ -341,6 +357,9 @@ class RegressionProtocol(Protocol):
         state["dimension"] = float((values / floor).sum())
         state["told"] = told
         if self.kind == "once" and state["step"] >= len(self._steps) - 1:
+            # Of the newly whitened terms' coefficients, what is noise of the products with the residual.
+            errors = np.mean(variances[:n_terms, -1]) / weight**2 * floor / ridge**2
+            self._shrink(float(errors.mean()))
             state["last"] = {"task": task.to_json(), "report": report.to_json(), "before": before}
 
     def _take_gradient(self, task: Task, report: Report) -> None:
@@ -358,17 +377,17 @@ class RegressionProtocol(Protocol):
         n_last = math.ceil(_N_COHORTS // 2 * min(1.0, way / _LONG_WAY))
         self._average(_N_COHORTS, n_last)
         if state["step"] == len(self._steps) - 1:
-            self._shrink(n_last)
+            self._shrink(noise_of_average(state["moves"], n_last))
 
-    def _shrink(self, n_last: int) -> None:
+    def _shrink(self, noise: float) -> None:
         """Shrink the slopes by the part of their size that is noise: where all is noise, the mean is left."""
         state = self._state
         slopes = np.array(state["beta"])
         slopes[: len(slopes) - self.n_features] = 0
         size = (np.linalg.solve(np.array(state["whitening"]), slopes) ** 2).sum()
-        noise = self.n_features * noise_of_average(state["moves"], n_last)
         if size:
-            state["beta"] = (np.array(state["beta"]) - min(1.0, noise / size) * slopes).tolist()
+            part = min(1.0, self.n_features * noise / size)
+            state["beta"] = (np.array(state["beta"]) - part * slopes).tolist()
 
     @property
     def _slope(self) -> float:

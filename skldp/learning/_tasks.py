@@ -327,7 +327,9 @@ class Task:
         """
         check_whole("n_people", n_people, least=1)
         if self.answer == "log_norm":
-            raise ValueError(f"Only vectors and numbers have a standard error of their own. Got {self.answer!r} instead.")
+            raise ValueError(
+                f"Only vectors and numbers have a standard error of their own. Got {self.answer!r} instead."
+            )
         if isinstance(self._mechanism, PrivUnitBall):
             return self.radius * math.sqrt(noise_variance(self._length, self.epsilon) / n_people)
         return self.radius * math.sqrt(self._mechanism.worst_variance / n_people)

@@ -187,3 +187,24 @@ def test_weights_are_refused_and_no_value_is_told():
     with pytest.raises(ValueError, match=r"y|numbers") as caught:
         PrivateLinearRegression().fit(np.zeros((2, 1)), ["secret", "word"])
     assert "secret" not in str(caught.value)
+
+
+def test_bounds_by_column_are_those_of_the_columns_in_any_order():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X[:5_000] * [1, 10, 1, 0.1], columns=["a", "b", "c", "d"])
+    by_name = {"d": (-0.1, 0.1), "a": (-1, 1), "b": (-10, 10), "c": (-1, 1)}
+    model = PrivateLinearRegression(4.0, bounds=by_name, target_bounds=(-1.5, 1.5), seed=0).fit(frame, Y[:5_000])
+    low, high = np.array([-1, -10, -1, -0.1]), np.array([1, 10, 1, 0.1])
+    same = clone(model).set_params(bounds=(low, high)).fit(frame, Y[:5_000])
+    np.testing.assert_array_equal(model.coef_, same.coef_)
+    assert model.protocol_.task is None
+    for wrong, message in [
+        ({"a": (-1, 1)}, r"miss \['b', 'c', 'd'\]"),
+        (by_name | {"e": (0, 1)}, r"unknown \['e'\]"),
+        (by_name | {"c": (1, 0)}, "column 'c'"),
+        (by_name | {"c": ([0, 0], [1, 1])}, "column 'c'"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            clone(model).set_params(bounds=wrong).fit(frame, Y[:5_000])
+    with pytest.raises(ValueError, match="without names"):
+        clone(model).fit(frame.to_numpy(), Y[:5_000])

@@ -8,6 +8,7 @@ import pytest
 
 from skldp.learning import Person, RegressionProtocol, Report, Task, n_people_needed, simulate, sufficiency
 from skldp.learning import _protocol as module
+from skldp.learning._regression import noise_of_average
 from skldp.mechanisms import Noise, PrivUnitBall, noise_from
 
 SLOPES = np.array([0.5, -0.3, 0.2])
@@ -312,3 +313,80 @@ def test_settings_are_checked(wrong, match):
             RegressionProtocol(n_features, n_people, epsilon=1.0, low=[-1] * 4, high=[1] * 4)
     with pytest.raises(ValueError, match="4 rows"):
         simulate(protocol(4), *people(5), seeded())
+
+
+def by_hand(moves, n_last):
+    """The mean of the last iterates of steps toward noise alone, by carrying every noise along."""
+    weights, total = np.zeros(len(moves)), np.zeros(len(moves))
+    for t, (part, error) in enumerate(moves):
+        weights *= 1 - part
+        weights[t] = part * error
+        if t >= len(moves) - n_last:
+            total += weights / n_last
+    return (total**2).sum()
+
+
+@pytest.mark.parametrize("n_last", [1, 3, 7])
+def test_the_noise_of_an_average_is_what_steps_leave_of_it(n_last):
+    rng = np.random.default_rng(0)
+    moves = rng.uniform(0, 1, (7, 2)).tolist()
+    assert noise_of_average(moves, n_last) == pytest.approx(by_hand(moves, n_last), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["rounds", "once"])
+def test_a_target_that_features_tell_nothing_of_is_predicted_by_its_mean(kind):
+    X, _ = people(20_000)
+    y = np.clip(0.5 + 0.2 * np.random.default_rng(1).standard_normal(20_000), -1, 1)
+    learnt = protocol(20_000, kind, epsilon=1.0)
+    simulate(learnt, X, y, seeded())
+    assert score(learnt, X, y) > -0.05
+
+
+@pytest.mark.parametrize("kind", ["rounds", "once"])
+def test_half_of_the_people_cost_no_more_than_half_of_the_people(kind):
+    """Whoever does not answer is lost, and nothing else."""
+    X, y = people(40_000)
+    losses = []
+    for share, n in ((1.0, 20_000), (0.5, 40_000)):
+        for seed in range(3):
+            learnt, rng, noise = protocol(n, kind, epsilon=2.0), np.random.default_rng(seed), seeded(seed)
+            task, asked = learnt.first(), 0
+            while task is not None:
+                cohort = np.flatnonzero(rng.random(learnt.n_wanted) < share) + asked
+                asked += learnt.n_wanted
+                task = learnt.next(task.release(X, y, noise, rows=cohort))
+            losses.append(1 - 0.05**2 / y.var() - score(learnt, X, y))
+    assert np.mean(losses[3:]) < 2 * np.mean(losses[:3]) + 0.01
+
+
+@pytest.mark.parametrize("kind", ["rounds", "once"])
+def test_collectors_of_one_cohort_add_up_to_the_same_bit(kind):
+    """Several machines take parts of every cohort: in any order, one or many, the same state."""
+    X, y = people(3_000)
+    together, apart, backward = protocol(3_000, kind), protocol(3_000, kind), protocol(3_000, kind)
+    task, asked = together.first(), 0
+    while task is not None:
+        people_asked = np.array_split(np.arange(asked, asked + together.n_wanted), 5)
+        asked += together.n_wanted
+        reports = [task.release(X, y, seeded(i), rows=rows) for i, rows in enumerate(people_asked) if len(rows)]
+        texts = [report.to_json() for report in reports]
+        halves = [Report.total(reports[:2]), Report.total(reports[2:])]
+        task = together.next(reports)
+        assert apart.next(halves[::-1]) == task == backward.next([Report.from_json(text) for text in texts[::-1]])
+    assert together.to_json() == apart.to_json() == backward.to_json()
+
+
+def test_the_mean_alone_is_told_within_wide_bounds():
+    """With too few people for slopes, a target far from the middle of bounds that are far wider than it."""
+    rng = np.random.default_rng(0)
+    y = 0.6 + 0.02 * rng.standard_normal(2_000)
+    misses = []
+    for seed in range(20):
+        learnt = RegressionProtocol(30, 2_000, epsilon=1.0, low=[-1] * 31, high=[1] * 31)
+        simulate(learnt, np.zeros((2_000, 30)), y, seeded(seed))
+        np.testing.assert_array_equal(learnt.coefficients, 0)
+        misses.append(learnt.intercept - 0.6)
+    # Half of that of one number within the declared bounds from everybody.
+    assert np.sqrt(np.mean(np.square(misses))) < 0.5 * Task(
+        1.0, (-1, -1), (1, 1), "linear", ((0, 0, 1),), "number", 1.0
+    ).standard_error(2_000)
