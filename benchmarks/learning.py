@@ -1,10 +1,12 @@
 """What linear models learn under local privacy, and how fast, each person releasing once.
 
 Usage: python benchmarks/learning.py [--data diamonds.csv] [--seeds 10] [--people 44000] [--speed 1000000]
+       [--device 9 50]
 
 The table is not part of the project: 53,940 diamonds with the log price to be predicted from nine features within
 public bounds, or the cut from the others. Means of fresh seeds, the worst in brackets, on 9,940 others. With --speed
-only the time and the memory of ``protocol="once"`` are shown, for so many made-up people of 50 features.
+only the time and the memory of ``protocol="once"`` are shown, for so many made-up people of 50 features; with --device
+only the processor time of one person's answers, for so many features.
 """
 
 import argparse
@@ -18,7 +20,8 @@ import numpy as np
 
 from skldp import PrivateLinearRegression, PrivateLogisticRegression
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
-from skldp.learning import sufficiency
+from skldp.learning import Person, RegressionProtocol, _tasks, sufficiency
+from skldp.mechanisms import noise_from
 
 ORDERS = {
     "cut": ["Fair", "Good", "Very Good", "Premium", "Ideal"],
@@ -91,16 +94,50 @@ def show_speed(n):
     print(f"J {sufficiency(n, 50, 1.0):.0f}, R2 {model.score(X, y):.3f}")
 
 
+def show_device(n_features):
+    """What one answer takes on a person's device, from the task's text to the report's: the first, and one more."""
+    rng = np.random.default_rng(0)
+    bounds = {"low": [-1] * (n_features + 1), "high": [1] * (n_features + 1)}
+    for kind in ("rounds", "once"):
+        protocol = RegressionProtocol(n_features, 10**9, epsilon=1.0, **bounds, kind=kind)
+        task, asked = protocol.first(), {}
+        while task is not None:
+            name = f"{task.form}, {task.answer}"
+            asked.setdefault(name, task.to_json())
+            task = protocol.next(
+                task.release(rng.uniform(-1, 1, (20, n_features)), rng.uniform(-1, 1, 20), noise_from())
+            )
+        for name, text in asked.items():
+            print(f"{n_features:3} features, {kind:6}, {name:20}: {len(text):9,} bytes", end="")
+            for calibrated, repeats in (("first", 5), ("next", 20)):
+                times = []
+                for _ in range(repeats):
+                    person = Person(rng.uniform(-1, 1, n_features), 0.5, epsilon=2.0)
+                    if calibrated == "first":
+                        # As on a device that has just read the program.
+                        _tasks._ball.cache_clear()
+                        _tasks._scalar.cache_clear()
+                    start = time.process_time()
+                    person.answer(text)
+                    times.append(time.process_time() - start)
+                print(f", {calibrated} {np.median(times) * 1e3:.2f} ms", end="")
+            print(flush=True)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", default="../shared/data/diamonds.csv")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--people", type=int, default=44_000)
     parser.add_argument("--speed", type=int, default=0)
+    parser.add_argument("--device", type=int, nargs="*", default=[])
     chosen = parser.parse_args()
     for category in (OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning):
         warnings.simplefilter("ignore", category)
-    if chosen.speed:
+    if chosen.device:
+        for n_features in chosen.device:
+            show_device(n_features)
+    elif chosen.speed:
         show_speed(chosen.speed)
     else:
         show_scores(chosen.data, chosen.people, chosen.seeds)

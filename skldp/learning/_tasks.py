@@ -10,7 +10,7 @@ import json
 import math
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
@@ -190,7 +190,8 @@ class Task:
 
     def to_json(self) -> str:
         """The task as JSON, in the one form of which :attr:`hash` is made."""
-        return _write("task", asdict(self))
+        # Not dataclasses.asdict, which copies every number.
+        return _write("task", {one.name: getattr(self, one.name) for one in fields(self)})
 
     @cached_property
     def hash(self) -> str:
@@ -490,7 +491,7 @@ class Report:
 
     def to_json(self) -> str:
         """The report as JSON."""
-        return _write("report", asdict(self))
+        return _write("report", {one.name: getattr(self, one.name) for one in fields(self)})
 
 
 @lru_cache(maxsize=64)
@@ -507,7 +508,11 @@ def _scalar(epsilon: float) -> UnitMechanism:
 
 def _numbers(name: str, given: Any) -> tuple[float, ...]:
     """A list of finite numbers of a size that arithmetic leaves finite, as doubles."""
-    if not isinstance(given, list | tuple) or not all(is_number(one) and -_MOST <= one <= _MOST for one in given):
+    if not isinstance(given, list | tuple) or not all(
+        # JSON's own numbers at once, which a device has thousands of to look at.
+        (type(one) is float or is_number(one)) and -_MOST <= one <= _MOST
+        for one in given
+    ):
         raise ValueError(f"A task's {name} must hold finite numbers of at most {_MOST:.0e}. Got others instead.")
     return tuple(map(float, given))
 
