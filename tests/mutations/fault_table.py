@@ -970,4 +970,18 @@ MUTATIONS = [
         ".spawn(3)[-1]",
         "estimators/test_private_guarantees.py",
     ),
+    Mutation(
+        "learning/_tasks.py",
+        "(type(one) is float or is_number(one)) and -_MOST <= one <= _MOST",
+        "type(one) is float or (is_number(one) and -_MOST <= one <= _MOST)",
+        "learning/test_tasks.py",
+    ),
+    Mutation("learning/_tasks.py", "                u *= u\n", "                u *= 2\n", "learning/test_tasks.py"),
+    Mutation("learning/_regression.py", "weight *= 1 - part", "weight *= part", "learning/test_regression.py"),
+    Mutation(
+        "estimators/_validation.py",
+        '("name unknown", set(bounds) - set(names))',
+        '("name unknown", set())',
+        "estimators/test_private_linear.py",
+    ),
 ]
