@@ -908,8 +908,8 @@ MUTATIONS = [
     # A radius that is read from the rows, a person in two cohorts, and limits that nobody looks at.
     Mutation(
         "learning/_tasks.py",
-        "            return vectors / self.radius",
-        "            return vectors / np.abs(u).max()",
+        "] = u / self.radius",
+        "] = u / np.abs(u).max()",
         "learning/test_tasks.py",
     ),
     Mutation(
