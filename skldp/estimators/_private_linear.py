@@ -50,9 +50,9 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of the whole record: all features and the target.
-    bounds : (low, high), or dict of column name to (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature; or a pair for every column of a frame by its
-        name, like ``{"age": (0, 100), "weight": (30, 200)}``. What lies outside is moved to the nearest end.
+    bounds : (low, high), default=(-1, 1)
+        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
+        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``.
     target_bounds : (low, high), default=(-1, 1)
         Declared bounds of the target, two numbers. Predictions are moved into them too.
     protocol : {"rounds", "once"}, default="rounds"

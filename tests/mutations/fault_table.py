@@ -1110,4 +1110,18 @@ MUTATIONS = [
     ),
     Mutation("study/_federated/settings.py", "delta, rounds=times)", "delta)", "study/test_federated.py"),
     Mutation("study/_federated/settings.py", "seeded=once.seeded)", "seeded=False)", "study/test_federated.py"),
+    Mutation(
+        "learning/_tasks.py",
+        "(type(one) is float or is_number(one)) and -_MOST <= one <= _MOST",
+        "type(one) is float or (is_number(one) and -_MOST <= one <= _MOST)",
+        "learning/test_tasks.py",
+    ),
+    Mutation("learning/_tasks.py", "                u *= u\n", "                u *= 2\n", "learning/test_tasks.py"),
+    Mutation("learning/_regression.py", "weight *= 1 - part", "weight *= part", "learning/test_regression.py"),
+    Mutation(
+        "estimators/_validation.py",
+        '("name unknown", set(bounds) - set(names))',
+        '("name unknown", set())',
+        "estimators/test_private_linear.py",
+    ),
 ]
