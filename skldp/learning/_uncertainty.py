@@ -22,8 +22,8 @@ __all__ = [
     "semicircle",
 ]
 
-# Radii are the usual norm over the cube root of the noise, times these. At the second, the intercept of exponential
-# errors, which are all on one side of a sharp edge, is biased by less than half of its standard error.
+# Radii are the usual norm over the cube root of the noise, times these. The second leaves the bias of the intercept
+# that exponential errors have, all on one side of a sharp edge, below its standard error: benchmarks/coverage.py.
 _GRAM_WEIGHT, _GRADIENT_WEIGHT = 1.8, 2.5
 # A direction counts as known where its second moment is above so many times the largest that noise like its own has in
 # any direction, and above this. It is 1 where the noise is small beside it.
