@@ -5,6 +5,7 @@ from skldp.estimators._bayesian_filter import BayesianFilter, QueryResult
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._categorical import CategoricalPrivatizer
+from skldp.estimators._coefficient_errors import RegressionSummary
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
@@ -50,6 +51,7 @@ __all__ = [
     "PrivateMoments",
     "QueryResult",
     "RandomProjectionTransformer",
+    "RegressionSummary",
     "audit_epsilon",
     "privacy_guarantee",
     "privacy_utility_curve",

@@ -9,11 +9,12 @@ import numpy.typing as npt
 from skldp._untold import untold
 from skldp.estimators._base import warn_out_of_domain
 from skldp.exceptions import TooFewPeopleWarning, warn_user
+from skldp.learning._inference import InferenceProtocol
 from skldp.learning._protocol import Protocol
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._noise import Noise, noise_from
 
-__all__ = ["UntoldScore", "noise_of_more", "warn_moved", "warn_too_few"]
+__all__ = ["UntoldScore", "noise_of_more", "warn_moved", "warn_no_errors", "warn_too_few"]
 
 
 class UntoldScore:
@@ -54,6 +55,12 @@ def warn_too_few(protocol: Protocol, what: str) -> None:
             "people, or fewer features.",
             TooFewPeopleWarning,
         )
+
+
+def warn_no_errors(protocol: Protocol) -> None:
+    """Warn where errors were asked for and there are none."""
+    if isinstance(protocol, InferenceProtocol) and protocol.refusal:
+        warn_user(f"There are no intervals. {protocol.refusal}", TooFewPeopleWarning)
 
 
 def warn_moved(X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], box: Box) -> None:

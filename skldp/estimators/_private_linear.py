@@ -12,8 +12,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import as_numbers
+from skldp.estimators._coefficient_errors import CoefficientErrorsMixin
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import UntoldScore, noise_of_more, warn_moved, warn_too_few
+from skldp.estimators._learning import UntoldScore, noise_of_more, warn_moved, warn_no_errors, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -26,6 +27,7 @@ from skldp.estimators._validation import (
     fit_context,
     validate_finite,
 )
+from skldp.learning._inference import InferenceProtocol
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._simulation import simulate
 from skldp.mechanisms._domain import Box
@@ -35,12 +37,12 @@ __all__ = ["PrivateLinearRegression"]
 
 
 def _takes_more(self: Any) -> bool:
-    if self.protocol != "once":
-        raise AttributeError("Only protocol='once' has a task that stays open for more people.")
+    if self.protocol != "once" or self.inference:
+        raise AttributeError("Only protocol='once', without inference, has a task that stays open for more people.")
     return True
 
 
-class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseEstimator):
+class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, UntoldScore, RegressorMixin, BaseEstimator):
     r"""Linear regression under local differential privacy of every record with its target.
 
     Each row of X with its y is a person, who releases one vector once, at the whole epsilon. What is released is made
@@ -69,6 +71,9 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
         used. Besides, slopes shrink at the end by the part of their size that is known to be noise.
     fit_intercept : bool, default=True
         Without one, the line goes through zero.
+    inference : bool, default=False
+        Asks most of the people for the errors of the coefficients: for :meth:`confidence_intervals` and
+        :meth:`summary`. Fewer are left to learn `coef_`, which predicts a little worse.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
         against whoever knows it.
@@ -79,6 +84,13 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
     ----------
     coef_ : ndarray of shape (n_features,)
     intercept_ : float
+    unridged_coef_ : ndarray of shape (n_features,)
+        With `inference`, where enough people were asked: the coefficients that the intervals are around. They have no
+        ridge and more noise; predictions are made with `coef_`.
+    unridged_intercept_ : float
+        Likewise.
+    coef_covariance_ : ndarray of shape (n_terms, n_terms)
+        Likewise: of the errors of the unridged intercept, where there is one, and coefficients.
     protocol_ : RegressionProtocol
         Its public state at the end, with the open task of ``protocol="once"``.
     privacy_guarantee_ : PrivacyGuarantee
@@ -95,7 +107,7 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
     Warns
     -----
     TooFewPeopleWarning
-        If there are too few people for anything to be learnt: then the mean is predicted.
+        If there are too few people for anything to be learnt: then the mean is predicted. Or too few for errors.
     OutOfDomainWarning
         With the number of values that were moved into the bounds.
 
@@ -137,6 +149,7 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
         "protocol": [StrOptions({"rounds", "once"})],
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "fit_intercept": ["boolean"],
+        "inference": ["boolean"],
         **NOISE_PARAMETERS,
     }
 
@@ -149,6 +162,7 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
         protocol: Literal["rounds", "once"] = "rounds",
         alpha: float | Literal["auto"] = "auto",
         fit_intercept: bool = True,
+        inference: bool = False,
         seed: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -158,6 +172,7 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
         self.protocol = protocol
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.inference = inference
         self.seed = seed
         self.n_jobs = n_jobs
 
@@ -180,7 +195,7 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
         check_epsilon(self.epsilon)
         rows, target = self._records(X, y, reset=True)
         box = self._domain()
-        protocol = RegressionProtocol(
+        protocol = (InferenceProtocol if self.inference else RegressionProtocol)(
             rows.shape[1],
             len(rows),
             epsilon=float(self.epsilon),
@@ -194,6 +209,8 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
         simulate(protocol, rows, target, noise_from(self.seed), n_threads=effective_n_jobs(self.n_jobs))
         warn_moved(rows, target, box)
         self.protocol_, self._n_calls = protocol, 0
+        warn_no_errors(protocol)
+        self.protocol_ = protocol
         self._learnt()
         attach_guarantee(self, protocol.guarantee())
         return self
@@ -252,6 +269,13 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
 
     def _learnt(self) -> None:
         self.coef_, self.intercept_ = self.protocol_.coefficients, self.protocol_.intercept
+        for name in ("unridged_coef_", "unridged_intercept_", "coef_covariance_"):
+            self.__dict__.pop(name, None)
+        if isinstance(self.protocol_, InferenceProtocol) and not self.protocol_.refusal:
+            estimate = self.protocol_.estimate()
+            self.unridged_coef_ = estimate.values[-self.n_features_in_ :]
+            self.unridged_intercept_ = float(estimate.values[0]) if self.fit_intercept else 0.0
+            self.coef_covariance_ = estimate.covariance
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -376,7 +376,7 @@ class RegressionProtocol(Protocol):
         way = _N_COHORTS * self._step_length(people[-1])
         n_last = math.ceil(_N_COHORTS // 2 * min(1.0, way / _LONG_WAY))
         self._average(_N_COHORTS, n_last)
-        if state["step"] == len(self._steps) - 1:
+        if not any(name == "gradient" for name, _ in self._steps[state["step"] + 1 :]):
             self._shrink(noise_of_average(state["moves"], n_last))
 
     def _shrink(self, noise: float) -> None:

@@ -58,6 +58,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWar
         # At this epsilon their few rows are enough for every step.
         PrivateLinearRegression(100.0, protocol="once", alpha=0.0, seed=0),
         PrivateLinearRegression(100.0, fit_intercept=False, seed=0),
+        PrivateLinearRegression(100.0, inference=True, seed=0),
     ],
     expected_failed_checks=expected_failures,
 )

@@ -1124,4 +1124,19 @@ MUTATIONS = [
         '("name unknown", set())',
         "estimators/test_private_linear.py",
     ),
+    # Errors that leave out a part, and intervals where there is nothing to make them of.
+    Mutation("learning/_uncertainty.py", "(spread / n + by_gram)", "(spread / n)", "learning/test_uncertainty.py"),
+    Mutation(
+        "learning/_uncertainty.py",
+        "known = values >= np.maximum(",
+        "known = values >= 0 * np.maximum(",
+        "learning/test_uncertainty.py",
+    ),
+    Mutation("learning/_inference.py", "        if self.refusal:", "        if False:", "learning/test_inference.py"),
+    Mutation(
+        "learning/_inference.py",
+        "radius = min(radius, most[form])",
+        "radius = radius",
+        "learning/test_inference.py",
+    ),
 ]

@@ -1,0 +1,309 @@
+"""A regression protocol whose last cohorts tell how far the coefficients can be from the truth."""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp.learning._protocol import as_shown_by, cut, sufficiency
+from skldp.learning._regression import RegressionProtocol
+from skldp.learning._tasks import Report, Task
+from skldp.learning._uncertainty import (
+    Estimate,
+    gradient_looseness,
+    gram_edge,
+    gram_radius,
+    inverse_where_known,
+    newton_step,
+    scatter,
+    semicircle,
+)
+from skldp.learning._vectors import n_products, symmetric_matrix
+
+__all__ = ["InferenceProtocol", "n_people_for_intervals"]
+
+# Of all people: those who learn the model; each cohort of those who tell a scale; those who tell the terms' sizes; each
+# cohort that tells their second moments, so many times, in the scale that the one before found; and those who tell a
+# first step. The others tell the second one.
+_MODEL_SHARE, _SCALE_SHARE, _SIZES_SHARE, _GRAM_SHARE, _FIRST_SHARE = 0.33, 0.012, 0.05, 0.09, 0.13
+_N_GRAMS = 2
+# Cohorts of the second step, whose scatter is its error, and the fewest people of one.
+_N_COHORTS, _LEAST_PEOPLE = 50, 20
+# No errors are asked for where the second moments' noise is above this, in a scale in which they are 1, nor where the
+# radius is below what an indicator adds that is 1 for one person in ten, whose square is 10 in that scale.
+_MOST_EDGE, _RAREST = 0.2, 10.0
+# A feature is named as one that noise hides from this part of the largest squared weight on.
+_HIDES = 0.1
+# How far the logarithms of norms are told: around the usual norm, by this factor up, and its square down.
+_REACH = 4.0
+
+
+class InferenceProtocol(RegressionProtocol):
+    r"""Who is asked what until a linear regression is learnt, and the errors of its coefficients.
+
+    Some of the people learn the model, as they would in a :class:`RegressionProtocol`. The others are asked in radii at
+    which little is cut off, for a Newton step without a ridge: a part of them for the features' second moments, the
+    last fifty cohorts for gradients at one and the same model, whose scatter is the step's error.
+
+    Parameters
+    ----------
+    n_features, n_people, epsilon, low, high, kind, fit_intercept, ridge
+        As of :class:`RegressionProtocol`. Of `kind` and `ridge` the errors do not depend.
+
+    See Also
+    --------
+    RegressionProtocol : All people learn the model, which therefore predicts better.
+
+    Notes
+    -----
+    The intervals are for the coefficients of least squares of records moved into their bounds. They hold where little
+    is cut off a gradient :math:`P'x (y - x'\beta)` at the radius, which grows with the people, or where what is cut off
+    cancels: for errors that are symmetric, given the features, any radius does. Errors that are skewed bias the
+    intercept by a part of its standard error, and slopes too where the errors' size depends on a feature of long tails.
+    Where the second moments of some direction of the features do not stand out of the noise, there are no intervals,
+    and :attr:`refusal` says whose.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.learning import InferenceProtocol, simulate
+    >>> from skldp.mechanisms import noise_from
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (20_000, 2))
+    >>> y = 0.5 * X[:, 0] - 0.2 * X[:, 1] + 0.1 + 0.1 * rng.standard_normal(20_000)
+    >>> protocol = InferenceProtocol(2, 20_000, epsilon=8.0, low=[-1] * 3, high=[1] * 3)
+    >>> simulate(protocol, X, y, noise_from())
+    >>> estimate = protocol.estimate()
+    >>> estimate.degrees, estimate.standard_errors.max() < 0.05
+    (49, np.True_)
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_people: int,
+        *,
+        epsilon: float,
+        low: npt.ArrayLike,
+        high: npt.ArrayLike,
+        kind: str = "rounds",
+        fit_intercept: bool = True,
+        ridge: float = 0.5,
+    ) -> None:
+        self._n_model = n_people
+        super().__init__(
+            n_features,
+            n_people,
+            epsilon=epsilon,
+            low=low,
+            high=high,
+            kind=kind,
+            fit_intercept=fit_intercept,
+            ridge=ridge,
+        )
+        self._state |= {
+            "scaling": np.eye(self._n_terms).tolist(),
+            "norm": math.sqrt(self._n_terms),
+            "grams": [],
+            "reach": None,
+            "start": None,
+            "n_first": 0,
+            "second": None,
+        }
+
+    @property
+    def asks_for_errors(self) -> bool:
+        """Whether there are enough people: else all of them learn the model."""
+        return self._n_model < self.n_people
+
+    @property
+    def refusal(self) -> str:
+        """Why there is no estimate; empty where there is one."""
+        told = self._state["second"]
+        if not self.asks_for_errors:
+            needed = n_people_for_intervals(self)
+            rule = "more than one term" if needed is None else f"at least {needed:,} people"
+            return f"It takes {rule} for errors to be told at epsilon {self.epsilon:.4g}. Got {self.n_people:,} people."
+        if told is None or told["cohorts"] < 2:
+            return "At least two of the last cohorts must have answered. Got fewer."
+        hidden = self._hidden()
+        if hidden:
+            return (
+                "The features' second moments must stand out of the noise in every direction. Got noise that hides "
+                f"those of features {hidden}, which tell nearly the same or fill a small part of their bounds. It "
+                "takes more people, fewer features or tighter bounds."
+            )
+        return ""
+
+    @property
+    def sufficiency(self) -> float:
+        """See :func:`sufficiency`: of those who learn the model."""
+        return sufficiency(self._n_model, self.n_features, self.epsilon)
+
+    def estimate(self) -> Estimate:
+        """The coefficients without a ridge, and their errors.
+
+        Returns
+        -------
+        Estimate
+
+        Raises
+        ------
+        ValueError
+            If there are too few people for it, too few cohorts answered, or features cannot be told apart.
+        """
+        if self.refusal:
+            raise ValueError(self.refusal)
+        state = self._state
+        shift, matrix = self._in_units()
+        return newton_step(
+            shift + matrix @ np.array(state["start"]),
+            matrix @ np.array(self._state["scaling"]),
+            self._gram(),
+            state["second"],
+            self._task_of("second").standard_error(1) ** 2,
+            state["n_first"],
+        )
+
+    @property
+    def _n_terms(self) -> int:
+        return self.n_features + self.fit_intercept
+
+    def _hidden(self) -> list[int]:
+        """The features that directions in the noise are made of, counted from 0."""
+        _, unknown = inverse_where_known(*self._gram())
+        if not unknown.size:
+            return []
+        weights = ((np.array(self._state["scaling"]) @ unknown) ** 2).sum(axis=1)[-self.n_features :]
+        return np.flatnonzero(weights >= weights.max() * _HIDES).tolist()
+
+    def _in_units(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """What makes the model's own terms into those of the data: a matrix, and what is added."""
+        middle, radius = self._box.center, self._box.radius
+        shift, matrix = np.zeros(self._n_terms), np.zeros((self._n_terms,) * 2)
+        slopes = slice(self._n_terms - self.n_features, None)
+        matrix[slopes, slopes] = np.diag(radius[-1] / radius[:-1])
+        if self.fit_intercept:
+            center = np.array(self._state["center"])
+            shift[0] = middle[-1] + radius[-1] * center[-1]
+            matrix[0] = -radius[-1] * np.append(-1.0, center[:-1] + middle[:-1] / radius[:-1])
+        return shift, matrix
+
+    def _gram(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """The second moments of the scaled terms, and the variances of the noise in them."""
+        gram, variances = as_shown_by(np.array(self._state["scaling"]).T, self._state["grams"])
+        # Which are those of the products as they are released: off the diagonal, times the square root of 2.
+        return gram, variances * (1 + np.eye(self._n_terms)) / 2
+
+    def _plan(self) -> list[tuple[str, int]]:
+        n = self.n_people
+        shares = (_SCALE_SHARE, _SIZES_SHARE, _GRAM_SHARE, _FIRST_SHARE)
+        n_scale, n_sizes, n_gram, n_first = (int(share * n) for share in shares)
+        model = self._plan_of_model(int(_MODEL_SHARE * n))
+        if not (
+            n * _SCALE_SHARE >= 1
+            # Of one term there is one product, which is no vector.
+            and self._n_terms > 1
+            and any(name == "products" for name, _ in model)
+            and gram_edge(self._n_terms, self._n_terms, self.epsilon, _N_GRAMS * n_gram) <= _MOST_EDGE
+            and gram_radius(math.sqrt(self._n_terms), self._n_terms, self.epsilon, n_gram) >= self._n_terms + _RAREST
+        ):
+            return self._plan_of_model(n)
+        self._n_model = sum(wanted for _, wanted in model)
+        steps = [*model, ("sizes", n_sizes), *[("norm", n_scale), ("gram", n_gram)] * _N_GRAMS]
+        steps += [("norm", n_scale), ("residual", n_scale), ("reach", n_scale), ("first", n_first)]
+        left = n - sum(wanted for _, wanted in steps)
+        return steps + [("second", people) for people in cut(left, max(2, min(_N_COHORTS, left // _LEAST_PEOPLE)))]
+
+    def _plan_of_model(self, n_people: int) -> list[tuple[str, int]]:
+        return RegressionProtocol(**self._settings() | {"n_people": max(1, n_people)})._steps
+
+    def _vector_lengths(self) -> set[int]:
+        lengths = super()._vector_lengths()
+        return lengths | {n_products(self._n_terms)} if self.asks_for_errors else lengths
+
+    def _task_of(self, name: str) -> Task:
+        if name not in ("sizes", "norm", "gram", "reach", "first", "second"):
+            return super()._task_of(name)
+        state = self._state
+        functionals = np.array(self._state["scaling"]).T @ self._terms()
+        form, answer, least = "gradient", "vector", 0.0
+        wanted = sum(people for step, people in self._steps if step == ("gram" if name == "gram" else "second"))
+        if name == "norm":
+            form, answer, radius = "linear", "log_norm", _REACH * math.sqrt(self._n_terms)
+            least = radius / _REACH**3
+        elif name == "sizes":
+            # Of which nothing is cut off: what few people have would look smaller than it is, and be stretched too far.
+            form, radius = "squares", math.inf
+        elif name == "gram":
+            form, radius = "products", gram_radius(state["norm"], self._n_terms, self.epsilon, wanted // _N_GRAMS)
+        else:
+            beta = state["start"] if name == "second" and state["start"] is not None else state["beta"]
+            residual = np.eye(self.n_features + 2)[-1] - np.array(beta) @ self._terms()
+            functionals = np.vstack([functionals, residual])
+            usual = state["residual"] * state["norm"]
+            if name == "reach":
+                answer, radius = "log_norm", _REACH * usual
+                least = radius / _REACH**3
+            else:
+                radius = (state["reach"] or usual) * gradient_looseness(self._n_terms, self.epsilon, wanted)
+        matrix = self._matrix(functionals)
+        if answer == "vector":
+            # No record reaches further.
+            furthest = np.abs(matrix).sum(axis=1)
+            largest = math.hypot(*furthest[: self._n_terms])
+            most = {"products": largest**2, "gradient": largest * furthest[-1], "squares": math.hypot(*furthest**2)}
+            radius = min(radius, most[form])
+        return Task(self.epsilon, self._box.low, self._box.high, form, matrix, answer, radius, least)
+
+    def _take_sizes(self, task: Task, report: Report) -> None:
+        # A size that is hidden is taken to be as large as what hides it.
+        squares = np.maximum(task.mean(report), 2 * task.standard_error(report.n_people))
+        self._state["scaling"] = np.diag(1 / np.sqrt(squares)).tolist()
+
+    def _take_norm(self, task: Task, report: Report) -> None:
+        self._state["norm"] = float(task.mean(report)[0])
+
+    def _take_gram(self, task: Task, report: Report) -> None:
+        state, scaling = self._state, np.array(self._state["scaling"])
+        moments = symmetric_matrix(task.mean(report), self._n_terms)
+        told = [scaling.T.tolist(), moments.tolist(), task.standard_error(report.n_people)]
+        state["grams"] = [*state["grams"], told]
+        moments, variances = self._gram()
+        values, vectors = np.linalg.eigh(moments)
+        # Directions that do not stand out are stretched as far as the noise lets them.
+        state["scaling"] = (scaling @ vectors / np.sqrt(np.maximum(values, 0) + semicircle(variances))).tolist()
+
+    def _take_reach(self, task: Task, report: Report) -> None:
+        self._state["reach"] = float(task.mean(report)[0])
+
+    def _take_first(self, task: Task, report: Report) -> None:
+        state = self._state
+        if state["grams"]:
+            inverse, _ = inverse_where_known(*self._gram())
+            step = np.array(self._state["scaling"]) @ inverse @ task.mean(report)
+            state["start"], state["n_first"] = (np.array(state["beta"]) + step).tolist(), report.n_people
+
+    def _take_second(self, task: Task, report: Report) -> None:
+        if self._state["start"] is not None:
+            self._state["second"] = scatter(self._state["second"], task.mean(report), report.n_people)
+
+
+def n_people_for_intervals(protocol: InferenceProtocol) -> int | None:
+    """How many people it takes before errors are asked for; None where no number of them does."""
+    settings: dict[str, Any] = protocol._settings()
+
+    def enough(n: int) -> bool:
+        return InferenceProtocol(**settings | {"n_people": n}).asks_for_errors
+
+    most = 1
+    while not enough(most):
+        if most > 1 << 50:
+            return None
+        most *= 2
+    least = most // 2
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (least, middle) if enough(middle) else (middle, most)
+    return most

@@ -1,0 +1,252 @@
+r"""What a coefficient may be: one Newton step from a model that is known, and how far its parts scatter."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from skldp.learning._tasks import noise_variance
+from skldp.learning._vectors import n_products
+
+__all__ = [
+    "Estimate",
+    "gradient_looseness",
+    "gram_edge",
+    "gram_radius",
+    "inverse_where_known",
+    "newton_step",
+    "scatter",
+    "semicircle",
+]
+
+# Radii are the usual norm over the cube root of the noise, times these. The second leaves the bias of the intercept
+# that exponential errors have, all on one side of a sharp edge, below its standard error: benchmarks/coverage.py.
+_GRAM_WEIGHT, _GRADIENT_WEIGHT = 1.8, 2.5
+# A direction counts as known where its second moment is above so many times the largest that noise like its own has in
+# any direction, and above this. It is 1 where the noise is small beside it.
+_OF_EDGE, _LEAST_MOMENT = 1.2, 0.3
+
+
+@dataclass(frozen=True)
+class Estimate:
+    r"""Coefficients without a ridge, and what is known of their errors, in the units of the data.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_terms,)
+        The intercept, where there is one, and the coefficients.
+    covariance : ndarray of shape (n_terms, n_terms)
+        Of their errors: the noise of the releases and the choice of the people.
+    noise : ndarray of shape (n_terms,)
+        The part of each variance that the noise of the releases alone has.
+    degrees : int
+        Degrees of freedom: `covariance` is made of the scatter of one cohort more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.learning import Estimate
+    >>> estimate = Estimate(np.array([0.5]), np.array([[0.04]]), np.array([0.03]), 49)
+    >>> estimate.intervals(0.95).round(2), estimate.noise_shares.round(2)
+    (array([[0.1, 0.9]]), array([0.5]))
+    """
+
+    values: npt.NDArray[np.float64]
+    covariance: npt.NDArray[np.float64]
+    noise: npt.NDArray[np.float64]
+    degrees: int
+
+    @property
+    def standard_errors(self) -> npt.NDArray[np.float64]:
+        """Of every value."""
+        result: npt.NDArray[np.float64] = np.sqrt(np.diag(self.covariance))
+        return result
+
+    @property
+    def statistics(self) -> npt.NDArray[np.float64]:
+        """Every value over its standard error; NaN where there is no error."""
+        errors = self.standard_errors
+        return np.divide(self.values, errors, out=np.full_like(errors, np.nan), where=errors > 0)
+
+    @property
+    def p_values(self) -> npt.NDArray[np.float64]:
+        """Of every value being 0, by Student's law, from both sides."""
+        result: npt.NDArray[np.float64] = 2 * special.stdtr(self.degrees, -np.abs(self.statistics))
+        return result
+
+    @property
+    def noise_shares(self) -> npt.NDArray[np.float64]:
+        """Of every standard error, the part that is due to privacy: by which it would be smaller without the noise."""
+        variances = np.diag(self.covariance)
+        part = np.divide(self.noise, variances, out=np.full_like(variances, np.nan), where=variances > 0)
+        result: npt.NDArray[np.float64] = 1 - np.sqrt(np.maximum(0, 1 - part))
+        return result
+
+    def intervals(self, level: float) -> npt.NDArray[np.float64]:
+        """Of every value, the lower and the upper end, by Student's law.
+
+        Parameters
+        ----------
+        level : float
+            Between 0 and 1: how often an interval holds the truth.
+
+        Returns
+        -------
+        ndarray of shape (n_terms, 2)
+        """
+        half = special.stdtrit(self.degrees, (1 + level) / 2) * self.standard_errors
+        return np.column_stack([self.values - half, self.values + half])
+
+
+def semicircle(variances: npt.NDArray[np.float64]) -> float:
+    """The edge of the eigenvalues of a symmetric matrix of noise alone, whose entries have these variances."""
+    return 2 * math.sqrt(float(np.mean(variances)) * len(variances))
+
+
+def gram_edge(radius: float, n_terms: int, epsilon: float, n_people: int) -> float:
+    """The same of the mean of products of so many terms, released within a radius."""
+    # Products off the diagonal were released times the square root of 2.
+    variance = noise_variance(n_products(n_terms), epsilon) / n_people
+    return radius * semicircle(np.full((n_terms,) * 2, variance / 2) + np.eye(n_terms) * variance / 2)
+
+
+def gram_radius(norm: float, n_terms: int, epsilon: float, n_people: int) -> float:
+    r"""The radius of products of terms at which what is cut off is in proportion to the noise.
+
+    Parameters
+    ----------
+    norm : float
+        The usual norm of the terms.
+    n_terms : int
+    epsilon : float
+    n_people : int
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    Of a norm t whose third moment exists, the mean of what a radius R cuts off is at most
+    :math:`\frac{4}{27} E[t^3] / R^2`, because :math:`(t - R)_+ \le \frac{4}{27} t^3 / R^2`; the noise grows like R.
+    They stay in proportion where R is the usual norm times the noise to the power -1/3, the noise being that of a
+    radius of the usual norm.
+    """
+    noise = gram_edge(norm**2, n_terms, epsilon, n_people)
+    return _GRAM_WEIGHT * norm**2 / math.cbrt(noise)
+
+
+def gradient_looseness(n_terms: int, epsilon: float, n_people: int) -> float:
+    """The radius of gradients in units of their usual norm, by the rule of :func:`gram_radius`."""
+    noise = math.sqrt(noise_variance(n_terms, epsilon) * n_terms / n_people)
+    return _GRADIENT_WEIGHT / math.cbrt(noise)
+
+
+def inverse_where_known(
+    gram: npt.NDArray[np.float64], variances: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The inverse of second moments in the directions that stand out of the noise, and the other directions.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_terms, n_terms)
+    variances : ndarray of shape (n_terms, n_terms)
+        Of the noise in every entry.
+
+    Returns
+    -------
+    inverse : ndarray of shape (n_terms, n_terms)
+    unknown : ndarray of shape (n_terms, n_unknown)
+    """
+    values, vectors = np.linalg.eigh(gram)
+    # Of v'Nv, for noise N whose entries are independent but for its symmetry.
+    squares = vectors**2
+    own = 2 * np.einsum("ik,ij,jk->k", squares, variances, squares) - np.diag(variances) @ squares**2
+    known = values >= np.maximum(_LEAST_MOMENT, _OF_EDGE * np.sqrt(2 * len(values) * own))
+    return (vectors[:, known] / values[known]) @ vectors[:, known].T, vectors[:, ~known]
+
+
+def scatter(so_far: dict[str, Any] | None, mean: npt.NDArray[np.float64], n_people: int) -> dict[str, Any]:
+    """Sums over cohorts: of their people, and of these times their means and the squares of those.
+
+    Parameters
+    ----------
+    so_far : dict or None
+        Of the cohorts before.
+    mean : ndarray of shape (n_terms,)
+        Of one cohort more.
+    n_people : int
+
+    Returns
+    -------
+    dict
+        Of numbers and lists, for JSON.
+    """
+    so_far = so_far or {"cohorts": 0, "people": 0, "sum": np.zeros(len(mean)), "squares": np.zeros((len(mean),) * 2)}
+    return {
+        "cohorts": so_far["cohorts"] + 1,
+        "people": so_far["people"] + n_people,
+        "sum": (np.array(so_far["sum"]) + n_people * mean).tolist(),
+        "squares": (np.array(so_far["squares"]) + n_people * np.outer(mean, mean)).tolist(),
+    }
+
+
+def newton_step(
+    beta: npt.NDArray[np.float64],
+    scaling: npt.NDArray[np.float64],
+    gram: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
+    told: dict[str, Any],
+    variance: float,
+    n_before: int,
+) -> Estimate:
+    r"""One Newton step from a model at which cohorts told the gradient.
+
+    Parameters
+    ----------
+    beta : ndarray of shape (n_terms,)
+        The model, which is itself such a step from another one.
+    scaling : ndarray of shape (n_terms, n_terms)
+        P, which makes terms x into P'x.
+    gram : pair of ndarray of shape (n_terms, n_terms)
+        The second moments of P'x, from other people, known in all directions, and the variances of the noise in them.
+    told : dict
+        Of two cohorts or more, by :func:`scatter`.
+    variance : float
+        Of one released gradient, in every direction across it, by the noise alone.
+    n_before : int
+        The people who told the step before.
+
+    Returns
+    -------
+    Estimate
+
+    Notes
+    -----
+    With the mean :math:`\bar g` over N people of gradients :math:`g = P'x (y - x'\beta)`, and H the second moments, the
+    answer is :math:`\beta + P H^{-1} \bar g`, and its covariance :math:`P H^{-1} S H^{-1} P' / N`. The scatter S is
+    that of B cohorts' means, each times the root of its people: it counts the noise, the choice of the people, and
+    unequal variances (the sandwich), with B - 1 degrees of freedom and no assumption on any of them.
+
+    H is from other people, so that for given H all of this is exact but for a part :math:`I - H^{-1} G` of the error
+    of the model before, G being the true second moments. What the noise in H makes of the error of the step before,
+    whose covariance is A in the units of P'x, is added: :math:`E[(H - G) A (H - G)]`.
+
+    References
+    ----------
+    White, "A heteroskedasticity-consistent covariance matrix estimator and a direct test for heteroskedasticity",
+    Econometrica 1980, Theorem 1 (the sandwich). Van der Vaart, "Asymptotic Statistics", 1998, section 5.7 (one-step
+    estimators).
+    """
+    inverse, _ = inverse_where_known(*gram)
+    n, degrees = told["people"], told["cohorts"] - 1
+    mean = np.array(told["sum"]) / n
+    spread = (np.array(told["squares"]) - n * np.outer(mean, mean)) / degrees
+    before = inverse @ spread @ inverse / n_before
+    # Entries of the noise in H are independent, but for its symmetry.
+    by_gram = np.diag(gram[1] @ np.diag(before)) + gram[1] * before * (1 - np.eye(len(before)))
+    change = scaling @ inverse
+    covariance = change @ (spread / n + by_gram) @ change.T
+    return Estimate(beta + change @ mean, covariance, variance / n * (change**2).sum(axis=1), degrees)

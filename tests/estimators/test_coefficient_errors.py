@@ -1,0 +1,127 @@
+"""Intervals and the summary of PrivateLinearRegression: what is asked, what is told, and what refuses."""
+
+import builtins
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from skldp import PrivateLinearRegression, RegressionSummary
+from skldp.exceptions import ChangedAfterFitError, TooFewPeopleWarning
+from skldp.learning import Estimate
+
+RNG = np.random.default_rng(0)
+N = 12_000
+X = pd.DataFrame(RNG.uniform(-1, 1, (N, 3)), columns=["age", "income", "<b>"])
+Y = X.to_numpy() @ [0.4, -0.3, 0.0] + 0.1 + 0.05 * RNG.standard_normal(N)
+
+pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+
+
+def fitted(**settings):
+    return PrivateLinearRegression(8.0, inference=True, seed=0, **settings).fit(X, Y)
+
+
+@pytest.mark.parametrize("protocol", ["rounds", "once"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_what_is_fitted_fits_together(protocol, fit_intercept):
+    model = fitted(protocol=protocol, fit_intercept=fit_intercept)
+    errors = np.sqrt(np.diag(model.coef_covariance_))
+    values = np.append(model.unridged_intercept_, model.unridged_coef_)[not fit_intercept :]
+    assert errors.shape == (3 + fit_intercept,)
+    interval = model.confidence_intervals()
+    np.testing.assert_allclose(interval.mean(axis=1), values)
+    np.testing.assert_allclose((interval[:, 1] - interval[:, 0]) / errors, 2 * 2.0096, rtol=1e-4)
+    narrow = model.confidence_intervals(level=0.5)
+    assert (narrow[:, 0] > interval[:, 0]).all()
+    frame = model.summary().to_frame()
+    assert [*frame.index] == ["intercept", "age", "income", "<b>"][not fit_intercept :]
+    assert [*frame.columns] == ["coef", "std err", "t", "P>|t|", "[0.025", "0.975]", "due to privacy"]
+    np.testing.assert_array_equal(frame[["[0.025", "0.975]"]], interval)
+    if fit_intercept:
+        assert frame["P>|t|"]["age"] < 1e-6
+        assert model.privacy_guarantee_.epsilon <= 8.0
+        assert np.abs(model.coef_ - [0.4, -0.3, 0]).max() < 0.05
+
+
+def test_a_summary_is_text_and_html():
+    estimate = Estimate(np.array([0.5, -2.0]), np.diag([0.04, 1.0]), np.array([0.03, 0.0]), 49)
+    summary = RegressionSummary(["age", "<b>"], estimate, 0.9, "Least squares & more")
+    assert str(summary).splitlines() == [
+        "Least squares & more",
+        "     coef  std err       t  P>|t|   [0.05    0.95]  due to privacy",
+        "age   0.5      0.2   2.500  0.016  0.1647   0.8353             50%",
+        "<b>    -2        1  -2.000  0.051  -3.677  -0.3234              0%",
+    ]
+    shown = summary._repr_html_()
+    assert "&lt;b&gt;" in shown
+    assert "<b>" not in shown
+    assert shown.count("<tr>") == 3
+
+
+def test_arrays_have_names_of_their_own_and_fits_survive_pickle():
+    model = PrivateLinearRegression(8.0, inference=True, seed=0).fit(X.to_numpy(), Y)
+    assert model.summary().names == ["intercept", "x0", "x1", "x2"]
+    again = pickle.loads(pickle.dumps(model))
+    assert str(again.summary()) == str(model.summary())
+
+
+def test_without_asking_there_is_nothing_to_say():
+    model = PrivateLinearRegression(8.0, seed=0).fit(X, Y)
+    assert not hasattr(model, "coef_covariance_")
+    for name in ("summary", "confidence_intervals"):
+        with pytest.raises(AttributeError, match=name) as caught:
+            getattr(model, name)
+        assert "inference=True" in str(caught.value.__cause__)
+    model.set_params(inference=True)
+    with pytest.raises(ChangedAfterFitError):
+        model.summary()
+    # What is fixed for errors takes no more people.
+    assert not hasattr(PrivateLinearRegression(protocol="once", inference=True), "partial_fit")
+
+
+def test_too_few_people_and_hidden_features_are_told():
+    model = PrivateLinearRegression(2.0, inference=True, seed=0)
+    with pytest.warns(TooFewPeopleWarning, match=r"at least [\d,]+ people"):
+        model.fit(X, Y)
+    with pytest.raises(ValueError, match="people"):
+        model.confidence_intervals()
+    assert model.score(X, Y) > 0.9
+    twins = X.assign(income=X["age"])
+    model = fitted()
+    with pytest.warns(TooFewPeopleWarning, match=r"features \[0, 1\]"):
+        model.set_params(epsilon=9.0).fit(twins, Y)
+    # Nothing is left of the fit before.
+    assert not hasattr(model, "coef_covariance_")
+    with pytest.raises(ValueError, match="stand out"):
+        model.summary()
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, True, "high", float("nan")])
+def test_levels_are_checked(level):
+    model = fitted()
+    for method in (model.summary, model.confidence_intervals):
+        with pytest.raises(ValueError, match="level"):
+            method(level=level)
+
+
+def test_frames_need_pandas(monkeypatch):
+    summary = fitted().summary()
+    original = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name == "pandas":
+            raise ImportError
+        return original(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match="study"):
+        summary.to_frame()
+
+
+def test_a_clone_asks_the_same():
+    assert clone(fitted()).inference
+    with pytest.raises(ValueError, match="inference"):
+        PrivateLinearRegression(inference="yes").fit(X, Y)

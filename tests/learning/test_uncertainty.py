@@ -1,0 +1,112 @@
+"""The Newton step and its covariance: against sums written out, and the rules of radii against their laws."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from skldp.learning import Estimate
+from skldp.learning import _uncertainty as module
+from skldp.learning._tasks import noise_variance
+
+RNG = np.random.default_rng(0)
+EXACT = np.zeros((3, 3))
+
+
+def cohorts_of(X, y, beta, scaling, n_cohorts):
+    """The mean gradient and the people of each of some cohorts of unequal size."""
+    edges = np.sort(RNG.choice(np.arange(1, len(y)), n_cohorts - 1, replace=False))
+    parts = np.split(np.arange(len(y)), edges)
+    return [((X[part] @ scaling * (y[part] - X[part] @ beta)[:, None]).mean(axis=0), len(part)) for part in parts]
+
+
+def told_by(cohorts):
+    told = None
+    for mean, n in cohorts:
+        told = module.scatter(told, mean, n)
+    return told
+
+
+def test_without_noise_the_step_is_least_squares_from_anywhere():
+    X = np.column_stack([np.ones(500), RNG.normal(size=(500, 2))])
+    y = X @ [0.5, 1.0, -2.0] + RNG.normal(size=500)
+    scaling = RNG.normal(size=(3, 3)) + 3 * np.eye(3)
+    gram = (X @ scaling).T @ (X @ scaling) / 500
+    beta = np.array([5.0, -4.0, 1.0])
+    told = told_by(cohorts_of(X, y, beta, scaling, 20))
+    found = module.newton_step(beta, scaling, (gram, EXACT), told, 0.0, 100)
+    np.testing.assert_allclose(found.values, np.linalg.lstsq(X, y, rcond=None)[0], rtol=1e-9)
+    assert found.degrees == 19
+    np.testing.assert_array_equal(found.noise, 0)
+
+
+def test_the_covariance_is_the_sandwich_of_the_cohorts_scatter():
+    X, scaling = RNG.normal(size=(400, 3)), RNG.normal(size=(3, 3)) + 3 * np.eye(3)
+    y, beta = RNG.normal(size=400), np.array([0.1, 0.0, -0.2])
+    gram = (X @ scaling).T @ (X @ scaling) / 400
+    cohorts = cohorts_of(X, y, beta, scaling, 15)
+    found = module.newton_step(beta, scaling, (gram, EXACT), told_by(cohorts), 0.5, 100)
+    mean = sum(n * one for one, n in cohorts) / 400
+    spread = sum(n * np.outer(one - mean, one - mean) for one, n in cohorts) / 14
+    change = scaling @ np.linalg.inv(gram)
+    np.testing.assert_allclose(found.covariance, change @ spread @ change.T / 400, rtol=1e-9)
+    np.testing.assert_allclose(found.noise, 0.5 / 400 * np.diag(change @ change.T), rtol=1e-9)
+
+
+def test_noise_of_the_second_moments_adds_what_it_makes_of_the_step_before():
+    """E[(H - G) A (H - G)], by drawing symmetric noise of the stated variances."""
+    variances = np.array([[4.0, 1.0, 2.0], [1.0, 0.5, 3.0], [2.0, 3.0, 1.0]]) * 1e-4
+    told = told_by([(RNG.normal(size=3), 50) for _ in range(9)])
+    known, noisy = (
+        module.newton_step(np.zeros(3), np.eye(3), (np.eye(3), one), told, 0.0, 7) for one in (EXACT, variances)
+    )
+    before = known.covariance * 450 / 7
+    upper = np.triu(RNG.standard_normal((200_000, 3, 3)) * np.sqrt(variances))
+    noise = upper + np.swapaxes(np.triu(upper, 1), 1, 2)
+    drawn = noise @ before @ noise
+    error = drawn.std(axis=0) / math.sqrt(len(drawn))
+    assert (np.abs(noisy.covariance - known.covariance - drawn.mean(axis=0)) < 6 * error).all()
+
+
+def test_what_does_not_stand_out_is_unknown_and_says_so():
+    gram = np.diag([1.0, 0.9, 0.2])
+    inverse, unknown = module.inverse_where_known(gram, EXACT)
+    np.testing.assert_allclose(inverse, np.diag([1, 1 / 0.9, 0]))
+    np.testing.assert_allclose(np.abs(unknown), [[0], [0], [1]])
+    # Noise whose eigenvalues reach to .95 / 1.2 covers the second, and not the first.
+    variances = (1 + np.eye(3)) * (0.95 / 1.2) ** 2 / 12
+    assert module.inverse_where_known(gram, variances)[1].shape == (3, 2)
+    # Noise in one direction alone covers that one.
+    variances = np.zeros((3, 3))
+    variances[0, 0] = 0.2
+    np.testing.assert_allclose(np.abs(module.inverse_where_known(np.eye(3), variances)[1]), [[1], [0], [0]])
+
+
+def test_radii_keep_what_is_cut_off_in_proportion_to_the_noise():
+    t, radius = np.linspace(0, 50, 100_001), 1.7
+    assert (np.maximum(t - radius, 0) <= 4 / 27 * t**3 / radius**2 + 1e-12).all()
+    for rule in (module.gradient_looseness, lambda k, e, n: module.gram_radius(2.0, k, e, n)):
+        few, many = rule(4, 1.0, 1_000), rule(4, 1.0, 64_000)
+        # The noise of one radius falls to an eighth. The radius doubles: then a quarter is left, as of one over R^2.
+        assert many == pytest.approx(2 * few)
+
+
+def test_the_edge_is_that_of_noises_eigenvalues():
+    k = 200
+    variances = (1 + np.eye(k)) / 2
+    upper = np.triu(RNG.standard_normal((k, k)) * np.sqrt(variances))
+    noise = upper + np.triu(upper, 1).T
+    assert module.semicircle(variances) == pytest.approx(np.linalg.eigvalsh(noise)[-1], rel=0.05)
+    # The mean of so many products has that noise, for a radius of one over its standard error.
+    error = math.sqrt(noise_variance(k * (k + 1) // 2, 1.0) / 50)
+    assert module.gram_edge(1 / error, k, 1.0, 50) == pytest.approx(module.semicircle(variances))
+
+
+def test_an_estimate_is_read_by_students_law():
+    found = Estimate(np.array([2.0, 0.0, 1.0]), np.diag([0.25, 1.0, 0.0]), np.array([0.16, 2.0, 0.0]), 9)
+    np.testing.assert_allclose(found.statistics, [4, 0, np.nan])
+    np.testing.assert_allclose(found.p_values, [2 * stats.t.sf(4, 9), 1, np.nan])
+    np.testing.assert_allclose(found.intervals(0.9)[0], stats.t.interval(0.9, 9, 2, 0.5))
+    # Of .25 noise has .16: without it the error were .3 in place of .5. Never more than all of it.
+    np.testing.assert_allclose(found.noise_shares, [0.4, 1, np.nan])
