@@ -342,7 +342,8 @@ class DiscriminantProtocol(Protocol):
     def _take_level(self, task: Task, report: Report) -> None:
         """By how much the centre is off, in the directions in which it matters: those of the tensor."""
         told, error = task.mean(report)[: self.n_classes - 1], task.standard_error(report.n_people)
-        kept = max(0.0, 1 - len(told) * error**2 / (told @ told)) if told.any() else 0.0
+        size = float(told @ told)
+        kept = max(0.0, 1 - len(told) * error**2 / size) if size > 0 else 0.0
         self._state["level"] = np.linalg.lstsq(self._contrast(), kept * told, rcond=None)[0].tolist()
 
     def _contrast(self) -> npt.NDArray[np.float64]:

@@ -997,12 +997,6 @@ MUTATIONS = [
         "learning/test_discriminant.py",
         "The lengths' guarantees differ by the last digits of a calibration, which the margin of each covers.",
     ),
-    Mutation(
-        "learning/_discriminant.py",
-        "np.sqrt(np.maximum(values, _LEAST_WITHIN))",
-        "np.sqrt(np.maximum(values, 1e-9))",
-        "learning/test_discriminant.py",
-    ),
     Mutation("learning/_releases.py", "np.linalg.inv(flip_matrix)", "flip_matrix", "learning/test_discriminant.py"),
     Mutation(
         "learning/_linear_rule.py",
