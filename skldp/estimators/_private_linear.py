@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import as_numbers
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import UntoldScore, noise_of_more, warn_moved, warn_too_few
+from skldp.estimators._learning import UntoldScore, ask_more, takes_more, warn_moved, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -32,12 +32,6 @@ from skldp.mechanisms._domain import Box
 from skldp.mechanisms._noise import noise_from
 
 __all__ = ["PrivateLinearRegression"]
-
-
-def _takes_more(self: Any) -> bool:
-    if self.protocol != "once":
-        raise AttributeError("Only protocol='once' has a task that stays open for more people.")
-    return True
 
 
 class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseEstimator):
@@ -198,7 +192,7 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
         attach_guarantee(self, protocol.guarantee())
         return self
 
-    @available_if(_takes_more)
+    @available_if(takes_more)
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Ask more people, who were not asked before, the question that stays open.
 
@@ -215,13 +209,7 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
             return self.fit(X, y)
         self._check_unchanged()
         rows, target = self._records(X, y, reset=False)
-        task = self.protocol_.frozen_task
-        if task is None:
-            raise ValueError("Too few people were asked at first for a question that could stay open: fit with more.")
-        noise = noise_of_more(self.seed, self._n_calls)
-        self.protocol_.add(task.release(rows, target, noise, n_threads=effective_n_jobs(self.n_jobs)))
-        self._n_calls += 1
-        warn_moved(rows, target, self._domain())
+        ask_more(self, rows, target)
         self._learnt()
         return self
 

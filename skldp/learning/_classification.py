@@ -16,7 +16,7 @@ from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 __all__ = ["ClassificationProtocol"]
 
 # The part of the people who tell products, in stages that leave each this sufficiency; else the part who tell a scale.
-_PRODUCT_SHARE, _STAGE_SUFFICIENCY, _MOST_STAGES, _PLAIN_SHARE = 0.3, 8.0, 6, 0.02
+_PRODUCT_SHARE, _STAGE_SUFFICIENCY, _MOST_STAGES, _PLAIN_SHARE = 0.3, 4.0, 6, 0.02
 # Products pay from a sufficiency of this many times the number of terms on. Where few tasks are asked they always do:
 # a step that is too long in some direction would have nothing after it that takes it back.
 _PRODUCTS_PAY = 2.5
@@ -153,15 +153,17 @@ class ClassificationProtocol(Protocol):
         if not self.fit_intercept:
             return np.zeros(self.n_classes)
         center = np.array(self._state["center"])[:-1] + self._box.center[:-1] / self._box.radius[:-1]
-        result: npt.NDArray[np.float64] = self._logits()[:, 0] - self._logits()[:, 1:] @ center
-        return result + self._log_weights()
+        logits = self._logits()
+        result: npt.NDArray[np.float64] = logits[:, 0] - logits[:, 1:] @ center + self._log_weights()
+        return result
 
     def _log_weights(self) -> npt.NDArray[np.float64]:
         if self.class_weight is None:
             return np.zeros(self.n_classes)
         weights = 1 / np.array(self._state["shares"]) if self.class_weight == "balanced" else self.class_weight
-        logs: npt.NDArray[np.float64] = np.log(weights)
-        return logs - logs.mean()
+        logs = np.log(weights)
+        result: npt.NDArray[np.float64] = logs - logs.mean()
+        return result
 
     @property
     def _n_cohorts(self) -> int:
@@ -302,7 +304,8 @@ class ClassificationProtocol(Protocol):
         state = self._state
         beta, whitening = np.array(state["beta"]), np.array(state["whitening"])
         # Whitened features have second moments of 1, or the noise would have shown.
-        people = normal_people(np.linalg.inv(whitening @ whitening.T), self.fit_intercept)
+        root = np.linalg.pinv(whitening)
+        people = normal_people(root.T @ root, self.fit_intercept)
         expected, curvature = Likelihood(people @ whitening, self.n_classes).expected(people @ beta.T, task.radius)
         gradient = task.mean(report).reshape(self.n_classes - 1, -1)[:, : beta.shape[1]] - expected
         # The gradients themselves differ from person to person.

@@ -16,6 +16,7 @@ from skldp.mechanisms._noise import public_stream
 __all__ = ["Likelihood", "normal_people", "step"]
 
 _N_PEOPLE = 1_000
+_LEAST = 1e-12
 # The part of a step that the curvature along it may be wrong by.
 _CURVATURE_ERROR = 0.5
 
@@ -40,7 +41,7 @@ def normal_people(moments: npt.NDArray[np.float64], has_constant: bool) -> npt.N
         values, vectors = np.linalg.eigh(moments)
         half = normal * np.sqrt(np.maximum(values, 0)) @ vectors.T
         return np.vstack([half, -half])
-    scaled = moments / moments[0, 0]
+    scaled = moments / max(moments[0, 0], _LEAST)
     mean = scaled[0, 1:]
     values, vectors = np.linalg.eigh(scaled[1:, 1:] - np.outer(mean, mean))
     half = normal * np.sqrt(np.maximum(values, 0)) @ vectors.T
@@ -89,7 +90,7 @@ class Likelihood:
         # Of every person and class: person, class told, contrast.
         errors = self._contrasts[None] - (probabilities @ self._contrasts)[:, None]
         norms = np.sqrt(np.einsum("nki,nki->nk", errors, errors)) * self._norms[:, None]
-        shortened = probabilities * np.minimum(1, radius / np.maximum(norms, 1e-300))
+        shortened = probabilities * np.minimum(1, radius / np.maximum(norms, _LEAST))
         mean = np.einsum("nk,nki->ni", shortened, errors).T @ self._terms / n
         weights = shortened * self._norms[:, None] ** 2
         curvature = np.einsum("nk,nki,nkj->ij", weights, errors, errors, optimize=True) / (n * n_terms)
@@ -123,7 +124,8 @@ def step(
         What is left of the error's.
     """
     spread = curvature @ covariance @ curvature + variance * np.eye(len(curvature))
-    gain = np.linalg.solve(spread, curvature @ covariance).T
+    # Where classes are told apart without a doubt there is no curvature left.
+    gain = (np.linalg.pinv(spread, hermitian=True) @ curvature @ covariance).T
     moved = gain @ gradient
     left = covariance - gain @ curvature @ covariance
     # The curvature holds where it was taken: the longer the step, the less is known of its end.
