@@ -15,8 +15,9 @@ from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
 __all__ = ["ClassificationProtocol"]
 
-# The part of the people who tell products, in stages that leave each this sufficiency; else the part who tell a scale.
-_PRODUCT_SHARE, _STAGE_SUFFICIENCY, _MOST_STAGES, _PLAIN_SHARE = 0.3, 4.0, 6, 0.02
+# The part of the people who tell products, in stages that leave each a sufficiency of this many times the number of
+# terms, and no more than that many; else the part who tell a scale.
+_PRODUCT_SHARE, _STAGE_SUFFICIENCY, _MOST_STAGES, _PLAIN_SHARE = 0.3, 0.5, 6, 0.02
 # Products pay from a sufficiency of this many times the number of terms on. Where few tasks are asked they always do:
 # a step that is too long in some direction would have nothing after it that takes it back.
 _PRODUCTS_PAY = 2.5
@@ -30,7 +31,8 @@ _FIRST_MODEL = 0.35
 _LOOSE = 100.0
 # The part of the people who tell the classes' shares, where weights need them.
 _SHARES_SHARE = 0.05
-_FLAT = 1e-6
+# For what is 0 where it may not be.
+_NOTHING = 1e-6
 
 
 class ClassificationProtocol(Protocol):
@@ -128,7 +130,7 @@ class ClassificationProtocol(Protocol):
             "residual": math.sqrt(1 - 1 / n_classes),
             "spread": root,
             "beta": np.zeros((n_classes - 1, n_terms)).tolist(),
-            "covariance": (np.eye(n_classes - 1) / max(self.ridge, _FLAT)).tolist(),
+            "covariance": (np.eye(n_classes - 1) / max(self.ridge, _NOTHING)).tolist(),
             "whitening": np.eye(n_terms).tolist(),
             "told": [],
             "shares": [1 / n_classes] * n_classes,
@@ -207,7 +209,8 @@ class ClassificationProtocol(Protocol):
             steps.append(("shares", int(_SHARES_SHARE * n)))
         of_products = super().sufficiency
         if self.kind == "once" or of_products >= _PRODUCTS_PAY * (self.n_features + 1):
-            n_stages = int(np.clip(of_products * _PRODUCT_SHARE / _STAGE_SUFFICIENCY, 1, _MOST_STAGES))
+            each = _STAGE_SUFFICIENCY * (self.n_features + 1)
+            n_stages = int(np.clip(of_products * _PRODUCT_SHARE / each, 1, _MOST_STAGES))
             for people in cut(int(_PRODUCT_SHARE * n), n_stages):
                 n_scale = int(SCALE_SHARE * people)
                 steps += [("spread", n_scale), ("products", people - n_scale)]
@@ -296,9 +299,10 @@ class ClassificationProtocol(Protocol):
         moments, variances = as_shown_by(functionals, state["told"])
         values, vectors = np.linalg.eigh(nearest_positive(moments))
         edge = math.sqrt(np.mean(variances) * 2 * n_terms)
-        floor = values + max(_FLOOR * edge, 1e-12 * max(1.0, values[-1]))
+        # What is below the rounding of the largest is nothing.
+        floor = values + max(_FLOOR * edge, _NOTHING * max(1.0, values[-1]))
         state["whitening"] = (np.array(state["whitening"]) @ vectors / np.sqrt(floor)).tolist()
-        state["spread"] = math.sqrt((values / floor).sum())
+        state["spread"] = math.sqrt(max(_NOTHING, (values / floor).sum()))
 
     def _take_gradient(self, task: Task, report: Report) -> None:
         state = self._state
