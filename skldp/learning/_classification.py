@@ -17,7 +17,7 @@ __all__ = ["ClassificationProtocol"]
 
 # The part of the people who tell products, in stages that leave each a sufficiency of this many times the number of
 # terms, and no more than that many; else the part who tell a scale.
-_PRODUCT_SHARE, _STAGE_SUFFICIENCY, _MOST_STAGES, _PLAIN_SHARE = 0.3, 0.5, 6, 0.02
+_PRODUCT_SHARE, _STAGE_SUFFICIENCY, _MOST_STAGES, _PLAIN_SHARE = 0.3, 0.4, 6, 0.02
 # Products pay from a sufficiency of this many times the number of terms on. Where few tasks are asked they always do:
 # a step that is too long in some direction would have nothing after it that takes it back.
 _PRODUCTS_PAY = 2.5
