@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from skldp._checks import check_whole, is_number
 from skldp.learning._likelihood import Likelihood, normal_people, step
-from skldp.learning._protocol import LEAST_SUFFICIENCY, SCALE_SHARE, Protocol, as_shown_by, cut, nearest_positive
+from skldp.learning._protocol import SCALE_SHARE, Protocol, as_shown_by, cut, nearest_positive
 from skldp.learning._tasks import Report, Task
 from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
@@ -118,6 +118,7 @@ class ClassificationProtocol(Protocol):
         self.class_weight = _checked_weights(class_weight, self.n_classes)
         if self.class_weight is not None and not self.fit_intercept:
             raise ValueError("class_weight moves intercepts: it must be None without one. Got weights instead.")
+        self._stays_open = "gradient" if self.kind == "once" else ""
         self._steps = self._plan()
         n_terms = n_features + self.fit_intercept
         root = math.sqrt(n_features + 1)
@@ -175,10 +176,6 @@ class ClassificationProtocol(Protocol):
         result: npt.NDArray[np.float64] = contrasts(self.n_classes) @ np.array(self._state["beta"])
         return result
 
-    @property
-    def _stays_open(self) -> str:
-        return "gradient" if self.kind == "once" else ""
-
     def _settings(self) -> dict[str, Any]:
         return {
             "n_features": self.n_features,
@@ -202,7 +199,7 @@ class ClassificationProtocol(Protocol):
     def _plan(self) -> list[tuple[str, int]]:
         """The steps, each with how many people it wants, from public numbers alone."""
         n = self.n_people
-        if self.sufficiency < LEAST_SUFFICIENCY:
+        if self.sufficiency < self.least_sufficiency:
             return [("shares", n)]
         steps = self._begin() if self.fit_intercept else []
         if self.class_weight == "balanced":

@@ -97,6 +97,8 @@ class Protocol(ABC):
     ``_miss_name()``.
     """
 
+    # The kind of last step that more people may answer later, where there is one.
+    _stays_open = ""
     # Below it nothing is learnt but what is the same for every record.
     least_sufficiency = LEAST_SUFFICIENCY
 
@@ -316,11 +318,6 @@ class Protocol(ABC):
             state["averaged"] = (np.array(state["averaged"]) + np.array(state["beta"]) / n_last).tolist()
         if n_done == n_cohorts:
             state["beta"] = state["averaged"]
-
-    @property
-    @abstractmethod
-    def _stays_open(self) -> str:
-        """The kind of last step that more people may answer later; empty where there is none."""
 
     @abstractmethod
     def _settings(self) -> dict[str, Any]:

@@ -108,6 +108,7 @@ class RegressionProtocol(Protocol):
         if not is_number(ridge) or ridge < 0:
             raise ValueError(f"ridge must be a finite number >= 0. Got {ridge!r} instead.")
         self.fit_intercept, self.ridge = bool(fit_intercept), float(ridge)
+        self._stays_open = "products" if self.kind == "once" else ""
         self._steps = self._plan()
         width = n_features + 1
         # Without an intercept, records are counted from the zero of their own scale.
@@ -146,10 +147,6 @@ class RegressionProtocol(Protocol):
         beta, center = np.array(self._state["beta"]), np.array(self._state["center"])
         at_origin = center[-1] + beta[0] - beta[1:] @ (center[:-1] + self._box.center[:-1] / self._box.radius[:-1])
         return float(self._box.center[-1] + self._box.radius[-1] * at_origin)
-
-    @property
-    def _stays_open(self) -> str:
-        return "products" if self.kind == "once" else ""
 
     def _settings(self) -> dict[str, Any]:
         return {

@@ -970,6 +970,7 @@ MUTATIONS = [
         ".spawn(3 + n_before)[-1]",
         ".spawn(3)[-1]",
         "estimators/test_private_guarantees.py",
+    ),
     # A task for people who come later that is not the one that was frozen, answers that count twice, a filter
     # that believes too much.
     Mutation(
