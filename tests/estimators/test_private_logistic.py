@@ -68,7 +68,7 @@ def test_a_classifier_learns_nearly_what_its_records_tell(classes, protocol):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = PrivateLogisticRegression(6.0, classes=classes, protocol=protocol).fit(rows, labels)
-    assert model.score(rows, labels) > 0.8
+    assert model.score(rows, labels) > (0.7 if protocol == "once" else 0.85)
     assert model.classes_.tolist() == sorted(classes)
     k = 1 if len(classes) == 2 else 3
     assert (model.coef_.shape, model.intercept_.shape) == ((k, 4), (k,))
