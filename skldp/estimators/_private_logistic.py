@@ -21,7 +21,7 @@ from skldp.estimators._validation import (
     NOISE_PARAMETERS,
     Interval,
     StrOptions,
-    check_bounds,
+    check_bounds_by_column,
     check_epsilon,
     check_same_length,
     fit_context,
@@ -44,8 +44,9 @@ class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, Ba
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of the whole record: all features and the class.
-    bounds : (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
+    bounds : (low, high), or dict of column name to (low, high), default=(-1, 1)
+        The declared domain, each end a number or one number per feature; or a pair for every column of a frame by its
+        name, like ``{"age": (0, 100), "weight": (30, 200)}``. What lies outside is moved to the nearest end.
     classes : array-like of shape (n_classes,), default=None
         The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur is
         a fact about private data.
@@ -126,7 +127,7 @@ class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, Ba
 
     _parameter_constraints: dict = {
         "epsilon": EPSILON,
-        "bounds": BOUNDS,
+        "bounds": [*BOUNDS, dict],
         "classes": ["array-like", None],
         "protocol": [StrOptions({"rounds", "once"})],
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
@@ -206,7 +207,7 @@ class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, Ba
         n_classes = len(self.classes_)
         if n_classes < 2:
             raise ValueError("There must be at least 2 classes. Got one class instead.")
-        low, high = check_bounds(self.bounds, rows.shape[1])
+        low, high = check_bounds_by_column(self.bounds, self)
         protocol = ClassificationProtocol(
             rows.shape[1],
             len(rows),
