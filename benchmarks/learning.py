@@ -1,12 +1,12 @@
 """What linear models learn under local privacy, and how fast, each person releasing once.
 
-Usage: python benchmarks/learning.py [--data diamonds.csv] [--seeds 10] [--people 44000] [--speed 1000000]
-       [--device 9 50]
+Usage: python benchmarks/learning.py [--data diamonds.csv] [--seeds 10] [--people 44000] [--only cut]
+        [--speed 1000000] [--device 9 50]
 
 The table is not part of the project: 53,940 diamonds with the log price to be predicted from nine features within
-public bounds, or the cut from the others. Means of fresh seeds, the worst in brackets, on 9,940 others. With --speed
-only the time and the memory of ``protocol="once"`` are shown, for so many made-up people of 50 features; with --device
-only the processor time of one person's answers, for so many features.
+public bounds, or the cut from the others. Means of fresh seeds, the worst in brackets, on 9,940 others. With --only
+one of the two is shown; with --speed only the time and the memory of ``protocol="once"``, for so many made-up people
+of 50 features; with --device only the processor time of one person's answers, for so many features.
 """
 
 import argparse
@@ -70,15 +70,22 @@ def show_accuracies(path, n_people, n_seeds):
     X, log_price = read_diamonds(path)
     cut, others = X[:, 1], np.column_stack([np.delete(X, 1, axis=1), log_price])
     bounds = [np.append(np.delete(end, 1), target) for end, target in zip(BOUNDS, TARGET_BOUNDS, strict=True)]
-    print(f"The cut, {n_people:,} people, {n_seeds} seeds")
+    print(f"The cut, {n_people:,} people, {n_seeds} seeds: accuracy and, after a comma, loss of the log")
+    print("epsilon     J  " + "".join(f"{protocol:>26}" for protocol in ("rounds", "once")))
+    test = np.clip(others[44_000:], *bounds)
     for epsilon in (1.0, 2.0, 4.0, 8.0):
-        scores = [
-            PrivateLogisticRegression(epsilon, bounds=bounds, classes=np.arange(5), seed=1_000 + seed)
-            .fit(others[:n_people], cut[:n_people])
-            .score(others[44_000:], cut[44_000:])
-            for seed in range(n_seeds)
-        ]
-        print(f"{epsilon:7}     {np.mean(scores):.4f} [{min(scores):.4f}]", flush=True)
+        line = f"{epsilon:7} {sufficiency(n_people, 9, epsilon) / 4:6.0f} "
+        for protocol in ("rounds", "once"):
+            scores, losses = [], []
+            for seed in range(n_seeds):
+                model = PrivateLogisticRegression(
+                    epsilon, bounds=bounds, classes=np.arange(5), protocol=protocol, seed=1_000 + seed
+                ).fit(others[:n_people], cut[:n_people])
+                scores.append(model.score(others[44_000:], cut[44_000:]))
+                told = model.predict_log_proba(test)[np.arange(len(test)), cut[44_000:].astype(int)]
+                losses.append(-told.mean())
+            line += f"     {np.mean(scores):.4f} [{min(scores):.4f}], {np.mean(losses):.2f}"
+        print(line, flush=True)
 
 
 def show_speed(n):
@@ -129,6 +136,7 @@ if __name__ == "__main__":
     parser.add_argument("--data", default="../shared/data/diamonds.csv")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--people", type=int, default=44_000)
+    parser.add_argument("--only", choices=["price", "cut"])
     parser.add_argument("--speed", type=int, default=0)
     parser.add_argument("--device", type=int, nargs="*", default=[])
     chosen = parser.parse_args()
@@ -140,5 +148,7 @@ if __name__ == "__main__":
     elif chosen.speed:
         show_speed(chosen.speed)
     else:
-        show_scores(chosen.data, chosen.people, chosen.seeds)
-        show_accuracies(chosen.data, chosen.people, chosen.seeds)
+        if chosen.only != "cut":
+            show_scores(chosen.data, chosen.people, chosen.seeds)
+        if chosen.only != "price":
+            show_accuracies(chosen.data, chosen.people, chosen.seeds)

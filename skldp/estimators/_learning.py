@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from joblib import effective_n_jobs
 
 from skldp._untold import untold
 from skldp.estimators._base import warn_out_of_domain
@@ -14,7 +15,15 @@ from skldp.learning._protocol import Protocol
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._noise import Noise, noise_from
 
-__all__ = ["UntoldScore", "noise_of_more", "warn_moved", "warn_no_errors", "warn_too_few"]
+__all__ = [
+    "UntoldScore",
+    "ask_more",
+    "noise_of_more",
+    "takes_more",
+    "warn_moved",
+    "warn_no_errors",
+    "warn_too_few",
+]
 
 
 class UntoldScore:
@@ -43,6 +52,24 @@ class UntoldScore:
 def noise_of_more(seed: Any, n_before: int) -> Noise:
     """Noise of a call of ``partial_fit``, after so many before: of a seed, too, neither theirs nor that of ``fit``."""
     return noise_from(seed).spawn(3 + n_before)[-1]
+
+
+def takes_more(estimator: Any) -> bool:
+    """Whether there is a `partial_fit`."""
+    if estimator.protocol != "once":
+        raise AttributeError("Only protocol='once' has a task that stays open for more people.")
+    return True
+
+
+def ask_more(estimator: Any, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> None:
+    """Ask more people the task that stays open."""
+    task = estimator.protocol_.frozen_task
+    if task is None:
+        raise ValueError("Too few people were asked at first for a question that could stay open: fit with more.")
+    noise = noise_of_more(estimator.seed, estimator._n_calls)
+    estimator.protocol_.add(task.release(X, y, noise, n_threads=effective_n_jobs(estimator.n_jobs)))
+    estimator._n_calls += 1
+    warn_moved(X, y, Box(task.low, task.high))
 
 
 def warn_too_few(protocol: Protocol, what: str) -> None:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp._untold import as_numbers
 from skldp.estimators._coefficient_errors import CoefficientErrorsMixin
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import UntoldScore, noise_of_more, warn_moved, warn_no_errors, warn_too_few
+from skldp.estimators._learning import UntoldScore, ask_more, takes_more, warn_moved, warn_no_errors, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -37,9 +37,9 @@ __all__ = ["PrivateLinearRegression"]
 
 
 def _takes_more(self: Any) -> bool:
-    if self.protocol != "once" or self.inference:
-        raise AttributeError("Only protocol='once', without inference, has a task that stays open for more people.")
-    return True
+    if self.inference:
+        raise AttributeError("Where the errors were asked for, no task stays open for more people.")
+    return takes_more(self)
 
 
 class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, UntoldScore, RegressorMixin, BaseEstimator):
@@ -232,13 +232,7 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, UntoldScor
             return self.fit(X, y)
         self._check_unchanged()
         rows, target = self._records(X, y, reset=False)
-        task = self.protocol_.frozen_task
-        if task is None:
-            raise ValueError("Too few people were asked at first for a question that could stay open: fit with more.")
-        noise = noise_of_more(self.seed, self._n_calls)
-        self.protocol_.add(task.release(rows, target, noise, n_threads=effective_n_jobs(self.n_jobs)))
-        self._n_calls += 1
-        warn_moved(rows, target, self._domain())
+        ask_more(self, rows, target)
         self._learnt()
         return self
 

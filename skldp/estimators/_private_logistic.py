@@ -1,6 +1,7 @@
 """Logistic regression whose training data never leave the people they are about."""
 
-from typing import Any, Self
+from numbers import Real
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -8,16 +9,19 @@ from joblib import effective_n_jobs
 from scipy import special
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values, warn_learnt
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import UntoldScore, warn_moved, warn_too_few
+from skldp.estimators._learning import UntoldScore, ask_more, takes_more, warn_moved, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
     NOISE_PARAMETERS,
-    check_bounds,
+    Interval,
+    StrOptions,
+    check_bounds_by_column,
     check_epsilon,
     check_same_length,
     fit_context,
@@ -40,11 +44,25 @@ class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, Ba
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of the whole record: all features and the class.
-    bounds : (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
+    bounds : (low, high), or dict of column name to (low, high), default=(-1, 1)
+        The declared domain, each end a number or one number per feature; or a pair for every column of a frame by its
+        name, like ``{"age": (0, 100), "weight": (30, 200)}``. What lies outside is moved to the nearest end.
     classes : array-like of shape (n_classes,), default=None
         The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur is
         a fact about private data.
+    protocol : {"rounds", "once"}, default="rounds"
+        ``"rounds"`` asks small cohorts one after the other for gradients at the model so far: the most accurate.
+        ``"once"`` asks some cohorts for the scale and a first model, and then everybody else one and the same question,
+        their gradient at that model; :meth:`partial_fit` takes more people at any time.
+    alpha : "auto" or float, default="auto"
+        Ridge: the inverse of the variance that is expected of the coefficients of whitened features, between a class
+        and the others, before anybody has answered. It matters less the more is told. ``"auto"`` is 4.
+    fit_intercept : bool, default=True
+        Without one, the log odds are 0 where all features are.
+    class_weight : None, "balanced" or dict, default=None
+        Factors of the classes' odds, by class; 1 where none is given. They move intercepts alone, as weights in the
+        likelihood would where the model holds, and cost nothing. ``"balanced"`` takes one over each class's share,
+        which 5% of the people are asked for, who are then asked nothing else.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
         against whoever knows it.
@@ -57,7 +75,7 @@ class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, Ba
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
     intercept_ : ndarray of shape (1,) or (n_classes,)
     protocol_ : ClassificationProtocol
-        Its public state at the end.
+        Its public state at the end, with the open task of ``protocol="once"``.
     privacy_guarantee_ : PrivacyGuarantee
         Of one person's release, record and class together; infinite where the classes were learnt.
     n_features_in_ : int
@@ -85,12 +103,16 @@ class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, Ba
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.ClassificationProtocol`: a first part of the people tells the features'
-    products, the others gradients of the likelihood at the model so far, cohort by cohort.
+    `fit` simulates a :class:`~skldp.learning.ClassificationProtocol` on the rows it is given: a first part of the
+    people tells the features' products, the others gradients of the likelihood at the model so far, which a Kalman
+    filter puts together by their known noise. Nothing is learnt where the ``sufficiency`` of `protocol_`, which is that
+    of a regression over the number of classes less one, is below 8. People's records are moved into `bounds`; rows
+    to be predicted are taken as they are. There is no `sample_weight`: a weight would tell about a person.
 
     References
     ----------
-    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018.
+    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018, section 4. King and
+    Zeng, "Logistic regression in rare events data", 2001, equation 7.
 
     Examples
     --------
@@ -105,8 +127,12 @@ class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, Ba
 
     _parameter_constraints: dict = {
         "epsilon": EPSILON,
-        "bounds": BOUNDS,
+        "bounds": [*BOUNDS, dict],
         "classes": ["array-like", None],
+        "protocol": [StrOptions({"rounds", "once"})],
+        "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
         **NOISE_PARAMETERS,
     }
 
@@ -116,12 +142,20 @@ class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, Ba
         *,
         bounds: Any = (-1, 1),
         classes: Any = None,
+        protocol: Literal["rounds", "once"] = "rounds",
+        alpha: float | Literal["auto"] = "auto",
+        fit_intercept: bool = True,
+        class_weight: Any = None,
         seed: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
         self.classes = classes
+        self.protocol = protocol
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
         self.seed = seed
         self.n_jobs = n_jobs
 
@@ -140,32 +174,86 @@ class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, Ba
         -------
         self : object
         """
+        return self._fit(X, y, self.classes)
+
+    @available_if(takes_more)
+    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: Any = None) -> Self:
+        """Ask more people, who were not asked before, the question that stays open.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,), default=None
+            Declared classes, for a first call where the parameter `classes` is None.
+
+        Returns
+        -------
+        self : object
+        """
+        if "_guarantee_at_fit" not in vars(self):
+            return self._fit(X, y, classes if self.classes is None else self.classes)
+        self._check_unchanged()
+        rows, codes = self._records(X, y, self.classes_, reset=False)
+        ask_more(self, rows, codes)
+        self._learnt()
+        return self
+
+    def _fit(self, X: Any, y: Any, declared: Any) -> Self:
         self._forget_guarantee()
         check_epsilon(self.epsilon)
-        rows = validate_finite(self, X, reset=True, dtype=np.float64)
-        labels = labels_1d(y)
-        check_same_length(rows, labels)
-        learnt = self.classes is None
-        classes = learnt_values(labels) if learnt else declared_values(self.classes, "classes")
-        if len(classes) < 2:
+        learnt = declared is None
+        rows, codes = self._records(X, y, declared, reset=True)
+        n_classes = len(self.classes_)
+        if n_classes < 2:
             raise ValueError("There must be at least 2 classes. Got one class instead.")
-        codes = encode(labels, classes, "y").astype(np.float64)
-        low, high = check_bounds(self.bounds, rows.shape[1])
+        low, high = check_bounds_by_column(self.bounds, self)
         protocol = ClassificationProtocol(
-            rows.shape[1], len(rows), len(classes), epsilon=float(self.epsilon), low=low, high=high
+            rows.shape[1],
+            len(rows),
+            n_classes,
+            epsilon=float(self.epsilon),
+            low=low,
+            high=high,
+            kind=self.protocol,
+            fit_intercept=self.fit_intercept,
+            class_weight=self._weights(),
+            **({} if self.alpha == "auto" else {"ridge": self.alpha}),
         )
         if learnt:
             warn_learnt("The classes", "classes=[...]")
         warn_too_few(protocol, "the classes' shares are")
         simulate(protocol, rows, codes, noise_from(self.seed), n_threads=effective_n_jobs(self.n_jobs))
-        warn_moved(rows, codes, Box.of(np.append(low, 0), np.append(high, len(classes) - 1)))
-        self.classes_, self.protocol_ = classes, protocol
-        self.coef_, self.intercept_ = protocol.coefficients, protocol.intercepts
-        if len(classes) == 2:
-            # As scikit-learn's: the log odds of the second class.
-            self.coef_, self.intercept_ = np.diff(self.coef_, axis=0), np.diff(self.intercept_)
+        warn_moved(rows, codes, Box.of(np.append(low, 0), np.append(high, n_classes - 1)))
+        self.protocol_, self._n_calls = protocol, 0
+        self._learnt()
         attach_guarantee(self, protocol.guarantee(), "the classes" if learnt else "")
         return self
+
+    def _records(
+        self, X: Any, y: Any, classes: Any, *, reset: bool
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        rows = validate_finite(self, X, reset=reset, dtype=np.float64)
+        labels = labels_1d(y)
+        check_same_length(rows, labels)
+        if reset:
+            self.classes_ = learnt_values(labels) if classes is None else declared_values(classes, "classes")
+        return rows, encode(labels, self.classes_, "y").astype(np.float64)
+
+    def _weights(self) -> Literal["balanced"] | list[float] | None:
+        """Of every class, in the order of the classes."""
+        given = self.class_weight
+        if not isinstance(given, dict):
+            return given
+        if not set(given) <= set(self.classes_.tolist()):
+            raise ValueError(f"class_weight must be a dict of weights by class. Got {given!r} instead.")
+        return [given.get(one, 1.0) for one in self.classes_.tolist()]
+
+    def _learnt(self) -> None:
+        self.coef_, self.intercept_ = self.protocol_.coefficients, self.protocol_.intercepts
+        if len(self.classes_) == 2:
+            # As scikit-learn's: the log odds of the second class.
+            self.coef_, self.intercept_ = np.diff(self.coef_, axis=0), np.diff(self.intercept_)
 
     def decision_function(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logits of the classes, or with two of them the log odds of the second.

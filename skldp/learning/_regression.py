@@ -1,7 +1,6 @@
 r"""Least squares learnt from people who each release once: a protocol whose states are public JSON documents."""
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -109,6 +108,7 @@ class RegressionProtocol(Protocol):
         if not is_number(ridge) or ridge < 0:
             raise ValueError(f"ridge must be a finite number >= 0. Got {ridge!r} instead.")
         self.fit_intercept, self.ridge = bool(fit_intercept), float(ridge)
+        self._stays_open = "products" if self.kind == "once" else ""
         self._steps = self._plan()
         width = n_features + 1
         # Without an intercept, records are counted from the zero of their own scale.
@@ -131,35 +131,6 @@ class RegressionProtocol(Protocol):
             "moves": [],
             "last": None,
         }
-
-    def add(self, reports: Report | Iterable[Report]) -> None:
-        """Take more answers to the last task of ``"once"``, which stays open: in any order, the same to the bit.
-
-        Parameters
-        ----------
-        reports : Report, or iterable of Report
-
-        Raises
-        ------
-        ValueError
-            If the protocol is of another kind or not as far, or a report is of another task; then nothing has changed.
-        """
-        last = self._state["last"]
-        if last is None or self.task is not None:
-            raise ValueError("Only a protocol of the kind 'once' whose tasks were all answered takes more answers.")
-        task, before = Task.from_json(last["task"]), Report.from_json(last["report"])
-        several = [reports] if isinstance(reports, Report) else list(reports)
-        for report in several:
-            task.check(report)
-        total = Report.total([before, *several])
-        self._state |= last["before"]
-        self._take_products(task, total)
-
-    @property
-    def frozen_task(self) -> Task | None:
-        """The task that :meth:`add` takes answers to, of ``"once"`` when all is done, else None."""
-        last = self._state["last"]
-        return None if last is None or self.task is not None else Task.from_json(last["task"])
 
     @property
     def coefficients(self) -> npt.NDArray[np.float64]:
@@ -327,7 +298,6 @@ class RegressionProtocol(Protocol):
 
     def _take_products(self, task: Task, report: Report) -> None:
         state = self._state
-        before = {name: state[name] for name in ("beta", "whitening", "told")}
         beta, whitening = np.array(state["beta"]), np.array(state["whitening"])
         functionals = np.array(task.matrix)
         functionals[:, 0] += functionals[:, 1:] @ np.array(state["center"])
@@ -360,7 +330,6 @@ class RegressionProtocol(Protocol):
             # Of the newly whitened terms' coefficients, what is noise of the products with the residual.
             errors = np.mean(variances[:n_terms, -1]) / weight**2 * floor / ridge**2
             self._shrink(float(errors.mean()))
-            state["last"] = {"task": task.to_json(), "report": report.to_json(), "before": before}
 
     def _take_gradient(self, task: Task, report: Report) -> None:
         state, step = self._state, self._step_length(report.n_people)

@@ -4,8 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from scipy import special
 
-from skldp.learning import ClassificationProtocol, Person, RegressionProtocol, Report, Task, simulate
+from skldp.learning import ClassificationProtocol, Person, Report, Task, simulate
 from skldp.mechanisms import Noise, noise_from
 
 LOGITS = np.array([[0.0, 2.0, 0.0, 1.0], [0.3, -2.0, 1.0, 0.0], [-0.2, 0.0, -3.0, 0.5]])
@@ -18,8 +19,8 @@ def people(n, n_classes=3, seed=0):
     return X, scores.argmax(axis=1).astype(float)
 
 
-def protocol(n, n_classes=3, epsilon=4.0):
-    return ClassificationProtocol(3, n, n_classes, epsilon=epsilon, low=[-1] * 3, high=[1] * 3)
+def protocol(n, n_classes=3, epsilon=4.0, **settings):
+    return ClassificationProtocol(3, n, n_classes, epsilon=epsilon, low=[-1] * 3, high=[1] * 3, **settings)
 
 
 def seeded(number=0):
@@ -34,21 +35,37 @@ def best(n_classes, X, y):
     return np.mean((np.column_stack([np.ones(len(X)), X]) @ LOGITS[:n_classes].T).argmax(axis=1) == y)
 
 
+def log_loss(learnt, X, y):
+    logs = special.log_softmax(X @ learnt.coefficients.T + learnt.intercepts, axis=1)
+    return -logs[np.arange(len(y)), y.astype(int)].mean()
+
+
+KINDS = pytest.mark.parametrize("kind", ["rounds", "once"])
+
+
+@KINDS
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize(("n", "epsilon", "lost"), [(4_000, 2.0, 0.08), (20_000, 2.0, 0.04), (20_000, 8.0, 0.02)])
-def test_learns(n_classes, n, epsilon, lost):
+@pytest.mark.parametrize(("n", "epsilon", "lost"), [(4_000, 2.0, 0.09), (20_000, 2.0, 0.04), (20_000, 8.0, 0.02)])
+def test_learns_classes_and_their_probabilities(kind, n_classes, n, epsilon, lost):
     X, y = people(n, n_classes)
-    learnt = protocol(n, n_classes, epsilon)
+    learnt = protocol(n, n_classes, epsilon, kind=kind)
     simulate(learnt, X, y, seeded())
     assert accuracy(learnt, X, y) > best(n_classes, X, y) - lost
+    # In bits, what the features tell of the class beyond its share.
+    shares = np.bincount(y.astype(int)) / n
+    assert log_loss(learnt, X, y) < -(shares * np.log(shares)).sum() - 0.3
 
 
-def test_bounds_are_in_the_units_of_the_data():
+@KINDS
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_bounds_are_in_the_units_of_the_data(kind, fit_intercept):
     X, y = people(20_000)
     wide, offset = np.array([10.0, 0.2, 1.0]), np.array([5.0, 0.0, -30.0])
-    learnt = ClassificationProtocol(3, 20_000, 3, epsilon=4.0, low=offset - wide, high=offset + wide)
+    offset *= fit_intercept
+    settings = {"kind": kind, "fit_intercept": fit_intercept}
+    learnt = ClassificationProtocol(3, 20_000, 3, epsilon=4.0, low=offset - wide, high=offset + wide, **settings)
     simulate(learnt, X * wide + offset, y, seeded())
-    same = protocol(20_000)
+    same = protocol(20_000, **settings)
     simulate(same, X, y, seeded())
     assert (
         np.mean(
@@ -59,20 +76,127 @@ def test_bounds_are_in_the_units_of_the_data():
     )
 
 
-def test_one_feature_is_enough():
+@KINDS
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_one_feature_is_enough(kind, fit_intercept):
     X, _ = people(5_000)
-    learnt = ClassificationProtocol(1, 5_000, 2, epsilon=4.0, low=[-1], high=[1])
-    simulate(learnt, X[:, :1], (X[:, 0] > 0.2).astype(float), seeded())
-    assert (
-        np.mean(((X[:, :1] @ learnt.coefficients.T + learnt.intercepts).argmax(axis=1) == 1) == (X[:, 0] > 0.2)) > 0.9
-    )
+    settings = {"kind": kind, "fit_intercept": fit_intercept}
+    learnt = ClassificationProtocol(1, 5_000, 2, epsilon=4.0, low=[-1], high=[1], **settings)
+    y = X[:, 0] > 0.2 * fit_intercept
+    simulate(learnt, X[:, :1], y.astype(float), seeded())
+    assert np.mean(((X[:, :1] @ learnt.coefficients.T + learnt.intercepts).argmax(axis=1) == 1) == y) > 0.9
 
 
-@pytest.mark.parametrize("n", [60, 3_000])
-def test_everybody_answers_one_task_within_the_guarantee(n):
+@KINDS
+def test_without_an_intercept_the_log_odds_are_0_where_the_features_are(kind):
+    X, _ = people(20_000)
+    rows = X * [1.0, 2.0, 0.5] + [0.5, 0.0, 0.2]
+    y = (rows @ LOGITS[:, 1:].T).argmax(axis=1)
+    low, high = [-0.5, -2.0, -0.3], [1.5, 2.0, 0.7]
+    learnt = ClassificationProtocol(3, 20_000, 3, epsilon=4.0, low=low, high=high, kind=kind, fit_intercept=False)
+    simulate(learnt, rows, y.astype(float), seeded())
+    np.testing.assert_array_equal(learnt.intercepts, 0)
+    assert accuracy(learnt, rows, y) > 0.85
+
+
+def test_weights_of_classes_move_intercepts_by_their_logarithms():
+    X, y = people(8_000)
+    plain, weighted = protocol(8_000), protocol(8_000, class_weight=[1.0, 5.0, 0.2])
+    for one in (plain, weighted):
+        simulate(one, X, y, seeded())
+    np.testing.assert_array_equal(weighted.coefficients, plain.coefficients)
+    moved = weighted.intercepts - plain.intercepts
+    np.testing.assert_allclose(moved - moved[0], np.log([1.0, 5.0, 0.2]), atol=1e-12)
+
+
+@KINDS
+def test_balanced_classes_are_equally_frequent(kind):
+    X, _ = people(40_000)
+    scores = X @ LOGITS[:, 1:].T + [0.0, -2.0, 1.5] + np.random.default_rng(1).gumbel(size=(len(X), 3))
+    y = scores.argmax(axis=1).astype(float)
+    learnt = protocol(40_000, epsilon=6.0, class_weight="balanced", kind=kind)
+    assert dict(learnt._steps)["shares"] == 2_000
+    simulate(learnt, X, y, seeded())
+    probabilities = special.softmax(X @ learnt.coefficients.T + learnt.intercepts, axis=1)
+    shares = np.bincount(y.astype(int)) / len(y)
+    assert shares.min() < 0.1
+    # What everybody counts for, with one over the share of their class as a weight.
+    weighted = np.mean(probabilities * (1 / shares)[y.astype(int), None], axis=0) / 3
+    np.testing.assert_allclose(weighted, 1 / 3, atol=0.05)
+
+
+def test_a_strong_ridge_leaves_nothing_but_what_it_expects():
+    X, y = people(5_000)
+    learnt = protocol(5_000, ridge=1e12)
+    simulate(learnt, X, y, seeded())
+    assert np.abs(learnt.coefficients).max() < 0.01
+    free = protocol(5_000, ridge=0.0)
+    simulate(free, X, y, seeded())
+    assert accuracy(free, X, y) > best(3, X, y) - 0.05
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rule"),
+    [
+        ({"ridge": -1.0}, "ridge"),
+        ({"ridge": True}, "ridge"),
+        ({"kind": "twice"}, "kind"),
+        ({"class_weight": "equal"}, "class_weight"),
+        ({"class_weight": [1.0, 2.0]}, "class_weight"),
+        ({"class_weight": [1.0, 2.0, 0.0]}, "class_weight"),
+        ({"class_weight": [1.0, 2.0, np.nan]}, "class_weight"),
+        ({"class_weight": [1.0, 2.0, 3.0], "fit_intercept": False}, "class_weight"),
+    ],
+)
+def test_settings_are_checked(wrong, rule):
+    with pytest.raises(ValueError, match=rule):
+        protocol(1_000, **wrong)
+
+
+def test_more_people_in_any_order_are_the_same_to_the_bit():
+    X, y = people(14_000)
+    first = protocol(10_000, kind="once")
+    simulate(first, X[:10_000], y[:10_000], seeded())
+    task = first.frozen_task
+    reports = [task.release(X[i : i + 500], y[i : i + 500], seeded(i // 500)) for i in range(10_000, 14_000, 500)]
+    text = first.to_json()
+    orders = [ClassificationProtocol.from_json(text) for _ in range(3)]
+    orders[0].add(reports)
+    for report in reports[::-1]:
+        orders[1].add(report)
+    orders[2].add(Report.total(reports[3:]))
+    orders[2].add(reports[:3])
+    states = [one.to_json() for one in orders]
+    assert states[0] == states[1] == states[2] != text
+    assert all(one.frozen_task == task for one in orders)
+    assert accuracy(orders[0], X, y) > accuracy(first, X, y) - 0.01
+    before = first.to_json()
+    for wrong in (protocol(10_000).first().release(X, y, seeded()), Report(task.hash, 1, (10**9,) * task.n_outputs)):
+        with pytest.raises(ValueError, match=r"another task|people can reach"):
+            first.add([reports[0], wrong])
+    assert first.to_json() == before
+    rounds = protocol(2_000)
+    simulate(rounds, X[:2_000], y[:2_000], seeded())
+    assert rounds.frozen_task is None
+    with pytest.raises(ValueError, match="once"):
+        rounds.add(reports)
+
+
+def test_once_asks_few_questions():
+    asked = [name for name, _ in protocol(40_000, kind="once")._steps]
+    assert asked.count("gradient") == 2
+    assert asked[-1] == "gradient"
+    assert len(asked) < 20
+    everybody = protocol(40_000, kind="once")
+    assert everybody._steps[-1][1] > 0.3 * 40_000
+
+
+@KINDS
+@pytest.mark.parametrize("n", [60, 700])
+def test_everybody_answers_one_task_within_the_guarantee(n, kind):
     X, y = people(n)
-    learnt = protocol(n, epsilon=1.5)
-    devices = [Person(x, target, epsilon=1.5) for x, target in zip(X, y, strict=True)]
+    learnt = protocol(n, epsilon=3.0, kind=kind, class_weight="balanced")
+    devices = [Person(x, target, epsilon=3.0) for x, target in zip(X, y, strict=True)]
     task, asked, costs = learnt.first(), 0, []
     while task is not None:
         costs.append(task.guarantee().epsilon)
@@ -81,10 +205,11 @@ def test_everybody_answers_one_task_within_the_guarantee(n):
         task = learnt.next([Report.from_json(device.answer(task.to_json())) for device in cohort])
     assert asked == n
     assert not any(device.epsilon_left for device in devices)
-    assert max(costs) <= learnt.guarantee().epsilon <= 1.5
+    assert max(costs) <= learnt.guarantee().epsilon <= 3.0
 
 
-def test_tasks_depend_on_reports_alone_and_states_are_documents(monkeypatch):
+@KINDS
+def test_tasks_depend_on_reports_alone_and_states_are_documents(kind, monkeypatch):
     """The attack: a radius or a scale that is read from the rows. With the same reports, other rows change nothing."""
     n = 4_000
     X, y = people(n)
@@ -100,13 +225,13 @@ def test_tasks_depend_on_reports_alone_and_states_are_documents(monkeypatch):
         repeated.append(task.to_json())
         return said[len(repeated) - 1]
 
-    first, second = protocol(n), protocol(n)
+    first, second = (protocol(n, kind=kind, class_weight="balanced") for _ in range(2))
     monkeypatch.setattr(Task, "release", record)
     simulate(first, X, y, seeded())
     monkeypatch.setattr(Task, "release", replay)
     simulate(second, np.ones((n, 3)), np.zeros(n), noise_from())
     assert repeated == texts
-    broken = protocol(n)
+    broken = protocol(n, kind=kind, class_weight="balanced")
     broken.first()
     for report in said:
         broken = ClassificationProtocol.from_json(broken.to_json())
@@ -123,10 +248,34 @@ def test_of_too_few_people_the_shares_are_learnt():
     assert np.abs(shares - np.bincount(y.astype(int)) / 400).max() < 0.6
 
 
-def test_nobody_need_answer():
-    silent = protocol(20_000)
+@KINDS
+def test_nobody_need_answer(kind):
+    silent = protocol(20_000, kind=kind)
     task = silent.first()
     while task is not None:
         task = silent.next(None)
     np.testing.assert_array_equal(silent.coefficients, 0)
-    assert isinstance(RegressionProtocol(3, 10, epsilon=1.0, low=[-1] * 4, high=[1] * 4).first(), Task)
+    assert silent.frozen_task is None
+    X, y = people(20_000)
+    part, asked, noise = protocol(20_000, kind=kind), 0, seeded()
+    task = part.first()
+    while task is not None:
+        cohort = np.arange(asked, asked + max(1, part.n_wanted // 2))
+        asked += part.n_wanted
+        task = part.next(task.release(X, y, noise, rows=cohort))
+    assert accuracy(part, X, y) > best(3, X, y) - 0.05
+
+
+@KINDS
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("ridge", [0.0, 4.0])
+@pytest.mark.parametrize("value", [0.0, 5.0])
+@pytest.mark.parametrize("epsilon", [1.0, 1000.0])
+def test_after_the_first_look_everything_is_total(kind, fit_intercept, ridge, value, epsilon):
+    """Features that are all the same, or all outside, leave nothing to whiten."""
+    for n in (2, 50, 400):
+        settings = {"kind": kind, "fit_intercept": fit_intercept, "ridge": ridge}
+        learnt = ClassificationProtocol(2, n, 3, epsilon=epsilon, low=[-1, -1], high=[1, 1], **settings)
+        simulate(learnt, np.full((n, 2), value), np.arange(n) % 3.0, seeded())
+        assert np.isfinite(learnt.coefficients).all()
+        assert np.isfinite(learnt.intercepts).all()

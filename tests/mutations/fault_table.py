@@ -971,6 +971,44 @@ MUTATIONS = [
         ".spawn(3)[-1]",
         "estimators/test_private_guarantees.py",
     ),
+    # A task for people who come later that is not the one that was frozen, answers that count twice, a filter
+    # that believes too much.
+    Mutation(
+        "learning/_protocol.py",
+        "        for report in several:\n            task.check(report)\n        total = Report.total([Report",
+        "        total = Report.total([Report",
+        "learning/test_classification.py",
+    ),
+    Mutation(
+        "learning/_protocol.py",
+        'self._state = dict(last["before"])',
+        "pass",
+        "learning/test_classification.py learning/test_regression.py",
+    ),
+    Mutation(
+        "learning/_classification.py",
+        "functionals = functionals[:n_terms, 1 - self.fit_intercept : -1]",
+        "functionals = functionals[:n_terms, : n_terms]",
+        "learning/test_classification.py",
+    ),
+    Mutation(
+        "learning/_likelihood.py",
+        "- gain @ curvature @ covariance",
+        "- gain @ covariance",
+        "learning/test_likelihood.py",
+    ),
+    Mutation(
+        "learning/_likelihood.py",
+        "shortened = probabilities * np.minimum(1,",
+        "shortened = probabilities * np.maximum(1,",
+        "learning/test_likelihood.py",
+    ),
+    Mutation(
+        "estimators/_private_logistic.py",
+        "rows, codes = self._records(X, y, self.classes_, reset=False)",
+        "rows, codes = self._records(X, y, None, reset=True)",
+        "estimators/test_private_logistic.py",
+    ),
     # The discriminants: what a radius, a centre or a claim is made of, and what is counted.
     Mutation(
         "learning/_discriminant.py",
