@@ -1,8 +1,8 @@
 """What an attacker proves about the releases that models are learnt from, beside what they guarantee.
 
-Usage: python benchmarks/audit_learning.py [--trials 200000] [--people 20000] [--features 5]
+Usage: python benchmarks/audit_learning.py [--trials 100000] [--people 20000] [--features 5]
 
-Both protocols are carried out on made-up people, and the last task of every kind is attacked at the two records within
+All protocols are carried out on made-up people, and the last task of every kind is attacked at the two records within
 the declared bounds that it tells apart best: lower bounds on epsilon at a confidence of 99.9%. Then faults are planted.
 """
 
@@ -10,7 +10,7 @@ import argparse
 
 import numpy as np
 
-from skldp.learning import ClassificationProtocol, RegressionProtocol, Task
+from skldp.learning import ClassificationProtocol, DiscriminantProtocol, MomentsProtocol, RegressionProtocol, Task
 from skldp.mechanisms import PrivUnitBall, noise_from
 from skldp.study import audit_epsilon, audit_task, worst_records
 
@@ -35,8 +35,10 @@ def protocols(epsilon, n, d):
     bounds = {"low": [-1] * (d + 1), "high": [1] * (d + 1)}
     yield "regression", RegressionProtocol(d, n, epsilon=epsilon, **bounds), X, y
     yield "once", RegressionProtocol(d, n, epsilon=epsilon, **bounds, kind="once"), X, y
-    classes = ClassificationProtocol(d, n, 3, epsilon=epsilon, low=[-1] * d, high=[1] * d)
-    yield "three classes", classes, X, np.digitize(y, [-0.2, 0.2]).astype(float)
+    bounds, codes = {"low": [-1] * d, "high": [1] * d}, np.digitize(y, [-0.2, 0.2]).astype(float)
+    yield "three classes", ClassificationProtocol(d, n, 3, epsilon=epsilon, **bounds), X, codes
+    yield "discriminant", DiscriminantProtocol(d, n, 3, epsilon=epsilon, **bounds), X, codes
+    yield "moments", MomentsProtocol(d, n, epsilon=epsilon, **bounds), X, 0 * y
 
 
 def show_tasks(n_trials, n, d):
@@ -96,7 +98,7 @@ def show_faults(n_trials):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trials", type=int, default=200_000)
+    parser.add_argument("--trials", type=int, default=100_000)
     parser.add_argument("--people", type=int, default=20_000)
     parser.add_argument("--features", type=int, default=5)
     chosen = parser.parse_args()

@@ -21,6 +21,7 @@ from skldp import (
     LabelPrivateClassifier,
     LabelRR,
     NumericPrivatizer,
+    PrivateDiscriminant,
     PrivateLinearRegression,
     PrivateLogisticRegression,
     PrivUnitTransformer,
@@ -209,6 +210,37 @@ def show(table, n_seeds, *, hindsight):
         print(f"{f'{n_rows:,} public rows':>28}" + f"{shown(public_rows(table, n_rows, n_seeds)):>18}", flush=True)
 
 
+def show_law(n_seeds):
+    """How the gap to the clean fit falls with people, and grows with features: exponents by least squares of logs."""
+    for protocol in ("rounds", "once"):
+        logs, times, n_left_out = [], [], 0
+        for d in (5, 10, 20, 40):
+            for n in (10_000, 40_000, 160_000):
+                table = design(d, n)
+                best = table.score(clean())
+                for epsilon in (1.0, 2.0, 4.0):
+                    # Where the law begins, and where most of what there is to learn is still to be told apart.
+                    if not 30 <= sufficiency(n, d, epsilon) <= 3_000:
+                        continue
+                    models = (
+                        PrivateLinearRegression(epsilon, protocol=protocol, seed=1_000 + s) for s in range(n_seeds)
+                    )
+                    gap = (best - np.mean([table.score(model) for model in models])) / best
+                    if gap > 0:
+                        times.append(gap * sufficiency(n, d, epsilon))
+                        logs.append([1.0, math.log(n), math.log(d + 1), math.log(epsilon), math.log(gap)])
+                    else:
+                        n_left_out += 1
+        logs = np.array(logs)
+        _, of_n, of_d, of_epsilon = np.linalg.lstsq(logs[:, :-1], logs[:, -1], rcond=None)[0]
+        print(
+            f"{protocol}: gap as n^{of_n:.2f} (d + 1)^{of_d:.2f} epsilon^{of_epsilon:.2f} over {len(logs)} designs "
+            f"({n_left_out} without a gap); gap times J: median {np.median(times):.2f}, "
+            f"from {min(times):.2f} to {max(times):.2f}",
+            flush=True,
+        )
+
+
 def show_cut(X, log_price, n_people, n_seeds):
     """The cut of diamonds, five classes, from the other eight columns and the log price: accuracies."""
     cut, bounds = X[:, 1], [np.append(np.delete(end, 1), a) for end, a in zip(BOUNDS, TARGET_BOUNDS, strict=True)]
@@ -226,6 +258,7 @@ def show_cut(X, log_price, n_people, n_seeds):
         return make_pipeline(releases.set_params(transform_noise=False, seed=seed), StandardScaler(), private)
 
     methods = {"rounds (a model's release)": lambda e, s: PrivateLogisticRegression(e, classes=classes, seed=s)}
+    methods["discriminant (a model's)"] = lambda e, s: PrivateDiscriminant(e, classes=classes, seed=s)
     methods |= {f"rows by {name}": lambda e, s, name=name: rows(name, e, s) for name in ("best", "privunit")}
     methods |= {
         f"gradients by {name}": lambda e, s, name=name: OneGradientClassifier(
@@ -251,10 +284,14 @@ if __name__ == "__main__":
     parser.add_argument("--people", type=int, nargs="+", default=[5_000, 20_000, 44_000])
     parser.add_argument("--designs", type=int, nargs="*", default=[5, 20, 60], help="numbers of features")
     parser.add_argument("--cut", action="store_true", help="the cut of diamonds instead of everything else")
+    parser.add_argument("--law", action="store_true", help="exponents of the gap in people, features and epsilon alone")
     parser.add_argument("--no-hindsight", action="store_true", help="leave out what is chosen on the test people")
     chosen = parser.parse_args()
     for category in (OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning):
         warnings.simplefilter("ignore", category)
+    if chosen.law:
+        show_law(chosen.seeds)
+        raise SystemExit
     tables = [design(d, n) for d in chosen.designs for n in chosen.people]
     if Path(chosen.data).is_file():
         X, y = read_diamonds(chosen.data)

@@ -149,7 +149,7 @@ for title, table in tables.items():
 # private as published, and near chance. Released gradients need many clients to be of use: near chance on digits up to
 # epsilon 5, about level with released features on the embeddings from 5 on. Label-Laplace spends less than it states,
 # so a part of its distance from label-RR is privacy. What a trusted shuffler guarantees is in the tables' column
-# "shuffled", where the theorem applies.
+# "shuffled", beside what the published formula gives where its theorem applies.
 
 for metric in ("accuracy", "auc"):
     figure, axes = plt.subplots(2, 4, figsize=(18, 9), sharey=True, layout="constrained")

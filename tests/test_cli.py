@@ -48,6 +48,17 @@ def test_study_prints_the_table_and_writes_both_files(run, tmp_path):
     assert (tmp_path / "study.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_what_is_studied_without_a_choice_ends_with_a_model_that_learns(run, tmp_path):
+    for data, names in (
+        ("wine", ["bitrand", "bitrand-exact", "discriminant"]),
+        ("diabetes", ["linear-rounds", "linear-once", "piecewise", "privunit"]),
+    ):
+        code, _, err = run("study", data, "--epsilons", "20", "--folds", "2")
+        assert (code, err) == (0, "")
+        with open(tmp_path / "study.csv", newline="", encoding="utf-8") as file:
+            assert [row["mechanism"] for row in csv.DictReader(file)] == names
+
+
 def test_study_of_a_file_with_a_seed_repeats_itself(run, tmp_path):
     lines = [
         "age,height,sick",

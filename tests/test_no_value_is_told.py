@@ -53,7 +53,11 @@ LISTED = (
     skldp.LabelLaplace,
     skldp.LabelSampler,
     skldp.LabelPrivateClassifier,
+    skldp.NoiseAwareDiscriminant,
+    skldp.NoiseAwareLinearRegression,
     skldp.BayesianFilter,
+    skldp.NoiseAwareDiscriminant,
+    skldp.NoiseAwareLinearRegression,
 )
 # All others are found here, those to come as well: each takes X, or X and y, and its parameters have defaults.
 FOUND = {
@@ -61,10 +65,21 @@ FOUND = {
     for name, found in ((name, getattr(skldp, name)) for name in skldp.__all__)
     if inspect.isclass(found) and issubclass(found, BaseEstimator) and found not in LISTED
 }
-TRANSFORMERS |= {name: found for name, found in FOUND.items() if not hasattr(found, "predict")}
-MODELS = {name: found for name, found in FOUND.items() if hasattr(found, "predict")} | {
+TRANSFORMERS |= {name: found for name, found in FOUND.items() if hasattr(found, "transform")}
+MODELS = {name: found for name, found in FOUND.items() if name not in TRANSFORMERS} | {
+    "errors in variables": skldp.NoiseAwareLinearRegression(skldp.NumericPrivatizer(8.0, mechanism="piecewise")),
     "more people": skldp.PrivateLinearRegression(200.0, protocol="once"),
     "declared classes": skldp.PrivateLogisticRegression(200.0, classes=[0, 1]),
+    "released labels": skldp.NoiseAwareDiscriminant(
+        mechanisms.PrivUnit(3, 4.0), label_mechanism=skldp.LabelRR(9.0, classes=[0, 1])
+    ),
+    "released rows": skldp.NoiseAwareLinearRegression(mechanisms.PrivUnit(3, 4.0)),
+}
+MODELS |= {
+    "vectors and classes": skldp.PrivateDiscriminant(200.0, classes=[0, 1], radius=2.0),
+    "releases and labels": skldp.NoiseAwareDiscriminant(
+        skldp.PrivUnitTransformer(), label_mechanism=skldp.LabelRR(classes=[0, 1])
+    ),
 }
 WITHOUT_NOISE = {
     f"{name}, without noise": copy.deepcopy(estimator).set_params(transform_noise=False)
@@ -218,9 +233,10 @@ def test_classifiers_tell_no_row_and_no_label(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_models_tell_no_row_and_no_target(name):
     model, y = MODELS[name], LABELS["numbers"]
-    learns = getattr(model, "classes", ()) is None
+    # Targets that nothing protects are those of a line through releases.
+    learns = getattr(model, "classes", ()) is None or isinstance(model, skldp.NoiseAwareLinearRegression)
     fitted = made(lambda: copy.deepcopy(model).fit(np.tile(ROWS, (20, 1)), np.tile(y, 20)))
-    methods = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+    methods = ("predict", "predict_proba", "predict_log_proba", "decision_function", "mahalanobis")
     with listening() as hear:
         for kind, make in MARKED_ROWS.items():
             hear(f"fit, {kind}", copy.deepcopy(model).fit, make(), y, learns=learns)

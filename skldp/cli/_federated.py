@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from sklearn.model_selection import train_test_split
 
-from skldp.cli._options import Epsilons, Names, progress_bar, writable
+from skldp.cli._options import Epsilons, Names, printable, progress_bar, writable
 from skldp.exceptions import SeededNoiseWarning
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
 from skldp.study._datasets import BUNDLED, load_study_data
@@ -96,12 +96,13 @@ def federated(
             delta=delta,
             model=model.value,
         )
-    typer.echo(table)
-    if seed is not None:
-        typer.echo(f"The noise comes from seed {seed}: void against whoever knows it.")
+    # Before anything is printed, which a terminal may refuse.
     table.to_csv(csv_path)
     _draw(table, loaded.name, png_path)
-    typer.echo(f"Wrote {csv_path} and {png_path}.")
+    typer.echo(printable(str(table)))
+    if seed is not None:
+        typer.echo(f"The noise comes from seed {seed}: void against whoever knows it.")
+    typer.echo(printable(f"Wrote {csv_path} and {png_path}."))
 
 
 def _settings(

@@ -20,7 +20,7 @@ __all__ = ["study"]
 _FILES = "File options"
 # For all mechanisms, less of each: about a minute on the digits instead of several.
 _ALL, _FEW_EPSILONS, _FEW_FOLDS = Names("all"), Epsilons("1,2,5,10,20"), 3
-_MECHANISMS, _EPSILONS, _FOLDS = Names("bitrand,bitrand-exact"), Epsilons("1,2,5,10,20,50"), 5
+_MECHANISMS, _EPSILONS, _FOLDS = Names("bitrand,bitrand-exact,discriminant"), Epsilons("1,2,5,10,20,50"), 5
 _OF_REGRESSION = Names("linear-rounds,linear-once,piecewise,privunit")
 _MODELS = ", ".join(dict.fromkeys(name for models in PRIVATE_MODELS.values() for name in models))
 # Above, a line for every point is more than a screen.

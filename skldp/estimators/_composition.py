@@ -18,13 +18,13 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skldp._checks import is_number
 from skldp.estimators._ensembles import count_ensemble, count_search, is_ensemble, is_search, why_not_counted
 from skldp.estimators._guarantee_mixin import holds_guarantee, own_guarantee
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._labels import LabelPrivatizer, LabelSampler
 from skldp.estimators._noise_aware_discriminant import NoiseAwareDiscriminant
-from skldp.estimators._public_steps import effect_of_public, ignores_labels, is_row_wise
+from skldp.estimators._noise_aware_regression import NoiseAwareLinearRegression
+from skldp.estimators._public_steps import declared_public, effect_of_public, ignores_labels, is_row_wise
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._odds import float_above, product_above
 
@@ -104,7 +104,7 @@ def privacy_guarantee(
     inf
     """
     check_is_fitted(estimator)
-    walk = _Walk(_declared_public(public))
+    walk = _Walk(declared_public(public))
     walk.visit("", estimator, _Given())
     unknown = sorted(walk.public.keys() - walk.named)
     if not walk.parts:
@@ -230,7 +230,8 @@ class _Walk:
     def _private(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> _Given:
         if given.again and not getattr(step, "transform_noise", True):
             self.leaks.append(f"{_title(name, step)} transforms without noise, and {given.again} learns from that")
-        if isinstance(step, NoiseAwareDiscriminant) and not given.raw:
+        of_releases = isinstance(step, NoiseAwareDiscriminant | NoiseAwareLinearRegression)
+        if of_releases and not given.raw:
             # The rows' release was counted where it happened.
             labels = step.label_guarantee_
             if labels is not None:
@@ -253,7 +254,7 @@ class _Walk:
             return replace(inner, labels_raw=given.labels_raw)
         if guarantee.unit == "label":
             return given
-        self.of_targets |= get_tags(step).target_tags.required
+        self.of_targets |= get_tags(step).target_tags.required and not of_releases
         return replace(given, raw=(), stretch=1.0, sparse=False)
 
     def _of_the_input(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> PrivacyGuarantee:
@@ -422,18 +423,6 @@ class _Walk:
         self.parts.append(PrivacyGuarantee(math.inf, basis="not added up", seeded=seeded))
         self.leaks.append(f"it is not known how often {_title(name, step)} releases what its private parts are given")
         return _Given(raw=())
-
-
-def _declared_public(public: Iterable[str] | Mapping[str, float | None]) -> dict[str, float | None]:
-    if isinstance(public, str):
-        raise TypeError(f"public must be several names of steps, such as ({public!r},). Got a single string instead.")
-    declared = dict(public) if isinstance(public, Mapping) else dict.fromkeys(public)
-    for name, stretch in declared.items():
-        if stretch is not None and not (is_number(stretch) and 0 < float_above(stretch) < math.inf):
-            raise ValueError(
-                f"public must say, by a finite number > 0 or None, how far a step stretches. Got {name!r}: {stretch!r}."
-            )
-    return declared
 
 
 def _is_known(pipeline: Pipeline) -> bool:

@@ -11,8 +11,9 @@ from skldp.estimators._base import warn_out_of_domain
 from skldp.exceptions import TooFewPeopleWarning, warn_user
 from skldp.learning._protocol import Protocol
 from skldp.mechanisms._domain import Box
+from skldp.mechanisms._noise import Noise, noise_from
 
-__all__ = ["UntoldScore", "warn_moved", "warn_too_few"]
+__all__ = ["UntoldScore", "noise_of_more", "warn_moved", "warn_too_few"]
 
 
 class UntoldScore:
@@ -36,6 +37,11 @@ class UntoldScore:
         with untold("y must hold one target for each row", y):
             score: float = parent.score(X, y, sample_weight)
             return score
+
+
+def noise_of_more(seed: Any, n_before: int) -> Noise:
+    """Noise of a call of ``partial_fit``, after so many before: of a seed, too, neither theirs nor that of ``fit``."""
+    return noise_from(seed).spawn(3 + n_before)[-1]
 
 
 def warn_too_few(protocol: Protocol, what: str) -> None:

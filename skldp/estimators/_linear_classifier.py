@@ -8,12 +8,13 @@ from scipy import special
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skldp.estimators._learning import UntoldScore
 from skldp.estimators._validation import validate_finite
 
 __all__ = ["LinearScores"]
 
 
-class LinearScores(ClassifierMixin):
+class LinearScores(UntoldScore, ClassifierMixin):
     """Predictions of a classifier with `classes_`, and the `coef_` and `intercept_` of its logits."""
 
     classes_: np.ndarray

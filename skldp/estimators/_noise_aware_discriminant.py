@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp.estimators._class_codes import encode, labels_1d, learnt_values
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, own_guarantee
 from skldp.estimators._linear_classifier import LinearScores
+from skldp.estimators._released_rows import law_of_releases
 from skldp.estimators._validation import HasMethods, as_table, check_same_length, fit_context, validate_finite
 from skldp.learning._releases import discriminant_of_releases, unbiased_members
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -145,22 +146,10 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
 
     def _of_the_rows(self, n_features: int) -> tuple[RowMechanism, PrivacyGuarantee]:
         """What released the rows, and its guarantee."""
-        if isinstance(self.mechanism, RowMechanism):
-            mechanism, guarantee = self.mechanism, self.mechanism.guarantee()
-        else:
-            transformer = self.mechanism
-            if not _is_fitted(transformer):
-                transformer = clone(transformer).fit(np.zeros((1, n_features)))
-            mechanism, guarantee = getattr(transformer, "mechanism_", None), own_guarantee(transformer)
-            if not isinstance(mechanism, RowMechanism) or guarantee is None:
-                raise ValueError(
-                    "mechanism must be a RowMechanism, or a transformer of this library that releases rows by one. "
-                    f"Got {type(self.mechanism).__name__} instead."
-                )
-        if mechanism.output_dtype(np.dtype(np.float64)).kind != "f" or mechanism.n_outputs != n_features:
+        mechanism, guarantee = law_of_releases(self.mechanism, n_features, "mechanism")
+        if mechanism.n_outputs != n_features:
             raise ValueError(
-                f"mechanism must release {n_features} numbers, as X has columns. "
-                f"Got {type(mechanism).__name__} that releases {mechanism.n_outputs} of a kind of its own instead."
+                f"mechanism must release {n_features} numbers, as X has columns. Got {mechanism.n_outputs} instead."
             )
         return mechanism, guarantee
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp._checks import check_fraction
 from skldp._untold import as_numbers
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
+from skldp.estimators._learning import UntoldScore
 from skldp.estimators._released_rows import law_of_releases
 from skldp.estimators._validation import HasMethods, fit_context, validate_finite
 from skldp.exceptions import TooFewPeopleWarning, warn_user
@@ -23,7 +24,7 @@ from skldp.mechanisms._rows import RowMechanism
 __all__ = ["NoiseAwareLinearRegression"]
 
 
-class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
+class NoiseAwareLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseEstimator):
     r"""Linear regression on released rows: least squares that know the noise of their regressors.
 
     It is for those who must have rows. A release that is made for the model tells far more at the same epsilon.
@@ -178,6 +179,14 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         half = special.ndtri((1 + level) / 2) * np.sqrt(np.diag(self.coef_covariance_))
         values = np.append(self.intercept_, self.coef_)
         return np.column_stack([values - half, values + half])
+
+    @property
+    def label_guarantee_(self) -> PrivacyGuarantee | None:
+        """The part of the guarantee that the target's own release has; None where it has none of its own."""
+        self._check_unchanged()
+        if self.target_mechanism is None:
+            return None
+        return law_of_releases(self.target_mechanism, 1, "target_mechanism")[1]
 
     def _of_both(self, guarantee: PrivacyGuarantee, together: bool) -> PrivacyGuarantee:
         whole = guarantee

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values, warn_learnt
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import warn_moved, warn_too_few
+from skldp.estimators._learning import noise_of_more, warn_moved, warn_too_few
 from skldp.estimators._linear_classifier import LinearScores
 from skldp.estimators._validation import (
     BOUNDS,
@@ -165,13 +165,16 @@ class PrivateDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         -------
         self : object
         """
+        return self._fit(X, y, self.classes)
+
+    def _fit(self, X: npt.ArrayLike, y: npt.ArrayLike, declared: Any) -> Self:
         self._forget_guarantee()
         check_epsilon(self.epsilon)
         rows = validate_finite(self, X, reset=True, dtype=np.float64)
         labels = labels_1d(y)
         check_same_length(rows, labels)
-        learnt = self.classes is None
-        classes = learnt_values(labels) if learnt else declared_values(self.classes, "classes")
+        learnt = declared is None
+        classes = learnt_values(labels) if learnt else declared_values(declared, "classes")
         if len(classes) < 2:
             raise ValueError("There must be at least 2 classes. Got one class instead.")
         codes = encode(labels, classes, "y").astype(np.float64)
@@ -192,7 +195,7 @@ class PrivateDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         inside = self._shortened(rows)
         simulate(protocol, inside, codes, noise_from(self.seed), n_threads=effective_n_jobs(self.n_jobs))
         self._warn_moved(rows, codes, len(classes))
-        self.protocol_ = protocol
+        self.protocol_, self._n_calls = protocol, 0
         self._learn(classes, protocol.coefficients, protocol.intercepts)
         guarantee = protocol.guarantee()
         if self.public is not None:
@@ -201,20 +204,23 @@ class PrivateDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         attach_guarantee(self, guarantee, "the classes" if learnt else "")
         return self
 
-    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
         """Ask more people, who were not asked before, the question that stays open: that of the tensor.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,), default=None
+            The declared classes, for the first call, where the parameter `classes` declares none.
 
         Returns
         -------
         self : object
         """
         if "_guarantee_at_fit" not in vars(self):
-            return self.fit(X, y)
+            return self._fit(X, y, classes if self.classes is None else self.classes)
         self._check_unchanged()
         rows = self._checked(X)
         labels = labels_1d(y)
@@ -224,7 +230,9 @@ class PrivateDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         if task is None:
             raise ValueError("Too few people were asked at first for a question that could stay open: fit with more.")
         threads = effective_n_jobs(self.n_jobs)
-        self.protocol_.add(task.release(self._shortened(rows), codes, noise_from(self.seed), n_threads=threads))
+        noise = noise_of_more(self.seed, self._n_calls)
+        self.protocol_.add(task.release(self._shortened(rows), codes, noise, n_threads=threads))
+        self._n_calls += 1
         self._warn_moved(rows, codes, len(self.classes_))
         self._learn(self.classes_, self.protocol_.coefficients, self.protocol_.intercepts)
         return self

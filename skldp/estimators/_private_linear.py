@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import as_numbers
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import UntoldScore, warn_moved, warn_too_few
+from skldp.estimators._learning import UntoldScore, noise_of_more, warn_moved, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -218,8 +218,7 @@ class PrivateLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseE
         task = self.protocol_.frozen_task
         if task is None:
             raise ValueError("Too few people were asked at first for a question that could stay open: fit with more.")
-        # The first streams of a seed are those of fit, and every call has one of its own.
-        noise = noise_from(self.seed).spawn(3 + self._n_calls)[-1]
+        noise = noise_of_more(self.seed, self._n_calls)
         self.protocol_.add(task.release(rows, target, noise, n_threads=effective_n_jobs(self.n_jobs)))
         self._n_calls += 1
         warn_moved(rows, target, self._domain())

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 from scipy import linalg
-from sklearn.covariance import EmpiricalCovariance
+from sklearn.covariance import EmpiricalCovariance, empirical_covariance, log_likelihood
 from sklearn.decomposition import PCA
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp._checks import is_whole
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import warn_too_few
+from skldp.estimators._learning import noise_of_more, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -181,7 +181,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         n_threads = effective_n_jobs(self.n_jobs)
         simulate(protocol, rows, np.zeros(len(rows)), noise_from(self.seed), n_threads=n_threads)
         warn_out_of_domain(box.clip(rows).n_moved, rows.size)
-        self.protocol_ = protocol
+        self.protocol_, self._n_calls = protocol, 0
         self._learnt()
         attach_guarantee(self, protocol.guarantee())
         return self
@@ -205,8 +205,10 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         rows = validate_finite(self, X, reset=False, dtype=np.float64)
         # In a fit somebody answered every task.
         task = cast("Task", self.protocol_.frozen_task)
-        report = task.release(rows, np.zeros(len(rows)), noise_from(self.seed), n_threads=effective_n_jobs(self.n_jobs))
+        noise = noise_of_more(self.seed, self._n_calls)
+        report = task.release(rows, np.zeros(len(rows)), noise, n_threads=effective_n_jobs(self.n_jobs))
         self.protocol_.add(report)
+        self._n_calls += 1
         warn_out_of_domain(self._domain(self.protocol_.blocks).clip(rows).n_moved, rows.size)
         self._learnt()
         return self
@@ -220,6 +222,39 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         """
         check_is_fitted(self)
         return linalg.pinvh(self.covariance_)
+
+    def mahalanobis(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Squared Mahalanobis distances of rows to `location_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        away = validate_finite(self, X, reset=False, dtype=np.float64) - self.location_
+        result: npt.NDArray[np.float64] = np.einsum("ij,ij->i", away @ self.get_precision(), away)
+        return result
+
+    def score(self, X_test: npt.ArrayLike, y: Any = None) -> float:
+        """The mean log-likelihood of rows under a normal law of `location_` and `covariance_`.
+
+        Parameters
+        ----------
+        X_test : array-like of shape (n_samples, n_features)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        away = validate_finite(self, X_test, reset=False, dtype=np.float64) - self.location_
+        return float(log_likelihood(empirical_covariance(away, assume_centered=True), self.get_precision()))
 
     @property
     def precision_(self) -> npt.NDArray[np.float64]:

@@ -6,7 +6,7 @@ FunctionTransformer may subtract the mean of a table. Types are compared exactly
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -27,9 +27,11 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.utils import get_tags
 
+from skldp._checks import is_number
 from skldp.estimators._bounds_scaler import BoundsScaler
+from skldp.mechanisms._odds import float_above
 
-__all__ = ["PublicEffect", "effect_of_public", "ignores_labels", "is_row_wise"]
+__all__ = ["PublicEffect", "declared_public", "effect_of_public", "ignores_labels", "is_row_wise"]
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,27 @@ _REFUSING = {
     "error_on_new": (True,),
     "method": ("box-cox",),
 }
+
+
+def declared_public(public: Iterable[str] | Mapping[str, float | None]) -> dict[str, float | None]:
+    """The steps that a caller declares to be public, by name, each with how far it stretches distances, or None.
+
+    Raises
+    ------
+    TypeError
+        If it is a single name.
+    ValueError
+        If a stretch is no finite number above 0.
+    """
+    if isinstance(public, str):
+        raise TypeError(f"public must be several names of steps, such as ({public!r},). Got a single string instead.")
+    declared = dict(public) if isinstance(public, Mapping) else dict.fromkeys(public)
+    for name, stretch in declared.items():
+        if stretch is not None and not (is_number(stretch) and 0 < float_above(stretch) < math.inf):
+            raise ValueError(
+                f"public must say, by a finite number > 0 or None, how far a step stretches. Got {name!r}: {stretch!r}."
+            )
+    return declared
 
 
 def ignores_labels(step: Any) -> bool:

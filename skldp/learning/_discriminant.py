@@ -25,13 +25,18 @@ __all__ = ["DiscriminantProtocol"]
 
 # Parts of the people who tell the classes' shares, the size of records, their size about the centre, and of the scores;
 # the mean score; and where they pay, products.
-_SHARES, _LENGTH, _SPREAD, _BREADTH, _LEVEL, _PRODUCTS = 0.03, 0.01, 0.02, 0.01, 0.05, 0.25
+_SHARES, _LENGTH, _SPREAD, _BREADTH, _LEVEL, _PRODUCTS = 0.03, 0.01, 0.02, 0.01, 0.1, 0.25
 # Where the people suffice this far, more of them tell the shares, by which all that the others tell is divided.
 _MANY, _SHARES_OF_MANY = 30.0, 0.1
 _LEAST_CENTER, _MOST_CENTER = 0.02, 0.25
+# The longest norm over the least that is told apart from less.
+_RATIO = 4.0
 # The radius in units of the vectors' usual norm, and the floor of the whitening in units of the largest eigenvalue that
 # noise alone has.
 _TIGHTNESS, _FLOOR = 0.85, 0.5
+# Products pay where errors of a whitening by them are small beside what it makes equal: from this sufficiency of a
+# regression on, in units of its terms.
+_PRODUCTS_PAY = 100.0
 # Directions that public vectors do not show are none.
 _NOTHING = 1e-9
 _LEAST_PUBLIC = 10
@@ -242,17 +247,22 @@ class DiscriminantProtocol(Protocol):
         n, d = self.n_people, self.n_features
         if self.sufficiency < self.least_sufficiency:
             return [("shares", n)]
-        steps = [("shares", int((_SHARES_OF_MANY if self.sufficiency > _MANY else _SHARES) * n))]
+        steps = []
+        n_shares = int((_SHARES_OF_MANY if self.sufficiency > _MANY else _SHARES) * n)
+        # Where even shares of half as many or twice would not show, all are taken as equal.
+        if n_shares and self._task_of("shares").standard_error(n_shares) < 1 / (2 * self.n_classes):
+            steps = [("shares", n_shares)]
         ends: list[tuple[str, int]] = []
         if self._public is None:
             if not self.in_ball:
                 # An error of the centre adds to the vectors' size as those add to their noise who do not tell it.
-                noise = d * noise_variance(max(2, d), self.epsilon) / n
+                # Some of it is corrected at the end.
+                noise = 0.6 * d * noise_variance(max(2, d), self.epsilon) / n
                 share = np.clip(math.sqrt(noise**2 + noise) - noise, _LEAST_CENTER, _MOST_CENTER)
                 steps += [("length", int(_LENGTH * n)), ("center", int(share * n)), ("spread", int(_SPREAD * n))]
-            if self._products_pay and n_products(d) > 1:
+            if d > 1 and super().sufficiency >= _PRODUCTS_PAY * (d + 1):
                 steps.append(("products", int(_PRODUCTS * n)))
-            elif d > self.n_classes - 1:
+            elif d > self.n_classes - 1 and not self.in_ball:
                 ends = [("breadth", int(_BREADTH * n)), ("level", int(_LEVEL * n))]
         return [*steps, ("tensor", n - sum(wanted for _, wanted in [*steps, *ends])), *ends]
 
@@ -272,11 +282,11 @@ class DiscriminantProtocol(Protocol):
             functionals[0, 0] = 1.0
             form, radius, classes = "class_gradient", math.sqrt(1 - 1 / n_classes), n_classes
         elif name == "length":
-            functionals, answer, radius, least = _long_enough(self._along()), "log_norm", root, root / 8
+            functionals, answer, radius, least = _long_enough(self._along()), "log_norm", root, root / _RATIO
         elif name == "center":
             functionals, radius = _long_enough(self._along()), _TIGHTNESS * state["radius"]
         elif name == "spread":
-            functionals, answer, radius, least = _long_enough(self._along()), "log_norm", root, root / 8
+            functionals, answer, radius, least = _long_enough(self._along()), "log_norm", root, root / _RATIO
         elif name == "products":
             functionals, form, radius = self._along(), "products", state["spread"] ** 2
         elif name == "tensor":
@@ -291,7 +301,7 @@ class DiscriminantProtocol(Protocol):
         else:
             functionals = _long_enough(self._contrast() @ self._along())
             if name == "breadth":
-                answer, radius, least = "log_norm", 2 * state["spread"], state["spread"] / 16
+                answer, radius, least = "log_norm", state["spread"], state["spread"] / math.sqrt(2 * state["told"])
             else:
                 radius = _TIGHTNESS * (state["breadth"] or state["spread"])
         low, high = self._box.low, self._box.high
@@ -369,12 +379,13 @@ class DiscriminantProtocol(Protocol):
         elif state["variances"] is not None:
             # The products are of everybody: what lies between the classes is taken off, and the rest made equal.
             between = (means.T * shares) @ means - np.diag(shares @ noise)
-            values, vectors = np.linalg.eigh(np.diag(state["variances"]) - between)
+            values, vectors = np.linalg.eigh(np.diag(np.array(state["variances"])) - between)
             turn = vectors / np.sqrt(np.maximum(values, _LEAST_WITHIN))
             axes, means, noise, within = axes @ turn, means @ turn, noise @ turn**2, np.ones(k)
         else:
             between = shares @ (means**2 - noise).sum(axis=1)
-            within = np.full(k, np.clip(state["spread"] ** 2 - between, state["spread"] ** 2 / 4, None) / k)
+            square = float(state["spread"]) ** 2
+            within = np.full(k, max(square - float(between), square / 4) / k)
         return *linear_rule(means, noise, within, shares), axes
 
 

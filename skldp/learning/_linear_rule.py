@@ -9,8 +9,8 @@ from skldp.learning._tasks import noise_variance
 
 __all__ = ["clear_shares", "likeliest_numbers", "linear_rule", "n_directions", "self_trained", "shrunk_covariance"]
 
-# Shares that differ from equal ones by less than three times their noise are taken as equal; none is taken as less than
-# its noise, nor than this part of an equal one, above which noise does not count.
+# What differs from nothing by less than three times the spread of its noise is nothing. No share is taken as less than
+# its noise, nor than this part of an equal one; noise beyond a quarter of an equal one does not count there.
 _CLEARLY, _LEAST_SHARE, _MOST_OF_NOISE = 3.0, 1e-3, 0.25
 
 # What is left of the means' squares when noise is taken off is at least this part of them: with less, all records would
@@ -58,8 +58,7 @@ def linear_rule(means: _Array, noise: _Array, within: _Array, shares: _Array) ->
     squares = excess.sum(axis=1)
     offsets = (squares.mean() - squares) / 2
     variance = np.mean((noise * (noise / 2 + np.maximum(excess, 0))).sum(axis=1)) * (len(means) - 1)
-    total = np.sum(offsets**2)
-    offsets = offsets * (max(0.0, 1 - variance / total) if total > 0 else 0.0)
+    offsets = offsets * _kept(float(np.sum(offsets**2)), float(variance), len(means) - 1)
     about = means - shares @ means
     size, spread = shares @ (about**2).sum(axis=1), shares @ (about**2 @ within)
     signal = max(size - shares @ noise.sum(axis=1), _LEAST_PART * size)
@@ -84,13 +83,18 @@ def clear_shares(told: _Array, noise: float) -> _Array:
     """
     n_classes = len(told)
     away = told - 1 / n_classes
-    # Chi-square, with a degree of freedom for each contrast.
-    size, degrees = away @ away, n_classes - 1
-    kept = 1 - noise / size if size > noise * (1 + _CLEARLY * math.sqrt(2 / degrees)) else 0.0
+    degrees = n_classes - 1
+    kept = _kept(float(away @ away), noise, degrees)
     least = np.clip(math.sqrt(noise / degrees), _LEAST_SHARE / n_classes, _MOST_OF_NOISE / n_classes)
     shares = np.maximum(1 / n_classes + kept * away, least)
     result: _Array = shares / shares.sum()
     return result
+
+
+def _kept(size: float, noise: float, degrees: int) -> float:
+    """Which part of differences to keep (James and Stein), whose square is clearly more than that of their noise."""
+    # Chi-square of that many degrees of freedom.
+    return 1 - noise / size if size > noise * (1 + _CLEARLY * math.sqrt(2 / degrees)) else 0.0
 
 
 def self_trained(

@@ -98,7 +98,9 @@ class MomentEstimates:
         variances = np.diag(self.raw_covariance)
         known = np.zeros(d, dtype=bool)
         if self.law is not None:
-            known = np.diag(self.covariance_error) < _MOST_OF_VARIANCE * variances
+            # Of the steadier estimate: to tell where noise made variances large would bias what is told.
+            known = np.diag(self.covariance_error) < _MOST_OF_VARIANCE * np.diag(self.covariance)
+            known &= variances > 0
         with np.errstate(all="ignore"):
             deviations = np.where(known, np.sqrt(variances), np.nan)
             estimate = self.raw_covariance / np.outer(deviations, deviations)

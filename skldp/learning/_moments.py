@@ -26,7 +26,7 @@ _FLOOR, _REMEMBERED_FLOOR = 0.5, 0.2
 # What the radius of the last task cuts off, in units of the error: little enough for intervals to hold. For that the
 # noise of a whitened square must be so small for a radius of a record's usual size, and is at most so large for the
 # one that is taken; else the radius is as tight as those before, for which bias is no matter.
-_CUT_OFF, _MOST_NOISE, _MOST_ERROR, _TIGHTNESS = 0.1, 0.2, 0.6, 0.8
+_CUT_OFF, _MOST_NOISE, _MOST_ERROR, _TIGHTNESS = 0.1, 0.15, 1.0, 0.8
 # Records' norms have a tail that is told between their geometric mean and this many times it.
 _TAIL = 3.0
 # How far the norms of whitened records may be from what the whitening lets expect, and their tails from a normal law's,

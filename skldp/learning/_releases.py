@@ -38,12 +38,13 @@ def unbiased_members(codes: npt.NDArray[np.int64], flip_matrix: _Array) -> _Arra
         If the labels tell some classes apart in no way.
     """
     try:
-        weights: _Array = np.linalg.inv(flip_matrix)[codes]
+        undone = np.linalg.inv(flip_matrix)
     except np.linalg.LinAlgError:
         raise ValueError(
             "Released labels must tell every class from the others. Got a law under which they do not."
         ) from None
-    return weights
+    result: _Array = undone[codes].astype(np.float64)
+    return result
 
 
 def discriminant_of_releases(

@@ -6,7 +6,6 @@ sum of what some people released, in whole numbers, so that reports add up to th
 """
 
 import hashlib
-import json
 import math
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ import numpy.typing as npt
 
 from skldp._checks import check_whole, is_number
 from skldp._untold import as_numbers, kind_of
+from skldp.learning._documents import as_document, from_document
 from skldp.learning._vectors import class_gradients, n_products, products
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -185,13 +185,13 @@ class Task:
         ValueError
             If it is none.
         """
-        given = _read("task", text, {one.name for one in fields(cls)})
+        given = from_document("task", text, {one.name for one in fields(cls)})
         return cls(**given)
 
     def to_json(self) -> str:
         """The task as JSON, in the one form of which :attr:`hash` is made."""
         # Not dataclasses.asdict, which copies every number.
-        return _write("task", {one.name: getattr(self, one.name) for one in fields(self)})
+        return as_document("task", {one.name: getattr(self, one.name) for one in fields(self)})
 
     @cached_property
     def hash(self) -> str:
@@ -275,8 +275,7 @@ class Task:
         ndarray of shape (n, n_outputs)
             In units of the radius.
         """
-        released: npt.NDArray[np.float64] = self._mechanism.release(self.told(X, y), noise).rows
-        return released
+        return np.asarray(self._mechanism.release(self.told(X, y), noise).rows)
 
     def told(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """What the answers are about, without noise, in units of the radius: this protects nothing.
@@ -419,8 +418,7 @@ class Task:
                 u = u[:, :-1] * u[:, -1:]
             elif self.form == "squares":
                 u *= u
-            vectors: npt.NDArray[np.float64] = u / self.radius
-            return vectors
+            return np.asarray(u / self.radius)
 
 
 @dataclass(frozen=True)
@@ -487,11 +485,11 @@ class Report:
         ValueError
             If it is none.
         """
-        return cls(**_read("report", text, {one.name for one in fields(cls)}))
+        return cls(**from_document("report", text, {one.name for one in fields(cls)}))
 
     def to_json(self) -> str:
         """The report as JSON."""
-        return _write("report", {one.name: getattr(self, one.name) for one in fields(self)})
+        return as_document("report", {one.name: getattr(self, one.name) for one in fields(self)})
 
 
 @lru_cache(maxsize=64)
@@ -515,18 +513,3 @@ def _numbers(name: str, given: Any) -> tuple[float, ...]:
     ):
         raise ValueError(f"A task's {name} must hold finite numbers of at most {_MOST:.0e}. Got others instead.")
     return tuple(map(float, given))
-
-
-def _write(kind: str, content: dict[str, Any]) -> str:
-    return json.dumps({"skldp": kind, "version": 1} | content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def _read(kind: str, text: str, names: set[str]) -> dict[str, Any]:
-    try:
-        given = json.loads(text)
-    except (ValueError, RecursionError, TypeError) as error:
-        raise ValueError(f"A {kind} must be a JSON document. Got something else instead.") from error
-    expected = {"skldp", "version"} | names
-    if not isinstance(given, dict) or set(given) != expected or (given["skldp"], given["version"]) != (kind, 1):
-        raise ValueError(f"A {kind} of version 1 must be a JSON object of {sorted(expected)}. Got another one instead.")
-    return {name: given[name] for name in names}

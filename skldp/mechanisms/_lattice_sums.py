@@ -6,7 +6,7 @@ those of a coarser lattice are spread to their two neighbours, which only raises
 end is moved up to it; mass beyond the right end is taken away, and what it is worth at most is counted.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +54,7 @@ class LatticeLaw:
         return LatticeLaw(spread, (self.first - odd_start) // 2, self.error + 8 * _UNIT)
 
 
-class Measure:
+class Measure(ABC):
     """What is measured of the sum: an increasing function, convex along the spreads that it names."""
 
     @abstractmethod

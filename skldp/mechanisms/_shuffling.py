@@ -1,7 +1,7 @@
 r"""What a shuffler makes of one release: a bound on the central delta and epsilon from above, in floating point.
 
 The first of n people holds one of two inputs, with laws :math:`R_0` and :math:`R_1` of the answer; everybody else's law
-is at least :math:`\omega`, whatever they hold. The mixture of all answers then satisfies
+is at least :math:`\omega`, whatever they hold, and answers do not depend on each other. Their mixture then satisfies
 
 .. math:: \delta(\varepsilon) \le \frac1n E\Bigl[\Bigl(\sum_{i=1}^n X_i\Bigr)_+\Bigr], \qquad
           X = \frac{R_0(y) - e^\varepsilon R_1(y)}{\omega(y)} \text{ with chance } \omega(y) \text{ for each } y,
@@ -75,7 +75,7 @@ class BlanketLaw:
         weights = np.outer(self.weights, others.weights).ravel()
         grid = np.rint(np.log2(np.stack([own, other])) * 2.0**36)
         kinds, which = np.unique(grid, axis=1, return_inverse=True)
-        size, error = kinds.shape[1], self.error + others.error + 2.0**-50
+        size, error = kinds.shape[1], self.error + others.error + own.size * 2.0**-52
         merged = BlanketLaw(np.zeros(size), np.full(size, np.inf), np.zeros(size), error)
         # To the side that makes X larger.
         np.maximum.at(merged.own, which.ravel(), own)

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.estimators._numeric import NumericPrivatizer
+from skldp.estimators._private_discriminant import PrivateDiscriminant
 from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer, RandomProjectionTransformer
@@ -74,6 +75,7 @@ PRIVATE_MODELS: dict[str, dict[str, tuple[type, dict[str, Any]]]] = {
     },
     "classification": {
         "logistic-rounds": (PrivateLogisticRegression, {}),
+        "discriminant": (PrivateDiscriminant, {}),
         **{name: (OneGradientClassifier, {"mechanism": one}) for name, one in _GRADIENTS.items()},
     },
 }

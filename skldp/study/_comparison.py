@@ -317,8 +317,8 @@ class MechanismComparison(ResultTable):
     def _of_classification(self) -> list[str]:
         n_features, settings = self.data.X.shape[1], self.settings
         line = (
-            f"The model is a logistic regression with C = 1/{n_features} (of the number of features) on standardised "
-            "releases; nothing is tuned for any mechanism."
+            f"On released, standardised rows the model is a logistic regression with C = 1/{n_features} (of the number "
+            "of features); nothing is tuned for any mechanism."
         )
         if settings.labels == "none":
             return [line, "Training labels are not private."]

@@ -29,6 +29,11 @@ def draw_epsilon_axis(ax: Any) -> None:
     ax.xaxis.set_minor_formatter(ticker.NullFormatter())
 
 
+def _short(score: float) -> str:
+    # Without the sign of a zero.
+    return f"{round(float(score), 3) + 0.0:g}"
+
+
 class PrivacyUtilityDisplay:
     """Draw a privacy-utility curve over the stated or the exact epsilon.
 
@@ -180,7 +185,7 @@ class PrivacyUtilityDisplay:
         band = {"alpha": 0.2, "color": self.line_.get_color(), "lw": 0}
         self.band_ = self.ax_.fill_between(epsilon, mean - std, mean + std, **band)
         self.baselines_ = [
-            self.ax_.axhline(table[key][0], color="0.4", ls=style, lw=1.2, label=f"{name} ({table[key][0]:.3g})")
+            self.ax_.axhline(table[key][0], color="0.4", ls=style, lw=1.2, label=f"{name} ({_short(table[key][0])})")
             for key, name, style in _BASELINES
             if baselines and key in table and np.isfinite(table[key][0])
         ]

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from skldp.accounting import FiniteQuery, shuffled, shuffled_closed_form
+from skldp.accounting import FiniteQuery, _shuffle, shuffled, shuffled_closed_form
 from skldp.accounting._blanket_laws import pair_laws
 from skldp.accounting._shuffle import _loss_law
 from skldp.mechanisms import (
@@ -163,15 +163,16 @@ def test_figures_of_the_issue():
 
 
 def test_the_closed_form_rounds_up_and_is_never_smaller():
+    failure = 1e-6
     for n, local in product((20_000, 123_457, 10**7), np.linspace(0.001, 5, 12).tolist()):
-        found = shuffled_closed_form(local, n, 1e-6)
+        found = shuffled_closed_form(local, n, failure)
         with decimal.localcontext() as context:
             context.prec = 40
-            odds, delta = decimal.Decimal(local).exp(), decimal.Decimal(1e-6)
+            odds, delta = decimal.Decimal(local).exp(), decimal.Decimal(failure)
             spread = 4 * (2 * (4 / delta).ln() / ((odds + 1) * n)).sqrt() + decimal.Decimal(4) / n
             exact = (1 + (odds - 1) * spread).ln()
             assert exact <= decimal.Decimal(found) <= exact * (1 + decimal.Decimal("1e-12"))
-        assert PrivacyGuarantee(local).shuffled(n, 1e-6).epsilon < found
+        assert PrivacyGuarantee(local).shuffled(n, failure).epsilon < found
     with pytest.raises(ValueError, match="no epsilon"):
         shuffled_closed_form(1.0, 10, 1e-6)
 
@@ -207,6 +208,45 @@ def test_rounds_cover_the_exact_loss_of_counts(n, rounds, delta):
     apart = shuffled(mechanism, n, delta / rounds)
     assert apart.epsilon < found.epsilon < apart.epsilon * rounds
     assert f"in each of {rounds} rounds" in found.basis
+
+
+def clone_pair(epsilon, n):
+    """The two laws of the worst mechanism's clones: binomial in number, half of them on either side."""
+    p = math.exp(epsilon)
+    laws = []
+    for own in (p / (p + 1), 1 / (p + 1)):
+        law = np.zeros((n, n + 1))
+        for clones in range(n):
+            chance = math.comb(n - 1, clones) * (2 / (p + 1)) ** clones * ((p - 1) / (p + 1)) ** (n - 1 - clones)
+            side = np.array([math.comb(clones, k) / 2**clones for k in range(clones + 1)])
+            law[clones, : clones + 2] = chance * np.convolve(side, [1 - own, own])
+        laws.append(law.ravel())
+    return laws
+
+
+@pytest.mark.parametrize("places", [4096, 100])
+@pytest.mark.parametrize("rounds", [2, 3])
+def test_rounds_of_clones_are_added_up_exactly_from_above(rounds, places, monkeypatch):
+    monkeypatch.setattr(_shuffle, "_PLACES", places)
+    delta = 1e-3
+    found = shuffled(PrivacyGuarantee(1.0), 12, delta, rounds=rounds).epsilon
+    one, two = ratio_law(*clone_pair(1.0, 12))
+    all_one, all_two = one, two
+    for _ in range(rounds - 1):
+        all_one, all_two = ratio_law(np.outer(all_one, one).ravel(), np.outer(all_two, two).ravel())
+
+    def exact(epsilon):
+        return float(np.maximum(all_one - math.exp(epsilon) * all_two, 0.0).sum())
+
+    assert exact(found) <= delta < exact(found * 0.995)
+
+
+def ratio_law(one, two):
+    """Both laws, with answers of (nearly) equal ratio taken together."""
+    possible = one > 0
+    one, two = one[possible], two[possible]
+    _, which = np.unique(np.round(np.log(one / two), 9), return_inverse=True)
+    return np.bincount(which, one), np.bincount(which, two)
 
 
 def test_many_rounds_add_up_like_a_normal_law():
@@ -256,3 +296,12 @@ def test_nothing_else_is_shuffled():
             shuffled(Duchi(1.0), 1_000, 1e-6, **arguments)
     with pytest.raises(ValueError, match="delta"):
         shuffled(Duchi(1.0), 1_000, 0.0)
+
+
+def test_where_rounds_cannot_be_composed_they_are_added_one_by_one():
+    # Of so many people and rounds, the bounds of one round have too many roundings in them.
+    one = PrivacyGuarantee(0.3).shuffled(2**40, 0.5 / 10**5).epsilon
+    assert shuffled(PrivacyGuarantee(0.3), 2**40, 0.5, rounds=10**5).epsilon == pytest.approx(10**5 * one, rel=1e-9)
+    # Nothing is left of it, or no shuffler helps.
+    assert shuffled(PrivacyGuarantee(1e-3), 10**6, 0.5, rounds=3).epsilon == 0.0
+    assert shuffled(PrivacyGuarantee(40.0), 10**6, 1e-6, rounds=3).epsilon == pytest.approx(120.0)

@@ -2,11 +2,19 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skldp import CategoricalPrivatizer, NoiseAwareLinearRegression, NumericPrivatizer, PrivUnitTransformer
+from skldp import (
+    CategoricalPrivatizer,
+    NoiseAwareLinearRegression,
+    NumericPrivatizer,
+    PrivUnitTransformer,
+    privacy_guarantee,
+)
 from skldp.exceptions import TooFewPeopleWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
@@ -59,6 +67,13 @@ def test_a_target_with_a_release_of_its_own():
     assert (np.ptp(intervals, axis=1) < np.ptp(model.confidence_intervals(), axis=1)).all()
 
 
+def test_a_pipeline_counts_every_release_once():
+    release = NumericPrivatizer(8.0, mechanism="piecewise", seed=0)
+    model = NoiseAwareLinearRegression(clone(release), target_mechanism=NumericPrivatizer(1.0, seed=2).fit(Y[:, None]))
+    whole = privacy_guarantee(make_pipeline(release, model).fit(X, Y))
+    assert whole.epsilon == pytest.approx(9.0, rel=1e-6)
+
+
 def test_directions_that_privunit_released():
     rows = X / np.linalg.norm(X, axis=1)[:, None]
     y = rows @ [0.4, -0.3, 0.2] + 0.05
@@ -77,7 +92,7 @@ def test_says_when_it_cannot_work():
     assert int(str(caught[-1].message).split("at least ")[-1].split(" people")[0].replace(",", "")) > 200
     assert np.isnan(model.confidence_intervals()).all()
     for wrong in (CategoricalPrivatizer(categories=[[0, 1]] * 3), StandardScaler()):
-        with pytest.raises(ValueError, match=r"mechanism must"):
+        with pytest.raises(ValueError, match="without bias"):
             NoiseAwareLinearRegression(wrong).fit(np.zeros((4, 3)), np.zeros(4))
     with pytest.raises(ValueError, match="must release 2 numbers"):
         NoiseAwareLinearRegression(release.mechanism_, target_mechanism=release).fit(np.zeros((4, 2)), np.zeros(4))

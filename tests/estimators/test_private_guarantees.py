@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import ClassifierMixin, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import AdaBoostRegressor, BaggingRegressor, StackingRegressor, VotingClassifier, VotingRegressor
 from sklearn.feature_selection import SelectKBest
@@ -17,7 +18,16 @@ from sklearn.multioutput import MultiOutputRegressor, RegressorChain
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skldp import BoundsScaler, NumericPrivatizer, PrivateLinearRegression, PrivateLogisticRegression, privacy_guarantee
+from skldp import (
+    BoundsScaler,
+    NoiseAwareLinearRegression,
+    NumericPrivatizer,
+    PrivateDiscriminant,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PrivateMoments,
+    privacy_guarantee,
+)
 from skldp.exceptions import OutOfDomainWarning, TooFewPeopleWarning
 
 RNG = np.random.default_rng(0)
@@ -26,6 +36,7 @@ X = RNG.uniform(-1, 1, (N, 2))
 Y = 0.5 * X[:, 0] - 0.2 * X[:, 1]
 CLASSES = (Y > 0).astype(int)
 INF = math.inf
+RELEASE = NumericPrivatizer(3.0, n_sampled_features=2)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning"),
@@ -86,6 +97,12 @@ CASES = {
     "targets as features": (RegressorChain(regression()), np.c_[Y, Y], INF, "gave the labels"),
     "a search": (GridSearchCV(regression(), {"epsilon": [1.0, 2.0]}, cv=2), Y, INF, "not randomised"),
     "a boosting": (AdaBoostRegressor(regression(), n_estimators=2), Y, INF, "not known how often"),
+    "a line through releases": (
+        make_pipeline(NumericPrivatizer(3.0, n_sampled_features=2), NoiseAwareLinearRegression(RELEASE)),
+        Y,
+        3,
+        "labels are not randomised",
+    ),
     "two classes": (classifier(), CLASSES, 2, "one task"),
 }
 
@@ -126,12 +143,22 @@ def test_what_a_search_chose_has_a_figure_of_its_own():
     assert "best_estimator_ has a figure of its own" in privacy_guarantee(search).basis
 
 
-@pytest.mark.parametrize("model", [regression(), regression(protocol="once"), classifier()], ids=str)
+@pytest.mark.parametrize(
+    "model",
+    [
+        regression(),
+        regression(protocol="once"),
+        classifier(),
+        PrivateDiscriminant(20.0, classes=[0, 1]),
+        PrivateMoments(20.0),
+    ],
+    ids=str,
+)
 def test_what_is_kept_of_two_tables_differs_by_noise_alone(model, monkeypatch):
     """The attack: a fitted attribute that was read from the rows. With the same reports, others are fitted alike."""
     from skldp.learning import Task
 
-    target = CLASSES if isinstance(model, PrivateLogisticRegression) else Y
+    target = CLASSES if isinstance(model, ClassifierMixin) else Y
     said, original = [], Task.release
 
     def record(task, *args, **settings):
@@ -187,7 +214,16 @@ def test_predictions_stay_within_the_declared_bounds_and_are_numbers():
     assert np.isfinite(probabilities).all()
 
 
-def test_people_who_are_added_have_noise_of_their_own_from_a_seed_too(monkeypatch):
+@pytest.mark.parametrize(
+    ("model", "target"),
+    [
+        (regression(protocol="once"), Y),
+        (PrivateDiscriminant(20.0, classes=[0, 1]), CLASSES),
+        (PrivateMoments(20.0), None),
+    ],
+    ids=["regression", "discriminant", "moments"],
+)
+def test_people_who_are_added_have_noise_of_their_own_from_a_seed_too(model, target, monkeypatch):
     """The fault: with an int seed every call of partial_fit drew the same noise again, which no number of people
     averages out, and by which two calls with one person differ by exactly their secret."""
     from skldp.learning import Task
@@ -200,15 +236,16 @@ def test_people_who_are_added_have_noise_of_their_own_from_a_seed_too(monkeypatc
         return report
 
     monkeypatch.setattr(Task, "release", record)
-    model = regression(protocol="once", seed=0).fit(X, Y)
+    first, again = (clone(model).set_params(seed=0).fit(X, target) for _ in range(2))
     for _ in range(3):
-        model.partial_fit(X, Y)
+        first.partial_fit(X, target)
     assert len({name for name, _ in said[-3:]}) == 1
-    assert len({sums for _, sums in said}) == len(said)
-    again = regression(protocol="once", seed=0).fit(X, Y)
+    assert len({sums for _, sums in said[-3:]}) == 3
     for _ in range(3):
-        again.partial_fit(X, Y)
-    np.testing.assert_array_equal(again.coef_, model.coef_)
+        again.partial_fit(X, target)
+    assert len(set(said[-6:])) == 3
+    learnt = "location_" if target is None else "coef_"
+    np.testing.assert_array_equal(getattr(again, learnt), getattr(first, learnt))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """PrivateMoments: scikit-learn's rules, what follows from the moments, the guarantee, and warnings."""
 
+import json
 import pickle
 import warnings
 
@@ -119,6 +120,13 @@ def test_more_people_by_partial_fit(fitted):
     before = parts.covariance_error_
     parts.partial_fit(X[20_000:])
     assert (parts.covariance_error_ < before).all()
+    # Noise that another call had would be taken twice, and cancel in a difference.
+    sums = [parts.protocol_.to_json()]
+    for _ in range(2):
+        parts.partial_fit(X[:50])
+        sums.append(parts.protocol_.to_json())
+    totals = [np.array(json.loads(json.loads(one)["state"]["last"]["report"])["sums"]) for one in sums]
+    assert not np.array_equal(totals[1] - totals[0], totals[2] - totals[1])
     again = pickle.loads(pickle.dumps(parts))
     np.testing.assert_array_equal(again.correlations().low, parts.correlations().low)
 

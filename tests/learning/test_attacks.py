@@ -13,7 +13,15 @@ import numpy as np
 import pytest
 
 from skldp.exceptions import BudgetExhaustedError
-from skldp.learning import ClassificationProtocol, Person, RegressionProtocol, Report, Task
+from skldp.learning import (
+    ClassificationProtocol,
+    DiscriminantProtocol,
+    MomentsProtocol,
+    Person,
+    RegressionProtocol,
+    Report,
+    Task,
+)
 from skldp.mechanisms import noise_from
 
 MATRIX = ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -53,7 +61,10 @@ def hostile_tasks(seed, n):
     """Tasks of numbers at all limits, those that are none left out."""
     rng = np.random.default_rng(seed)
     while n:
-        d, form = int(rng.integers(1, 4)), str(rng.choice(["linear", "products", "gradient", "class_gradient"]))
+        d, form = (
+            int(rng.integers(1, 4)),
+            str(rng.choice(["linear", "squares", "products", "gradient", "class_gradient"])),
+        )
         n_classes = int(rng.integers(2, 5)) if form == "class_gradient" else 0
         low = [number(rng) for _ in range(d + 1)]
         high = [one + abs(number(rng)) if rng.random() < 0.7 else math.nextafter(one, math.inf) for one in low]
@@ -252,7 +263,10 @@ def protocols(epsilon, n, d=2):
     yield RegressionProtocol(d, n, epsilon=epsilon, **ends)
     yield RegressionProtocol(d, n, epsilon=epsilon, **ends, kind="once", ridge=0.0)
     yield RegressionProtocol(d, n, epsilon=epsilon, **ends, fit_intercept=False)
-    yield ClassificationProtocol(d, n, 3, epsilon=epsilon, low=[-1.0] * d, high=[1.0] * d)
+    ends = {"low": [-1.0] * d, "high": [1.0] * d}
+    yield ClassificationProtocol(d, n, 3, epsilon=epsilon, **ends)
+    yield DiscriminantProtocol(d, n, 3, epsilon=epsilon, **ends)
+    yield MomentsProtocol(d, n, epsilon=epsilon, **ends)
 
 
 def poisoned(asked, n_people, how, rng):
@@ -283,8 +297,11 @@ def test_whatever_people_say_there_is_a_next_task_and_a_model(how, epsilon, n):
                     asked = learnt.next(None)
                     continue
                 asked = learnt.next(poisoned(asked, int(rng.choice([1, wanted])), way, rng))
-            assert np.isfinite(learnt.coefficients).all()
-            assert np.isfinite(getattr(learnt, "intercept", 0.0)).all()
+            if isinstance(learnt, MomentsProtocol):
+                results = [learnt.estimates.location, learnt.estimates.covariance]
+            else:
+                results = [learnt.coefficients, getattr(learnt, "intercept", 0.0)]
+            assert all(np.isfinite(result).all() for result in results)
             json.loads(learnt.to_json())
 
 
@@ -323,7 +340,7 @@ def test_a_step_that_fails_changes_nothing(monkeypatch):
         lambda given: given["state"].update(step=10**6),
         lambda given: given["state"].update(step="0"),
         lambda given: given["state"].update(more=1),
-        lambda given: given["state"].pop("beta"),
+        lambda given: given["state"].pop("step"),
         lambda given: given.update(state=None),
         lambda given: given["settings"].update(epsilon=-1.0),
         lambda given: given["settings"].update(noise=0),

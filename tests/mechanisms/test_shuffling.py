@@ -223,3 +223,13 @@ def test_sums_measure_no_less_than_the_exact_law(n, most):
     if most == 1000:
         assert level == 0
         assert measured + lost == pytest.approx(float(exact), abs=3e-3)
+
+
+def test_no_mass_is_lost_at_the_left_end():
+    """Of sums that are all positive, the measure is the mean."""
+    law, level, lost = sum_of_copies(LatticeLaw(np.array([0.5, 0.5]), 50, 0.0), 64, Positive(), budget=1e-3, most=1000)
+    assert level == 0
+    assert law.first > 64 * 50
+    mean = float(law.masses @ np.arange(law.first, law.first + law.masses.size))
+    assert (mean + lost) * math.exp(law.error) >= 64 * 50.5
+    assert mean == pytest.approx(64 * 50.5, abs=2e-3)

@@ -46,6 +46,7 @@ _WHOLES = "estimators/test_whole_guarantee.py estimators/test_counted_releases.p
 _PROMISES = "estimators/test_promise.py"
 _PEOPLE = "estimators/test_people.py estimators/test_bayesian_filter.py"
 _BUDGETS = "accounting/test_budget_edges.py accounting/test_filters.py accounting/test_decisions.py"
+_SHUFFLED = "mechanisms/test_shuffling.py accounting/test_shuffle.py"
 
 MUTATIONS = [
     Mutation(
@@ -908,8 +909,8 @@ MUTATIONS = [
     # A radius that is read from the rows, a person in two cohorts, and limits that nobody looks at.
     Mutation(
         "learning/_tasks.py",
-        "] = u / self.radius",
-        "] = u / np.abs(u).max()",
+        "np.asarray(u / self.radius)",
+        "np.asarray(u / np.abs(u).max())",
         "learning/test_tasks.py",
     ),
     Mutation(
@@ -929,7 +930,7 @@ MUTATIONS = [
     ),
     Mutation(
         "estimators/_composition.py",
-        "self.of_targets |= get_tags(step).target_tags.required",
+        "self.of_targets |= get_tags(step).target_tags.required and not of_releases",
         "self.of_targets |= False",
         "estimators/test_private_guarantees.py",
     ),
@@ -965,8 +966,8 @@ MUTATIONS = [
         "learning/test_attacks.py",
     ),
     Mutation(
-        "estimators/_private_linear.py",
-        ".spawn(3 + self._n_calls)[-1]",
+        "estimators/_learning.py",
+        ".spawn(3 + n_before)[-1]",
         ".spawn(3)[-1]",
         "estimators/test_private_guarantees.py",
     ),
@@ -984,4 +985,143 @@ MUTATIONS = [
         '("name unknown", set())',
         "estimators/test_private_linear.py",
     ),
+    # The discriminants: what a radius, a centre or a claim is made of, and what is counted.
+    Mutation(
+        "learning/_discriminant.py",
+        "for report in several:\n            task.check(report)",
+        "for report in several:\n            pass",
+        "learning/test_discriminant.py",
+    ),
+    Mutation(
+        "learning/_discriminant.py",
+        """steps.append(("products", int(_PRODUCTS * n)))""",
+        """steps.append(("products", n))""",
+        "learning/test_discriminant.py",
+    ),
+    Mutation(
+        "learning/_discriminant.py",
+        "n - sum(wanted for _, wanted in [*steps, *ends])",
+        "n - sum(wanted for _, wanted in steps)",
+        "learning/test_discriminant.py",
+    ),
+    Mutation(
+        "learning/_discriminant.py",
+        "self.n_classes - 1), self._tensor_length}",
+        "self.n_classes - 1)}",
+        "learning/test_discriminant.py",
+        "The lengths' guarantees differ by the last digits of a calibration, which the margin of each covers.",
+    ),
+    Mutation(
+        "learning/_discriminant.py",
+        "np.sqrt(np.maximum(values, _LEAST_WITHIN))",
+        "np.sqrt(np.maximum(values, 1e-9))",
+        "learning/test_discriminant.py",
+    ),
+    Mutation("learning/_releases.py", "np.linalg.inv(flip_matrix)", "flip_matrix", "learning/test_discriminant.py"),
+    Mutation(
+        "learning/_linear_rule.py",
+        "size > noise * (1 + _CLEARLY * math.sqrt(2 / degrees))",
+        "size > 0",
+        "learning/test_discriminant.py",
+    ),
+    Mutation(
+        "estimators/_private_discriminant.py",
+        'attach_guarantee(self, guarantee, "the classes" if learnt else "")',
+        "attach_guarantee(self, guarantee)",
+        "estimators/test_discriminants.py",
+    ),
+    Mutation(
+        "estimators/_private_discriminant.py",
+        "if self.public is not None:\n            claim",
+        "if False:\n            claim",
+        "estimators/test_discriminants.py",
+    ),
+    Mutation(
+        "estimators/_noise_aware_discriminant.py",
+        "guarantee if label_mechanism is None else guarantee + own_guarantee(label_mechanism)",
+        "guarantee",
+        "estimators/test_discriminants.py",
+    ),
+    Mutation(
+        "estimators/_composition.py",
+        "                self.parts += [labels] * given.times\n            elif",
+        "                pass\n            elif",
+        "estimators/test_discriminants.py",
+    ),
+    # Reports of other tasks, another law after the fit, and what a release counts for that was left out.
+    Mutation(
+        "learning/_moments.py",
+        "        for report in several:\n            task.check(report)\n",
+        "",
+        "learning/test_moments.py",
+    ),
+    Mutation(
+        "learning/_moments.py",
+        "_vector_lengths(self) -> set[int]:\n        lengths = {max(2, self.n_coordinates)}",
+        "_vector_lengths(self) -> set[int]:\n        return {max(2, self.n_coordinates)}",
+        "learning/test_moments.py",
+    ),
+    Mutation(
+        "learning/_noise_of_products.py", "(total - first * second)", "total", "learning/test_noise_of_products.py"
+    ),
+    Mutation(
+        "estimators/_private_moments.py", "        self._check_unchanged()\n", "", "estimators/test_private_moments.py"
+    ),
+    Mutation(
+        "estimators/_noise_aware_regression.py",
+        "if self.target_mechanism is not None:\n            whole",
+        "if False:\n            whole",
+        "estimators/test_noise_aware_regression.py",
+    ),
+    Mutation(
+        "estimators/_released_rows.py",
+        " or isinstance(mechanism.domain, Codes)",
+        "",
+        "estimators/test_noise_aware_regression.py",
+    ),
+    # Shuffled answers: what is cut off, spread or rounded the wrong way, and people who hide nobody.
+    Mutation("mechanisms/_lattice_sums.py", "        lost += cost\n", "", "mechanisms/test_shuffling.py"),
+    Mutation("mechanisms/_lattice_sums.py", "+= up * odd", "+= 0 * odd", _SHUFFLED),
+    Mutation(
+        "mechanisms/_lattice_sums.py",
+        "    kept[0] += masses[:n_left].sum()\n",
+        "",
+        "mechanisms/test_shuffling.py",
+    ),
+    Mutation("mechanisms/_shuffling.py", "        return 0.5, 0.5", "        return 0.6, 0.4", _SHUFFLED),
+    Mutation("mechanisms/_shuffling.py", "share = 1 / (odds + 1)", "share = 1 / odds", _SHUFFLED),
+    Mutation(
+        "mechanisms/_shuffling.py",
+        "up = np.minimum(position - below + 2.0**-38, 1.0)",
+        "up = np.zeros(position.size)",
+        _SHUFFLED,
+    ),
+    Mutation("mechanisms/_shuffling.py", "        if now <= 0:\n", "        if now <= 1:\n", _SHUFFLED),
+    Mutation(
+        "mechanisms/_shuffling.py",
+        "np.maximum.at(merged.own",
+        "np.minimum.at(merged.own",
+        "mechanisms/test_shuffling.py",
+    ),
+    Mutation("mechanisms/_guarantee.py", "        check_pure_local(self)\n", "", "mechanisms/test_guarantee.py"),
+    Mutation("accounting/_shuffle.py", "    check_pure_local(local)\n", "", "accounting/test_shuffle.py"),
+    Mutation("accounting/_shuffle.py", "min(n - colluding, MOST_PEOPLE)", "min(n, MOST_PEOPLE)", _SHUFFLED),
+    Mutation(
+        "accounting/_shuffle.py",
+        "return 1 / (1 + math.exp(gap)) * (1 + 2.0**-50), 1 / (1 + math.exp(-gap)) * (1 + 2.0**-50)",
+        "return 1.0, 0.0",
+        "accounting/test_shuffle.py",
+    ),
+    Mutation("accounting/_shuffle.py", "self.rounds, measure, budget", "1, measure, budget", _SHUFFLED),
+    Mutation("accounting/_blanket_laws.py", "least = (1 - p) / (1 - q)", "least = (1 - q) / (1 - q)", _SHUFFLED),
+    Mutation("accounting/_blanket_laws.py", "(1 - 2 * cap) * outside", "(1 - cap) * outside", _SHUFFLED),
+    Mutation("accounting/_blanket_laws.py", "slack=float(law.weights[0]) * _CAP_ERROR / 2", "slack=0.0", _SHUFFLED),
+    Mutation(
+        "accounting/_blanket_laws.py",
+        "least = [min(column) for column in columns]",
+        "least = [max(column) for column in columns]",
+        _SHUFFLED,
+    ),
+    Mutation("study/_federated/settings.py", "delta, rounds=times)", "delta)", "study/test_federated.py"),
+    Mutation("study/_federated/settings.py", "seeded=once.seeded)", "seeded=False)", "study/test_federated.py"),
 ]

@@ -1,5 +1,6 @@
 import csv
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
 
+from skldp import NumericPrivatizer
+from skldp.accounting import shuffled, shuffled_closed_form
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
@@ -157,7 +160,7 @@ def test_gradients_share_the_budget_between_the_rounds(iris):
     assert run.shuffled is None
 
 
-def test_an_anonymiser_is_counted_in_three_ways(digits):
+def test_an_anonymiser_is_counted_in_four_ways(digits):
     n_coordinates, n_rounds, n_clients = 65 * 10, 5, 600
     run = federated_learning(
         *digits,
@@ -168,11 +171,12 @@ def test_an_anonymiser_is_counted_in_three_ways(digits):
         delta=1e-6,
     )
     times = n_coordinates * n_rounds
-    once = PrivacyGuarantee(0.5).shuffled(n_clients, 1e-6 / times)
     assert run.published_epsilon == 0.5
     assert run.guarantee.epsilon == 0.5 * times
-    assert run.shuffled.epsilon == pytest.approx(once.epsilon * times)
-    assert run.shuffled.delta == pytest.approx(1e-6)
+    assert run.closed_form_epsilon == pytest.approx(shuffled_closed_form(0.5, n_clients, 1e-6 / times) * times)
+    assert run.shuffled.epsilon == shuffled(PrivacyGuarantee(0.5), n_clients, 1e-6, rounds=times).epsilon
+    assert run.shuffled.epsilon < run.closed_form_epsilon / 10
+    assert run.shuffled.delta == 1e-6
     assert run.shuffled.model == "central"
 
 
@@ -181,7 +185,18 @@ def test_an_anonymiser_of_whole_gradients_adds_up_over_rounds(digits):
     run = federated_learning(*digits, setting=setting, epsilon=0.5, n_clients=600, n_rounds=5, delta=1e-6)
     assert run.published_epsilon == 0.5
     assert run.guarantee.epsilon == 2.5
-    assert run.shuffled.epsilon == pytest.approx(5 * PrivacyGuarantee(0.5).shuffled(600, 2e-7).epsilon)
+    assert run.shuffled.epsilon < 5 * PrivacyGuarantee(0.5).shuffled(600, 2e-7).epsilon < run.closed_form_epsilon
+
+
+def test_a_shuffler_mixes_answers_of_the_law_that_is_sampled(digits):
+    setting = gradients_anonymised(NumericPrivatizer(mechanism="piecewise", n_sampled_features="all", seed=0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = federated_learning(*digits, setting=setting, epsilon=2.0, n_clients=600, n_rounds=1)
+    assert "from the sampled law" in run.shuffled.basis
+    assert run.shuffled.seeded
+    alone = shuffled(PrivacyGuarantee(run.guarantee.epsilon / 650), 600, 1e-6, rounds=650)
+    assert run.shuffled.epsilon < alone.epsilon
 
 
 def test_clipping_that_shifts_all_classes_alike_does_not_cost_area(digits, fixed_noise):
@@ -204,7 +219,7 @@ def test_the_picture_shows_what_has_that_epsilon(iris, epsilon_axis):
     ax = Figure().add_subplot()
     FederatedDisplay.from_frame(table, epsilon_axis=epsilon_axis, metric="auc", ax=ax)
     named = [text.get_text() for text in ax.get_legend().get_texts()]
-    expected = ["noiseless"] if epsilon_axis == "shuffled" else ["noiseless", "LaplaceStandIn", "anon"]
+    expected = ["noiseless", "anon"] if epsilon_axis == "shuffled" else ["noiseless", "LaplaceStandIn", "anon"]
     assert named == expected
 
 
@@ -214,11 +229,12 @@ def test_a_picture_of_something_else_is_refused(name, value):
         FederatedDisplay.from_frame({}, **{name: value})
 
 
-def test_where_the_shuffling_theorem_is_silent_nothing_is_claimed(iris):
+def test_where_the_published_theorem_is_silent_the_local_epsilon_holds_still(iris):
     run = federated_learning(
         *iris, setting=gradients_anonymised(LaplaceStandIn()), epsilon=9.0, n_clients=10, n_rounds=2
     )
-    assert run.shuffled is None
+    assert math.isnan(run.closed_form_epsilon)
+    assert run.shuffled.epsilon == pytest.approx(run.guarantee.epsilon)
 
 
 def test_every_round_has_its_own_noise_even_where_it_is_seeded():
@@ -264,7 +280,7 @@ def test_the_table_is_written_and_read(iris, tmp_path):
     with (tmp_path / "table.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["exact_epsilon"] for row in rows] == ["inf", "2.0"]
-    assert table.to_frame().shape == (2, 15)
+    assert table.to_frame().shape == (2, 16)
     assert str(table).count("\n") == 2
 
 

@@ -142,6 +142,7 @@ def federated_learning(
         guarantee=counted.local,
         published_epsilon=counted.published,
         shuffled=counted.shuffled,
+        closed_form_epsilon=counted.closed_form,
         seconds=time.perf_counter() - started,
     )
 
@@ -279,7 +280,9 @@ class FederatedRun:
     published_epsilon : float
         The epsilon as the papers count it.
     shuffled : PrivacyGuarantee or None
-        With an anonymiser: what a trusted shuffler guarantees; None where the theorem does not apply.
+        With an anonymiser: what a trusted shuffler guarantees; None where the mechanism's guarantee is not pure.
+    closed_form_epsilon : float
+        The same by the published formula, round by round; NaN where its theorem is silent.
     seconds : float
         Wall time.
     """
@@ -289,4 +292,5 @@ class FederatedRun:
     guarantee: PrivacyGuarantee
     published_epsilon: float
     shuffled: PrivacyGuarantee | None
+    closed_form_epsilon: float
     seconds: float

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from skldp.accounting._shuffle import shuffled, shuffled_closed_form
 from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._rows import RowMechanism
 
 __all__ = [
     "FederatedSetting",
@@ -126,7 +128,8 @@ def gradients_anonymised(
     References
     ----------
     Sun, Qian and Chen, "LDP-FL: Practical private aggregation in federated learning with local differential privacy",
-    IJCAI 2021. Feldman, McMillan and Talwar, "Hiding among the clones", FOCS 2021.
+    IJCAI 2021. Feldman, McMillan and Talwar, "Hiding among the clones", FOCS 2021 (the closed form beside the exact
+    figure, see :func:`skldp.accounting.shuffled`).
     """
     if message not in ("coordinate", "gradient"):
         raise ValueError(f"message must be 'coordinate' or 'gradient'. Got {message!r} instead.")
@@ -165,11 +168,12 @@ def _repeated(guarantee: PrivacyGuarantee, times: int, what: str) -> PrivacyGuar
 
 @dataclass(frozen=True)
 class Counted:
-    """The same training's epsilon, counted in three ways."""
+    """The same training's epsilon, counted in four ways."""
 
     local: PrivacyGuarantee
     published: float
     shuffled: PrivacyGuarantee | None = None
+    closed_form: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -250,14 +254,20 @@ class FederatedSetting:
         times, what = n_rounds, "rounds"
         if release.one_by_one:
             times, what = n_rounds * n_coordinates, "coordinates and rounds"
+        count = Counted(_repeated(once, times, what), _stated(once))
+        if once.delta or once.unit == "distance":
+            return count
+        mixed = replace(shuffled(release.law, n_clients, delta, rounds=times), seeded=once.seeded)
         try:
-            shuffled = _repeated(once.shuffled(n_clients, delta / times), times, what)
+            closed_form = times * shuffled_closed_form(once.epsilon, n_clients, delta / times)
         except ValueError:
-            shuffled = None
-        return Counted(_repeated(once, times, what), _stated(once), shuffled)
+            closed_form = math.nan
+        return replace(count, shuffled=mixed, closed_form=closed_form)
 
 
 class _GradientRelease:
+    guarantee: PrivacyGuarantee
+
     def __init__(self, mechanism: Any, one_by_one: bool) -> None:
         self.mechanism = mechanism
         self.one_by_one = one_by_one
@@ -272,6 +282,14 @@ class _GradientRelease:
         released = np.asarray(self.mechanism.fit_transform(gradients.reshape(shape)))
         self.guarantee = self.mechanism.privacy_guarantee_
         return released.reshape(gradients.shape)
+
+    @property
+    def law(self) -> RowMechanism | PrivacyGuarantee:
+        """What one release follows, as far as the mechanism tells."""
+        own = getattr(self.mechanism, "mechanism_", None)
+        if isinstance(own, RowMechanism) and own.guarantee().epsilon == self.guarantee.epsilon:
+            return own
+        return self.guarantee
 
 
 def _stated(guarantee: PrivacyGuarantee) -> float:

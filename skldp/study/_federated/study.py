@@ -146,6 +146,7 @@ def _row(setting: FederatedSetting, epsilon: float, runs: list[FederatedRun]) ->
         delta=worst.guarantee.delta,
         shuffled_epsilon=math.nan if shuffled is None else shuffled.epsilon,
         shuffled_delta=math.nan if shuffled is None else shuffled.delta,
+        closed_form_epsilon=worst.closed_form_epsilon,
         accuracy_mean=float(np.mean(accuracies)),
         accuracy_std=float(np.std(accuracies)),
         auc_mean=float(np.mean(areas)),
@@ -182,7 +183,9 @@ class FederatedRow:
     exact_epsilon, delta : float
         What the whole training guarantees without trusting anyone.
     shuffled_epsilon, shuffled_delta : float
-        What a trusted shuffler guarantees in the central model; NaN where there is none or its theorem is silent.
+        What a trusted shuffler guarantees in the central model; NaN where there is none.
+    closed_form_epsilon : float
+        The same by the published formula; NaN where its theorem is silent.
     accuracy_mean, accuracy_std, auc_mean, auc_std : float
         On test data, over the seeds.
     n_runs : int
@@ -199,6 +202,7 @@ class FederatedRow:
     delta: float
     shuffled_epsilon: float
     shuffled_delta: float
+    closed_form_epsilon: float
     accuracy_mean: float
     accuracy_std: float
     auc_mean: float
@@ -235,12 +239,13 @@ class FederatedTable(ResultTable):
         width = max(len(row.setting) for row in self.rows)
         lines = [
             f"{'setting':<{width}}  {'perturbs':<21}  {'eps':>6}  {'published':>10}  {'exact local':>12}  {'per':<6}  "
-            f"{'shuffled':>10}  {'accuracy':>15}  {'AUC':>6}"
+            f"{'shuffled':>10}  {'closed form':>11}  {'accuracy':>15}  {'AUC':>6}"
         ]
         lines += [
             f"{row.setting:<{width}}  {row.perturbs:<21}  {_number(row.epsilon):>6}  "
             f"{_number(row.published_epsilon):>10}  {_number(row.exact_epsilon):>12}  {row.unit:<6}  "
             f"{'' if math.isnan(row.shuffled_epsilon) else _number(row.shuffled_epsilon):>10}  "
+            f"{'' if math.isnan(row.closed_form_epsilon) else _number(row.closed_form_epsilon):>11}  "
             f"{row.accuracy_mean:>6.3f} +- {row.accuracy_std:.3f}  {row.auc_mean:>6.3f}"
             for row in self.rows
         ]

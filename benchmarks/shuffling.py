@@ -1,0 +1,126 @@
+"""What a trusted shuffler is worth: published formula, bound for any law, the sampled law's own, and a lower bound.
+
+Run ``python benchmarks/shuffling.py``. The lower bound is what people lose who all hold one value but for the first:
+importance sampling of the counts, less four standard errors. The variation-ratio column takes beta from the table of
+Wang et al., "Privacy amplification via shuffling: unified, simplified, and tightened", VLDB 2024, and sums by our code;
+that theorem fails for some mechanisms (see tests/mechanisms/test_shuffling.py), so that the column is no guarantee.
+"""
+
+import math
+import time
+
+import numpy as np
+from scipy.optimize import brentq
+
+from skldp import PrivacyGuarantee
+from skldp.accounting import shuffled, shuffled_closed_form
+from skldp.accounting._blanket_laws import pair_laws
+from skldp.mechanisms import Duchi, Hybrid, Piecewise, PrivUnit, RandomizedResponse, UnaryEncoding
+from skldp.mechanisms._shuffling import BlanketLaw, shuffled_epsilon
+
+DRAWS = 100_000
+
+
+def milliseconds(function):
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return 1e3 * min(times)
+
+
+def third_value(mechanism):
+    """The laws of two values and of a third one, which all others hold; of a pair's law, the second value's."""
+    if isinstance(mechanism, RandomizedResponse) and mechanism.n_classes > 3:
+        ratio = mechanism.keep_probability / mechanism.other_probability
+        weights = mechanism.other_probability * np.array([1, 1, 1, mechanism.n_classes - 3])
+        return np.array([[ratio, 1, 1, 1], [1, ratio, 1, 1], [1, 1, ratio, 1]]) * weights
+    if isinstance(mechanism, UnaryEncoding):
+        bits = (np.arange(8)[:, None] >> np.arange(3)) & 1
+        chances = [np.where(np.eye(3)[x] == 1, mechanism.p, mechanism.q) for x in range(3)]
+        return np.array([np.where(bits, chance, 1 - chance).prod(axis=1) for chance in chances])
+    law = pair_laws(mechanism).laws[0]
+    return np.array([law.own, law.other, law.other]) * law.weights
+
+
+def lower_bound(mechanism, n, delta):
+    """An epsilon at which this data set's delta is larger than the given one, by importance sampling."""
+    own, other, data = third_value(mechanism)
+
+    def sampled_delta(epsilon):
+        values = (own - math.exp(epsilon) * other) / data
+        tilt = brentq(lambda t: data @ (values * np.exp(t * values - (t * values).max())), 0.0, 50.0)
+        tilted = data * np.exp(tilt * values)
+        sums = np.random.default_rng(1).multinomial(n, tilted / tilted.sum(), size=DRAWS) @ values
+        terms = np.maximum(sums, 0.0) * np.exp(n * math.log(tilted.sum()) - tilt * sums) / n
+        return terms.mean() - 4 * terms.std() / math.sqrt(DRAWS)
+
+    low, high = 0.0, mechanism.guarantee().epsilon * 0.99
+    for _ in range(16):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sampled_delta(middle) > delta else (low, middle)
+    return low
+
+
+def variation_ratio(epsilon, beta, n, delta):
+    """As if the first person's other answers hid among all other answers."""
+    p = math.exp(epsilon)
+    alpha = beta / (p - 1)
+    hidden = (1 - (p + 1) * alpha) / (1 - 2 * alpha)
+    law = BlanketLaw(np.array([p, 1.0, hidden]), np.array([1.0, p, hidden]), np.array([alpha, alpha, 1 - 2 * alpha]))
+    return shuffled_epsilon(law, n, delta, epsilon)
+
+
+def mechanisms(epsilon):
+    odds = math.exp(epsilon)
+    binary = (odds - 1) / (odds + 1)
+    return [
+        ("Duchi, or k-RR of 2", Duchi(epsilon), binary),
+        ("k-RR of 10", RandomizedResponse(epsilon, 10), (odds - 1) / (odds + 9)),
+        ("k-RR of 100", RandomizedResponse(epsilon, 100), (odds - 1) / (odds + 99)),
+        ("SUE (RAPPOR), 20", UnaryEncoding(epsilon, 20, "sue"), math.tanh(epsilon / 4)),
+        ("OUE, 20", UnaryEncoding(epsilon, 20, "oue"), None),
+        ("Piecewise", Piecewise(epsilon), 1 - math.exp(-epsilon / 2)),
+        ("Hybrid", Hybrid(epsilon), None),
+        ("PrivUnit of 100", PrivUnit(100, epsilon), None),
+    ]
+
+
+def table(epsilon, n, delta):
+    try:
+        published = f"{shuffled_closed_form(epsilon, n, delta):.4g}"
+    except ValueError:
+        published = "silent"
+    anyone = PrivacyGuarantee(epsilon)
+    print(f"\nepsilon {epsilon:g} each, {n:,} people, delta {delta:g}: closed form {published}, any law", end=" ")
+    took = milliseconds(lambda: anyone.shuffled(n, delta))
+    print(f"{anyone.shuffled(n, delta).epsilon:.4f} ({took:.0f} ms)")
+    print(f"{'':<20} {'own law':>8} {'lower bound':>12} {'variation-ratio':>16} {'ms':>5}")
+    for name, mechanism, beta in mechanisms(epsilon):
+        own = shuffled(mechanism, n, delta).epsilon
+        ratio = "" if beta is None else f"{variation_ratio(epsilon, beta, n, delta):.4f}"
+        took = milliseconds(lambda mechanism=mechanism: shuffled(mechanism, n, delta))
+        print(f"{name:<20} {own:>8.4f} {lower_bound(mechanism, n, delta):>12.4f} {ratio:>16} {took:>5.0f}")
+
+
+def rounds(epsilon, n, delta):
+    print(f"\nepsilon {epsilon:g} each in every round, {n:,} people, delta {delta:g} of all rounds, Piecewise")
+    print(f"{'rounds':>7} {'own law':>9} {'any law':>9} {'any law, sum':>13} {'closed form, sum':>17} {'ms':>5}")
+    law, anyone = Piecewise(epsilon), PrivacyGuarantee(epsilon)
+    for times in (1, 10, 100, 1_000):
+        own, alone = (shuffled(one, n, delta, rounds=times).epsilon for one in (law, anyone))
+        added = anyone.shuffled(n, delta / times).epsilon * times
+        closed = shuffled_closed_form(epsilon, n, delta / times) * times
+        took = milliseconds(lambda times=times: shuffled(law, n, delta, rounds=times))
+        print(f"{times:>7,} {own:>9.4f} {alone:>9.4f} {added:>13.4f} {closed:>17.4f} {took:>5.0f}")
+
+
+def main():
+    for epsilon, n, delta in [(2.0, 8_000, 1e-6), (6.0, 8_000, 1e-6), (1.0, 1_000, 1e-6), (4.0, 1_000_000, 1e-8)]:
+        table(epsilon, n, delta)
+    rounds(2.0, 8_000, 1e-6)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,264 @@
+"""The discriminant's protocol: what it learns, from one release of each person, and the rule made of what was told."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.covariance import ledoit_wolf
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from skldp.learning import DiscriminantProtocol, Person, Report, Task, simulate
+from skldp.learning._linear_rule import (
+    clear_shares,
+    likeliest_numbers,
+    linear_rule,
+    n_directions,
+    self_trained,
+    shrunk_covariance,
+)
+from skldp.learning._releases import unbiased_members
+from skldp.mechanisms import Noise, noise_from
+
+MEANS = np.zeros((3, 12))
+MEANS[[0, 1, 2], [0, 1, 2]] = 0.8
+
+
+def seeded(number=0):
+    return Noise(bytes([number]) * 32, secure=False)
+
+
+def people(n, shares=(1, 1, 1), seed=0, n_features=12):
+    rng = np.random.default_rng(seed)
+    y = rng.choice(3, size=n, p=np.array(shares) / sum(shares))
+    return rng.normal(MEANS[y, :n_features] - 0.3, 0.4), y.astype(float)
+
+
+def protocol(n, epsilon=4.0, n_features=12, **named):
+    bounds = {"low": [-2] * n_features, "high": [2] * n_features}
+    return DiscriminantProtocol(n_features, n, 3, epsilon=epsilon, **bounds | named)
+
+
+def accuracy(learnt, X, y):
+    return np.mean((X @ learnt.coefficients.T + learnt.intercepts).argmax(axis=1) == y)
+
+
+@pytest.mark.parametrize("with_public", [False, True])
+@pytest.mark.parametrize(("n", "epsilon", "lost"), [(1_500, 2.0, 0.25), (12_000, 1.0, 0.1), (12_000, 8.0, 0.05)])
+def test_learns(n, epsilon, lost, with_public):
+    X, y = people(n)
+    learnt = protocol(n, epsilon, public=people(200, seed=1)[0] if with_public else None)
+    simulate(learnt, X, y, seeded())
+    assert accuracy(learnt, X, y) > LinearDiscriminantAnalysis().fit(X, y).score(X, y) - lost
+
+
+def test_classes_of_different_sizes_keep_their_shares():
+    X, y = people(40_000, shares=(7, 2, 1))
+    learnt = protocol(40_000, 2.0)
+    simulate(learnt, X, y, seeded())
+    scores = X @ learnt.coefficients.T + learnt.intercepts
+    assert accuracy(learnt, X, y) > LinearDiscriminantAnalysis().fit(X, y).score(X, y) - 0.04
+    probabilities = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    assert np.abs(probabilities.mean(axis=0) - [0.7, 0.2, 0.1]).max() < 0.06
+
+
+def test_products_where_they_pay():
+    rng = np.random.default_rng(0)
+    n, y = 60_000, rng.integers(2, size=60_000)
+    # The direction in which the classes differ is one in which records hardly do.
+    wide = rng.normal(size=n) * 0.5
+    X = np.column_stack([wide + (y - 0.5) * 0.15 + 0.05 * rng.normal(size=n), wide])
+    learnt = DiscriminantProtocol(2, n, 2, epsilon=4.0, low=[-2, -2], high=[2, 2])
+    simulate(learnt, X, y.astype(float), seeded())
+    assert "products" in [name for name, _ in learnt._steps]
+    assert accuracy(learnt, X, y) > 0.85
+    few = DiscriminantProtocol(2, 100, 2, epsilon=4.0, low=[-2, -2], high=[2, 2])
+    assert "products" not in [name for name, _ in few._steps]
+
+
+def test_one_feature_is_enough():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=4_000)
+    X = rng.normal(y[:, None] - 0.5, 0.3)
+    learnt = DiscriminantProtocol(1, 4_000, 2, epsilon=2.0, low=[-3], high=[3])
+    simulate(learnt, X, y.astype(float), seeded())
+    assert accuracy(learnt, X, y) > 0.9
+
+
+def test_bounds_are_in_the_units_of_the_data():
+    X, y = people(12_000)
+    wide, offset = np.linspace(0.1, 10, 12), np.linspace(-5, 50, 12)
+    plain, other = protocol(12_000), protocol(12_000, low=offset - 2 * wide, high=offset + 2 * wide)
+    simulate(plain, X, y, seeded())
+    simulate(other, X * wide + offset, y, seeded())
+    moved = X * wide + offset
+    scores = X @ plain.coefficients.T + plain.intercepts
+    np.testing.assert_allclose(moved @ other.coefficients.T + other.intercepts, scores, atol=1e-6)
+
+
+@pytest.mark.parametrize("named", [{}, {"in_ball": True}, {"public": people(50, seed=1)[0]}])
+def test_everybody_answers_one_task_within_the_guarantee(named):
+    X, y = people(600)
+    learnt = protocol(600, epsilon=2.5, **named)
+    devices = [Person(x, target, epsilon=2.5) for x, target in zip(X, y, strict=True)]
+    task, asked, costs = learnt.first(), 0, []
+    while task is not None:
+        costs.append(task.guarantee().epsilon)
+        cohort = devices[asked : asked + learnt.n_wanted]
+        asked += len(cohort)
+        task = learnt.next([Report.from_json(device.answer(task.to_json())) for device in cohort])
+    assert asked == 600
+    assert not any(device.epsilon_left for device in devices)
+    assert max(costs) <= learnt.guarantee().epsilon <= 2.5
+    assert ("center" in [name for name, _ in learnt._steps]) is (not named)
+
+
+@pytest.mark.parametrize("with_public", [False, True])
+def test_tasks_depend_on_reports_alone_and_states_are_documents(monkeypatch, with_public):
+    """The attack: a radius, a centre or a scale that is read from the rows. With the same reports none changes."""
+    n = 3_000
+    X, y = people(n)
+    public = people(40, seed=1)[0] if with_public else None
+    said, texts, repeated = [], [], []
+    original = Task.release
+
+    def record(task, X, y, noise, *, rows=None, n_threads=1):
+        texts.append(task.to_json())
+        said.append(original(task, X, y, noise, rows=rows, n_threads=n_threads))
+        return said[-1]
+
+    def replay(task, X, y, noise, *, rows=None, n_threads=1):
+        repeated.append(task.to_json())
+        return said[len(repeated) - 1]
+
+    first, second, third = (protocol(n, public=public) for _ in range(3))
+    monkeypatch.setattr(Task, "release", record)
+    simulate(first, X, y, seeded())
+    monkeypatch.setattr(Task, "release", replay)
+    simulate(second, np.ones((n, 12)), np.zeros(n), noise_from())
+    assert repeated == texts
+    for report in said:
+        third = DiscriminantProtocol.from_json(third.to_json())
+        third.next(report)
+    assert json.loads(third.to_json()) == json.loads(first.to_json())
+    np.testing.assert_array_equal(third.coefficients, first.coefficients)
+
+
+def test_reports_are_added_in_any_order_to_the_same_bit():
+    X, y = people(6_000)
+    learnt = protocol(3_000)
+    with pytest.raises(ValueError, match="answered"):
+        learnt.add([])
+    simulate(learnt, X[:3_000], y[:3_000], seeded())
+    task = learnt.frozen_task
+    more = [task.release(X[a : a + 500], y[a : a + 500], noise_from()) for a in range(3_000, 6_000, 500)]
+    one, other = (DiscriminantProtocol.from_json(learnt.to_json()) for _ in range(2))
+    one.add(more)
+    for report in more[::-1]:
+        other.add(report)
+    assert one.to_json() == other.to_json() != learnt.to_json()
+    with pytest.raises(ValueError, match="hash"):
+        one.add(Report("00" * 32, 1, more[0].sums))
+
+
+def test_nobody_need_answer():
+    silent = protocol(3_000)
+    task = silent.first()
+    while task is not None:
+        task = silent.next(None)
+    np.testing.assert_array_equal(silent.coefficients, 0)
+    np.testing.assert_allclose(silent.intercepts, np.log(1 / 3))
+
+
+def test_of_too_few_people_the_shares_are_learnt():
+    X, y = people(60, shares=(20, 1, 1))
+    few = protocol(60, 1.0)
+    assert few.sufficiency < few.least_sufficiency
+    simulate(few, X, y, seeded())
+    np.testing.assert_array_equal(few.coefficients, 0)
+    np.testing.assert_allclose(np.exp(few.intercepts).sum(), 1)
+    assert few.frozen_task is None
+
+
+@pytest.mark.parametrize(
+    ("public", "message"),
+    [
+        (np.zeros((9, 12)), "at least 10"),
+        (np.zeros((20, 11)), "12 numbers"),
+        (np.zeros((20, 12)), "differ"),
+        (np.full((20, 12), np.nan), "finite"),
+    ],
+)
+def test_public_vectors_are_checked(public, message):
+    with pytest.raises(ValueError, match=message):
+        protocol(100, public=public)
+
+
+def test_the_covariance_is_ledoits_and_wolfs():
+    rows = np.random.default_rng(0).normal(size=(30, 8)) * np.arange(1, 9)
+    np.testing.assert_allclose(shrunk_covariance(rows), ledoit_wolf(rows)[0], rtol=1e-12)
+
+
+def test_shares_that_noise_hides_are_equal():
+    told = np.array([0.6, 0.3, 0.1])
+    np.testing.assert_allclose(clear_shares(told, 0.0), told)
+    np.testing.assert_allclose(clear_shares(told, 0.1), 1 / 3)
+    between = clear_shares(told, 0.01)
+    assert ((np.abs(between - 1 / 3) < np.abs(told - 1 / 3)) | (told == 0.3)).all()
+    assert clear_shares(np.array([1.4, -0.4]), 0.01).min() > 0
+
+
+def test_likeliest_numbers_move_towards_each_other():
+    rng = np.random.default_rng(0)
+    true = np.where(np.arange(400) < 300, -0.9, 0.4)
+    told = true + 0.3 * rng.normal(size=400)
+    found = likeliest_numbers(told, 0.3)
+    # The best that is possible knows both numbers and how often each occurs.
+    odds = np.exp(-((told[:, None] - [-0.9, 0.4]) ** 2) / (2 * 0.3**2)) * [300, 100]
+    best = odds @ [-0.9, 0.4] / odds.sum(axis=1)
+    assert np.mean((found - true) ** 2) < 1.2 * np.mean((best - true) ** 2)
+    np.testing.assert_array_equal(likeliest_numbers(np.array([-3.0, 0.2]), 1e-4), [-1.0, 0.2])
+
+
+def test_the_rule_without_noise_is_fishers():
+    shares, within = np.array([0.5, 0.3, 0.2]), np.full(12, 0.16)
+    means = (MEANS - shares @ MEANS) / 0.4
+    weights, intercepts = linear_rule(means, np.zeros_like(means), np.ones(12), shares)
+    X, _ = people(500)
+    scores = (X + 0.3 - shares @ MEANS) / 0.4 @ weights.T + intercepts
+    fisher = X + 0.3
+    fisher = fisher @ (MEANS / within).T - (MEANS**2 / within).sum(axis=1) / 2 + np.log(shares)
+    np.testing.assert_allclose(scores - scores[:, :1], fisher - fisher[:, :1], atol=1e-9)
+
+
+def test_the_rule_of_noise_alone_gives_no_class_an_edge():
+    rng = np.random.default_rng(0)
+    noise = np.full((4, 50), 2.0)
+    _, intercepts = linear_rule(rng.normal(size=(4, 50)) * 2**0.5, noise, np.ones(50), np.full(4, 0.25))
+    np.testing.assert_allclose(intercepts, np.log(0.25))
+
+
+def test_more_directions_where_there_is_less_noise():
+    variances = 1 / np.arange(1, 101)
+    found = [n_directions(variances, 5_000, 4, epsilon) for epsilon in (0.5, 1, 2, 5, 10)]
+    assert found == sorted(found)
+    assert found[0] < found[-1]
+    assert n_directions(np.ones(1), 10, 2, 1.0) == 1
+
+
+def test_public_points_correct_what_was_told():
+    X, _ = people(600)
+    points = (X + 0.3 - MEANS.mean(axis=0)) / 0.4
+    true = (MEANS - MEANS.mean(axis=0)) / 0.4
+    told = true[:, :4] + 0.7 * np.random.default_rng(1).normal(size=(3, 4))
+    means, noise, within = self_trained(points, told, np.full((3, 4), 0.49), points.var(axis=0), np.full(3, 1 / 3))
+    assert means.shape == noise.shape == (3, 12)
+    assert np.abs(means[:, :4] - true[:, :4]).max() < np.abs(told - true[:, :4]).max() / 3
+    assert (within > 0).all()
+    assert (noise > 0).all()
+
+
+def test_members_are_unbiased():
+    flips = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
+    np.testing.assert_allclose(flips @ unbiased_members(np.arange(3), flips), np.eye(3), atol=1e-12)
+    with pytest.raises(ValueError, match="tell every class"):
+        unbiased_members(np.arange(2), np.full((2, 2), 0.5))
