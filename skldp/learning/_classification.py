@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from skldp._checks import check_whole, is_number
 from skldp.learning._likelihood import Likelihood, normal_people, step
-from skldp.learning._protocol import SCALE_SHARE, Protocol, as_shown_by, cut, nearest_positive
+from skldp.learning._protocol import LOOSEST, SCALE_SHARE, Protocol, as_shown_by, cut, nearest_positive
 from skldp.learning._tasks import Report, Task
 from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
@@ -251,7 +251,8 @@ class ClassificationProtocol(Protocol):
                 radius = 2 * state["residual"] * state["spread"]
                 least = radius / 32
             else:
-                answer, radius = "vector", max(1.0, self.sufficiency / _LOOSE) ** 0.25 * self._size()
+                looseness = float(np.clip((self.sufficiency / _LOOSE) ** 0.25, 1, LOOSEST))
+                answer, radius = "vector", looseness * self._size()
         return Task(
             self.epsilon,
             self._box.low,

@@ -18,6 +18,7 @@ from skldp.mechanisms._vector.privunit import PrivUnitBall
 __all__ = [
     "LEAST_SUFFICIENCY",
     "LOG_SCALE",
+    "LOOSEST",
     "SCALE_SHARE",
     "Protocol",
     "as_shown_by",
@@ -38,6 +39,8 @@ SCALE_SHARE = 0.06
 _PRODUCTS_PAY, _PRODUCTS_LEAST = 7.0, 50.0
 # For a normal variable, exp(E ln |x|).
 LOG_SCALE = 0.53
+# The largest radius of vectors, in units of their usual norm: it cuts off nothing that matters, and adds noise.
+LOOSEST = 4.0
 # The size of a gradient is the mean of what the last so many cohorts told, who are this many people at least.
 _LEAST_COHORTS, _LEAST_PEOPLE = 5, 200
 

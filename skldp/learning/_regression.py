@@ -10,6 +10,7 @@ from skldp._checks import is_number
 from skldp.learning._protocol import (
     LEAST_SUFFICIENCY,
     LOG_SCALE,
+    LOOSEST,
     SCALE_SHARE,
     Protocol,
     as_shown_by,
@@ -240,8 +241,10 @@ class RegressionProtocol(Protocol):
             weight = _RESIDUAL_WEIGHT * state["spread"] / state["residual"] * LOG_SCALE
             functionals = np.vstack([whitened, weight * self._residual_row()])
             n_stages = sum(name == "products" for name, _ in self._steps)
-            of_stage = self.sufficiency / n_stages * (_PRODUCT_SHARE if self._has_gradients else 1.0)
-            looseness = max(1.0, of_stage / _LOOSE_STAGE) ** 0.25
+            # In units of the noise that so many products carry, which for a large epsilon is more than a vector's.
+            enough = self.n_people / (noise_variance(n_products(len(functionals)), self.epsilon) * width**2)
+            of_stage = enough / n_stages * (_PRODUCT_SHARE if self._has_gradients else 1.0)
+            looseness = float(np.clip((of_stage / _LOOSE_STAGE) ** 0.25, 1, LOOSEST))
             norm = _TIGHTNESS * looseness * state["spread"] * math.hypot(1, _RESIDUAL_WEIGHT)
             form, answer, radius = "products", "vector", norm**2
         else:
@@ -375,7 +378,8 @@ class RegressionProtocol(Protocol):
     @property
     def _looseness(self) -> float:
         """The radius of gradients, in units of their usual norm."""
-        return math.sqrt(max(1.0, self.sufficiency / _LOOSE))
+        # A gradient is the product of two sizes.
+        return float(np.clip(math.sqrt(self.sufficiency / _LOOSE), 1, LOOSEST**2))
 
 
 def noise_of_average(moves: list[list[float]], n_last: int) -> float:
