@@ -48,6 +48,7 @@ class PrivateDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         Budget (natural log) of one whole record: all features and the class.
     bounds : (low, high), default=(-1, 1)
         The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
+        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``.
         Not used with a `radius`.
     radius : float, default=None
         Declares that the rows have norms of at most this; longer ones are shortened to it. They should be about as

@@ -44,9 +44,9 @@ class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, Ba
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of the whole record: all features and the class.
-    bounds : (low, high), or dict of column name to (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature; or a pair for every column of a frame by its
-        name, like ``{"age": (0, 100), "weight": (30, 200)}``. What lies outside is moved to the nearest end.
+    bounds : (low, high), default=(-1, 1)
+        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
+        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``.
     classes : array-like of shape (n_classes,), default=None
         The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur is
         a fact about private data.

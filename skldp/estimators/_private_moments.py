@@ -52,6 +52,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         Budget (natural log) of one record, all its columns together.
     bounds : (low, high), default=(-1, 1)
         The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
+        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``.
     blocks : sequence of sequences of int or str, default=None
         Columns, by position or name, that are the one-hot code of one category each: of a block exactly one column is 1
         and the others are 0. Whatever `bounds` says, theirs are 0 and 1. Declared blocks are learnt more precisely.
