@@ -123,13 +123,9 @@ class NoiseAwareLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, Ba
         self._forget_guarantee()
         rows, target = validate_finite(self, X, y=y, reset=True, dtype=np.float64, y_numeric=True)
         d = rows.shape[1]
-        mechanism, guarantee = law_of_releases(self.mechanism, d, "mechanism")
-        together = self.target_mechanism is None and mechanism.n_outputs == d + 1
-        if mechanism.n_outputs != d + together:
-            raise ValueError(
-                f"mechanism must release {d} numbers, as X has columns, or the target as one more. "
-                f"Got one that releases {mechanism.n_outputs} instead."
-            )
+        # A target that was released on its own was not released with the row.
+        mechanism, guarantee = law_of_releases(self.mechanism, d, "mechanism", or_target=self.target_mechanism is None)
+        together = mechanism.n_outputs == d + 1
         fit = least_squares_of_releases(
             rows, as_numbers(target, "y"), mechanism, together=together, fit_intercept=self.fit_intercept
         )
