@@ -5,12 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skldp._checks import check_fraction
 from skldp._untold import as_numbers
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._learning import UntoldScore
@@ -18,6 +16,7 @@ from skldp.estimators._released_rows import law_of_releases
 from skldp.estimators._validation import HasMethods, fit_context, validate_finite
 from skldp.exceptions import TooFewPeopleWarning, warn_user
 from skldp.learning._errors_in_variables import least_squares_of_releases
+from skldp.learning._uncertainty import intervals_around
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._rows import RowMechanism
 
@@ -171,10 +170,8 @@ class NoiseAwareLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, Ba
             NaN where noise hides a direction of the rows.
         """
         check_is_fitted(self)
-        check_fraction("level", level)
-        half = special.ndtri((1 + level) / 2) * np.sqrt(np.diag(self.coef_covariance_))
         values = np.append(self.intercept_, self.coef_)
-        return np.column_stack([values - half, values + half])
+        return intervals_around(values, np.sqrt(np.diag(self.coef_covariance_)), level)
 
     @property
     def label_guarantee_(self) -> PrivacyGuarantee | None:
