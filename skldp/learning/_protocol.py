@@ -215,7 +215,7 @@ class Protocol(ABC):
         """
         task = self.frozen_task
         if task is None:
-            raise ValueError("Only a protocol with a task that stays open, all of them answered, takes more answers.")
+            raise ValueError("Only a protocol of the kind 'once' whose tasks were all answered takes more answers.")
         last, later = self._state["last"], {name: self._state[name] for name in self._told_later}
         several = [reports] if isinstance(reports, Report) else list(reports)
         for report in several:
