@@ -10,16 +10,10 @@ import numpy.typing as npt
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skldp._checks import is_number
+from skldp._checks import check_fraction
 from skldp.learning._uncertainty import Estimate
 
 __all__ = ["CoefficientErrorsMixin", "RegressionSummary"]
-
-
-def _check_level(level: Any) -> float:
-    if not is_number(level) or not 0 < level < 1:
-        raise ValueError(f"level must be a number between 0 and 1. Got {level!r} instead.")
-    return float(level)
 
 
 def _asked_for_errors(self: Any) -> bool:
@@ -142,7 +136,7 @@ class CoefficientErrorsMixin:
             If the level is not between 0 and 1, or there were too few people for errors to be told, or for features to
             be told apart.
         """
-        level = _check_level(level)
+        check_fraction("level", level)
         return self._estimate().intervals(level)
 
     @available_if(_asked_for_errors)
@@ -163,7 +157,8 @@ class CoefficientErrorsMixin:
         ValueError
             As of :meth:`confidence_intervals`.
         """
-        level, estimate = _check_level(level), self._estimate()
+        check_fraction("level", level)
+        estimate = self._estimate()
         n_features = self.n_features_in_  # type: ignore[attr-defined]  # of BaseEstimator, beside it
         names = [*getattr(self, "feature_names_in_", [f"x{i}" for i in range(n_features)])]
         protocol = self.protocol_  # type: ignore[attr-defined]  # of the estimator

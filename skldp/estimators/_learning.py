@@ -13,12 +13,11 @@ from skldp.exceptions import TooFewPeopleWarning, warn_user
 from skldp.learning._inference import InferenceProtocol
 from skldp.learning._protocol import Protocol
 from skldp.mechanisms._domain import Box
-from skldp.mechanisms._noise import Noise, noise_from
+from skldp.mechanisms._noise import noise_from
 
 __all__ = [
     "UntoldScore",
     "ask_more",
-    "noise_of_more",
     "takes_more",
     "warn_moved",
     "warn_no_errors",
@@ -49,14 +48,10 @@ class UntoldScore:
             return score
 
 
-def noise_of_more(seed: Any, n_before: int) -> Noise:
-    """Noise of a call of ``partial_fit``, after so many before: of a seed, too, neither theirs nor that of ``fit``."""
-    return noise_from(seed).spawn(3 + n_before)[-1]
-
-
 def takes_more(estimator: Any) -> bool:
     """Whether there is a `partial_fit`."""
-    if estimator.protocol != "once":
+    # What has no such parameter asks one question that stays open, as of "once".
+    if getattr(estimator, "protocol", "once") != "once":
         raise AttributeError("Only protocol='once' has a task that stays open for more people.")
     return True
 
@@ -66,10 +61,10 @@ def ask_more(estimator: Any, X: npt.NDArray[np.float64], y: npt.NDArray[np.float
     task = estimator.protocol_.frozen_task
     if task is None:
         raise ValueError("Too few people were asked at first for a question that could stay open: fit with more.")
-    noise = noise_of_more(estimator.seed, estimator._n_calls)
+    # Of a seed, too, neither the noise of `fit` nor that of a call before.
+    noise = noise_from(estimator.seed).spawn(3 + estimator._n_calls)[-1]
     estimator.protocol_.add(task.release(X, y, noise, n_threads=effective_n_jobs(estimator.n_jobs)))
     estimator._n_calls += 1
-    warn_moved(X, y, Box(task.low, task.high))
 
 
 def warn_too_few(protocol: Protocol, what: str) -> None:

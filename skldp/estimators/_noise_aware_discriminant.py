@@ -119,7 +119,7 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         rows = validate_finite(self, X, reset=True, dtype=np.float64)
         labels = labels_1d(y)
         check_same_length(rows, labels)
-        mechanism, guarantee = self._of_the_rows(rows.shape[1])
+        mechanism, guarantee = law_of_releases(self.mechanism, rows.shape[1], "mechanism")
         label_mechanism = self._of_the_labels()
         classes = learnt_values(labels) if label_mechanism is None else label_mechanism.classes_
         if len(classes) < 2:
@@ -143,15 +143,6 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         self._check_unchanged()
         mechanism = self._of_the_labels()
         return None if mechanism is None else own_guarantee(mechanism)
-
-    def _of_the_rows(self, n_features: int) -> tuple[RowMechanism, PrivacyGuarantee]:
-        """What released the rows, and its guarantee."""
-        mechanism, guarantee = law_of_releases(self.mechanism, n_features, "mechanism")
-        if mechanism.n_outputs != n_features:
-            raise ValueError(
-                f"mechanism must release {n_features} numbers, as X has columns. Got {mechanism.n_outputs} instead."
-            )
-        return mechanism, guarantee
 
     def _of_the_labels(self) -> Any:
         """What released the labels, fitted."""

@@ -5,12 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skldp._checks import check_fraction
 from skldp._untold import as_numbers
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._learning import UntoldScore
@@ -18,6 +16,7 @@ from skldp.estimators._released_rows import law_of_releases
 from skldp.estimators._validation import HasMethods, fit_context, validate_finite
 from skldp.exceptions import TooFewPeopleWarning, warn_user
 from skldp.learning._errors_in_variables import least_squares_of_releases
+from skldp.learning._uncertainty import intervals_around
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._rows import RowMechanism
 
@@ -123,13 +122,9 @@ class NoiseAwareLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, Ba
         self._forget_guarantee()
         rows, target = validate_finite(self, X, y=y, reset=True, dtype=np.float64, y_numeric=True)
         d = rows.shape[1]
-        mechanism, guarantee = law_of_releases(self.mechanism, d, "mechanism")
-        together = self.target_mechanism is None and mechanism.n_outputs == d + 1
-        if mechanism.n_outputs != d + together:
-            raise ValueError(
-                f"mechanism must release {d} numbers, as X has columns, or the target as one more. "
-                f"Got one that releases {mechanism.n_outputs} instead."
-            )
+        # A target that was released on its own was not released with the row.
+        mechanism, guarantee = law_of_releases(self.mechanism, d, "mechanism", or_target=self.target_mechanism is None)
+        together = mechanism.n_outputs == d + 1
         fit = least_squares_of_releases(
             rows, as_numbers(target, "y"), mechanism, together=together, fit_intercept=self.fit_intercept
         )
@@ -175,10 +170,8 @@ class NoiseAwareLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, Ba
             NaN where noise hides a direction of the rows.
         """
         check_is_fitted(self)
-        check_fraction("level", level)
-        half = special.ndtri((1 + level) / 2) * np.sqrt(np.diag(self.coef_covariance_))
         values = np.append(self.intercept_, self.coef_)
-        return np.column_stack([values - half, values + half])
+        return intervals_around(values, np.sqrt(np.diag(self.coef_covariance_)), level)
 
     @property
     def label_guarantee_(self) -> PrivacyGuarantee | None:

@@ -210,7 +210,6 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, UntoldScor
         warn_moved(rows, target, box)
         self.protocol_, self._n_calls = protocol, 0
         warn_no_errors(protocol)
-        self.protocol_ = protocol
         self._learnt()
         attach_guarantee(self, protocol.guarantee())
         return self
@@ -233,6 +232,7 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, UntoldScor
         self._check_unchanged()
         rows, target = self._records(X, y, reset=False)
         ask_more(self, rows, target)
+        warn_moved(rows, target, self._domain())
         self._learnt()
         return self
 

@@ -1,20 +1,9 @@
 """Logistic regression whose training data never leave the people they are about."""
 
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-from joblib import effective_n_jobs
-from scipy import special
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
-
-from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values, warn_learnt
-from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import UntoldScore, ask_more, takes_more, warn_moved, warn_too_few
+from skldp.estimators._linear_classifier import PrivateLinearClassifier
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -22,20 +11,13 @@ from skldp.estimators._validation import (
     Interval,
     StrOptions,
     check_bounds_by_column,
-    check_epsilon,
-    check_same_length,
-    fit_context,
-    validate_finite,
 )
 from skldp.learning._classification import ClassificationProtocol
-from skldp.learning._simulation import simulate
-from skldp.mechanisms._domain import Box
-from skldp.mechanisms._noise import noise_from
 
 __all__ = ["PrivateLogisticRegression"]
 
 
-class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, BaseEstimator):
+class PrivateLogisticRegression(PrivateLinearClassifier):
     r"""Logistic regression, binary or multinomial, under local differential privacy of every record with its class.
 
     Each row of X with its y is a person, who releases one vector once, at the whole epsilon.
@@ -44,9 +26,9 @@ class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, Ba
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of the whole record: all features and the class.
-    bounds : (low, high), or dict of column name to (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature; or a pair for every column of a frame by its
-        name, like ``{"age": (0, 100), "weight": (30, 200)}``. What lies outside is moved to the nearest end.
+    bounds : (low, high), default=(-1, 1)
+        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
+        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``.
     classes : array-like of shape (n_classes,), default=None
         The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur is
         a fact about private data.
@@ -159,59 +141,12 @@ class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, Ba
         self.seed = seed
         self.n_jobs = n_jobs
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Ask everybody once, and learn.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The private records.
-        y : array-like of shape (n_samples,)
-            Their private classes.
-
-        Returns
-        -------
-        self : object
-        """
-        return self._fit(X, y, self.classes)
-
-    @available_if(takes_more)
-    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: Any = None) -> Self:
-        """Ask more people, who were not asked before, the question that stays open.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        classes : array-like of shape (n_classes,), default=None
-            Declared classes, for a first call where the parameter `classes` is None.
-
-        Returns
-        -------
-        self : object
-        """
-        if "_guarantee_at_fit" not in vars(self):
-            return self._fit(X, y, classes if self.classes is None else self.classes)
-        self._check_unchanged()
-        rows, codes = self._records(X, y, self.classes_, reset=False)
-        ask_more(self, rows, codes)
-        self._learnt()
-        return self
-
-    def _fit(self, X: Any, y: Any, declared: Any) -> Self:
-        self._forget_guarantee()
-        check_epsilon(self.epsilon)
-        learnt = declared is None
-        rows, codes = self._records(X, y, declared, reset=True)
-        n_classes = len(self.classes_)
-        if n_classes < 2:
-            raise ValueError("There must be at least 2 classes. Got one class instead.")
+    def _protocol(self, n_people: int) -> ClassificationProtocol:
         low, high = check_bounds_by_column(self.bounds, self)
-        protocol = ClassificationProtocol(
-            rows.shape[1],
-            len(rows),
-            n_classes,
+        return ClassificationProtocol(
+            self.n_features_in_,
+            n_people,
+            len(self.classes_),
             epsilon=float(self.epsilon),
             low=low,
             high=high,
@@ -220,25 +155,6 @@ class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, Ba
             class_weight=self._weights(),
             **({} if self.alpha == "auto" else {"ridge": self.alpha}),
         )
-        if learnt:
-            warn_learnt("The classes", "classes=[...]")
-        warn_too_few(protocol, "the classes' shares are")
-        simulate(protocol, rows, codes, noise_from(self.seed), n_threads=effective_n_jobs(self.n_jobs))
-        warn_moved(rows, codes, Box.of(np.append(low, 0), np.append(high, n_classes - 1)))
-        self.protocol_, self._n_calls = protocol, 0
-        self._learnt()
-        attach_guarantee(self, protocol.guarantee(), "the classes" if learnt else "")
-        return self
-
-    def _records(
-        self, X: Any, y: Any, classes: Any, *, reset: bool
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        rows = validate_finite(self, X, reset=reset, dtype=np.float64)
-        labels = labels_1d(y)
-        check_same_length(rows, labels)
-        if reset:
-            self.classes_ = learnt_values(labels) if classes is None else declared_values(classes, "classes")
-        return rows, encode(labels, self.classes_, "y").astype(np.float64)
 
     def _weights(self) -> Literal["balanced"] | list[float] | None:
         """Of every class, in the order of the classes."""
@@ -248,74 +164,3 @@ class PrivateLogisticRegression(GuaranteeMixin, UntoldScore, ClassifierMixin, Ba
         if not set(given) <= set(self.classes_.tolist()):
             raise ValueError(f"class_weight must be a dict of weights by class. Got {given!r} instead.")
         return [given.get(one, 1.0) for one in self.classes_.tolist()]
-
-    def _learnt(self) -> None:
-        self.coef_, self.intercept_ = self.protocol_.coefficients, self.protocol_.intercepts
-        if len(self.classes_) == 2:
-            # As scikit-learn's: the log odds of the second class.
-            self.coef_, self.intercept_ = np.diff(self.coef_, axis=0), np.diff(self.intercept_)
-
-    def decision_function(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Logits of the classes, or with two of them the log odds of the second.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        scores = validate_finite(self, X, reset=False, dtype=np.float64) @ self.coef_.T + self.intercept_
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: npt.ArrayLike) -> np.ndarray:
-        """Predict the most likely class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
-
-    def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        scores = self.decision_function(X)
-        return special.softmax(np.column_stack([0 * scores, scores]) if scores.ndim == 1 else scores, axis=1)
-
-    def predict_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Natural logarithms of :meth:`predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        scores = self.decision_function(X)
-        return special.log_softmax(np.column_stack([0 * scores, scores]) if scores.ndim == 1 else scores, axis=1)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed is None
-        # The tables of scikit-learn's checks are of far too few people.
-        tags.classifier_tags.poor_score = True
-        return tags

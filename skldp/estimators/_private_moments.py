@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 from skldp._checks import is_whole
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import noise_of_more, warn_too_few
+from skldp.estimators._learning import ask_more, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
     NOISE_PARAMETERS,
     Interval,
-    check_bounds,
+    check_bounds_by_column,
     check_epsilon,
     fit_context,
     validate_finite,
@@ -33,9 +33,6 @@ from skldp.learning._moments import MomentsProtocol
 from skldp.learning._simulation import simulate
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._noise import noise_from
-
-if TYPE_CHECKING:
-    from skldp.learning._tasks import Task
 
 __all__ = ["PrivateMoments"]
 
@@ -52,6 +49,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         Budget (natural log) of one record, all its columns together.
     bounds : (low, high), default=(-1, 1)
         The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
+        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``.
     blocks : sequence of sequences of int or str, default=None
         Columns, by position or name, that are the one-hot code of one category each: of a block exactly one column is 1
         and the others are 0. Whatever `bounds` says, theirs are 0 and 1. Declared blocks are learnt more precisely.
@@ -134,7 +132,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
 
     _parameter_constraints: dict = {
         "epsilon": EPSILON,
-        "bounds": BOUNDS,
+        "bounds": [*BOUNDS, dict],
         "blocks": [None, list, tuple],
         **NOISE_PARAMETERS,
     }
@@ -203,12 +201,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
             return self.fit(X)
         self._check_unchanged()
         rows = validate_finite(self, X, reset=False, dtype=np.float64)
-        # In a fit somebody answered every task.
-        task = cast("Task", self.protocol_.frozen_task)
-        noise = noise_of_more(self.seed, self._n_calls)
-        report = task.release(rows, np.zeros(len(rows)), noise, n_threads=effective_n_jobs(self.n_jobs))
-        self.protocol_.add(report)
-        self._n_calls += 1
+        ask_more(self, rows, np.zeros(len(rows)))
         warn_out_of_domain(self._domain(self.protocol_.blocks).clip(rows).n_moved, rows.size)
         self._learnt()
         return self
@@ -363,7 +356,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         raise ValueError(f"A column must be one of X's, by its position or its name. Got {named!r} instead.")
 
     def _domain(self, blocks: Sequence[Sequence[int]]) -> Box:
-        low, high = check_bounds(self.bounds, self.n_features_in_)
+        low, high = check_bounds_by_column(self.bounds, self)
         for block in blocks:
             low[list(block)], high[list(block)] = 0.0, 1.0
         return Box.of(low, high)

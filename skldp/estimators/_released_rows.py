@@ -15,7 +15,9 @@ from skldp.mechanisms._rows import RowMechanism
 __all__ = ["law_of_releases"]
 
 
-def law_of_releases(given: Any, n_columns: int, name: str) -> tuple[RowMechanism, PrivacyGuarantee]:
+def law_of_releases(
+    given: Any, n_columns: int, name: str, *, or_target: bool = False
+) -> tuple[RowMechanism, PrivacyGuarantee]:
     """The mechanism of released rows and its guarantee.
 
     Parameters
@@ -23,8 +25,11 @@ def law_of_releases(given: Any, n_columns: int, name: str) -> tuple[RowMechanism
     given : RowMechanism or transformer
         A transformer that is not fitted is cloned and fitted to `n_columns`.
     n_columns : int
+        How many numbers it must release.
     name : str
         What errors call it.
+    or_target : bool, default=False
+        Whether it may release one number more.
 
     Returns
     -------
@@ -34,7 +39,7 @@ def law_of_releases(given: Any, n_columns: int, name: str) -> tuple[RowMechanism
     Raises
     ------
     ValueError
-        If it releases no rows, or codes of categories.
+        If it releases no rows, codes of categories, or another count of numbers.
     """
     mechanism: Any = given
     guarantee: PrivacyGuarantee | None
@@ -51,5 +56,11 @@ def law_of_releases(given: Any, n_columns: int, name: str) -> tuple[RowMechanism
         raise ValueError(
             f"{name} must be a RowMechanism that releases numbers without bias, or a transformer of this library that "
             f"does so by one. Got {type(given).__name__} instead."
+        )
+    if mechanism.n_outputs not in range(n_columns, n_columns + 1 + or_target):
+        more = ", or the target as one more" if or_target else ""
+        raise ValueError(
+            f"{name} must release {n_columns} numbers, as many as there are columns{more}. "
+            f"Got one that releases {mechanism.n_outputs} instead."
         )
     return mechanism, guarantee

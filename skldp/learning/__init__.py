@@ -6,7 +6,6 @@ from skldp.learning._inference import InferenceProtocol
 from skldp.learning._linear_fit import LinearFit
 from skldp.learning._moment_estimates import Correlations, MomentEstimates
 from skldp.learning._moments import MomentsProtocol
-from skldp.learning._noise_of_products import ReleasedProducts
 from skldp.learning._person import Person
 from skldp.learning._protocol import n_people_needed, sufficiency
 from skldp.learning._regression import RegressionProtocol
@@ -25,7 +24,6 @@ __all__ = [
     "MomentsProtocol",
     "Person",
     "RegressionProtocol",
-    "ReleasedProducts",
     "Report",
     "Task",
     "n_people_needed",

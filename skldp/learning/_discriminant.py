@@ -1,7 +1,6 @@
 r"""A linear discriminant learnt from people who each release once: their vector and their class as one tensor."""
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -100,6 +99,8 @@ class DiscriminantProtocol(Protocol):
 
     # Below it the tensor's noise leaves nothing that a record could be told by.
     least_sufficiency = 0.5
+    _stays_open = "tensor"
+    _told_later = ("breadth", "level")
 
     def __init__(
         self,
@@ -197,32 +198,6 @@ class DiscriminantProtocol(Protocol):
         slopes, at_origin = self._rule
         result: npt.NDArray[np.float64] = at_origin - slopes @ (self._box.center[:-1] / self._box.radius[:-1])
         return result
-
-    @property
-    def frozen_task(self) -> Task | None:
-        """The task that :meth:`add` takes answers to, when all is done; None where too few people were asked."""
-        last = self._state["last"]
-        return None if last is None or self.task is not None else Task.from_json(last["task"])
-
-    def add(self, reports: Report | Iterable[Report]) -> None:
-        """Take more answers to the tensor's task, which stays open: in any order, the same to the bit.
-
-        Parameters
-        ----------
-        reports : Report, or iterable of Report
-
-        Raises
-        ------
-        ValueError
-            If the protocol is not as far, or a report is of another task; then nothing has changed.
-        """
-        task = self.frozen_task
-        if task is None:
-            raise ValueError("Only a protocol whose tasks were all answered takes more answers to the last of them.")
-        several = [reports] if isinstance(reports, Report) else list(reports)
-        for report in several:
-            task.check(report)
-        self._take_tensor(task, Report.total([Report.from_json(self._state["last"]["report"]), *several]))
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -334,7 +309,6 @@ class DiscriminantProtocol(Protocol):
     def _take_tensor(self, task: Task, report: Report) -> None:
         mean = task.mean(report).reshape(self.n_classes - 1, -1)[:, : self._state["told"]]
         self._state["tensor"], self._state["error"] = mean.tolist(), task.standard_error(report.n_people)
-        self._state["last"] = {"task": task.to_json(), "report": report.to_json()}
 
     def _take_breadth(self, task: Task, report: Report) -> None:
         self._state["breadth"] = float(task.mean(report)[0])

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
-from skldp._checks import check_fraction
 from skldp._untold import as_numbers, kind_of
+from skldp.learning._uncertainty import intervals_around
 
 __all__ = ["LinearFit"]
 
@@ -91,6 +90,4 @@ class LinearFit:
         ValueError
             If `level` is not inside (0, 1).
         """
-        check_fraction("level", level)
-        half = special.ndtri((1 + level) / 2) * self.standard_errors
-        return np.column_stack([self.plain_ - half, self.plain_ + half])
+        return intervals_around(self.plain_, self.standard_errors, level)

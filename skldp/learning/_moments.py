@@ -1,7 +1,7 @@
 r"""The mean and the covariance of all columns, learnt from people who each release once."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,8 @@ class MomentsProtocol(Protocol):
         self._free = [j for j in range(n_features) if j not in taken]
         self._coordinates = self._from_record()
         self._steps = self._plan()
+        # Of too few people for products, it is the centre.
+        self._stays_open = self._steps[-1][0]
         k = self.n_coordinates
         self._state: dict[str, Any] = {
             "step": 0,
@@ -149,37 +151,6 @@ class MomentsProtocol(Protocol):
         last = self._state["last"]
         before = self.n_people - (0 if last is None else self._steps[-1][1])
         return before + (0 if last is None else Report.from_json(last["report"]).n_people)
-
-    @property
-    def frozen_task(self) -> Task | None:
-        """The task that :meth:`add` takes answers to: the last one, when it was answered, else None."""
-        last = self._state["last"]
-        return None if last is None else Task.from_json(last["task"])
-
-    def add(self, reports: Report | Iterable[Report]) -> None:
-        """Take more answers to the last task, which stays open: in any order, the same to the bit.
-
-        Parameters
-        ----------
-        reports : Report, or iterable of Report
-
-        Raises
-        ------
-        ValueError
-            If the protocol is not as far, or a report is of another task; then nothing has changed.
-        """
-        task = self.frozen_task
-        if task is None:
-            raise ValueError("Only a protocol whose last task was answered takes more answers.")
-        several = [reports] if isinstance(reports, Report) else list(reports)
-        for report in several:
-            task.check(report)
-        last = self._state["last"]
-        total = Report.total([Report.from_json(last["report"]), *several])
-        if self._steps[-1][0] == "center":
-            self._state["center"] = [0.0] * self.n_coordinates
-            self._take_center(task, total)
-        self._remember_last(task, total)
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -306,12 +277,6 @@ class MomentsProtocol(Protocol):
     def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
         return super()._center(task, report)[: self.n_coordinates]
 
-    def _take_center(self, task: Task, report: Report) -> None:
-        super()._take_center(task, report)
-        # Of too few people for more, it is what stays open.
-        if len(self._steps) == 2:
-            self._remember_last(task, report)
-
     def _take_column(self, task: Task, report: Report) -> None:
         self._add_column(float(task.mean(report)[0]) / LOG_SCALE)
 
@@ -343,7 +308,7 @@ class MomentsProtocol(Protocol):
     def _take_products(self, task: Task, report: Report) -> None:
         state, k = self._state, self.n_coordinates
         if state["step"] == len(self._steps) - 1:
-            self._remember_last(task, report)
+            # The estimates are made of its report, whoever adds to it.
             return
         functionals = self._whitened()
         moments = symmetric_matrix(task.mean(report), k + 1)
@@ -368,9 +333,6 @@ class MomentsProtocol(Protocol):
         state["remembered"] = ((values + max(_REMEMBERED_FLOOR * edge, least)) / floor).tolist()
         # Of a logarithmic normal law, the geometric mean.
         state["spread"] = math.sqrt(1 + float((values / floor).sum())) * math.exp(-(state["tail"] ** 2))
-
-    def _remember_last(self, task: Task, report: Report) -> None:
-        self._state["last"] = {"task": task.to_json(), "report": report.to_json()}
 
 
 def _checked(

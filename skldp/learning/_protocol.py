@@ -100,8 +100,10 @@ class Protocol(ABC):
     ``_miss_name()``.
     """
 
-    # The kind of last step that more people may answer later, where there is one.
+    # The last step of this name is one that more people may answer later, where there is one; and what the steps after
+    # it, if any, put into the state.
     _stays_open = ""
+    _told_later: tuple[str, ...] = ()
     # Below it nothing is learnt but what is the same for every record.
     least_sufficiency = LEAST_SUFFICIENCY
 
@@ -192,7 +194,7 @@ class Protocol(ABC):
         try:
             if total is not None:
                 getattr(self, f"_take_{name}")(task, total)
-                if name == self._stays_open and self._state["step"] == len(self._steps) - 1:
+                if name == self._stays_open and name not in dict(self._steps[self._state["step"] + 1 :]):
                     self._state["last"] = {"task": task.to_json(), "report": total.to_json(), "before": before}
             elif hasattr(self, f"_miss_{name}"):
                 getattr(self, f"_miss_{name}")()
@@ -203,7 +205,7 @@ class Protocol(ABC):
             raise
 
     def add(self, reports: Report | Iterable[Report]) -> None:
-        """Take more answers to the last task of ``"once"``, which stays open: in any order, the same to the bit.
+        """Take more answers to the task that stays open: in any order, the same to the bit.
 
         Parameters
         ----------
@@ -212,23 +214,23 @@ class Protocol(ABC):
         Raises
         ------
         ValueError
-            If the protocol is of another kind or not as far, or a report is of another task; then nothing has changed.
+            If no task stays open, or a report is of another one; then nothing has changed.
         """
         task = self.frozen_task
         if task is None:
             raise ValueError("Only a protocol of the kind 'once' whose tasks were all answered takes more answers.")
-        last = self._state["last"]
+        last, later = self._state["last"], {name: self._state[name] for name in self._told_later}
         several = [reports] if isinstance(reports, Report) else list(reports)
         for report in several:
             task.check(report)
         total = Report.total([Report.from_json(last["report"]), *several])
         self._state = dict(last["before"])
         getattr(self, f"_take_{self._stays_open}")(task, total)
-        self._state |= {"step": len(self._steps), "last": last | {"report": total.to_json()}}
+        self._state |= later | {"step": len(self._steps), "last": last | {"report": total.to_json()}}
 
     @property
     def frozen_task(self) -> Task | None:
-        """The task that :meth:`add` takes answers to, of ``"once"`` when all is done, else None."""
+        """The task that :meth:`add` takes answers to, when all is done; None where no task stays open."""
         last = self._state["last"]
         return None if last is None or self.task is not None else Task.from_json(last["task"])
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from skldp._checks import check_fraction
 from skldp.learning._tasks import noise_variance
 from skldp.learning._vectors import n_products
 
@@ -16,6 +17,7 @@ __all__ = [
     "gradient_looseness",
     "gram_edge",
     "gram_radius",
+    "intervals_around",
     "inverse_where_known",
     "newton_step",
     "scatter",
@@ -28,6 +30,34 @@ _GRAM_WEIGHT, _GRADIENT_WEIGHT = 1.8, 2.5
 # A direction counts as known where its second moment is above so many times the largest that noise like its own has in
 # any direction, and above this. It is 1 where the noise is small beside it.
 _OF_EDGE, _LEAST_MOMENT = 1.2, 0.3
+
+
+def intervals_around(
+    values: npt.NDArray[np.float64], errors: npt.NDArray[np.float64], level: float, degrees: float = math.inf
+) -> npt.NDArray[np.float64]:
+    """Intervals by Student's law, which for infinitely many degrees is the normal one.
+
+    Parameters
+    ----------
+    values, errors : ndarray of shape (n,)
+        Estimates and their standard errors; where these are NaN, so are the ends.
+    level : float
+        How often an interval holds the truth.
+    degrees : float, default=inf
+        Of freedom.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+
+    Raises
+    ------
+    ValueError
+        If `level` is not inside (0, 1).
+    """
+    check_fraction("level", level)
+    half = special.stdtrit(degrees, (1 + level) / 2) * errors
+    return np.column_stack([values - half, values + half])
 
 
 @dataclass(frozen=True)
@@ -97,8 +127,7 @@ class Estimate:
         -------
         ndarray of shape (n_terms, 2)
         """
-        half = special.stdtrit(self.degrees, (1 + level) / 2) * self.standard_errors
-        return np.column_stack([self.values - half, self.values + half])
+        return intervals_around(self.values, self.standard_errors, level, self.degrees)
 
 
 def semicircle(variances: npt.NDArray[np.float64]) -> float:

@@ -75,6 +75,7 @@ PRIVATE_MODELS: dict[str, dict[str, tuple[type, dict[str, Any]]]] = {
     },
     "classification": {
         "logistic-rounds": (PrivateLogisticRegression, {}),
+        "logistic-once": (PrivateLogisticRegression, {"protocol": "once"}),
         "discriminant": (PrivateDiscriminant, {}),
         **{name: (OneGradientClassifier, {"mechanism": one}) for name, one in _GRADIENTS.items()},
     },

@@ -48,6 +48,11 @@ SHARED = {
     ),
     "n_jobs": ("int, default=None", "Threads, as joblib counts them."),
 }
+# What the models say besides, which people are asked for instead of for rows.
+LEARNERS = {"PrivateDiscriminant", "PrivateLinearRegression", "PrivateLogisticRegression", "PrivateMoments"}
+SHARED_BY_LEARNERS = {
+    "bounds": 'Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``.',
+}
 # A ledger's bounds, work that joblib spreads over processes too, and what released labels before, are something else.
 OF_ITS_OWN = {
     ("BayesianFilter", "bounds"),
@@ -84,7 +89,8 @@ def test_every_parameter_is_documented_in_the_order_of_the_signature(name):
 def test_siblings_describe_a_parameter_in_the_same_words(name, parameter):
     kind, text = documented(ESTIMATORS[name])[parameter]
     assert kind == SHARED[parameter][0]
-    assert text.startswith(SHARED[parameter][1])
+    of_learners = [SHARED_BY_LEARNERS[parameter]] if name in LEARNERS and parameter in SHARED_BY_LEARNERS else []
+    assert text.startswith(" ".join([SHARED[parameter][1], *of_learners]))
 
 
 @pytest.mark.parametrize("name", [name for name, cls in ESTIMATORS.items() if issubclass(cls, TransformerMixin)])

@@ -206,7 +206,7 @@ def test_more_people_in_any_order_are_the_same_to_the_bit():
     assert one.n_answered == 26_000
     with pytest.raises(ValueError, match="another task"):
         first.add(protocol(20_000).first().release(X, np.zeros(26_000), seeded()))
-    with pytest.raises(ValueError, match="last task was answered"):
+    with pytest.raises(ValueError, match="takes more answers"):
         protocol().add(reports)
 
 

@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from skldp.learning import ReleasedProducts, Task
+from skldp.learning import Task
+from skldp.learning._noise_of_products import ReleasedProducts
 from skldp.mechanisms import Noise, PrivUnitBall
 
 RNG = np.random.default_rng(0)

@@ -967,7 +967,7 @@ MUTATIONS = [
     ),
     Mutation(
         "estimators/_learning.py",
-        ".spawn(3 + n_before)[-1]",
+        ".spawn(3 + estimator._n_calls)[-1]",
         ".spawn(3)[-1]",
         "estimators/test_private_guarantees.py",
     ),
@@ -1004,18 +1004,13 @@ MUTATIONS = [
         "learning/test_likelihood.py",
     ),
     Mutation(
-        "estimators/_private_logistic.py",
+        "estimators/_linear_classifier.py",
         "rows, codes = self._records(X, y, self.classes_, reset=False)",
         "rows, codes = self._records(X, y, None, reset=True)",
         "estimators/test_private_logistic.py",
     ),
     # The discriminants: what a radius, a centre or a claim is made of, and what is counted.
-    Mutation(
-        "learning/_discriminant.py",
-        "for report in several:\n            task.check(report)",
-        "for report in several:\n            pass",
-        "learning/test_discriminant.py",
-    ),
+    Mutation("learning/_protocol.py", "self._state |= later | {", "self._state |= {", "learning/test_discriminant.py"),
     Mutation(
         "learning/_discriminant.py",
         """steps.append(("products", int(_PRODUCTS * n)))""",
@@ -1043,15 +1038,15 @@ MUTATIONS = [
         "learning/test_discriminant.py",
     ),
     Mutation(
-        "estimators/_private_discriminant.py",
-        'attach_guarantee(self, guarantee, "the classes" if learnt else "")',
-        "attach_guarantee(self, guarantee)",
+        "estimators/_linear_classifier.py",
+        'attach_guarantee(self, self._promise(protocol.guarantee()), "the classes" if learnt else "")',
+        "attach_guarantee(self, self._promise(protocol.guarantee()))",
         "estimators/test_discriminants.py",
     ),
     Mutation(
         "estimators/_private_discriminant.py",
-        "if self.public is not None:\n            claim",
-        "if False:\n            claim",
+        "if self.public is None:\n            return guarantee",
+        "if True:\n            return guarantee",
         "estimators/test_discriminants.py",
     ),
     Mutation(
@@ -1067,12 +1062,6 @@ MUTATIONS = [
         "estimators/test_discriminants.py",
     ),
     # Reports of other tasks, another law after the fit, and what a release counts for that was left out.
-    Mutation(
-        "learning/_moments.py",
-        "        for report in several:\n            task.check(report)\n",
-        "",
-        "learning/test_moments.py",
-    ),
     Mutation(
         "learning/_moments.py",
         "_vector_lengths(self) -> set[int]:\n        lengths = {max(2, self.n_coordinates)}",

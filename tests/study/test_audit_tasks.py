@@ -46,7 +46,9 @@ def tasks_of(kind, epsilon):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_guarantee_of_every_task_stands_and_is_nearly_reached(kind, epsilon, fixed_noise):
     tasks = tasks_of(kind, epsilon)
-    assert {task.answer for task in tasks.values()} == {"vector", "log_norm"}
+    # Only the protocols of a target that is a number ask for it alone.
+    numbers = {"number"} if kind in ("rounds", "once") else set()
+    assert {task.answer for task in tasks.values()} == {"vector", "log_norm"} | numbers
     for name, task in tasks.items():
         result = audit_task(task, n_trials=40_000, confidence=CONFIDENCE)
         assert result.claimed == task.guarantee().epsilon <= epsilon
