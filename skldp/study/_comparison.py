@@ -20,6 +20,8 @@ __all__ = ["ComparisonSettings", "MechanismComparison", "compare_mechanisms"]
 
 # Above rounding, so that a mechanism that spends exactly what it states counts as one that keeps to it.
 _KEEPS = 1 + 1e-6
+# The largest epsilon of which the caption names the best: odds about a person then grow 55-fold at most.
+_PROTECTS = 4.0
 # The score of a study, and those beside it.
 _SCORES = {"classification": ("accuracy",), "regression": ("r2", "neg_mean_absolute_error")}
 
@@ -302,7 +304,19 @@ class MechanismComparison(ResultTable):
         lines += [f"{name} was left out: {reason}" for name, reason in self.left_out.items()]
         if settings.seed is not None:
             lines.append(f"The noise comes from seed {settings.seed}: void against whoever knows it.")
+        lines.append(self._within(_PROTECTS))
         return lines
+
+    def _within(self, budget: float) -> str:
+        """What is best among those that keep within a budget."""
+        ranking = self.ranking(budget)
+        if not ranking:
+            return f"Nothing keeps within an exact epsilon of {budget:g}."
+        name, point = ranking[0]
+        return (
+            f"Best at an exact epsilon of at most {budget:g}: {name}, {point.score_mean:.3f} "
+            f"at {point.exact_epsilon:.4g}."
+        )
 
     def _of_regression(self) -> list[str]:
         low, high = self.data.target_bounds or (0.0, 0.0)

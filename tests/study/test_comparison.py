@@ -204,3 +204,15 @@ def test_at_which_epsilons_people_are_too_few_is_told_once():
         f"The 221 people of a fold are too few for linear and logistic models at epsilon 1 ({needed:,} are needed): "
         "there they predict the mean or the classes' shares."
     ]
+
+
+def test_the_caption_ends_with_what_is_best_where_people_are_protected():
+    data = load_study_data("digits")
+    found = compare_mechanisms(data, ["bitrand", "bitrand-exact"], replace(QUICK, epsilons=(2.0, 100.0)))
+    [(name, point)] = found.ranking(4.0)
+    assert name == "bitrand-exact"
+    assert found.caption()[-1] == (
+        f"Best at an exact epsilon of at most 4: bitrand-exact, {point.score_mean:.3f} at {point.exact_epsilon:.4g}."
+    )
+    published = compare_mechanisms(data, ["bitrand"], QUICK)
+    assert published.caption()[-1] == "Nothing keeps within an exact epsilon of 4."
