@@ -64,7 +64,6 @@ print(f"{name}: {X.shape[0]} training rows, {X.shape[1]} features, {len(classes)
 # their budget carries.
 
 
-
 @dataclass(frozen=True)
 class CorrectedLatent(FederatedSetting):
     """LATENT over what Theorem 5 makes of its budget: at alpha 7 and many bits, 8 * 8 / (2 * 7) times that."""

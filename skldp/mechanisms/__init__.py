@@ -29,6 +29,7 @@ from skldp.mechanisms._vector.gaussian_width import (
     projected_dimension,
     simplex_width,
     sparse_width,
+    union_delta,
 )
 from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
@@ -108,4 +109,5 @@ __all__ = [
     "projected_dimension",
     "simplex_width",
     "sparse_width",
+    "union_delta",
 ]
