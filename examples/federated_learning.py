@@ -27,7 +27,15 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from skldp import BitRandTransformer, LabelLaplace, LabelRR, LatentTransformer, NumericPrivatizer, OMETransformer
+from skldp import (
+    BitRandTransformer,
+    LabelLaplace,
+    LabelLaplaceVector,
+    LabelRR,
+    LatentTransformer,
+    NumericPrivatizer,
+    OMETransformer,
+)
 from skldp.exceptions import SeededNoiseWarning
 from skldp.study import (
     FederatedDisplay,
@@ -118,7 +126,8 @@ labels = [noiseless()]
 for label_epsilon in (1.0, 2.5):
     for short, label in (
         ("label-RR", LabelRR(label_epsilon, classes=classes)),
-        ("Label-Laplace", LabelLaplace(label_epsilon, classes=classes)),
+        ("Label-Laplace, arg max", LabelLaplace(label_epsilon, classes=classes)),
+        ("Label-Laplace, vector", LabelLaplaceVector(label_epsilon, classes=classes)),
     ):
         labels.append(features_perturbed(bitrand, label_mechanism=label, name=f"{short} at {label_epsilon:g}"))
 

@@ -561,6 +561,18 @@ MUTATIONS = [
         "mechanisms/test_projection.py",
     ),
     Mutation(
+        "mechanisms/_categorical/label_vector.py",
+        "return Laplace(self.epsilon)",
+        "return Laplace(2 * self.epsilon)",
+        "mechanisms/test_label_vector.py",
+    ),
+    Mutation(
+        "mechanisms/_categorical/label_vector.py",
+        "discrete_laplace(self.law.scale, out.size, noise)",
+        "discrete_laplace(max(1, self.law.scale // 2), out.size, noise)",
+        "mechanisms/test_label_vector.py",
+    ),
+    Mutation(
         "mechanisms/_vector/gaussian_width.py",
         "(m + 1) // 2",
         "max(1, m // 2)",

@@ -285,13 +285,14 @@ def gordon_delta(m: int, beta: float, width: float) -> float:
 
 
 def union_delta(m: int, beta: float, n_vectors: int) -> float:
-    r"""Probability, over the draw of a Gaussian Phi, that it stretches a distance in a finite set by more than 1 + beta.
+    r"""Probability, over the draw of a Gaussian Phi, that it stretches a distance of a finite set too far.
 
     Parameters
     ----------
     m : int
         Rows of Phi.
     beta : float
+        Too far is by more than 1 + beta.
     n_vectors : int
         How many vectors there are, whichever they are, as long as nobody chose them by looking at Phi. At least 2.
 
