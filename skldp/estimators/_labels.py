@@ -111,6 +111,27 @@ class LabelReleaser(
         y = labels_1d(y)
         return self._release_labels(self._declare(y), y.dtype)
 
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_resample(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Hand X through and release every label, as a sampler of imbalanced-learn does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Handed through unprotected.
+        y : array-like of shape (n_samples,)
+            The private labels.
+
+        Returns
+        -------
+        X : as it came in
+        y_released : ndarray
+            As by `transform`.
+        """
+        y = labels_1d(y)
+        check_same_length(X, y)
+        return X, self._release_labels(self._declare(y), y.dtype)
+
     def _declare(self, y):
         """Set what is known after fit, and give the codes of y."""
         check_epsilon(self.epsilon)
@@ -169,26 +190,6 @@ class LabelPrivatizer(LabelReleaser):
         y = labels_1d(y)
         encode(y, self.classes_, "y")
         return y
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit_resample(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Hand X through and release every label, as a sampler of imbalanced-learn does.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Handed through unprotected.
-        y : array-like of shape (n_samples,)
-            The private labels.
-
-        Returns
-        -------
-        X : as it came in
-        y_released : ndarray of shape (n_samples,)
-        """
-        y = labels_1d(y)
-        check_same_length(X, y)
-        return X, self._release_labels(self._declare(y), y.dtype)
 
     def estimate_frequencies(self, y: Any, *, of: Literal["sample", "population"] = "sample") -> FrequencyEstimate:
         """Estimate without bias how often each true class occurs, from released labels.

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_whole
-from skldp.mechanisms._domain import Codes
+from skldp.mechanisms._domain import Anywhere, Codes
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._numeric.additive import Laplace
@@ -104,16 +104,18 @@ class LabelLaplaceVectorMechanism(RowMechanism):
         Parameters
         ----------
         released : array-like of shape (n, n_classes)
-        codes : array-like of shape (n,)
+        codes : array-like of shape (n, 1)
 
         Returns
         -------
         ndarray of shape (n,)
         """
-        one_hot = np.asarray(codes)[:, None] == np.arange(self.n_classes)
+        rows = Anywhere(self.n_classes).as_rows(released)
+        own = self.domain.clip(self.domain.as_rows(codes)).rows.reshape(-1, 1)
+        one_hot = (own == np.arange(self.n_classes)).astype(np.float64)
         if self.n_classes == 1:
-            return np.where(np.asarray(released)[:, 0] == 1, 0.0, -np.inf)
-        return np.asarray(self.law.log_likelihood(released, one_hot.astype(np.float64)).sum(axis=1))
+            return np.where(rows[:, 0] == 1, 0.0, -np.inf)
+        return np.asarray(self.law.log_likelihood(rows, one_hot).sum(axis=1))
 
     def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
         out[...] = 0
