@@ -30,6 +30,11 @@ def bitrand_flips():
     for name in dict.fromkeys(table.columns["mechanism"].tolist()):
         part = table.where(mechanism=name).columns
         rows.append([name, _number(part["exact_epsilon"][0]), *(f"{q:.3f}" for q in part["q"])])
+        if name.startswith("LATENT"):
+            (latent,) = rival_laws(1.0, 1000, 10)[name]
+            rows.append(
+                ["its q_X (Eq. 27), a 0 alone", rows[-1][1], *(f"{q * 2.0**-64:.3f}" for q in latent.from_zero)]
+            )
     return header, rows
 
 

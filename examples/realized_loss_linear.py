@@ -10,6 +10,7 @@ budget of 1; the Bayesian filter looks at what the answers really gave away.
 
     python examples/realized_loss_linear.py                # a few runs
     python examples/realized_loss_linear.py --runs 50      # as many as the paper
+    python examples/realized_loss_linear.py --runs 50 --group-size 10      # with its grouping (Appendix C)
 """
 
 # %%
@@ -30,6 +31,7 @@ from skldp.mechanisms import noise_from
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--runs", type=int, default=4)
 parser.add_argument("--budgets", type=float, nargs="+", default=[0.25, 0.5, 0.75, 1.0])
+parser.add_argument("--group-size", type=int, help="bound so many answers at a time, as the paper does with 10")
 options = parser.parse_args()
 
 N_FEATURES = 9
@@ -42,6 +44,10 @@ def random_query(rng):
     return RegressionQuery("linear", theta[1:], theta[0], output_bounds=(-1, 1), epsilon=0.1)
 
 
+def new_person(budget):
+    return BayesianPrivacyFilter(budget, bounds=(-1, 1), group_size=options.group_size)
+
+
 def ask_until_refused(run):
     """How many answers each budget allows, and the answers that the largest one allows."""
     rng = np.random.default_rng(run)
@@ -51,7 +57,7 @@ def ask_until_refused(run):
         noise = noise_from(run)
     query, history, accepted = random_query(rng), [], []
     for budget in budgets:
-        person = BayesianPrivacyFilter(budget, bounds=(-1, 1))
+        person = new_person(budget)
         for answer in history:
             person.record(*answer)
         while person.admits(query):
@@ -83,7 +89,7 @@ except ImportError:
 else:
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     for _, history in runs[:10]:
-        person = BayesianPrivacyFilter(budgets[-1], bounds=(-1, 1))
+        person = new_person(budgets[-1])
         numbers, losses = [0], [0.0]
         for number, answer in enumerate(history, start=1):
             person.record(*answer)

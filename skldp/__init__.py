@@ -9,6 +9,7 @@ from skldp.estimators._coefficient_errors import RegressionSummary
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
+from skldp.estimators._label_vector import LabelLaplaceVector
 from skldp.estimators._labels import LabelLaplace, LabelRR, LabelSampler
 from skldp.estimators._noise_aware_discriminant import NoiseAwareDiscriminant
 from skldp.estimators._noise_aware_regression import NoiseAwareLinearRegression
@@ -32,6 +33,7 @@ __all__ = [
     "BoundsScaler",
     "CategoricalPrivatizer",
     "LabelLaplace",
+    "LabelLaplaceVector",
     "LabelPrivateClassifier",
     "LabelRR",
     "LabelSampler",

@@ -51,6 +51,7 @@ LISTED = (
     skldp.CategoricalPrivatizer,
     skldp.LabelRR,
     skldp.LabelLaplace,
+    skldp.LabelLaplaceVector,
     skldp.LabelSampler,
     skldp.LabelPrivateClassifier,
     skldp.NoiseAwareDiscriminant,
@@ -94,7 +95,7 @@ CATEGORICAL = {
 }
 LABEL_MECHANISMS = {
     f"{cls.__name__}, {kind}": cls(classes=classes)
-    for cls in (skldp.LabelRR, skldp.LabelLaplace)
+    for cls in (skldp.LabelRR, skldp.LabelLaplace, skldp.LabelLaplaceVector)
     for kind, classes in {**CLASSES, "learnt": None}.items()
 } | {
     "sampler": skldp.LabelSampler(skldp.LabelRR(classes=["no", "yes"])),
@@ -303,6 +304,7 @@ MECHANISMS = {
     "responses": mechanisms.RandomizedResponse(1.0, 3),
     "prior": mechanisms.RandomizedResponseWithPrior(1.0, (0.25, 0.25, 0.5)),
     "label laplace": mechanisms.LabelLaplaceMechanism(1.0, 3),
+    "label vector": mechanisms.LabelLaplaceVectorMechanism(1.0, 3),
     "unary": mechanisms.UnaryEncoding(1.0, 3),
     "one-hot": mechanisms.OneHotRandomizedResponse(1.0, 3),
     "record": mechanisms.CategoricalRecord(1.0, (3, 3, 3), "oue"),

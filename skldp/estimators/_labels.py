@@ -32,19 +32,19 @@ from skldp.mechanisms._categorical.label_laws import LabelLaplaceMechanism, Rand
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._noise import noise_from
 
-__all__ = ["HasLabelMechanism", "LabelLaplace", "LabelPrivatizer", "LabelRR", "LabelSampler"]
+__all__ = ["HasLabelMechanism", "LabelLaplace", "LabelPrivatizer", "LabelRR", "LabelReleaser", "LabelSampler"]
 
 
-class LabelPrivatizer(
+class LabelReleaser(
     ReleasesRows,
     TransformerMixin,
     BaseEstimator,
     auto_wrap_output_keys=None,  # type: ignore[call-arg]  # scikit-learn has no types to say that it takes it
 ):
-    """Base of the transformers of y: labels to codes, one mechanism, and back to labels of the same type.
+    """Base of the transformers of y: labels to codes, and one mechanism.
 
-    A subclass defines ``__init__`` with the parameters `epsilon`, `classes` and `seed` beside its own, and
-    one hook, ``_make_mechanism(classes)``.
+    A subclass defines ``__init__`` with the parameters `epsilon`, `classes` and `seed` beside its own, and the hooks
+    ``_make_mechanism(classes)`` and ``_decoded(answers, dtype)``.
     """
 
     _parameter_constraints: dict = {
@@ -84,8 +84,8 @@ class LabelPrivatizer(
 
         Returns
         -------
-        y_released : ndarray of shape (n_samples,)
-            Labels of the same type.
+        y_released : ndarray
+            Labels of the same type, shape (n_samples,), or what the mechanism answers with instead.
 
         Raises
         ------
@@ -105,10 +105,74 @@ class LabelPrivatizer(
 
         Returns
         -------
-        y_released : ndarray of shape (n_samples,)
+        y_released : ndarray
+            As by `transform`.
         """
         y = labels_1d(y)
         return self._release_labels(self._declare(y), y.dtype)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_resample(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Hand X through and release every label, as a sampler of imbalanced-learn does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Handed through unprotected.
+        y : array-like of shape (n_samples,)
+            The private labels.
+
+        Returns
+        -------
+        X : as it came in
+        y_released : ndarray
+            As by `transform`.
+        """
+        y = labels_1d(y)
+        check_same_length(X, y)
+        return X, self._release_labels(self._declare(y), y.dtype)
+
+    def _declare(self, y):
+        """Set what is known after fit, and give the codes of y."""
+        check_epsilon(self.epsilon)
+        learnt = self.classes is None
+        classes = learnt_values(y) if learnt else declared_values(self.classes, "classes")
+        mechanism = self._make_mechanism(classes)
+        codes = encode(y, classes, "y")
+        self.mechanism_ = mechanism
+        self.classes_ = classes
+        attach_guarantee(self, self.mechanism_.guarantee(), "the classes" if learnt else "")
+        if learnt:
+            warn_learnt("The classes", f"{type(self).__name__}(classes=[...])")
+        return codes
+
+    def _rows(self, y, *, reset):
+        return encode(labels_1d(y), self.classes_, "y")[:, None]
+
+    def _release_into(self, y, out):
+        check_is_fitted(self)
+        self._check_unchanged()
+        y = labels_1d(y)
+        return self._release_labels(encode(y, self.classes_, "y"), y.dtype, out)
+
+    def _release_labels(self, codes, dtype, out=None):
+        answers = self.mechanism_.release(codes[:, None], noise_from(self.seed)).rows
+        released = self._decoded(answers, dtype)
+        if out is None:
+            return released
+        out[...] = released
+        return out
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.seed is None
+        tags.input_tags.two_d_array = False
+        tags.target_tags.one_d_labels = True
+        return tags
+
+
+class LabelPrivatizer(LabelReleaser):
+    """Base of the transformers of y that answer with labels of the same type."""
 
     def inverse_transform(self, y: Any) -> np.ndarray:
         """Give released labels back as they are: they are labels already, and their noise cannot be undone.
@@ -126,26 +190,6 @@ class LabelPrivatizer(
         y = labels_1d(y)
         encode(y, self.classes_, "y")
         return y
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit_resample(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Hand X through and release every label, as a sampler of imbalanced-learn does.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Handed through unprotected.
-        y : array-like of shape (n_samples,)
-            The private labels.
-
-        Returns
-        -------
-        X : as it came in
-        y_released : ndarray of shape (n_samples,)
-        """
-        y = labels_1d(y)
-        check_same_length(X, y)
-        return X, self._release_labels(self._declare(y), y.dtype)
 
     def estimate_frequencies(self, y: Any, *, of: Literal["sample", "population"] = "sample") -> FrequencyEstimate:
         """Estimate without bias how often each true class occurs, from released labels.
@@ -179,23 +223,6 @@ class LabelPrivatizer(
         """The probability of releasing class j (column) when the true class is i (row)."""
         return self.mechanism_.flip_matrix
 
-    def _declare(self, y):
-        """Set what is known after fit, and give the codes of y."""
-        check_epsilon(self.epsilon)
-        learnt = self.classes is None
-        classes = learnt_values(y) if learnt else declared_values(self.classes, "classes")
-        mechanism = self._make_mechanism(classes)
-        codes = encode(y, classes, "y")
-        self.mechanism_ = mechanism
-        self.classes_ = classes
-        attach_guarantee(self, self.mechanism_.guarantee(), "the classes" if learnt else "")
-        if learnt:
-            warn_learnt("The classes", f"{type(self).__name__}(classes=[...])")
-        return codes
-
-    def _rows(self, y, *, reset):
-        return encode(labels_1d(y), self.classes_, "y")[:, None]
-
     def _empty_release(self, n_rows, dtype):
         return np.empty(n_rows, dtype=decoded_dtype(self.classes_, dtype))
 
@@ -205,26 +232,8 @@ class LabelPrivatizer(
         same_kind = own.kind == dtype.kind and np.can_cast(own, dtype, "safe")
         return same_kind or decoded_dtype(self.classes_, dtype) == dtype
 
-    def _release_into(self, y, out):
-        check_is_fitted(self)
-        self._check_unchanged()
-        y = labels_1d(y)
-        return self._release_labels(encode(y, self.classes_, "y"), y.dtype, out)
-
-    def _release_labels(self, codes, dtype, out=None):
-        answers = self.mechanism_.release(codes[:, None], noise_from(self.seed)).rows
-        released = decode(answers[:, 0], self.classes_, dtype)
-        if out is None:
-            return released
-        out[...] = released
-        return out
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed is None
-        tags.input_tags.two_d_array = False
-        tags.target_tags.one_d_labels = True
-        return tags
+    def _decoded(self, answers, dtype):
+        return decode(answers[:, 0], self.classes_, dtype)
 
 
 class LabelRR(LabelPrivatizer):
@@ -360,6 +369,7 @@ class LabelLaplace(LabelPrivatizer):
 
     See Also
     --------
+    LabelLaplaceVector : The whole noisy one-hot label, which spends what it states.
     LabelRR : Randomized response, which uses the whole budget.
 
     Notes

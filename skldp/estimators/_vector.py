@@ -265,7 +265,8 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
         Budget (natural log) per unit of Euclidean distance of the inputs with ``noise="laplace"``, of one record, all
         its features together, with ``noise="privunit"``.
     delta : float, default=1e-6
-        Failure probability that the number of dimensions is chosen for. Only ``sensitivity="gordon"`` has one.
+        Failure probability that the number of dimensions is chosen for. Only ``sensitivity="gordon"`` and ``"union"``
+        have one, and the guarantee says which is proved.
     beta : float, default=0.9
         Distortion of distances, in (0, 1). Larger means fewer dimensions and less noise.
     n_components : "auto" or int, default="auto"
@@ -273,14 +274,16 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
     gaussian_width : "auto" or float, default="auto"
         Of the set of vectors, declared from public knowledge, as by :func:`~skldp.mechanisms.sparse_width`.
         ``"auto"`` is the paper's :math:`\sqrt{\log_2 d}`.
-    sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary"}, default="gordon"
+    sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary", "union"}, default="gordon"
         How far Phi can stretch a distance, which the Laplace noise is scaled with:
 
         - ``"gordon"``: :math:`1 + \beta`, as published. It holds with high probability over Phi, and only for records
           whose differences point into a set of directions of small Gaussian width;
         - ``"spectral"``: the largest singular value of the Phi that was drawn. Holds for all vectors, with no delta;
         - ``"orthonormal"``: Phi has orthonormal rows, scaled by :math:`\sqrt{d / m}`, which is the sensitivity;
-        - ``"vocabulary"``: the largest stretch over all pairs of `vocabulary`.
+        - ``"vocabulary"``: the largest stretch over all pairs of `vocabulary`;
+        - ``"union"``: :math:`1 + \beta`, for records among `vocabulary_size` vectors, whichever they are. It holds with
+          high probability over Phi, and for words that needs no theorem but the law of one distance.
     noise : {"laplace", "privunit"}, default="laplace"
         ``"privunit"`` releases the direction of the projected row under plain epsilon-LDP (or, with a `radius`, the
         projected row itself).
@@ -294,6 +297,8 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
         Declares that the rows have norms of at most this; longer ones are shortened to it.
     vocabulary : array-like of shape (n_words, n_features), default=None
         Declares that the rows are among these public vectors; others are moved to the nearest.
+    vocabulary_size : int, default=None
+        Declares that the rows are among so many vectors, which nobody chose by looking at Phi, for ``"union"``.
     transform_noise : bool, default=True
         False: only `fit_transform` adds noise. `transform` then only projects.
     seed : None, int, Generator or RandomState, default=None
@@ -358,6 +363,12 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
     >>> privatizer = RandomProjectionTransformer(epsilon=5.0, beta=0.93).fit(X)
     >>> privatizer.n_components_, privatizer.transform(X).shape
     (50, (1000, 50))
+
+    Of any 400,000 words:
+
+    >>> words = privatizer.set_params(sensitivity="union", vocabulary_size=400_000).fit(X)
+    >>> f"{words.privacy_guarantee_.delta:.1e}"
+    '1.1e-06'
     """
 
     _parameter_constraints: dict = {
@@ -372,6 +383,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
         "projection_seed": [Interval(Integral, 0, None, closed="left")],
         "radius": [None, Interval(Real, 0, None, closed="neither")],
         "vocabulary": [None, "array-like"],
+        "vocabulary_size": [None, Interval(Integral, 2, None, closed="left")],
     }
 
     def __init__(
@@ -388,6 +400,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
         projection_seed: int = 0,
         radius: float | None = None,
         vocabulary: npt.ArrayLike | None = None,
+        vocabulary_size: int | None = None,
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
@@ -403,6 +416,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
         self.projection_seed = projection_seed
         self.radius = radius
         self.vocabulary = vocabulary
+        self.vocabulary_size = vocabulary_size
         self.transform_noise = transform_noise
         self.seed = seed
         self.n_jobs = n_jobs
@@ -454,6 +468,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
             stated_delta=float(self.delta),
             radius=None if self.radius is None else float(self.radius),
             vocabulary=vocabulary,
+            vocabulary_size=0 if self.vocabulary_size is None else int(self.vocabulary_size),
         )
 
     @property

@@ -6,6 +6,7 @@ from skldp.mechanisms._bits.flip_laws import BitLaw
 from skldp.mechanisms._bits.unbiased import UnbiasedBitFlip
 from skldp.mechanisms._categorical.frequency import FrequencyEstimate, clean_probabilities, estimate_frequencies
 from skldp.mechanisms._categorical.label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
+from skldp.mechanisms._categorical.label_vector import LabelLaplaceVectorMechanism
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._categorical.unary import CategoricalRecord, OneHotRandomizedResponse, UnaryEncoding
 from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json
@@ -29,6 +30,7 @@ from skldp.mechanisms._vector.gaussian_width import (
     projected_dimension,
     simplex_width,
     sparse_width,
+    union_delta,
 )
 from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
@@ -66,6 +68,7 @@ __all__ = [
     "Integers",
     "Interval",
     "LabelLaplaceMechanism",
+    "LabelLaplaceVectorMechanism",
     "Laplace",
     "MultivariateLaplace",
     "Noise",
@@ -108,4 +111,5 @@ __all__ = [
     "projected_dimension",
     "simplex_width",
     "sparse_width",
+    "union_delta",
 ]

@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from skldp.estimators import _base as base
 from skldp.estimators._composition import privacy_guarantee
+from skldp.estimators._label_vector import LabelLaplaceVector
 from skldp.estimators._labels import LabelLaplace, LabelRR, LabelSampler
 from skldp.exceptions import LearntDomainWarning, SeededNoiseWarning
 
@@ -35,7 +36,7 @@ def many(n=2000):
 
 @pytest.mark.parametrize(
     "estimator",
-    [LabelRR(), LabelRR(seed=0), LabelLaplace(), LabelLaplace(seed=0), LabelSampler()],
+    [LabelRR(), LabelRR(seed=0), LabelLaplace(), LabelLaplace(seed=0), LabelLaplaceVector(), LabelSampler()],
     ids=repr,
 )
 def test_passes_what_scikit_learn_checks_of_a_transformer_of_y(estimator):

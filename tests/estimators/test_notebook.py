@@ -24,6 +24,7 @@ FITTED = {
     "BitRandTransformer": lambda: skldp.BitRandTransformer().fit(X),
     "CategoricalPrivatizer": lambda: CategoricalPrivatizer(categories=[["a", "b"]]).fit([["a"], ["b"]]),
     "LabelLaplace": lambda: skldp.LabelLaplace(classes=[0, 1]).fit(Y),
+    "LabelLaplaceVector": lambda: skldp.LabelLaplaceVector(classes=[0, 1]).fit(Y),
     "LabelPrivateClassifier": lambda: LabelPrivateClassifier(LogisticRegression(), label_mechanism=label_rr()).fit(
         X, Y
     ),

@@ -25,6 +25,7 @@ FITTED = {
     "BitRandTransformer": lambda: skldp.BitRandTransformer().fit(X),
     "CategoricalPrivatizer": lambda: CategoricalPrivatizer(categories=[["a", "b"]]).fit(CODES),
     "LabelLaplace": lambda: skldp.LabelLaplace(classes=[0, 1]).fit(Y),
+    "LabelLaplaceVector": lambda: skldp.LabelLaplaceVector(classes=[0, 1]).fit(Y),
     "LabelRR": lambda: LabelRR(classes=[0, 1]).fit(Y),
     "LatentTransformer": lambda: skldp.LatentTransformer().fit(X),
     "MultivariateLaplaceTransformer": lambda: skldp.MultivariateLaplaceTransformer(vocabulary=X[:5]).fit(X),

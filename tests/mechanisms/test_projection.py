@@ -1,5 +1,6 @@
 import math
 import pickle
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -20,6 +21,7 @@ from skldp.mechanisms._vector.gaussian_width import (
     projected_dimension,
     simplex_width,
     sparse_width,
+    union_delta,
 )
 from skldp.mechanisms._vector.projected_release import ProjectedRelease
 from skldp.mechanisms._vector.projection import RandomProjection
@@ -187,6 +189,40 @@ def test_gordon_delta_bounds_the_true_probability():
     # With the paper's m the failure probability is the root of delta (but for the rounding of m).
     m = (default_width(300) + math.sqrt(math.log(1e6))) ** 2 / 0.5**2
     assert gordon_delta(m, 0.5, default_width(300)) == pytest.approx(1e-3, rel=1e-9)
+
+
+@pytest.mark.parametrize(("m", "beta"), [(1, 0.5), (2, 0.1), (50, 0.93), (89, 0.7), (198, 0.468), (1_000, 0.05)])
+@pytest.mark.parametrize("n_vectors", [2, 3_143, 400_000])
+def test_union_delta_lies_just_above_the_chi_square_tail_of_all_pairs(m, beta, n_vectors):
+    pairs = Fraction(n_vectors * (n_vectors - 1), 2)
+    with localcontext(prec=60):
+        t = Decimal(m) * (1 + Decimal(beta)) ** 2 / 2
+        terms = [t**j / math.factorial(j) for j in range((m + 1) // 2)]
+        tail = float(Fraction((-t).exp() * sum(terms)) * pairs)
+    assert min(1.0, tail) <= union_delta(m, beta, n_vectors) <= min(1.0, tail * (1 + 1e-7))
+    # Odd m has the next even one's tail, which is above its own.
+    assert stats.chi2.sf(m * (1 + beta) ** 2, m) * float(pairs) * (1 - 1e-9) <= tail
+
+
+def test_union_delta_is_never_rounded_to_nothing_and_refuses_what_is_no_set():
+    assert 0 < union_delta(100_000, 0.9, 10) < 1e-300
+    for arguments in ((0, 0.5, 10), (10, 0.0, 10), (10, 0.5, 1), (10, 0.5, 2.5)):
+        with pytest.raises(ValueError, match="must be"):
+            union_delta(*arguments)
+
+
+def test_the_union_bound_promises_for_a_vocabulary_of_a_size():
+    gaussian, words = RandomProjection(80, 20), np.ones((30, 80))
+    release = ProjectedRelease(gaussian, 2.0, sensitivity="union", vocabulary_size=3_143)
+    assert (release.stretch, release.inner.sensitivity) == (1.9, 1.9)
+    assert release.guarantee().delta == union_delta(20, 0.9, 3_143)
+    assert "3,143 vectors" in release.guarantee().basis
+    assert ProjectedRelease(gaussian, 2.0, sensitivity="union", vocabulary_size=9, noise="privunit").delta == 0
+    for arguments in ({}, {"vocabulary_size": 1}, {"vocabulary_size": 29, "vocabulary": words}):
+        with pytest.raises(ValueError, match="vocabulary_size must be"):
+            ProjectedRelease(gaussian, 2.0, sensitivity="union", **arguments)
+    with pytest.raises(ValueError, match="holds for a projection of kind 'gaussian'"):
+        ProjectedRelease(RandomProjection(80, 20, kind="sparse"), 2.0, sensitivity="union", vocabulary_size=9)
 
 
 def test_differences_point_into_more_directions_than_the_vectors_fill():

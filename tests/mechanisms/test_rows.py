@@ -18,6 +18,7 @@ from skldp.mechanisms import (
     Hybrid,
     HybridThreeOutputs,
     LabelLaplaceMechanism,
+    LabelLaplaceVectorMechanism,
     Laplace,
     MultivariateLaplace,
     OneHotRandomizedResponse,
@@ -85,6 +86,7 @@ def categorical():
     yield RandomizedResponse(0.5, 3000)
     yield RandomizedResponse(0.5, 5000)
     yield LabelLaplaceMechanism(1.0, 10)
+    yield LabelLaplaceVectorMechanism(1.0, 10)
     yield RandomizedResponseWithPrior(1.0, (0.32, 0.0, 0.31, 0.37))
     yield RandomizedResponseWithPrior(1.0, (1.0, 0.0))
     yield UnaryEncoding(0.5, 7, "sue")

@@ -554,6 +554,36 @@ MUTATIONS = [
         "projected",
         "mechanisms/test_projection.py",
     ),
+    Mutation(
+        "mechanisms/_vector/projected_release.py",
+        "max(2, len(self.vocabulary))",
+        "2",
+        "mechanisms/test_projection.py",
+    ),
+    Mutation(
+        "mechanisms/_categorical/label_vector.py",
+        "return Laplace(self.epsilon)",
+        "return Laplace(2 * self.epsilon)",
+        "mechanisms/test_label_vector.py",
+    ),
+    Mutation(
+        "mechanisms/_categorical/label_vector.py",
+        "discrete_laplace(self.law.scale, out.size, noise)",
+        "discrete_laplace(max(1, self.law.scale // 2), out.size, noise)",
+        "mechanisms/test_label_vector.py",
+    ),
+    Mutation(
+        "mechanisms/_vector/gaussian_width.py",
+        "(m + 1) // 2",
+        "max(1, m // 2)",
+        "mechanisms/test_projection.py",
+    ),
+    Mutation(
+        "mechanisms/_vector/gaussian_width.py",
+        "math.log(n_vectors - 1) - math.log(2)",
+        "-math.log(2)",
+        "mechanisms/test_projection.py",
+    ),
     # Answers and budgets.
     Mutation("accounting/_finite_query.py", "(words[:, None] >= below)", "(words[:, None] > below)", _ANSWERS),
     Mutation(

@@ -1,13 +1,14 @@
 r"""How many dimensions to project to, and what Gordon's theorem promises for so many."""
 
 import math
+import sys
 from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 from scipy import integrate, special
 
-from skldp._checks import check_dimension, check_fraction, check_positive
+from skldp._checks import check_dimension, check_fraction, check_positive, check_whole
 from skldp.mechanisms._noise import public_stream
 from skldp.mechanisms._vector.sphere import gaussians
 
@@ -20,7 +21,11 @@ __all__ = [
     "projected_dimension",
     "simplex_width",
     "sparse_width",
+    "union_delta",
 ]
+
+# What sums of positive terms and their logarithms are off by, with room: a part of all that is added up.
+_ROUNDING = 2.0**-40
 
 
 def default_width(d: int) -> float:
@@ -277,3 +282,54 @@ def gordon_delta(m: int, beta: float, width: float) -> float:
     """
     margin = beta * math.sqrt(m) - width
     return math.exp(-margin * margin / 2) if margin > 0 else 1.0
+
+
+def union_delta(m: int, beta: float, n_vectors: int) -> float:
+    r"""Probability, over the draw of a Gaussian Phi, that it stretches a distance of a finite set too far.
+
+    Parameters
+    ----------
+    m : int
+        Rows of Phi.
+    beta : float
+        Too far is by more than 1 + beta.
+    n_vectors : int
+        How many vectors there are, whichever they are, as long as nobody chose them by looking at Phi. At least 2.
+
+    Returns
+    -------
+    float
+        An upper bound, rounded up; 1 where it says nothing.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    For one unit vector, :math:`m \|\Phi u\|^2` is a chi-square variable of m degrees of freedom. All pairs together:
+
+    .. math:: \delta \le \binom{n}{2} P(\chi^2_m > m (1 + \beta)^2), \qquad
+              P(\chi^2_{2 k} > 2 t) = e^{-t} \sum_{j < k} \frac{t^j}{j!}
+
+    Odd m has the tail of m + 1 degrees of freedom at :math:`m (1 + \beta)^2`, which is larger. This needs no width, and
+    nothing of Gordon's theorem.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms import union_delta
+    >>> f"{union_delta(50, 0.93, 3_143):.1e}"
+    '7.0e-11'
+    """
+    check_dimension(m, least=1)
+    check_whole("n_vectors", n_vectors, least=2)
+    check_positive("beta", beta)
+    t, k = m * (1 + beta) ** 2 / 2, (m + 1) // 2
+    logs = np.arange(k) * math.log(t) - special.gammaln(np.arange(1, k + 1))
+    most = float(logs.max())
+    pairs = math.log(n_vectors) + math.log(n_vectors - 1) - math.log(2)
+    # Every term of the exponent is off by a few units in its own last place.
+    slack = _ROUNDING * (1 + t + float(np.abs(logs).max()) + k * abs(math.log(t)) + pairs)
+    exponent = pairs - t + most + math.log(float(np.exp(logs - most).sum())) + slack
+    return min(1.0, max(math.exp(min(exponent, 0.0)), sys.float_info.min))

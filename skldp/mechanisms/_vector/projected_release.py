@@ -10,20 +10,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from skldp._checks import check_dimension, check_fraction, check_positive
+from skldp._checks import check_dimension, check_fraction, check_positive, check_whole
 from skldp.mechanisms._domain import Anywhere, Ball, FiniteSet, own_vectors
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._norms import row_norms
 from skldp.mechanisms._rows import Release, RowMechanism, Workspace
-from skldp.mechanisms._vector.gaussian_width import default_width, gordon_delta
+from skldp.mechanisms._vector.gaussian_width import default_width, gordon_delta, union_delta
 from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
 from skldp.mechanisms._vector.projection import RandomProjection
 
 __all__ = ["SENSITIVITIES", "ProjectedRelease"]
 
-SENSITIVITIES = ("gordon", "spectral", "orthonormal", "vocabulary")
+SENSITIVITIES = ("gordon", "spectral", "orthonormal", "vocabulary", "union")
 # The singular value is shown beside Gordon's theorem only where it costs less than about a minute.
 _GRAM_WORK = 1 << 40
 # Rows that are projected at a time at least: a product of fewer takes longer.
@@ -39,7 +39,7 @@ class ProjectedRelease(RowMechanism):
     projection : RandomProjection
     epsilon : float
         Per unit of distance of the inputs with Laplace noise, per record with PrivUnit (natural log).
-    sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary"}, default="gordon"
+    sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary", "union"}, default="gordon"
         Where the bound on the stretch of a distance comes from; see :attr:`stretch`.
     noise : {"laplace", "privunit"}, default="laplace"
     beta : float, default=0.9
@@ -51,6 +51,8 @@ class ProjectedRelease(RowMechanism):
         Declares that the inputs have norms of at most this; longer ones are shortened.
     vocabulary : ndarray of shape (n_words, n_features), default=None
         Declares that the inputs are among these public vectors; others are moved to the nearest.
+    vocabulary_size : int, default=0
+        Of how many vectors ``"union"`` bounds the stretch: at least 2, and those of `vocabulary`, where there is one.
 
     Attributes
     ----------
@@ -90,6 +92,7 @@ class ProjectedRelease(RowMechanism):
     stated_delta: float | None = None
     radius: float | None = None
     vocabulary: np.ndarray | None = None
+    vocabulary_size: int = 0
     inner: MultivariateLaplace | PrivUnit | PrivUnitBall = field(init=False, repr=False, compare=False)
 
     block_cells: ClassVar[int] = 131_072
@@ -101,7 +104,9 @@ class ProjectedRelease(RowMechanism):
             raise ValueError(f"sensitivity must be one of {SENSITIVITIES}. Got {self.sensitivity!r} instead.")
         if self.noise not in ("laplace", "privunit"):
             raise ValueError(f"noise must be 'laplace' or 'privunit'. Got {self.noise!r} instead.")
-        needed = {"gordon": "gaussian", "orthonormal": "orthonormal"}.get(self.sensitivity, self.projection.kind)
+        needed = {"gordon": "gaussian", "union": "gaussian", "orthonormal": "orthonormal"}.get(
+            self.sensitivity, self.projection.kind
+        )
         # With PrivUnit the budget does not depend on what Phi stretches.
         if self.noise == "laplace" and self.projection.kind != needed:
             raise ValueError(
@@ -114,6 +119,9 @@ class ProjectedRelease(RowMechanism):
             object.__setattr__(
                 self, "vocabulary", own_vectors("vocabulary", self.vocabulary, self.projection.n_features)
             )
+        if self.sensitivity == "union":
+            least = 2 if self.vocabulary is None else max(2, len(self.vocabulary))
+            check_whole("vocabulary_size", self.vocabulary_size, least=least)
         if self.noise == "privunit":
             check_dimension(self.projection.n_components, least=2)
         object.__setattr__(self, "inner", self._make_inner())
@@ -149,7 +157,7 @@ class ProjectedRelease(RowMechanism):
         it is :math:`\sqrt{d / m}` but for their rounding to single precision). ``"vocabulary"``: the largest factor
         over all pairs of the vocabulary.
         """
-        if self.sensitivity == "gordon":
+        if self.sensitivity in ("gordon", "union"):
             return 1 + float(self.beta)
         if self.sensitivity == "vocabulary":
             return self.projection.vocabulary_bound(np.asarray(self.vocabulary))
@@ -158,9 +166,12 @@ class ProjectedRelease(RowMechanism):
     @cached_property
     def delta(self) -> float:
         """Probability over the one draw of Phi that some distance is stretched by more than `stretch`."""
-        if self.sensitivity != "gordon" or self.noise == "privunit":
+        if self.sensitivity not in ("gordon", "union") or self.noise == "privunit":
             return 0.0
-        return gordon_delta(self.projection.n_components, self.beta, self._width)
+        m = self.projection.n_components
+        if self.sensitivity == "union":
+            return union_delta(m, self.beta, self.vocabulary_size)
+        return gordon_delta(m, self.beta, self._width)
 
     def _make_inner(self) -> MultivariateLaplace | PrivUnit | PrivUnitBall:
         m, epsilon = self.projection.n_components, float(self.epsilon)
@@ -184,6 +195,11 @@ class ProjectedRelease(RowMechanism):
                 figures.append(("delta as published", float(self.stated_delta)))
             if self.projection.n_features * self.projection.n_components**2 <= _GRAM_WORK:
                 figures.append(("for every two vectors, without delta", epsilon * self._spectral / self.stretch))
+        elif self.sensitivity == "union":
+            basis = (
+                "a union bound: delta is the probability over the one public draw of Phi, once for all records, if "
+                f"these are among {self.vocabulary_size:,} vectors that were not chosen by looking at Phi"
+            )
         elif self.sensitivity == "vocabulary":
             basis = f"over the vocabulary: Phi stretches its distances by at most {_up(self.stretch)}"
         else:

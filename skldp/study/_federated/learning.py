@@ -87,7 +87,8 @@ def federated_learning(
               \nabla^u_{\theta_t} = \frac{1}{n_u} \sum_{(x, y) \in D_u} \nabla_{\theta_t} L(f(x), y).
 
     Features and labels are perturbed once, before the first round, so that their guarantee does not depend on the
-    number of rounds. The test rows are encoded as the training rows are, without noise.
+    number of rounds. Labels that are released as rows of numbers are used as one-hot labels are. The test rows are
+    encoded as the training rows are, without noise.
 
     References
     ----------
@@ -120,12 +121,12 @@ def federated_learning(
             y = np.asarray(label_mechanism.fit_transform(y))
             parts.append(label_mechanism.privacy_guarantee_)
             # A declared class that no client has may still be answered.
-            classes = np.union1d(classes, y)
+            classes = label_mechanism.classes_ if y.ndim == 2 else np.union1d(classes, y)
         if setting.perturbs == "features":
             X, X_test = _release_features(mechanism, X, X_test)
             parts.append(mechanism.privacy_guarantee_)
         X, X_test = _with_intercept(X), _with_intercept(X_test)
-        one_hot = (y[:, None] == classes).astype(np.float64)
+        one_hot = y if y.ndim == 2 else (y[:, None] == classes).astype(np.float64)
         step = 1 / _smoothness(X, model) if learning_rate == "auto" else float(learning_rate)
         if not setting.on_gradients:
             theta = _train(X, one_hot, clients, model, n_rounds, step)
