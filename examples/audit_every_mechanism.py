@@ -23,6 +23,7 @@ from skldp import (
     BitRandTransformer,
     CategoricalPrivatizer,
     LabelLaplace,
+    LabelLaplaceVector,
     LabelRR,
     LatentTransformer,
     MultivariateLaplaceTransformer,
@@ -44,6 +45,7 @@ cases = [
     ("LabelRR, 10 classes", LabelRR(1.0, classes=range(10)), [0, 1]),
     ("LabelRR with prior", LabelRR(2.0, classes=range(4), prior=[0.4, 0.3, 0.2, 0.1]), [0, 1]),
     ("LabelLaplace, 5 classes", LabelLaplace(1.0, classes=range(5)), [0, 1]),
+    ("LabelLaplaceVector, 5 classes", LabelLaplaceVector(1.0, classes=range(5)), [0, 1]),
     *[
         (f"Categorical {name}", CategoricalPrivatizer(1.0, mechanism=name, categories=words), [["red"]])
         for name in ("krr", "sue", "oue")

@@ -136,7 +136,7 @@ for label_epsilon in (1.0, 2.5):
 # --------
 
 EPSILONS = (1.0, 2.0, 5.0, 10.0)
-N_SEEDS = int(os.environ.get("SKLDP_SEEDS", "1"))
+N_SEEDS = int(os.environ.get("SKLDP_SEEDS", "3"))
 
 
 def train(settings, n_rounds):

@@ -8,6 +8,7 @@ import pytest
 
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators._categorical import CategoricalPrivatizer
+from skldp.estimators._label_vector import LabelLaplaceVector
 from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
@@ -38,6 +39,7 @@ CASES = [
     Case(LabelRR(2.0, classes=range(4), prior=[0.4, 0.3, 0.2, 0.1]), [0, 1], 0.5),
     Case(LabelLaplace(2.0, classes=[0, 1]), [0, 1], 0.5),
     Case(LabelLaplace(2.0, classes=range(5)), [0, 1], 0.5),
+    Case(LabelLaplaceVector(2.0, classes=range(3)), [0, 1], 0.3),
     Case(CategoricalPrivatizer(1.0, mechanism="krr", categories=COLOURS), [["red"]], 0.5),
     Case(CategoricalPrivatizer(2.0, mechanism="krr", categories=PAIRS_OF_WORDS), [["red", "big"]], 0.5),
     Case(CategoricalPrivatizer(1.0, mechanism="sue", categories=COLOURS), [["red"]], 0.5),
