@@ -19,7 +19,7 @@ class LabelLaplaceVector(LabelReleaser):
     r"""Laplace noise on the one-hot label, all of whose entries are released.
 
     What is released is a row of numbers for each label, whose mean is its one-hot encoding: a target to fit by
-    gradients or least squares, and no label.
+    gradients or least squares, and no label, so that no classifier takes it.
 
     Parameters
     ----------
