@@ -66,9 +66,10 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, UntoldScor
         uncorrelated and of variance 1 as far as the noise allows. Its unit is the size that the noise alone gives the
         largest of these eigenvalues, so that 0 is least squares on what was told, and 1 shrinks by half what is as
         small as the noise. ``"auto"`` is 0.5, of the size of the noise alone. It has nothing to do with the ``alpha``
-        of :class:`sklearn.linear_model.Ridge`, which grows with the number of rows; and where too few people tell
-        products (``protocol="rounds"`` below a :func:`~skldp.learning.sufficiency` of 50, or of 7 (d + 1)) it is not
-        used. Besides, slopes shrink at the end by the part of their size that is known to be noise.
+        of :class:`sklearn.linear_model.Ridge`, which grows with the number of rows, nor with that of
+        :class:`PrivateLogisticRegression`, which is about the coefficients; and where too few people tell products
+        (``protocol="rounds"`` below a :func:`~skldp.learning.sufficiency` of 50, or of 7 (d + 1)) it is not used.
+        Besides, slopes shrink at the end by the part of their size that is known to be noise.
     fit_intercept : bool, default=True
         Without one, the line goes through zero.
     inference : bool, default=False

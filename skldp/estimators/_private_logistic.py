@@ -38,7 +38,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         their gradient at that model; :meth:`partial_fit` takes more people at any time.
     alpha : "auto" or float, default="auto"
         Ridge: the inverse of the variance that is expected of the coefficients of whitened features, between a class
-        and the others, before anybody has answered. It matters less the more is told. ``"auto"`` is 4.
+        and the others, before anybody has answered. It matters less the more is told. ``"auto"`` is 4. The ``alpha``
+        of :class:`PrivateLinearRegression` is another thing, in units of the noise of what was told.
     fit_intercept : bool, default=True
         Without one, the log odds are 0 where all features are.
     class_weight : None, "balanced" or dict, default=None

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from skldp._checks import check_whole, is_number
 from skldp.learning._likelihood import Likelihood, normal_people, step
-from skldp.learning._protocol import LOOSEST, SCALE_SHARE, Protocol, as_shown_by, cut, nearest_positive
+from skldp.learning._protocol import CENTER_RADIUS, LOOSEST, SCALE_SHARE, Protocol, as_shown_by, cut, nearest_positive
 from skldp.learning._tasks import Report, Task
 from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
@@ -235,7 +235,7 @@ class ClassificationProtocol(Protocol):
         if name == "length":
             functionals, radius, least = features, root, root / 10
         elif name == "center":
-            functionals, radius, answer = features, 1.3 * state["radius"], "vector"
+            functionals, radius, answer = features, CENTER_RADIUS * state["radius"], "vector"
         elif name == "spread":
             functionals, radius, least = whitened, 2 * root, root / 8
         elif name == "products":

@@ -24,12 +24,14 @@ __all__ = ["DiscriminantProtocol"]
 
 # Parts of the people who tell the classes' shares, the size of records, their size about the centre, and of the scores;
 # the mean score; and where they pay, products.
-_SHARES, _LENGTH, _SPREAD, _BREADTH, _LEVEL, _PRODUCTS = 0.03, 0.01, 0.02, 0.01, 0.1, 0.25
+_SHARES_SHARE, _LENGTH_SHARE, _SPREAD_SHARE, _BREADTH_SHARE = 0.03, 0.01, 0.02, 0.01
+_LEVEL_SHARE, _PRODUCT_SHARE = 0.1, 0.25
 # Where the people suffice this far, more of them tell the shares, by which all that the others tell is divided.
-_MANY, _SHARES_OF_MANY = 30.0, 0.1
-_LEAST_CENTER, _MOST_CENTER = 0.02, 0.25
-# The longest norm over the least that is told apart from less.
-_RATIO = 4.0
+_MANY, _SHARES_SHARE_OF_MANY = 30.0, 0.1
+# The part who tell the centre lies between these, and counts this part of its error: the rest is corrected at the end.
+_LEAST_CENTER_SHARE, _MOST_CENTER_SHARE, _LASTING_ERROR = 0.02, 0.25, 0.6
+# Of a record's norm, the largest that is told over the smallest: a wider range would need more noise.
+_NORM_RANGE = 4.0
 # The radius in units of the vectors' usual norm, and the floor of the whitening in units of the largest eigenvalue that
 # noise alone has.
 _TIGHTNESS, _FLOOR = 0.85, 0.5
@@ -38,6 +40,7 @@ _TIGHTNESS, _FLOOR = 0.85, 0.5
 _PRODUCTS_PAY = 100.0
 # Directions that public vectors do not show are none.
 _NOTHING = 1e-9
+# Fewer public vectors show hardly a direction.
 _LEAST_PUBLIC = 10
 # Of the variance of everybody, at least this part lies within the classes.
 _LEAST_WITHIN = 0.25
@@ -223,7 +226,7 @@ class DiscriminantProtocol(Protocol):
         if self.sufficiency < self.least_sufficiency:
             return [("shares", n)]
         steps = []
-        n_shares = int((_SHARES_OF_MANY if self.sufficiency > _MANY else _SHARES) * n)
+        n_shares = int((_SHARES_SHARE_OF_MANY if self.sufficiency > _MANY else _SHARES_SHARE) * n)
         # Where even shares of half as many or twice would not show, all are taken as equal.
         if n_shares and self._task_of("shares").standard_error(n_shares) < 1 / (2 * self.n_classes):
             steps = [("shares", n_shares)]
@@ -231,14 +234,14 @@ class DiscriminantProtocol(Protocol):
         if self._public is None:
             if not self.in_ball:
                 # An error of the centre adds to the vectors' size as those add to their noise who do not tell it.
-                # Some of it is corrected at the end.
-                noise = 0.6 * d * noise_variance(max(2, d), self.epsilon) / n
-                share = np.clip(math.sqrt(noise**2 + noise) - noise, _LEAST_CENTER, _MOST_CENTER)
-                steps += [("length", int(_LENGTH * n)), ("center", int(share * n)), ("spread", int(_SPREAD * n))]
+                noise = _LASTING_ERROR * d * noise_variance(max(2, d), self.epsilon) / n
+                share = np.clip(math.sqrt(noise**2 + noise) - noise, _LEAST_CENTER_SHARE, _MOST_CENTER_SHARE)
+                steps += [("length", int(_LENGTH_SHARE * n)), ("center", int(share * n))]
+                steps.append(("spread", int(_SPREAD_SHARE * n)))
             if d > 1 and super().sufficiency >= _PRODUCTS_PAY * (d + 1):
-                steps.append(("products", int(_PRODUCTS * n)))
+                steps.append(("products", int(_PRODUCT_SHARE * n)))
             elif d > self.n_classes - 1 and not self.in_ball:
-                ends = [("breadth", int(_BREADTH * n)), ("level", int(_LEVEL * n))]
+                ends = [("breadth", int(_BREADTH_SHARE * n)), ("level", int(_LEVEL_SHARE * n))]
         return [*steps, ("tensor", n - sum(wanted for _, wanted in [*steps, *ends])), *ends]
 
     def _along(self) -> npt.NDArray[np.float64]:
@@ -257,11 +260,11 @@ class DiscriminantProtocol(Protocol):
             functionals[0, 0] = 1.0
             form, radius, classes = "class_gradient", math.sqrt(1 - 1 / n_classes), n_classes
         elif name == "length":
-            functionals, answer, radius, least = _long_enough(self._along()), "log_norm", root, root / _RATIO
+            functionals, answer, radius, least = _long_enough(self._along()), "log_norm", root, root / _NORM_RANGE
         elif name == "center":
             functionals, radius = _long_enough(self._along()), _TIGHTNESS * state["radius"]
         elif name == "spread":
-            functionals, answer, radius, least = _long_enough(self._along()), "log_norm", root, root / _RATIO
+            functionals, answer, radius, least = _long_enough(self._along()), "log_norm", root, root / _NORM_RANGE
         elif name == "products":
             functionals, form, radius = self._along(), "products", state["spread"] ** 2
         elif name == "tensor":

@@ -15,7 +15,9 @@ from skldp.mechanisms._noise import public_stream
 
 __all__ = ["Likelihood", "normal_people", "step"]
 
+# Made-up people: what a curvature differs by between so many and more is small beside what it may be wrong by.
 _N_PEOPLE = 1_000
+# What is divided by is no smaller.
 _LEAST = 1e-12
 # The part of a step that the curvature along it may be wrong by.
 _CURVATURE_ERROR = 0.5

@@ -19,9 +19,11 @@ _LEAST_PART = 0.1
 # How far class means are expected to differ: in the direction in which records differ most by this part of their
 # variance, in others by the square of how much less records differ there.
 _BETWEEN, _DECAY = 0.5, 2.0
+# How often public points are given to classes anew.
 _PASSES = 3
 # An error below this is no reason to move a number that was told, on a scale of 2.
 _SMALL = 0.01
+# Of expectation maximisation, of which every step is likelier than the one before.
 _ITERATIONS = 100
 
 _Array = npt.NDArray[np.float64]

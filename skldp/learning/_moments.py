@@ -10,7 +10,15 @@ from scipy import optimize, special
 
 from skldp._checks import is_whole
 from skldp.learning._moment_estimates import MomentEstimates, estimates_of
-from skldp.learning._protocol import LEAST_SUFFICIENCY, LOG_SCALE, SCALE_SHARE, Protocol, as_shown_by, nearest_positive
+from skldp.learning._protocol import (
+    CENTER_RADIUS,
+    LEAST_SUFFICIENCY,
+    LOG_SCALE,
+    SCALE_SHARE,
+    Protocol,
+    as_shown_by,
+    nearest_positive,
+)
 from skldp.learning._protocol import sufficiency as sufficiency_of
 from skldp.learning._tasks import Report, Task, noise_variance
 from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
@@ -227,7 +235,7 @@ class MomentsProtocol(Protocol):
             if name == "length":
                 radius, least = math.sqrt(k), math.sqrt(k) / 10
             else:
-                answer, radius = "vector", 1.3 * state["radius"]
+                answer, radius = "vector", CENTER_RADIUS * state["radius"]
         elif name == "column":
             j = len(state["columns"])
             functionals, radius, least = np.eye(k + 1)[[1 + j]], 1.0, 0.05

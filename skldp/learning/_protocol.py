@@ -16,6 +16,7 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._vector.privunit import PrivUnitBall
 
 __all__ = [
+    "CENTER_RADIUS",
     "LEAST_SUFFICIENCY",
     "LOG_SCALE",
     "LOOSEST",
@@ -32,6 +33,8 @@ __all__ = [
 LEAST_SUFFICIENCY = 8.0
 # Parts of all people who tell the size of records, and their centre.
 _LENGTH_SHARE, _CENTER_SHARE = 0.02, 0.06
+# The radius of the vectors that tell it, in units of their usual norm: few are longer.
+CENTER_RADIUS = 1.3
 # Of a cohort, the part that tells a scale.
 SCALE_SHARE = 0.06
 # Products pay where their noise is below what there is: from a sufficiency of this many times the record's length on,

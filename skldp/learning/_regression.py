@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from skldp._checks import is_number
 from skldp.learning._protocol import (
+    CENTER_RADIUS,
     LEAST_SUFFICIENCY,
     LOG_SCALE,
     LOOSEST,
@@ -221,7 +222,7 @@ class RegressionProtocol(Protocol):
         if name == "length":
             functionals, radius, least = np.eye(width + 1)[1:], root, root / 10
         elif name == "center":
-            functionals, radius, answer = self._record(), 1.3 * state["radius"], "vector"
+            functionals, radius, answer = self._record(), CENTER_RADIUS * state["radius"], "vector"
         elif name == "scale":
             functionals, radius, least, form = self._record(), 2.0 * width, width / 1e3, "squares"
         elif name == "squares":

@@ -36,9 +36,11 @@ _ANSWERS = ("vector", "number", "log_norm")
 _MOST_OUTPUTS = 1 << 20
 # With numbers of this size, products of two and sums of a million of them stay far from the largest double.
 _MOST = 1e30
+# Above it a release hides nothing that a double tells.
 _LARGEST_EPSILON = 1e6
 # Contrasts of classes are a table of this many squared.
 _MOST_CLASSES = 1 << 10
+# The smallest norm that a task may tell, over the largest.
 _LEAST_RATIO = 1e-12
 # Numbers of the vectors that are made and released at a time, in one thread.
 _CELLS = 1 << 18

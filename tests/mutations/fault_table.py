@@ -1043,7 +1043,7 @@ MUTATIONS = [
     Mutation("learning/_protocol.py", "self._state |= later | {", "self._state |= {", "learning/test_discriminant.py"),
     Mutation(
         "learning/_discriminant.py",
-        """steps.append(("products", int(_PRODUCTS * n)))""",
+        """steps.append(("products", int(_PRODUCT_SHARE * n)))""",
         """steps.append(("products", n))""",
         "learning/test_discriminant.py",
     ),
