@@ -12,8 +12,12 @@ from sklearn.utils import estimator_html_repr
 
 import skldp
 from skldp import BayesianFilter, CategoricalPrivatizer, LabelPrivateClassifier, LabelRR, LabelSampler
+from skldp.mechanisms import PrivUnit
 
-pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning"),
+    pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning"),
+]
 
 X = np.linspace(-1, 1, 24).reshape(8, 3)
 Y = np.array([0, 1] * 4)
@@ -32,9 +36,15 @@ FITTED = {
     "LabelSampler": lambda: sampled(LabelSampler(label_rr())),
     "LatentTransformer": lambda: skldp.LatentTransformer().fit(X),
     "MultivariateLaplaceTransformer": lambda: skldp.MultivariateLaplaceTransformer().fit(X),
+    "NoiseAwareDiscriminant": lambda: skldp.NoiseAwareDiscriminant(PrivUnit(3, 4.0)).fit(X, Y),
+    "NoiseAwareLinearRegression": lambda: skldp.NoiseAwareLinearRegression(PrivUnit(3, 4.0)).fit(X, Y),
     "NumericPrivatizer": lambda: skldp.NumericPrivatizer().fit(X),
     "OMETransformer": lambda: skldp.OMETransformer().fit(X),
     "PrivUnitTransformer": lambda: skldp.PrivUnitTransformer().fit(X),
+    "PrivateDiscriminant": lambda: skldp.PrivateDiscriminant(classes=[0, 1]).fit(X, Y),
+    "PrivateLinearRegression": lambda: skldp.PrivateLinearRegression().fit(X, Y),
+    "PrivateLogisticRegression": lambda: skldp.PrivateLogisticRegression(classes=[0, 1]).fit(X, Y),
+    "PrivateMoments": lambda: skldp.PrivateMoments().fit(X),
     "RandomProjectionTransformer": lambda: skldp.RandomProjectionTransformer(n_components=2).fit(X),
 }
 
