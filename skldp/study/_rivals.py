@@ -15,7 +15,7 @@ from skldp._checks import check_positive, check_whole
 from skldp._untold import as_numbers
 from skldp.estimators._class_codes import declared_values, encode, labels_1d
 from skldp.estimators._composition import privacy_guarantee
-from skldp.estimators._learning import warn_moved
+from skldp.estimators._learning import UntoldScore, warn_moved
 from skldp.estimators._validation import check_bounds, check_same_length, validate_finite
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -47,7 +47,7 @@ class _Bounded(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         return _to_unit(rows, Box.of(low, high))
 
 
-class _BoundedRegressor(RegressorMixin, _Bounded):  # type: ignore[misc]  # as above
+class _BoundedRegressor(UntoldScore, RegressorMixin, _Bounded):  # type: ignore[misc]  # as above
     """The same with a target."""
 
     target_bounds: Any
@@ -334,7 +334,7 @@ class OneGradientRegressor(_BoundedRegressor, _OneGradient):
         return self._from_unit(rows @ self.coef_ + self.intercept_)
 
 
-class OneGradientClassifier(ClassifierMixin, _OneGradient):  # type: ignore[misc]  # as above
+class OneGradientClassifier(UntoldScore, ClassifierMixin, _OneGradient):  # type: ignore[misc]  # as above
     """Multinomial logistic regression, learnt as by :class:`OneGradientRegressor`.
 
     Parameters
