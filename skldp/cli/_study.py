@@ -18,7 +18,7 @@ from skldp.study._report import TextTable, also_rankings, html_report, plot_comp
 __all__ = ["study"]
 
 _FILES = "File options"
-# For all mechanisms, less of each: about a minute on the digits instead of several.
+# For all mechanisms, less of each: half a minute on the digits instead of several minutes.
 _ALL, _FEW_EPSILONS, _FEW_FOLDS = Names("all"), Epsilons("1,2,5,10,20"), 3
 _MECHANISMS, _EPSILONS, _FOLDS = Names("bitrand,bitrand-exact,discriminant"), Epsilons("1,2,5,10,20,50"), 5
 _OF_REGRESSION = Names("linear-rounds,linear-once,piecewise,privunit")

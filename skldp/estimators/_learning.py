@@ -1,4 +1,4 @@
-"""What the estimators that learn under local privacy tell the analyst."""
+"""What the estimators that learn under local privacy have in common: more people, and what the analyst is told."""
 
 import math
 from typing import Any

@@ -174,13 +174,3 @@ def test_weights_of_people_are_refused_and_no_value_is_told():
     with pytest.raises(ValueError, match="NaN") as caught:
         PrivateLogisticRegression(classes=[0, 1]).fit(rows, np.arange(10) % 2)
     assert "0.123456" not in str(caught.value)
-
-
-def test_bounds_by_column():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(X[:5_000], columns=list("abcd"))
-    model = PrivateLogisticRegression(4.0, classes=CLASSES, seed=0)
-    by_column = clone(model).set_params(bounds=dict.fromkeys("dcba", (-1, 1))).fit(frame, LABELS[:5_000])
-    np.testing.assert_array_equal(by_column.coef_, model.fit(frame, LABELS[:5_000]).coef_)
-    with pytest.raises(ValueError, match="bounds"):
-        by_column.set_params(bounds={"a": (-1, 1)}).fit(frame, LABELS[:5_000])

@@ -7,8 +7,9 @@ compares them. So does this one, which keeps docstrings whole for whoever reads 
 import inspect
 import re
 
+import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 import skldp
 import skldp.mechanisms
@@ -107,3 +108,25 @@ def test_a_transformer_is_named_after_its_mechanism_and_a_privatizer_after_its_d
     else:
         assert name.endswith("Privatizer")
         assert "mechanism" in inspect.signature(cls).parameters
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        skldp.PrivateLinearRegression(8.0, seed=0),
+        skldp.PrivateLogisticRegression(8.0, classes=[0, 1], seed=0),
+        skldp.PrivateDiscriminant(8.0, classes=[0, 1], seed=0),
+        skldp.PrivateMoments(8.0, seed=0),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+def test_a_learner_takes_bounds_by_column_in_any_order(model):
+    pandas = pytest.importorskip("pandas")
+    low, high = np.array([-1, -10, -0.1]), np.array([1, 10, 0.2])
+    rows = np.random.default_rng(0).uniform(low, high, (2_000, 3))
+    frame, y = pandas.DataFrame(rows, columns=list("abc")), (rows[:, 0] > 0).astype(int)
+    by_name = {"c": (-0.1, 0.2), "a": (-1, 1), "b": (-10, 10)}
+    learnt = clone(model).set_params(bounds=by_name).fit(frame, y)
+    assert learnt.protocol_.to_json() == clone(model).set_params(bounds=(low, high)).fit(frame, y).protocol_.to_json()
+    with pytest.raises(ValueError, match=r"miss \['a', 'b'\]"):
+        clone(model).set_params(bounds={"c": (-0.1, 0.2)}).fit(frame, y)
