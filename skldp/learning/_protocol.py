@@ -19,6 +19,7 @@ __all__ = [
     "LEAST_SUFFICIENCY",
     "LOG_SCALE",
     "LOOSEST",
+    "PRODUCTS_LEAST",
     "SCALE_SHARE",
     "Protocol",
     "as_shown_by",
@@ -36,7 +37,7 @@ _LENGTH_SHARE, _CENTER_SHARE = 0.02, 0.06
 SCALE_SHARE = 0.06
 # Products pay where their noise is below what there is: from a sufficiency of this many times the record's length on,
 # and of this at least.
-_PRODUCTS_PAY, _PRODUCTS_LEAST = 7.0, 50.0
+_PRODUCTS_PAY, PRODUCTS_LEAST = 7.0, 50.0
 # For a normal variable, exp(E ln |x|).
 LOG_SCALE = 0.53
 # The largest radius of vectors, in units of their usual norm: it cuts off nothing that matters, and adds noise.
@@ -302,7 +303,7 @@ class Protocol(ABC):
     @property
     def _products_pay(self) -> bool:
         enough = sufficiency(self.n_people, self.n_features, self.epsilon)
-        return enough >= max(_PRODUCTS_LEAST, _PRODUCTS_PAY * (self.n_features + 1))
+        return enough >= max(PRODUCTS_LEAST, _PRODUCTS_PAY * (self.n_features + 1))
 
     def _scale_alike(self) -> None:
         """Where nothing more will be known of the features: the same scale for all, each of a size of about 1."""
