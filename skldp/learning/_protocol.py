@@ -73,7 +73,7 @@ def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
 
 
 def n_people_needed(n_features: int, epsilon: float) -> int:
-    """How many people it takes before anything is learnt.
+    """How many people it takes before anything is learnt in rounds; a regression's ``"once"`` takes twice as many.
 
     Examples
     --------

@@ -38,6 +38,8 @@ _EXPECTED, _LONGEST_OF_CONSTANT, _LONGEST, _TIGHT = 0.5, 0.3, 0.2, 120.0
 # Products are asked for in stages, so that each is told in the scale that the ones before it found: as many as leave
 # each this sufficiency, and no more than that many. Every stage stretches what the ones before it did not see.
 _STAGE_SUFFICIENCY, _MOST_STAGES = 8.0, 3
+# Products are more numbers than gradients, so that it takes more people before they tell anything.
+_LEAST_ONCE = 16.0
 # With gradients to come, the part of the people who tell products.
 _PRODUCT_SHARE = 0.25
 # Iterates are averaged over the later half where steps are so long that they went this many times the way.
@@ -117,6 +119,7 @@ class RegressionProtocol(Protocol):
         if not is_number(ridge) or ridge < 0:
             raise ValueError(f"ridge must be a finite number >= 0. Got {ridge!r} instead.")
         self.fit_intercept, self.ridge = bool(fit_intercept), float(ridge)
+        self.least_sufficiency = _LEAST_ONCE if self.kind == "once" else LEAST_SUFFICIENCY
         self._stays_open = "products" if self.kind == "once" else ""
         self._steps = self._plan()
         width = n_features + 1
@@ -179,7 +182,7 @@ class RegressionProtocol(Protocol):
     def _plan(self) -> list[tuple[str, int]]:
         """The steps, each with how many people it wants, from public numbers alone."""
         n, enough = self.n_people, self.sufficiency
-        if enough < LEAST_SUFFICIENCY:
+        if enough < self.least_sufficiency:
             if not self.fit_intercept:
                 return [("target", n)]
             few = [("target", int(_FIRST_SHARE * n)), ("residual", int(_SPREAD_SHARE * n))]
@@ -257,7 +260,7 @@ class RegressionProtocol(Protocol):
             first = not state["told"]
             radius = min(2.0, (4 if first else 2) * state["residual"])
             # Where its size was not told before, it may be far smaller than its bounds.
-            least = radius / (64 if self.sufficiency < LEAST_SUFFICIENCY else 16)
+            least = radius / (64 if self.sufficiency < self.least_sufficiency else 16)
             functionals = self._residual_row()[None]
         elif name == "spread":
             functionals, radius, least = whitened, 2 * root, root / 8
