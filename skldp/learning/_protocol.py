@@ -20,6 +20,7 @@ __all__ = [
     "LEAST_SUFFICIENCY",
     "LOG_SCALE",
     "LOOSEST",
+    "PRODUCTS_LEAST",
     "SCALE_SHARE",
     "Protocol",
     "as_shown_by",
@@ -39,7 +40,7 @@ CENTER_RADIUS = 1.3
 SCALE_SHARE = 0.06
 # Products pay where their noise is below what there is: from a sufficiency of this many times the record's length on,
 # and of this at least.
-_PRODUCTS_PAY, _PRODUCTS_LEAST = 7.0, 50.0
+_PRODUCTS_PAY, PRODUCTS_LEAST = 7.0, 50.0
 # For a normal variable, exp(E ln |x|).
 LOG_SCALE = 0.53
 # The largest radius of vectors, in units of their usual norm: it cuts off nothing that matters, and adds noise.
@@ -75,7 +76,7 @@ def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
 
 
 def n_people_needed(n_features: int, epsilon: float) -> int:
-    """How many people it takes before anything is learnt.
+    """How many people it takes before anything is learnt in rounds; a regression's ``"once"`` takes twice as many.
 
     Examples
     --------
@@ -307,7 +308,7 @@ class Protocol(ABC):
     @property
     def _products_pay(self) -> bool:
         enough = sufficiency(self.n_people, self.n_features, self.epsilon)
-        return enough >= max(_PRODUCTS_LEAST, _PRODUCTS_PAY * (self.n_features + 1))
+        return enough >= max(PRODUCTS_LEAST, _PRODUCTS_PAY * (self.n_features + 1))
 
     def _scale_alike(self) -> None:
         """Where nothing more will be known of the features: the same scale for all, each of a size of about 1."""

@@ -12,6 +12,7 @@ from skldp.learning._protocol import (
     LEAST_SUFFICIENCY,
     LOG_SCALE,
     LOOSEST,
+    PRODUCTS_LEAST,
     SCALE_SHARE,
     Protocol,
     as_shown_by,
@@ -28,9 +29,18 @@ __all__ = ["RegressionProtocol"]
 _TARGET_SHARE, _LENGTH_SHARE, _CENTER_SHARE, _SCALE_SHARE, _SQUARES_SHARE = 0.03, 0.02, 0.04, 0.015, 0.03
 # Where only the mean is told: the parts who tell it at first, and how far targets are from it.
 _FIRST_SHARE, _SPREAD_SHARE = 0.4, 0.1
+# The same where gradients alone are asked for, of few people: sizes of single features would be noise. The target's
+# centre is told twice, the second time as far as residuals reach.
+_PLAIN_TARGET, _PLAIN_RESIDUAL, _PLAIN_LENGTH, _PLAIN_CENTER, _PLAIN_SPREAD = 0.08, 0.03, 0.02, 0.06, 0.02
+# Of few people, the part of the target's variance that features are expected to tell, and the longest steps of the
+# constant and of slopes. Sizes are badly known too: below this sufficiency radii shrink with its root, which costs no
+# more than way, where one that is too long would add noise.
+_EXPECTED, _LONGEST_OF_CONSTANT, _LONGEST, _TIGHT = 0.5, 0.3, 0.2, 120.0
 # Products are asked for in stages, so that each is told in the scale that the ones before it found: as many as leave
 # each this sufficiency, and no more than that many. Every stage stretches what the ones before it did not see.
 _STAGE_SUFFICIENCY, _MOST_STAGES = 8.0, 3
+# Products are more numbers than gradients, so that it takes more people before they tell anything.
+_LEAST_ONCE = 16.0
 # With gradients to come, the part of the people who tell products.
 _PRODUCT_SHARE = 0.25
 # Iterates are averaged over the later half where steps are so long that they went this many times the way.
@@ -110,6 +120,7 @@ class RegressionProtocol(Protocol):
         if not is_number(ridge) or ridge < 0:
             raise ValueError(f"ridge must be a finite number >= 0. Got {ridge!r} instead.")
         self.fit_intercept, self.ridge = bool(fit_intercept), float(ridge)
+        self.least_sufficiency = _LEAST_ONCE if self.kind == "once" else LEAST_SUFFICIENCY
         self._stays_open = "products" if self.kind == "once" else ""
         self._steps = self._plan()
         width = n_features + 1
@@ -131,6 +142,7 @@ class RegressionProtocol(Protocol):
             "averaged": [0.0] * n_terms,
             "log_sizes": [],
             "moves": [],
+            "variances": [],
             "last": None,
         }
 
@@ -171,12 +183,12 @@ class RegressionProtocol(Protocol):
     def _plan(self) -> list[tuple[str, int]]:
         """The steps, each with how many people it wants, from public numbers alone."""
         n, enough = self.n_people, self.sufficiency
-        if enough < LEAST_SUFFICIENCY:
+        if enough < self.least_sufficiency:
             if not self.fit_intercept:
                 return [("target", n)]
             few = [("target", int(_FIRST_SHARE * n)), ("residual", int(_SPREAD_SHARE * n))]
             return [*few, ("target", n - sum(wanted for _, wanted in few))]
-        steps = self._begin()
+        steps = self._begin_plainly() if self._is_plain else self._begin()
         left = n - sum(wanted for _, wanted in steps)
         # A gradient of one number is none that a vector's mechanism releases.
         once = self.kind == "once" or self.n_features + self.fit_intercept < 2
@@ -199,6 +211,21 @@ class RegressionProtocol(Protocol):
             return sizes
         target, center = ("target", int(_TARGET_SHARE * n)), ("center", int(_CENTER_SHARE * n))
         return [target, ("length", int(_LENGTH_SHARE * n)), center, *sizes, target, center, *sizes]
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether nothing but gradients is asked for: before products pay."""
+        several = self.n_features + self.fit_intercept > 1
+        return self.kind == "rounds" and several and LEAST_SUFFICIENCY <= self.sufficiency < PRODUCTS_LEAST
+
+    def _begin_plainly(self) -> list[tuple[str, int]]:
+        """The steps that tell the target's centre and size, and one size of all features about their centre."""
+        n = self.n_people
+        residual, spread = ("residual", int(_PLAIN_RESIDUAL * n)), ("spread", int(_PLAIN_SPREAD * n))
+        if not self.fit_intercept:
+            return [residual, spread]
+        target, length = ("target", int(_PLAIN_TARGET * n)), ("length", int(_PLAIN_LENGTH * n))
+        return [target, residual, target, length, ("center", int(_PLAIN_CENTER * n)), spread]
 
     def _terms(self) -> npt.NDArray[np.float64]:
         """The functionals of the model's terms: the constant where there is one, and the features."""
@@ -234,7 +261,7 @@ class RegressionProtocol(Protocol):
             first = not state["told"]
             radius = min(2.0, (4 if first else 2) * state["residual"])
             # Where its size was not told before, it may be far smaller than its bounds.
-            least = radius / (64 if self.sufficiency < LEAST_SUFFICIENCY else 16)
+            least = radius / (64 if self.sufficiency < self.least_sufficiency else 16)
             functionals = self._residual_row()[None]
         elif name == "spread":
             functionals, radius, least = whitened, 2 * root, root / 8
@@ -255,7 +282,8 @@ class RegressionProtocol(Protocol):
                 radius = 2 * state["residual"] * state["spread"]
                 least = radius / 64
             else:
-                answer, radius = "vector", self._looseness * self._size()
+                tightness = min(1.0, math.sqrt(self.sufficiency / _TIGHT)) if self._is_plain else 1.0
+                answer, radius = "vector", tightness * self._looseness * self._size()
         return Task(self.epsilon, self._box.low, self._box.high, form, self._matrix(functionals), answer, radius, least)
 
     @property
@@ -276,6 +304,8 @@ class RegressionProtocol(Protocol):
 
     def _take_spread(self, task: Task, report: Report) -> None:
         self._state["spread"] = float(task.mean(report)[0])
+        if self._is_plain:
+            self._scale_alike()
 
     def _take_scale(self, task: Task, report: Report) -> None:
         self._state["spread"] = float(task.mean(report)[0])
@@ -336,11 +366,29 @@ class RegressionProtocol(Protocol):
             self._shrink(float(errors.mean()))
 
     def _take_gradient(self, task: Task, report: Report) -> None:
-        state, step = self._state, self._step_length(report.n_people)
-        moved = np.array(state["whitening"]) @ task.mean(report) * (step / self._slope)
+        state, error = self._state, task.standard_error(report.n_people) / self._slope
+        steps = np.full(len(state["beta"]), self._step_length(report.n_people))
+        if self._is_plain:
+            steps = self._weigh(steps, error)
+        moved = np.array(state["whitening"]) @ (task.mean(report) * steps / self._slope)
         state["beta"] = (np.array(state["beta"]) + moved).tolist()
-        state["moves"] = [*state["moves"], [step, task.standard_error(report.n_people) / self._slope]]
+        state["moves"] = [*state["moves"], [float(steps[-1]), error]]
         self._miss_gradient()
+
+    def _weigh(self, least: npt.NDArray[np.float64], error: float) -> npt.NDArray[np.float64]:
+        """Steps by what is known of each term, as a Kalman filter takes them: long ones while it is little."""
+        state, n_constants = self._state, int(self.fit_intercept)
+        variances = np.array(state["variances"])
+        if not len(variances):
+            total, of_target = (state["residual"] / LOG_SCALE) ** 2, state["target_error"] ** 2
+            # Residuals were told with the target's centre as far off as it may be.
+            of_slopes = max(_EXPECTED * total - of_target, _EXPECTED * total / 10) / self.n_features
+            variances = np.append([min(of_target, _EXPECTED * total)] * n_constants, [of_slopes] * self.n_features)
+        most = np.append([_LONGEST_OF_CONSTANT] * n_constants, [_LONGEST] * self.n_features)
+        steps = np.clip(variances / (variances + error**2), np.minimum(least, most), most)
+        state["variances"] = ((1 - steps) ** 2 * variances + (steps * error) ** 2).tolist()
+        result: npt.NDArray[np.float64] = steps
+        return result
 
     def _miss_gradient(self) -> None:
         state = self._state
