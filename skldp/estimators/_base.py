@@ -237,7 +237,7 @@ def counted_out_of_domain():
         _COUNTS.reset(token)
 
 
-def warn_out_of_domain(moved, total):
+def warn_out_of_domain(moved, total, how="Declare a wider one"):
     """Count, in an OutOfDomainWarning, the values that were moved into the declared domain; none, no warning."""
     counts = _COUNTS.get()
     if counts is not None:
@@ -245,6 +245,6 @@ def warn_out_of_domain(moved, total):
     elif moved:
         warn_user(
             f"{moved:,} of {total:,} values ({moved / total:.1%}) lay outside the declared domain and were moved into "
-            "it. Declare a wider one if that is too many, from public knowledge and not from these data.",
+            f"it. {how} if that is too many, from public knowledge and not from these data.",
             OutOfDomainWarning,
         )

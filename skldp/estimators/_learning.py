@@ -87,5 +87,7 @@ def warn_no_errors(protocol: Protocol) -> None:
 
 def warn_moved(X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], box: Box) -> None:
     """Count what lay outside the declared bounds, column by column."""
-    columns = zip((*X.T, y), *box.ends, strict=True)
-    warn_out_of_domain(sum(np.count_nonzero((one < a) | (one > b)) for one, a, b in columns), X.size + y.size)
+    ends = zip((*X.T, y), *box.ends, strict=True)
+    *moved, targets = [np.count_nonzero((one < low) | (one > high)) for one, low, high in ends]
+    wider = f"bounds, and target_bounds for the {targets:,} targets among them," if targets else "bounds"
+    warn_out_of_domain(sum(moved) + targets, X.size + y.size, f"Declare wider {wider}")

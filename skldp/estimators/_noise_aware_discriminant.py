@@ -116,7 +116,8 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         self : object
         """
         self._forget_guarantee()
-        rows = validate_finite(self, X, reset=True, dtype=np.float64)
+        # Of one row nothing varies.
+        rows = validate_finite(self, X, reset=True, dtype=np.float64, ensure_min_samples=2)
         labels = labels_1d(y)
         check_same_length(rows, labels)
         mechanism, guarantee = law_of_releases(self.mechanism, rows.shape[1], "mechanism")

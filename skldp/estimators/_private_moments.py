@@ -1,7 +1,7 @@
 """Mean and covariance of private records, of which each is released once."""
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -327,7 +327,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         check_is_fitted(self)
         d = self.n_features_in_
         kept = d if n_components is None else n_components
-        if not Interval(Integral, 1, d, closed="both").is_satisfied_by(kept):
+        if not is_whole(kept) or not 1 <= kept <= d:
             raise ValueError(f"n_components must be a whole number from 1 to {d}. Got {n_components!r} instead.")
         values, vectors = np.linalg.eigh(self.covariance_)
         values, components = np.maximum(values[::-1], 0), vectors[:, ::-1].T

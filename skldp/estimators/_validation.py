@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import HasMethods, InvalidParameterError, O
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 
 from skldp._checks import is_number
-from skldp._untold import untold
+from skldp._untold import as_numbers, untold
 
 __all__ = [
     "BOUNDS",
@@ -163,6 +163,9 @@ def _are_pairs(bounds: Any, n_features: int) -> bool:
 
 def validate(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: Any) -> np.ndarray:
     """scikit-learn's ``validate_data``, whose errors show no value."""
+    if kwargs.get("y_numeric") and np.asarray(kwargs["y"]).dtype.kind in "OUS" and kwargs["y"] is not None:
+        # Or else an error about it would describe X.
+        kwargs["y"] = as_numbers(kwargs["y"], "y")
     with untold("X must be a table of finite numbers", X):
         return validate_data(estimator, X, reset=reset, **kwargs)
 

@@ -49,6 +49,9 @@ _N_COHORTS, _LONG_WAY = 20, 4.0
 # of each number's own variance: rare records far out are cut off at the radius, so that nobody can see how far a
 # direction was stretched that they alone point to.
 _FLOOR, _RARE = 0.5, 1.0
+# What a radius leaves of the variance of ordinary records is more than this part of each number's own variance: where
+# less is seen, people far out were cut off, and the direction is stretched no further than that.
+_LEAST_SEEN = 1 / 3
 # The residual's weight beside the features in the products, and the radius in units of the vectors' usual norm.
 _RESIDUAL_WEIGHT, _TIGHTNESS = 0.7, 0.85
 # What is cut off at a radius biases the answer, which matters where there is little noise: from these sufficiencies on,
@@ -132,6 +135,8 @@ class RegressionProtocol(Protocol):
             "center": origin.tolist(),
             "radius": math.sqrt(width),
             "scales": [1.0] * width,
+            "seen": [0.0] * width,
+            "seen_from": origin.tolist(),
             "residual": 1.0,
             "spread": math.sqrt(width),
             "dimension": 0.0,
@@ -312,8 +317,15 @@ class RegressionProtocol(Protocol):
 
     def _take_squares(self, task: Task, report: Report) -> None:
         state = self._state
-        told = np.maximum(task.mean(report), task.standard_error(report.n_people))
-        scales = np.array(state["scales"]) * np.sqrt(told)
+        mean, error = task.mean(report), task.standard_error(report.n_people)
+        before = np.array(state["scales"])
+        # Numbers that are far out in units of what was told of them are cut off now, and the first time they were not:
+        # from the new centre they are at least as large as then, less the noise of that time and the way to here.
+        least = np.array(state["seen"]) - np.abs(np.array(state["center"]) - state["seen_from"])
+        scales = np.maximum(before * np.sqrt(np.maximum(mean, error)), least)
+        seen = before * np.sqrt(np.maximum(mean - 2 * error, 0))
+        # The target is told alone, by its residual.
+        state["seen"], state["seen_from"] = [*seen[:-1].tolist(), 0.0], state["center"]
         n_terms = len(state["beta"])
         state["scales"], state["residual"] = scales.tolist(), LOG_SCALE * float(scales[-1])
         whitening = np.append(np.ones(n_terms - self.n_features), 1 / scales[:-1])
@@ -346,7 +358,9 @@ class RegressionProtocol(Protocol):
         gram = nearest_positive(moments)
         edge = math.sqrt(np.mean(variances[:n_terms, :n_terms]) * 2 * n_terms)
         stretch = np.array(state["scales"])[:-1, None] * whitening[-self.n_features :]
-        unseen = _RARE / self.sufficiency * stretch.T @ stretch
+        each = np.linalg.pinv(whitening)[:, -self.n_features :] / np.array(state["scales"])[:-1]
+        seen = np.einsum("ij,ij->j", each, gram[:n_terms, :n_terms] @ each)
+        unseen = stretch.T @ (np.maximum(_RARE / self.sufficiency, _LEAST_SEEN - seen)[:, None] * stretch)
         values, vectors = np.linalg.eigh(gram[:n_terms, :n_terms] + unseen)
         # What is below the rounding of the largest is nothing.
         least = 1e-12 * max(1.0, values[-1])

@@ -1,0 +1,72 @@
+"""Tables that no example shows, given to the estimators that learn under local privacy."""
+
+import numpy as np
+import pytest
+
+from skldp import (
+    NoiseAwareDiscriminant,
+    NumericPrivatizer,
+    PrivateLinearRegression,
+    PrivateMoments,
+    PrivUnitTransformer,
+)
+from skldp.exceptions import OutOfDomainWarning, TooFewPeopleWarning
+
+X = np.random.default_rng(0).uniform(-1, 1, (2_000, 2))
+
+
+@pytest.mark.parametrize(
+    ("rows", "target", "words"),
+    [
+        (X, X[:, 0], None),
+        (3 * X, X[:, 0], "Declare wider bounds if"),
+        (X, 3 * X[:, 0], r"Declare wider bounds, and target_bounds for the 1,\d{3} targets among them, if"),
+    ],
+)
+def test_what_lies_outside_is_told_with_the_parameter_that_it_takes(recwarn, rows, target, words):
+    model = PrivateLinearRegression(epsilon=4.0)
+    if words is None:
+        model.fit(rows, target)
+        assert not recwarn
+    else:
+        with pytest.warns(OutOfDomainWarning, match=words):
+            model.fit(rows, target)
+
+
+def test_an_error_about_targets_does_not_describe_rows():
+    target = np.array(["a secret"] * len(X), dtype=object)
+    with pytest.raises(ValueError, match=r"y must be numbers\. Got ndarray of object_ .*with str in it") as error:
+        PrivateLinearRegression().fit(X, target)
+    assert "secret" not in str(error.value)
+
+
+def test_components_of_one_column():
+    moments = PrivateMoments(epsilon=8.0).fit(X[:, :1])
+    pca = moments.to_pca()
+    assert pca.components_.tolist() == [[1.0]]
+    with pytest.raises(ValueError, match=r"from 1 to 1\. Got True"):
+        moments.to_pca(True)
+
+
+def test_one_released_row_shows_no_variance():
+    release = PrivUnitTransformer(epsilon=1.0)
+    with pytest.raises(ValueError, match=r"minimum of 2 is required"):
+        NoiseAwareDiscriminant(release).fit(release.fit_transform(X[:1]), [0])
+
+
+@pytest.mark.parametrize("n_people", [1, 2, 10])
+@pytest.mark.parametrize("protocol", ["rounds", "once"])
+def test_a_handful_of_people_is_told_how_many_it_takes(n_people, protocol):
+    model = PrivateLinearRegression(epsilon=1.0, protocol=protocol)
+    with pytest.warns(TooFewPeopleWarning, match="It takes at least"):
+        model.fit(X[:n_people], X[:n_people, 0])
+    np.testing.assert_array_equal(model.coef_, 0)
+    assert np.abs(model.predict(X)).max() <= 1
+
+
+def test_a_release_of_numbers_takes_a_table_of_integers_and_bools():
+    rows = np.column_stack([X[:, 0] > 0, X[:, 1] < 0])
+    model = PrivateLinearRegression(epsilon=8.0, bounds=(0, 1), target_bounds=(0, 3))
+    whole = model.fit(rows, rows @ [2, 1]).score(rows, rows @ [2, 1])
+    assert whole > 0.9
+    assert NumericPrivatizer(epsilon=1.0, bounds=(0, 1)).fit_transform(rows.astype(int)).shape == rows.shape
