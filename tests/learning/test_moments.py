@@ -238,12 +238,6 @@ def test_records_that_are_all_alike_do_no_harm(value, d):
     assert np.isfinite(found.estimates.covariance).all()
 
 
-def test_what_is_cut_off_is_that_of_a_logarithmic_normal_law():
-    draws = 1.7**2 * np.exp(2 * 0.3 * np.random.default_rng(0).standard_normal(2_000_000))
-    for radius in (1.0, 3.0, 6.0):
-        assert module._mean_excess(1.7, 0.3, radius) == pytest.approx(np.maximum(draws - radius, 0).mean(), rel=0.01)
-
-
 def test_radii_grow_with_the_people():
     loose = [Task.from_json(learnt(people(n))._state["last"]["task"]).radius for n in (20_000, 100_000)]
     assert loose[1] > 1.1 * loose[0]
