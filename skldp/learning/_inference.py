@@ -31,7 +31,7 @@ _N_GRAMS = 2
 _N_COHORTS, _LEAST_PEOPLE = 50, 20
 # No errors are asked for where the second moments' noise is above this, in a scale in which they are 1, at the radius
 # of the terms' usual norm; at the radius that follows from their tail it is at most the second.
-_MOST_EDGE, _MOST_NOISE = 0.2, 0.25
+_MOST_EDGE, _MOST_NOISE = 0.15, 0.25
 # A feature is named as one that noise hides from this part of the largest squared weight on.
 _HIDES = 0.1
 # How far the logarithms of norms are told: around the usual norm, by this factor up, and its square down.
