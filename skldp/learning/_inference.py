@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from skldp.learning._protocol import as_shown_by, cut, sufficiency
 from skldp.learning._regression import RegressionProtocol
-from skldp.learning._tails import deviation_of_tail, radius_that_keeps
+from skldp.learning._tails import deviation_of_tail, mean_excess, radius_that_keeps
 from skldp.learning._tasks import Report, Task, noise_variance
 from skldp.learning._uncertainty import (
     Estimate,
@@ -31,7 +31,10 @@ _N_GRAMS = 2
 _N_COHORTS, _LEAST_PEOPLE = 50, 20
 # No errors are asked for where the second moments' noise is above this, in a scale in which they are 1, at the radius
 # of the terms' usual norm; at the radius that follows from their tail it is at most the second.
-_MOST_EDGE, _MOST_NOISE = 0.15, 0.25
+_MOST_EDGE, _MOST_NOISE = 0.12, 0.25
+# There are no intervals where what that cuts off second moments is more than this in the mean: as of an indicator that
+# is 1 for one person in ten, of which few people tell.
+_MOST_CUT = 0.8
 # A feature is named as one that noise hides from this part of the largest squared weight on.
 _HIDES = 0.1
 # How far the logarithms of norms are told: around the usual norm, by this factor up, and its square down.
@@ -116,6 +119,7 @@ class InferenceProtocol(RegressionProtocol):
             "reach": None,
             "tail": 1.0,
             "terms_tail": 0.5,
+            "terms_cut": 0.0,
             "start": None,
             "n_first": 0,
             "second": None,
@@ -136,6 +140,11 @@ class InferenceProtocol(RegressionProtocol):
             return f"It takes {rule} for errors to be told at epsilon {self.epsilon:.4g}. Got {self.n_people:,} people."
         if told is None or told["cohorts"] < 2:
             return "At least two of the last cohorts must have answered. Got fewer."
+        if self._state["terms_cut"] > _MOST_CUT:
+            return (
+                "Few people's features may be so far out that their second moments are cut off. Got long tails, or "
+                "categories that few people have. It takes more people, fewer features or tighter bounds."
+            )
         hidden = self._hidden()
         if hidden:
             return (
@@ -290,6 +299,8 @@ class InferenceProtocol(RegressionProtocol):
 
     def _take_gram(self, task: Task, report: Report) -> None:
         state, scaling = self._state, np.array(self._state["scaling"])
+        cut = mean_excess(state["norm"] ** 2, 2 * state["terms_tail"], task.radius)
+        state["terms_cut"] += cut / _N_GRAMS
         moments = symmetric_matrix(task.mean(report), self._n_terms)
         told = [scaling.T.tolist(), moments.tolist(), task.standard_error(report.n_people)]
         state["grams"] = [*state["grams"], told]

@@ -1192,6 +1192,9 @@ MUTATIONS = [
         "learning/test_moments.py",
     ),
     Mutation("learning/_tails.py", "        high += deviation\n", "        break\n", "learning/test_tails.py"),
+    Mutation(
+        "learning/_inference.py", '["terms_cut"] > _MOST_CUT', '["terms_cut"] > math.inf', "learning/test_inference.py"
+    ),
     Mutation("learning/_inference.py", "        if self.refusal:", "        if False:", "learning/test_inference.py"),
     Mutation(
         "learning/_inference.py",
