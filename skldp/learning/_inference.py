@@ -70,7 +70,8 @@ class InferenceProtocol(RegressionProtocol):
     noise's standard error, which the intervals count. How far norms reach some people tell: by how much their
     logarithms exceed that of three times the usual norm. Beyond, they are taken to go on like those of a normal law. A
     tail that is longer still and on one side biases by more than is counted; errors that are symmetric, given the
-    features, bias nothing.
+    features, bias nothing. Of a category that fewer than one person in ten has, so much of the second moments is cut
+    off that the intervals are too narrow, which the tail that is told shows only in part: they are not promised there.
     Where the second moments of some direction of the features do not stand out of the noise, there are no intervals,
     and :attr:`refusal` says whose.
 

@@ -204,10 +204,11 @@ def test_features_that_cannot_be_told_apart_have_no_intervals_and_are_named():
 
 
 def test_features_of_few_people_far_out_have_no_intervals():
-    X, y = people(N)
-    X[:, 0] = 2.0 * (np.random.default_rng(7).random(N) < 0.02) - 1
-    learnt = protocol()
-    simulate(learnt, X, y, seeded())
+    n = 5_600
+    X, y = people(n, 1)
+    X[:, 0] = 2.0 * (np.random.default_rng(7).random(n) < 0.06) - 1
+    learnt = protocol(n)
+    simulate(learnt, X, y, seeded(1))
     with pytest.raises(ValueError, match="long tails"):
         learnt.estimate()
 
