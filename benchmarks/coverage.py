@@ -9,8 +9,8 @@ parts that are due to privacy; and how many seeds got no intervals, because the 
 
 normal: uniform features, normal errors, R2 about .9. low: R2 about .2. heavy: features and errors of Student's law with
 3 degrees of freedom. unequal: errors whose size follows a feature. onehot: a feature that is 1 for one person in ten.
-skewed: exponential errors. tied: lognormal features, exponential errors, and a size that follows a feature: what the
-intervals are not promised for.
+skewed: exponential errors. tied: lognormal features, exponential errors, and a size that follows a feature: the most
+that what is cut off can bias.
 """
 
 import argparse

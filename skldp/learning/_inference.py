@@ -8,12 +8,11 @@ import numpy.typing as npt
 
 from skldp.learning._protocol import as_shown_by, cut, sufficiency
 from skldp.learning._regression import RegressionProtocol
-from skldp.learning._tasks import Report, Task
+from skldp.learning._tails import deviation_of_tail, mean_excess, radius_that_keeps
+from skldp.learning._tasks import Report, Task, noise_variance
 from skldp.learning._uncertainty import (
     Estimate,
-    gradient_looseness,
     gram_edge,
-    gram_radius,
     inverse_where_known,
     newton_step,
     scatter,
@@ -30,13 +29,22 @@ _MODEL_SHARE, _SCALE_SHARE, _SIZES_SHARE, _GRAM_SHARE, _FIRST_SHARE = 0.33, 0.01
 _N_GRAMS = 2
 # Cohorts of the second step, whose scatter is its error, and the fewest people of one.
 _N_COHORTS, _LEAST_PEOPLE = 50, 20
-# No errors are asked for where the second moments' noise is above this, in a scale in which they are 1, nor where the
-# radius is below what an indicator adds that is 1 for one person in ten, whose square is 10 in that scale.
-_MOST_EDGE, _RAREST = 0.2, 10.0
+# No errors are asked for where the second moments' noise is above this, in a scale in which they are 1, at the radius
+# of the terms' usual norm; at the radius that follows from their tail it is at most the second.
+_MOST_EDGE, _MOST_NOISE = 0.12, 0.25
+# There are no intervals where what that cuts off second moments is more than this in the mean: as of an indicator that
+# is 1 for one person in ten, of which few people tell.
+_MOST_CUT = 0.8
 # A feature is named as one that noise hides from this part of the largest squared weight on.
 _HIDES = 0.1
 # How far the logarithms of norms are told: around the usual norm, by this factor up, and its square down.
 _REACH = 4.0
+# Shares of the people who tell the tail of the gradients' norms, and each time that of the terms': by how much their
+# logarithms exceed that of so many times the usual norm, which is counted up to eight times as far.
+_TAIL_SHARE, _TAIL_START, _TERMS_TAIL_SHARE, _TERMS_TAIL_START, _TAIL_WIDTH = 0.03, 3.0, 0.02, 1.5, 8.0
+# What is cut off in the mean, at most: of a gradient in units of the noise's own standard error, of products in units
+# of the largest eigenvalue that noise alone has.
+_GRADIENT_CUT, _GRAM_CUT = 0.2, 0.3
 
 
 class InferenceProtocol(RegressionProtocol):
@@ -57,10 +65,13 @@ class InferenceProtocol(RegressionProtocol):
 
     Notes
     -----
-    The intervals are for the coefficients of least squares of records moved into their bounds. They hold where little
-    is cut off a gradient :math:`P'x (y - x'\beta)` at the radius, which grows with the people, or where what is cut off
-    cancels: for errors that are symmetric, given the features, any radius does. Errors that are skewed bias the
-    intercept by a part of its standard error, and slopes too where the errors' size depends on a feature of long tails.
+    The intervals are for the coefficients of least squares of records moved into their bounds. Gradients
+    :math:`P'x (y - x'\beta)` are cut off at a radius beyond which their norms reach in the mean by a fifth of the
+    noise's standard error, which the intervals count. How far norms reach some people tell: by how much their
+    logarithms exceed that of three times the usual norm. Beyond, they are taken to go on like those of a normal law. A
+    tail that is longer still and on one side biases by more than is counted; errors that are symmetric, given the
+    features, bias nothing. Of a category that fewer than one person in ten has, so much of the second moments is cut
+    off that the intervals are too narrow, which the tail that is told shows only in part: they are not promised there.
     Where the second moments of some direction of the features do not stand out of the noise, there are no intervals,
     and :attr:`refusal` says whose.
 
@@ -107,6 +118,9 @@ class InferenceProtocol(RegressionProtocol):
             "norm": math.sqrt(self._n_terms),
             "grams": [],
             "reach": None,
+            "tail": 1.0,
+            "terms_tail": 0.5,
+            "terms_cut": 0.0,
             "start": None,
             "n_first": 0,
             "second": None,
@@ -127,6 +141,11 @@ class InferenceProtocol(RegressionProtocol):
             return f"It takes {rule} for errors to be told at epsilon {self.epsilon:.4g}. Got {self.n_people:,} people."
         if told is None or told["cohorts"] < 2:
             return "At least two of the last cohorts must have answered. Got fewer."
+        if self._state["terms_cut"] > _MOST_CUT:
+            return (
+                "Few people's features may be so far out that their second moments are cut off. Got long tails, or "
+                "categories that few people have. It takes more people, fewer features or tighter bounds."
+            )
         hidden = self._hidden()
         if hidden:
             return (
@@ -164,6 +183,7 @@ class InferenceProtocol(RegressionProtocol):
             state["second"],
             self._task_of("second").standard_error(1) ** 2,
             state["n_first"],
+            _GRADIENT_CUT,
         )
 
     @property
@@ -198,8 +218,8 @@ class InferenceProtocol(RegressionProtocol):
 
     def _plan(self) -> list[tuple[str, int]]:
         n = self.n_people
-        shares = (_SCALE_SHARE, _SIZES_SHARE, _GRAM_SHARE, _FIRST_SHARE)
-        n_scale, n_sizes, n_gram, n_first = (int(share * n) for share in shares)
+        shares = (_SCALE_SHARE, _SIZES_SHARE, _GRAM_SHARE, _TERMS_TAIL_SHARE, _TAIL_SHARE, _FIRST_SHARE)
+        n_scale, n_sizes, n_gram, n_terms_tail, n_tail, n_first = (int(share * n) for share in shares)
         model = self._plan_of_model(int(_MODEL_SHARE * n))
         if not (
             n * _SCALE_SHARE >= 1
@@ -207,12 +227,15 @@ class InferenceProtocol(RegressionProtocol):
             and self._n_terms > 1
             and any(name == "products" for name, _ in model)
             and gram_edge(self._n_terms, self._n_terms, self.epsilon, _N_GRAMS * n_gram) <= _MOST_EDGE
-            and gram_radius(math.sqrt(self._n_terms), self._n_terms, self.epsilon, n_gram) >= self._n_terms + _RAREST
         ):
             return self._plan_of_model(n)
         self._n_model = sum(wanted for _, wanted in model)
-        steps = [*model, ("sizes", n_sizes), *[("norm", n_scale), ("gram", n_gram)] * _N_GRAMS]
-        steps += [("norm", n_scale), ("residual", n_scale), ("reach", n_scale), ("first", n_first)]
+        steps = [
+            *model,
+            ("sizes", n_sizes),
+            *[("norm", n_scale), ("terms_tail", n_terms_tail), ("gram", n_gram)] * _N_GRAMS,
+        ]
+        steps += [("norm", n_scale), ("residual", n_scale), ("reach", n_scale), ("tail", n_tail), ("first", n_first)]
         left = n - sum(wanted for _, wanted in steps)
         return steps + [("second", people) for people in cut(left, max(2, min(_N_COHORTS, left // _LEAST_PEOPLE)))]
 
@@ -224,7 +247,7 @@ class InferenceProtocol(RegressionProtocol):
         return lengths | {n_products(self._n_terms)} if self.asks_for_errors else lengths
 
     def _task_of(self, name: str) -> Task:
-        if name not in ("sizes", "norm", "gram", "reach", "first", "second"):
+        if name not in ("sizes", "norm", "terms_tail", "gram", "reach", "tail", "first", "second"):
             return super()._task_of(name)
         state = self._state
         functionals = np.array(self._state["scaling"]).T @ self._terms()
@@ -233,11 +256,16 @@ class InferenceProtocol(RegressionProtocol):
         if name == "norm":
             form, answer, radius = "linear", "log_norm", _REACH * math.sqrt(self._n_terms)
             least = radius / _REACH**3
+        elif name == "terms_tail":
+            form, answer, least = "linear", "log_norm", _TERMS_TAIL_START * state["norm"]
+            radius = _TAIL_WIDTH * least
         elif name == "sizes":
             # Of which nothing is cut off: what few people have would look smaller than it is, and be stretched too far.
             form, radius = "squares", math.inf
         elif name == "gram":
-            form, radius = "products", gram_radius(state["norm"], self._n_terms, self.epsilon, wanted // _N_GRAMS)
+            noise = gram_edge(1.0, self._n_terms, self.epsilon, wanted // _N_GRAMS)
+            form, radius = "products", radius_that_keeps(state["norm"] ** 2, 2 * state["terms_tail"], _GRAM_CUT, noise)
+            radius = min(radius, _MOST_NOISE / noise * math.sqrt(_N_GRAMS))
         else:
             beta = state["start"] if name == "second" and state["start"] is not None else state["beta"]
             residual = np.eye(self.n_features + 2)[-1] - np.array(beta) @ self._terms()
@@ -247,7 +275,12 @@ class InferenceProtocol(RegressionProtocol):
                 answer, radius = "log_norm", _REACH * usual
                 least = radius / _REACH**3
             else:
-                radius = (state["reach"] or usual) * gradient_looseness(self._n_terms, self.epsilon, wanted)
+                usual = state["reach"] or usual
+                if name == "tail":
+                    answer, radius, least = "log_norm", _TAIL_WIDTH * _TAIL_START * usual, _TAIL_START * usual
+                else:
+                    noise = math.sqrt(noise_variance(self._n_terms, self.epsilon) / wanted)
+                    radius = radius_that_keeps(usual, state["tail"], _GRADIENT_CUT, noise)
         matrix = self._matrix(functionals)
         if answer == "vector":
             # No record reaches further.
@@ -267,6 +300,8 @@ class InferenceProtocol(RegressionProtocol):
 
     def _take_gram(self, task: Task, report: Report) -> None:
         state, scaling = self._state, np.array(self._state["scaling"])
+        cut = mean_excess(state["norm"] ** 2, 2 * state["terms_tail"], task.radius)
+        state["terms_cut"] += cut / _N_GRAMS
         moments = symmetric_matrix(task.mean(report), self._n_terms)
         told = [scaling.T.tolist(), moments.tolist(), task.standard_error(report.n_people)]
         state["grams"] = [*state["grams"], told]
@@ -278,6 +313,12 @@ class InferenceProtocol(RegressionProtocol):
     def _take_reach(self, task: Task, report: Report) -> None:
         self._state["reach"] = float(task.mean(report)[0])
 
+    def _take_tail(self, task: Task, report: Report) -> None:
+        self._state["tail"] = _deviation(task, report, _TAIL_START)
+
+    def _take_terms_tail(self, task: Task, report: Report) -> None:
+        self._state["terms_tail"] = _deviation(task, report, _TERMS_TAIL_START)
+
     def _take_first(self, task: Task, report: Report) -> None:
         state = self._state
         if state["grams"]:
@@ -288,6 +329,15 @@ class InferenceProtocol(RegressionProtocol):
     def _take_second(self, task: Task, report: Report) -> None:
         if self._state["start"] is not None:
             self._state["second"] = scatter(self._state["second"], task.mean(report), report.n_people)
+
+
+def _deviation(task: Task, report: Report, start: float) -> float:
+    """Of the logarithms of norms, by how much they exceed so many times the usual norm."""
+    width = math.log(_TAIL_WIDTH)
+    told = math.log(float(task.mean(report)[0]) / task.least)
+    # Too wide a radius costs some noise, too tight a one the truth: the upper end of what was told.
+    error = math.sqrt(task.log_error(report.n_people) ** 2 + width * told / report.n_people)
+    return deviation_of_tail(told + error, math.log(start), math.log(start) + width)
 
 
 def n_people_for_intervals(protocol: InferenceProtocol) -> int | None:

@@ -54,6 +54,9 @@ class MomentEstimates:
         How the columns follow from the coordinates that were released.
     law : ReleasedProducts or None
         How the products of the coordinates scatter; None where noise leaves no errors to tell.
+    expected : ReleasedProducts or None
+        The same by what the tasks before told alone. It says where intervals are told: a rule that looked at the last
+        task's noise would tell those that it made look good.
     """
 
     location: npt.NDArray[np.float64]
@@ -61,6 +64,7 @@ class MomentEstimates:
     covariance: npt.NDArray[np.float64]
     changes: npt.NDArray[np.float64]
     law: ReleasedProducts | None
+    expected: ReleasedProducts | None
 
     @property
     def location_error(self) -> npt.NDArray[np.float64]:
@@ -90,17 +94,17 @@ class MomentEstimates:
         Returns
         -------
         Correlations
-            Of `raw_covariance`. There is no interval where the standard error of one of the two variances is above a
-            quarter of it, nor where noise leaves errors unknown.
+            Of `raw_covariance`. There is no interval where, by what the tasks before told, the standard error of one of
+            the two variances is above a quarter of it, nor where noise leaves errors unknown.
         """
         check_fraction("level", level)
         d = len(self.location)
         variances = np.diag(self.raw_covariance)
         known = np.zeros(d, dtype=bool)
-        if self.law is not None:
-            # Of the steadier estimate: to tell where noise made variances large would bias what is told.
-            known = np.diag(self.covariance_error) < _MOST_OF_VARIANCE * np.diag(self.covariance)
-            known &= variances > 0
+        if self.expected is not None:
+            _, columns = self._functionals
+            errors = np.sqrt(self.expected.covariances(columns, columns, columns, columns))
+            known = (errors < _MOST_OF_VARIANCE * np.diag(self._remembered(self.expected))) & (variances > 0)
         with np.errstate(all="ignore"):
             deviations = np.where(known, np.sqrt(variances), np.nan)
             estimate = self.raw_covariance / np.outer(deviations, deviations)
@@ -145,6 +149,10 @@ class MomentEstimates:
         d, k = self.changes.shape
         return np.eye(1, k + 1)[0], np.column_stack([np.zeros(d), self.changes])
 
+    def _remembered(self, expected: ReleasedProducts) -> npt.NDArray[np.float64]:
+        """The columns' covariance by what the tasks before told."""
+        return self.changes @ expected.covariance @ self.changes.T
+
     def _correlation_errors(
         self, correlations: npt.NDArray[np.float64], deviations: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.float64]:
@@ -165,16 +173,19 @@ class MomentEstimates:
         """Intercept and coefficients of `raw_covariance`, and the covariance of their errors, NaN where unknown."""
         n_terms = len(others) + 1
         unknown = np.full(n_terms, np.nan), np.full((n_terms, n_terms), np.nan)
-        if self.law is None:
+        if self.law is None or self.expected is None:
             return unknown
         one, columns = self._functionals
         # In the coordinates in which noise is the same in every direction; what blocks do not have is left out.
         white = (columns[others] @ np.linalg.inv(self.law.functionals))[:, 1:]
         left, sizes, _ = np.linalg.svd(white, full_matrices=False)
         basis = left[:, sizes > 1e-10 * sizes[0]] / sizes[sizes > 1e-10 * sizes[0]]
-        gram = basis.T @ self.raw_covariance[np.ix_(others, others)] @ basis
+        square = np.ix_(others, others)
+        expected, gram = (
+            basis.T @ one[square] @ basis for one in (self._remembered(self.expected), self.raw_covariance)
+        )
         edge = self.law.task.standard_error(self.law.n_people) * math.sqrt(2 * len(gram))
-        if np.linalg.eigvalsh(gram)[0] * _MOST_OF_GRAM < edge:
+        if np.linalg.eigvalsh(expected)[0] * _MOST_OF_GRAM < edge:
             return unknown
         solve = basis @ np.linalg.inv(gram) @ basis.T
         coef = solve @ self.raw_covariance[others, target]
@@ -222,7 +233,7 @@ def estimates_of(
     """
     k = len(center)
     unwhitened = np.linalg.inv(whitening).T
-    best, law, mean = np.diag(remembered), None, np.zeros(k)
+    best, law, expected, mean = np.diag(remembered), None, None, np.zeros(k)
     raw = best
     if told is not None:
         task, report = told
@@ -235,6 +246,8 @@ def estimates_of(
         best = (nearest_positive(raw) + weight * best) / (1 + weight)
         functionals = np.eye(k + 1)
         functionals[1:, 1:] = whitening.T
+        before = unwhitened @ np.diag(remembered) @ unwhitened.T
+        expected = ReleasedProducts(task, report.n_people, functionals.copy(), before, kurtosis)
         functionals[1:, 0] = mean
         law = ReleasedProducts(task, report.n_people, functionals, unwhitened @ best @ unwhitened.T, kurtosis)
         # The square of a mean with errors is too large by their variance.
@@ -243,7 +256,7 @@ def estimates_of(
     location = at_zero + changes @ (center + unwhitened @ mean)
     scales = changes @ unwhitened
     raw, best = (_symmetric(scales @ one @ scales.T) for one in (raw, best))
-    return MomentEstimates(location, raw, best, changes, law if errors else None)
+    return MomentEstimates(location, raw, best, changes, law if errors else None, expected if errors else None)
 
 
 def _symmetric(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

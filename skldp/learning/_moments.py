@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special
+from scipy import optimize
 
 from skldp._checks import is_whole
 from skldp.learning._moment_estimates import MomentEstimates, estimates_of
@@ -20,6 +20,7 @@ from skldp.learning._protocol import (
     nearest_positive,
 )
 from skldp.learning._protocol import sufficiency as sufficiency_of
+from skldp.learning._tails import mean_excess
 from skldp.learning._tasks import Report, Task, noise_variance
 from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
@@ -270,7 +271,7 @@ class MomentsProtocol(Protocol):
         def excess(radius: float) -> float:
             # The square of a normal number has variance 2.
             error = math.sqrt((noise * radius) ** 2 + 2 / n_people)
-            return _mean_excess(spread, tail, radius) / (1 + self.n_coordinates) - _CUT_OFF * error
+            return mean_excess(spread**2, 2 * tail, radius) / (1 + self.n_coordinates) - _CUT_OFF * error
 
         widest = max(tight, _MOST_ERROR / noise)
         if excess(widest) >= 0 or excess(tight) <= 0:
@@ -365,11 +366,3 @@ def _weighed(told: float, error: float, prior: float, prior_error: float) -> flo
     """What was told and what was expected, each weighed by one over its variance."""
     weight = 1 / (1 + (error / prior_error) ** 2)
     return weight * told + (1 - weight) * prior
-
-
-def _mean_excess(spread: float, tail: float, radius: float) -> float:
-    """By how much the square of a norm exceeds a radius in the mean, where its logarithm is normal."""
-    deviation = 2 * tail
-    upper = (2 * math.log(spread) - math.log(radius)) / deviation + deviation
-    mean = spread**2 * math.exp(deviation**2 / 2)
-    return float(mean * special.ndtr(upper) - radius * special.ndtr(upper - deviation))

@@ -14,9 +14,7 @@ from skldp.learning._vectors import n_products
 
 __all__ = [
     "Estimate",
-    "gradient_looseness",
     "gram_edge",
-    "gram_radius",
     "intervals_around",
     "inverse_where_known",
     "newton_step",
@@ -24,9 +22,6 @@ __all__ = [
     "semicircle",
 ]
 
-# Radii are the usual norm over the cube root of the noise, times these. The second leaves the bias of the intercept
-# that exponential errors have, all on one side of a sharp edge, below its standard error: benchmarks/coverage.py.
-_GRAM_WEIGHT, _GRADIENT_WEIGHT = 1.8, 2.5
 # A direction counts as known where its second moment is above so many times the largest that noise like its own has in
 # any direction, and above this. It is 1 where the noise is small beside it.
 _OF_EDGE, _LEAST_MOMENT = 1.2, 0.3
@@ -142,38 +137,6 @@ def gram_edge(radius: float, n_terms: int, epsilon: float, n_people: int) -> flo
     return radius * semicircle(np.full((n_terms,) * 2, variance / 2) + np.eye(n_terms) * variance / 2)
 
 
-def gram_radius(norm: float, n_terms: int, epsilon: float, n_people: int) -> float:
-    r"""The radius of products of terms at which what is cut off is in proportion to the noise.
-
-    Parameters
-    ----------
-    norm : float
-        The usual norm of the terms.
-    n_terms : int
-    epsilon : float
-    n_people : int
-
-    Returns
-    -------
-    float
-
-    Notes
-    -----
-    Of a norm t whose third moment exists, the mean of what a radius R cuts off is at most
-    :math:`\frac{4}{27} E[t^3] / R^2`, because :math:`(t - R)_+ \le \frac{4}{27} t^3 / R^2`; the noise grows like R.
-    They stay in proportion where R is the usual norm times the noise to the power -1/3, the noise being that of a
-    radius of the usual norm.
-    """
-    noise = gram_edge(norm**2, n_terms, epsilon, n_people)
-    return _GRAM_WEIGHT * norm**2 / math.cbrt(noise)
-
-
-def gradient_looseness(n_terms: int, epsilon: float, n_people: int) -> float:
-    """The radius of gradients in units of their usual norm, by the rule of :func:`gram_radius`."""
-    noise = math.sqrt(noise_variance(n_terms, epsilon) * n_terms / n_people)
-    return _GRADIENT_WEIGHT / math.cbrt(noise)
-
-
 def inverse_where_known(
     gram: npt.NDArray[np.float64], variances: npt.NDArray[np.float64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -230,6 +193,7 @@ def newton_step(
     told: dict[str, Any],
     variance: float,
     n_before: int,
+    cut: float = 0.0,
 ) -> Estimate:
     r"""One Newton step from a model at which cohorts told the gradient.
 
@@ -247,6 +211,8 @@ def newton_step(
         Of one released gradient, in every direction across it, by the noise alone.
     n_before : int
         The people who told the step before.
+    cut : float, default=0.0
+        What is cut off a gradient in the mean, at most, in units of the noise's standard error.
 
     Returns
     -------
@@ -261,13 +227,16 @@ def newton_step(
 
     H is from other people, so that for given H all of this is exact but for a part :math:`I - H^{-1} G` of the error
     of the model before, G being the true second moments. What the noise in H makes of the error of the step before,
-    whose covariance is A in the units of P'x, is added: :math:`E[(H - G) A (H - G)]`.
+    whose covariance is A in the units of P'x, is added: :math:`E[(H - G) A (H - G)]`. What is cut off biases every
+    coefficient by at most `cut` times the standard error that the noise alone gives it. An interval holds the truth
+    nearly as often as for that bias at its worst where the bias counts as an error more.
 
     References
     ----------
     White, "A heteroskedasticity-consistent covariance matrix estimator and a direct test for heteroskedasticity",
     Econometrica 1980, Theorem 1 (the sandwich). Van der Vaart, "Asymptotic Statistics", 1998, section 5.7 (one-step
-    estimators).
+    estimators). Armstrong and Kolesár, "Optimal inference in a class of regression models", Econometrica 2018, section
+    3 (intervals that count a bias at its worst).
     """
     inverse, _ = inverse_where_known(*gram)
     n, degrees = told["people"], told["cohorts"] - 1
@@ -277,5 +246,6 @@ def newton_step(
     # Entries of the noise in H are independent, but for its symmetry.
     by_gram = np.diag(gram[1] @ np.diag(before)) + gram[1] * before * (1 - np.eye(len(before)))
     change = scaling @ inverse
-    covariance = change @ (spread / n + by_gram) @ change.T
-    return Estimate(beta + change @ mean, covariance, variance / n * (change**2).sum(axis=1), degrees)
+    noise = variance / n * change @ change.T
+    covariance = change @ (spread / n + by_gram) @ change.T + cut**2 * noise
+    return Estimate(beta + change @ mean, covariance, np.diag(noise), degrees)

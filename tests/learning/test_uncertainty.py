@@ -83,13 +83,14 @@ def test_what_does_not_stand_out_is_unknown_and_says_so():
     np.testing.assert_allclose(np.abs(module.inverse_where_known(np.eye(3), variances)[1]), [[1], [0], [0]])
 
 
-def test_radii_keep_what_is_cut_off_in_proportion_to_the_noise():
-    t, radius = np.linspace(0, 50, 100_001), 1.7
-    assert (np.maximum(t - radius, 0) <= 4 / 27 * t**3 / radius**2 + 1e-12).all()
-    for rule in (module.gradient_looseness, lambda k, e, n: module.gram_radius(2.0, k, e, n)):
-        few, many = rule(4, 1.0, 1_000), rule(4, 1.0, 64_000)
-        # The noise of one radius falls to an eighth. The radius doubles: then a quarter is left, as of one over R^2.
-        assert many == pytest.approx(2 * few)
+def test_what_may_be_cut_off_counts_as_an_error_in_units_of_the_noise():
+    told = told_by([(RNG.normal(size=3), 50) for _ in range(9)])
+    scaling = RNG.normal(size=(3, 3)) + 3 * np.eye(3)
+    plain, cut = (
+        module.newton_step(np.zeros(3), scaling, (2 * np.eye(3), EXACT), told, 0.7, 7, one) for one in (0.0, 0.3)
+    )
+    np.testing.assert_allclose(cut.covariance - plain.covariance, 0.09 * 0.7 / 450 / 4 * scaling @ scaling.T)
+    np.testing.assert_array_equal(cut.noise, plain.noise)
 
 
 def test_the_edge_is_that_of_noises_eigenvalues():

@@ -1183,6 +1183,18 @@ MUTATIONS = [
         "known = values >= 0 * np.maximum(",
         "learning/test_uncertainty.py",
     ),
+    Mutation("learning/_uncertainty.py", " + cut**2 * noise", "", "learning/test_uncertainty.py"),
+    # Intervals that are told where the noise around them made them look good.
+    Mutation(
+        "learning/_moment_estimates.py",
+        "_MOST_OF_VARIANCE * np.diag(self._remembered(self.expected))",
+        "_MOST_OF_VARIANCE * np.diag(self.covariance)",
+        "learning/test_moments.py",
+    ),
+    Mutation("learning/_tails.py", "        high += deviation\n", "        break\n", "learning/test_tails.py"),
+    Mutation(
+        "learning/_inference.py", '["terms_cut"] > _MOST_CUT', '["terms_cut"] > math.inf', "learning/test_inference.py"
+    ),
     Mutation("learning/_inference.py", "        if self.refusal:", "        if False:", "learning/test_inference.py"),
     Mutation(
         "learning/_inference.py",
