@@ -113,10 +113,14 @@ def rich_table(
     -------
     rich.table.Table
     """
+    names, cells_of = [printable(heading) for heading in headings], [list(row) for row in rows]
+    # A terminal of 80 columns has no room for what is empty, nor for headings that are longer than their numbers.
+    shown = [j for j in range(len(names)) if not cells_of or any(row[j] for row in cells_of)]
     table = Table(title=printable(title))
-    for column, heading in enumerate(map(printable, headings)):
-        table.add_column(heading, justify="right" if column else "left", no_wrap=column > 0)
-    for i, row in enumerate(rows):
-        cells = [Text(printable(cell), style="bold" if (i, j) in bold else "") for j, cell in enumerate(row)]
+    for j in shown:
+        heading = "\n".join(names[j].split(" ")) if j else names[j]
+        table.add_column(heading, justify="right" if j else "left", no_wrap=j > 0)
+    for i, row in enumerate(cells_of):
+        cells = [Text(printable(row[j]), style="bold" if (i, j) in bold else "") for j in shown]
         table.add_row(*cells, end_section=i in ends)
     return table
