@@ -122,7 +122,8 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, UntoldScor
     order, cuts them into cohorts, and passes tasks and reports as the documents that devices would be sent and send.
     What is lost against a fit without privacy is, as a part of the target's variance, about one over
     :func:`~skldp.learning.sufficiency`, :math:`n / (v (d + 1)^2)` with v about :math:`6 / \varepsilon^2` for small
-    epsilon; nothing is learnt where it is below 8. There is no `sample_weight`: a weight would tell about a person.
+    epsilon; nothing is learnt where it is below 8, or 16 in ``"once"``. There is no `sample_weight`: a weight would
+    tell about a person.
 
     References
     ----------

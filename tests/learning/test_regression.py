@@ -395,14 +395,22 @@ def test_the_mean_alone_is_told_within_wide_bounds():
 
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_a_large_epsilon_is_no_worse(kind):
-    """Radii grow with the people, but no further than anything is cut off."""
-    X, y = people(5_000)
+    """Of many products noise is far more than of a gradient's numbers."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (5_000, 6))
+    y = X @ [0.3, -0.2, 0.1, 0.1, -0.1, 0.1] + 0.05 * rng.standard_normal(5_000)
     scores = []
-    for epsilon in (8.0, 50.0, 200.0, 1_000.0):
-        learnt = protocol(5_000, kind, epsilon=epsilon)
+    for epsilon in (8.0, 20.0, 60.0, 200.0):
+        learnt = RegressionProtocol(6, 5_000, epsilon=epsilon, low=[-1] * 7, high=[1] * 7, kind=kind)
         simulate(learnt, X, y, seeded())
         scores.append(score(learnt, X, y))
     assert min(scores[1:]) > scores[0] - 0.001
+
+
+def test_radii_of_gradients_grow_no_further_than_anything_is_cut_off():
+    few, many = (protocol(n, epsilon=8.0) for n in (2_000, 10**12))
+    assert few._task_of("gradient").radius < many._task_of("gradient").radius
+    assert many._task_of("gradient").radius == pytest.approx(module.LOOSEST**2 * many._size())
 
 
 def test_few_people_tell_gradients_alone():
@@ -412,6 +420,8 @@ def test_few_people_tell_gradients_alone():
         learnt = protocol(2_500, epsilon=1.0)
         assert 8 < learnt.sufficiency < 50
         assert {"squares", "products"}.isdisjoint(name for name, _ in learnt._steps)
+        short = np.sqrt(learnt.sufficiency / 120) * learnt._size()
+        assert learnt._task_of("gradient").radius == pytest.approx(short)
         simulate(learnt, X, y, seeded(seed))
         scores.append(score(learnt, X, y))
     assert np.mean(scores) > 0.75

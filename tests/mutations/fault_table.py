@@ -1170,6 +1170,19 @@ MUTATIONS = [
     Mutation("learning/_tasks.py", "                u *= u\n", "                u *= 2\n", "learning/test_tasks.py"),
     Mutation("learning/_regression.py", "weight *= 1 - part", "weight *= part", "learning/test_regression.py"),
     Mutation(
+        "learning/_regression.py",
+        "noise_variance(n_products(len(functionals)), self.epsilon) * width**2",
+        "noise_variance(width, self.epsilon) * width**2",
+        "learning/test_regression.py",
+    ),
+    Mutation("learning/_regression.py", "1, LOOSEST**2)", "1, math.inf)", "learning/test_regression.py"),
+    Mutation(
+        "learning/_regression.py",
+        "_LEAST_ONCE if self.kind",
+        "LEAST_SUFFICIENCY if self.kind",
+        "learning/test_regression.py",
+    ),
+    Mutation(
         "estimators/_validation.py",
         '("name unknown", set(bounds) - set(names))',
         '("name unknown", set())',
