@@ -37,7 +37,7 @@ def mean_excess(middle: float, deviation: float, radius: float) -> float:
     --------
     >>> from skldp.learning._tails import mean_excess
     >>> round(mean_excess(1.0, 1.0, 4.0), 3)
-    0.247
+    0.245
     """
     upper = math.log(middle / radius) / deviation
     beyond = middle * math.exp(deviation**2 / 2) * special.ndtr(upper + deviation) - radius * special.ndtr(upper)
