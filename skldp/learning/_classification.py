@@ -239,7 +239,9 @@ class ClassificationProtocol(Protocol):
         elif name == "spread":
             functionals, radius, least = whitened, 2 * root, root / 8
         elif name == "products":
-            functionals, form, answer, radius = whitened, "products", "vector", state["spread"] ** 2
+            functionals, form, answer = whitened, "products", "vector"
+            of_stage = _PRODUCT_SHARE * self.n_people / sum(step == "products" for step, _ in self._steps)
+            radius = (self._looseness_of_products(len(functionals), of_stage) * state["spread"]) ** 2
         elif name == "shares":
             ones = _at_least_two(np.eye(width + 1)[:1])
             functionals, radius = np.vstack([ones, 0 * of_classes]), state["residual"]

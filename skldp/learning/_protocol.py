@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from skldp._checks import check_dimension, check_epsilon, check_whole
 from skldp.learning._tasks import Report, Task, noise_variance
+from skldp.learning._vectors import n_products
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._vector.privunit import PrivUnitBall
@@ -43,8 +44,9 @@ SCALE_SHARE = 0.06
 _PRODUCTS_PAY, PRODUCTS_LEAST = 7.0, 50.0
 # For a normal variable, exp(E ln |x|).
 LOG_SCALE = 0.53
-# The largest radius of vectors, in units of their usual norm: it cuts off nothing that matters, and adds noise.
-LOOSEST = 4.0
+# The largest radius of vectors, in units of their usual norm: it cuts off nothing that matters, and adds noise. The
+# radii of products are above their usual norm from this sufficiency on, of those who tell them.
+LOOSEST, _LOOSE_PRODUCTS = 4.0, 100.0
 # The size of a gradient is the mean of what the last so many cohorts told, who are this many people at least.
 _LEAST_COHORTS, _LEAST_PEOPLE = 5, 200
 
@@ -280,6 +282,13 @@ class Protocol(ABC):
         matrix = functionals.copy()
         matrix[:, 0] -= functionals[:, 1:] @ np.array(self._state["center"])
         return tuple(map(tuple, matrix.tolist()))
+
+    def _looseness_of_products(self, n_functionals: int, n_people: float) -> float:
+        """The largest norm of the functionals in units of their usual one: larger where there is little noise."""
+        # In units of the noise that so many products carry, which for a large epsilon is more than a vector's.
+        across = noise_variance(n_products(n_functionals), self.epsilon)
+        enough = n_people / (across * (self.n_features + 1) ** 2)
+        return float(np.clip((enough / _LOOSE_PRODUCTS) ** 0.25, 1, LOOSEST))
 
     def _size(self) -> float:
         """The radius of gradients: the geometric mean of their norms, of the last cohorts that told it."""

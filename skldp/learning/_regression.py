@@ -54,9 +54,9 @@ _FLOOR, _RARE = 0.5, 1.0
 _LEAST_SEEN = 1 / 3
 # The residual's weight beside the features in the products, and the radius in units of the vectors' usual norm.
 _RESIDUAL_WEIGHT, _TIGHTNESS = 0.7, 0.85
-# What is cut off at a radius biases the answer, which matters where there is little noise: from these sufficiencies on,
-# of a stage and of all, radii grow so that the noise stays as it is.
-_LOOSE_STAGE, _LOOSE = 100.0, 1_000.0
+# What is cut off at a radius biases the answer, which matters where there is little noise: from this sufficiency on,
+# the radii of gradients grow so that the noise stays as it is.
+_LOOSE = 1_000.0
 # Targets further from their centre than so many deviations are cut off where it is told.
 _MOST_DEVIATIONS = 4.0
 
@@ -274,10 +274,8 @@ class RegressionProtocol(Protocol):
             weight = _RESIDUAL_WEIGHT * state["spread"] / state["residual"] * LOG_SCALE
             functionals = np.vstack([whitened, weight * self._residual_row()])
             n_stages = sum(name == "products" for name, _ in self._steps)
-            # In units of the noise that so many products carry, which for a large epsilon is more than a vector's.
-            enough = self.n_people / (noise_variance(n_products(len(functionals)), self.epsilon) * width**2)
-            of_stage = enough / n_stages * (_PRODUCT_SHARE if self._has_gradients else 1.0)
-            looseness = float(np.clip((of_stage / _LOOSE_STAGE) ** 0.25, 1, LOOSEST))
+            of_stage = self.n_people / n_stages * (_PRODUCT_SHARE if self._has_gradients else 1.0)
+            looseness = self._looseness_of_products(len(functionals), of_stage)
             norm = _TIGHTNESS * looseness * state["spread"] * math.hypot(1, _RESIDUAL_WEIGHT)
             form, answer, radius = "products", "vector", norm**2
         else:
