@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skldp.learning import RegressionProtocol, simulate
+from skldp.learning import ClassificationProtocol, RegressionProtocol, simulate
 from skldp.mechanisms import noise_from
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
@@ -37,3 +37,16 @@ def test_sizes_stay_where_the_first_people_told_them():
     told = np.array(protocol._state["scales"])[3:8]
     # Of .1, their deviation, and not of .02, which is what is left where they are cut off at what all others have.
     assert np.median(told) > 0.05
+
+
+@pytest.mark.parametrize("kind", ["rounds", "once"])
+def test_coefficients_of_binary_columns_are_not_far_too_large(kind):
+    # Where products are cut off at the usual norm, a value that one in ten has counts as smaller than it is: the first
+    # coefficient was then 5 to 15, and probabilities were worse than the classes' shares.
+    rng = np.random.default_rng(0)
+    X = (rng.random((20_000, 5)) < 0.1).astype(float)
+    y = rng.random(len(X)) < 1 / (1 + np.exp(0.3 - X @ [2, -2, 1, 1, 0.5]))
+    protocol = ClassificationProtocol(5, len(X), 2, epsilon=100.0, low=np.zeros(5), high=np.ones(5), kind=kind)
+    simulate(protocol, X, y.astype(float), noise_from(0))
+    coefficients = np.diff(protocol.coefficients, axis=0)[0]
+    assert np.abs(coefficients - [2, -2, 1, 1, 0.5]).max() < 0.6
