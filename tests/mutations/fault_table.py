@@ -1170,9 +1170,9 @@ MUTATIONS = [
     Mutation("learning/_tasks.py", "                u *= u\n", "                u *= 2\n", "learning/test_tasks.py"),
     Mutation("learning/_regression.py", "weight *= 1 - part", "weight *= part", "learning/test_regression.py"),
     Mutation(
-        "learning/_regression.py",
-        "noise_variance(n_products(len(functionals)), self.epsilon) * width**2",
-        "noise_variance(width, self.epsilon) * width**2",
+        "learning/_protocol.py",
+        "noise_variance(n_products(n_functionals), self.epsilon)",
+        "noise_variance(self.n_features + 1, self.epsilon)",
         "learning/test_regression.py",
     ),
     Mutation("learning/_regression.py", "1, LOOSEST**2)", "1, math.inf)", "learning/test_regression.py"),
