@@ -168,7 +168,8 @@ def test_a_regression_is_recognised_and_its_models_come_with_two_scores(run, tmp
     options = ["--epsilons", "4", "--folds", "2", "--mechanism", "linear-rounds,piecewise,privunit", "--seed", "1"]
     code, out, err = run("study", "friedman", *options)
     assert (code, err) == (0, "")
-    assert "mean absolute error" in out
+    # The headings of a narrow terminal are broken between words.
+    assert all(word in out for word in ("mean", "absolute", "error"))
     assert "declared bounds are 0 and 30" in out
     with open(tmp_path / "study.csv", newline="", encoding="utf-8") as file:
         rows = {row["mechanism"]: row for row in csv.DictReader(file)}
@@ -216,7 +217,8 @@ def test_files_are_written_and_every_terminal_is_served(encoding, tmp_path):
     )
     out = done.stdout.decode(encoding)
     assert (done.returncode, done.stderr) == (0, b"")
-    assert ("ε ≤ 8" if encoding == "utf-8" else "eps <= 8") in out
+    # A heading that is longer than the numbers below it is broken.
+    assert all(word in out for word in (["ε ≤ 8"] if encoding == "utf-8" else ["eps |", "<= |", "8 |"]))
     assert (tmp_path / "ε.csv").stat().st_size > 100
 
 

@@ -118,7 +118,8 @@ def rich_table(
     shown = [j for j in range(len(names)) if not cells_of or any(row[j] for row in cells_of)]
     table = Table(title=printable(title))
     for j in shown:
-        heading = "\n".join(names[j].split(" ")) if j else names[j]
+        too_long = j and len(names[j]) > max((len(printable(row[j])) for row in cells_of), default=0)
+        heading = names[j].replace(" ", "\n") if too_long else names[j]
         table.add_column(heading, justify="right" if j else "left", no_wrap=j > 0)
     for i, row in enumerate(cells_of):
         cells = [Text(printable(row[j]), style="bold" if (i, j) in bold else "") for j in shown]
