@@ -103,8 +103,8 @@ class RegressionProtocol(Protocol):
     >>> while task is not None:
     ...     people = slice(asked, asked + protocol.n_wanted)
     ...     task, asked = protocol.next(task.release(X[people], y[people], noise_from())), people.stop
-    >>> asked, np.abs(protocol.coefficients - [0.5, -0.2]).max() < 0.1
-    (4000, np.True_)
+    >>> asked, bool(np.abs(protocol.coefficients - [0.5, -0.2]).max() < 0.1)
+    (4000, True)
     """
 
     def __init__(
