@@ -145,6 +145,9 @@ class PrivateLearningCurveDisplay:
                 n, score = table["n_people"][chosen], table[column][chosen]
                 self.baselines_ += self.ax_.plot(n, score, color="0.4", ls=style, lw=1.2, label=label)
         self.ax_.set_xscale("log")
+        asked = np.unique(table["n_people"])
+        self.ax_.set_xticks(asked, labels=[f"{int(n):,}" for n in asked])
+        self.ax_.minorticks_off()
         self.ax_.set_xlabel("People who are asked")
         self.ax_.set_ylabel(str(table["scoring"][0]) if "scoring" in table else "score")
         self.ax_.legend(loc="best")
