@@ -28,6 +28,12 @@ from skldp.exceptions import (
     TooFewPeopleWarning,
 )
 
+
+@pytest.fixture(autouse=True)
+def same_noise(fixed_noise):
+    """What is compared with a threshold cannot fail by chance."""
+
+
 N, D = 12_000, 16
 CLASSES = np.array(["no", "perhaps", "yes"])
 _NEW_NOISE = "every fit draws new noise, and no seed that scikit-learn writes can reach it"

@@ -17,6 +17,12 @@ from skldp import (
 )
 from skldp.exceptions import TooFewPeopleWarning
 
+
+@pytest.fixture(autouse=True)
+def same_noise(fixed_noise):
+    """What is compared with a threshold cannot fail by chance."""
+
+
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 
 

@@ -12,6 +12,12 @@ from skldp import (
 )
 from skldp.exceptions import OutOfDomainWarning, TooFewPeopleWarning
 
+
+@pytest.fixture(autouse=True)
+def same_noise(fixed_noise):
+    """What is compared with a threshold cannot fail by chance."""
+
+
 X = np.random.default_rng(0).uniform(-1, 1, (2_000, 2))
 
 

@@ -15,6 +15,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skldp import PrivateMoments
 from skldp.exceptions import ChangedAfterFitError, OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
 
+
+@pytest.fixture(autouse=True)
+def same_noise(fixed_noise):
+    """What is compared with a threshold cannot fail by chance."""
+
+
 RNG = np.random.default_rng(0)
 N = 40_000
 X = RNG.uniform(-1, 1, (N, 4))

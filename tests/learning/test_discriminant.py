@@ -19,6 +19,12 @@ from skldp.learning._linear_rule import (
 from skldp.learning._releases import unbiased_members
 from skldp.mechanisms import Noise, noise_from
 
+
+@pytest.fixture(autouse=True)
+def same_noise(fixed_noise):
+    """What is compared with a threshold cannot fail by chance."""
+
+
 MEANS = np.zeros((3, 12))
 MEANS[[0, 1, 2], [0, 1, 2]] = 0.8
 

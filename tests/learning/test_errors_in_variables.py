@@ -6,6 +6,12 @@ import pytest
 from skldp.learning._errors_in_variables import least_squares_of_releases
 from skldp.mechanisms import BoundedFeatures, Noise, Piecewise
 
+
+@pytest.fixture(autouse=True)
+def same_noise(fixed_noise):
+    """What is compared with a threshold cannot fail by chance."""
+
+
 RNG = np.random.default_rng(0)
 
 
