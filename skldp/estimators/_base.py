@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._validation import (
-    BOUNDS,
+    BOUNDS_BY_COLUMN,
     EPSILON,
     FLOATS,
     NOISE_PARAMETERS,
-    check_bounds,
+    check_bounds_by_column,
     check_epsilon,
     fit_context,
     validate,
@@ -213,10 +213,10 @@ class LocalTransformer(ReleasesRows, TransformerMixin, BaseEstimator):
 class BoundedTransformer(LocalTransformer):
     """Base of the transformers whose features lie within declared `bounds`; what lies outside is clipped."""
 
-    _parameter_constraints: dict = {**LocalTransformer._parameter_constraints, "bounds": BOUNDS}
+    _parameter_constraints: dict = {**LocalTransformer._parameter_constraints, "bounds": BOUNDS_BY_COLUMN}
 
     def _declare(self, X):
-        self.bounds_ = check_bounds(self.bounds, X.shape[1])
+        self.bounds_ = check_bounds_by_column(self.bounds, self)
         super()._declare(X)
 
     def _release(self, rows, out=None, *, noisy=True):

@@ -37,6 +37,8 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
         - ``"best"``: whichever has the least worst-case variance of a feature in units of its half-width.
     bounds : (low, high), default=(-1, 1)
         The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
+        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
+        such pair per feature.
     delta : float, default=0.0
         Above 0 for the Gaussian (and for ``"best"`` if the Gaussian is to be among its candidates), else 0.
     n_sampled_features : "auto", "all" or int, default="auto"
