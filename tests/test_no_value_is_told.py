@@ -313,12 +313,15 @@ MECHANISMS = {
     "fixed point": mechanisms.FixedPoint(10, 0),
     "responses": mechanisms.RandomizedResponse(1.0, 3),
     "prior": mechanisms.RandomizedResponseWithPrior(1.0, (0.25, 0.25, 0.5)),
+    "bins": mechanisms.ResponseOnBins(1.0, 0.0, 1.0),
+    "unbiased bins": mechanisms.ResponseOnBins(4.0, 0.0, 1.0, unbiased=True),
     "label laplace": mechanisms.LabelLaplaceMechanism(1.0, 3),
     "label vector": mechanisms.LabelLaplaceVectorMechanism(1.0, 3),
     "unary": mechanisms.UnaryEncoding(1.0, 3),
     "one-hot": mechanisms.OneHotRandomizedResponse(1.0, 3),
     "record": mechanisms.CategoricalRecord(1.0, (3, 3, 3), "oue"),
 }
+READERS = ("encode", "decode", "project", "bias", "variance", "log_likelihood", "log_density")
 NO_MECHANISMS = {"BitLaw", "FrequencyEstimate", "Noise", "PrivacyGuarantee", "RandomProjection", "Release"}
 DOMAINS = [
     mechanisms.Box((0.0,) * 3, (1.0,) * 3),
@@ -356,7 +359,7 @@ def test_mechanisms_tell_no_value(name):
         for kind, make in EITHER.items():
             if hasattr(mechanism, "release"):
                 hear(f"release, {kind}", mechanism.release, make(), noise_from())
-            for method in ("encode", "decode", "project", "bias", "variance", "log_likelihood", "log_density"):
+            for method in (*READERS, "estimate_prior"):
                 if hasattr(mechanism, method):
                     values = [make() for _ in range(1 + (method == "log_likelihood"))]
                     hear(f"{method}, {kind}", getattr(mechanism, method), *values)

@@ -29,6 +29,7 @@ from skldp.mechanisms import (
     RandomizedResponse,
     RandomizedResponseWithPrior,
     RandomProjection,
+    ResponseOnBins,
     RowMechanism,
     ThreeOutputs,
     UnaryEncoding,
@@ -76,7 +77,8 @@ def numbers():
         BoundedFeatures(Gaussian(1.0, 0.2, 2, lattice_bits=2), low, high, n_sampled=4, stated=2.0),
         BoundedFeatures(Gaussian(1.0, 1e-3, 5), low, high, n_sampled=5, stated=1.0),
     ]
-    return [*alone, *together, *sampled]
+    bins = [ResponseOnBins(0.5, -1.0, 1.0), *(ResponseOnBins(4.0, -1.0, 0.5, (0.9, 0.1), u) for u in (False, True))]
+    return [*alone, *together, *sampled, *bins]
 
 
 def categorical():
