@@ -54,6 +54,8 @@ LISTED = (
     skldp.LabelLaplaceVector,
     skldp.LabelSampler,
     skldp.LabelPrivateClassifier,
+    skldp.LabelPrivateRegressor,
+    skldp.TargetPrivatizer,
     skldp.NoiseAwareDiscriminant,
     skldp.NoiseAwareLinearRegression,
     skldp.BayesianFilter,
@@ -241,6 +243,34 @@ def test_classifiers_tell_no_row_and_no_label(name):
         hear("at the end", lambda: fitted)
 
 
+TARGETS = {
+    "bins": skldp.TargetPrivatizer(bounds=(0, 1)),
+    "knots": skldp.TargetPrivatizer(4.0, bounds=(0, 1), mechanism="unbiased_bins", prior=[0.5, 0.5]),
+    "prior": skldp.TargetPrivatizer(4.0, bounds=(0, 1), prior=0.25),
+    "numbers": skldp.TargetPrivatizer(bounds=(0, 1), mechanism="laplace"),
+    "learnt": skldp.TargetPrivatizer(),
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_mechanisms_of_targets_tell_no_value(name):
+    mechanism, learns = TARGETS[name], name == "learnt"
+    y = np.tile(LABELS["numbers"], 20).astype(float)
+    fitted = made(lambda: copy.deepcopy(mechanism).fit(y))
+    regressor = skldp.LabelPrivateRegressor(LinearRegression(), target_mechanism=mechanism)
+    model = made(lambda: copy.deepcopy(regressor).fit(np.tile(ROWS, (20, 1)), y))
+    with listening() as hear:
+        for kind, make in EITHER.items():
+            hear(f"fit, {kind}", copy.deepcopy(mechanism).fit, make(), learns=learns)
+            hear(f"fit_transform, {kind}", copy.deepcopy(mechanism).fit_transform, make())
+            for method in ("transform", "inverse_transform", "estimate_prior"):
+                hear(f"{method}, {kind}", getattr(fitted, method), make())
+            hear(f"fit of a model, {kind}", copy.deepcopy(regressor).fit, ROWS, make(), learns=True)
+            hear(f"score, {kind}", model.score, ROWS, make())
+            hear(f"predict, {kind}", model.predict, make())
+        hear("at the end", lambda: fitted)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_models_tell_no_row_and_no_target(name):
     model, y = MODELS[name], LABELS["numbers"]
@@ -315,6 +345,7 @@ MECHANISMS = {
     "prior": mechanisms.RandomizedResponseWithPrior(1.0, (0.25, 0.25, 0.5)),
     "bins": mechanisms.ResponseOnBins(1.0, 0.0, 1.0),
     "unbiased bins": mechanisms.ResponseOnBins(4.0, 0.0, 1.0, unbiased=True),
+    "prior of numbers": mechanisms.PriorQuestion(1.0, 0.0, 1.0),
     "label laplace": mechanisms.LabelLaplaceMechanism(1.0, 3),
     "label vector": mechanisms.LabelLaplaceVectorMechanism(1.0, 3),
     "unary": mechanisms.UnaryEncoding(1.0, 3),

@@ -27,6 +27,7 @@ from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
 from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms._numeric.piecewise import Piecewise
+from skldp.mechanisms._numeric.private_prior import PriorQuestion
 from skldp.mechanisms._numeric.response_on_bins import ResponseOnBins
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
 from skldp.mechanisms._odds import TWO_64
@@ -45,6 +46,7 @@ _DELEGATES: dict[type, str] = {
     OneHotRandomizedResponse: "law",
     RandomizedResponseWithPrior: "inner",
     ResponseOnBins: "inner",
+    PriorQuestion: "inner",
     PrivUnitBall: "sphere",
 }
 

@@ -4,9 +4,10 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 from sklearn.base import OneToOneFeatureMixin
+from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import BoundedTransformer
-from skldp.estimators._validation import Interval, Seed, StrOptions
+from skldp.estimators._validation import FLOATS, Interval, Seed, StrOptions, as_table
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.catalogue import (
     NUMERIC_MECHANISMS,
@@ -129,6 +130,24 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
         self.transform_noise = transform_noise
         self.seed = seed
         self.n_jobs = n_jobs
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Give released numbers back as they are: without bias and in the units of X, they stand for themselves.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            What was released, or predicted from releases, as by a TransformedTargetRegressor.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = as_table(X, dtype=FLOATS)
+        if X.shape[1] != self.n_features_in_:
+            raise ValueError(f"X must have {self.n_features_in_} columns. Got {X.shape[1]} instead.")
+        return X
 
     def _make_mechanism(self, X):
         n_features, epsilon = X.shape[1], float(self.epsilon)

@@ -19,6 +19,7 @@ from skldp.mechanisms._numeric.catalogue import NUMERIC_MECHANISMS, best_mechani
 from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
 from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms._numeric.piecewise import Piecewise
+from skldp.mechanisms._numeric.private_prior import PriorQuestion
 from skldp.mechanisms._numeric.response_on_bins import ResponseOnBins
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
 from skldp.mechanisms._rows import Release, RowMechanism, SampledFeatures
@@ -75,6 +76,7 @@ __all__ = [
     "Noise",
     "OneHotRandomizedResponse",
     "Piecewise",
+    "PriorQuestion",
     "PrivUnit",
     "PrivUnitBall",
     "PrivacyGuarantee",

@@ -11,6 +11,7 @@ from laws import (
     OneDraw,
     ScriptedNoise,
     assert_is_the_guarantee,
+    binomial_pvalue,
     chi_square_pvalue,
     intervals,
     lengths,
@@ -19,9 +20,17 @@ from laws import (
 from scipy.optimize import linprog
 
 from skldp.accounting import shuffled
-from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, ResponseOnBins, noise_from
+from skldp.mechanisms import (
+    NUMERIC_MECHANISMS,
+    PriorQuestion,
+    RandomizedResponse,
+    ResponseOnBins,
+    make_mechanism,
+    noise_from,
+)
 from skldp.mechanisms._numeric import best_bins as choice
 from skldp.mechanisms._numeric.best_bins import best_bins, best_knots, refined_prior
+from skldp.mechanisms._numeric.catalogue import JOINT_MECHANISMS
 
 PRIORS = [None, (0.7, 0.2, 0.1), (0.0, 0.0, 1.0, 0.0), (0.45, 0.05, 0.0, 0.5)]
 VALUES = np.linspace(-3, 9, 101)[:, None]
@@ -224,13 +233,16 @@ def test_the_expected_loss_is_that_of_the_law(unbiased):
     np.testing.assert_allclose(law.variance(fine[:, None]) + law.bias(fine[:, None]) ** 2, squares, rtol=1e-9)
 
 
-def test_two_knots_are_those_of_duchi_and_more_beat_it_where_epsilon_is_larger():
+def test_knots_are_duchis_ends_for_a_small_epsilon_and_beat_all_mechanisms_where_the_prior_tells_something():
     small = ResponseOnBins(0.5, -1.0, 1.0, unbiased=True)
     assert small.answers[1] == pytest.approx(1 / np.tanh(0.25), rel=1e-9)
-    uniform = np.linspace(-1, 1, 2_001)
-    for epsilon in (2.0, 4.0):
-        ours = ResponseOnBins(epsilon, -1.0, 1.0, unbiased=True).expected_loss
-        assert ours < min(law(epsilon).variance(uniform).mean() for law in (Duchi, Piecewise))
+    prior = (0.05, 0.1, 0.6, 0.2, 0.05)
+    y = (np.arange(5_000) + 0.5) / 2_500 - 1
+    mass = np.repeat(prior, 1_000) / 1_000
+    for epsilon in (1.0, 4.0):
+        ours = ResponseOnBins(epsilon, -1.0, 1.0, prior, unbiased=True).expected_loss
+        others = [make_mechanism(name, epsilon) for name in NUMERIC_MECHANISMS if name not in JOINT_MECHANISMS]
+        assert ours < min(float(one.variance(y) @ mass) for one in others)
 
 
 def test_a_prior_of_other_people_is_estimated_from_their_answers():
@@ -275,3 +287,16 @@ def test_a_shuffler_knows_the_law_of_the_answers():
     law = ResponseOnBins(2.0, 0.0, 1.0, unbiased=True)
     inner = RandomizedResponse(2.0, law.answers.size)
     assert shuffled(law, 1_000, 1e-6).epsilon == shuffled(inner, 1_000, 1e-6).epsilon
+
+
+def test_a_question_for_the_prior_draws_its_bits_by_their_law():
+    question = PriorQuestion(1.0, -1.0, 3.0, n_parts=4)
+    with pytest.warns(match="seed"):
+        bits = question.release(np.full((40_000, 1), 1.5), noise_from(2)).rows
+    for j, chance in enumerate([question.inner.q, question.inner.q, question.inner.p, question.inner.q]):
+        assert binomial_pvalue(bits[:, j].sum(), len(bits), chance) > THRESHOLD
+    assert question.guarantee() == question.inner.guarantee("label")
+    np.testing.assert_array_equal(
+        question.encode([[-9.0], [-1.0], [0.0], [2.9], [3.0]]).rows.argmax(axis=1), [0, 0, 1, 3, 3]
+    )
+    assert shuffled(question, 1_000, 1e-6).epsilon == shuffled(question.inner, 1_000, 1e-6).epsilon

@@ -23,6 +23,7 @@ from skldp.mechanisms import (
     MultivariateLaplace,
     OneHotRandomizedResponse,
     Piecewise,
+    PriorQuestion,
     PrivUnit,
     PrivUnitBall,
     ProjectedRelease,
@@ -78,7 +79,7 @@ def numbers():
         BoundedFeatures(Gaussian(1.0, 1e-3, 5), low, high, n_sampled=5, stated=1.0),
     ]
     bins = [ResponseOnBins(0.5, -1.0, 1.0), *(ResponseOnBins(4.0, -1.0, 0.5, (0.9, 0.1), u) for u in (False, True))]
-    return [*alone, *together, *sampled, *bins]
+    return [*alone, *together, *sampled, *bins, PriorQuestion(0.5, -1.0, 1.0)]
 
 
 def categorical():

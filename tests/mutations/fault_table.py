@@ -1200,6 +1200,63 @@ MUTATIONS = [
         "if False:",
         "estimators/test_declared_scaler.py",
     ),
+    # Targets: what bins and knots are released, what the prior costs, and which model is given what.
+    Mutation(
+        "mechanisms/_numeric/response_on_bins.py",
+        "(noise.uniform(rows.shape) < share)",
+        "(noise.uniform(rows.shape) > share)",
+        "mechanisms/test_response_on_bins.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/response_on_bins.py",
+        "self.inner._draw(np.ascontiguousarray(codes, dtype=np.int64), noise, drawn, workspace)",
+        "drawn[...] = codes",
+        "mechanisms/test_response_on_bins.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/best_bins.py",
+        "least = min(least, (float(best[-1]) / (1 + (k - 1) * other), k))",
+        "least = min(least, (float(best[-1]), k))",
+        "mechanisms/test_response_on_bins.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/best_bins.py",
+        "for start in (-1.0, 0.0, 1.0):",
+        "for start in (5.0,):",
+        "mechanisms/test_response_on_bins.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/private_prior.py",
+        "self.inner._draw(self._parts(rows), noise, out, workspace)",
+        "self.inner._encode(self._parts(rows), out, workspace)",
+        "mechanisms/test_response_on_bins.py",
+    ),
+    Mutation(
+        "estimators/_targets.py",
+        "replace(question.guarantee() + guarantee, stated",
+        "replace(guarantee, stated",
+        "estimators/test_targets.py",
+    ),
+    Mutation("estimators/_targets.py", ".spawn(1)[0]).rows", ").rows", "estimators/test_targets.py"),
+    Mutation(
+        "estimators/_targets.py", "> Fraction(epsilon):", "> 2 * Fraction(epsilon):", "estimators/test_targets.py"
+    ),
+    Mutation("estimators/_targets.py", '"the bounds" if learnt else ""', '""', "estimators/test_targets.py"),
+    Mutation(
+        "estimators/_label_private.py", "estimator.fit(X, released", "estimator.fit(X, y", "estimators/test_targets.py"
+    ),
+    Mutation(
+        "estimators/_label_private.py",
+        "estimator.partial_fit(X, released",
+        "estimator.partial_fit(X, y",
+        "estimators/test_targets.py",
+    ),
+    Mutation(
+        "estimators/_label_private.py",
+        "if getattr(mechanism, self._domain_name, ()) is None:",
+        "if False:",
+        "estimators/test_targets.py",
+    ),
     # Errors that leave out a part, and intervals where there is nothing to make them of.
     Mutation("learning/_uncertainty.py", "(spread / n + by_gram)", "(spread / n)", "learning/test_uncertainty.py"),
     Mutation(

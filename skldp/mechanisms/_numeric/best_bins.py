@@ -215,4 +215,5 @@ def _weights(
     places = np.searchsorted(edges, knots)
     mass, moment = np.diff(zeroth[places]), np.diff(first[places])
     upward = (moment - knots[:-1] * mass) / np.diff(knots)
-    return np.append(mass - upward, 0.0) + np.append(0.0, upward)
+    weights: npt.NDArray[np.float64] = np.append(mass - upward, 0.0) + np.append(0.0, upward)
+    return weights

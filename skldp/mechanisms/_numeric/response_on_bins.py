@@ -1,6 +1,6 @@
 """Randomized response on bins of a number: for targets of regressions, with a public prior of their values."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -76,8 +76,8 @@ class ResponseOnBins(RowMechanism):
     """
 
     epsilon: float
-    low: float
-    high: float
+    low: float = field(repr=False)
+    high: float = field(repr=False)
     prior: tuple[float, ...] | None = None
     unbiased: bool = False
 
