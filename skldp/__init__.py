@@ -20,12 +20,9 @@ from skldp.estimators._private_discriminant import PrivateDiscriminant
 from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._private_moments import PrivateMoments
+from skldp.estimators._random_projection import RandomProjectionTransformer
 from skldp.estimators._targets import TargetPrivatizer
-from skldp.estimators._vector import (
-    MultivariateLaplaceTransformer,
-    PrivUnitTransformer,
-    RandomProjectionTransformer,
-)
+from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.study import PrivacyUtilityDisplay, audit_epsilon, privacy_utility_curve, smallest_epsilon
 

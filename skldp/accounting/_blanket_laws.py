@@ -33,6 +33,7 @@ from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
 from skldp.mechanisms._odds import TWO_64
 from skldp.mechanisms._shuffling import BlanketLaw
 from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
+from skldp.mechanisms._vector.scaled_rows import ScaledRows
 
 __all__ = ["PairLaws", "pair_laws"]
 
@@ -48,6 +49,7 @@ _DELEGATES: dict[type, str] = {
     ResponseOnBins: "inner",
     PriorQuestion: "inner",
     PrivUnitBall: "sphere",
+    ScaledRows: "inner",
 }
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "BoundedTransformer",
     "LocalTransformer",
     "ReleasesRows",
+    "check_bounds_of_type",
     "counted_out_of_domain",
     "in_threads",
     "warn_out_of_domain",
@@ -220,10 +221,14 @@ class BoundedTransformer(LocalTransformer):
         super()._declare(X)
 
     def _release(self, rows, out=None, *, noisy=True):
-        # By the type of X alone, before a value is looked at: NaN could come of infinite bounds.
-        if np.abs(self.bounds_).max() > np.finfo(rows.dtype).max:
-            raise ValueError(f"bounds must be numbers of the type of X, {rows.dtype}. Got {self.bounds!r} instead.")
+        check_bounds_of_type(self, rows.dtype)
         return super()._release(rows, out, noisy=noisy)
+
+
+def check_bounds_of_type(estimator, dtype):
+    """Refuse, by the type of X alone and before a value is looked at, bounds of which NaN could come."""
+    if np.abs(estimator.bounds_).max() > np.finfo(dtype).max:
+        raise ValueError(f"bounds must be numbers of the type of X, {dtype}. Got {estimator.bounds!r} instead.")
 
 
 @contextmanager

@@ -38,6 +38,7 @@ from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
 from skldp.mechanisms._vector.projected_release import ProjectedRelease
 from skldp.mechanisms._vector.projection import RandomProjection
+from skldp.mechanisms._vector.scaled_rows import ScaledRows
 from skldp.mechanisms._vector.utility_bounds import (
     distance_bound,
     inner_product_bound,
@@ -88,6 +89,7 @@ __all__ = [
     "ResponseOnBins",
     "RowMechanism",
     "SampledFeatures",
+    "ScaledRows",
     "ThreeOutputs",
     "UnaryEncoding",
     "UnbiasedBitFlip",

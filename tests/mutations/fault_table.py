@@ -1257,6 +1257,18 @@ MUTATIONS = [
         "if False:",
         "estimators/test_targets.py",
     ),
+    Mutation(
+        "mechanisms/_vector/scaled_rows.py",
+        "self.inner._draw(self._scaled(rows, workspace), noise, out, workspace)",
+        "self.inner._draw(rows.astype(float), noise, out, workspace)",
+        "estimators/test_embeddings.py",
+    ),
+    Mutation(
+        "mechanisms/_vector/scaled_rows.py",
+        "self.inner.domain.clip(scaled).rows",
+        "scaled",
+        "estimators/test_embeddings.py",
+    ),
     # Errors that leave out a part, and intervals where there is nothing to make them of.
     Mutation("learning/_uncertainty.py", "(spread / n + by_gram)", "(spread / n)", "learning/test_uncertainty.py"),
     Mutation(
