@@ -21,6 +21,7 @@ from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._private_moments import PrivateMoments
 from skldp.estimators._random_projection import RandomProjectionTransformer
+from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
 from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -54,6 +55,7 @@ __all__ = [
     "QueryResult",
     "RandomProjectionTransformer",
     "RegressionSummary",
+    "TablePrivatizer",
     "TargetPrivatizer",
     "audit_epsilon",
     "privacy_guarantee",

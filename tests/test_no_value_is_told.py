@@ -10,6 +10,7 @@ import pickle
 from contextlib import contextmanager
 
 import numpy as np
+import pandas as pd
 import pytest
 from marked_values import MARKED_LABELS, MARKED_ROWS, NUMBER, TEXT, WHOLE, found_in, stored_in, told_by
 from sklearn.base import BaseEstimator
@@ -244,6 +245,45 @@ def test_classifiers_tell_no_row_and_no_label(name):
         hear("at the end", lambda: fitted)
 
 
+TABLES = {
+    "numbers": (skldp.TablePrivatizer(schema=(0, 1)), ROWS),
+    "categories": (skldp.TablePrivatizer(schema=dict.fromkeys(("x0", "x1", "x2"), ["a", "b", "c"])), WORDS),
+    "missing": (
+        skldp.TablePrivatizer(
+            schema=dict.fromkeys(
+                ("x0", "x1", "x2"), {"type": "categories", "values": ["a", "b", "c"], "missing": "category"}
+            ),
+            handle_unknown="missing",
+            encoding="columns",
+        ),
+        WORDS,
+    ),
+    "dates": (skldp.TablePrivatizer(schema=("2020-01-01", "2021-01-01")), np.full((4, 3), "2020-05-05", dtype=object)),
+}
+
+
+@pytest.mark.parametrize("frame", [None, ["x0", "x1", "x2"], ["age", "result", "dose"]])
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_tell_no_value(name, frame):
+    table, rows = TABLES[name]
+    schema = table.schema
+    if frame is not None and isinstance(schema, dict):
+        schema = dict(zip(frame, schema.values(), strict=True))
+    table = copy.deepcopy(table).set_params(schema=schema)
+    rows = rows if frame is None else pd.DataFrame(rows, columns=frame)
+    fitted = made(lambda: copy.deepcopy(table).fit(rows))
+    with listening() as hear:
+        for kind, make in MARKED_ROWS.items():
+            hear(f"fit, {kind}", copy.deepcopy(table).fit, make())
+            hear(f"fit_transform, {kind}", copy.deepcopy(table).fit_transform, make())
+            for method in ("transform", "inverse_transform"):
+                hear(f"{method}, {kind}", getattr(fitted, method), make())
+        learning = copy.deepcopy(table).set_params(schema=dict.fromkeys(("age", "result", "dose"), "dtype"))
+        for kind, make in MARKED_ROWS.items():
+            hear(f"learnt, {kind}", learning.fit, make(), learns=True)
+        hear("at the end", lambda: fitted)
+
+
 TARGETS = {
     "bins": skldp.TargetPrivatizer(bounds=(0, 1)),
     "knots": skldp.TargetPrivatizer(4.0, bounds=(0, 1), mechanism="unbiased_bins", prior=[0.5, 0.5]),
@@ -352,6 +392,12 @@ MECHANISMS = {
     "label vector": mechanisms.LabelLaplaceVectorMechanism(1.0, 3),
     "unary": mechanisms.UnaryEncoding(1.0, 3),
     "one-hot": mechanisms.OneHotRandomizedResponse(1.0, 3),
+    "mixed": mechanisms.MixedRecord(
+        mechanisms.Columns.of(
+            {"a": mechanisms.Interval(0, 1), "b": mechanisms.Categories((0, 1)), "c": mechanisms.Interval(0, 1)}
+        ),
+        (1.0,) * 3,
+    ),
     "record": mechanisms.CategoricalRecord(1.0, (3, 3, 3), "oue"),
 }
 READERS = ("encode", "decode", "project", "bias", "variance", "log_likelihood", "log_density")

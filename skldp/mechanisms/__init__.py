@@ -22,6 +22,7 @@ from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.private_prior import PriorQuestion
 from skldp.mechanisms._numeric.response_on_bins import ResponseOnBins
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
+from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms._rows import Release, RowMechanism, SampledFeatures
 from skldp.mechanisms._vector.gaussian_width import (
     default_width,
@@ -73,6 +74,7 @@ __all__ = [
     "LabelLaplaceMechanism",
     "LabelLaplaceVectorMechanism",
     "Laplace",
+    "MixedRecord",
     "MultivariateLaplace",
     "Noise",
     "OneHotRandomizedResponse",

@@ -49,6 +49,7 @@ FITTED = {
     "PrivateLogisticRegression": lambda: skldp.PrivateLogisticRegression(classes=[0, 1]).fit(X, Y),
     "PrivateMoments": lambda: skldp.PrivateMoments().fit(X),
     "RandomProjectionTransformer": lambda: skldp.RandomProjectionTransformer(n_components=2).fit(X),
+    "TablePrivatizer": lambda: skldp.TablePrivatizer().fit(X),
     "TargetPrivatizer": lambda: skldp.TargetPrivatizer(bounds=(0, 1)).fit(Y),
 }
 

@@ -11,15 +11,20 @@ from skldp import mechanisms as door
 from skldp.mechanisms import (
     BoundedFeatures,
     CategoricalRecord,
+    Categories,
+    Columns,
     Duchi,
     DuchiVector,
     FiniteSet,
     Gaussian,
     Hybrid,
     HybridThreeOutputs,
+    Integers,
+    Interval,
     LabelLaplaceMechanism,
     LabelLaplaceVectorMechanism,
     Laplace,
+    MixedRecord,
     MultivariateLaplace,
     OneHotRandomizedResponse,
     Piecewise,
@@ -80,6 +85,8 @@ def numbers():
         BoundedFeatures(Gaussian(1.0, 1e-3, 5), low, high, n_sampled=5, stated=1.0),
     ]
     bins = [ResponseOnBins(0.5, -1.0, 1.0), *(ResponseOnBins(4.0, -1.0, 0.5, (0.9, 0.1), u) for u in (False, True))]
+    mixed = Columns.of({"a": Interval(-1, 1), "b": Integers(-2, 2), "c": Interval(0, 1)})
+    bins += [MixedRecord(mixed, (0.5, 1.0, 4.0)), MixedRecord(mixed, (0.5, 1.0, 4.0), "piecewise")]
     return [*alone, *together, *sampled, *bins, PriorQuestion(0.5, -1.0, 1.0)]
 
 
@@ -96,6 +103,7 @@ def categorical():
     yield UnaryEncoding(0.5, 7, "sue")
     yield UnaryEncoding(20.0, 20_000, "oue")
     yield OneHotRandomizedResponse(0.5, 900)
+    yield MixedRecord(Columns.of({"a": Categories((1, 2, 3)), "b": Categories(("x",))}), (0.5, 1.0))
     yield from (CategoricalRecord(2.0, (3, 1, 200, 2), method) for method in ("krr", "sue", "oue"))
 
 
@@ -147,6 +155,8 @@ def rows_for(mechanism, n=40, seed=1):
     """Rows of the mechanism's domain, some of them outside where anything can be moved into it."""
     draw = np.random.default_rng(seed)
     domain = mechanism.domain.to_dict()
+    if isinstance(mechanism, MixedRecord) and domain["parts"][0]["type"] == "categories":
+        return draw.integers(0, [len(part["values"]) for part in domain["parts"]], (n, mechanism.domain.n_features))
     if domain["type"] == "codes":
         return draw.integers(0, domain["sizes"], (n, mechanism.domain.n_features))
     return draw.normal(0, 0.8, (n, mechanism.domain.n_features))

@@ -1269,6 +1269,36 @@ MUTATIONS = [
         "scaled",
         "estimators/test_embeddings.py",
     ),
+    # Tables: every column by its mechanism, shares that add up, and nothing taken for declared that was learnt.
+    Mutation(
+        "mechanisms/_record.py",
+        "part._draw(given, noise, drawn, workspace)",
+        "part._encode(given, drawn, workspace)",
+        "estimators/test_table.py",
+    ),
+    Mutation("mechanisms/_record.py", "-round_up(-share)", "round_up(share)", "estimators/test_table.py"),
+    Mutation(
+        "mechanisms/_record.py", "given[:, 0] = rows[:, j]", "given[:, 0] = rows[:, 0]", "estimators/test_table.py"
+    ),
+    Mutation(
+        "mechanisms/_record.py",
+        "round_up(sum(map(Fraction, self.exact_epsilons), Fraction(0)))",
+        "max(self.exact_epsilons)",
+        "estimators/test_table.py",
+    ),
+    Mutation("estimators/_schema.py", "learnt.append(str(name))", "pass", "estimators/test_table.py"),
+    Mutation(
+        "estimators/_schema.py",
+        "if missing.any() and self.missing is None:",
+        "if False:",
+        "estimators/test_table.py",
+    ),
+    Mutation(
+        "estimators/_schema.py",
+        'got = f"Got the dtype of the column, {type(dtype).__name__}." if of_rows else error',
+        "got = error",
+        "estimators/test_table.py",
+    ),
     # Errors that leave out a part, and intervals where there is nothing to make them of.
     Mutation("learning/_uncertainty.py", "(spread / n + by_gram)", "(spread / n)", "learning/test_uncertainty.py"),
     Mutation(
