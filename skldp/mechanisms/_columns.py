@@ -11,6 +11,7 @@ import numpy.typing as npt
 from skldp._checks import is_number
 from skldp._untold import kind_of
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Clipped, Codes, Domain, FiniteSet, check_finite
+from skldp.mechanisms._linked import Constrained, OneHot
 
 __all__ = ["Categories", "Columns", "Integers", "Interval", "domain_from_json"]
 
@@ -227,9 +228,11 @@ _KINDS: dict[str, type[Domain]] = {
     "box": Box,
     "categories": Categories,
     "codes": Codes,
+    "constrained": Constrained,
     "finite_set": FiniteSet,
     "integers": Integers,
     "interval": Interval,
+    "one_hot": OneHot,
 }
 
 
@@ -242,6 +245,8 @@ def _from_dict(given: Any) -> Domain:
     try:
         if kind == "columns":
             fields["parts"] = tuple(map(_part, fields["parts"]))
+        elif kind == "constrained":
+            fields["domain"] = _from_dict(fields["domain"])
         return (Columns if kind == "columns" else _KINDS[kind])(**fields)
     except (KeyError, TypeError) as error:
         raise ValueError(f"A domain of type {kind!r} has other fields. Got {sorted(given)} instead.") from error
