@@ -40,8 +40,8 @@ class OneHot(Domain):
 
     Notes
     -----
-    Other rows are moved to the nearest member: to the column with the largest value, or to no column where `at_most_one`
-    is true and no value is above 1/2.
+    Other rows are moved to the nearest member: to the column with the largest value, or to no column where
+    `at_most_one` is true and no value is above 1/2.
 
     Examples
     --------
@@ -158,7 +158,9 @@ class Constrained(Domain):
         object.__setattr__(self, "fallback", _numbers("fallback", self.fallback, size))
         given = np.array([self.fallback])
         if (self.domain.clip(given).rows != given).any() or not self._obeyed(given).all():
-            raise ValueError("fallback must be a row of the domain that obeys every inequality. Got another one instead.")
+            raise ValueError(
+                "fallback must be a row of the domain that obeys every inequality. Got another one instead."
+            )
 
     @property
     def n_features(self) -> int:
