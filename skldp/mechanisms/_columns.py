@@ -1,7 +1,7 @@
 """A declared table, column by column: intervals, whole numbers, categories, and columns that are declared together."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from skldp._untold import kind_of
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Clipped, Codes, Domain, FiniteSet, check_finite
 from skldp.mechanisms._linked import Constrained, OneHot
 
-__all__ = ["Categories", "Columns", "Integers", "Interval", "domain_from_json"]
+__all__ = ["Categories", "Columns", "Integers", "Interval", "check_column_names", "domain_from_json"]
 
 
 @dataclass(frozen=True)
@@ -192,6 +192,21 @@ class Columns(Domain):
     def to_dict(self) -> dict[str, Any]:
         """Describe the columns, each part with its names."""
         return {"type": "columns", "parts": [part.to_dict() | {"columns": list(own)} for own, part in self.parts]}
+
+
+def check_column_names(domain: Domain | None, names: Iterable[str] | None) -> None:
+    """Refuse a table whose columns are not those that a domain declares, in their order, where both have names.
+
+    Raises
+    ------
+    ValueError
+    """
+    while isinstance(domain, Constrained):
+        domain = domain.domain
+    if isinstance(domain, Columns) and names is not None and domain.names != tuple(names):
+        raise ValueError(
+            f"The domain's columns must be those of X, in their order: {list(names)}. Got {list(domain.names)} instead."
+        )
 
 
 def domain_from_json(text: str) -> Domain:

@@ -42,6 +42,7 @@ from skldp.accounting._query import RegressionQuery
 __all__ = [
     "Proof",
     "Tree",
+    "bounds_at",
     "certified_loss",
     "certified_maximum",
     "leaf_bounds",
@@ -395,11 +396,25 @@ def vertex_bounds(law: SampledLaw, sign: int, vertices: Floats) -> Floats:
         Whatever the counts, the weighted sum's largest value over all vertices, plus `vertex_rounding`, bounds the
         sum over the whole box.
     """
-    return _bounds_at(law, sign, vertices @ law.coef.T, kinked=False).T
+    return bounds_at(law, sign, vertices @ law.coef.T, kinked=False).T
 
 
-def _bounds_at(law: SampledLaw, sign: int, sums: Floats, *, kinked: bool) -> Floats:
-    """Bound log-likelihoods from the values of a . x, both of shape (k, n), with a ramp's kink at 0 or without."""
+def bounds_at(law: SampledLaw, sign: int, sums: Floats, *, kinked: bool) -> Floats:
+    """Bound log-likelihoods (minus them for sign -1) from above, with a ramp's kink at 0 or without.
+
+    Parameters
+    ----------
+    law : SampledLaw
+    sign : {1, -1}
+    sums : ndarray of shape (k, n)
+        The values of a . x at some points.
+    kinked : bool
+
+    Returns
+    -------
+    ndarray of shape (k, n)
+        For sums that are weighted by counts, `vertex_rounding` is to be added.
+    """
     w = sums + (law.offset + sign * law.error)
     ramp = np.clip(w, 0.0 if kinked else -np.inf, 1.0)
     response = np.where(law.logistic, expit(w), ramp) if law.logistic.any() else ramp
@@ -432,7 +447,7 @@ def vertex_maximum(law: SampledLaw, sign: int) -> tuple[float, Floats]:
     if not region.is_finite and not peaks_at_vertices(law, sign):
         return math.inf, law.box[0]
     for codes, sums in region.sums(law.coef, used, max(1, _BLOCK // max(1, len(law)))):
-        totals = _bounds_at(law, sign, sums, kinked=region.is_finite) @ law.count
+        totals = bounds_at(law, sign, sums, kinked=region.is_finite) @ law.count
         if totals.max(initial=-math.inf) > best:
             best, where = float(totals.max()), int(codes[totals.argmax()])
     return best + float(vertex_rounding(law, law.count)), region.point(where, used)

@@ -18,6 +18,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linprog
 
 from skldp.accounting._extrema.sampled_law import UNIT, Bounds, Floats, checked_box
 from skldp.accounting._query import LARGEST
@@ -364,6 +365,48 @@ class Region:
         # Prices that only cost are not paid; nor is NaN.
         least: Floats = np.fmin(unpriced, priced)
         return least
+
+    @cached_property
+    def block_rows(self) -> tuple[Floats, Floats]:
+        """A row for each block with a 1 for each of its columns: those that add up to 1, and those to at most 1."""
+        rows = np.zeros((len(self.blocks), len(self.whole)))
+        for row, block in zip(rows, self.blocks, strict=True):
+            row[block.columns] = 1.0
+        may_be_none = np.array([block.at_most_one for block in self.blocks], dtype=bool)
+        return rows[~may_be_none], rows[may_be_none]
+
+    def range_of(self, coef: Floats) -> tuple[float, float]:
+        """Bounds on a linear form over the whole region, up to the rounding of one evaluation.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (n_features,)
+
+        Returns
+        -------
+        low, high : float
+        """
+        ends = self.box[:1], self.box[1:]
+        both = np.stack([-coef, coef])
+        if not len(self.limits):
+            low, high = (float(self.largest_each(one[None, :], *ends)[0]) for one in both)
+            return -low, high
+        exact, at_most = self.block_rows
+        found = []
+        for one in both:
+            # What the solver finds are prices, of which any prove a bound.
+            solved = linprog(
+                -one,
+                A_ub=np.concatenate([self.coef, at_most]),
+                b_ub=np.concatenate([self.limits, np.ones(len(at_most))]),
+                A_eq=exact if len(exact) else None,
+                b_eq=np.ones(len(exact)) if len(exact) else None,
+                bounds=self.box.T,
+                method="highs-ds",
+            )
+            prices = None if solved.x is None else -solved.ineqlin.marginals[None, : len(self.limits)]
+            found.append(float(self.largest_priced(one[None, :], prices, *ends)[0]))
+        return -found[0], found[1]
 
     def move(self, rows: npt.ArrayLike) -> Floats:
         """Move rows inside, whatever they are: NaN becomes the least number, and infinity the largest.

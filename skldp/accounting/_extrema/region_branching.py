@@ -85,7 +85,10 @@ class RegionBranching:
     def __init__(self, law: SampledLaw, sign: int, problem: SigmoidSum) -> None:
         assert law.region is not None
         self.law, self.sign, self.problem, self.region = law, sign, problem, law.region
-        self._columns = np.flatnonzero(law.used | (self.region.coef != 0).any(axis=0))
+        read = law.used | (self.region.coef != 0).any(axis=0)
+        for block in self.region.blocks:
+            read[block.columns] |= read[block.columns].any()
+        self._columns = np.flatnonzero(read)
         # A program grows with its columns: what many nodes of few take, few nodes of many do.
         self._max_nodes = max(_FEWEST_NODES, min(_MAX_NODES, _MOST_COLUMNS // (len(self._columns) + len(law))))
         self._n_nodes, self._order = 0, count()
@@ -341,22 +344,16 @@ class RegionBranching:
         matrix[len(rows) :, : len(columns)] = region.coef[:, columns] * width / scale[:, None]
         rhs = lines * offset[rows] + problem.part(rows).conjugate(lines, node.low[rows], node.high[rows])
         rhs = np.concatenate([rhs, (region.limits - region.coef @ root_low) / scale])
-        place = np.full(len(region.whole), -1)
-        place[columns] = np.arange(len(columns))
-        exact: list[Floats] = []
-        at_most: list[Floats] = []
-        for block in region.blocks:
-            own = place[block.columns]
-            if (own >= 0).any():
-                row = np.zeros((1, matrix.shape[1]))
-                row[0, own[own >= 0]] = 1.0
-                (at_most if block.at_most_one or (own < 0).any() else exact).append(row)
+        exact, at_most = (
+            np.pad(rows_of[:, columns], ((0, 0), (0, n)))[rows_of[:, columns].any(axis=1)]
+            for rows_of in region.block_rows
+        )
         found = linprog(
             np.concatenate([np.zeros(len(columns)), -problem.count]),
-            A_ub=np.concatenate([matrix, *at_most]),
+            A_ub=np.concatenate([matrix, at_most]),
             b_ub=np.concatenate([rhs, np.ones(len(at_most))]),
-            A_eq=np.concatenate(exact) if exact else None,
-            b_eq=np.ones(len(exact)) if exact else None,
+            A_eq=exact if len(exact) else None,
+            b_eq=np.ones(len(exact)) if len(exact) else None,
             bounds=np.concatenate(
                 [
                     np.stack([(end - root_low)[columns] / width for end in (node.box_low, node.box_high)], axis=1),

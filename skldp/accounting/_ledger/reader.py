@@ -1,5 +1,6 @@
 """Everything that can be learnt from a ledger without asking anybody: what is left, and whether it was all right."""
 
+import json
 import math
 import os
 import threading
@@ -28,6 +29,8 @@ from skldp.accounting._ledger.identity import canonical_ids
 from skldp.accounting._ledger.store import LedgerStore
 from skldp.accounting._query import Query, RegressionQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
+from skldp.mechanisms._columns import domain_from_json
+from skldp.mechanisms._domain import Domain
 
 __all__ = ["RULES", "LedgerReader", "Verification", "ledger_report"]
 
@@ -304,9 +307,12 @@ class LedgerReader:
         self._forget()
 
     @property
-    def bounds(self) -> tuple[Any, Any] | None:
-        """The declared domain (low, high), or None where none is declared yet."""
+    def bounds(self) -> tuple[Any, Any] | Domain | None:
+        """The declared domain, as (low, high) where it is a box, or None where none is declared yet."""
         bounds = self._declared["bounds"]
+        if isinstance(bounds, dict):
+            with damage():
+                return domain_from_json(json.dumps(bounds))
         return None if bounds is None else (bounds[0], bounds[1])
 
     @property
@@ -427,6 +433,8 @@ class LedgerReader:
             # What is damaged has no figures, but the problems are worth more than an error.
             queries, budgets = [], dict.fromkeys(_BUDGETS)
         settings = {name: getattr(self, name) for name in ("path", "epsilon", "rule", "tol", "bounds")}
+        if isinstance(self.bounds, Domain):
+            settings["bounds"] = self.bounds.to_dict()
         refused = sum(row["refused"] for row in queries)
         return {**settings, **budgets, "refused": refused, "queries": queries, "verification": checked}
 
