@@ -62,18 +62,20 @@ def _parts_of_columns(transformer: Any, bounds: dict[Any, Any]) -> Iterator[_Par
     if not fitted and not (isinstance(transformer.remainder, str) and transformer.remainder == "drop"):
         raise ValueError("The columns of a remainder are known after fit: fit the ColumnTransformer, or drop them.")
     for name, step, columns in steps:
-        own = _listed(name, columns, getattr(transformer, "feature_names_in_", None), fitted)
-        for names, part in _parts_of_step(name, step, own, bounds):
+        own = _listed(name, columns, transformer)
+        # A step without columns makes none, whatever it is.
+        for names, part in _parts_of_step(name, step, own, bounds) if own else ():
             prefix = f"{name}__" if transformer.verbose_feature_names_out else ""
             yield [prefix + one for one in names], part
 
 
-def _listed(name: str, columns: Any, names_in: Any, fitted: bool) -> list[Any]:
-    """The columns of a step, by name where they have one."""
+def _listed(name: str, columns: Any, transformer: Any) -> list[Any]:
+    """The columns of a step of a ColumnTransformer, by name where they have one."""
+    names_in, size = (getattr(transformer, known, None) for known in ("feature_names_in_", "n_features_in_"))
     if isinstance(columns, str) or (isinstance(columns, int) and not isinstance(columns, bool)):
         columns = [columns]
-    if isinstance(columns, slice) and fitted and names_in is not None and not isinstance(columns.start, str):
-        columns = list(range(*columns.indices(len(names_in))))
+    if isinstance(columns, slice) and size is not None and not isinstance(columns.start or columns.stop, str):
+        columns = list(range(*columns.indices(size)))
     # Some versions of scikit-learn wrap the positions of a remainder in a list of their own.
     columns = columns.tolist() if isinstance(columns, np.ndarray) else getattr(columns, "data", columns)
     if isinstance(columns, list) and columns and all(type(one) is bool for one in columns):
@@ -101,7 +103,7 @@ def _columns_of(step: Any) -> list[Any]:
 def _parts_of_step(name: str, step: Any, columns: list[Any], bounds: dict[Any, Any]) -> Iterator[_Part]:
     """What one step makes of its columns."""
     kind = _kind(step)
-    if not columns or (isinstance(step, str) and step == "drop"):
+    if isinstance(step, str) and step == "drop":
         return
     if kind == "FrozenEstimator":
         yield from _parts_of_step(name, step.estimator, columns, bounds)
