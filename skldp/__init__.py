@@ -24,6 +24,7 @@ from skldp.estimators._vector import (
     PrivUnitTransformer,
     RandomProjectionTransformer,
 )
+from skldp.mechanisms._domain import Domain
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.study import PrivacyUtilityDisplay, audit_epsilon, privacy_utility_curve, smallest_epsilon
 
@@ -32,6 +33,7 @@ __all__ = [
     "BitRandTransformer",
     "BoundsScaler",
     "CategoricalPrivatizer",
+    "Domain",
     "LabelLaplace",
     "LabelLaplaceVector",
     "LabelPrivateClassifier",

@@ -24,7 +24,7 @@ from skldp.accounting._ledger.book import (
     write_release,
 )
 from skldp.accounting._ledger.identity import Identity, distinct_ids
-from skldp.accounting._ledger.reader import RULES, LedgerReader
+from skldp.accounting._ledger.reader import RULES, LedgerReader, declared_bounds
 from skldp.accounting._ledger.store import MEMORY, LedgerStore
 from skldp.accounting._query import Query, RegressionQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
@@ -461,7 +461,7 @@ class PrivacyLedger(LedgerReader):
                     f"{name}={getattr(self, name)!r}. Got {wanted[name]!r} instead."
                 )
         if wanted.get("bounds") is not None:
-            self.declare(bounds=wanted["bounds"])
+            self.declare(bounds=declared_bounds(wanted["bounds"]))
         _ALL.add(self)
         if not store.read_only:
             with _OPENING:

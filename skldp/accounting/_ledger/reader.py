@@ -32,7 +32,7 @@ from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._columns import domain_from_json
 from skldp.mechanisms._domain import Domain
 
-__all__ = ["RULES", "LedgerReader", "Verification", "ledger_report"]
+__all__ = ["RULES", "LedgerReader", "Verification", "declared_bounds", "ledger_report"]
 
 RULES = ("basic", "simplified", "bayesian")
 _QUERY_COLUMNS = (
@@ -92,6 +92,14 @@ class Verification:
     n_releases: int
     n_answers: int
     n_decisions: int
+
+
+def declared_bounds(stored: Any) -> tuple[Any, Any] | Domain | None:
+    """What a ledger's setting says of its domain."""
+    if isinstance(stored, dict):
+        with damage():
+            return domain_from_json(json.dumps(stored))
+    return None if stored is None else (stored[0], stored[1])
 
 
 def _query_rows(store: LedgerStore) -> list[dict[str, Any]]:
@@ -309,11 +317,7 @@ class LedgerReader:
     @property
     def bounds(self) -> tuple[Any, Any] | Domain | None:
         """The declared domain, as (low, high) where it is a box, or None where none is declared yet."""
-        bounds = self._declared["bounds"]
-        if isinstance(bounds, dict):
-            with damage():
-                return domain_from_json(json.dumps(bounds))
-        return None if bounds is None else (bounds[0], bounds[1])
+        return declared_bounds(self._declared["bounds"])
 
     @property
     def features(self) -> tuple[str, ...] | None:
