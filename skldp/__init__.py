@@ -24,6 +24,7 @@ from skldp.estimators._random_projection import RandomProjectionTransformer
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
 from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
+from skldp.mechanisms._domain import Domain
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.study import PrivacyUtilityDisplay, audit_epsilon, privacy_utility_curve, smallest_epsilon
 
@@ -32,6 +33,7 @@ __all__ = [
     "BitRandTransformer",
     "BoundsScaler",
     "CategoricalPrivatizer",
+    "Domain",
     "LabelLaplace",
     "LabelLaplaceVector",
     "LabelPrivateClassifier",

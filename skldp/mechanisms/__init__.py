@@ -12,6 +12,7 @@ from skldp.mechanisms._categorical.unary import CategoricalRecord, OneHotRandomi
 from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain, FiniteSet
 from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._linked import Constrained, OneHot
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
@@ -60,6 +61,7 @@ __all__ = [
     "Categories",
     "Codes",
     "Columns",
+    "Constrained",
     "Domain",
     "Duchi",
     "DuchiVector",
@@ -77,6 +79,7 @@ __all__ = [
     "MixedRecord",
     "MultivariateLaplace",
     "Noise",
+    "OneHot",
     "OneHotRandomizedResponse",
     "Piecewise",
     "PriorQuestion",

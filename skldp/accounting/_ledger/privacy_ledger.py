@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.accounting._decide import Rule, RuleName, Workers, decide, surely_admits
-from skldp.accounting._extrema.sampled_law import Bounds, checked_box
+from skldp.accounting._extrema.region import region_of
+from skldp.accounting._extrema.sampled_law import Bounds
 from skldp.accounting._ledger.book import (
     Fingerprint,
     History,
@@ -23,10 +24,11 @@ from skldp.accounting._ledger.book import (
     write_release,
 )
 from skldp.accounting._ledger.identity import Identity, distinct_ids
-from skldp.accounting._ledger.reader import RULES, LedgerReader
+from skldp.accounting._ledger.reader import RULES, LedgerReader, declared_bounds
 from skldp.accounting._ledger.store import MEMORY, LedgerStore
 from skldp.accounting._query import Query, RegressionQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
+from skldp.mechanisms._domain import Domain
 
 __all__ = ["LedgerAnswers", "PrivacyLedger"]
 
@@ -87,16 +89,19 @@ def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any) -> dict[str
     return {"epsilon": float(epsilon), "bounds": stored, "rule": str(rule), "tol": float(tol)}
 
 
-def checked_bounds(bounds: Any) -> list[Any]:
-    """Two numbers, or two lists with one number per feature: what JSON keeps exactly.
+def checked_bounds(bounds: Any) -> list[Any] | dict[str, Any]:
+    """Two numbers, or two lists with one number per feature, or a domain by its fields: what JSON keeps exactly.
 
     Raises
     ------
     ValueError
-        If they are no finite numbers with low <= high, or are beyond 1e100.
+        If they are no finite numbers with low <= high, are beyond 1e100, or no domain of answers.
     """
+    region = region_of(bounds)
+    if region.domain is not None and not region.is_box:
+        return region.domain.to_dict()
     # Adding 0.0 turns -0.0 into 0.0. One and the same interval for all features is written once.
-    box = checked_box(bounds) + 0.0
+    box = region.box + 0.0
     same = bool((box == box[:, :1]).all())
     return cast("list[Any]", (box[:, 0] if same else box).tolist())
 
@@ -227,9 +232,10 @@ class PrivacyLedger(LedgerReader):
     ----------
     epsilon : float
         Each person's total budget, natural log.
-    bounds : tuple (low, high), default=None
-        The domain of a person's values, each a number or one number per feature. None takes those of an existing
-        file; a new ledger is bound to those of the first :class:`~skldp.BayesianFilter` that asks with it.
+    bounds : tuple (low, high) or Domain, default=None
+        The domain of a person's values: a number or one number per feature each, or a
+        :class:`~skldp.mechanisms.Domain` as in :func:`realized_loss`. None takes those of an existing file; a new
+        ledger is bound to those of the first :class:`~skldp.BayesianFilter` that asks with it.
     path : str or path-like, default=":memory:"
         The file, which is made with mode 0600 where it does not exist. Its place is fixed now, for copies and pickles
         as well; a program that is started from several folders needs an absolute path, or begins new budgets in each.
@@ -330,8 +336,8 @@ class PrivacyLedger(LedgerReader):
 
         Parameters
         ----------
-        bounds : tuple (low, high), default=None
-            The domain of a person's values, each a number or one number per feature. None declares none.
+        bounds : tuple (low, high) or Domain, default=None
+            The domain of a person's values. None declares none.
         features : sequence of str, default=None
             Their names, in the order of the coefficients. None declares none.
 
@@ -455,7 +461,7 @@ class PrivacyLedger(LedgerReader):
                     f"{name}={getattr(self, name)!r}. Got {wanted[name]!r} instead."
                 )
         if wanted.get("bounds") is not None:
-            self.declare(bounds=wanted["bounds"])
+            self.declare(bounds=declared_bounds(wanted["bounds"]))
         _ALL.add(self)
         if not store.read_only:
             with _OPENING:
@@ -470,12 +476,14 @@ class PrivacyLedger(LedgerReader):
                 f"{_domain(self._book.queries[0])}. Got a query over {_domain(query)} instead."
             )
         if isinstance(query, RegressionQuery) and self.rule != "basic":
-            bounds = self._declared["bounds"]
+            bounds = self._rule.bounds
             if bounds is None:
                 raise LedgerError(f"A ledger needs bounds before it is asked with rule={self.rule!r}: declare them.")
-            if isinstance(bounds[0], list) and len(bounds[0]) != query.n_features:
+            n_features = bounds.n_features if isinstance(bounds, Domain) else np.size(bounds[0])
+            # One interval may be that of any number of features.
+            if n_features != query.n_features and (isinstance(bounds, Domain) or isinstance(bounds[0], list)):
                 raise LedgerError(
-                    f"The ledger {self._store.name!r} has bounds for {len(bounds[0])} features. "
+                    f"The ledger {self._store.name!r} has bounds for {n_features} features. "
                     f"Got a query with {query.n_features} instead."
                 )
 
