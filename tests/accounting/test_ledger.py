@@ -22,8 +22,8 @@ from sklearn.base import clone
 from skldp.accounting import PrivacyLedger, _decide, ledger_report
 from skldp.accounting._filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
 from skldp.accounting._ledger import privacy_ledger
-from skldp.accounting._ledger import store as ledger_store
-from skldp.accounting._ledger.book import LedgerBook, Link
+from skldp.accounting._ledger.book import Digest, LedgerBook, Link
+from skldp.accounting._ledger.schema import TABLES
 from skldp.accounting._query import FiniteQuery, RegressionQuery
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._noise import noise_from
@@ -372,11 +372,13 @@ def test_the_files_are_private_and_hold_no_values_and_no_keys(tmp_path):
     assert stored == {"token", "epsilon", "rule", "tol", "bounds"}
 
 
-@pytest.mark.parametrize("table", ledger_store.TABLES)
+@pytest.mark.parametrize("table", TABLES)
 def test_nothing_is_changed_or_deleted(tmp_path, table):
     ledger = PrivacyLedger(1.0, bounds=(-1, 1), path=tmp_path / "a.ledger")
     ledger.answer(linear(1), ["a"], outputs_of(1))
     with ledger._store.transaction(write=True) as connection:
+        if table == "erasures":
+            connection.execute("INSERT INTO erasures VALUES (1, 0, 1, '')")
         column = connection.execute(f"PRAGMA table_info({table})").fetchall()[-1][1]
         for statement in (
             f"UPDATE {table} SET {column} = 0",
@@ -427,7 +429,7 @@ def test_a_truncated_file_is_refused(tmp_path, kept):
             1,
             "schema version 1, which kept the key of the hashes .* Give a new ledger, for the same people by their ids",
         ),
-        (3, "newer skldp: it has schema version 3, and this one knows version 2"),
+        (4, "newer skldp: it has schema version 4, and this one knows version 3"),
     ],
 )
 @pytest.mark.parametrize("with_companion", [True, False])
@@ -489,9 +491,9 @@ def edit(path, *statements):
         ("DELETE FROM answers WHERE person = 0", "has not the number of answers"),
         ("UPDATE answers SET output = 7", "impossible output"),
         ("UPDATE answers SET output = 1", "release 1 is not what was recorded"),
-        ("UPDATE people SET identity = 'eve' WHERE person = 1", "release 1 is not what was recorded"),
+        ("UPDATE people SET identity = '\"eve\"' WHERE person = 1", "release 1 is not what was recorded"),
         ("UPDATE releases SET time = ''", "release 1 is not what was recorded"),
-        ("INSERT INTO people VALUES (2, 'eve')", "somebody is in it who was never asked"),
+        ("INSERT INTO people VALUES (2, '\"eve\"')", "somebody is in it who was never asked"),
         ("UPDATE answers SET output = 'x' WHERE person = 0", "something is in it that no ledger writes"),
         ("UPDATE releases SET query = 9", "something is in it that no ledger writes"),
         ("UPDATE queries SET content = '[]'", "query 0 cannot be asked. The text must be the JSON of a query"),
@@ -525,10 +527,13 @@ def test_verification_finds_who_was_taken_past_the_budget(tmp_path):
     connection = sqlite3.connect(path)
     (before,) = connection.execute("SELECT chain FROM releases").fetchone()
     # Whoever forges the chain as well is found by the sums.
-    link = Link(before, [linear(1).key, 2, 0, "", 2, 1, 0, 0, 2], [])
-    link.add([0], [1])
-    connection.execute("INSERT INTO releases VALUES (2, 0, '', 2, 1, 0, 0, 2, ?)", (link.chain,))
+    digest = Digest("00")
+    digest.add([0], [1])
+    row = (2, 0, "", 2, 1, 0, 0, 2, "", None, None, digest.value)
+    link = Link(before, [linear(1).key, *row], [])
+    connection.execute(f"INSERT INTO releases VALUES ({'?, ' * 12}?)", (*row, link.value))
     connection.execute("INSERT INTO answers VALUES (2, 0, 1)")
+    connection.execute("INSERT INTO salts VALUES (2, '00')")
     connection.commit()
     connection.close()
     assert PrivacyLedger.open(tmp_path / "a.ledger").verify().problems == (

@@ -17,7 +17,7 @@ import pytest
 from ledger_children import start
 
 from skldp.accounting import PrivacyLedger, ledger_report
-from skldp.accounting._ledger import companion, privacy_ledger
+from skldp.accounting._ledger import companion, privacy_ledger, sqlite_store
 from skldp.accounting._ledger import store as ledger_store
 from skldp.accounting._query import RegressionQuery
 from skldp.exceptions import LedgerError
@@ -274,7 +274,9 @@ def test_a_draw_that_goes_on_after_it_was_refused_leaves_the_ledger_whole(tmp_pa
 def test_an_interrupt_at_any_line_leaves_the_ledger_usable(tmp_path, monkeypatch, in_memory):
     """Of what was committed nothing is drawn again, and no lock is left to nobody."""
     monkeypatch.setattr(ledger_store, "BUSY_SECONDS", 0.2)
-    traced = (ledger_store.__file__, privacy_ledger.__file__) if in_memory else (companion.__file__,)
+    traced = (
+        (sqlite_store.__file__, ledger_store.__file__, privacy_ledger.__file__) if in_memory else (companion.__file__,)
+    )
 
     drawn = []
 

@@ -40,7 +40,7 @@ _ANSWERS = "accounting/test_sampled_answers.py"
 _CERTIFIED = "accounting/test_sampled_answers.py accounting/test_certificates.py accounting/test_certified.py"
 _FILES = (
     "accounting/test_ledger_file.py accounting/test_ledger_damage.py accounting/test_ledger_crashes.py "
-    "accounting/test_ledger.py"
+    "accounting/test_ledger.py accounting/test_ledger_versions.py"
 )
 _WHOLES = "estimators/test_whole_guarantee.py estimators/test_counted_releases.py estimators/test_composition.py"
 _PROMISES = "estimators/test_promise.py"
@@ -787,40 +787,40 @@ MUTATIONS = [
     ),
     # A ledger's file, its lock and its chain.
     Mutation(
-        "accounting/_ledger/store.py",
+        "accounting/_ledger/sqlite_store.py",
         "if self._memory is not None and self._process != os.getpid():",
         "if False:",
         _FILES,
     ),
     Mutation(
-        "accounting/_ledger/store.py",
+        "accounting/_ledger/sqlite_store.py",
         "                    if os.getpid() != process:\n",
         "                    if False:\n",
         _FILES,
     ),
     Mutation(
         "accounting/_ledger/store.py",
-        "for head in (self._head, EMPTY if entry is None else entry.head):",
+        "for head in (self._head, remembered):",
         "for head in (self._head,):",
         _FILES,
     ),
     Mutation(
         "accounting/_ledger/store.py",
-        "for head in (self._head, EMPTY if entry is None else entry.head):",
-        "for head in (EMPTY if entry is None else entry.head,):",
+        "for head in (self._head, remembered):",
+        "for head in (remembered,):",
         _FILES,
         survives="the companion remembers as much as the process does, and more",
     ),
-    Mutation("accounting/_ledger/store.py", "if status.st_nlink != 1:", "if False:", _FILES),
+    Mutation("accounting/_ledger/sqlite_store.py", "if status.st_nlink != 1:", "if False:", _FILES),
     Mutation(
         "accounting/_ledger/store.py",
-        'if any(token not in (None, settings["token"]) for token in tokens):',
-        "if False:",
+        'if any(known not in (None, settings["token"])',
+        'if any(known in () and known not in (None, settings["token"])',
         _FILES,
     ),
-    Mutation("accounting/_ledger/store.py", 'if journal != "delete":', "if False:", _FILES),
+    Mutation("accounting/_ledger/sqlite_store.py", 'if journal != "delete":', "if False:", _FILES),
     Mutation(
-        "accounting/_ledger/store.py",
+        "accounting/_ledger/sqlite_store.py",
         "            _keep_forever(self._connection)\n",
         "            pass\n",
         _FILES,
@@ -831,8 +831,10 @@ MUTATIONS = [
         "for store in ())",
         _FILES,
     ),
-    Mutation("accounting/_ledger/store.py", "PRAGMA synchronous = EXTRA", "PRAGMA synchronous = OFF", _FILES),
-    Mutation("accounting/_ledger/store.py", 'for change in ("update", "delete")', 'for change in ("update",)', _FILES),
+    Mutation("accounting/_ledger/sqlite_store.py", "PRAGMA synchronous = EXTRA", "PRAGMA synchronous = OFF", _FILES),
+    Mutation(
+        "accounting/_ledger/migration.py", 'for change in ("update", "delete")', 'for change in ("update",)', _FILES
+    ),
     Mutation(
         "accounting/_ledger/companion.py", "(fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)", "fcntl.LOCK_SH", _FILES
     ),
@@ -877,7 +879,20 @@ MUTATIONS = [
         "np.column_stack([numbers, numbers])",
         _FILES,
     ),
-    Mutation("accounting/_ledger/store.py", "json.dumps([token, name, value])", "json.dumps([name, value])", _FILES),
+    Mutation("accounting/_ledger/schema.py", "json.dumps([token, name, value])", "json.dumps([name, value])", _FILES),
+    Mutation(
+        "accounting/_ledger/book.py",
+        "link.value != chained or digest not in (None, told.value)",
+        "link.value != chained",
+        _FILES,
+    ),
+    Mutation(
+        "accounting/_ledger/migration.py",
+        "f'WHEN NOT EXISTS (",
+        "f'WHEN EXISTS (",
+        _FILES,
+    ),
+    Mutation("accounting/_ledger/sqlite_store.py", "if version == MIGRATED and opening:", "if False:", _FILES),
     # The guarantee of a whole, what was promised, and who people are.
     Mutation("estimators/_composition.py", "if given.labels_raw and not ignores_labels(step):", "if False:", _WHOLES),
     Mutation(

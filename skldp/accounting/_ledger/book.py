@@ -9,12 +9,12 @@ process, so that nobody can choose queries whose histories collide.
 import hashlib
 import json
 import os
-import sqlite3
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain, repeat
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from skldp.accounting._ledger.companion import EMPTY
 from skldp.accounting._ledger.identity import Identity
+from skldp.accounting._ledger.schema import Connection, Rows
 from skldp.accounting._query import Query, query_from_json
 from skldp.exceptions import LedgerError
 
@@ -44,17 +45,35 @@ __all__ = [
 
 Fingerprint = tuple[int, int]
 _ROWS_AT_ONCE = 200_000
-_RELEASES = """SELECT q.key, r.release, r.query, r.time, r.asked, r.answered, r.served, r.refused, r.people, r.chain
-               FROM releases r LEFT JOIN queries q USING (query)
-               WHERE r.release > ? AND r.release <= ? ORDER BY r.release"""
-_ANSWERS = "SELECT release, person, output FROM answers WHERE release > ? AND release <= ? ORDER BY release, person"
+_RELEASES = """SELECT q.key, r.release, r.query, r.time, r.asked, r.answered, r.served, r.refused, r.people,
+                      r.tenant, r.call, r.request, r.digest, s.salt, r.chain
+               FROM releases r LEFT JOIN queries q ON q.query = r.query LEFT JOIN salts s ON s.release = r.release
+               WHERE r.release > :after AND r.release <= :until ORDER BY r.release"""
+_ANSWERS = """SELECT release, person, output FROM recorded WHERE release > :after AND release <= :until
+              ORDER BY release, person"""
+_PEOPLE = "SELECT person, identity FROM people WHERE person >= :first ORDER BY person"
+_QUERIES = "SELECT query, key, content FROM queries WHERE query >= :first ORDER BY query"
 Block = tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]
 History = tuple[list[int], list[int]]
 # Few releases, each looked up by its key: a person's answers need no index of their own.
-_HISTORY = """SELECT r.release, r.time, r.query, a.output FROM releases r CROSS JOIN answers a
-              ON a.release = r.release AND a.person = ? WHERE r.answered > 0 AND r.release <= ? ORDER BY r.release"""
-_OUTPUTS = """SELECT a.person, a.output FROM releases r CROSS JOIN answers a ON a.release = r.release
-              WHERE r.query = ? AND r.answered > 0 AND a.person BETWEEN ? AND ? ORDER BY r.release"""
+_HISTORY = """SELECT r.release, r.time, r.query, a.output FROM releases r CROSS JOIN recorded a
+              WHERE a.release = r.release AND a.person = :person AND r.answered > 0 AND r.release <= :until
+              ORDER BY r.release"""
+_OUTPUTS = """SELECT a.person, a.output FROM releases r CROSS JOIN recorded a
+              WHERE a.release = r.release AND r.query = :query AND r.answered > 0
+              AND a.person BETWEEN :low AND :high ORDER BY r.release"""
+_WRITE_QUERY = "INSERT INTO queries (query, key, content) VALUES (:query, :key, :content)"
+_WRITE_PERSON = "INSERT INTO people (person, identity) VALUES (:person, :identity)"
+_WRITE_ANSWER = "INSERT INTO answers (release, person, output) VALUES (:release, :person, :output)"
+_WRITE_SALT = "INSERT INTO salts (release, salt) VALUES (:release, :salt)"
+# In the order in which the chain counts them in.
+_COLUMNS = (
+    "release", "query", "time", "asked", "answered", "served", "refused", "people",
+    "tenant", "call", "request", "digest",
+)  # fmt: skip
+_WRITE_RELEASE = (
+    f"INSERT INTO releases ({', '.join(_COLUMNS)}, chain) VALUES ({', '.join(f':{name}' for name in _COLUMNS)}, :chain)"
+)
 
 
 @contextmanager
@@ -66,15 +85,46 @@ def damage() -> Iterator[None]:
         raise LedgerError("The ledger is damaged: something is in it that no ledger writes.") from error
 
 
-class Link:
-    """One release on its way into the chain.
+class Digest:
+    """What was answered in a release, as a hash that tells nothing without its salt.
+
+    Parameters
+    ----------
+    salt : str
+        Random bytes, in hexadecimal digits.
+
+    Examples
+    --------
+    >>> from skldp.accounting._ledger.book import Digest
+    >>> one, two = Digest("00"), Digest("01")
+    >>> one.add([0], [1]), two.add([0], [1])
+    (None, None)
+    >>> one.value == two.value
+    False
+    """
+
+    def __init__(self, salt: str) -> None:
+        self._hash = hashlib.sha256(bytes.fromhex(salt))
+
+    def add(self, numbers: npt.ArrayLike, outputs: npt.ArrayLike) -> None:
+        """Count in the next answers, in the order of the people's numbers."""
+        self._hash.update(np.column_stack([numbers, outputs]).astype("<i8").tobytes())
+
+    @property
+    def value(self) -> str:
+        """The hash of what was counted in."""
+        return self._hash.hexdigest()
+
+
+class Link(Digest):
+    """One release on its way into the chain, with its digest, or before version 3 of the schema with its answers.
 
     Parameters
     ----------
     previous : str
         The hash of all releases before.
     entry : sequence of int and str
-        The release itself: numbers, counts, time and the key of its query.
+        The release itself: the key of its query, and its row of the table.
     identities : sequence of int or str
         The people who are new with it.
 
@@ -84,23 +134,14 @@ class Link:
     >>> one, two = (Link("0" * 64, [1, "key"], ["ann"]) for _ in range(2))
     >>> one.add([0], [1])
     >>> two.add([0], [0])
-    >>> one.chain == two.chain
+    >>> one.value == two.value
     False
     """
 
-    def __init__(self, previous: str, entry: Sequence[int | str], identities: Sequence[Identity]) -> None:
+    def __init__(self, previous: str, entry: Sequence[int | str | None], identities: Sequence[Identity]) -> None:
         # JSON in ASCII is the same on every version of Python.
         head = json.dumps([previous, list(entry), list(identities)])
         self._hash = hashlib.sha256(head.encode("ascii"))
-
-    def add(self, numbers: npt.ArrayLike, outputs: npt.ArrayLike) -> None:
-        """Count in the next answers, in the order of the people's numbers."""
-        self._hash.update(np.column_stack([numbers, outputs]).astype("<i8").tobytes())
-
-    @property
-    def chain(self) -> str:
-        """The hash of what was counted in, and of all releases before."""
-        return self._hash.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -130,12 +171,12 @@ class Release:
     outputs: npt.NDArray[np.int64]
 
 
-def write_release(connection: sqlite3.Connection, release: Release, query: Query, *, n_people: int, chain: str) -> str:
+def write_release(connection: Connection, release: Release, query: Query, *, n_people: int, chain: str) -> str:
     """Write a release, and the query and the people that are new with it.
 
     Parameters
     ----------
-    connection : sqlite3.Connection
+    connection : Connection
     release : Release
     query : RegressionQuery or FiniteQuery
     n_people : int
@@ -148,47 +189,51 @@ def write_release(connection: sqlite3.Connection, release: Release, query: Query
     str
         The hash of this one and of all before.
     """
-    if not connection.execute("SELECT 1 FROM queries WHERE query = ?", (release.query_number,)).fetchall():
-        content = (release.query_number, query.key, query.to_json())
-        connection.execute("INSERT INTO queries VALUES (?, ?, ?)", content)
-    connection.executemany("INSERT INTO people VALUES (?, ?)", enumerate(release.new_people, start=n_people))
+    number = {"query": release.query_number}
+    if not connection.execute("SELECT 1 FROM queries WHERE query = :query", number).fetchall():
+        connection.execute(_WRITE_QUERY, number | {"key": query.key, "content": query.to_json()})
+    people = enumerate(map(json.dumps, release.new_people), start=n_people)
+    connection.executemany(_WRITE_PERSON, [{"person": person, "identity": identity} for person, identity in people])
     # In the order of the key, so that SQLite appends.
     order = np.argsort(release.numbers)
     numbers, outputs = release.numbers[order], release.outputs[order]
+    salt = secrets.token_hex(16)
+    digest = Digest(salt)
+    digest.add(numbers, outputs)
+    time = datetime.now(UTC).isoformat(timespec="seconds")
     counts = (release.asked, len(numbers), release.served, release.refused, n_people + len(release.new_people))
-    row = (release.number, release.query_number, datetime.now(UTC).isoformat(timespec="seconds"), *counts)
-    link = Link(chain, [query.key, *row], release.new_people)
-    link.add(numbers, outputs)
-    connection.execute("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, link.chain))
-    rows = zip(repeat(release.number), numbers.tolist(), outputs.tolist(), strict=False)
-    connection.executemany("INSERT INTO answers VALUES (?, ?, ?)", rows)
-    return link.chain
+    entry = (release.number, release.query_number, time, *counts, "", None, None, digest.value)
+    link = Link(chain, [query.key, *entry], release.new_people)
+    connection.execute(_WRITE_RELEASE, dict(zip(_COLUMNS, entry, strict=True)) | {"chain": link.value})
+    connection.execute(_WRITE_SALT, {"release": release.number, "salt": salt})
+    answers = zip(numbers.tolist(), outputs.tolist(), strict=True)
+    rows = [{"release": release.number, "person": person, "output": output} for person, output in answers]
+    connection.executemany(_WRITE_ANSWER, rows)
+    return link.value
 
 
-def timed_history(connection: sqlite3.Connection, person: int, until: int) -> list[tuple[int, str, int, int]]:
+def timed_history(connection: Connection, person: int, until: int) -> list[tuple[int, str, int, int]]:
     """One person's answers as (release, time, query number, output), up to a release."""
-    rows = connection.execute(_HISTORY, (person, until)).fetchall()
+    rows = connection.execute(_HISTORY, {"person": person, "until": until}).fetchall()
     if any(type(query) is not int or type(output) is not int for _, _, query, output in rows):
         raise LedgerError("The ledger is damaged: an answer is not what was recorded.")
     return rows
 
 
-def recorded_history(connection: sqlite3.Connection, person: int, until: int) -> History:
+def recorded_history(connection: Connection, person: int, until: int) -> History:
     """One person's query numbers and outputs, up to a release."""
     rows = timed_history(connection, person, until)
     return [query for _, _, query, _ in rows], [output for _, _, _, output in rows]
 
 
-def recorded_outputs(
-    connection: sqlite3.Connection, query: int | None, people: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
+def recorded_outputs(connection: Connection, query: int | None, people: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Each person's last output of a query, -1 where there is none."""
     recorded = np.full(len(people), -1, dtype=np.int64)
     known = np.flatnonzero(people >= 0)
     if query is None or not known.size:
         return recorded
     low, high = int(people[known].min()), int(people[known].max())
-    rows = connection.execute(_OUTPUTS, (query, low, high)).fetchall()
+    rows = connection.execute(_OUTPUTS, {"query": query, "low": low, "high": high}).fetchall()
     if rows:
         with damage():
             person, output = np.array(rows, dtype=np.int64).T
@@ -312,12 +357,12 @@ class LedgerBook:
         self.add_answers(query, release.numbers, release.outputs)
         self.release, self.chain = release.number, chain
 
-    def catch_up(self, connection: sqlite3.Connection, *, until: int | None = None) -> None:
+    def catch_up(self, connection: Connection, *, until: int | None = None) -> None:
         """Read what was written since the last time, within a transaction of the caller, and check it by its chain.
 
         Parameters
         ----------
-        connection : sqlite3.Connection
+        connection : Connection
         until : int, default=None
             The last release to read; None reads them all.
 
@@ -327,38 +372,38 @@ class LedgerBook:
             If something is not what was written.
         """
         with damage():
-            people = connection.execute(
-                "SELECT person, identity FROM people WHERE person >= ? ORDER BY person", (len(self.number_of),)
-            ).fetchall()
+            people = connection.execute(_PEOPLE, {"first": len(self.number_of)}).fetchall()
             if people:
                 if people[-1][0] != len(self.number_of) + len(people) - 1:
                     raise LedgerError("The ledger is damaged: a person is missing.")
-                self._ahead += [identity for _, identity in people]
-                self.add_people([identity for _, identity in people])
+                identities = json.loads(f"[{','.join(identity for _, identity in people)}]")
+                self._ahead += identities
+                self.add_people(identities)
             self.read_queries(connection)
             self._read_releases(connection, 2**62 if until is None else until)
             if until is None and self._ahead:
                 raise LedgerError("The ledger is damaged: somebody is in it who was never asked.")
 
-    def read_queries(self, connection: sqlite3.Connection) -> None:
+    def read_queries(self, connection: Connection) -> None:
         """Read the new queries alone."""
         with damage():
-            for number, key, content in connection.execute(
-                "SELECT query, key, content FROM queries WHERE query >= ? ORDER BY query", (len(self.queries),)
-            ):
+            for number, key, content in connection.execute(_QUERIES, {"first": len(self.queries)}):
                 query = _recorded_query(number, content)
                 if query.key != key or self.add_query(query) != number:
                     raise LedgerError(f"The ledger is damaged: query {number} is not what was asked.")
 
-    def _read_releases(self, connection: sqlite3.Connection, until: int) -> None:
-        blocks = _blocks(connection.execute(_ANSWERS, (self.release, until)))
+    def _read_releases(self, connection: Connection, until: int) -> None:
+        span = {"after": self.release, "until": until}
+        blocks = _blocks(connection.execute(_ANSWERS, span))
         block = next(blocks, None)
-        for *entry, chained in connection.execute(_RELEASES, (self.release, until)).fetchall():
-            _, release, query_number, _, _, missing, _, _, n_people = entry
+        for *row, salt, chained in connection.execute(_RELEASES, span).fetchall():
+            _, release, query_number, _, _, missing, _, _, n_people, *_, digest = row
             if release != self.release + 1 or (block is not None and block[0] < release):
                 raise LedgerError(f"The ledger is damaged: release {self.release + 1} is missing.")
             n_new = n_people - len(self.number_of) + len(self._ahead)
-            link = Link(self.chain, entry, self._ahead[:n_new])
+            # Version 2 of the schema had nothing more to say of a release, and hashed the answers themselves.
+            link = Link(self.chain, row[:9] if digest is None else row, self._ahead[:n_new])
+            told = link if digest is None else Digest(salt)
             while block is not None and block[0] == release:
                 _, people, outputs = block
                 query = self.queries[query_number]
@@ -367,12 +412,12 @@ class LedgerBook:
                 if outputs.min() < 0 or outputs.max() >= query.n_outputs:
                     raise LedgerError(f"The ledger is damaged: release {release} has an impossible output.")
                 self.add_answers(query, people, outputs)
-                link.add(people, outputs)
+                told.add(people, outputs)
                 missing -= len(people)
                 block = next(blocks, None)
             if missing:
                 raise LedgerError("The ledger is damaged: a release has not the number of answers that was recorded.")
-            if n_new < 0 or link.chain != chained:
+            if n_new < 0 or link.value != chained or digest not in (None, told.value):
                 raise LedgerError(f"The ledger is damaged: release {release} is not what was recorded.")
             del self._ahead[:n_new]
             self.release, self.chain = release, chained
@@ -396,7 +441,7 @@ def _recorded_query(number: int, content: str) -> Query:
         ) from error
 
 
-def _blocks(answers: sqlite3.Cursor) -> Iterator[Block]:
+def _blocks(answers: Rows) -> Iterator[Block]:
     """Read answers in blocks of one release each: its number, who answered, and what."""
     while rows := answers.fetchmany(_ROWS_AT_ONCE):
         flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=3 * len(rows))

@@ -24,7 +24,7 @@ from skldp.accounting._ledger.book import (
 )
 from skldp.accounting._ledger.identity import Identity, distinct_ids
 from skldp.accounting._ledger.reader import RULES, LedgerReader
-from skldp.accounting._ledger.store import MEMORY, LedgerStore
+from skldp.accounting._ledger.store import MEMORY, LedgerStore, open_store
 from skldp.accounting._query import Query, RegressionQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 
@@ -295,7 +295,7 @@ class PrivacyLedger(LedgerReader):
         tol: float = 1e-3,
     ) -> None:
         wanted = checked_settings(epsilon, bounds, rule, tol)
-        self._set_up(LedgerStore(path, wanted), wanted)
+        self._set_up(open_store(path, wanted), wanted)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> "PrivacyLedger":
@@ -313,7 +313,7 @@ class PrivacyLedger(LedgerReader):
             If there is no usable ledger.
         """
         ledger = cls.__new__(cls)
-        ledger._set_up(LedgerStore(path, read_only=read_only), {})
+        ledger._set_up(open_store(path, read_only=read_only), {})
         return ledger
 
     def __copy__(self) -> "PrivacyLedger":

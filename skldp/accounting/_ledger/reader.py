@@ -25,7 +25,7 @@ from skldp.accounting._ledger.book import (
     timed_history,
 )
 from skldp.accounting._ledger.identity import canonical_ids
-from skldp.accounting._ledger.store import LedgerStore
+from skldp.accounting._ledger.store import LedgerStore, open_store
 from skldp.accounting._query import Query, RegressionQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 
@@ -39,6 +39,7 @@ _BUDGETS = ("people", "answers", "exhausted", "loss_quantiles", "remaining_quant
 _QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 _COUNTS = """SELECT query, COUNT(*), MIN(time), SUM(asked), SUM(answered), SUM(served), SUM(refused)
              FROM releases GROUP BY query ORDER BY query"""
+_ANSWERED = "SELECT person FROM recorded WHERE release = :release"
 
 
 def ledger_report(path: str | os.PathLike[str], verify: bool = False, *, workers: Workers = map) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def ledger_report(path: str | os.PathLike[str], verify: bool = False, *, workers
     LedgerError
         If there is no usable ledger.
     """
-    with LedgerReader(LedgerStore(path, read_only=True)) as ledger:
+    with LedgerReader(open_store(path, read_only=True)) as ledger:
         return ledger.report(verify=verify, workers=workers)
 
 
@@ -158,14 +159,12 @@ def _verification(store: LedgerStore, rule: Rule, workers: Workers) -> Verificat
 
 def _structural_problems(store: LedgerStore) -> list[str]:
     with store.transaction(write=False) as connection:
-        damage = [text for (text,) in connection.execute("PRAGMA integrity_check(10)") if text != "ok"]
-        orphans = connection.execute("PRAGMA foreign_key_check").fetchmany(10)
+        found = store.structural_problems(connection)
         uneven = connection.execute(
             "SELECT release FROM releases WHERE asked <> answered + served + refused"
         ).fetchmany(10)
     return [
-        *(f"SQLite finds: {text}" for text in damage),
-        *(f"A row of {table} refers to nothing in {parent}." for table, _, parent, _ in orphans),
+        *found,
         *(f"The counts of release {release} do not add up." for (release,) in uneven),
     ]
 
@@ -193,7 +192,7 @@ def _check_release(
     with store.transaction(write=False) as connection, damage():
         if not book.queries:
             book.catch_up(connection, until=0)
-        rows = connection.execute("SELECT person FROM answers WHERE release = ?", (release,)).fetchall()
+        rows = connection.execute(_ANSWERED, {"release": release}).fetchall()
         numbers = np.array(rows, dtype=np.int64).reshape(-1)
         query = book.queries[query_number]
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(book.number_of):
