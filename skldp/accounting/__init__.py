@@ -1,6 +1,6 @@
 """Floor 2: many releases about one person."""
 
-from skldp.accounting._decide import advanced_composition
+from skldp.accounting._composition import advanced_composition
 from skldp.accounting._extrema.realized_loss import LossBounds, g_leakage_bound, realized_loss
 from skldp.accounting._filters import (
     ApproximateBayesianPrivacyFilter,
@@ -11,7 +11,7 @@ from skldp.accounting._filters import (
 )
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting._ledger.reader import LedgerReader, ledger_report
-from skldp.accounting._query import FiniteQuery, Query, RegressionQuery, query_from_json
+from skldp.accounting._query import FiniteQuery, Query, RegressionQuery, ReleaseQuery, query_from_json
 from skldp.accounting._shuffle import shuffled, shuffled_closed_form
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "PrivacyLedger",
     "Query",
     "RegressionQuery",
+    "ReleaseQuery",
     "SimplifiedBayesianPrivacyFilter",
     "advanced_composition",
     "g_leakage_bound",

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp.accounting._decide import added
 from skldp.accounting._ledger.companion import EMPTY
 from skldp.accounting._ledger.identity import Identity
 from skldp.accounting._ledger.schema import Connection, Rows
@@ -292,7 +293,7 @@ class LedgerBook:
         self.n_answers = 0
         self.table: LinearTable | None = None
         self._fingerprints = np.zeros((16, 2), dtype=np.uint64)
-        self._spent = np.zeros(16)
+        self._spent = np.zeros((16, 4), dtype=np.int64)
         self._tokens: dict[str, npt.NDArray[np.uint64]] = {}
         # People who were read already, but who are new with a release that was not.
         self._ahead: list[Identity] = []
@@ -320,8 +321,8 @@ class LedgerBook:
         # A row of zeros always follows the last person: -1 wraps around to one such row.
         return self._fingerprints[numbers]
 
-    def spent_by(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Sum of each person's epsilons, up to rounding, 0 for those of whom nothing is recorded."""
+    def spent_by(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Sums of each person's charges, as :func:`added` gives them; 0 where nothing is recorded."""
         return self._spent[numbers]
 
     def add_people(self, identities: list[Identity]) -> npt.NDArray[np.int64]:
@@ -334,7 +335,7 @@ class LedgerBook:
         if needed > len(self._fingerprints):
             more = max(needed, 2 * first) - len(self._fingerprints)
             self._fingerprints = np.concatenate([self._fingerprints, np.zeros((more, 2), dtype=np.uint64)])
-            self._spent = np.concatenate([self._spent, np.zeros(more)])
+            self._spent = np.concatenate([self._spent, np.zeros((more, 4), dtype=np.int64)])
         return np.arange(first, len(self.number_of))
 
     def add_query(self, query: Query) -> int:
@@ -346,7 +347,7 @@ class LedgerBook:
     def add_answers(self, query: Query, numbers: npt.NDArray[np.int64], outputs: npt.NDArray[Any]) -> None:
         """Count one release's answers; nobody is in it twice."""
         self._fingerprints[numbers] += self._query_tokens(query)[outputs]
-        self._spent[numbers] += query.epsilon
+        self._spent[numbers] = added(self._spent[numbers], query)
         self.n_answers += len(numbers)
 
     def enter(self, release: Release, query: Query, chain: str) -> None:

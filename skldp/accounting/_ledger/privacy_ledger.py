@@ -5,13 +5,13 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp.accounting._decide import Rule, RuleName, Workers, decide, surely_admits
-from skldp.accounting._extrema.sampled_law import Bounds, checked_box
+from skldp.accounting._decide import Rule, Workers, decide, surely_admits
+from skldp.accounting._extrema.sampled_law import Bounds
 from skldp.accounting._ledger.book import (
     Fingerprint,
     History,
@@ -23,9 +23,11 @@ from skldp.accounting._ledger.book import (
     write_release,
 )
 from skldp.accounting._ledger.identity import Identity, distinct_ids
-from skldp.accounting._ledger.reader import RULES, LedgerReader
+from skldp.accounting._ledger.reader import LedgerReader
+from skldp.accounting._ledger.releasing import ReleasesRecords
+from skldp.accounting._ledger.settings import checked_bounds, checked_settings
 from skldp.accounting._ledger.store import MEMORY, LedgerStore, open_store
-from skldp.accounting._query import Query, RegressionQuery, checked_query
+from skldp.accounting._query import FiniteQuery, Query, RegressionQuery, ReleaseQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 
 __all__ = ["LedgerAnswers", "PrivacyLedger"]
@@ -68,37 +70,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_anew)
 
 
-def _domain(query: Query) -> str:
+def _domain(query: RegressionQuery | FiniteQuery) -> str:
     return f"{query.n_features} features" if isinstance(query, RegressionQuery) else f"{query.n_points} points"
-
-
-def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any) -> dict[str, Any]:
-    """Check the parameters of a ledger.
-
-    Raises
-    ------
-    ValueError
-        If one breaks its rule.
-    """
-    if not isinstance(rule, str) or rule not in RULES:
-        raise ValueError(f"rule must be one of {RULES}. Got {rule!r} instead.")
-    Rule(cast("RuleName", rule), epsilon, tol=tol)
-    stored = None if bounds is None else checked_bounds(bounds)
-    return {"epsilon": float(epsilon), "bounds": stored, "rule": str(rule), "tol": float(tol)}
-
-
-def checked_bounds(bounds: Any) -> list[Any]:
-    """Two numbers, or two lists with one number per feature: what JSON keeps exactly.
-
-    Raises
-    ------
-    ValueError
-        If they are no finite numbers with low <= high, or are beyond 1e100.
-    """
-    # Adding 0.0 turns -0.0 into 0.0. One and the same interval for all features is written once.
-    box = checked_box(bounds) + 0.0
-    same = bool((box == box[:, :1]).all())
-    return cast("list[Any]", (box[:, 0] if same else box).tolist())
 
 
 _NO_OUTPUTS = np.zeros(0, dtype=np.int64)
@@ -217,7 +190,7 @@ class Plan:
         return LedgerAnswers(outputs, fresh)
 
 
-class PrivacyLedger(LedgerReader):
+class PrivacyLedger(ReleasesRecords, LedgerReader):
     """Every person's privacy budget, and what they have answered, on disk.
 
     An answer is committed before it is handed out: a crash may lose an answer, never its cost. Decisions depend on
@@ -234,16 +207,19 @@ class PrivacyLedger(LedgerReader):
         The file, which is made with mode 0600 where it does not exist. Its place is fixed now, for copies and pickles
         as well; a program that is started from several folders needs an absolute path, or begins new budgets in each.
         A companion, ``<path>.lock``, is made beside it and belongs to it.
-    rule : {"basic", "simplified", "bayesian"}, default="bayesian"
+    rule : {"basic", "simplified", "bayesian", "approximate"}, default="bayesian"
         How a history is accounted for: ``"basic"`` adds up epsilons; ``"simplified"`` adds the next query's epsilon
         to the certified realized loss; ``"bayesian"`` certifies the realized loss after each output that the next
-        query could have.
+        query could have; ``"approximate"`` does so where the sum of zero-concentrated privacy has no more room in
+        (epsilon, delta).
     tol : float, default=1e-3
         The certified gap that is aimed at, in units of epsilon. A wider one refuses earlier, never later.
+    delta : float, default=None
+        With ``rule="approximate"``, and only then: the probability with which epsilon may be passed, below 1/e.
 
     Attributes
     ----------
-    epsilon, bounds, path, rule, tol
+    epsilon, bounds, path, rule, tol, delta
         What the ledger was made with. A ledger's settings never change.
 
     Raises
@@ -293,8 +269,9 @@ class PrivacyLedger(LedgerReader):
         path: str | os.PathLike[str] = MEMORY,
         rule: str = "bayesian",
         tol: float = 1e-3,
+        delta: float | None = None,
     ) -> None:
-        wanted = checked_settings(epsilon, bounds, rule, tol)
+        wanted = checked_settings(epsilon, bounds, rule, tol, delta)
         self._set_up(open_store(path, wanted), wanted)
 
     @classmethod
@@ -405,7 +382,15 @@ class PrivacyLedger(LedgerReader):
             If the answers could not be committed, or the ids are of another kind than those in the ledger. Nothing is
             handed out then.
         """
-        checked_query(query)
+        if isinstance(checked_query(query), ReleaseQuery):
+            raise ValueError(
+                "What is charged for a release is read off its mechanism: ask with release. Got an answer."
+            )
+        return self._answer(query, ids, draw, repeat=repeat, all_or_none=all_or_none, workers=workers)
+
+    def _answer(
+        self, query: Query, ids: Iterable[Any], draw: Draw, *, repeat: bool, all_or_none: bool, workers: Workers
+    ) -> LedgerAnswers:
         people = distinct_ids(ids)
         decisions: dict[Fingerprint, bool] = {}
         for attempt in range(_ATTEMPTS + 1):
@@ -448,7 +433,7 @@ class PrivacyLedger(LedgerReader):
 
     def _set_up(self, store: LedgerStore, wanted: dict[str, Any]) -> None:
         super().__init__(store)
-        for name in ("epsilon", "rule", "tol"):
+        for name in ("epsilon", "rule", "tol", "delta"):
             if name in wanted and wanted[name] != getattr(self, name):
                 raise LedgerError(
                     f"A ledger's {name} never changes: {self._store.name!r} was made with "
@@ -464,10 +449,14 @@ class PrivacyLedger(LedgerReader):
                     _BY_TOKEN[self._token] = self
 
     def _check_query(self, query: Query) -> None:
-        if self._book.queries and _domain(self._book.queries[0]) != _domain(query):
+        # A release counts in full, whatever of the record it is about.
+        if isinstance(query, ReleaseQuery):
+            return
+        before = next((one for one in self._book.queries if not isinstance(one, ReleaseQuery)), query)
+        if _domain(before) != _domain(query):
             raise LedgerError(
                 f"A ledger is about one domain: {self._store.name!r} has queries over "
-                f"{_domain(self._book.queries[0])}. Got a query over {_domain(query)} instead."
+                f"{_domain(before)}. Got a query over {_domain(query)} instead."
             )
         if isinstance(query, RegressionQuery) and self.rule != "basic":
             bounds = self._declared["bounds"]
