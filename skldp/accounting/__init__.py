@@ -11,6 +11,7 @@ from skldp.accounting._filters import (
 )
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting._ledger.reader import LedgerReader, ledger_report
+from skldp.accounting._ledger.releasing import LedgerRelease
 from skldp.accounting._query import FiniteQuery, Query, RegressionQuery, ReleaseQuery, query_from_json
 from skldp.accounting._shuffle import shuffled, shuffled_closed_form
 
@@ -20,6 +21,7 @@ __all__ = [
     "BayesianPrivacyFilter",
     "FiniteQuery",
     "LedgerReader",
+    "LedgerRelease",
     "LossBounds",
     "PrivacyFilter",
     "PrivacyLedger",

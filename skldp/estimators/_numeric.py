@@ -5,7 +5,9 @@ from typing import Any, Literal
 
 from sklearn.base import OneToOneFeatureMixin
 
+from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import BoundedTransformer
+from skldp.estimators._charged import LEDGER, ChargesLedger
 from skldp.estimators._validation import Interval, Seed, StrOptions
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.catalogue import (
@@ -18,7 +20,7 @@ from skldp.mechanisms._numeric.catalogue import (
 __all__ = ["NumericPrivatizer"]
 
 
-class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
+class NumericPrivatizer(ChargesLedger, OneToOneFeatureMixin, BoundedTransformer):
     r"""Release numbers within declared bounds, unbiased, through a mechanism chosen by name.
 
     Parameters
@@ -50,6 +52,9 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
         against whoever knows it.
     n_jobs : int, default=None
         Threads, as joblib counts them.
+    ledger : PrivacyLedger, default=None
+        Charges each person's budget for their row, at its exact epsilon, before it is handed out. Whoever releases
+        then names the people, by `ids`; if anybody is refused, nothing is released.
 
     Attributes
     ----------
@@ -103,6 +108,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
     _parameter_constraints: dict = {
         **BoundedTransformer._parameter_constraints,
         "mechanism": [StrOptions({*NUMERIC_MECHANISMS, "best"})],
+        "ledger": LEDGER,
         "delta": [Interval(Real, 0, 1, closed="left")],
         "n_sampled_features": [StrOptions({"auto", "all"}), Interval(Integral, 1, None, closed="left")],
     }
@@ -118,6 +124,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
+        ledger: PrivacyLedger | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.mechanism = mechanism
@@ -127,6 +134,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
         self.transform_noise = transform_noise
         self.seed = seed
         self.n_jobs = n_jobs
+        self.ledger = ledger
 
     def _make_mechanism(self, X):
         n_features, epsilon = X.shape[1], float(self.epsilon)

@@ -8,7 +8,9 @@ import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import LocalTransformer
+from skldp.estimators._charged import LEDGER, ChargesLedger
 from skldp.estimators._validation import FLOATS, Interval, Seed, StrOptions, as_table
 from skldp.mechanisms._norms import nearest_rows
 from skldp.mechanisms._vector.gaussian_width import projected_dimension
@@ -20,7 +22,7 @@ from skldp.mechanisms._vector.projection import RandomProjection
 __all__ = ["MultivariateLaplaceTransformer", "PrivUnitTransformer", "RandomProjectionTransformer"]
 
 
-class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
+class PrivUnitTransformer(ChargesLedger, OneToOneFeatureMixin, LocalTransformer):
     r"""Release directions, or vectors of bounded norm: unbiased, epsilon-LDP, with the least noise.
 
     Parameters
@@ -38,6 +40,9 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
         against whoever knows it.
     n_jobs : int, default=None
         Threads, as joblib counts them.
+    ledger : PrivacyLedger, default=None
+        Charges each person's budget for their row, at its exact epsilon, before it is handed out. Whoever releases
+        then names the people, by `ids`; if anybody is refused, nothing is released.
 
     Attributes
     ----------
@@ -87,6 +92,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
 
     _parameter_constraints: dict = {
         **LocalTransformer._parameter_constraints,
+        "ledger": LEDGER,
         "norm": [StrOptions({"unit"}), Interval(Real, 0, None, closed="neither")],
     }
 
@@ -98,12 +104,14 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
+        ledger: PrivacyLedger | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.norm = norm
         self.transform_noise = transform_noise
         self.seed = seed
         self.n_jobs = n_jobs
+        self.ledger = ledger
 
     def _make_mechanism(self, X):
         n_features = X.shape[1]

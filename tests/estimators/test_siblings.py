@@ -48,6 +48,7 @@ SHARED = {
         "against whoever knows it.",
     ),
     "n_jobs": ("int, default=None", "Threads, as joblib counts them."),
+    "ledger": ("PrivacyLedger, default=None", "Charges each person's budget for their"),
 }
 # What the models say besides, which people are asked for instead of for rows.
 LEARNERS = {"PrivateDiscriminant", "PrivateLinearRegression", "PrivateLogisticRegression", "PrivateMoments"}
@@ -58,6 +59,7 @@ SHARED_BY_LEARNERS = {
 OF_ITS_OWN = {
     ("BayesianFilter", "bounds"),
     ("BayesianFilter", "n_jobs"),
+    ("BayesianFilter", "ledger"),
     ("NoiseAwareDiscriminant", "label_mechanism"),
 }
 

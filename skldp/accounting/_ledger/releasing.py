@@ -36,7 +36,7 @@ class LedgerRelease:
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.accounting._ledger.releasing import LedgerRelease
+    >>> from skldp.accounting import LedgerRelease
     >>> LedgerRelease(np.array([[1.0], [2.0]]), np.array([True, False, True]), 0).filled().ravel()
     array([ 1., nan,  2.])
     """
