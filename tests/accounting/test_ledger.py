@@ -21,7 +21,7 @@ from sklearn.base import clone
 
 from skldp.accounting import PrivacyLedger, _decide, ledger_report
 from skldp.accounting._filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
-from skldp.accounting._ledger import privacy_ledger
+from skldp.accounting._ledger import plan
 from skldp.accounting._ledger.book import Digest, LedgerBook, Link
 from skldp.accounting._ledger.schema import TABLES
 from skldp.accounting._query import FiniteQuery, RegressionQuery
@@ -546,7 +546,7 @@ def test_verification_finds_who_was_taken_past_the_budget(tmp_path):
 @pytest.mark.parametrize("rule", ["basic", "simplified", "bayesian"])
 def test_verification_does_not_trust_the_shortcuts_of_decisions(monkeypatch, rule):
     ledger = PrivacyLedger(0.5, bounds=(-1, 1), rule=rule)
-    monkeypatch.setattr(privacy_ledger, "surely_admits", lambda rule, spent, query: np.ones(len(spent), dtype=bool))
+    monkeypatch.setattr(plan, "surely_admits", lambda rule, spent, query: np.ones(len(spent), dtype=bool))
     for slope in (1, 2, 3):
         ledger.answer(linear(slope), ["a", "b"], outputs_of(1, 1))
     assert ledger.verify().problems == (

@@ -38,9 +38,11 @@ __all__ = [
     "Release",
     "damage",
     "group_rows",
+    "recorded_call",
     "recorded_history",
     "recorded_outputs",
     "timed_history",
+    "who_answered",
     "write_release",
 ]
 
@@ -48,7 +50,8 @@ Fingerprint = tuple[int, int]
 _ROWS_AT_ONCE = 200_000
 _RELEASES = """SELECT q.key, r.release, r.query, r.time, r.asked, r.answered, r.served, r.refused, r.people,
                       r.tenant, r.call, r.request, r.digest, s.salt, r.chain
-               FROM releases r LEFT JOIN queries q ON q.query = r.query LEFT JOIN salts s ON s.release = r.release
+               FROM releases r LEFT JOIN queries q ON q.query = r.query
+                    LEFT JOIN recorded_salts s ON s.release = r.release
                WHERE r.release > :after AND r.release <= :until ORDER BY r.release"""
 _ANSWERS = """SELECT release, person, output FROM recorded WHERE release > :after AND release <= :until
               ORDER BY release, person"""
@@ -61,8 +64,10 @@ _HISTORY = """SELECT r.release, r.time, r.query, a.output FROM releases r CROSS 
               WHERE a.release = r.release AND a.person = :person AND r.answered > 0 AND r.release <= :until
               ORDER BY r.release"""
 _OUTPUTS = """SELECT a.person, a.output FROM releases r CROSS JOIN recorded a
-              WHERE a.release = r.release AND r.query = :query AND r.answered > 0
-              AND a.person BETWEEN :low AND :high ORDER BY r.release"""
+              WHERE a.release = r.release AND r.query = :query AND r.tenant = :tenant AND r.answered > 0
+              AND r.release <= :until AND a.person BETWEEN :low AND :high ORDER BY r.release"""
+_OF_CALL = "SELECT release, request FROM releases WHERE tenant = :tenant AND call = :mark"
+_ANSWERED = "SELECT person FROM recorded WHERE release = :release"
 _WRITE_QUERY = "INSERT INTO queries (query, key, content) VALUES (:query, :key, :content)"
 _WRITE_PERSON = "INSERT INTO people (person, identity) VALUES (:person, :identity)"
 _WRITE_ANSWER = "INSERT INTO answers (release, person, output) VALUES (:release, :person, :output)"
@@ -160,6 +165,8 @@ class Release:
         The identities of people who were not known; their numbers follow the known ones.
     numbers, outputs : ndarray of int
         Who answered, and what.
+    mark, request : str
+        Those of the call.
     """
 
     number: int
@@ -170,9 +177,13 @@ class Release:
     new_people: list[Identity]
     numbers: npt.NDArray[np.int64]
     outputs: npt.NDArray[np.int64]
+    mark: str
+    request: str
 
 
-def write_release(connection: Connection, release: Release, query: Query, *, n_people: int, chain: str) -> str:
+def write_release(
+    connection: Connection, release: Release, query: Query, *, n_people: int, chain: str, tenant: str
+) -> str:
     """Write a release, and the query and the people that are new with it.
 
     Parameters
@@ -184,6 +195,8 @@ def write_release(connection: Connection, release: Release, query: Query, *, n_p
         How many people are known, not counting the new ones.
     chain : str
         The hash of all releases before.
+    tenant : str
+        Who asks.
 
     Returns
     -------
@@ -203,7 +216,7 @@ def write_release(connection: Connection, release: Release, query: Query, *, n_p
     digest.add(numbers, outputs)
     time = datetime.now(UTC).isoformat(timespec="seconds")
     counts = (release.asked, len(numbers), release.served, release.refused, n_people + len(release.new_people))
-    entry = (release.number, release.query_number, time, *counts, "", None, None, digest.value)
+    entry = (release.number, release.query_number, time, *counts, tenant, release.mark, release.request, digest.value)
     link = Link(chain, [query.key, *entry], release.new_people)
     connection.execute(_WRITE_RELEASE, dict(zip(_COLUMNS, entry, strict=True)) | {"chain": link.value})
     connection.execute(_WRITE_SALT, {"release": release.number, "salt": salt})
@@ -227,14 +240,17 @@ def recorded_history(connection: Connection, person: int, until: int) -> History
     return [query for _, _, query, _ in rows], [output for _, _, _, output in rows]
 
 
-def recorded_outputs(connection: Connection, query: int | None, people: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Each person's last output of a query, -1 where there is none."""
+def recorded_outputs(
+    connection: Connection, query: int | None, people: npt.NDArray[np.int64], *, tenant: str, until: int
+) -> npt.NDArray[np.int64]:
+    """Each person's last output of a tenant's query up to a release, -1 where there is none."""
     recorded = np.full(len(people), -1, dtype=np.int64)
     known = np.flatnonzero(people >= 0)
     if query is None or not known.size:
         return recorded
     low, high = int(people[known].min()), int(people[known].max())
-    rows = connection.execute(_OUTPUTS, {"query": query, "low": low, "high": high}).fetchall()
+    wanted = {"query": query, "tenant": tenant, "until": until, "low": low, "high": high}
+    rows = connection.execute(_OUTPUTS, wanted).fetchall()
     if rows:
         with damage():
             person, output = np.array(rows, dtype=np.int64).T
@@ -242,6 +258,19 @@ def recorded_outputs(connection: Connection, query: int | None, people: npt.NDAr
         last[person - low] = output
         recorded[known] = last[people[known] - low]
     return recorded
+
+
+def recorded_call(connection: Connection, tenant: str, mark: str) -> tuple[int, str] | None:
+    """The release that a call has led to, and what it asked; None where there is none."""
+    found: tuple[int, str] | None = connection.execute(_OF_CALL, {"tenant": tenant, "mark": mark}).fetchone()
+    return found
+
+
+def who_answered(connection: Connection, release: int) -> npt.NDArray[np.int64]:
+    """The numbers of those whose answers a release has."""
+    with damage():
+        rows = connection.execute(_ANSWERED, {"release": release}).fetchall()
+        return np.array(rows, dtype=np.int64).reshape(-1)
 
 
 def group_rows(fingerprints: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

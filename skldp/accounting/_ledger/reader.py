@@ -21,6 +21,7 @@ from skldp.accounting._ledger.book import (
     group_rows,
     recorded_history,
     timed_history,
+    who_answered,
 )
 from skldp.accounting._ledger.established import is_established
 from skldp.accounting._ledger.identity import canonical_ids
@@ -36,9 +37,9 @@ _QUERY_COLUMNS = (
 )  # fmt: skip
 _BUDGETS = ("people", "answers", "exhausted", "loss_quantiles", "remaining_quantiles")
 _QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
-_COUNTS = """SELECT query, COUNT(*), MIN(time), SUM(asked), SUM(answered), SUM(served), SUM(refused)
+_COUNTS = """SELECT query, COUNT(*), MIN(time), CAST(SUM(asked) AS BIGINT), CAST(SUM(answered) AS BIGINT),
+                    CAST(SUM(served) AS BIGINT), CAST(SUM(refused) AS BIGINT)
              FROM releases GROUP BY query ORDER BY query"""
-_ANSWERED = "SELECT person FROM recorded WHERE release = :release"
 
 
 def ledger_report(path: str | os.PathLike[str], verify: bool = False, *, workers: Workers = map) -> dict[str, Any]:
@@ -192,8 +193,7 @@ def _check_release(
     with store.transaction(write=False) as connection, damage():
         if not book.queries:
             book.catch_up(connection, until=0)
-        rows = connection.execute(_ANSWERED, {"release": release}).fetchall()
-        numbers = np.array(rows, dtype=np.int64).reshape(-1)
+        numbers = who_answered(connection, release)
         query = book.queries[query_number]
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(book.number_of):
             raise LedgerError(f"The ledger is damaged: release {release} has answers of nobody.")

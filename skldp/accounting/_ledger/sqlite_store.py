@@ -22,7 +22,7 @@ from skldp.accounting._ledger import store
 from skldp.accounting._ledger.companion import EMPTY, Companion, Entry, companion_of, locked
 from skldp.accounting._ledger.migration import APPLICATION_ID, MIGRATED, create_tables, migrate, up_to_date_copy
 from skldp.accounting._ledger.schema import SCHEMA_VERSION, TABLES, WRITE_SETTING, Connection, sealed_rows
-from skldp.accounting._ledger.store import MEMORY, LedgerStore
+from skldp.accounting._ledger.store import MEMORY, LedgerStore, keep_forever
 from skldp.exceptions import LedgerError
 
 __all__ = ["SQLiteStore"]
@@ -34,14 +34,6 @@ _OLD = (
     "people by their ids, what the skldp that made this one still reports as the smallest remaining budget, and "
     "destroy this file."
 )
-
-
-def _keep_forever(connection: sqlite3.Connection) -> None:
-    """Never close what a fork copied in the middle of a transaction: to close it would undo the parent's."""
-    with suppress(ImportError):
-        import ctypes
-
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
 def _connect(path: str, *, read_only: bool = False) -> sqlite3.Connection:
@@ -206,8 +198,8 @@ class SQLiteStore(LedgerStore):
     def begin_anew(self) -> None:
         """Leave a parent's threads and its open transaction to the parent, in a forked child."""
         super().begin_anew()
-        if self._connection is not None and self._memory is None:
-            _keep_forever(self._connection)
+        if self._memory is None:
+            keep_forever(self._connection)
         self._connection = None
 
     def _create(self, settings: dict[str, Any]) -> None:

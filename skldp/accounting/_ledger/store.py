@@ -9,8 +9,9 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from typing import Any
 
 from skldp.accounting._ledger.companion import EMPTY, Head
@@ -18,7 +19,7 @@ from skldp.accounting._ledger.identity import Identity
 from skldp.accounting._ledger.schema import WRITE_SETTING, Connection, seal, sealed_rows
 from skldp.exceptions import LedgerError
 
-__all__ = ["MEMORY", "LedgerStore", "open_store"]
+__all__ = ["MEMORY", "ConflictError", "LedgerStore", "keep_forever", "last_head", "open_store"]
 
 MEMORY = ":memory:"
 # How long a process waits for another one's transaction before it gives up, with nothing released.
@@ -59,6 +60,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_hold_transactions, after_in_parent=_allow_transactions, after_in_child=_begin_anew)
 
 
+class ConflictError(Exception):
+    """A transaction that nothing came of, or nobody knows what: it can be begun again."""
+
+
 class LedgerStore(ABC):
     """Where one ledger is kept.
 
@@ -73,6 +78,8 @@ class LedgerStore(ABC):
     Attributes
     ----------
     name, path : str
+    tenant : str
+        Who asks, where several do who must not read one another's answers.
     read_only, closed : bool
     lock : reentrant lock
         Held for the length of a transaction.
@@ -81,6 +88,7 @@ class LedgerStore(ABC):
     def __init__(self, name: str, path: str, *, read_only: bool) -> None:
         self.name = name
         self.path = path
+        self.tenant = ""
         self.read_only = read_only
         self.lock: Any = threading.RLock()
         self.closed = False
@@ -126,6 +134,10 @@ class LedgerStore(ABC):
         """Keep everybody else from asking these people, where others need not wait for one another altogether."""
         return nullcontext()
 
+    def repeated(self, work: Callable[[], Any]) -> Any:
+        """Do some work whose transaction may be begun again, where others can come between."""
+        return work()
+
     def settings(self) -> dict[str, Any]:
         """Read what the ledger was made with."""
         with self.transaction(write=False):
@@ -133,10 +145,13 @@ class LedgerStore(ABC):
 
     def add_setting(self, name: str, value: Any) -> Any:
         """Write a setting that is not there yet, and return the one that holds."""
+        self.repeated(partial(self._add_setting, name, value))
+        return self.settings()[name]
+
+    def _add_setting(self, name: str, value: Any) -> None:
         with self.transaction(write=True) as connection:
             if name not in self._settings:
                 connection.executemany(WRITE_SETTING, sealed_rows(self._settings["token"], {name: value}))
-        return self.settings()[name]
 
     def _check_can_begin(self, *, write: bool, busy: bool) -> None:
         self.check_open()
@@ -178,6 +193,15 @@ class LedgerStore(ABC):
         return settings
 
 
+def keep_forever(connection: Any) -> None:
+    """Never close what a fork copied in the middle of a transaction: to close it would undo the parent's."""
+    if connection is not None:
+        with suppress(ImportError):
+            import ctypes
+
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
 def last_head(connection: Connection) -> Head:
     """Where the record ends."""
     row = connection.execute(_LAST).fetchone()
@@ -192,7 +216,7 @@ def open_store(
     Parameters
     ----------
     path : str or path-like
-        A file, whose place is fixed now, or ``":memory:"``.
+        A file, whose place is fixed now, ``":memory:"``, or the URL of a PostgreSQL database.
     settings : dict, default=None
         What a new ledger is made with; None opens an existing one only.
     read_only : bool, default=False
@@ -208,6 +232,10 @@ def open_store(
     LedgerError
         If there is no usable ledger, and none can be made.
     """
+    if isinstance(path, str) and path.startswith(("postgresql:", "postgresql+psycopg:")):
+        from skldp.accounting._ledger.postgres_store import PostgresStore
+
+        return PostgresStore(path, settings, read_only=read_only)
     from skldp.accounting._ledger.sqlite_store import SQLiteStore
 
     return SQLiteStore(path, settings, read_only=read_only)
