@@ -33,7 +33,7 @@ BEGIN
 END $$"""
 # A barrier keeps functions of whoever reads away from rows that the view hides.
 _SEEN = """CREATE VIEW {view} WITH (security_barrier) AS SELECT {columns}
-           FROM {table} t JOIN releases r ON r.release = t.release"""
+           FROM {table} t LEFT JOIN releases r ON r.release = t.release"""
 _MAY_SEE = "(r.tenant = current_user OR pg_has_role(current_user, {owner}, 'MEMBER'))"
 
 
