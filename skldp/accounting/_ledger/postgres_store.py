@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from skldp.accounting._ledger import store
@@ -78,14 +79,22 @@ class _Statements:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._process = os.getpid()
 
     def execute(self, statement: str, parameters: Mapping[str, Any] | None = None, /) -> _Rows:
+        self._check_process()
         return _Rows(self._session.execute(text(statement), dict(parameters or {})))
 
     def executemany(self, statement: str, parameters: Iterable[Mapping[str, Any]], /) -> None:
         rows = [dict(row) for row in parameters]
+        self._check_process()
         if rows:
             self._session.execute(text(statement), rows)
+
+    def _check_process(self) -> None:
+        # A fork has the parent's connection, and what it says there would be said in the parent's transaction.
+        if os.getpid() != self._process:
+            raise LedgerError("A call to a ledger ends in the process that began it, not in a fork of it.")
 
 
 def _checked_url(path: str) -> URL:
@@ -178,8 +187,6 @@ class PostgresStore(LedgerStore):
                     connection = _Statements(session)
                     self._check(connection)
                     yield connection
-                    if os.getpid() != process:
-                        raise LedgerError("A call to a ledger ends in the process that began it, not in a fork of it.")
                     head = store.last_head(connection)
                     session.commit()
                     self._head = head
@@ -192,24 +199,22 @@ class PostgresStore(LedgerStore):
                 finally:
                     if os.getpid() == process:
                         self._connection = None
-                if write:
-                    self._isolate(session, "AUTOCOMMIT", read_only=False)
-                    session.execute(text("SELECT pg_advisory_unlock(:space, :one)"), self._named(_HEAD_LOCK))
+                        if write:
+                            self._let_go(session)
 
     @contextmanager
     def asking(self, people: Sequence[Identity]) -> Iterator[None]:
         """Keep everybody else from asking these people: a lock a person, in the order of their numbers."""
         with self.lock:
             self._check_can_begin(write=True, busy=self._connection is not None)
-        locks = sorted({_lock_of(person) for person in people})
-        with self._errors(), self._session() as session:
-            session.execute(text(_PEOPLE_LOCKS), {"space": self._space, "locks": locks})
-            session.commit()
-            self._sessions.current = session
-            try:
-                yield
-            finally:
-                self._sessions.current = None
+        session = self.repeated(partial(self._locking, sorted({_lock_of(person) for person in people})))
+        process = os.getpid()
+        self._sessions.current = session
+        try:
+            yield
+        finally:
+            self._sessions.current = None
+            self._end(session, process)
 
     def repeated(self, work: Any) -> Any:
         """Do some work whose transaction can be begun again after a conflict, or a lost connection."""
@@ -275,6 +280,24 @@ class PostgresStore(LedgerStore):
             connection.executemany(WRITE_SETTING, sealed_rows(token, {"token": token, **settings}))
         session.commit()
 
+    def _locking(self, locks: list[int]) -> Session:
+        """Begin a session that holds locks until it ends."""
+        with self._errors():
+            session = self._engine.connect()
+            try:
+                session.execute(text(_PEOPLE_LOCKS), {"space": self._space, "locks": locks})
+                session.commit()
+            except BaseException:
+                self._end(session, os.getpid())
+                raise
+            return session
+
+    def _let_go(self, session: Session) -> None:
+        """Let others enter releases; a connection that was lost has let go by itself."""
+        with suppress(SQLAlchemyError):
+            self._isolate(session, "AUTOCOMMIT", read_only=False)
+            session.execute(text("SELECT pg_advisory_unlock(:space, :one)"), self._named(_HEAD_LOCK))
+
     def _named(self, one: int) -> dict[str, int]:
         return {"space": self._space, "one": one}
 
@@ -295,11 +318,15 @@ class PostgresStore(LedgerStore):
         try:
             yield session
         finally:
-            if os.getpid() == process:
-                with suppress(SQLAlchemyError):
-                    session.invalidate() if session.in_transaction() else session.close()
-            else:
-                keep_forever(session)
+            self._end(session, process)
+
+    @staticmethod
+    def _end(session: Session, process: int) -> None:
+        if os.getpid() != process:
+            keep_forever(session)
+            return
+        with suppress(SQLAlchemyError):
+            session.close()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -60,7 +60,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_hold_transactions, after_in_parent=_allow_transactions, after_in_child=_begin_anew)
 
 
-class ConflictError(Exception):
+class ConflictError(LedgerError):
     """A transaction that nothing came of, or nobody knows what: it can be begun again."""
 
 
