@@ -23,7 +23,8 @@ from sklearn.base import clone
 from skldp.accounting import PrivacyLedger, _decide, ledger_report
 from skldp.accounting._filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
 from skldp.accounting._ledger import plan
-from skldp.accounting._ledger.book import Digest, LedgerBook, Link
+from skldp.accounting._ledger.book import LedgerBook
+from skldp.accounting._ledger.records import Digest, Link
 from skldp.accounting._ledger.schema import TABLES
 from skldp.accounting._query import FiniteQuery, RegressionQuery
 from skldp.exceptions import BudgetExhaustedError, LedgerError

@@ -13,7 +13,7 @@ import pytest
 from ledger_children import answer_until_killed, start
 from postgres_server import TENANTS, edit_as_no_program_should, run_at
 
-from skldp.accounting import PrivacyLedger, RegressionQuery, ledger_report
+from skldp.accounting import PrivacyLedger, RegressionQuery, admit_tenant, ledger_report
 from skldp.accounting._ledger import postgres_store
 from skldp.accounting._ledger import store as ledger_store
 from skldp.exceptions import LedgerError
@@ -243,7 +243,7 @@ def test_nothing_is_changed_deleted_or_emptied(postgres_server, postgres_schema,
 
     place = postgres_server.url(schema=postgres_schema)
     new_ledger(place).answer(linear(1), ["a"], ones)
-    postgres_store.admit_tenant(place, TENANTS[0])
+    admit_tenant(place, TENANTS[0])
     column = {"settings": "name", "people": "identity", "queries": "key", "releases": "time"}.get(table, "release")
     told = "append-only" if role == "keeper" else "permission denied"
     with psycopg.connect(postgres_server.url(role, postgres_schema), autocommit=True) as connection:

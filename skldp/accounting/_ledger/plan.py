@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.accounting._decide import Rule, surely_admits
-from skldp.accounting._ledger.book import Fingerprint, LedgerBook, Release, group_rows
+from skldp.accounting._ledger.book import Fingerprint, LedgerBook, group_rows
 from skldp.accounting._ledger.identity import Identity
+from skldp.accounting._ledger.records import Release
 from skldp.accounting._query import Query
 
 __all__ = ["Call", "Draw", "LedgerAnswers", "Plan"]

@@ -35,7 +35,7 @@ try:
 except ImportError:
     raise ImportError('A ledger on PostgreSQL needs SQLAlchemy and psycopg: pip install "skldp[postgres]".') from None
 
-__all__ = ["PostgresStore", "admit_tenant"]
+__all__ = ["PostgresStore"]
 
 # People share locks where there are more of them, so that a call of a million needs no more than the server has.
 _LOCKS = 1024
@@ -374,24 +374,3 @@ def _set_up_session(driver_connection: Any, _: Any) -> None:
 def _lock_of(person: Identity) -> int:
     digest = hashlib.sha256(json.dumps(person).encode("ascii")).digest()
     return 1 + int.from_bytes(digest[:8], "big") % _LOCKS
-
-
-def admit_tenant(url: str, tenant: str) -> None:
-    """Let a role of the database ask with a ledger, and nothing more.
-
-    Parameters
-    ----------
-    url : str
-        The ledger, as its owner: ``"postgresql://owner@host/database"``.
-    tenant : str
-        An existing role. It reads the questions and who answered them, and the outputs of its own questions alone; it
-        adds, and changes and deletes nothing.
-
-    Raises
-    ------
-    LedgerError
-        If there is no such ledger or role, or it is not the owner who admits.
-    """
-    ledger = PostgresStore(url)
-    ledger.admit(tenant)
-    ledger.close()

@@ -13,8 +13,11 @@ import numpy.typing as npt
 
 from skldp.accounting._decide import Workers, decide
 from skldp.accounting._extrema.sampled_law import Bounds
-from skldp.accounting._ledger.book import (
-    Fingerprint,
+from skldp.accounting._ledger.book import Fingerprint
+from skldp.accounting._ledger.eraser import LedgerEraser
+from skldp.accounting._ledger.identity import distinct_ids
+from skldp.accounting._ledger.plan import Call, Draw, LedgerAnswers, Plan
+from skldp.accounting._ledger.records import (
     History,
     recorded_call,
     recorded_history,
@@ -22,9 +25,6 @@ from skldp.accounting._ledger.book import (
     who_answered,
     write_release,
 )
-from skldp.accounting._ledger.identity import distinct_ids
-from skldp.accounting._ledger.plan import Call, Draw, LedgerAnswers, Plan
-from skldp.accounting._ledger.reader import LedgerReader
 from skldp.accounting._ledger.releasing import ReleasesRecords
 from skldp.accounting._ledger.schema import Connection
 from skldp.accounting._ledger.settings import checked_bounds, checked_settings
@@ -76,7 +76,7 @@ def _domain(query: RegressionQuery | FiniteQuery) -> str:
     return f"{query.n_features} features" if isinstance(query, RegressionQuery) else f"{query.n_points} points"
 
 
-class PrivacyLedger(ReleasesRecords, LedgerReader):
+class PrivacyLedger(ReleasesRecords, LedgerEraser):
     """Every person's privacy budget, and what they have answered, on disk.
 
     An answer is committed before it is handed out: a crash may lose an answer, never its cost. Decisions depend on
@@ -90,7 +90,9 @@ class PrivacyLedger(ReleasesRecords, LedgerReader):
         The domain of a person's values, each a number or one number per feature. None takes those of an existing
         file; a new ledger is bound to those of the first :class:`~skldp.BayesianFilter` that asks with it.
     path : str or path-like, default=":memory:"
-        The file, which is made with mode 0600 where it does not exist. Its place is fixed now, for copies and pickles
+        The file, or the URL of a PostgreSQL database, ``"postgresql://role@host/database"``, where many hosts ask at
+        once. A ledger is made where there is none: in a database, in the first schema of the role's search path. A
+        file is made with mode 0600 where it does not exist. Its place is fixed now, for copies and pickles
         as well; a program that is started from several folders needs an absolute path, or begins new budgets in each.
         A companion, ``<path>.lock``, is made beside it and belongs to it.
     rule : {"basic", "simplified", "bayesian", "approximate"}, default="bayesian"
@@ -102,6 +104,9 @@ class PrivacyLedger(ReleasesRecords, LedgerReader):
         The certified gap that is aimed at, in units of epsilon. A wider one refuses earlier, never later.
     delta : float, default=None
         With ``rule="approximate"``, and only then: the probability with which epsilon may be passed, below 1/e.
+    head : str, default=None
+        The `head` that this ledger had at some time, and that was published where nobody who can restore a backup of
+        it can change it.
 
     Attributes
     ----------
@@ -156,12 +161,13 @@ class PrivacyLedger(ReleasesRecords, LedgerReader):
         rule: str = "bayesian",
         tol: float = 1e-3,
         delta: float | None = None,
+        head: str | None = None,
     ) -> None:
         wanted = checked_settings(epsilon, bounds, rule, tol, delta)
-        self._set_up(open_store(path, wanted), wanted)
+        self._set_up(open_store(path, wanted), wanted, head)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> "PrivacyLedger":
+    def open(cls, path: str | os.PathLike[str], *, read_only: bool = False, head: str | None = None) -> "PrivacyLedger":
         """Open an existing file with the settings that it was made with.
 
         Parameters
@@ -169,14 +175,18 @@ class PrivacyLedger(ReleasesRecords, LedgerReader):
         path : str or path-like
         read_only : bool, default=False
             For reports: nothing can be asked.
+        head : str, default=None
+            As in the constructor.
 
         Raises
         ------
+        ValueError
+            If it is no head.
         LedgerError
-            If there is no usable ledger.
+            If there is no usable ledger, or it has lost what was there when its head was published.
         """
         ledger = cls.__new__(cls)
-        ledger._set_up(open_store(path, read_only=read_only), {})
+        ledger._set_up(open_store(path, read_only=read_only), {}, head)
         return ledger
 
     def __copy__(self) -> "PrivacyLedger":
@@ -382,8 +392,10 @@ class PrivacyLedger(ReleasesRecords, LedgerReader):
         earlier = self._served(connection, call, numbers, release - 1)
         return LedgerAnswers(np.where(fresh, last, earlier), fresh)
 
-    def _set_up(self, store: LedgerStore, wanted: dict[str, Any]) -> None:
+    def _set_up(self, store: LedgerStore, wanted: dict[str, Any], head: str | None) -> None:
         super().__init__(store)
+        if head is not None:
+            store.check_head(head)
         for name in ("epsilon", "rule", "tol", "delta"):
             if name in wanted and wanted[name] != getattr(self, name):
                 raise LedgerError(
@@ -423,5 +435,6 @@ class PrivacyLedger(ReleasesRecords, LedgerReader):
         book, histories, query = plan.book, list(undecided.values()), plan.call.query
         if book.table is None:
             book.table = self._rule.table_for(query)
-        found = decide(self._rule, book.queries, histories, query, table=book.table, workers=workers)
+        queries, counted = book.counted(histories)
+        found = decide(self._rule, queries, counted, query, table=book.table, workers=workers)
         return dict(zip(undecided, found, strict=True))

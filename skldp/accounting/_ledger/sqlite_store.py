@@ -45,6 +45,8 @@ def _connect(path: str, *, read_only: bool = False) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA recursive_triggers = ON")
+        # What was erased is written over.
+        connection.execute("PRAGMA secure_delete = ON")
     except BaseException:
         connection.close()
         raise
