@@ -23,10 +23,11 @@ from scipy.special import expit
 from skldp._checks import is_number
 from skldp._untold import as_numbers
 from skldp.accounting._finite_query import FiniteQuery, output_index, read_only
+from skldp.accounting._release_query import ReleaseQuery
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._odds import flip_threshold, threshold_log_odds
 
-__all__ = ["LARGEST", "FiniteQuery", "Query", "RegressionQuery", "checked_query", "query_from_json"]
+__all__ = ["LARGEST", "FiniteQuery", "Query", "RegressionQuery", "ReleaseQuery", "checked_query", "query_from_json"]
 
 Kind = Literal["linear", "truncated", "logistic"]
 
@@ -46,7 +47,7 @@ def query_from_json(text: str) -> "Query":
 
     Returns
     -------
-    RegressionQuery or FiniteQuery
+    RegressionQuery, FiniteQuery or ReleaseQuery
         With the same `key`.
 
     Raises
@@ -68,6 +69,8 @@ def query_from_json(text: str) -> "Query":
             return FiniteQuery(np.array(fields["weights"], dtype=np.uint64))
         if kind in ("linear", "truncated", "logistic"):
             return RegressionQuery(**fields)
+        if kind == "release":
+            return ReleaseQuery.from_fields(fields)
     except (KeyError, TypeError, OverflowError):
         pass
     raise ValueError(f"The text must be the JSON of a query. Got {text[:80]!r} instead.")
@@ -75,7 +78,7 @@ def query_from_json(text: str) -> "Query":
 
 def checked_query(query: Any) -> "Query":
     """Refuse what is no query."""
-    if not isinstance(query, RegressionQuery | FiniteQuery):
+    if not isinstance(query, Query):
         raise ValueError(f"A query must be a RegressionQuery or a FiniteQuery. Got {query!r} instead.")
     return query
 
@@ -409,5 +412,5 @@ class RegressionQuery:
             return np.clip((z - low if output == 1 else high - z) / (high - low), 0.0, 1.0)
 
 
-#: A question that a person can be asked: a regression, or a table of probabilities.
-Query = RegressionQuery | FiniteQuery
+#: A question that a person can be asked: a regression, a table of probabilities, or a release of their record.
+Query = RegressionQuery | FiniteQuery | ReleaseQuery

@@ -363,6 +363,11 @@ class Gaussian(_LatticeNoise):
         basis = "discrete Gaussian, delta by Balle and Wang 2018 with the lattice accounted for"
         return PrivacyGuarantee(self.exact_epsilon, self.exact_delta, stated=float(self.epsilon), basis=basis)
 
+    @cached_property
+    def zcdp(self) -> Fraction:
+        r"""Give :math:`\rho = n \Delta^2 / (2 \sigma^2)`, in whole lattice steps: Canonne et al., Theorem 14."""
+        return Fraction(self.n_values * 4 ** (self.lattice_exponent + 1), 2 * self.sigma**2)
+
     def _delta(self, sigma: int) -> float:
         sensitivity = math.ldexp(2 * math.sqrt(self.n_values), self.lattice_exponent)
         return (gaussian_delta(sigma, self.epsilon, sensitivity) + self._lattice_term) * (1 + 2.0**-50)
