@@ -36,6 +36,7 @@ from skldp.mechanisms import (
     Gaussian,
     Laplace,
     MultivariateLaplace,
+    Piecewise,
     PrivUnit,
     RandomizedResponse,
     gaussian_delta,
@@ -114,9 +115,26 @@ def test_a_budget_of_one_admits_ten_times_a_tenth_and_no_eleventh():
             ]
             assert asked == [[True]] * 10 + [[False]]
             assert ledger.verify().ok
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        *(BoundedFeatures(law(0.1), (0.0,), (1.0,), n_sampled=1, stated=0.1) for law in (Duchi, Laplace, Piecewise)),
+        rr(0.1),
+        CategoricalRecord(0.1, (3, 2), "krr"),
+        CategoricalRecord(0.1, (3, 2), "oue"),
+        PrivUnit(2, 0.1),
+    ],
+    ids=lambda mechanism: type(getattr(mechanism, "mechanism", mechanism)).__name__,
+)
+def test_ten_releases_at_a_tenth_are_one_although_its_float_is_more(mechanism):
+    """The float of a tenth is a hair above it: every mechanism stays a hair below, so that it adds up."""
+    assert 10 * Fraction(0.1) > 1
+    row = np.ones((1, mechanism.domain.n_features), dtype=np.int64)
     with PrivacyLedger(1.0) as ledger:
-        duchi = BoundedFeatures(Duchi(0.1), (0.0,), (1.0,), n_sampled=1, stated=0.1)
-        assert [ledger.release(duchi, [[0.3]], ["ann"]).accepted.tolist() for _ in range(11)] == asked
+        asked = [ledger.release(mechanism, row, ["ann"]).accepted.tolist() for _ in range(11)]
+        assert asked == [[True]] * 10 + [[False]]
 
 
 def test_four_quarters_are_one_however_they_are_shared_out():
