@@ -264,7 +264,7 @@ class CategoricalRecord(RowMechanism):
     --------
     >>> from skldp.mechanisms import CategoricalRecord, noise_from
     >>> record = CategoricalRecord(2.0, (3, 2))
-    >>> record.release([[0, 1], [2, 0]], noise_from()).rows.shape, round(record.guarantee().epsilon, 9)
+    >>> record.release([[0, 1], [2, 0]], noise_from()).rows.shape, record.guarantee().epsilon
     ((2, 5), 2.0)
     """
 
