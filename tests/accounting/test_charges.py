@@ -5,6 +5,7 @@ import math
 import pickle
 import sqlite3
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -213,6 +214,13 @@ def test_a_distance_counts_over_its_declared_diameter():
         {"mechanism": 3},
         {"row_zcdp": None},
         {"more": 1},
+        {"part": 3, "n_classes": 2},
+        {"part": "p"},
+        {"n_classes": 2},
+        {"part": "p", "n_classes": 2, "n_rows": 2},
+        {"part": "p", "n_classes": 2},
+        {"part": "p", "n_classes": 2, "other_count": 2**62},
+        {"other_count": 2**62},
     ],
 )
 def test_what_is_no_release_is_not_read(fields):
@@ -418,6 +426,88 @@ def test_finite_queries_stand_beside_releases():
     assert (found.lower, found.upper) == (0.0, pytest.approx(0.2, abs=1e-9))
     only = realized_loss([ReleaseQuery.of(rr(0.2))], [0])
     assert (only.lower, only.upper) == (0.0, ReleaseQuery.of(rr(0.2)).epsilon)
+
+
+# Parts of a record, by what was released of them.
+
+
+def response_counts(mechanism, released):
+    """Counts out of 2^64 of releasing a code, for every true code: the mechanism's own integers."""
+    return [mechanism.keep_count if code == released else mechanism.other_count for code in range(mechanism.n_classes)]
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.floats(0.01, 3.0), st.integers(0, 2)), min_size=1, max_size=10))
+def test_a_part_costs_what_enumeration_of_its_codes_finds(pairs):
+    """The log-likelihoods of every code, in fifty digits, from the integers that are sampled."""
+    laws, outputs = [rr(epsilon) for epsilon, _ in pairs], [output for _, output in pairs]
+    with localcontext(prec=50):
+        likelihoods = [
+            sum(Decimal(response_counts(law, output)[code]).ln() for law, output in zip(laws, outputs, strict=True))
+            for code in range(3)
+        ]
+        truth = max(likelihoods) - min(likelihoods)
+        found = realized_loss([ReleaseQuery.of(law, part="job") for law in laws], outputs)
+        assert truth <= Decimal(found.upper) <= truth + Decimal(10) ** -13
+    assert found.lower == 0.0
+
+
+@pytest.mark.parametrize("rule", ["simplified", "bayesian"])
+def test_opposed_codes_of_a_part_cost_little_and_equal_ones_their_sum(monkeypatch, rule):
+    """Four releases at 0.5 on a budget of 1: beside them the basic rule admits two, and other parts count apart."""
+    codes = iter([0, 1, 0, 1, 1])
+    monkeypatch.setattr(RandomizedResponse, "_draw", lambda self, rows, noise, out, workspace: out.fill(next(codes)))
+    law = rr(0.5, 2)
+    with PrivacyLedger(1.0, rule=rule) as ledger:
+        for _ in range(4):
+            assert ledger.release(law, [[0]], ["ann"], part="job").accepted.all()
+        assert ledger.realized_loss(["ann"])[0] == pytest.approx(0.0, abs=1e-15)
+        assert [entry["output"] for entry in ledger.history("ann")] == [0, 1, 0, 1]
+        # What they say has cancelled; another part begins with its whole epsilon.
+        assert ledger.release(law, [[0]], ["ann"], part="home").accepted.all()
+        assert ledger.realized_loss(["ann"])[0] == pytest.approx(0.5, abs=1e-12)
+        assert not ledger.release(rr(0.51, 2), [[0]], ["ann"], part="home").accepted.any()
+        assert ledger.verify().ok
+
+
+def test_a_part_keeps_its_codes_and_is_one_code_of_randomized_response():
+    with PrivacyLedger(1.0) as ledger:
+        ledger.release(rr(0.2), [[0]], ["ann"], part="job")
+        with pytest.raises(LedgerError, match="has 3 codes in this ledger"):
+            ledger.release(rr(0.2, 4), [[0]], ["ann"], part="job")
+        with pytest.raises(ValueError, match="one code"):
+            ledger.release(rr(0.2), [[0]] * 2, groups=["ann"] * 2, part="job")
+        for mechanism, part in ((PrivUnit(2, 0.2), "job"), (rr(0.2), 3)):
+            with pytest.raises(ValueError, match="part"):
+                ledger.release(mechanism, [[1] * mechanism.domain.n_features], ["ann"], part=part)
+        assert ledger.release(rr(0.2, 4), [[0]], ["ann"], part="home").accepted.all()
+        assert ledger.verify().n_releases == 2
+
+
+@pytest.mark.parametrize("rule", ["simplified", "bayesian"])
+def test_what_fits_to_the_last_unit_is_released_and_one_unit_less_is_not(monkeypatch, rule):
+    laws = rr(0.5, 3), rr(0.25, 3), rr(0.75, 3)
+    whole = ReleaseQuery.of(laws[0]).charge + ReleaseQuery.of(laws[2]).charge
+    for budget, fits in ((nats_above(whole), True), (math.nextafter(nats_below(whole), 0), False)):
+        codes = iter([0, 1, 0])
+        draw = lambda self, rows, noise, out, workspace, codes=codes: out.fill(next(codes))  # noqa: E731
+        monkeypatch.setattr(RandomizedResponse, "_draw", draw)
+        with PrivacyLedger(budget, bounds=(-1, 1), rule=rule) as ledger:
+            accepted = [ledger.release(law, [[0]], ["ann"], part="job").accepted.all() for law in laws]
+            assert accepted == [True, True, fits]
+            assert ledger.verify().ok
+
+
+def test_verification_counts_the_votes_for_a_code_itself(monkeypatch):
+    codes = iter([0, 0, 0])
+    monkeypatch.setattr(RandomizedResponse, "_draw", lambda self, rows, noise, out, workspace: out.fill(next(codes)))
+    with PrivacyLedger(1.0) as ledger:
+        with monkeypatch.context() as patched:
+            patched.setattr(decisions, "released_loss", lambda queries, outputs: 0)
+            for _ in range(3):
+                assert ledger.release(rr(0.5, 2), [[0]], ["ann"], part="job").accepted.all()
+        problems = ledger.verify().problems
+    assert problems == ("Release 3 took 1 people ('ann') past their budget of 1.0.",)
 
 
 # A delta.
