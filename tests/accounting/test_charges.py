@@ -28,6 +28,7 @@ from skldp.accounting import _decide as decisions
 from skldp.accounting._composition import loss_of_zcdp, zcdp_budget
 from skldp.accounting._decide import Rule, added, decide, surely_admits
 from skldp.accounting._ledger import privacy_ledger
+from skldp.accounting._release_query import released_loss
 from skldp.accounting._units import as_parts, nats_above, nats_below, saturated_sum, units_above, units_below, within
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms import (
@@ -447,7 +448,9 @@ def test_a_part_costs_what_enumeration_of_its_codes_finds(pairs):
             for code in range(3)
         ]
         truth = max(likelihoods) - min(likelihoods)
-        found = realized_loss([ReleaseQuery.of(law, part="job") for law in laws], outputs)
+        queries = [ReleaseQuery.of(law, part="job") for law in laws]
+        assert truth * UNITS <= released_loss(queries, outputs) <= (truth + Decimal(10) ** -13) * UNITS
+        found = realized_loss(queries, outputs)
         assert truth <= Decimal(found.upper) <= truth + Decimal(10) ** -13
     assert found.lower == 0.0
 
@@ -554,6 +557,18 @@ def test_gaussians_are_released_while_their_sum_fits_and_never_beyond(tmp_path, 
     for other in ({"rule": "approximate", "delta": 1e-6}, {"rule": "bayesian"}):
         with pytest.raises(LedgerError, match="never changes"):
             PrivacyLedger(epsilon, path=path, **other)
+
+
+def test_every_gaussian_of_a_row_and_every_row_of_a_person_counts(fixed_noise):
+    each = Gaussian(0.2, 1e-7)
+    apart = BoundedFeatures(each, (0.0,) * 3, (1.0,) * 3, n_sampled=3, stated=0.6)
+    assert ReleaseQuery.of(apart).zcdp == math.ceil(3 * each.zcdp * UNITS)
+    with PrivacyLedger(1.0, rule="approximate", delta=1e-5) as ledger:
+        rows = zcdp_budget(1.0, 1e-5) // ReleaseQuery.of(apart).zcdp
+        assert rows >= 2
+        assert not ledger.release(apart, [[0.5] * 3] * (rows + 1), groups=["ann"] * (rows + 1)).accepted.any()
+        assert ledger.release(apart, [[0.5] * 3] * rows, groups=["ann"] * rows).accepted.all()
+        assert ledger.verify().ok
 
 
 def test_a_delta_and_its_rule_go_together():
