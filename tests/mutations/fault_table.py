@@ -1354,6 +1354,117 @@ MUTATIONS = [
         '("name unknown", set())',
         "estimators/test_private_linear.py",
     ),
+    Mutation(
+        "estimators/_validation.py",
+        "if isinstance(bounds, tuple) and len(bounds) == 2:",
+        "if False:",
+        "estimators/test_declared_scaler.py",
+    ),
+    Mutation(
+        "estimators/_validation.py",
+        "if not np.array_equal(readings[0], readings[-1]):",
+        "if False:",
+        "estimators/test_declared_scaler.py",
+    ),
+    # Targets: what bins and knots are released, what the prior costs, and which model is given what.
+    Mutation(
+        "mechanisms/_numeric/response_on_bins.py",
+        "(noise.uniform(rows.shape) < share)",
+        "(noise.uniform(rows.shape) > share)",
+        "mechanisms/test_response_on_bins.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/response_on_bins.py",
+        "self.inner._draw(np.ascontiguousarray(codes, dtype=np.int64), noise, drawn, workspace)",
+        "drawn[...] = codes",
+        "mechanisms/test_response_on_bins.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/best_bins.py",
+        "least = min(least, (float(best[-1]) / (1 + (k - 1) * other), k))",
+        "least = min(least, (float(best[-1]), k))",
+        "mechanisms/test_response_on_bins.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/best_bins.py",
+        "for start in (-1.0, 0.0, 1.0):",
+        "for start in (5.0,):",
+        "mechanisms/test_response_on_bins.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/private_prior.py",
+        "self.inner._draw(self._parts(rows), noise, out, workspace)",
+        "self.inner._encode(self._parts(rows), out, workspace)",
+        "mechanisms/test_response_on_bins.py",
+    ),
+    Mutation(
+        "estimators/_targets.py",
+        "replace(question.guarantee() + guarantee, stated",
+        "replace(guarantee, stated",
+        "estimators/test_targets.py",
+    ),
+    Mutation("estimators/_targets.py", ".spawn(1)[0]).rows", ").rows", "estimators/test_targets.py"),
+    Mutation(
+        "estimators/_targets.py", "> Fraction(epsilon):", "> 2 * Fraction(epsilon):", "estimators/test_targets.py"
+    ),
+    Mutation("estimators/_targets.py", '"the bounds" if learnt else ""', '""', "estimators/test_targets.py"),
+    Mutation(
+        "estimators/_label_private.py", "estimator.fit(X, released", "estimator.fit(X, y", "estimators/test_targets.py"
+    ),
+    Mutation(
+        "estimators/_label_private.py",
+        "estimator.partial_fit(X, released",
+        "estimator.partial_fit(X, y",
+        "estimators/test_targets.py",
+    ),
+    Mutation(
+        "estimators/_label_private.py",
+        "if getattr(mechanism, self._domain_name, ()) is None:",
+        "if False:",
+        "estimators/test_targets.py",
+    ),
+    Mutation(
+        "mechanisms/_vector/scaled_rows.py",
+        "self.inner._draw(self._scaled(rows, workspace), noise, out, workspace)",
+        "self.inner._draw(rows.astype(float), noise, out, workspace)",
+        "estimators/test_embeddings.py",
+    ),
+    Mutation(
+        "mechanisms/_vector/scaled_rows.py",
+        "self.inner.domain.clip(scaled).rows",
+        "scaled",
+        "estimators/test_embeddings.py",
+    ),
+    # Tables: every column by its mechanism, shares that add up, and nothing taken for declared that was learnt.
+    Mutation(
+        "mechanisms/_record.py",
+        "part._draw(given, noise, drawn, workspace)",
+        "part._encode(given, drawn, workspace)",
+        "estimators/test_table.py",
+    ),
+    Mutation("mechanisms/_record.py", "-round_up(-share)", "round_up(share)", "estimators/test_table.py"),
+    Mutation(
+        "mechanisms/_record.py", "given[:, 0] = rows[:, j]", "given[:, 0] = rows[:, 0]", "estimators/test_table.py"
+    ),
+    Mutation(
+        "mechanisms/_record.py",
+        "round_up(sum(map(Fraction, self.exact_epsilons), Fraction(0)))",
+        "max(self.exact_epsilons)",
+        "estimators/test_table.py",
+    ),
+    Mutation("estimators/_schema.py", "learnt.append(str(name))", "pass", "estimators/test_table.py"),
+    Mutation(
+        "estimators/_schema.py",
+        "if missing.any() and self.missing is None:",
+        "if False:",
+        "estimators/test_table.py",
+    ),
+    Mutation(
+        "estimators/_schema.py",
+        'got = f"Got the dtype of the column, {type(dtype).__name__}." if of_rows else error',
+        "got = error",
+        "estimators/test_table.py",
+    ),
     # Errors that leave out a part, and intervals where there is nothing to make them of.
     Mutation("learning/_uncertainty.py", "(spread / n + by_gram)", "(spread / n)", "learning/test_uncertainty.py"),
     Mutation(

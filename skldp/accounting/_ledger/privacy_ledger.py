@@ -23,12 +23,13 @@ from skldp.accounting._ledger.book import (
     write_release,
 )
 from skldp.accounting._ledger.identity import Identity, distinct_ids
-from skldp.accounting._ledger.reader import LedgerReader
+from skldp.accounting._ledger.reader import LedgerReader, declared_bounds
 from skldp.accounting._ledger.releasing import ReleasesRecords
 from skldp.accounting._ledger.settings import checked_bounds, checked_settings
 from skldp.accounting._ledger.store import MEMORY, LedgerStore, open_store
 from skldp.accounting._query import FiniteQuery, Query, RegressionQuery, ReleaseQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
+from skldp.mechanisms._domain import Domain
 
 __all__ = ["LedgerAnswers", "PrivacyLedger"]
 
@@ -200,9 +201,10 @@ class PrivacyLedger(ReleasesRecords, LedgerReader):
     ----------
     epsilon : float
         Each person's total budget, natural log.
-    bounds : tuple (low, high), default=None
-        The domain of a person's values, each a number or one number per feature. None takes those of an existing
-        file; a new ledger is bound to those of the first :class:`~skldp.BayesianFilter` that asks with it.
+    bounds : tuple (low, high) or Domain, default=None
+        The domain of a person's values: a number or one number per feature each, or a
+        :class:`~skldp.mechanisms.Domain` as in :func:`realized_loss`. None takes those of an existing file; a new
+        ledger is bound to those of the first :class:`~skldp.BayesianFilter` that asks with it.
     path : str or path-like, default=":memory:"
         The file, which is made with mode 0600 where it does not exist. Its place is fixed now, for copies and pickles
         as well; a program that is started from several folders needs an absolute path, or begins new budgets in each.
@@ -307,8 +309,8 @@ class PrivacyLedger(ReleasesRecords, LedgerReader):
 
         Parameters
         ----------
-        bounds : tuple (low, high), default=None
-            The domain of a person's values, each a number or one number per feature. None declares none.
+        bounds : tuple (low, high) or Domain, default=None
+            The domain of a person's values. None declares none.
         features : sequence of str, default=None
             Their names, in the order of the coefficients. None declares none.
 
@@ -440,7 +442,7 @@ class PrivacyLedger(ReleasesRecords, LedgerReader):
                     f"{name}={getattr(self, name)!r}. Got {wanted[name]!r} instead."
                 )
         if wanted.get("bounds") is not None:
-            self.declare(bounds=wanted["bounds"])
+            self.declare(bounds=declared_bounds(wanted["bounds"]))
         _ALL.add(self)
         if not store.read_only:
             with _OPENING:
@@ -459,12 +461,14 @@ class PrivacyLedger(ReleasesRecords, LedgerReader):
                 f"{_domain(before)}. Got a query over {_domain(query)} instead."
             )
         if isinstance(query, RegressionQuery) and self.rule != "basic":
-            bounds = self._declared["bounds"]
+            bounds = self._rule.bounds
             if bounds is None:
                 raise LedgerError(f"A ledger needs bounds before it is asked with rule={self.rule!r}: declare them.")
-            if isinstance(bounds[0], list) and len(bounds[0]) != query.n_features:
+            n_features = bounds.n_features if isinstance(bounds, Domain) else np.size(bounds[0])
+            # One interval may be that of any number of features.
+            if n_features != query.n_features and (isinstance(bounds, Domain) or isinstance(bounds[0], list)):
                 raise LedgerError(
-                    f"The ledger {self._store.name!r} has bounds for {len(bounds[0])} features. "
+                    f"The ledger {self._store.name!r} has bounds for {n_features} features. "
                     f"Got a query with {query.n_features} instead."
                 )
 

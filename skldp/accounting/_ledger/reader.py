@@ -1,5 +1,6 @@
 """Everything that can be learnt from a ledger without asking anybody: what is left, and whether it was all right."""
 
+import json
 import math
 import os
 import threading
@@ -27,8 +28,10 @@ from skldp.accounting._ledger.identity import canonical_ids
 from skldp.accounting._ledger.store import LedgerStore, open_store
 from skldp.accounting._query import FiniteQuery, Query, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
+from skldp.mechanisms._columns import domain_from_json
+from skldp.mechanisms._domain import Domain
 
-__all__ = ["RULES", "LedgerReader", "Verification", "ledger_report"]
+__all__ = ["RULES", "LedgerReader", "Verification", "declared_bounds", "ledger_report"]
 
 RULES = ("basic", "simplified", "bayesian", "approximate")
 _QUERY_COLUMNS = (
@@ -89,6 +92,14 @@ class Verification:
     n_releases: int
     n_answers: int
     n_decisions: int
+
+
+def declared_bounds(stored: Any) -> tuple[Any, Any] | Domain | None:
+    """What a ledger's setting says of its domain."""
+    if isinstance(stored, dict):
+        with damage():
+            return domain_from_json(json.dumps(stored))
+    return None if stored is None else (stored[0], stored[1])
 
 
 def _query_rows(store: LedgerStore) -> list[dict[str, Any]]:
@@ -283,10 +294,9 @@ class LedgerReader:
         self._forget()
 
     @property
-    def bounds(self) -> tuple[Any, Any] | None:
-        """The declared domain (low, high), or None where none is declared yet."""
-        bounds = self._declared["bounds"]
-        return None if bounds is None else (bounds[0], bounds[1])
+    def bounds(self) -> tuple[Any, Any] | Domain | None:
+        """The declared domain, as (low, high) where it is a box, or None where none is declared yet."""
+        return declared_bounds(self._declared["bounds"])
 
     @property
     def features(self) -> tuple[str, ...] | None:
@@ -410,6 +420,8 @@ class LedgerReader:
             # What is damaged has no figures, but the problems are worth more than an error.
             queries, budgets = [], dict.fromkeys(_BUDGETS)
         settings = {name: getattr(self, name) for name in ("path", "epsilon", "rule", "tol", "bounds", "delta")}
+        if isinstance(self.bounds, Domain):
+            settings["bounds"] = self.bounds.to_dict()
         refused = sum(row["refused"] for row in queries)
         return {**settings, **budgets, "refused": refused, "queries": queries, "verification": checked}
 
