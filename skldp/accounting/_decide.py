@@ -26,7 +26,7 @@ from skldp.accounting._extrema.realized_loss import LossBounds, realized_loss
 from skldp.accounting._extrema.region import region_of
 from skldp.accounting._extrema.sampled_law import Bounds
 from skldp.accounting._query import Query, RegressionQuery
-from skldp.accounting._release_query import ReleaseQuery, charge_of, zcdp_of
+from skldp.accounting._release_query import ReleaseQuery, charge_of, released_loss, zcdp_of
 from skldp.accounting._units import (
     as_parts,
     nats_above,
@@ -242,12 +242,15 @@ def decide(
     rooms: dict[float, list[int]] = {}
     for position, already in enumerate(admitted):
         if not already:
-            # What was released counts in full, whatever it was: the losses of the answers have the rest.
-            fixed = (costs[number].charge for number in histories[position][0] if costs[number].is_release)
-            rooms.setdefault(rule.budget - sum(fixed), []).append(position)
+            # The losses of the answers have what the releases leave.
+            rooms.setdefault(_room(rule, queries, histories[position], query), []).append(position)
     left: list[tuple[int, Rule, Answers]] = []
     for room, positions in rooms.items():
         if room <= 0:
+            for position in positions:
+                # What fits to the last unit is a release of who has answered nothing.
+                numbers, _ = _answered(histories[position], costs)
+                admitted[position] = room == 0 and isinstance(query, ReleaseQuery) and not numbers
             continue
         within_room = rule if room == rule.budget else replace(rule, epsilon=nats_below(int(room)))
         some = [_answered(histories[position], costs) for position in positions]
@@ -268,6 +271,18 @@ def decide(
     for (position, _, _), one in zip(left, searched, strict=True):
         admitted[position] = one
     return admitted
+
+
+def _room(rule: Rule, queries: Sequence[Query], history: History, query: Query) -> float:
+    """How many units releases leave of the budget, with the next one, whatever it will be, if it is one."""
+    pairs = [(queries[number], output) for number, output in zip(*history, strict=True)]
+    released = [(one, output) for one, output in pairs if isinstance(one, ReleaseQuery)]
+    asked, outputs = [one for one, _ in released], [output for _, output in released]
+    if not isinstance(query, ReleaseQuery):
+        return rule.budget - released_loss(asked, outputs)
+    if rule.name == "simplified":
+        return rule.budget - released_loss(asked, outputs) - charge_of(query)
+    return rule.budget - max(released_loss([*asked, query], [*outputs, last]) for last in range(query.n_outputs))
 
 
 class _Cost(NamedTuple):
@@ -313,11 +328,11 @@ def _searched(loss: Loss, query: Query, item: tuple[Rule, Answers]) -> bool:
 def _losses_admit(rule: Rule, loss: Loss, query: Query, answers: Answers) -> bool:
     """Whether the certified losses of a history leave room for one more answer."""
     queries, outputs = answers
+    if isinstance(query, ReleaseQuery):
+        return _is_at_most(loss(queries, outputs, rule.epsilon), rule.budget)
     room = rule.budget - charge_of(query)
     if rule.name == "simplified":
         return _is_at_most(loss(queries, outputs, None), room)
-    if isinstance(query, ReleaseQuery):
-        return room >= 0 and _is_at_most(loss(queries, outputs, nats_below(int(room))), room)
     # Where the present loss leaves room for the whole epsilon, every output does; one search instead of several.
     if _is_at_most(loss(queries, outputs, rule.epsilon), room):
         return True

@@ -238,7 +238,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         "output_bounds": [None, *BOUNDS],
         "ledger": [None, PrivacyLedger],
         "ids": [None, str, Interval(Integral, 0, None, closed="left")],
-        "rule": [StrOptions(set(RULES))],
+        "rule": [StrOptions(set(RULES) - {"approximate"})],
         "tol": EPSILON,
         "on_refusal": [StrOptions({"prior", "nan", "raise"})],
         "verbose": ["boolean"],
@@ -313,6 +313,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         who = "person in the ledger, by id" if self.ledger is not None else "id, or row as given, in a simulation"
         self.privacy_guarantee_ = PrivacyGuarantee(
             epsilon=ledger.epsilon,
+            delta=ledger.delta or 0.0,
             stated=ledger.epsilon,
             basis=f"budget of each {who}, whatever they are asked; rule {ledger.rule!r}",
             seeded=self.seed is not None,

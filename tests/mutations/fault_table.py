@@ -639,7 +639,7 @@ MUTATIONS = [
     Mutation(
         "accounting/_decide.py",
         "return units_below(self.epsilon)",
-        "return units_above(self.epsilon) + 64",
+        "return units_below(self.epsilon) + 1024",
         _CHARGED,
     ),
     Mutation(
@@ -680,6 +680,156 @@ MUTATIONS = [
         "accounting/_composition.py", "* math.log(2 / delta)\n", "* math.log(1 / delta)\n", "accounting/test_filters.py"
     ),
     Mutation("accounting/_composition.py", "total * (1 + 2.0**-48)", "total", "accounting/test_filters.py"),
+    # Releases that a ledger counts, and budgets in integers.
+    Mutation(
+        "accounting/_release_query.py",
+        "charge = units_above(guarantee.plain_epsilon)",
+        "charge = units_above(guarantee.plain_epsilon / 2)",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_release_query.py",
+        'guarantee.model == "local" and guarantee.delta == 0 and',
+        'guarantee.model == "local" and',
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_release_query.py",
+        "return None if self.row_charge is None else self.n_rows * self.row_charge",
+        "return self.row_charge",
+        _CHARGED,
+    ),
+    Mutation("accounting/_release_query.py", "return self.n_rows * self.row_zcdp", "return self.row_zcdp", _CHARGED),
+    Mutation(
+        "accounting/_release_query.py", "charge * charge // (2 * UNITS)", "charge * charge // (4 * UNITS)", _CHARGED
+    ),
+    Mutation(
+        "accounting/_release_query.py",
+        "if named and self.row_charge != units_above(log_ratio(self._keep_count, self.other_count)):",
+        "if False:",
+        _CHARGED,
+    ),
+    Mutation("accounting/_release_query.py", "(charge if n > 0 else charge - (charge >> 51) - 2)", "charge", _CHARGED),
+    Mutation(
+        "accounting/_release_query.py", "[] if len(seen) == n_classes else [-1]", "[] if True else [-1]", _CHARGED
+    ),
+    Mutation(
+        "accounting/_units.py",
+        "return math.ceil(Fraction(nats) * UNITS)",
+        "return math.floor(Fraction(nats) * UNITS)",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_units.py",
+        "return math.floor(Fraction(nats) * UNITS)",
+        "return math.ceil(Fraction(nats) * UNITS)",
+        _CHARGED,
+    ),
+    Mutation("accounting/_units.py", "(rest <= low)", "(rest < low)", _CHARGED),
+    Mutation(
+        "accounting/_units.py",
+        "carried = sums[..., 0] + (sums[..., 1] >> _LOW_BITS)",
+        "carried = sums[..., 0]",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_composition.py",
+        "return math.floor(root * root * UNITS * (1 - _DECIMAL_ERROR))",
+        "return math.floor(2 * root * root * UNITS)",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_decide.py",
+        "return rule.budget - max(released_loss([*asked, query], [*outputs, last])",
+        "return rule.budget - min(released_loss([*asked, query], [*outputs, last])",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_decide.py",
+        "        return rule.budget - released_loss(asked, outputs)\n",
+        "        return rule.budget\n",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_decide.py",
+        "return rule.budget - released_loss(asked, outputs) - charge_of(query)",
+        "return rule.budget - released_loss(asked, outputs)",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_decide.py", "room == 0 and isinstance(query, ReleaseQuery) and not numbers", "room == 0", _CHARGED
+    ),
+    Mutation(
+        "accounting/_decide.py",
+        "return sum(cost.zcdp for cost in costs) <= rule.zcdp_budget",
+        "return costs[-1].zcdp <= rule.zcdp_budget",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_extrema/realized_loss.py",
+        "nats_above(units_above(found.upper) + int(charges)),",
+        "nats_above(units_above(found.upper)),",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_ledger/established.py", "room = budget - _cost_of_releases(released)", "room = budget", _CHARGED
+    ),
+    Mutation(
+        "accounting/_ledger/established.py",
+        "(budget - rho) ** 2 >= 4 * rho * inverse",
+        "(budget - rho) ** 2 >= 0",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_ledger/privacy_ledger.py",
+        "        if isinstance(checked_query(query), ReleaseQuery):\n",
+        "        if checked_query(query) is None:\n",
+        _CHARGED,
+    ),
+    Mutation("accounting/_ledger/releasing.py", "        mechanism.encode(rows)\n", "", _CHARGED),
+    Mutation("accounting/_ledger/releasing.py", "repeat=True,", "repeat=False,", _CHARGED),
+    Mutation(
+        "accounting/_ledger/releasing.py",
+        "if not math.isfinite(query.epsilon) and self._rule.zcdp_budget is None:",
+        "if False:",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_ledger/releasing.py",
+        "any(one.n_classes != query.n_classes for one in known)",
+        "not known",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_ledger/settings.py", 'if (delta is not None) != (rule == "approximate"):', "if False:", _CHARGED
+    ),
+    Mutation("estimators/_base.py", "rows, ids, all_or_none=True)", "rows, ids)", "estimators/test_charged.py"),
+    Mutation(
+        "estimators/_base.py",
+        "if guarantee.delta == 0 and not math.isfinite(guarantee.plain_epsilon):",
+        "if False:",
+        "estimators/test_charged.py",
+    ),
+    Mutation("estimators/_base.py", "if (ledger is None) != (ids is None):", "if False:", "estimators/test_charged.py"),
+    Mutation(
+        "estimators/_guarantee_mixin.py",
+        'if getattr(estimator, "ledger", None) is not None and estimator.seed is not None:',
+        "if False:",
+        "estimators/test_charged.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/additive.py",
+        "self.n_values * 4 ** (self.lattice_exponent + 1)",
+        "self.n_values * 4**self.lattice_exponent",
+        _CHARGED,
+    ),
+    Mutation(
+        "mechanisms/_numeric/bounded_features.py",
+        "return None if of_one is None else of_one * (self.n_sampled // self.mechanism.n_outputs)",
+        "return of_one",
+        _CHARGED,
+    ),
+    Mutation("mechanisms/_odds.py", "down.multiply(Decimal(least), 1 - _HAIR)", "Decimal(least)", _CHARGED),
     # Certificates: what bounds a loss, and what believes a search.
     Mutation(
         "accounting/_extrema/linear_cohort.py",

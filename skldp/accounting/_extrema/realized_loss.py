@@ -36,7 +36,7 @@ from skldp.accounting._extrema.region_search import RegionSearch
 from skldp.accounting._extrema.sampled_law import Bounds, Floats, SampledLaw, middle_and_half, sampled_law
 from skldp.accounting._extrema.sigmoid_sum import sigmoid_sum
 from skldp.accounting._query import FiniteQuery, Query, RegressionQuery
-from skldp.accounting._release_query import ReleaseQuery, charge_of
+from skldp.accounting._release_query import ReleaseQuery, charge_of, released_loss
 from skldp.accounting._units import nats_above, nats_below, units_above, units_below
 
 __all__ = ["LossBounds", "g_leakage_bound", "realized_loss"]
@@ -67,7 +67,7 @@ def realized_loss(
     Parameters
     ----------
     queries : sequence of RegressionQuery, FiniteQuery or ReleaseQuery
-        Releases count in full, beside the joint loss of the other answers.
+        Releases count in full, or by what the codes of their part were, beside the joint loss of the other answers.
     outputs : sequence of int
         The output of each query: 0 or 1 for a regression (0 means a, 1 means b).
     bounds : tuple (low, high) or Domain, default=None
@@ -184,20 +184,22 @@ def _with_releases(
     threshold: float | None,
     loss: Callable[..., "LossBounds"],
 ) -> "LossBounds":
-    """Add the charges of releases, whose likelihoods lie within them either way, to the loss of the other answers."""
-    charges = sum(charge_of(query) for query in released)
+    """Add what releases have cost to the loss of the other answers, which speak of another part of the record."""
+    own = [output for query, output in zip(queries, outputs, strict=True) if isinstance(query, ReleaseQuery)]
+    charges = released_loss(released, own)
+    full = sum(charge_of(query) for query in released if query.part is None)
     kept = [place for place, query in enumerate(queries) if not isinstance(query, ReleaseQuery)]
     if not math.isfinite(charges):
         return LossBounds(0.0, math.inf, None, None, False, "a release has no finite epsilon")
     rest = None if threshold is None else nats_below(max(0, units_below(threshold) - int(charges)))
     found = loss([queries[place] for place in kept], [outputs[place] for place in kept], threshold=rest)
     return LossBounds(
-        max(0.0, math.nextafter(found.lower - nats_above(int(charges)), 0.0)),
+        max(0.0, math.nextafter(found.lower - nats_above(int(full)), 0.0)),
         nats_above(units_above(found.upper) + int(charges)),
         None,
         None,
         False,
-        "releases count in full",
+        "with what releases cost",
     )
 
 

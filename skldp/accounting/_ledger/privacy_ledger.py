@@ -415,8 +415,8 @@ class PrivacyLedger(ReleasesRecords, LedgerEraser):
                     _BY_TOKEN[self._token] = self
 
     def _check_query(self, query: Query) -> None:
-        # A release counts in full, whatever of the record it is about.
         if isinstance(query, ReleaseQuery):
+            self._check_part(query)
             return
         before = next((one for one in self._book.queries if not isinstance(one, ReleaseQuery)), query)
         if _domain(before) != _domain(query):

@@ -106,7 +106,7 @@ def _query_rows(store: LedgerStore) -> list[dict[str, Any]]:
     with damage():
         for number, n_calls, first, asked, answered, served, refused in counts:
             query = book.queries[number]
-            kind = "finite" if isinstance(query, FiniteQuery) else query.kind
+            kind = "finite" if isinstance(query, FiniteQuery) else getattr(query, "mechanism", query.kind)
             row = (number, kind, query.epsilon, first, n_calls, asked, answered, served, refused, query.key)
             rows.append(dict(zip(_QUERY_COLUMNS, row, strict=True)))
     return rows
@@ -304,7 +304,8 @@ class LedgerReader:
 
     def __repr__(self) -> str:
         name = type(self).__name__
-        return f"{name}({self.epsilon!r}, bounds={self.bounds!r}, path={self.path!r}, rule={self.rule!r})"
+        delta = "" if self.delta is None else f", delta={self.delta!r}"
+        return f"{name}({self.epsilon!r}, bounds={self.bounds!r}, path={self.path!r}, rule={self.rule!r}{delta})"
 
     @property
     def head(self) -> str:
