@@ -54,6 +54,7 @@ LISTED = (
     skldp.LabelRR,
     skldp.LabelLaplace,
     skldp.LabelLaplaceVector,
+    skldp.LabelMatrixRR,
     skldp.LabelSampler,
     skldp.LabelPrivateClassifier,
     skldp.LabelPrivateRegressor,
@@ -282,6 +283,18 @@ def test_tables_tell_no_value(name, frame):
         learning = copy.deepcopy(table).set_params(schema=dict.fromkeys(("age", "result", "dose"), "dtype"))
         for kind, make in MARKED_ROWS.items():
             hear(f"learnt, {kind}", learning.fit, make(), learns=True)
+        hear("at the end", lambda: fitted)
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [[0, 1]] * 3, None])
+def test_mechanisms_of_several_labels_tell_no_value(classes):
+    mechanism = skldp.LabelMatrixRR(classes=classes)
+    fitted = made(lambda: copy.deepcopy(mechanism).fit(np.tile([[0], [1]], (4, 3))))
+    with listening() as hear:
+        for kind, make in EITHER.items():
+            hear(f"fit, {kind}", copy.deepcopy(mechanism).fit, make(), learns=classes is None)
+            for method in ("transform", "inverse_transform", "estimate_frequencies"):
+                hear(f"{method}, {kind}", getattr(fitted, method), make())
         hear("at the end", lambda: fitted)
 
 

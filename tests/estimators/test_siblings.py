@@ -54,6 +54,7 @@ SHARED = {
 OF_ITS_OWN = {
     ("BayesianFilter", "bounds"),
     ("BayesianFilter", "n_jobs"),
+    ("LabelMatrixRR", "classes"),
     ("PrivUnitTransformer", "bounds"),
     ("TargetPrivatizer", "bounds"),
     ("NoiseAwareDiscriminant", "label_mechanism"),
