@@ -1465,6 +1465,12 @@ MUTATIONS = [
         "got = error",
         "estimators/test_table.py",
     ),
+    Mutation(
+        "estimators/_label_matrix.py",
+        "share_out(float(self.epsilon), [1] * len(classes))",
+        "(float(self.epsilon),) * len(classes)",
+        "estimators/test_label_matrix.py",
+    ),
     # Errors that leave out a part, and intervals where there is nothing to make them of.
     Mutation("learning/_uncertainty.py", "(spread / n + by_gram)", "(spread / n)", "learning/test_uncertainty.py"),
     Mutation(
