@@ -29,6 +29,7 @@ __all__ = [
     "n_people_needed",
     "nearest_positive",
     "sufficiency",
+    "weighed",
 ]
 
 # Below it the noise is as large as what there is to be learnt.
@@ -378,3 +379,9 @@ def as_shown_by(
         total += change @ np.array(moments) @ change.T / variances
         weights += 1 / variances
     return total / weights, 1 / weights
+
+
+def weighed(told: float, error: float, prior: float, prior_error: float) -> float:
+    """What was told and what was expected, each weighed by one over its variance."""
+    weight = 1 / (1 + (error / prior_error) ** 2)
+    return weight * told + (1 - weight) * prior
