@@ -18,7 +18,7 @@ _SHARES = (
     ("location", 0.06),
     ("reach", 0.04),
     ("length", 0.02),
-    ("center", 0.06),
+    ("middle", 0.08),
     ("width", 0.05),
 )
 _N_COHORTS = 20
@@ -60,7 +60,7 @@ class FewPeople(Protocol):
 
     def _plan_of_few(self) -> list[tuple[str, int]]:
         """The steps, each with how many people it wants."""
-        centered = ("location", "center", "length")
+        centered = ("location", "length", "middle")
         shares = [(name, share) for name, share in _SHARES if self.fit_intercept or name not in centered]
         steps = [(name, int(share * self.n_people)) for name, share in shares]
         left = self.n_people - sum(wanted for _, wanted in steps)
@@ -77,7 +77,7 @@ class FewPeople(Protocol):
             return each[-1:], "linear", "log_norm", radius, radius / (_REACH_ABOVE * _REACH_BELOW)
         if name == "length":
             return each, "linear", "log_norm", math.sqrt(width), math.sqrt(width) / 10
-        if name == "center":
+        if name == "middle":
             return each, "linear", "vector", CENTER_RADIUS * state["radius"], 0.0
         if name == "width":
             radius = _WIDEST * float(np.linalg.norm(self._room[:-1]))
@@ -120,6 +120,14 @@ class FewPeople(Protocol):
     def _take_reach(self, task: Task, report: Report) -> None:
         told, error = math.log(float(task.mean(report)[0])), task.log_error(report.n_people)
         self._state["residual"] = math.exp(weighed(told, error, math.log(self._expected_reach), _LOG_ERROR))
+
+    def _take_middle(self, task: Task, report: Report) -> None:
+        told, error = task.mean(report), task.standard_error(report.n_people)
+        # All together by the part of their size that noise has (James and Stein): each alone would show nothing.
+        kept = max(0.0, 1 - len(told) * error**2 / max(float(told @ told), error**2))
+        center = np.array(self._state["center"]) + kept * told
+        # The target's was told alone, and better.
+        self._state["center"] = [*center[:-1].tolist(), self._state["center"][-1]]
 
     def _take_width(self, task: Task, report: Report) -> None:
         scale = math.sqrt(self.n_features) / float(task.mean(report)[0])

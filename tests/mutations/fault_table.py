@@ -68,6 +68,12 @@ MUTATIONS = [
         "gradient_release(mechanism, clip, 2)",
         "study/test_rivals.py",
     ),
+    Mutation(
+        "study/_federated/settings.py",
+        "seed=int(self._seeds.integers(1 << 63))",
+        "seed=int(self._seeds.integers(1 << 1))",
+        "study/test_federated.py",
+    ),
     # The noise itself.
     Mutation("mechanisms/_noise.py", "if os.getpid() != self._pid:", "if False:", _NOISE),
     Mutation(
