@@ -42,7 +42,7 @@ CENTER_RADIUS = 1.3
 SCALE_SHARE = 0.06
 # Products pay where their noise is below what there is: from a sufficiency of this many times the record's length on,
 # and of this at least.
-_PRODUCTS_PAY, PRODUCTS_LEAST = 7.0, 50.0
+_PRODUCTS_PAY, PRODUCTS_LEAST = 7.0, 70.0
 # For a normal variable, exp(E ln |x|).
 LOG_SCALE = 0.53
 # The largest radius of vectors, in units of their usual norm: it cuts off nothing that matters, and adds noise. The

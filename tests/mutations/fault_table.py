@@ -1340,6 +1340,22 @@ MUTATIONS = [
         "learning/test_tasks.py",
     ),
     Mutation("learning/_tasks.py", "                u *= u\n", "                u *= 2\n", "learning/test_tasks.py"),
+    # Few people: what a radius cuts off, what was expected, and steps that would diverge.
+    Mutation(
+        "learning/_few_people.py",
+        "math.erf(_LOCATION_DEVIATIONS / math.sqrt(2))",
+        "1.0",
+        "learning/test_few_people.py",
+    ),
+    Mutation("learning/_few_people.py", "weighed(told, error, ", "weighed(told, 0.0, ", "learning/test_few_people.py"),
+    Mutation(
+        "learning/_few_people.py", "min(_LONGEST, 2 / len(", "min(_LONGEST, 20 / len(", "learning/test_few_people.py"
+    ),
+    Mutation("learning/_few_people.py", "1 + np.abs(offsets)", "1 + 0 * offsets", "learning/test_few_people.py"),
+    Mutation("learning/_few_people.py", "+ kept * told", "+ told", "learning/test_few_people.py"),
+    Mutation(
+        "learning/_few_people.py", "(1 - steps) ** 2 * variances + ", "variances + ", "learning/test_few_people.py"
+    ),
     Mutation("learning/_regression.py", "weight *= 1 - part", "weight *= part", "learning/test_regression.py"),
     Mutation(
         "learning/_protocol.py",
