@@ -18,6 +18,7 @@ from skldp.learning._protocol import (
     Protocol,
     as_shown_by,
     nearest_positive,
+    weighed,
 )
 from skldp.learning._protocol import sufficiency as sufficiency_of
 from skldp.learning._tails import mean_excess
@@ -304,7 +305,7 @@ class MomentsProtocol(Protocol):
         state = self._state
         told, error = math.log(float(task.mean(report)[0])), task.log_error(report.n_people)
         prior = _SPREAD_PRIOR if state["told"] else math.inf
-        state["spread"] = math.exp(_weighed(told, error, math.log(state["spread"]), prior))
+        state["spread"] = math.exp(weighed(told, error, math.log(state["spread"]), prior))
 
     def _take_tail(self, task: Task, report: Report) -> None:
         state = self._state
@@ -312,7 +313,7 @@ class MomentsProtocol(Protocol):
         scale, normal = math.sqrt(2 * math.pi), self._normal_tail
         told = math.log(float(task.mean(report)[0]) / task.least) * scale
         error = task.log_error(report.n_people) * scale
-        state["tail"] = max(normal / 4, _weighed(told, error, normal, _TAIL_PRIOR * normal))
+        state["tail"] = max(normal / 4, weighed(told, error, normal, _TAIL_PRIOR * normal))
 
     def _take_products(self, task: Task, report: Report) -> None:
         state, k = self._state, self.n_coordinates
@@ -360,9 +361,3 @@ def _checked(
     if any((low[j], high[j]) != (0, 1) for j in every):
         raise ValueError("The bounds of a block's columns must be 0 and 1. Got others instead.")
     return lists
-
-
-def _weighed(told: float, error: float, prior: float, prior_error: float) -> float:
-    """What was told and what was expected, each weighed by one over its variance."""
-    weight = 1 / (1 + (error / prior_error) ** 2)
-    return weight * told + (1 - weight) * prior

@@ -68,6 +68,12 @@ MUTATIONS = [
         "gradient_release(mechanism, clip, 2)",
         "study/test_rivals.py",
     ),
+    Mutation(
+        "study/_federated/settings.py",
+        "seed=int(self._seeds.integers(1 << 63))",
+        "seed=int(self._seeds.integers(1 << 1))",
+        "study/test_federated.py",
+    ),
     # The noise itself.
     Mutation("mechanisms/_noise.py", "if os.getpid() != self._pid:", "if False:", _NOISE),
     Mutation(
@@ -1334,6 +1340,22 @@ MUTATIONS = [
         "learning/test_tasks.py",
     ),
     Mutation("learning/_tasks.py", "                u *= u\n", "                u *= 2\n", "learning/test_tasks.py"),
+    # Few people: what a radius cuts off, what was expected, and steps that would diverge.
+    Mutation(
+        "learning/_few_people.py",
+        "math.erf(_LOCATION_DEVIATIONS / math.sqrt(2))",
+        "1.0",
+        "learning/test_few_people.py",
+    ),
+    Mutation("learning/_few_people.py", "weighed(told, error, ", "weighed(told, 0.0, ", "learning/test_few_people.py"),
+    Mutation(
+        "learning/_few_people.py", "min(_LONGEST, 2 / len(", "min(_LONGEST, 20 / len(", "learning/test_few_people.py"
+    ),
+    Mutation("learning/_few_people.py", "1 + np.abs(offsets)", "1 + 0 * offsets", "learning/test_few_people.py"),
+    Mutation("learning/_few_people.py", "+ kept * told", "+ told", "learning/test_few_people.py"),
+    Mutation(
+        "learning/_few_people.py", "(1 - steps) ** 2 * variances + ", "variances + ", "learning/test_few_people.py"
+    ),
     Mutation("learning/_regression.py", "weight *= 1 - part", "weight *= part", "learning/test_regression.py"),
     Mutation(
         "learning/_protocol.py",
