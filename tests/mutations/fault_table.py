@@ -1466,7 +1466,14 @@ MUTATIONS = [
         "estimators/test_table.py",
     ),
     # Errors that leave out a part, and intervals where there is nothing to make them of.
-    Mutation("learning/_uncertainty.py", "(spread / n + by_gram)", "(spread / n)", "learning/test_uncertainty.py"),
+    Mutation("learning/_uncertainty.py", "(of_people + by_gram)", "of_people", "learning/test_uncertainty.py"),
+    Mutation(
+        "learning/_uncertainty.py",
+        "mean_first + part * mean_second",
+        "mean_first + mean_second",
+        "learning/test_uncertainty.py",
+    ),
+    Mutation("learning/_uncertainty.py", " + (1 - part) ** 2 * np.outer(way, way)", "", "learning/test_uncertainty.py"),
     Mutation(
         "learning/_uncertainty.py",
         "known = values >= np.maximum(",
@@ -1485,10 +1492,12 @@ MUTATIONS = [
     Mutation(
         "learning/_inference.py", '["terms_cut"] > _MOST_CUT', '["terms_cut"] > math.inf', "learning/test_inference.py"
     ),
+    Mutation("learning/_inference.py", "* (_BEYOND - 1) * radius", "* (_BEYOND - 1)", "learning/test_inference.py"),
+    Mutation("learning/_inference.py", '"] = sys.float_info.max', '"] += 0', "learning/test_inference.py"),
     Mutation("learning/_inference.py", "        if self.refusal:", "        if False:", "learning/test_inference.py"),
     Mutation(
         "learning/_inference.py",
-        "radius = min(radius, most[form])",
+        "radius = min(radius, self._furthest(matrix, form))",
         "radius = radius",
         "learning/test_inference.py",
     ),
