@@ -1488,6 +1488,12 @@ MUTATIONS = [
         "_MOST_OF_VARIANCE * np.diag(self.covariance)",
         "learning/test_moments.py",
     ),
+    Mutation(
+        "learning/_noise_of_products.py",
+        "of_noise * (1 + self.cut**2)",
+        "of_noise",
+        "learning/test_noise_of_products.py",
+    ),
     Mutation("learning/_tails.py", "        high += deviation\n", "        break\n", "learning/test_tails.py"),
     Mutation(
         "learning/_inference.py", '["terms_cut"] > _MOST_CUT', '["terms_cut"] > math.inf', "learning/test_inference.py"
