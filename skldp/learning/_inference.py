@@ -45,7 +45,7 @@ _REACH = 4.0
 # logarithms exceed that of so many times the usual norm, which is counted up to eight times as far.
 _TAIL_SHARE, _TAIL_START, _TERMS_TAIL_SHARE, _TERMS_TAIL_START, _TAIL_WIDTH = 0.03, 3.0, 0.015, 1.5, 8.0
 # Of those who tell how much is cut off products, each time, and up to which multiple of the radius they tell it.
-_BEYOND_SHARE, _BEYOND = 0.02, 2.0
+_BEYOND_SHARE, _BEYOND, _ROUNDING = 0.02, 2.0, 1e-9
 # What is cut off in the mean, at most: of a gradient in units of the noise's own standard error, of products in units
 # of the largest eigenvalue that noise alone has.
 _GRADIENT_CUT, _GRAM_CUT = 0.2, 0.3
@@ -271,8 +271,11 @@ class InferenceProtocol(RegressionProtocol):
             # Of which nothing is cut off: what few people have would look smaller than it is, and be stretched too far.
             form, radius = "squares", math.inf
         elif name == "beyond":
-            least = math.sqrt(self._gram_radius(functionals))
-            form, answer, radius = "linear", "log_norm", least * math.sqrt(_BEYOND)
+            cut_at = self._gram_radius(functionals)
+            furthest = self._furthest(self._matrix(functionals), "products")
+            # Where no record reaches further, nothing is told either.
+            end = furthest if cut_at < furthest < _BEYOND * cut_at else _BEYOND * cut_at
+            form, answer, radius, least = "linear", "log_norm", math.sqrt(end), math.sqrt(cut_at)
         elif name == "gram":
             form, radius = "products", self._gram_radius(functionals)
         else:
@@ -323,11 +326,12 @@ class InferenceProtocol(RegressionProtocol):
         self._state["norm"] = float(task.mean(report)[0])
 
     def _take_beyond(self, task: Task, report: Report) -> None:
-        state, radius = self._state, task.least**2
+        state, start, end = self._state, task.least**2, task.radius**2
         told = math.log(float(task.mean(report)[0]) / task.least) + task.log_error(report.n_people)
         # Of all squared norms up to the end, the straight line above their logarithms' exponential.
-        cut = told / math.log(task.radius / task.least) * (_BEYOND - 1) * radius
-        cut += mean_excess(state["norm"] ** 2, 2 * state["terms_tail"], _BEYOND * radius)
+        cut = told / math.log(task.radius / task.least) * (end - start)
+        if self._furthest(task.matrix, "products") > end * (1 + _ROUNDING):
+            cut += mean_excess(state["norm"] ** 2, 2 * state["terms_tail"], end)
         state["terms_cut"] += cut / _N_GRAMS
 
     def _miss_beyond(self) -> None:
