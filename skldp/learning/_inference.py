@@ -44,8 +44,9 @@ _REACH = 4.0
 # Shares of the people who tell the tail of the gradients' norms, and each time that of the terms': by how much their
 # logarithms exceed that of so many times the usual norm, which is counted up to eight times as far.
 _TAIL_SHARE, _TAIL_START, _TERMS_TAIL_SHARE, _TERMS_TAIL_START, _TAIL_WIDTH = 0.03, 3.0, 0.015, 1.5, 8.0
-# Of those who tell how much is cut off products, each time, and up to which multiple of the radius they tell it.
-_BEYOND_SHARE, _BEYOND, _ROUNDING = 0.02, 2.0, 1e-9
+# Of those who tell how much is cut off products, each time; up to which multiple of the radius they tell it; and by
+# which factor numbers are two and not one that was rounded.
+_BEYOND_SHARE, _BEYOND, _APART = 0.02, 2.0, 1 + 1e-9
 # What is cut off in the mean, at most: of a gradient in units of the noise's own standard error, of products in units
 # of the largest eigenvalue that noise alone has.
 _GRADIENT_CUT, _GRAM_CUT = 0.2, 0.3
@@ -271,13 +272,13 @@ class InferenceProtocol(RegressionProtocol):
             # Of which nothing is cut off: what few people have would look smaller than it is, and be stretched too far.
             form, radius = "squares", math.inf
         elif name == "beyond":
-            cut_at = self._gram_radius(functionals)
             furthest = self._furthest(self._matrix(functionals), "products")
+            cut_at = min(self._gram_radius(), furthest)
             # Where no record reaches further, nothing is told either.
-            end = furthest if cut_at < furthest < _BEYOND * cut_at else _BEYOND * cut_at
+            end = furthest if cut_at * _APART < furthest < cut_at * _BEYOND else cut_at * _BEYOND
             form, answer, radius, least = "linear", "log_norm", math.sqrt(end), math.sqrt(cut_at)
         elif name == "gram":
-            form, radius = "products", self._gram_radius(functionals)
+            form, radius = "products", self._gram_radius()
         else:
             beta = state["start"] if name == "second" and state["start"] is not None else state["beta"]
             residual = np.eye(self.n_features + 2)[-1] - np.array(beta) @ self._terms()
@@ -309,13 +310,12 @@ class InferenceProtocol(RegressionProtocol):
         most = {"products": largest**2, "gradient": largest * furthest[-1], "squares": math.hypot(*furthest**2)}
         return float(most[form])
 
-    def _gram_radius(self, functionals: npt.NDArray[np.float64]) -> float:
-        """Of the products of these terms."""
+    def _gram_radius(self) -> float:
+        """Of products, if records reach as far."""
         state = self._state
         noise = gram_edge(1.0, self._n_terms, self.epsilon, self._wanted("gram") // _N_GRAMS)
         radius = radius_that_keeps(state["norm"] ** 2, 2 * state["terms_tail"], _GRAM_CUT, noise)
-        most = self._furthest(self._matrix(functionals), "products")
-        return min(radius, _MOST_NOISE / noise * math.sqrt(_N_GRAMS), most)
+        return min(radius, _MOST_NOISE / noise * math.sqrt(_N_GRAMS))
 
     def _take_sizes(self, task: Task, report: Report) -> None:
         # A size that is hidden is taken to be as large as what hides it.
@@ -330,7 +330,7 @@ class InferenceProtocol(RegressionProtocol):
         told = math.log(float(task.mean(report)[0]) / task.least) + task.log_error(report.n_people)
         # Of all squared norms up to the end, the straight line above their logarithms' exponential.
         cut = told / math.log(task.radius / task.least) * (end - start)
-        if self._furthest(task.matrix, "products") > end * (1 + _ROUNDING):
+        if self._furthest(task.matrix, "products") > end * _APART:
             cut += mean_excess(state["norm"] ** 2, 2 * state["terms_tail"], end)
         state["terms_cut"] += cut / _N_GRAMS
 

@@ -239,6 +239,17 @@ def test_people_tell_how_much_products_are_cut_off(share, monkeypatch):
     assert np.mean(true) - 0.05 < learnt._state["terms_cut"] < 1.3 * np.mean(true) + 0.2
 
 
+@pytest.mark.parametrize("ratio", [0.5, 1 - 1e-12, 1.0, 1 + 1e-12, 1.5, 3.0])
+def test_a_radius_may_be_as_far_as_records_reach(ratio, monkeypatch):
+    """The attack: bounds a rounding above the radius, between which no task can be made."""
+    learnt = protocol()
+    furthest = learnt._furthest(learnt._task_of("beyond").matrix, "products")
+    monkeypatch.setattr(learnt, "_gram_radius", lambda: furthest / ratio)
+    beyond, gram = learnt._task_of("beyond"), learnt._task_of("gram")
+    assert beyond.least**2 == pytest.approx(gram.radius) == pytest.approx(furthest / max(ratio, 1))
+    assert beyond.radius**2 == pytest.approx(furthest if ratio == 1.5 else 2 * gram.radius)
+
+
 def test_what_nobody_told_may_be_cut_off():
     X, y = people(N)
     learnt, noise = protocol(), seeded()

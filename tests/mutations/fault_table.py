@@ -1499,6 +1499,7 @@ MUTATIONS = [
         "learning/_inference.py", '["terms_cut"] > _MOST_CUT', '["terms_cut"] > math.inf', "learning/test_inference.py"
     ),
     Mutation("learning/_inference.py", "* (end - start)", "", "learning/test_inference.py"),
+    Mutation("learning/_inference.py", "cut_at * _APART < furthest", "cut_at < furthest", "learning/test_inference.py"),
     Mutation("learning/_inference.py", '"] = sys.float_info.max', '"] += 0', "learning/test_inference.py"),
     Mutation("learning/_inference.py", "        if self.refusal:", "        if False:", "learning/test_inference.py"),
     Mutation(
