@@ -33,10 +33,11 @@ _EARLY_SHARES, _STAGE_SUFFICIENCY, _COLUMN_SHARE = (0.1, 0.15, 0.15), 3.0, 0.06
 # The floor of the whitening, and that of the variances that it is remembered by, in units of the noise's largest
 # eigenvalue.
 _FLOOR, _REMEMBERED_FLOOR = 0.5, 0.2
-# What the radius of the last task cuts off, in units of the error: little enough for intervals to hold. For that the
-# noise of a whitened square must be so small for a radius of a record's usual size, and is at most so large for the
-# one that is taken; else the radius is as tight as those before, for which bias is no matter.
-_CUT_OFF, _MOST_NOISE, _MOST_ERROR, _TIGHTNESS = 0.1, 0.15, 1.0, 0.8
+# What the radius of the last task cuts off the squares of all directions together, in units of one's error: little
+# enough for intervals to hold, which count it. For that the noise of a whitened square must be so small for a radius of
+# a record's usual size, and is at most so large for the one that is taken; else the radius is as tight as those before,
+# for which bias is no matter.
+_CUT_OFF, _MOST_NOISE, _MOST_ERROR, _TIGHTNESS = 0.3, 0.15, 1.0, 0.8
 # Records' norms have a tail that is told between their geometric mean and this many times it.
 _TAIL = 3.0
 # How far the norms of whitened records may be from what the whitening lets expect, and their tails from a normal law's,
@@ -75,9 +76,9 @@ class MomentsProtocol(Protocol):
     Notes
     -----
     What lies beyond the radius of the last task is shortened to it, which biases what is learnt. The radius follows
-    from a private tail of the records' norms: what it cuts off is, in the mean of all directions and for a tail like
-    that of a logarithmic normal law, a fifth of the standard error. Where noise leaves no room for that, radii are
-    tight and errors are not told.
+    from a private tail of the records' norms: what it cuts off the squares of all directions together is, for a tail
+    like that of a logarithmic normal law, at most 0.3 of one's standard error, which counts it, in whatever direction.
+    Where noise leaves no room for that, radii are tight and errors are not told.
 
     Examples
     --------
@@ -152,6 +153,7 @@ class MomentsProtocol(Protocol):
             remembered=np.array(state["remembered"]),
             told=told,
             kurtosis=kurtosis,
+            cut=_CUT_OFF,
             errors=self.tells_errors,
         )
 
@@ -272,7 +274,7 @@ class MomentsProtocol(Protocol):
         def excess(radius: float) -> float:
             # The square of a normal number has variance 2.
             error = math.sqrt((noise * radius) ** 2 + 2 / n_people)
-            return mean_excess(spread**2, 2 * tail, radius) / (1 + self.n_coordinates) - _CUT_OFF * error
+            return mean_excess(spread**2, 2 * tail, radius) - _CUT_OFF * error
 
         widest = max(tight, _MOST_ERROR / noise)
         if excess(widest) >= 0 or excess(tight) <= 0:

@@ -1494,7 +1494,14 @@ MUTATIONS = [
         "estimators/test_label_matrix.py",
     ),
     # Errors that leave out a part, and intervals where there is nothing to make them of.
-    Mutation("learning/_uncertainty.py", "(spread / n + by_gram)", "(spread / n)", "learning/test_uncertainty.py"),
+    Mutation("learning/_uncertainty.py", "(of_people + by_gram)", "of_people", "learning/test_uncertainty.py"),
+    Mutation(
+        "learning/_uncertainty.py",
+        "mean_first + part * mean_second",
+        "mean_first + mean_second",
+        "learning/test_uncertainty.py",
+    ),
+    Mutation("learning/_uncertainty.py", " + (1 - part) ** 2 * np.outer(way, way)", "", "learning/test_uncertainty.py"),
     Mutation(
         "learning/_uncertainty.py",
         "known = values >= np.maximum(",
@@ -1509,14 +1516,23 @@ MUTATIONS = [
         "_MOST_OF_VARIANCE * np.diag(self.covariance)",
         "learning/test_moments.py",
     ),
+    Mutation(
+        "learning/_noise_of_products.py",
+        "of_noise * (1 + self.cut**2)",
+        "of_noise",
+        "learning/test_noise_of_products.py",
+    ),
     Mutation("learning/_tails.py", "        high += deviation\n", "        break\n", "learning/test_tails.py"),
     Mutation(
         "learning/_inference.py", '["terms_cut"] > _MOST_CUT', '["terms_cut"] > math.inf', "learning/test_inference.py"
     ),
+    Mutation("learning/_inference.py", "* (end - start)", "", "learning/test_inference.py"),
+    Mutation("learning/_inference.py", "cut_at * _APART < furthest", "cut_at < furthest", "learning/test_inference.py"),
+    Mutation("learning/_inference.py", '"] = sys.float_info.max', '"] += 0', "learning/test_inference.py"),
     Mutation("learning/_inference.py", "        if self.refusal:", "        if False:", "learning/test_inference.py"),
     Mutation(
         "learning/_inference.py",
-        "radius = min(radius, most[form])",
+        "radius = min(radius, self._furthest(matrix, form))",
         "radius = radius",
         "learning/test_inference.py",
     ),
