@@ -72,6 +72,7 @@ def postgres(session):
     session.install("-e", ".[test,postgres]")
     required = {"SKLDP_POSTGRES": "required"}
     session.run("python", "-m", "pytest", "-q", "-m", "not statistical", *LEDGER, env=required)
+    session.run("python", "tests/mutations/test_mutations.py", "4", "0", "psycopg", env=required)
 
 
 @nox.session

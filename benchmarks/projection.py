@@ -17,11 +17,8 @@ from measure import load
 from scipy import sparse
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
-from skldp.estimators._vector import (
-    MultivariateLaplaceTransformer,
-    PrivUnitTransformer,
-    RandomProjectionTransformer,
-)
+from skldp.estimators._random_projection import RandomProjectionTransformer
+from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
 
 
 def sparse_rows(n_rows, n_columns, per_row, rng):

@@ -24,7 +24,8 @@ from skldp.estimators._bitrand import BitRandTransformer
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._labels import LabelRR
 from skldp.estimators._numeric import NumericPrivatizer
-from skldp.estimators._vector import PrivUnitTransformer, RandomProjectionTransformer
+from skldp.estimators._random_projection import RandomProjectionTransformer
+from skldp.estimators._vector import PrivUnitTransformer
 from skldp.mechanisms._bits.kernels import compiled_loops
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms._numeric.catalogue import make_mechanism

@@ -9,6 +9,7 @@ from skldp.estimators._coefficient_errors import RegressionSummary
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
+from skldp.estimators._label_private_regressor import LabelPrivateRegressor
 from skldp.estimators._label_vector import LabelLaplaceVector
 from skldp.estimators._labels import LabelLaplace, LabelRR, LabelSampler
 from skldp.estimators._noise_aware_discriminant import NoiseAwareDiscriminant
@@ -19,11 +20,11 @@ from skldp.estimators._private_discriminant import PrivateDiscriminant
 from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._private_moments import PrivateMoments
-from skldp.estimators._vector import (
-    MultivariateLaplaceTransformer,
-    PrivUnitTransformer,
-    RandomProjectionTransformer,
-)
+from skldp.estimators._random_projection import RandomProjectionTransformer
+from skldp.estimators._table import TablePrivatizer
+from skldp.estimators._targets import TargetPrivatizer
+from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
+from skldp.mechanisms._domain import Domain
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.study import PrivacyUtilityDisplay, audit_epsilon, privacy_utility_curve, smallest_epsilon
 
@@ -32,9 +33,11 @@ __all__ = [
     "BitRandTransformer",
     "BoundsScaler",
     "CategoricalPrivatizer",
+    "Domain",
     "LabelLaplace",
     "LabelLaplaceVector",
     "LabelPrivateClassifier",
+    "LabelPrivateRegressor",
     "LabelRR",
     "LabelSampler",
     "LatentTransformer",
@@ -54,6 +57,8 @@ __all__ = [
     "QueryResult",
     "RandomProjectionTransformer",
     "RegressionSummary",
+    "TablePrivatizer",
+    "TargetPrivatizer",
     "audit_epsilon",
     "privacy_guarantee",
     "privacy_utility_curve",

@@ -10,6 +10,7 @@ import pickle
 from contextlib import contextmanager
 
 import numpy as np
+import pandas as pd
 import pytest
 from marked_values import MARKED_LABELS, MARKED_ROWS, NUMBER, TEXT, WHOLE, found_in, stored_in, told_by
 from sklearn.base import BaseEstimator
@@ -38,6 +39,7 @@ TRANSFORMERS = {
     "laplace": skldp.NumericPrivatizer(mechanism="laplace", bounds=(0, 1)),
     "directions": skldp.PrivUnitTransformer(),
     "a ball": skldp.PrivUnitTransformer(norm=1.0),
+    "directions of a table": skldp.PrivUnitTransformer(bounds=[(-1, 1), (0, 1), (0, 9)]),
     "metric": skldp.MultivariateLaplaceTransformer(radius=1.0),
     "words": skldp.MultivariateLaplaceTransformer(vocabulary=ROWS),
     "projection": skldp.RandomProjectionTransformer(n_components=2),
@@ -54,6 +56,8 @@ LISTED = (
     skldp.LabelLaplaceVector,
     skldp.LabelSampler,
     skldp.LabelPrivateClassifier,
+    skldp.LabelPrivateRegressor,
+    skldp.TargetPrivatizer,
     skldp.NoiseAwareDiscriminant,
     skldp.NoiseAwareLinearRegression,
     skldp.BayesianFilter,
@@ -241,6 +245,73 @@ def test_classifiers_tell_no_row_and_no_label(name):
         hear("at the end", lambda: fitted)
 
 
+TABLES = {
+    "numbers": (skldp.TablePrivatizer(schema=(0, 1)), ROWS),
+    "categories": (skldp.TablePrivatizer(schema=dict.fromkeys(("x0", "x1", "x2"), ["a", "b", "c"])), WORDS),
+    "missing": (
+        skldp.TablePrivatizer(
+            schema=dict.fromkeys(
+                ("x0", "x1", "x2"), {"type": "categories", "values": ["a", "b", "c"], "missing": "category"}
+            ),
+            handle_unknown="missing",
+            encoding="columns",
+        ),
+        WORDS,
+    ),
+    "dates": (skldp.TablePrivatizer(schema=("2020-01-01", "2021-01-01")), np.full((4, 3), "2020-05-05", dtype=object)),
+}
+
+
+@pytest.mark.parametrize("frame", [None, ["x0", "x1", "x2"], ["age", "result", "dose"]])
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_tell_no_value(name, frame):
+    table, rows = TABLES[name]
+    schema = table.schema
+    if frame is not None and isinstance(schema, dict):
+        schema = dict(zip(frame, schema.values(), strict=True))
+    table = copy.deepcopy(table).set_params(schema=schema)
+    rows = rows if frame is None else pd.DataFrame(rows, columns=frame)
+    fitted = made(lambda: copy.deepcopy(table).fit(rows))
+    with listening() as hear:
+        for kind, make in MARKED_ROWS.items():
+            hear(f"fit, {kind}", copy.deepcopy(table).fit, make())
+            hear(f"fit_transform, {kind}", copy.deepcopy(table).fit_transform, make())
+            for method in ("transform", "inverse_transform"):
+                hear(f"{method}, {kind}", getattr(fitted, method), make())
+        learning = copy.deepcopy(table).set_params(schema=dict.fromkeys(("age", "result", "dose"), "dtype"))
+        for kind, make in MARKED_ROWS.items():
+            hear(f"learnt, {kind}", learning.fit, make(), learns=True)
+        hear("at the end", lambda: fitted)
+
+
+TARGETS = {
+    "bins": skldp.TargetPrivatizer(bounds=(0, 1)),
+    "knots": skldp.TargetPrivatizer(4.0, bounds=(0, 1), mechanism="unbiased_bins", prior=[0.5, 0.5]),
+    "prior": skldp.TargetPrivatizer(4.0, bounds=(0, 1), prior=0.25),
+    "numbers": skldp.TargetPrivatizer(bounds=(0, 1), mechanism="laplace"),
+    "learnt": skldp.TargetPrivatizer(),
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_mechanisms_of_targets_tell_no_value(name):
+    mechanism, learns = TARGETS[name], name == "learnt"
+    y = np.tile(LABELS["numbers"], 20).astype(float)
+    fitted = made(lambda: copy.deepcopy(mechanism).fit(y))
+    regressor = skldp.LabelPrivateRegressor(LinearRegression(), target_mechanism=mechanism)
+    model = made(lambda: copy.deepcopy(regressor).fit(np.tile(ROWS, (20, 1)), y))
+    with listening() as hear:
+        for kind, make in EITHER.items():
+            hear(f"fit, {kind}", copy.deepcopy(mechanism).fit, make(), learns=learns)
+            hear(f"fit_transform, {kind}", copy.deepcopy(mechanism).fit_transform, make())
+            for method in ("transform", "inverse_transform", "estimate_prior"):
+                hear(f"{method}, {kind}", getattr(fitted, method), make())
+            hear(f"fit of a model, {kind}", copy.deepcopy(regressor).fit, ROWS, make(), learns=True)
+            hear(f"score, {kind}", model.score, ROWS, make())
+            hear(f"predict, {kind}", model.predict, make())
+        hear("at the end", lambda: fitted)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_models_tell_no_row_and_no_target(name):
     model, y = MODELS[name], LABELS["numbers"]
@@ -308,17 +379,28 @@ MECHANISMS = {
     },
     "privunit": mechanisms.PrivUnit(3, 4.0),
     "ball": mechanisms.PrivUnitBall(3, 4.0, 1.0),
+    "scaled": mechanisms.ScaledRows(mechanisms.PrivUnit(3, 4.0), (0.0,) * 3, (1.0,) * 3),
     "metric": mechanisms.MultivariateLaplace(3, 1.0, radius=1.0),
     "projected": mechanisms.ProjectedRelease(mechanisms.RandomProjection(3, 2, 0), 1.0),
     "fixed point": mechanisms.FixedPoint(10, 0),
     "responses": mechanisms.RandomizedResponse(1.0, 3),
     "prior": mechanisms.RandomizedResponseWithPrior(1.0, (0.25, 0.25, 0.5)),
+    "bins": mechanisms.ResponseOnBins(1.0, 0.0, 1.0),
+    "unbiased bins": mechanisms.ResponseOnBins(4.0, 0.0, 1.0, unbiased=True),
+    "prior of numbers": mechanisms.PriorQuestion(1.0, 0.0, 1.0),
     "label laplace": mechanisms.LabelLaplaceMechanism(1.0, 3),
     "label vector": mechanisms.LabelLaplaceVectorMechanism(1.0, 3),
     "unary": mechanisms.UnaryEncoding(1.0, 3),
     "one-hot": mechanisms.OneHotRandomizedResponse(1.0, 3),
+    "mixed": mechanisms.MixedRecord(
+        mechanisms.Columns.of(
+            {"a": mechanisms.Interval(0, 1), "b": mechanisms.Categories((0, 1)), "c": mechanisms.Interval(0, 1)}
+        ),
+        (1.0,) * 3,
+    ),
     "record": mechanisms.CategoricalRecord(1.0, (3, 3, 3), "oue"),
 }
+READERS = ("encode", "decode", "project", "bias", "variance", "log_likelihood", "log_density")
 NO_MECHANISMS = {"BitLaw", "FrequencyEstimate", "Noise", "PrivacyGuarantee", "RandomProjection", "Release"}
 DOMAINS = [
     mechanisms.Box((0.0,) * 3, (1.0,) * 3),
@@ -356,7 +438,7 @@ def test_mechanisms_tell_no_value(name):
         for kind, make in EITHER.items():
             if hasattr(mechanism, "release"):
                 hear(f"release, {kind}", mechanism.release, make(), noise_from())
-            for method in ("encode", "decode", "project", "bias", "variance", "log_likelihood", "log_density"):
+            for method in (*READERS, "estimate_prior"):
                 if hasattr(mechanism, method):
                     values = [make() for _ in range(1 + (method == "log_likelihood"))]
                     hear(f"{method}, {kind}", getattr(mechanism, method), *values)

@@ -27,10 +27,13 @@ from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
 from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms._numeric.piecewise import Piecewise
+from skldp.mechanisms._numeric.private_prior import PriorQuestion
+from skldp.mechanisms._numeric.response_on_bins import ResponseOnBins
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
 from skldp.mechanisms._odds import TWO_64
 from skldp.mechanisms._shuffling import BlanketLaw
 from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
+from skldp.mechanisms._vector.scaled_rows import ScaledRows
 
 __all__ = ["PairLaws", "pair_laws"]
 
@@ -43,7 +46,10 @@ _CAP_ERROR = 1e-10
 _DELEGATES: dict[type, str] = {
     OneHotRandomizedResponse: "law",
     RandomizedResponseWithPrior: "inner",
+    ResponseOnBins: "inner",
+    PriorQuestion: "inner",
     PrivUnitBall: "sphere",
+    ScaledRows: "inner",
 }
 
 

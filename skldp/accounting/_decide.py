@@ -21,10 +21,12 @@ import numpy.typing as npt
 from skldp._checks import check_positive
 from skldp.accounting._composition import OutputIndependentRule, advanced_composition, loss_of_zcdp, zcdp_budget
 from skldp.accounting._extrema.linear_cohort import History, LinearTable, linear_decisions
+from skldp.accounting._extrema.point_cohort import PointTable
 from skldp.accounting._extrema.realized_loss import LossBounds, realized_loss
-from skldp.accounting._extrema.sampled_law import Bounds, checked_box
+from skldp.accounting._extrema.region import region_of
+from skldp.accounting._extrema.sampled_law import Bounds
 from skldp.accounting._query import Query, RegressionQuery
-from skldp.accounting._release_query import ReleaseQuery, charge_of, zcdp_of
+from skldp.accounting._release_query import ReleaseQuery, charge_of, released_loss, zcdp_of
 from skldp.accounting._units import (
     as_parts,
     nats_above,
@@ -66,8 +68,8 @@ class Rule:
         ``"approximate"`` does so only where composition that looks at epsilons alone no longer accepts.
     epsilon : float
         The whole budget, in nats.
-    bounds : tuple (low, high), default=None
-        The box of x.
+    bounds : tuple (low, high) or Domain, default=None
+        The box of x, or another domain of its columns.
     tol : float, default=1e-3
         Width that the bounds of a loss are to have, in nats; the upper one decides.
     domain : array-like of shape (n_points, n_features), default=None
@@ -144,12 +146,15 @@ class Rule:
             return math.inf
         return loss_of_zcdp(rho, self.delta)
 
-    def table_for(self, query: Query) -> LinearTable | None:
-        """Make the table that decides quickly about many linear queries like this one, where there can be one."""
-        by_box = self.domain is None and self.group_size is None and self.bounds is not None
-        if not by_box or self.name not in ("bayesian", "approximate") or not isinstance(query, RegressionQuery):
+    def table_for(self, query: Query) -> LinearTable | PointTable | None:
+        """Make the table that decides quickly about many queries like this one, where there can be one."""
+        jointly = self.domain is None and self.group_size is None and self.name in ("bayesian", "approximate")
+        if not jointly or self.bounds is None or not isinstance(query, RegressionQuery):
             return None
-        return LinearTable(checked_box(self.bounds, n_features=query.n_features))
+        region = region_of(self.bounds, n_features=query.n_features)
+        if region.is_box:
+            return LinearTable(region.box)
+        return PointTable(region) if PointTable.serves(region) else None
 
 
 def surely_admits(rule: Rule, spent: npt.NDArray[np.int64], query: Query) -> npt.NDArray[np.bool_]:
@@ -194,7 +199,7 @@ def decide(
     histories: Sequence[History],
     query: Query,
     *,
-    table: LinearTable | None = None,
+    table: LinearTable | PointTable | None = None,
     loss: Loss | None = None,
     workers: Workers = map,
 ) -> list[bool]:
@@ -208,7 +213,7 @@ def decide(
     histories : sequence of tuple (positions, outputs)
     query : RegressionQuery, FiniteQuery or ReleaseQuery
         What is to be asked.
-    table : LinearTable, default=None
+    table : LinearTable or PointTable, default=None
         That of :meth:`Rule.table_for`, kept from call to call. None searches for every history by itself.
     loss : callable, default=None
         In place of :meth:`Rule.loss_bounds`, for somebody who remembers losses.
@@ -237,18 +242,26 @@ def decide(
     rooms: dict[float, list[int]] = {}
     for position, already in enumerate(admitted):
         if not already:
-            # What was released counts in full, whatever it was: the losses of the answers have the rest.
-            fixed = (costs[number].charge for number in histories[position][0] if costs[number].is_release)
-            rooms.setdefault(rule.budget - sum(fixed), []).append(position)
+            # The losses of the answers have what the releases leave.
+            rooms.setdefault(_room(rule, queries, histories[position], query), []).append(position)
     left: list[tuple[int, Rule, Answers]] = []
     for room, positions in rooms.items():
         if room <= 0:
+            for position in positions:
+                # What fits to the last unit is a release of who has answered nothing.
+                numbers, _ = _answered(histories[position], costs)
+                admitted[position] = room == 0 and isinstance(query, ReleaseQuery) and not numbers
             continue
         within_room = rule if room == rule.budget else replace(rule, epsilon=nats_below(int(room)))
         some = [_answered(histories[position], costs) for position in positions]
         quick: Sequence[bool | None] = [None] * len(some)
         if table is not None and not isinstance(query, ReleaseQuery):
-            quick = linear_decisions(queries, some, query, epsilon=within_room.epsilon, bounds=rule.bounds, table=table)
+            if isinstance(table, PointTable):
+                quick = table.decisions(queries, some, query, epsilon=within_room.epsilon)
+            else:
+                quick = linear_decisions(
+                    queries, some, query, epsilon=within_room.epsilon, bounds=rule.bounds, table=table
+                )
         for position, (numbers, outputs), found in zip(positions, some, quick, strict=True):
             admitted[position] = bool(found)
             if found is None:
@@ -258,6 +271,18 @@ def decide(
     for (position, _, _), one in zip(left, searched, strict=True):
         admitted[position] = one
     return admitted
+
+
+def _room(rule: Rule, queries: Sequence[Query], history: History, query: Query) -> float:
+    """How many units releases leave of the budget, with the next one, whatever it will be, if it is one."""
+    pairs = [(queries[number], output) for number, output in zip(*history, strict=True)]
+    released = [(one, output) for one, output in pairs if isinstance(one, ReleaseQuery)]
+    asked, outputs = [one for one, _ in released], [output for _, output in released]
+    if not isinstance(query, ReleaseQuery):
+        return rule.budget - released_loss(asked, outputs)
+    if rule.name == "simplified":
+        return rule.budget - released_loss(asked, outputs) - charge_of(query)
+    return rule.budget - max(released_loss([*asked, query], [*outputs, last]) for last in range(query.n_outputs))
 
 
 class _Cost(NamedTuple):
@@ -303,11 +328,11 @@ def _searched(loss: Loss, query: Query, item: tuple[Rule, Answers]) -> bool:
 def _losses_admit(rule: Rule, loss: Loss, query: Query, answers: Answers) -> bool:
     """Whether the certified losses of a history leave room for one more answer."""
     queries, outputs = answers
+    if isinstance(query, ReleaseQuery):
+        return _is_at_most(loss(queries, outputs, rule.epsilon), rule.budget)
     room = rule.budget - charge_of(query)
     if rule.name == "simplified":
         return _is_at_most(loss(queries, outputs, None), room)
-    if isinstance(query, ReleaseQuery):
-        return room >= 0 and _is_at_most(loss(queries, outputs, nats_below(int(room))), room)
     # Where the present loss leaves room for the whole epsilon, every output does; one search instead of several.
     if _is_at_most(loss(queries, outputs, rule.epsilon), room):
         return True

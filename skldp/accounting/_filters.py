@@ -15,6 +15,7 @@ from skldp.accounting._query import Query, checked_query
 
 if TYPE_CHECKING:
     from skldp.accounting._extrema.linear_cohort import LinearTable
+    from skldp.accounting._extrema.point_cohort import PointTable
 
 __all__ = [
     "ApproximateBayesianPrivacyFilter",
@@ -40,7 +41,7 @@ class PrivacyFilter(ABC):
         self._queries: list[Query] = []
         self._outputs: list[int] = []
         self._known: dict[tuple[tuple[tuple[str, int], ...], float | None], LossBounds] = {}
-        self._table: LinearTable | None = None
+        self._table: LinearTable | PointTable | None = None
 
     @property
     def epsilon(self) -> float:
@@ -155,8 +156,9 @@ class SimplifiedBayesianPrivacyFilter(PrivacyFilter):
     ----------
     epsilon : float
         The person's whole budget, in nats.
-    bounds : tuple (low, high), default=None
-        The box of x, each side a number or one per feature. Not needed for finite queries.
+    bounds : tuple (low, high) or Domain, default=None
+        The box of x, each side a number or one per feature, or another domain, as in
+        :func:`skldp.accounting.realized_loss`. Not needed for finite queries.
     domain : array-like of shape (n_points, n_features), default=None
         A finite domain instead of a box.
     tol : float, default=1e-3
@@ -188,8 +190,9 @@ class BayesianPrivacyFilter(PrivacyFilter):
     ----------
     epsilon : float
         The person's whole budget, in nats.
-    bounds : tuple (low, high), default=None
-        The box of x, each side a number or one per feature. Not needed for finite queries.
+    bounds : tuple (low, high) or Domain, default=None
+        The box of x, each side a number or one per feature, or another domain, as in
+        :func:`skldp.accounting.realized_loss`. Not needed for finite queries.
     domain : array-like of shape (n_points, n_features), default=None
         A finite domain instead of a box.
     tol : float, default=1e-3

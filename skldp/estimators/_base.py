@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._validation import (
-    BOUNDS,
+    BOUNDS_BY_COLUMN,
     EPSILON,
     FLOATS,
     NOISE_PARAMETERS,
-    check_bounds,
+    check_bounds_by_column,
     check_epsilon,
     fit_context,
     validate,
@@ -30,6 +30,7 @@ __all__ = [
     "BoundedTransformer",
     "LocalTransformer",
     "ReleasesRows",
+    "check_bounds_of_type",
     "counted_out_of_domain",
     "in_threads",
     "warn_out_of_domain",
@@ -241,17 +242,21 @@ class LocalTransformer(ReleasesRows, TransformerMixin, BaseEstimator):
 class BoundedTransformer(LocalTransformer):
     """Base of the transformers whose features lie within declared `bounds`; what lies outside is clipped."""
 
-    _parameter_constraints: dict = {**LocalTransformer._parameter_constraints, "bounds": BOUNDS}
+    _parameter_constraints: dict = {**LocalTransformer._parameter_constraints, "bounds": BOUNDS_BY_COLUMN}
 
     def _declare(self, X):
-        self.bounds_ = check_bounds(self.bounds, X.shape[1])
+        self.bounds_ = check_bounds_by_column(self.bounds, self)
         super()._declare(X)
 
     def _release(self, rows, out=None, *, noisy=True, ids=None):
-        # By the type of X alone, before a value is looked at: NaN could come of infinite bounds.
-        if np.abs(self.bounds_).max() > np.finfo(rows.dtype).max:
-            raise ValueError(f"bounds must be numbers of the type of X, {rows.dtype}. Got {self.bounds!r} instead.")
+        check_bounds_of_type(self, rows.dtype)
         return super()._release(rows, out, noisy=noisy, ids=ids)
+
+
+def check_bounds_of_type(estimator, dtype):
+    """Refuse, by the type of X alone and before a value is looked at, bounds of which NaN could come."""
+    if np.abs(estimator.bounds_).max() > np.finfo(dtype).max:
+        raise ValueError(f"bounds must be numbers of the type of X, {dtype}. Got {estimator.bounds!r} instead.")
 
 
 @contextmanager

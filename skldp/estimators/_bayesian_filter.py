@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_whole
 from skldp._untold import as_numbers
-from skldp.accounting._extrema.sampled_law import checked_box
+from skldp.accounting._extrema.region import region_of
 from skldp.accounting._ledger.identity import distinct_ids
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting._ledger.reader import RULES
@@ -38,6 +38,8 @@ from skldp.estimators._validation import (
     validate_finite,
 )
 from skldp.exceptions import RowIdentityWarning, warn_user
+from skldp.mechanisms._columns import check_column_names
+from skldp.mechanisms._domain import Domain
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
 
@@ -125,9 +127,11 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         Budget (natural log) of one answer.
     total_epsilon : float, default=None
         Each person's budget for all answers. None takes the ledger's; without a ledger, `epsilon`.
-    bounds : tuple (low, high), default=None
-        The domain of X, each a number or one number per feature. None takes those of the ledger if it has any, else
-        the range of the public X of `fit`. What lies outside is moved to the nearest bound, and nobody is told.
+    bounds : tuple (low, high) or Domain, default=None
+        The domain of X: a number or one number per feature each, or a :class:`~skldp.mechanisms.Domain`: intervals,
+        whole numbers and one-hot blocks side by side as :class:`~skldp.mechanisms.Columns`, with or without linear
+        inequalities. None takes those of the ledger if it has any, else the range of the public X of `fit`. What lies
+        outside is moved inside, and nobody is told.
     output_bounds : tuple (a, b), default=None
         The two values of an answer. None takes the range of the model over `bounds`, and (0, 1) for a classifier.
         A model that can leave them is truncated to them, with a warning.
@@ -160,7 +164,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         The fitted model.
     query_ : RegressionQuery
         What is asked.
-    bounds_ : tuple of two ndarrays of shape (n_features,)
+    bounds_ : tuple of two ndarrays of shape (n_features,), or Domain
     ledger_ : PrivacyLedger
     prior_ : float
         The mean prediction on the public X, which needs no answer.
@@ -230,11 +234,11 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         "estimator": [object],
         "epsilon": EPSILON,
         "total_epsilon": [None, *EPSILON],
-        "bounds": [None, *BOUNDS],
+        "bounds": [None, *BOUNDS, Domain],
         "output_bounds": [None, *BOUNDS],
         "ledger": [None, PrivacyLedger],
         "ids": [None, str, Interval(Integral, 0, None, closed="left")],
-        "rule": [StrOptions(set(RULES))],
+        "rule": [StrOptions(set(RULES) - {"approximate"})],
         "tol": EPSILON,
         "on_refusal": [StrOptions({"prior", "nan", "raise"})],
         "verbose": ["boolean"],
@@ -297,17 +301,19 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         else:
             X, y = validate_finite(self, X, y=y, y_numeric=not is_classifier(self.estimator), reset=True)
         ledger = self._find_ledger()
-        box = checked_box(self._find_bounds(X, ledger), n_features=X.shape[1])
+        region = region_of(self._find_bounds(X, ledger), n_features=X.shape[1])
+        check_column_names(region.domain, getattr(self, "feature_names_in_", None))
         model = clone(self.estimator).fit(X, y, **self._routed(fit_params))
-        bounds = (box[0], box[1])
+        bounds = (region.box[0], region.box[1]) if region.is_box else region.domain
         query = query_from_estimator(model, epsilon=self.epsilon, bounds=bounds, output_bounds=self.output_bounds)
-        self.estimator_, self.query_, self.ledger_, self.bounds_ = model, query, ledger, bounds
+        self.estimator_, self.query_, self.ledger_, self.bounds_, self._region = model, query, ledger, bounds, region
         self._queries = [*getattr(self, "_queries", []), query]
         low, high = query.output_bounds
-        self.prior_ = float(low + (high - low) * query.unit_response(np.clip(X, *self.bounds_)).mean())
+        self.prior_ = float(low + (high - low) * query.unit_response(region.move(X)).mean())
         who = "person in the ledger, by id" if self.ledger is not None else "id, or row as given, in a simulation"
         self.privacy_guarantee_ = PrivacyGuarantee(
             epsilon=ledger.epsilon,
+            delta=ledger.delta or 0.0,
             stated=ledger.epsilon,
             basis=f"budget of each {who}, whatever they are asked; rule {ledger.rule!r}",
             seeded=self.seed is not None,
@@ -441,7 +447,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
             answers = self.ledger_.answer(
                 self.query_,
                 people,
-                lambda positions: self.query_.sample(np.clip(X[positions], *self.bounds_), noise),
+                lambda positions: self.query_.sample(self._region.move(X[positions]), noise),
                 repeat=repeat,
                 all_or_none=all_or_none,
                 workers=workers,

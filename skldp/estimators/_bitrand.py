@@ -83,6 +83,8 @@ class BitRandTransformer(BitFlipTransformer):
         How many of them stand before the binary point; may be negative. "auto" takes the least that holds `bounds`.
     bounds : (low, high), default=(-1, 1)
         The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
+        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
+        such pair per feature.
     calibration : {"published", "exact"}, default="published"
         "published" flips as the paper says, which protects far less than `epsilon` says; `fit` warns with both
         figures. "exact" flips so that the exact worst-case loss is `epsilon`, with the least expected error.
@@ -168,6 +170,8 @@ class LatentTransformer(BitFlipTransformer):
         How many of them stand before the binary point; may be negative. "auto" takes the least that holds `bounds`.
     bounds : (low, high), default=(-1, 1)
         The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
+        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
+        such pair per feature.
     calibration : {"published", "exact"}, default="published"
         "exact" chooses the share of one bit so that the exact worst-case loss is `epsilon`, with `alpha` kept.
     alpha : float, default=7.0
@@ -277,6 +281,8 @@ class OMETransformer(BitFlipTransformer):
         How many of them stand before the binary point; may be negative. "auto" takes the least that holds `bounds`.
     bounds : (low, high), default=(-1, 1)
         The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
+        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
+        such pair per feature.
     calibration : {"published", "exact"}, default="published"
         "exact" chooses the share of one bit so that the exact worst-case loss is `epsilon`, with `alpha` kept.
     alpha : float, default=1.0

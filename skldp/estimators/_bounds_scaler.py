@@ -7,7 +7,15 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import warn_out_of_domain
-from skldp.estimators._validation import BOUNDS, FLOATS, as_table, check_bounds, fit_context, validate, validate_finite
+from skldp.estimators._validation import (
+    BOUNDS_BY_COLUMN,
+    FLOATS,
+    as_table,
+    check_bounds_by_column,
+    fit_context,
+    validate,
+    validate_finite,
+)
 from skldp.mechanisms._domain import Box, round_inward
 
 __all__ = ["BoundsScaler"]
@@ -23,6 +31,8 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     bounds : (low, high), default=(-1, 1)
         The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
+        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
+        such pair per feature.
     feature_range : (low, high), default=(-1, 1)
         What they are scaled to, each end a number or one number per feature.
 
@@ -63,7 +73,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     1.0
     """
 
-    _parameter_constraints: dict = {"bounds": BOUNDS, "feature_range": BOUNDS}
+    _parameter_constraints: dict = {"bounds": BOUNDS_BY_COLUMN, "feature_range": BOUNDS_BY_COLUMN}
 
     def __init__(self, bounds: Any = (-1, 1), *, feature_range: Any = (-1, 1)) -> None:
         self.bounds = bounds
@@ -84,10 +94,10 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self : object
         """
-        n_features = validate_finite(self, X, reset=True).shape[1]
+        validate_finite(self, X, reset=True)
         # Both before either is set: of two fits, halves stretch distances by another factor.
-        bounds = check_bounds(self.bounds, n_features)
-        feature_range = check_bounds(self.feature_range, n_features, name="feature_range")
+        bounds = check_bounds_by_column(self.bounds, self)
+        feature_range = check_bounds_by_column(self.feature_range, self, "feature_range")
         self.bounds_, self.feature_range_ = bounds, feature_range
         widths = [high / 2 - low / 2 for low, high in (bounds, feature_range)]
         self.scale_ = widths[1] / widths[0]

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._ensembles import count_ensemble, count_search, is_ensemble, is_search, why_not_counted
 from skldp.estimators._guarantee_mixin import holds_guarantee, own_guarantee
-from skldp.estimators._label_private_classifier import LabelPrivateClassifier
+from skldp.estimators._label_private import LabelPrivate
 from skldp.estimators._labels import LabelPrivatizer, LabelSampler
 from skldp.estimators._noise_aware_discriminant import NoiseAwareDiscriminant
 from skldp.estimators._noise_aware_regression import NoiseAwareLinearRegression
@@ -249,7 +249,7 @@ class _Walk:
             return replace(given, raw=(), labels_raw=False)
         if isinstance(step, LabelSampler):
             return replace(given, labels_raw=False)
-        if isinstance(step, LabelPrivateClassifier):
+        if isinstance(step, LabelPrivate):
             inner = self.visit(_join(name, "estimator"), step.estimator_, replace(given, labels_raw=False))
             return replace(inner, labels_raw=given.labels_raw)
         if guarantee.unit == "label":

@@ -12,7 +12,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.accounting._extrema.sampled_law import Bounds, checked_box
+from skldp.accounting._extrema.region import Region, region_of
+from skldp.accounting._extrema.sampled_law import Bounds
 from skldp.accounting._query import RegressionQuery
 from skldp.exceptions import OutOfDomainWarning, warn_user
 
@@ -39,8 +40,9 @@ def query_from_estimator(
         `FrozenEstimator` is unwrapped.
     epsilon : float
         Natural-log budget of one answer.
-    bounds : tuple (low, high), default=None
-        The domain of x, each a number or one per feature.
+    bounds : tuple (low, high) or Domain, default=None
+        The domain of x: a number or one per feature each, or a :class:`~skldp.mechanisms.Domain` as in
+        :func:`~skldp.accounting.realized_loss`.
     output_bounds : tuple (a, b), default=None
         The range of the two-valued answer. For a regressor, None takes the exact range of :math:`\theta x + c` over
         `bounds`. A classifier has (0, 1).
@@ -87,23 +89,23 @@ def query_from_estimator(
             intercept = float(intercept + coef @ shift)
             coef = coef * scale
     RegressionQuery("logistic", coef, intercept, (0.0, 1.0), epsilon)
-    box = None if bounds is None else checked_box(bounds, n_features=coef.size)
-    _check_predictions(estimator, coef, intercept, logistic, box)
+    region = None if bounds is None else region_of(bounds, n_features=coef.size)
+    _check_predictions(estimator, coef, intercept, logistic, None if region is None else region.box)
     if logistic:
         wanted = (0.0, 1.0) if output_bounds is None else output_bounds
         return RegressionQuery("logistic", coef, intercept, wanted, epsilon)
-    if box is None:
+    if region is None:
         if output_bounds is None:
             raise ValueError("A regressor needs bounds or output_bounds, which no private value may decide. Got None.")
         return RegressionQuery("truncated", coef, intercept, output_bounds, epsilon)
-    low, high = _output_range(coef, intercept, box)
+    low, high = _output_range(coef, intercept, region)
     if output_bounds is None:
         if low == high:
             raise ValueError(f"The model is constant, {low!r}, over the bounds: there is nothing to ask.")
         return RegressionQuery("linear", coef, intercept, (low, high), epsilon)
     query = RegressionQuery("truncated", coef, intercept, output_bounds, epsilon)
     a, b = query.output_bounds
-    slack = _ROUNDING * coef.size * (np.abs(coef) @ np.abs(box).max(axis=0) + abs(intercept))
+    slack = _ROUNDING * coef.size * (np.abs(coef) @ np.abs(region.box).max(axis=0) + abs(intercept))
     if a <= low + slack and high - slack <= b:
         return RegressionQuery("linear", coef, intercept, output_bounds, epsilon)
     warn_user(
@@ -174,14 +176,11 @@ def _step_map(step: Any, n_features: int) -> tuple[npt.NDArray[np.float64], npt.
     return scale, zeros if center is None else -center * scale
 
 
-def _output_range(coef: np.ndarray, intercept: float, box: np.ndarray) -> tuple[float, float]:
-    """Range of the prediction over the box, rounded outward."""
-    ends = coef * box
-    slack = _ROUNDING * coef.size * (np.abs(ends).max(axis=0).sum() + abs(intercept))
-    return (
-        float(ends.min(axis=0).sum() + intercept - slack),
-        float(ends.max(axis=0).sum() + intercept + slack),
-    )
+def _output_range(coef: np.ndarray, intercept: float, region: Region) -> tuple[float, float]:
+    """Range of the prediction over the domain, rounded outward."""
+    slack = _ROUNDING * coef.size * (np.abs(coef * region.box).max(axis=0).sum() + abs(intercept))
+    low, high = region.range_of(coef)
+    return float(low + intercept - slack), float(high + intercept + slack)
 
 
 def _check_predictions(

@@ -1,45 +1,29 @@
 """A classifier that sees only randomized labels, and can predict the true ones through the known flip matrix."""
 
-from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import untold
-from skldp.estimators._labels import HasLabelMechanism
+from skldp.estimators._label_private import LabelPrivate, inner_has
+from skldp.estimators._labels import LabelRR
 from skldp.estimators._validation import HasMethods, StrOptions, fit_context
 from skldp.mechanisms._categorical.frequency import clean_probabilities
 
 __all__ = ["LabelPrivateClassifier"]
 
-# What a classifier raises may show a value.
-_INNER = (
-    "The estimator's {} refused X, in words that may show a value and are left out; made-up rows of the same kind make "
-    "it say them"
-)
-
-
-def _inner_has(name: str) -> Callable[[Any], bool]:
-    def check(self: Any) -> bool:
-        getattr(getattr(self, "estimator_", self.estimator), name)
-        return True
-
-    return check
-
 
 def _decides_on_true_labels(self: Any) -> bool:
     # A decision function of the randomized labels would contradict the corrected predictions.
-    return self.correction == "none" and _inner_has("decision_function")(self)
+    return self.correction == "none" and inner_has("decision_function")(self)
 
 
-class LabelPrivateClassifier(HasLabelMechanism, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     r"""Train any classifier on labels that were randomized under local differential privacy.
 
     Only the labels are protected: the classifier sees X as it is.
@@ -143,26 +127,7 @@ class LabelPrivateClassifier(HasLabelMechanism, MetaEstimatorMixin, ClassifierMi
         -------
         self : object
         """
-        if self.correction == "forward" and not hasattr(self.estimator, "predict_proba"):
-            raise ValueError(
-                "correction='forward' needs an estimator with predict_proba. "
-                f"Got {type(self.estimator).__name__} without it instead."
-            )
-        mechanism = self._new_mechanism()
-        estimator = clone(self.estimator)
-        routed = fit_params
-        if get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, "fit", **fit_params)["estimator"]["fit"]
-        released = mechanism.fit_transform(y)
-        with untold(_INNER.format("fit"), X):
-            estimator.fit(X, released, **routed)
-        self.label_mechanism_, self.estimator_ = mechanism, estimator
-        self.classes_ = mechanism.classes_
-        self.privacy_guarantee_ = mechanism.privacy_guarantee_
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(estimator, name):
-                setattr(self, name, getattr(estimator, name))
-        return self
+        return self._train(X, y, fit_params)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most likely class.
@@ -180,7 +145,7 @@ class LabelPrivateClassifier(HasLabelMechanism, MetaEstimatorMixin, ClassifierMi
             return self._ask("predict", X)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    @available_if(_inner_has("predict_proba"))
+    @available_if(inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes: of the true labels with ``correction="forward"``, else of randomized ones.
 
@@ -201,7 +166,7 @@ class LabelPrivateClassifier(HasLabelMechanism, MetaEstimatorMixin, ClassifierMi
             probabilities.dtype, copy=False
         )
 
-    @available_if(_inner_has("predict_proba"))
+    @available_if(inner_has("predict_proba"))
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Natural logarithms of :meth:`predict_proba`.
 
@@ -250,19 +215,27 @@ class LabelPrivateClassifier(HasLabelMechanism, MetaEstimatorMixin, ClassifierMi
         with untold("y must hold one label for each row", y):
             return super().score(X, y, sample_weight)
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Routing of metadata: what is passed to ``fit`` goes to ``estimator.fit``.
+    def _default_mechanism(self) -> Any:
+        return LabelRR()
 
-        Returns
-        -------
-        routing : MetadataRouter
-        """
-        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        return router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+    def _check_inner(self) -> None:
+        if is_regressor(self.estimator):
+            raise ValueError(
+                "estimator must be a classifier; LabelPrivateRegressor trains regressors on released numbers. "
+                f"Got {type(self.estimator).__name__} instead."
+            )
+        if self.correction == "forward" and not hasattr(self.estimator, "predict_proba"):
+            raise ValueError(
+                "correction='forward' needs an estimator with predict_proba. "
+                f"Got {type(self.estimator).__name__} without it instead."
+            )
 
-    def _ask(self, method: str, X: Any) -> np.ndarray:
-        with untold(_INNER.format(method), X):
-            return getattr(self.estimator_, method)(X)
+    def _partly(self, mechanism: Any) -> dict[str, Any]:
+        return {"classes": mechanism.classes_}
+
+    def _keep(self, mechanism: Any, estimator: Any) -> Self:
+        self.classes_ = mechanism.classes_
+        return super()._keep(mechanism, estimator)
 
     def _of_all_classes(self, probabilities: np.ndarray) -> np.ndarray:
         """Add columns of zeros for the classes that no randomized label showed."""
@@ -276,8 +249,6 @@ class LabelPrivateClassifier(HasLabelMechanism, MetaEstimatorMixin, ClassifierMi
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
-        tags.non_deterministic = inner.non_deterministic or get_tags(self._new_mechanism()).non_deterministic
-        tags.input_tags = inner.input_tags
         if inner.classifier_tags is not None:
             tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
         return tags

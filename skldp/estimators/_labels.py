@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting import PrivacyLedger
@@ -19,7 +19,8 @@ from skldp.estimators._class_codes import (
     learnt_values,
     warn_learnt,
 )
-from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
+from skldp.estimators._guarantee_mixin import attach_guarantee
+from skldp.estimators._label_private import HasTargetMechanism
 from skldp.estimators._validation import (
     EPSILON,
     NOISE_PARAMETERS,
@@ -34,7 +35,7 @@ from skldp.mechanisms._categorical.label_laws import LabelLaplaceMechanism, Rand
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._noise import noise_from
 
-__all__ = ["HasLabelMechanism", "LabelLaplace", "LabelPrivatizer", "LabelRR", "LabelReleaser", "LabelSampler"]
+__all__ = ["LabelLaplace", "LabelPrivatizer", "LabelRR", "LabelReleaser", "LabelSampler"]
 
 
 class LabelReleaser(
@@ -413,21 +414,7 @@ class LabelLaplace(LabelPrivatizer):
         return LabelLaplaceMechanism(float(self.epsilon), classes.size)
 
 
-class HasLabelMechanism(GuaranteeMixin):
-    """Base of what applies a clone of its parameter `label_mechanism`, on which its guarantee depends."""
-
-    label_mechanism: Any
-
-    def _new_mechanism(self) -> Any:
-        return LabelRR() if self.label_mechanism is None else clone(self.label_mechanism)
-
-    def _guarantee_parameters(self) -> dict[str, Any]:
-        mechanism = self.label_mechanism
-        within = {} if mechanism is None else mechanism.get_params()
-        return {"label_mechanism": mechanism} | {f"label_mechanism__{name}": value for name, value in within.items()}
-
-
-class LabelSampler(HasLabelMechanism, BaseEstimator):
+class LabelSampler(HasTargetMechanism, BaseEstimator):
     """A label mechanism as a step of an imbalanced-learn pipeline.
 
     imbalanced-learn refuses a step that has both ``transform`` and ``fit_resample``, as the label mechanisms do; this
@@ -457,6 +444,9 @@ class LabelSampler(HasLabelMechanism, BaseEstimator):
 
     def __init__(self, label_mechanism: BaseEstimator | None = None) -> None:
         self.label_mechanism = label_mechanism
+
+    def _default_mechanism(self):
+        return LabelRR()
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:

@@ -4,11 +4,12 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 from sklearn.base import OneToOneFeatureMixin
+from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import BoundedTransformer
 from skldp.estimators._charged import LEDGER, ChargesLedger
-from skldp.estimators._validation import Interval, Seed, StrOptions
+from skldp.estimators._validation import FLOATS, Interval, Seed, StrOptions, as_table
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.catalogue import (
     NUMERIC_MECHANISMS,
@@ -39,6 +40,8 @@ class NumericPrivatizer(ChargesLedger, OneToOneFeatureMixin, BoundedTransformer)
         - ``"best"``: whichever has the least worst-case variance of a feature in units of its half-width.
     bounds : (low, high), default=(-1, 1)
         The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
+        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
+        such pair per feature.
     delta : float, default=0.0
         Above 0 for the Gaussian (and for ``"best"`` if the Gaussian is to be among its candidates), else 0.
     n_sampled_features : "auto", "all" or int, default="auto"
@@ -135,6 +138,24 @@ class NumericPrivatizer(ChargesLedger, OneToOneFeatureMixin, BoundedTransformer)
         self.seed = seed
         self.n_jobs = n_jobs
         self.ledger = ledger
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Give released numbers back as they are: without bias and in the units of X, they stand for themselves.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            What was released, or predicted from releases, as by a TransformedTargetRegressor.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = as_table(X, dtype=FLOATS)
+        if X.shape[1] != self.n_features_in_:
+            raise ValueError(f"X must have {self.n_features_in_} columns. Got {X.shape[1]} instead.")
+        return X
 
     def _make_mechanism(self, X):
         n_features, epsilon = X.shape[1], float(self.epsilon)

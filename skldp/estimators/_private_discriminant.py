@@ -10,7 +10,7 @@ import numpy.typing as npt
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._linear_classifier import PrivateLinearClassifier
 from skldp.estimators._validation import (
-    BOUNDS,
+    BOUNDS_BY_COLUMN,
     EPSILON,
     NOISE_PARAMETERS,
     Interval,
@@ -38,7 +38,8 @@ class PrivateDiscriminant(PrivateLinearClassifier):
         Budget (natural log) of one whole record: all features and the class.
     bounds : (low, high), default=(-1, 1)
         The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
-        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``.
+        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
+        such pair per feature.
         Not used with a `radius`.
     radius : float, default=None
         Declares that the rows have norms of at most this; longer ones are shortened to it. They should be about as
@@ -115,7 +116,7 @@ class PrivateDiscriminant(PrivateLinearClassifier):
 
     _parameter_constraints: dict = {
         "epsilon": EPSILON,
-        "bounds": [*BOUNDS, dict],
+        "bounds": BOUNDS_BY_COLUMN,
         "radius": [Interval(Real, 0, None, closed="neither"), None],
         "classes": ["array-like", None],
         "public": ["array-like", None],

@@ -17,6 +17,7 @@ from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._learning import UntoldScore, ask_more, takes_more, warn_moved, warn_no_errors, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS,
+    BOUNDS_BY_COLUMN,
     EPSILON,
     NOISE_PARAMETERS,
     Interval,
@@ -54,7 +55,8 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, UntoldScor
         Budget (natural log) of the whole record: all features and the target.
     bounds : (low, high), default=(-1, 1)
         The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
-        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``.
+        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
+        such pair per feature.
     target_bounds : (low, high), default=(-1, 1)
         Declared bounds of the target, two numbers. Predictions are moved into them too.
     protocol : {"rounds", "once"}, default="rounds"
@@ -146,7 +148,7 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, UntoldScor
 
     _parameter_constraints: dict = {
         "epsilon": EPSILON,
-        "bounds": [*BOUNDS, dict],
+        "bounds": BOUNDS_BY_COLUMN,
         "target_bounds": BOUNDS,
         "protocol": [StrOptions({"rounds", "once"})],
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],

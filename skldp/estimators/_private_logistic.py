@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from skldp.estimators._linear_classifier import PrivateLinearClassifier
 from skldp.estimators._validation import (
-    BOUNDS,
+    BOUNDS_BY_COLUMN,
     EPSILON,
     NOISE_PARAMETERS,
     Interval,
@@ -28,7 +28,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         Budget (natural log) of the whole record: all features and the class.
     bounds : (low, high), default=(-1, 1)
         The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
-        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``.
+        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
+        such pair per feature.
     classes : array-like of shape (n_classes,), default=None
         The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur is
         a fact about private data.
@@ -110,7 +111,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
     _parameter_constraints: dict = {
         "epsilon": EPSILON,
-        "bounds": [*BOUNDS, dict],
+        "bounds": BOUNDS_BY_COLUMN,
         "classes": ["array-like", None],
         "protocol": [StrOptions({"rounds", "once"})],
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],

@@ -18,7 +18,7 @@ from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._learning import ask_more, warn_too_few
 from skldp.estimators._validation import (
-    BOUNDS,
+    BOUNDS_BY_COLUMN,
     EPSILON,
     NOISE_PARAMETERS,
     Interval,
@@ -49,7 +49,8 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         Budget (natural log) of one record, all its columns together.
     bounds : (low, high), default=(-1, 1)
         The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
-        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``.
+        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
+        such pair per feature.
     blocks : sequence of sequences of int or str, default=None
         Columns, by position or name, that are the one-hot code of one category each: of a block exactly one column is 1
         and the others are 0. Whatever `bounds` says, theirs are 0 and 1. Declared blocks are learnt more precisely.
@@ -132,7 +133,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
 
     _parameter_constraints: dict = {
         "epsilon": EPSILON,
-        "bounds": [*BOUNDS, dict],
+        "bounds": BOUNDS_BY_COLUMN,
         "blocks": [None, list, tuple],
         **NOISE_PARAMETERS,
     }

@@ -16,6 +16,7 @@ from skldp._untold import as_numbers, untold
 
 __all__ = [
     "BOUNDS",
+    "BOUNDS_BY_COLUMN",
     "EPSILON",
     "FLOATS",
     "NOISE_PARAMETERS",
@@ -56,6 +57,7 @@ _ROOM = 1e70
 FLOATS = (np.float64, np.float32)
 EPSILON = [Interval(Real, 0, None, closed="neither")]
 BOUNDS = [tuple, list, np.ndarray]
+BOUNDS_BY_COLUMN = [*BOUNDS, dict]
 Seed = None | int | np.random.Generator | np.random.RandomState
 NOISE_PARAMETERS: dict = {
     "seed": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator, np.random.RandomState],
@@ -77,8 +79,9 @@ def check_bounds(bounds: Any, n_features: int, name: str = "bounds") -> tuple[np
 
     Parameters
     ----------
-    bounds : (low, high)
-        Each a finite number, or one number per feature; low < high throughout.
+    bounds : (low, high), or a list of one (low, high) per feature
+        Each end a finite number, or with (low, high) one number per feature; low < high throughout. A tuple of two is
+        always (low, high).
     n_features : int
     name : str, default="bounds"
         What the error calls them.
@@ -90,11 +93,44 @@ def check_bounds(bounds: Any, n_features: int, name: str = "bounds") -> tuple[np
     Raises
     ------
     ValueError
-        If the rule is broken.
+        If the rule is broken, or a list can be read in both ways.
     """
+    if not _are_pairs(bounds, n_features):
+        return _from_ends(bounds, n_features, name)
+    readings = []
+    for ends in (tuple(bounds), tuple(zip(*bounds, strict=True))):
+        try:
+            readings.append(_from_ends(ends, n_features, name))
+        except InvalidParameterError as error:
+            broken = error
+    if not readings:
+        raise InvalidParameterError(f"{name} must be pairs of finite numbers, low < high. Got {bounds!r}.") from broken
+    if not np.array_equal(readings[0], readings[-1]):
+        as_ends, by_feature = (
+            ", ".join(f"feature {j} from {low:g} to {high:g}" for j, (low, high) in enumerate(zip(*ends, strict=True)))
+            for ends in readings
+        )
+        raise InvalidParameterError(
+            f"{name} must not be a list that can be read as one pair per feature ({by_feature}) and as (low, high) "
+            f"({as_ends}): for the first write a dict by column or tuple(zip(*{name})), for the second a tuple. "
+            f"Got {bounds!r} instead."
+        )
+    return readings[0]
+
+
+def _are_pairs(bounds: Any, n_features: int) -> bool:
+    """Whether bounds may be a list of (low, high), one for each feature: a tuple of two is never."""
+    if isinstance(bounds, tuple) and len(bounds) == 2:
+        return False
+    try:
+        return np.shape(bounds) == (n_features, 2)
+    except ValueError:
+        return False
+
+
+def _from_ends(bounds: Any, n_features: int, name: str) -> tuple[np.ndarray, np.ndarray]:
     rule = f"{name} must be (low, high), each a finite number or one number per feature, with low < high"
-    if _are_pairs(bounds, n_features):
-        rule += f"; for one pair per feature, numpy.transpose({name})"
+    rule += ", or a list of one such pair per feature"
     if isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != 2:
         raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
     ends = []
@@ -122,14 +158,18 @@ def check_bounds(bounds: Any, n_features: int, name: str = "bounds") -> tuple[np
     return low, high
 
 
-def check_bounds_by_column(bounds: Any, estimator: BaseEstimator) -> tuple[np.ndarray, np.ndarray]:
+def check_bounds_by_column(
+    bounds: Any, estimator: BaseEstimator, name: str = "bounds"
+) -> tuple[np.ndarray, np.ndarray]:
     """Turn declared bounds, of all features or by column name, into two arrays in the order of the columns.
 
     Parameters
     ----------
-    bounds : (low, high), or dict of column name to (low, high)
+    bounds : as for :func:`check_bounds`, or dict of column name to (low, high)
     estimator : estimator
         Whose columns were counted, and named if they have names.
+    name : str, default="bounds"
+        What the error calls them.
 
     Returns
     -------
@@ -141,24 +181,16 @@ def check_bounds_by_column(bounds: Any, estimator: BaseEstimator) -> tuple[np.nd
         If the rule is broken: a dict names every column of a frame, and no other.
     """
     if not isinstance(bounds, dict):
-        return check_bounds(bounds, estimator.n_features_in_)
+        return check_bounds(bounds, estimator.n_features_in_, name)
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
-        raise InvalidParameterError("bounds by column name are those of a frame. Got a table without names instead.")
+        raise InvalidParameterError(f"{name} by column name are those of a frame. Got a table without names instead.")
     for what, some in (("miss", set(names) - set(bounds)), ("name unknown", set(bounds) - set(names))):
         if some:
-            raise InvalidParameterError(f"bounds must name every column once. They {what} {sorted(map(str, some))}.")
-    ends = [check_bounds(bounds[name], 1, f"bounds of the column {name!r}") for name in names]
+            raise InvalidParameterError(f"{name} must name every column once. They {what} {sorted(map(str, some))}.")
+    ends = [check_bounds(bounds[column], 1, f"{name} of the column {column!r}") for column in names]
     low, high = (np.concatenate(end) for end in zip(*ends, strict=True))
     return low, high
-
-
-def _are_pairs(bounds: Any, n_features: int) -> bool:
-    """Whether bounds look like a list of (low, high), one for each feature."""
-    try:
-        return np.shape(bounds) == (n_features, 2)
-    except ValueError:
-        return False
 
 
 def validate(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: Any) -> np.ndarray:

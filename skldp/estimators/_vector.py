@@ -1,25 +1,29 @@
-"""Transformers of vectors: directions, noise in proportion to the distance, and both in fewer dimensions."""
+"""Transformers of vectors: directions, and noise in proportion to the distance."""
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting import PrivacyLedger
-from skldp.estimators._base import LocalTransformer
+from skldp.estimators._base import LocalTransformer, check_bounds_of_type
 from skldp.estimators._charged import LEDGER, ChargesLedger
-from skldp.estimators._validation import FLOATS, Interval, Seed, StrOptions, as_table
+from skldp.estimators._validation import (
+    BOUNDS_BY_COLUMN,
+    Interval,
+    Seed,
+    StrOptions,
+    check_bounds_by_column,
+)
 from skldp.mechanisms._norms import nearest_rows
-from skldp.mechanisms._vector.gaussian_width import projected_dimension
 from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
-from skldp.mechanisms._vector.projected_release import SENSITIVITIES, ProjectedRelease
-from skldp.mechanisms._vector.projection import RandomProjection
+from skldp.mechanisms._vector.scaled_rows import ScaledRows
 
-__all__ = ["MultivariateLaplaceTransformer", "PrivUnitTransformer", "RandomProjectionTransformer"]
+__all__ = ["MultivariateLaplaceTransformer", "PrivUnitTransformer"]
 
 
 class PrivUnitTransformer(ChargesLedger, OneToOneFeatureMixin, LocalTransformer):
@@ -31,8 +35,12 @@ class PrivUnitTransformer(ChargesLedger, OneToOneFeatureMixin, LocalTransformer)
         Budget (natural log) of one record, all its features together.
     norm : "unit" or float, default="unit"
         ``"unit"`` releases the direction of each row, and not its norm; a row of zeros comes out as a uniform
-        direction. A number R declares that the rows have norms
-        of at most R, and releases the vectors themselves; longer rows are shortened to R.
+        direction. A number R declares that the rows have norms of at most R, and releases the vectors themselves;
+        longer rows are shortened to R.
+    bounds : (low, high), default=None
+        Declares bounds of the features, as for :class:`BoundsScaler`: each is scaled from its own to [-1, 1] first, and
+        what is released, and `norm`, is about the scaled rows. So a table of unequal columns needs no scaling by hand.
+        What lies outside is moved to the nearest end.
     transform_noise : bool, default=True
         False: only `fit_transform` adds noise. `transform` then gives the direction (or the vector) as it is.
     seed : None, int, Generator or RandomState, default=None
@@ -46,11 +54,12 @@ class PrivUnitTransformer(ChargesLedger, OneToOneFeatureMixin, LocalTransformer)
 
     Attributes
     ----------
-    mechanism_ : PrivUnit or PrivUnitBall
+    mechanism_ : PrivUnit, PrivUnitBall, or ScaledRows around either
         With `variance`, and `second_moments`, by which second moments of released data are turned into those of the
         clean ones.
     radius_ : float or None
         R, where it is declared.
+    bounds_ : tuple of two ndarrays of shape (n_features,), or None
     privacy_guarantee_ : PrivacyGuarantee
         Of the law of real numbers; what drawing it in floating point leaves open is in the mechanism's notes.
     n_features_in_ : int
@@ -88,12 +97,19 @@ class PrivUnitTransformer(ChargesLedger, OneToOneFeatureMixin, LocalTransformer)
     epsilon 3 per record (stated 3); density ratio of PrivUnit in real numbers, drawn in double precision
     >>> privatizer.transform(X).shape
     (100, 20)
+
+    A table of people, by columns of years, kilograms and metres:
+
+    >>> people = PrivUnitTransformer(epsilon=3.0, bounds=[(0, 100), (30, 200), (1.0, 2.2)])
+    >>> people.fit_transform([[44.0, 80.0, 1.7], [61.0, 66.0, 1.6]]).shape
+    (2, 3)
     """
 
     _parameter_constraints: dict = {
         **LocalTransformer._parameter_constraints,
         "ledger": LEDGER,
         "norm": [StrOptions({"unit"}), Interval(Real, 0, None, closed="neither")],
+        "bounds": [*BOUNDS_BY_COLUMN, None],
     }
 
     def __init__(
@@ -101,6 +117,7 @@ class PrivUnitTransformer(ChargesLedger, OneToOneFeatureMixin, LocalTransformer)
         epsilon: float = 1.0,
         *,
         norm: float | Literal["unit"] = "unit",
+        bounds: Any = None,
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
@@ -108,6 +125,7 @@ class PrivUnitTransformer(ChargesLedger, OneToOneFeatureMixin, LocalTransformer)
     ) -> None:
         self.epsilon = epsilon
         self.norm = norm
+        self.bounds = bounds
         self.transform_noise = transform_noise
         self.seed = seed
         self.n_jobs = n_jobs
@@ -117,14 +135,23 @@ class PrivUnitTransformer(ChargesLedger, OneToOneFeatureMixin, LocalTransformer)
         n_features = X.shape[1]
         if n_features < 2:
             raise ValueError(f"A direction needs at least 2 features. Got n_features = {n_features} instead.")
-        if isinstance(self.norm, str):
-            return PrivUnit(n_features, float(self.epsilon))
-        return PrivUnitBall(n_features, float(self.epsilon), float(self.norm))
+        epsilon = float(self.epsilon)
+        radius = None if isinstance(self.norm, str) else float(self.norm)
+        vectors = PrivUnit(n_features, epsilon) if radius is None else PrivUnitBall(n_features, epsilon, radius)
+        self.bounds_ = None if self.bounds is None else check_bounds_by_column(self.bounds, self)
+        if self.bounds_ is None:
+            return vectors
+        return ScaledRows(vectors, *(tuple(end.tolist()) for end in self.bounds_))
+
+    def _release(self, rows, out=None, *, noisy=True, ids=None):
+        if self.bounds_ is not None:
+            check_bounds_of_type(self, rows.dtype)
+        return super()._release(rows, out, noisy=noisy, ids=ids)
 
     @property
     def radius_(self):
         """The declared norm, or None."""
-        return getattr(self.mechanism_, "radius", None)
+        return getattr(getattr(self.mechanism_, "inner", self.mechanism_), "radius", None)
 
 
 class MultivariateLaplaceTransformer(OneToOneFeatureMixin, LocalTransformer):
@@ -259,241 +286,3 @@ class MultivariateLaplaceTransformer(OneToOneFeatureMixin, LocalTransformer):
     def radius_(self):
         """The declared radius, or None."""
         return self.mechanism_.radius
-
-
-class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransformer):
-    r"""Project vectors to fewer dimensions by a public random matrix, and release them there (PRIVEMB, M2).
-
-    The norm of the noise grows with the number of dimensions it is added in, so fewer mean less. Dense rows and sparse
-    ones (bags of words with millions of columns) are both taken; the latter are never made dense.
-
-    Parameters
-    ----------
-    epsilon : float, default=1.0
-        Budget (natural log) per unit of Euclidean distance of the inputs with ``noise="laplace"``, of one record, all
-        its features together, with ``noise="privunit"``.
-    delta : float, default=1e-6
-        Failure probability that the number of dimensions is chosen for. Only ``sensitivity="gordon"`` and ``"union"``
-        have one, and the guarantee says which is proved.
-    beta : float, default=0.9
-        Distortion of distances, in (0, 1). Larger means fewer dimensions and less noise.
-    n_components : "auto" or int, default="auto"
-        Number of dimensions m. ``"auto"`` follows from `beta`, `delta` and `gaussian_width`.
-    gaussian_width : "auto" or float, default="auto"
-        Of the set of vectors, declared from public knowledge, as by :func:`~skldp.mechanisms.sparse_width`.
-        ``"auto"`` is the paper's :math:`\sqrt{\log_2 d}`.
-    sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary", "union"}, default="gordon"
-        How far Phi can stretch a distance, which the Laplace noise is scaled with:
-
-        - ``"gordon"``: :math:`1 + \beta`, as published. It holds with high probability over Phi, and only for records
-          whose differences point into a set of directions of small Gaussian width;
-        - ``"spectral"``: the largest singular value of the Phi that was drawn. Holds for all vectors, with no delta;
-        - ``"orthonormal"``: Phi has orthonormal rows, scaled by :math:`\sqrt{d / m}`, which is the sensitivity;
-        - ``"vocabulary"``: the largest stretch over all pairs of `vocabulary`;
-        - ``"union"``: :math:`1 + \beta`, for records among `vocabulary_size` vectors, whichever they are. It holds with
-          high probability over Phi, and for words that needs no theorem but the law of one distance.
-    noise : {"laplace", "privunit"}, default="laplace"
-        ``"privunit"`` releases the direction of the projected row under plain epsilon-LDP (or, with a `radius`, the
-        projected row itself).
-    projection : {"gaussian", "sparse"}, default="gaussian"
-        ``"sparse"`` has :math:`\lceil \sqrt m \rceil` non-zeros in a column: on sparse rows it is several times as fast
-        and takes a fraction of the memory. Gordon's theorem is not proved for it, so with Laplace noise it needs
-        ``"spectral"`` or ``"vocabulary"``. Not used with ``sensitivity="orthonormal"``.
-    projection_seed : int, default=0
-        Of Phi, which is public. Everyone who uses the same seed, d and m uses the same Phi.
-    radius : float, default=None
-        Declares that the rows have norms of at most this; longer ones are shortened to it.
-    vocabulary : array-like of shape (n_words, n_features), default=None
-        Declares that the rows are among these public vectors; others are moved to the nearest.
-    vocabulary_size : int, default=None
-        Declares that the rows are among so many vectors, which nobody chose by looking at Phi, for ``"union"``.
-    transform_noise : bool, default=True
-        False: only `fit_transform` adds noise. `transform` then only projects.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it. It has no influence on Phi.
-    n_jobs : int, default=None
-        Threads, as joblib counts them.
-
-    Attributes
-    ----------
-    n_components_ : int
-        m.
-    sensitivity_ : float
-        The bound on the stretch of a distance.
-    mechanism_ : ProjectedRelease
-    privacy_guarantee_ : PrivacyGuarantee
-        In unit "distance" with Laplace noise, "record" with PrivUnit. Its `delta` is the probability over the draw of
-        Phi, once for all records, that is proved; its `figures` hold the published delta and what this Phi guarantees
-        for every two vectors without any.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Where X has them.
-
-    Raises
-    ------
-    ValueError
-        At `fit`: more components than features, a vocabulary of another width, or parameters that do not go together.
-
-    See Also
-    --------
-    MultivariateLaplaceTransformer : The same noise without the projection (M1).
-    PrivUnitTransformer : Plain LDP without the projection.
-
-    Notes
-    -----
-    .. math:: w = \Phi x + \kappa, \quad p(\kappa) \propto e^{-\varepsilon \|\kappa\| / \Delta}, \quad
-              m = \operatorname{round}\Bigl(\frac{(\omega + \sqrt{\ln(1 / \delta)})^2}{\beta^2}\Bigr)
-
-    Where the paper is wrong: Lemma 4 applies Gordon's theorem to the set of differences, whereas it holds for the set
-    of their directions, whose width is :math:`\sqrt d` for every open set of vectors, however small; and with m as
-    above the theorem's failure probability is :math:`\sqrt \delta`. The guarantee says both.
-
-    A Phi of more than 2^25 numbers is never held in memory, but made anew block by block at every call.
-
-    With ``noise="laplace"`` the guarantee does not resolve distances below the rounding of X. Phi has numbers of single
-    precision; rows keep their type (float32 or float64), and the product with Phi is rounded to it. The noise is drawn
-    and added in double precision (from 16 components on, its direction from words of single precision), and the sum is
-    rounded to multiples of ``mechanism_.inner.step``. In float32 each projected coordinate is off by some 2^-24 of
-    \|x\| times the norm of its row of Phi, and more where many terms cancel (2^-53 in float64): of two rows nearer to
-    each other than that, epsilon times their distance speaks about real numbers and not about what is computed.
-
-    References
-    ----------
-    Feyisetan and Kasiviswanathan, "Private release of text embedding vectors", 2021, Algorithm 1 and Proposition 5.
-    Kane and Nelson, "Sparser Johnson-Lindenstrauss transforms", Journal of the ACM, 2014 (the sparse Phi).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp import RandomProjectionTransformer
-    >>> X = np.random.default_rng(0).normal(size=(1000, 300))
-    >>> privatizer = RandomProjectionTransformer(epsilon=5.0, beta=0.93).fit(X)
-    >>> privatizer.n_components_, privatizer.transform(X).shape
-    (50, (1000, 50))
-
-    Of any 400,000 words:
-
-    >>> words = privatizer.set_params(sensitivity="union", vocabulary_size=400_000).fit(X)
-    >>> f"{words.privacy_guarantee_.delta:.1e}"
-    '1.1e-06'
-    """
-
-    _parameter_constraints: dict = {
-        **LocalTransformer._parameter_constraints,
-        "delta": [Interval(Real, 0, 1, closed="neither")],
-        "beta": [Interval(Real, 0, 1, closed="neither")],
-        "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "gaussian_width": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "sensitivity": [StrOptions(set(SENSITIVITIES))],
-        "noise": [StrOptions({"laplace", "privunit"})],
-        "projection": [StrOptions({"gaussian", "sparse"})],
-        "projection_seed": [Interval(Integral, 0, None, closed="left")],
-        "radius": [None, Interval(Real, 0, None, closed="neither")],
-        "vocabulary": [None, "array-like"],
-        "vocabulary_size": [None, Interval(Integral, 2, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        delta: float = 1e-6,
-        beta: float = 0.9,
-        n_components: int | Literal["auto"] = "auto",
-        gaussian_width: float | Literal["auto"] = "auto",
-        sensitivity: str = "gordon",
-        noise: Literal["laplace", "privunit"] = "laplace",
-        projection: str = "gaussian",
-        projection_seed: int = 0,
-        radius: float | None = None,
-        vocabulary: npt.ArrayLike | None = None,
-        vocabulary_size: int | None = None,
-        transform_noise: bool = True,
-        seed: Seed = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.beta = beta
-        self.n_components = n_components
-        self.gaussian_width = gaussian_width
-        self.sensitivity = sensitivity
-        self.noise = noise
-        self.projection = projection
-        self.projection_seed = projection_seed
-        self.radius = radius
-        self.vocabulary = vocabulary
-        self.vocabulary_size = vocabulary_size
-        self.transform_noise = transform_noise
-        self.seed = seed
-        self.n_jobs = n_jobs
-
-    @property
-    def components_(self):
-        """Phi, of shape (n_components, n_features): an array, or a sparse matrix. A large one is made at every call."""
-        check_is_fitted(self)
-        return self.mechanism_.projection.matrix
-
-    def inverse_transform(self, X: Any) -> Any:
-        """The vectors of least norm that Phi takes to the rows of X (least squares). No release: X already is one.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components)
-
-        Returns
-        -------
-        X_original : ndarray of shape (n_samples, n_features)
-        """
-        check_is_fitted(self)
-        X = as_table(X, dtype=FLOATS)
-        if X.shape[1] != self.n_components_:
-            raise ValueError(f"X must have n_components = {self.n_components_} columns. Got {X.shape[1]} instead.")
-        return self.mechanism_.projection.invert(X)
-
-    _input: dict = {"accept_sparse": "csr"}
-
-    def _make_mechanism(self, X):
-        n_features = X.shape[1]
-        width = None if isinstance(self.gaussian_width, str) else float(self.gaussian_width)
-        m = self.n_components
-        if isinstance(m, str):
-            m = projected_dimension(n_features, self.beta, self.delta, width)
-        kind = "orthonormal" if self.sensitivity == "orthonormal" else self.projection
-        vocabulary = None
-        if self.vocabulary is not None:
-            vocabulary = as_table(self.vocabulary, "vocabulary", dtype=np.float64)
-            if vocabulary.shape[1] != n_features:
-                raise ValueError(f"vocabulary must have {n_features} columns. Got {vocabulary.shape[1]} instead.")
-        return ProjectedRelease(
-            RandomProjection(n_features, int(m), int(self.projection_seed), kind),
-            float(self.epsilon),
-            sensitivity=self.sensitivity,
-            noise=self.noise,
-            beta=float(self.beta),
-            width=width,
-            stated_delta=float(self.delta),
-            radius=None if self.radius is None else float(self.radius),
-            vocabulary=vocabulary,
-            vocabulary_size=0 if self.vocabulary_size is None else int(self.vocabulary_size),
-        )
-
-    @property
-    def n_components_(self):
-        """How many dimensions are released."""
-        return self.mechanism_.n_outputs
-
-    @property
-    def sensitivity_(self):
-        """The bound on the stretch of a distance."""
-        return self.mechanism_.stretch
-
-    @property
-    def _n_features_out(self):
-        return self.n_components_
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

@@ -12,6 +12,7 @@ from skldp.mechanisms._categorical.unary import CategoricalRecord, OneHotRandomi
 from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain, FiniteSet
 from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._linked import Constrained, OneHot
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
@@ -19,7 +20,10 @@ from skldp.mechanisms._numeric.catalogue import NUMERIC_MECHANISMS, best_mechani
 from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
 from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms._numeric.piecewise import Piecewise
+from skldp.mechanisms._numeric.private_prior import PriorQuestion
+from skldp.mechanisms._numeric.response_on_bins import ResponseOnBins
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
+from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms._rows import Release, RowMechanism, SampledFeatures
 from skldp.mechanisms._vector.gaussian_width import (
     default_width,
@@ -36,6 +40,7 @@ from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
 from skldp.mechanisms._vector.projected_release import ProjectedRelease
 from skldp.mechanisms._vector.projection import RandomProjection
+from skldp.mechanisms._vector.scaled_rows import ScaledRows
 from skldp.mechanisms._vector.utility_bounds import (
     distance_bound,
     inner_product_bound,
@@ -56,6 +61,7 @@ __all__ = [
     "Categories",
     "Codes",
     "Columns",
+    "Constrained",
     "Domain",
     "Duchi",
     "DuchiVector",
@@ -70,10 +76,13 @@ __all__ = [
     "LabelLaplaceMechanism",
     "LabelLaplaceVectorMechanism",
     "Laplace",
+    "MixedRecord",
     "MultivariateLaplace",
     "Noise",
+    "OneHot",
     "OneHotRandomizedResponse",
     "Piecewise",
+    "PriorQuestion",
     "PrivUnit",
     "PrivUnitBall",
     "PrivacyGuarantee",
@@ -82,8 +91,10 @@ __all__ = [
     "RandomizedResponse",
     "RandomizedResponseWithPrior",
     "Release",
+    "ResponseOnBins",
     "RowMechanism",
     "SampledFeatures",
+    "ScaledRows",
     "ThreeOutputs",
     "UnaryEncoding",
     "UnbiasedBitFlip",

@@ -1,7 +1,7 @@
 """A declared table, column by column: intervals, whole numbers, categories, and columns that are declared together."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,9 @@ import numpy.typing as npt
 from skldp._checks import is_number
 from skldp._untold import kind_of
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Clipped, Codes, Domain, FiniteSet, check_finite
+from skldp.mechanisms._linked import Constrained, OneHot
 
-__all__ = ["Categories", "Columns", "Integers", "Interval", "domain_from_json"]
+__all__ = ["Categories", "Columns", "Integers", "Interval", "check_column_names", "domain_from_json"]
 
 
 @dataclass(frozen=True)
@@ -193,6 +194,21 @@ class Columns(Domain):
         return {"type": "columns", "parts": [part.to_dict() | {"columns": list(own)} for own, part in self.parts]}
 
 
+def check_column_names(domain: Domain | None, names: Iterable[str] | None) -> None:
+    """Refuse a table whose columns are not those that a domain declares, in their order, where both have names.
+
+    Raises
+    ------
+    ValueError
+    """
+    while isinstance(domain, Constrained):
+        domain = domain.domain
+    if isinstance(domain, Columns) and names is not None and domain.names != tuple(names):
+        raise ValueError(
+            f"The domain's columns must be those of X, in their order: {list(names)}. Got {list(domain.names)} instead."
+        )
+
+
 def domain_from_json(text: str) -> Domain:
     """Read a domain that :meth:`Domain.to_json` wrote.
 
@@ -227,9 +243,11 @@ _KINDS: dict[str, type[Domain]] = {
     "box": Box,
     "categories": Categories,
     "codes": Codes,
+    "constrained": Constrained,
     "finite_set": FiniteSet,
     "integers": Integers,
     "interval": Interval,
+    "one_hot": OneHot,
 }
 
 
@@ -242,6 +260,8 @@ def _from_dict(given: Any) -> Domain:
     try:
         if kind == "columns":
             fields["parts"] = tuple(map(_part, fields["parts"]))
+        elif kind == "constrained":
+            fields["domain"] = _from_dict(fields["domain"])
         return (Columns if kind == "columns" else _KINDS[kind])(**fields)
     except (KeyError, TypeError) as error:
         raise ValueError(f"A domain of type {kind!r} has other fields. Got {sorted(given)} instead.") from error

@@ -9,6 +9,7 @@ import itertools
 import json
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -87,6 +88,42 @@ class Domain(ABC):
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Describe the domain by numbers, strings and lists, with a ``"type"``."""
+
+    @staticmethod
+    def from_transformer(transformer: Any, bounds: Mapping[Any, Any] | None = None) -> "Domain":
+        """Read the domain of encoded rows off an encoder in which it is declared.
+
+        Parameters
+        ----------
+        transformer : ColumnTransformer or encoder
+            Fitted or not. Its steps are OneHotEncoder and OrdinalEncoder with declared categories, BoundsScaler,
+            pipelines that end in one of these, ``"drop"``, and what passes.
+        bounds : dict, default=None
+            For each column that passes, by its name or position: (low, high), or a domain of one column.
+
+        Returns
+        -------
+        Columns
+            Under the names that the transformer gives to what it makes.
+
+        Raises
+        ------
+        ValueError
+            If something in it was learnt from rows, or is not known to be declared: the text says which step.
+
+        Examples
+        --------
+        >>> from sklearn.compose import ColumnTransformer
+        >>> from sklearn.preprocessing import OneHotEncoder
+        >>> from skldp.mechanisms import Domain
+        >>> cities = OneHotEncoder(categories=[["Bonn", "Ulm"]])
+        >>> encoder = ColumnTransformer([("city", cities, ["city"]), ("rest", "passthrough", ["age"])])
+        >>> Domain.from_transformer(encoder, bounds={"age": (0, 100)}).names
+        ('city__city_Bonn', 'city__city_Ulm', 'rest__age')
+        """
+        from skldp.mechanisms._transformed import domain_from_transformer
+
+        return domain_from_transformer(transformer, bounds)
 
     def to_json(self) -> str:
         """Describe the domain as a JSON document; :func:`~skldp.mechanisms.domain_from_json` reads it."""

@@ -10,7 +10,8 @@ from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._private_discriminant import PrivateDiscriminant
 from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
-from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer, RandomProjectionTransformer
+from skldp.estimators._random_projection import RandomProjectionTransformer
+from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
 from skldp.study._datasets import StudyInputError
 from skldp.study._rivals import OneGradientClassifier, OneGradientRegressor
 

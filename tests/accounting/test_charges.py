@@ -5,6 +5,7 @@ import math
 import pickle
 import sqlite3
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -27,6 +28,7 @@ from skldp.accounting import _decide as decisions
 from skldp.accounting._composition import loss_of_zcdp, zcdp_budget
 from skldp.accounting._decide import Rule, added, decide, surely_admits
 from skldp.accounting._ledger import privacy_ledger
+from skldp.accounting._release_query import released_loss
 from skldp.accounting._units import as_parts, nats_above, nats_below, saturated_sum, units_above, units_below, within
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms import (
@@ -36,6 +38,7 @@ from skldp.mechanisms import (
     Gaussian,
     Laplace,
     MultivariateLaplace,
+    Piecewise,
     PrivUnit,
     RandomizedResponse,
     gaussian_delta,
@@ -114,9 +117,26 @@ def test_a_budget_of_one_admits_ten_times_a_tenth_and_no_eleventh():
             ]
             assert asked == [[True]] * 10 + [[False]]
             assert ledger.verify().ok
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        *(BoundedFeatures(law(0.1), (0.0,), (1.0,), n_sampled=1, stated=0.1) for law in (Duchi, Laplace, Piecewise)),
+        rr(0.1),
+        CategoricalRecord(0.1, (3, 2), "krr"),
+        CategoricalRecord(0.1, (3, 2), "oue"),
+        PrivUnit(2, 0.1),
+    ],
+    ids=lambda mechanism: type(getattr(mechanism, "mechanism", mechanism)).__name__,
+)
+def test_ten_releases_at_a_tenth_are_one_although_its_float_is_more(mechanism):
+    """The float of a tenth is a hair above it: every mechanism stays a hair below, so that it adds up."""
+    assert 10 * Fraction(0.1) > 1
+    row = np.ones((1, mechanism.domain.n_features), dtype=np.int64)
     with PrivacyLedger(1.0) as ledger:
-        duchi = BoundedFeatures(Duchi(0.1), (0.0,), (1.0,), n_sampled=1, stated=0.1)
-        assert [ledger.release(duchi, [[0.3]], ["ann"]).accepted.tolist() for _ in range(11)] == asked
+        asked = [ledger.release(mechanism, row, ["ann"]).accepted.tolist() for _ in range(11)]
+        assert asked == [[True]] * 10 + [[False]]
 
 
 def test_four_quarters_are_one_however_they_are_shared_out():
@@ -195,6 +215,13 @@ def test_a_distance_counts_over_its_declared_diameter():
         {"mechanism": 3},
         {"row_zcdp": None},
         {"more": 1},
+        {"part": 3, "n_classes": 2},
+        {"part": "p"},
+        {"n_classes": 2},
+        {"part": "p", "n_classes": 2, "n_rows": 2},
+        {"part": "p", "n_classes": 2},
+        {"part": "p", "n_classes": 2, "other_count": 2**62},
+        {"other_count": 2**62},
     ],
 )
 def test_what_is_no_release_is_not_read(fields):
@@ -402,6 +429,90 @@ def test_finite_queries_stand_beside_releases():
     assert (only.lower, only.upper) == (0.0, ReleaseQuery.of(rr(0.2)).epsilon)
 
 
+# Parts of a record, by what was released of them.
+
+
+def response_counts(mechanism, released):
+    """Counts out of 2^64 of releasing a code, for every true code: the mechanism's own integers."""
+    return [mechanism.keep_count if code == released else mechanism.other_count for code in range(mechanism.n_classes)]
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.floats(0.01, 3.0), st.integers(0, 2)), min_size=1, max_size=10))
+def test_a_part_costs_what_enumeration_of_its_codes_finds(pairs):
+    """The log-likelihoods of every code, in fifty digits, from the integers that are sampled."""
+    laws, outputs = [rr(epsilon) for epsilon, _ in pairs], [output for _, output in pairs]
+    with localcontext(prec=50):
+        likelihoods = [
+            sum(Decimal(response_counts(law, output)[code]).ln() for law, output in zip(laws, outputs, strict=True))
+            for code in range(3)
+        ]
+        truth = max(likelihoods) - min(likelihoods)
+        queries = [ReleaseQuery.of(law, part="job") for law in laws]
+        assert truth * UNITS <= released_loss(queries, outputs) <= (truth + Decimal(10) ** -13) * UNITS
+        found = realized_loss(queries, outputs)
+        assert truth <= Decimal(found.upper) <= truth + Decimal(10) ** -13
+    assert found.lower == 0.0
+
+
+@pytest.mark.parametrize("rule", ["simplified", "bayesian"])
+def test_opposed_codes_of_a_part_cost_little_and_equal_ones_their_sum(monkeypatch, rule):
+    """Four releases at 0.5 on a budget of 1: beside them the basic rule admits two, and other parts count apart."""
+    codes = iter([0, 1, 0, 1, 1])
+    monkeypatch.setattr(RandomizedResponse, "_draw", lambda self, rows, noise, out, workspace: out.fill(next(codes)))
+    law = rr(0.5, 2)
+    with PrivacyLedger(1.0, rule=rule) as ledger:
+        for _ in range(4):
+            assert ledger.release(law, [[0]], ["ann"], part="job").accepted.all()
+        assert ledger.realized_loss(["ann"])[0] == pytest.approx(0.0, abs=1e-15)
+        assert [entry["output"] for entry in ledger.history("ann")] == [0, 1, 0, 1]
+        # What they say has cancelled; another part begins with its whole epsilon.
+        assert ledger.release(law, [[0]], ["ann"], part="home").accepted.all()
+        assert ledger.realized_loss(["ann"])[0] == pytest.approx(0.5, abs=1e-12)
+        assert not ledger.release(rr(0.51, 2), [[0]], ["ann"], part="home").accepted.any()
+        assert ledger.verify().ok
+
+
+def test_a_part_keeps_its_codes_and_is_one_code_of_randomized_response():
+    with PrivacyLedger(1.0) as ledger:
+        ledger.release(rr(0.2), [[0]], ["ann"], part="job")
+        with pytest.raises(LedgerError, match="has 3 codes in this ledger"):
+            ledger.release(rr(0.2, 4), [[0]], ["ann"], part="job")
+        with pytest.raises(ValueError, match="one code"):
+            ledger.release(rr(0.2), [[0]] * 2, groups=["ann"] * 2, part="job")
+        for mechanism, part in ((PrivUnit(2, 0.2), "job"), (rr(0.2), 3)):
+            with pytest.raises(ValueError, match="part"):
+                ledger.release(mechanism, [[1] * mechanism.domain.n_features], ["ann"], part=part)
+        assert ledger.release(rr(0.2, 4), [[0]], ["ann"], part="home").accepted.all()
+        assert ledger.verify().n_releases == 2
+
+
+@pytest.mark.parametrize("rule", ["simplified", "bayesian"])
+def test_what_fits_to_the_last_unit_is_released_and_one_unit_less_is_not(monkeypatch, rule):
+    laws = rr(0.5, 3), rr(0.25, 3), rr(0.75, 3)
+    whole = ReleaseQuery.of(laws[0]).charge + ReleaseQuery.of(laws[2]).charge
+    for budget, fits in ((nats_above(whole), True), (math.nextafter(nats_below(whole), 0), False)):
+        codes = iter([0, 1, 0])
+        draw = lambda self, rows, noise, out, workspace, codes=codes: out.fill(next(codes))  # noqa: E731
+        monkeypatch.setattr(RandomizedResponse, "_draw", draw)
+        with PrivacyLedger(budget, bounds=(-1, 1), rule=rule) as ledger:
+            accepted = [ledger.release(law, [[0]], ["ann"], part="job").accepted.all() for law in laws]
+            assert accepted == [True, True, fits]
+            assert ledger.verify().ok
+
+
+def test_verification_counts_the_votes_for_a_code_itself(monkeypatch):
+    codes = iter([0, 0, 0])
+    monkeypatch.setattr(RandomizedResponse, "_draw", lambda self, rows, noise, out, workspace: out.fill(next(codes)))
+    with PrivacyLedger(1.0) as ledger:
+        with monkeypatch.context() as patched:
+            patched.setattr(decisions, "released_loss", lambda queries, outputs: 0)
+            for _ in range(3):
+                assert ledger.release(rr(0.5, 2), [[0]], ["ann"], part="job").accepted.all()
+        problems = ledger.verify().problems
+    assert problems == ("Release 3 took 1 people ('ann') past their budget of 1.0.",)
+
+
 # A delta.
 
 
@@ -446,6 +557,18 @@ def test_gaussians_are_released_while_their_sum_fits_and_never_beyond(tmp_path, 
     for other in ({"rule": "approximate", "delta": 1e-6}, {"rule": "bayesian"}):
         with pytest.raises(LedgerError, match="never changes"):
             PrivacyLedger(epsilon, path=path, **other)
+
+
+def test_every_gaussian_of_a_row_and_every_row_of_a_person_counts(fixed_noise):
+    each = Gaussian(0.2, 1e-7)
+    apart = BoundedFeatures(each, (0.0,) * 3, (1.0,) * 3, n_sampled=3, stated=0.6)
+    assert ReleaseQuery.of(apart).zcdp == math.ceil(3 * each.zcdp * UNITS)
+    with PrivacyLedger(1.0, rule="approximate", delta=1e-5) as ledger:
+        rows = zcdp_budget(1.0, 1e-5) // ReleaseQuery.of(apart).zcdp
+        assert rows >= 2
+        assert not ledger.release(apart, [[0.5] * 3] * (rows + 1), groups=["ann"] * (rows + 1)).accepted.any()
+        assert ledger.release(apart, [[0.5] * 3] * rows, groups=["ann"] * rows).accepted.all()
+        assert ledger.verify().ok
 
 
 def test_a_delta_and_its_rule_go_together():

@@ -296,7 +296,7 @@ def test_settings_are_checked_before_a_file_is_made(tmp_path, parameters, messag
         ({"epsilon": 2.0}, "epsilon=1.0. Got 2.0"),
         ({"rule": "basic"}, "rule='bayesian'. Got 'basic'"),
         ({"tol": 0.1}, "tol=0.001. Got 0.1"),
-        ({"bounds": (-1, 2)}, r"bounds=\(-1.0, 1.0\). Got \[-1.0, 2.0\]"),
+        ({"bounds": (-1, 2)}, r"bounds=\(-1.0, 1.0\). Got \(-1.0, 2.0\)"),
     ],
 )
 def test_settings_never_change(place, other, message):

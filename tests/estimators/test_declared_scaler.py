@@ -101,6 +101,61 @@ def test_a_fit_that_failed_leaves_the_scale_of_the_one_before():
     assert moved[1, 0] - moved[0, 0] <= 0.5 * scaler.max_stretch_
 
 
-def test_pairs_by_feature_are_said_to_be_transposed():
-    with pytest.raises(ValueError, match=r"for one pair per feature, numpy.transpose\(bounds\)"):
-        BoundsScaler(bounds=[(0, 1), (0, 2), (0, 3)]).fit(np.zeros((1, 3)))
+@pytest.mark.parametrize(
+    ("bounds", "low", "high"),
+    [
+        # A tuple of two is (low, high), whatever stands in it.
+        (((0, 100), (1_000, 200_000)), [0, 100], [1_000, 200_000]),
+        ([0, 1], [0, 0], [1, 1]),
+        # Lists of two that only one reading makes bounds of.
+        ([(0, 100), (0, 200_000)], [0, 0], [100, 200_000]),
+        ([(0, 100), (-5, 5)], [0, -5], [100, 5]),
+        ([(0, 0), (1, 2)], [0, 0], [1, 2]),
+        # Both readings say the same.
+        ([(0, 1), (1, 2)], [0, 1], [1, 2]),
+        (np.array([[0, 100], [-5, 5]]), [0, -5], [100, 5]),
+    ],
+    ids=str,
+)
+def test_bounds_of_two_features_are_read_in_the_one_way_that_they_can_be(bounds, low, high):
+    scaler = BoundsScaler(bounds=bounds).fit(np.zeros((1, 2)))
+    np.testing.assert_array_equal(scaler.bounds_, [low, high])
+
+
+@pytest.mark.parametrize("bounds", [[(0, 1), (0, 2), (0, 3)], ((0, 1), (0, 2), (0, 3))], ids=["list", "tuple"])
+def test_pairs_of_any_other_number_of_features_are_one_pair_for_each(bounds):
+    scaler = BoundsScaler(bounds=bounds).fit(np.zeros((1, 3)))
+    np.testing.assert_array_equal(scaler.bounds_, [[0, 0, 0], [1, 2, 3]])
+    assert BoundsScaler(bounds=[(0, 7)]).fit([[1.0]]).bounds_[1].tolist() == [7]
+
+
+@pytest.mark.parametrize("listed", [list, np.array])
+def test_a_list_that_can_be_read_in_two_ways_is_refused_with_both(listed):
+    bounds = listed([(0, 100), (1_000, 200_000)])
+    with pytest.raises(ValueError, match="bounds must not be a list that can be read") as refused:
+        BoundsScaler(bounds=bounds).fit(np.zeros((1, 2)))
+    assert "one pair per feature (feature 0 from 0 to 100, feature 1 from 1000 to 200000)" in str(refused.value)
+    assert "(low, high) (feature 0 from 0 to 1000, feature 1 from 100 to 200000)" in str(refused.value)
+    # Both ways out of it that the text names.
+    by_feature = BoundsScaler(bounds=tuple(zip(*bounds, strict=True))).fit(np.zeros((1, 2)))
+    np.testing.assert_array_equal(by_feature.bounds_, [[0, 1_000], [100, 200_000]])
+    BoundsScaler(bounds=tuple(bounds)).fit(np.zeros((1, 2)))
+
+
+def test_pairs_of_which_one_is_no_interval_are_refused():
+    with pytest.raises(ValueError, match=r"pairs of finite numbers.*\[\(0, 1\), \(-5, -6\)\]"):
+        BoundsScaler(bounds=[(0, 1), (-5, -6)]).fit(np.zeros((1, 2)))
+    with pytest.raises(ValueError, match="bounds must be"):
+        BoundsScaler(bounds=[(0, 1), (5, 2), (0, 1)]).fit(np.zeros((1, 3)))
+
+
+def test_bounds_by_column_of_a_frame():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": [50.0], "income": [2_000.0]})
+    bounds = {"income": (1_000, 200_000), "age": (0, 100)}
+    np.testing.assert_array_equal(BoundsScaler(bounds).fit(frame).bounds_, [[0, 1_000], [100, 200_000]])
+    np.testing.assert_array_equal(NumericPrivatizer(bounds=bounds).fit(frame).bounds_, [[0, 1_000], [100, 200_000]])
+    with pytest.raises(ValueError, match=r"bounds must name every column once. They miss \['age'\]"):
+        NumericPrivatizer(bounds={"income": (0, 1)}).fit(frame)
+    with pytest.raises(ValueError, match="feature_range by column name are those of a frame"):
+        BoundsScaler(feature_range=bounds).fit(frame.to_numpy())

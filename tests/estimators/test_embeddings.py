@@ -1,17 +1,19 @@
 import pickle
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from estimator_checks import expected_failures
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skldp.estimators._vector import (
-    MultivariateLaplaceTransformer,
-    PrivUnitTransformer,
-    RandomProjectionTransformer,
-)
+from skldp.accounting import shuffled
+from skldp.estimators._bounds_scaler import BoundsScaler
+from skldp.estimators._random_projection import RandomProjectionTransformer
+from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
 from skldp.exceptions import OutOfDomainWarning
+from skldp.mechanisms import PrivUnit, ScaledRows, noise_from
 from skldp.mechanisms._norms import nearest_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
@@ -140,3 +142,64 @@ def test_rows_normalised_to_the_radius_are_not_counted_as_outside(cls):
     assert (np.linalg.norm(X.astype(float), axis=1) > 1).any()
     # Warnings are errors here.
     assert cls(radius=1.0).fit_transform(X).dtype == np.float32
+
+
+LOW, HIGH = np.array([0.0, 1_000.0, -1.0]), np.array([100.0, 200_000.0, 1.0])
+
+
+def people(n=300, dtype=np.float64):
+    return np.random.default_rng(1).uniform(LOW, HIGH, (n, 3)).astype(dtype)
+
+
+@parametrize_with_checks(
+    [PrivUnitTransformer(norm=norm, bounds=(-1, 1), seed=seed) for norm in ("unit", 1.5) for seed in (None, 0)],
+    expected_failed_checks=expected_failures,
+)
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_with_bounds_passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("norm", ["unit", 1.0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_declared_bounds_scale_a_table_before_its_release(norm, dtype):
+    rows = people(dtype=dtype)
+    scaler = BoundsScaler(bounds=(LOW, HIGH))
+    for seed, noisy in ((3, True), (None, False)):
+        plain = PrivUnitTransformer(4.0, norm=norm, seed=seed, transform_noise=noisy)
+        scaled = clone(plain).set_params(bounds=(LOW, HIGH)).fit(rows)
+        vectors = scaler.fit_transform(rows.astype(np.float64))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OutOfDomainWarning)
+            np.testing.assert_allclose(scaled.transform(rows), plain.fit(vectors).transform(vectors), atol=1e-4)
+        assert scaled.privacy_guarantee_ == plain.privacy_guarantee_
+        assert scaled.radius_ == plain.radius_
+        assert scaled.transform(rows).dtype == dtype
+
+
+def test_bounds_of_a_table_are_enforced_counted_and_by_column():
+    frame = pd.DataFrame(people(4), columns=["age", "income", "balance"])
+    bounds = {"income": (1_000, 200_000), "balance": (-1, 1), "age": (0, 100)}
+    privatizer = PrivUnitTransformer(bounds=bounds, transform_noise=False).fit(frame)
+    np.testing.assert_array_equal(privatizer.bounds_, [LOW, HIGH])
+    with pytest.warns(OutOfDomainWarning, match="1 of 12 values"):
+        moved = privatizer.transform(frame.assign(age=[130.0, 1.0, 2.0, 3.0]))
+    np.testing.assert_array_equal(moved, privatizer.transform(frame.assign(age=[100.0, 1.0, 2.0, 3.0])))
+    with pytest.raises(ValueError, match="bounds must be numbers of the type of X, float32"):
+        PrivUnitTransformer(bounds=(-1e60, 1e60)).fit(people(dtype=np.float32)).transform(people(dtype=np.float32))
+    with pytest.raises(ValueError, match="Bounds must be those of 2 features"):
+        ScaledRows(PrivUnit(2, 1.0), (0.0,) * 3, (1.0,) * 3)
+    assert PrivUnitTransformer().fit(frame).bounds_ is None
+
+
+def test_a_table_with_bounds_has_the_guarantee_of_its_vectors():
+    rows = people(40)
+    privatizer = PrivUnitTransformer(2.0, norm=1.0, bounds=(LOW, HIGH)).fit(rows)
+    law = privatizer.mechanism_
+    released = law.inner.release(np.zeros((40, 3)), noise_from()).rows
+    # No two rows of the table, and none outside, make a release likelier than epsilon says.
+    likelihoods = np.array([law.log_likelihood(released, np.tile(row, (40, 1))) for row in np.vstack([rows, rows * 9])])
+    assert np.ptp(likelihoods, axis=0).max() <= privatizer.privacy_guarantee_.epsilon
+    assert np.abs(law.bias(rows)).max() <= 1e-12
+    assert shuffled(law, 1_000, 1e-6).epsilon == shuffled(law.inner, 1_000, 1e-6).epsilon

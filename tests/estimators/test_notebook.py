@@ -32,6 +32,9 @@ FITTED = {
     "LabelPrivateClassifier": lambda: LabelPrivateClassifier(LogisticRegression(), label_mechanism=label_rr()).fit(
         X, Y
     ),
+    "LabelPrivateRegressor": lambda: skldp.LabelPrivateRegressor(
+        LinearRegression(), target_mechanism=skldp.TargetPrivatizer(bounds=(0, 1))
+    ).fit(X, Y),
     "LabelRR": lambda: label_rr().fit(Y),
     "LabelSampler": lambda: sampled(LabelSampler(label_rr())),
     "LatentTransformer": lambda: skldp.LatentTransformer().fit(X),
@@ -46,6 +49,8 @@ FITTED = {
     "PrivateLogisticRegression": lambda: skldp.PrivateLogisticRegression(classes=[0, 1]).fit(X, Y),
     "PrivateMoments": lambda: skldp.PrivateMoments().fit(X),
     "RandomProjectionTransformer": lambda: skldp.RandomProjectionTransformer(n_components=2).fit(X),
+    "TablePrivatizer": lambda: skldp.TablePrivatizer().fit(X),
+    "TargetPrivatizer": lambda: skldp.TargetPrivatizer(bounds=(0, 1)).fit(Y),
 }
 
 

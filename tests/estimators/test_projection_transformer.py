@@ -6,7 +6,7 @@ from laws import THRESHOLD, ks_pvalue
 from scipy import sparse, stats
 from sklearn.base import clone
 
-from skldp.estimators._vector import RandomProjectionTransformer
+from skldp.estimators._random_projection import RandomProjectionTransformer
 from skldp.exceptions import OutOfDomainWarning
 from skldp.mechanisms._vector import projection as module
 

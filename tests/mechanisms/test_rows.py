@@ -11,25 +11,33 @@ from skldp import mechanisms as door
 from skldp.mechanisms import (
     BoundedFeatures,
     CategoricalRecord,
+    Categories,
+    Columns,
     Duchi,
     DuchiVector,
     FiniteSet,
     Gaussian,
     Hybrid,
     HybridThreeOutputs,
+    Integers,
+    Interval,
     LabelLaplaceMechanism,
     LabelLaplaceVectorMechanism,
     Laplace,
+    MixedRecord,
     MultivariateLaplace,
     OneHotRandomizedResponse,
     Piecewise,
+    PriorQuestion,
     PrivUnit,
     PrivUnitBall,
     ProjectedRelease,
     RandomizedResponse,
     RandomizedResponseWithPrior,
     RandomProjection,
+    ResponseOnBins,
     RowMechanism,
+    ScaledRows,
     ThreeOutputs,
     UnaryEncoding,
     bitrand,
@@ -76,7 +84,10 @@ def numbers():
         BoundedFeatures(Gaussian(1.0, 0.2, 2, lattice_bits=2), low, high, n_sampled=4, stated=2.0),
         BoundedFeatures(Gaussian(1.0, 1e-3, 5), low, high, n_sampled=5, stated=1.0),
     ]
-    return [*alone, *together, *sampled]
+    bins = [ResponseOnBins(0.5, -1.0, 1.0), *(ResponseOnBins(4.0, -1.0, 0.5, (0.9, 0.1), u) for u in (False, True))]
+    mixed = Columns.of({"a": Interval(-1, 1), "b": Integers(-2, 2), "c": Interval(0, 1)})
+    bins += [MixedRecord(mixed, (0.5, 1.0, 4.0)), MixedRecord(mixed, (0.5, 1.0, 4.0), "piecewise")]
+    return [*alone, *together, *sampled, *bins, PriorQuestion(0.5, -1.0, 1.0)]
 
 
 def categorical():
@@ -92,6 +103,7 @@ def categorical():
     yield UnaryEncoding(0.5, 7, "sue")
     yield UnaryEncoding(20.0, 20_000, "oue")
     yield OneHotRandomizedResponse(0.5, 900)
+    yield MixedRecord(Columns.of({"a": Categories((1, 2, 3)), "b": Categories(("x",))}), (0.5, 1.0))
     yield from (CategoricalRecord(2.0, (3, 1, 200, 2), method) for method in ("krr", "sue", "oue"))
 
 
@@ -104,6 +116,8 @@ def vectors():
         PrivUnit(40, 6.0),
         PrivUnitBall(2, 1.0, 1.0),
         PrivUnitBall(33, 3.0, 4.0),
+        ScaledRows(PrivUnit(3, 1.0), (-1.0, 0.0, -8.0), (1.0, 1.0, 9.0)),
+        ScaledRows(PrivUnitBall(3, 1.0, 1.2), (-1.0, 0.0, -8.0), (1.0, 1.0, 9.0)),
         MultivariateLaplace(1, 1.0),
         MultivariateLaplace(5, 0.2, radius=1.0),
         MultivariateLaplace(5, 4.0, vocabulary=words),
@@ -141,6 +155,8 @@ def rows_for(mechanism, n=40, seed=1):
     """Rows of the mechanism's domain, some of them outside where anything can be moved into it."""
     draw = np.random.default_rng(seed)
     domain = mechanism.domain.to_dict()
+    if isinstance(mechanism, MixedRecord) and domain["parts"][0]["type"] == "categories":
+        return draw.integers(0, [len(part["values"]) for part in domain["parts"]], (n, mechanism.domain.n_features))
     if domain["type"] == "codes":
         return draw.integers(0, domain["sizes"], (n, mechanism.domain.n_features))
     return draw.normal(0, 0.8, (n, mechanism.domain.n_features))

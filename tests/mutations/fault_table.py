@@ -21,6 +21,8 @@ class Mutation(NamedTuple):
         What must go red, as pytest takes it, below ``tests/``; several are separated by blanks.
     survives : str, default=""
         Why no test can be expected to see it.
+    needs : str, default=""
+        Modules without which its tests are skipped.
     """
 
     path: str
@@ -28,6 +30,7 @@ class Mutation(NamedTuple):
     new: str
     tests: str
     survives: str = ""
+    needs: str = ""
 
 
 _NOISE = "mechanisms/test_randomness.py"
@@ -42,6 +45,10 @@ _FILES = (
     "accounting/test_ledger_file.py accounting/test_ledger_damage.py accounting/test_ledger_crashes.py "
     "accounting/test_ledger.py accounting/test_ledger_versions.py"
 )
+_CALLS = "accounting/test_ledger_calls.py"
+_ERASED = "accounting/test_ledger_erasing.py"
+_HOSTS = "accounting/test_ledger_postgres.py"
+_DRIVER = "sqlalchemy psycopg"
 _WHOLES = "estimators/test_whole_guarantee.py estimators/test_counted_releases.py estimators/test_composition.py"
 _PROMISES = "estimators/test_promise.py"
 _PEOPLE = "estimators/test_people.py estimators/test_bayesian_filter.py"
@@ -680,6 +687,156 @@ MUTATIONS = [
         "accounting/_composition.py", "* math.log(2 / delta)\n", "* math.log(1 / delta)\n", "accounting/test_filters.py"
     ),
     Mutation("accounting/_composition.py", "total * (1 + 2.0**-48)", "total", "accounting/test_filters.py"),
+    # Releases that a ledger counts, and budgets in integers.
+    Mutation(
+        "accounting/_release_query.py",
+        "charge = units_above(guarantee.plain_epsilon)",
+        "charge = units_above(guarantee.plain_epsilon / 2)",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_release_query.py",
+        'guarantee.model == "local" and guarantee.delta == 0 and',
+        'guarantee.model == "local" and',
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_release_query.py",
+        "return None if self.row_charge is None else self.n_rows * self.row_charge",
+        "return self.row_charge",
+        _CHARGED,
+    ),
+    Mutation("accounting/_release_query.py", "return self.n_rows * self.row_zcdp", "return self.row_zcdp", _CHARGED),
+    Mutation(
+        "accounting/_release_query.py", "charge * charge // (2 * UNITS)", "charge * charge // (4 * UNITS)", _CHARGED
+    ),
+    Mutation(
+        "accounting/_release_query.py",
+        "if named and self.row_charge != units_above(log_ratio(self._keep_count, self.other_count)):",
+        "if False:",
+        _CHARGED,
+    ),
+    Mutation("accounting/_release_query.py", "(charge if n > 0 else charge - (charge >> 51) - 2)", "charge", _CHARGED),
+    Mutation(
+        "accounting/_release_query.py", "[] if len(seen) == n_classes else [-1]", "[] if True else [-1]", _CHARGED
+    ),
+    Mutation(
+        "accounting/_units.py",
+        "return math.ceil(Fraction(nats) * UNITS)",
+        "return math.floor(Fraction(nats) * UNITS)",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_units.py",
+        "return math.floor(Fraction(nats) * UNITS)",
+        "return math.ceil(Fraction(nats) * UNITS)",
+        _CHARGED,
+    ),
+    Mutation("accounting/_units.py", "(rest <= low)", "(rest < low)", _CHARGED),
+    Mutation(
+        "accounting/_units.py",
+        "carried = sums[..., 0] + (sums[..., 1] >> _LOW_BITS)",
+        "carried = sums[..., 0]",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_composition.py",
+        "return math.floor(root * root * UNITS * (1 - _DECIMAL_ERROR))",
+        "return math.floor(2 * root * root * UNITS)",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_decide.py",
+        "return rule.budget - max(released_loss([*asked, query], [*outputs, last])",
+        "return rule.budget - min(released_loss([*asked, query], [*outputs, last])",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_decide.py",
+        "        return rule.budget - released_loss(asked, outputs)\n",
+        "        return rule.budget\n",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_decide.py",
+        "return rule.budget - released_loss(asked, outputs) - charge_of(query)",
+        "return rule.budget - released_loss(asked, outputs)",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_decide.py", "room == 0 and isinstance(query, ReleaseQuery) and not numbers", "room == 0", _CHARGED
+    ),
+    Mutation(
+        "accounting/_decide.py",
+        "return sum(cost.zcdp for cost in costs) <= rule.zcdp_budget",
+        "return costs[-1].zcdp <= rule.zcdp_budget",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_extrema/realized_loss.py",
+        "nats_above(units_above(found.upper) + int(charges)),",
+        "nats_above(units_above(found.upper)),",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_ledger/established.py", "room = budget - _cost_of_releases(released)", "room = budget", _CHARGED
+    ),
+    Mutation(
+        "accounting/_ledger/established.py",
+        "(budget - rho) ** 2 >= 4 * rho * inverse",
+        "(budget - rho) ** 2 >= 0",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_ledger/privacy_ledger.py",
+        "        if isinstance(checked_query(query), ReleaseQuery):\n",
+        "        if checked_query(query) is None:\n",
+        _CHARGED,
+    ),
+    Mutation("accounting/_ledger/releasing.py", "        mechanism.encode(rows)\n", "", _CHARGED),
+    Mutation("accounting/_ledger/releasing.py", "repeat=True,", "repeat=False,", _CHARGED),
+    Mutation(
+        "accounting/_ledger/releasing.py",
+        "if not math.isfinite(query.epsilon) and self._rule.zcdp_budget is None:",
+        "if False:",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_ledger/releasing.py",
+        "any(one.n_classes != query.n_classes for one in known)",
+        "not known",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_ledger/settings.py", 'if (delta is not None) != (rule == "approximate"):', "if False:", _CHARGED
+    ),
+    Mutation("estimators/_base.py", "rows, ids, all_or_none=True)", "rows, ids)", "estimators/test_charged.py"),
+    Mutation(
+        "estimators/_base.py",
+        "if guarantee.delta == 0 and not math.isfinite(guarantee.plain_epsilon):",
+        "if False:",
+        "estimators/test_charged.py",
+    ),
+    Mutation("estimators/_base.py", "if (ledger is None) != (ids is None):", "if False:", "estimators/test_charged.py"),
+    Mutation(
+        "estimators/_guarantee_mixin.py",
+        'if getattr(estimator, "ledger", None) is not None and estimator.seed is not None:',
+        "if False:",
+        "estimators/test_charged.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/additive.py",
+        "self.n_values * 4 ** (self.lattice_exponent + 1)",
+        "self.n_values * 4**self.lattice_exponent",
+        _CHARGED,
+    ),
+    Mutation(
+        "mechanisms/_numeric/bounded_features.py",
+        "return None if of_one is None else of_one * (self.n_sampled // self.mechanism.n_outputs)",
+        "return of_one",
+        _CHARGED,
+    ),
+    Mutation("mechanisms/_odds.py", "down.multiply(Decimal(least), 1 - _HAIR)", "Decimal(least)", _CHARGED),
     # Certificates: what bounds a loss, and what believes a search.
     Mutation(
         "accounting/_extrema/linear_cohort.py",
@@ -857,25 +1014,25 @@ MUTATIONS = [
         survives="it is asked once more when the lock is held, and the lock made exclusive then",
     ),
     Mutation(
-        "accounting/_ledger/book.py",
+        "accounting/_ledger/records.py",
         "json.dumps([previous, list(entry), list(identities)])",
         "json.dumps([EMPTY.chain, list(entry), list(identities)])",
         _FILES,
     ),
     Mutation(
-        "accounting/_ledger/book.py",
+        "accounting/_ledger/records.py",
         "json.dumps([previous, list(entry), list(identities)])",
         "json.dumps([previous, list(entry)])",
         _FILES,
     ),
     Mutation(
-        "accounting/_ledger/book.py",
+        "accounting/_ledger/records.py",
         "json.dumps([previous, list(entry), list(identities)])",
         "json.dumps([previous, list(identities)])",
         _FILES,
     ),
     Mutation(
-        "accounting/_ledger/book.py",
+        "accounting/_ledger/records.py",
         "np.column_stack([numbers, outputs])",
         "np.column_stack([numbers, numbers])",
         _FILES,
@@ -883,8 +1040,8 @@ MUTATIONS = [
     Mutation("accounting/_ledger/schema.py", "json.dumps([token, name, value])", "json.dumps([name, value])", _FILES),
     Mutation(
         "accounting/_ledger/book.py",
-        "link.value != chained or digest not in (None, told.value)",
-        "link.value != chained",
+        " or not (untold or digest in (None, told.value))",
+        "",
         _FILES,
     ),
     Mutation(
@@ -894,6 +1051,98 @@ MUTATIONS = [
         _FILES,
     ),
     Mutation("accounting/_ledger/sqlite_store.py", "if version == MIGRATED and opening:", "if False:", _FILES),
+    # Calls that are made again, erased answers, and many hosts.
+    Mutation("accounting/_ledger/privacy_ledger.py", "if before is not None:", "if False:", _CALLS),
+    Mutation("accounting/_ledger/privacy_ledger.py", "if request != call.request:", "if False:", _CALLS),
+    Mutation("accounting/_ledger/privacy_ledger.py", "np.where(fresh, last, earlier)", "last", _CALLS),
+    Mutation("accounting/_ledger/plan.py", "hashlib.sha256(own).hexdigest()", "own.decode()", _CALLS),
+    Mutation("accounting/_ledger/erasing.py", "return rows is None or _hash(rows) == request", "return True", _ERASED),
+    Mutation("accounting/_ledger/erasing.py", "    connection.executemany(_ERASE_ANSWER, rows)\n", "", _ERASED),
+    Mutation(
+        "accounting/_ledger/eraser.py",
+        "query = ReleaseQuery.erasure(queries, loss)",
+        "query = ReleaseQuery.erasure(queries[:1], loss)",
+        _ERASED,
+    ),
+    Mutation(
+        "accounting/_ledger/store.py",
+        "            self._check_holds(connection, Head(int(match[1]), match[2]))",
+        "            self._check_holds(connection, Head(0, match[2]))",
+        _ERASED,
+    ),
+    Mutation("accounting/_ledger/sqlite_store.py", "PRAGMA secure_delete = ON", "PRAGMA secure_delete = OFF", _ERASED),
+    Mutation("accounting/_ledger/book.py", "number + shift * (output < 0)", "number", _ERASED, needs=_DRIVER),
+    Mutation(
+        "accounting/_ledger/postgres_schema.py",
+        "CASE WHEN {may_see} THEN t.output",
+        "CASE WHEN true THEN t.output",
+        _ERASED,
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/postgres_schema.py",
+        "CASE WHEN {may_see} THEN t.salt",
+        "CASE WHEN true THEN t.salt",
+        _ERASED,
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/postgres_schema.py",
+        "IF NEW.tenant <> current_user THEN",
+        "IF false THEN",
+        _ERASED,
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/postgres_schema.py",
+        'f"GRANT INSERT ON ',
+        'f"GRANT INSERT, UPDATE ON ',
+        _HOSTS,
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/postgres_schema.py",
+        '_CHANGES = ("update", "delete", "truncate")',
+        '_CHANGES = ("update", "delete")',
+        _HOSTS,
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/records.py",
+        "r.query = :query AND r.tenant = :tenant",
+        "r.query = :query AND :tenant = :tenant",
+        _ERASED,
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/postgres_store.py",
+        '"SERIALIZABLE" if write else',
+        '"READ COMMITTED" if write else',
+        _HOSTS,
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/postgres_store.py", "WHEN 'off' THEN 'on'", "WHEN 'off' THEN 'off'", _HOSTS, needs=_DRIVER
+    ),
+    Mutation("accounting/_ledger/postgres_store.py", 'if fsync != "on":', "if False:", _HOSTS, needs=_DRIVER),
+    Mutation("accounting/_ledger/postgres_store.py", "password=None", "", _HOSTS, needs=_DRIVER),
+    Mutation(
+        "accounting/_ledger/postgres_store.py", "primary or str(error.orig)", "str(error.orig)", _HOSTS, needs=_DRIVER
+    ),
+    Mutation(
+        "accounting/_ledger/postgres_store.py",
+        "        self._check_process()\n        if rows:",
+        "        if rows:",
+        "accounting/test_ledger_file.py",
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/postgres_store.py",
+        "if state in _RETRIED or (lost and self._was_open):",
+        "if False:",
+        _HOSTS,
+        needs=_DRIVER,
+    ),
     # The guarantee of a whole, what was promised, and who people are.
     Mutation("estimators/_composition.py", "if given.labels_raw and not ignores_labels(step):", "if False:", _WHOLES),
     Mutation(
@@ -1203,6 +1452,117 @@ MUTATIONS = [
         '("name unknown", set(bounds) - set(names))',
         '("name unknown", set())',
         "estimators/test_private_linear.py",
+    ),
+    Mutation(
+        "estimators/_validation.py",
+        "if isinstance(bounds, tuple) and len(bounds) == 2:",
+        "if False:",
+        "estimators/test_declared_scaler.py",
+    ),
+    Mutation(
+        "estimators/_validation.py",
+        "if not np.array_equal(readings[0], readings[-1]):",
+        "if False:",
+        "estimators/test_declared_scaler.py",
+    ),
+    # Targets: what bins and knots are released, what the prior costs, and which model is given what.
+    Mutation(
+        "mechanisms/_numeric/response_on_bins.py",
+        "(noise.uniform(rows.shape) < share)",
+        "(noise.uniform(rows.shape) > share)",
+        "mechanisms/test_response_on_bins.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/response_on_bins.py",
+        "self.inner._draw(np.ascontiguousarray(codes, dtype=np.int64), noise, drawn, workspace)",
+        "drawn[...] = codes",
+        "mechanisms/test_response_on_bins.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/best_bins.py",
+        "least = min(least, (float(best[-1]) / (1 + (k - 1) * other), k))",
+        "least = min(least, (float(best[-1]), k))",
+        "mechanisms/test_response_on_bins.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/best_bins.py",
+        "for start in (-1.0, 0.0, 1.0):",
+        "for start in (5.0,):",
+        "mechanisms/test_response_on_bins.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/private_prior.py",
+        "self.inner._draw(self._parts(rows), noise, out, workspace)",
+        "self.inner._encode(self._parts(rows), out, workspace)",
+        "mechanisms/test_response_on_bins.py",
+    ),
+    Mutation(
+        "estimators/_targets.py",
+        "replace(question.guarantee() + guarantee, stated",
+        "replace(guarantee, stated",
+        "estimators/test_targets.py",
+    ),
+    Mutation("estimators/_targets.py", ".spawn(1)[0]).rows", ").rows", "estimators/test_targets.py"),
+    Mutation(
+        "estimators/_targets.py", "> Fraction(epsilon):", "> 2 * Fraction(epsilon):", "estimators/test_targets.py"
+    ),
+    Mutation("estimators/_targets.py", '"the bounds" if learnt else ""', '""', "estimators/test_targets.py"),
+    Mutation(
+        "estimators/_label_private.py", "estimator.fit(X, released", "estimator.fit(X, y", "estimators/test_targets.py"
+    ),
+    Mutation(
+        "estimators/_label_private.py",
+        "estimator.partial_fit(X, released",
+        "estimator.partial_fit(X, y",
+        "estimators/test_targets.py",
+    ),
+    Mutation(
+        "estimators/_label_private.py",
+        "if getattr(mechanism, self._domain_name, ()) is None:",
+        "if False:",
+        "estimators/test_targets.py",
+    ),
+    Mutation(
+        "mechanisms/_vector/scaled_rows.py",
+        "self.inner._draw(self._scaled(rows, workspace), noise, out, workspace)",
+        "self.inner._draw(rows.astype(float), noise, out, workspace)",
+        "estimators/test_embeddings.py",
+    ),
+    Mutation(
+        "mechanisms/_vector/scaled_rows.py",
+        "self.inner.domain.clip(scaled).rows",
+        "scaled",
+        "estimators/test_embeddings.py",
+    ),
+    # Tables: every column by its mechanism, shares that add up, and nothing taken for declared that was learnt.
+    Mutation(
+        "mechanisms/_record.py",
+        "part._draw(given, noise, drawn, workspace)",
+        "part._encode(given, drawn, workspace)",
+        "estimators/test_table.py",
+    ),
+    Mutation("mechanisms/_record.py", "-round_up(-share)", "round_up(share)", "estimators/test_table.py"),
+    Mutation(
+        "mechanisms/_record.py", "given[:, 0] = rows[:, j]", "given[:, 0] = rows[:, 0]", "estimators/test_table.py"
+    ),
+    Mutation(
+        "mechanisms/_record.py",
+        "round_up(sum(map(Fraction, self.exact_epsilons), Fraction(0)))",
+        "max(self.exact_epsilons)",
+        "estimators/test_table.py",
+    ),
+    Mutation("estimators/_schema.py", "learnt.append(str(name))", "pass", "estimators/test_table.py"),
+    Mutation(
+        "estimators/_schema.py",
+        "if missing.any() and self.missing is None:",
+        "if False:",
+        "estimators/test_table.py",
+    ),
+    Mutation(
+        "estimators/_schema.py",
+        'got = f"Got the dtype of the column, {type(dtype).__name__}." if of_rows else error',
+        "got = error",
+        "estimators/test_table.py",
     ),
     # Errors that leave out a part, and intervals where there is nothing to make them of.
     Mutation("learning/_uncertainty.py", "(spread / n + by_gram)", "(spread / n)", "learning/test_uncertainty.py"),

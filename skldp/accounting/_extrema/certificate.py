@@ -35,12 +35,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from skldp.accounting._extrema.region import Region, box_region
 from skldp.accounting._extrema.sampled_law import CHANCE_ERROR, UNIT, Floats, SampledLaw, sampled_law
 from skldp.accounting._query import RegressionQuery
 
 __all__ = [
     "Proof",
     "Tree",
+    "bounds_at",
     "certified_loss",
     "certified_maximum",
     "leaf_bounds",
@@ -110,14 +112,22 @@ class Proof:
         None stands for looking at every vertex.
     propose : callable
         Takes positions of leaves in the tree and the ranges of the arguments there, and returns any slopes.
+    prices : callable, default=None
+        Takes positions of leaves, and returns any prices of a region's inequalities.
     """
 
     tree: Tree | None
     propose: Proposal
+    prices: Callable[[Integers], Floats] | None = None
 
 
 def certified_loss(
-    queries: Sequence[RegressionQuery], outputs: Sequence[int], box: Floats, high: Sequence[Proof], low: Sequence[Proof]
+    queries: Sequence[RegressionQuery],
+    outputs: Sequence[int],
+    box: Floats,
+    high: Sequence[Proof],
+    low: Sequence[Proof],
+    region: Region | None = None,
 ) -> float:
     """Bound a realized loss from above: the figure that decides whether somebody may be asked again.
 
@@ -129,13 +139,15 @@ def certified_loss(
     high, low : sequence of Proof
         For the maximum of the log-likelihood, and for minus its minimum. The best of each is taken; without any, what
         each answer's own range gives.
+    region : Region, default=None
+        What of the box can be. None is all of it.
 
     Returns
     -------
     float
         Never more than the sum of the exact epsilons.
     """
-    law = sampled_law(queries, outputs, box)
+    law = sampled_law(queries, outputs, box, region)
     ceiling = math.nextafter(math.fsum(query.exact_epsilon for query in queries), math.inf)
     if not len(law):
         return 0.0
@@ -145,14 +157,20 @@ def certified_loss(
         proved += min(
             vertex_maximum(law, sign)[0]
             if proof.tree is None
-            else certified_maximum(law, sign, proof.tree, proof.propose)
+            else certified_maximum(law, sign, proof.tree, proof.propose, proof.prices)
             for proof in (nothing, *proofs)
         )
     # Both sides hold more than a rounding of their sum in reserve.
     return max(0.0, min(math.nextafter(proved, math.inf), ceiling))
 
 
-def certified_maximum(law: SampledLaw, sign: int, tree: Tree, propose: Proposal) -> float:
+def certified_maximum(
+    law: SampledLaw,
+    sign: int,
+    tree: Tree,
+    propose: Proposal,
+    prices: Callable[[Integers], Floats] | None = None,
+) -> float:
     """Bound the sum's maximum over the box (sign 1), or minus its minimum (sign -1), from above.
 
     Parameters
@@ -162,19 +180,30 @@ def certified_maximum(law: SampledLaw, sign: int, tree: Tree, propose: Proposal)
     tree : Tree
     propose : callable
         Takes positions of leaves in the tree and the ranges of the arguments there, and returns any slopes.
+    prices : callable, default=None
+        Takes positions of leaves, and returns any prices of a region's inequalities. None sets them aside.
 
     Returns
     -------
     float
     """
-    if tree.to_the_ends and not peaks_at_vertices(law, sign):
+    if tree.to_the_ends and (law.region is not None or not peaks_at_vertices(law, sign)):
         return math.inf
     worst = -math.inf
     for leaves, box_low, box_high, low, high in _leaves(law, tree):
         with np.errstate(all="ignore"):
             slopes = np.nan_to_num(np.asarray(propose(leaves, low, high), dtype=np.float64), posinf=0.0, neginf=0.0)
         ends = (box_low, box_high, low, high)
-        worst = max(worst, float(leaf_bounds(law, sign, law.count, slopes, *ends, minorant=tree.to_the_ends).max()))
+        bounds = leaf_bounds(
+            law,
+            sign,
+            law.count,
+            slopes,
+            *ends,
+            minorant=tree.to_the_ends,
+            prices=None if prices is None else prices(leaves),
+        )
+        worst = max(worst, float(bounds.max()))
     return worst
 
 
@@ -189,6 +218,7 @@ def leaf_bounds(
     high: Floats,
     *,
     minorant: bool = False,
+    prices: Floats | None = None,
 ) -> Floats:
     """Bound the sum over leaves, whatever the slopes are.
 
@@ -204,6 +234,8 @@ def leaf_bounds(
         Ranges of the arguments that are really computed.
     minorant : bool, default=False
         Take ramps without their kink at 0.
+    prices : ndarray of shape (k, n_inequalities), default=None
+        Of the inequalities of the law's region; one that is not positive is taken for 0.
 
     Returns
     -------
@@ -219,7 +251,10 @@ def leaf_bounds(
                 part = law.part(np.flatnonzero(kind))
                 peaks[:, kind] = peak(part, sign, slopes[:, kind], low[:, kind], high[:, kind], minorant)
         tilt = weighted @ law.coef
-        rest = weighted @ law.offset + np.maximum(tilt * box_low, tilt * box_high).sum(axis=1)
+        if law.region is None:
+            rest = weighted @ law.offset + np.maximum(tilt * box_low, tilt * box_high).sum(axis=1)
+        else:
+            rest = weighted @ law.offset + law.region.largest_priced(tilt, prices, box_low, box_high)
         bounds = (count * peaks).sum(axis=1) + rest + _roundings(law, count, slopes)
     return np.where(np.isnan(bounds), np.inf, bounds)
 
@@ -290,12 +325,17 @@ def _logistic_peaks(
 
 def _leaves(law: SampledLaw, tree: Tree) -> Iterator[tuple[Integers, Floats, Floats, Floats, Floats]]:
     """Follow the cuts from the root: leaves, their boxes, and the ranges of the arguments within."""
-    nodes, d = np.zeros(1, dtype=np.intp), law.box.shape[1]
+    nodes, d, region = np.zeros(1, dtype=np.intp), law.box.shape[1], law.region
     low, high = law.box[:1].copy(), law.box[1:].copy()
     least, most = np.full((1, len(law)), -np.inf), np.full((1, len(law)), np.inf)
     step = max(1, _BLOCK // max(1, len(law)))
     by_answers = bool((tree.axis[: tree.size] >= d).any())
     while nodes.size:
+        if region is not None:
+            low, high = region.tightened(low, high)
+            held = region.is_possible(low, high)
+            nodes = nodes[held]
+            low, high, least, most = (values[held] for values in (low, high, least, most))
         is_leaf = tree.axis[nodes] < 0
         for first in range(0, int(is_leaf.sum()), step):
             part = np.flatnonzero(is_leaf)[first : first + step]
@@ -318,8 +358,10 @@ def _leaves(law: SampledLaw, tree: Tree) -> Iterator[tuple[Integers, Floats, Flo
             low[n + rows, column] = high[n + rows, column]
         else:
             middle = np.clip(cut[feature], low[rows, column], high[rows, column])
-            high[rows, column] = middle
-            low[n + rows, column] = middle
+            # Between a whole number and the next there is nobody; beyond the last one the upper child is empty.
+            whole = np.zeros(len(rows), dtype=bool) if region is None else region.whole[column]
+            high[rows, column] = np.where(whole, np.floor(middle), middle)
+            low[n + rows, column] = np.where(whole, np.floor(middle) + 1, middle)
         rows, column = np.flatnonzero(~feature), axis[~feature] - d
         most[rows, column] = np.minimum(most[rows, column], cut[~feature])
         least[n + rows, column] = np.maximum(least[n + rows, column], cut[~feature])
@@ -354,11 +396,30 @@ def vertex_bounds(law: SampledLaw, sign: int, vertices: Floats) -> Floats:
         Whatever the counts, the weighted sum's largest value over all vertices, plus `vertex_rounding`, bounds the
         sum over the whole box.
     """
-    least, most = law.ranges(vertices, vertices)
-    w = most if sign > 0 else least
-    response = np.where(law.logistic, expit(w), np.minimum(w, 1.0)) if law.logistic.any() else np.minimum(w, 1.0)
+    return bounds_at(law, sign, vertices @ law.coef.T, kinked=False).T
+
+
+def bounds_at(law: SampledLaw, sign: int, sums: Floats, *, kinked: bool) -> Floats:
+    """Bound log-likelihoods (minus them for sign -1) from above, with a ramp's kink at 0 or without.
+
+    Parameters
+    ----------
+    law : SampledLaw
+    sign : {1, -1}
+    sums : ndarray of shape (k, n)
+        The values of a . x at some points.
+    kinked : bool
+
+    Returns
+    -------
+    ndarray of shape (k, n)
+        For sums that are weighted by counts, `vertex_rounding` is to be added.
+    """
+    w = sums + (law.offset + sign * law.error)
+    ramp = np.clip(w, 0.0 if kinked else -np.inf, 1.0)
+    response = np.where(law.logistic, expit(w), ramp) if law.logistic.any() else ramp
     bounds: Floats = sign * np.log((law.smallest + sign * CHANCE_ERROR) + law.reach * response)
-    return bounds.T
+    return bounds
 
 
 def vertex_rounding(law: SampledLaw, count: Floats) -> Floats:
@@ -367,7 +428,7 @@ def vertex_rounding(law: SampledLaw, count: Floats) -> Floats:
 
 
 def vertex_maximum(law: SampledLaw, sign: int) -> tuple[float, Floats]:
-    """Look at every vertex of the box.
+    """Look at every vertex of the box, or at every point of a region that holds finitely many.
 
     Parameters
     ----------
@@ -377,24 +438,19 @@ def vertex_maximum(law: SampledLaw, sign: int) -> tuple[float, Floats]:
     Returns
     -------
     float
-        A bound as that of :func:`certified_maximum`; infinity unless the sum peaks at a vertex.
+        A bound as that of :func:`certified_maximum`; infinity unless the sum peaks at one of them.
     ndarray of shape (d,)
-        The vertex where it is attained.
+        The point where it is attained.
     """
-    moving = np.flatnonzero(law.coef.any(axis=0) & (law.box[0] < law.box[1]))
-    best, vertex = -math.inf, law.box[0]
-    if not peaks_at_vertices(law, sign):
-        return math.inf, vertex
-    step = max(1, _BLOCK // max(1, len(law)))
-    for first in range(0, 1 << len(moving), step):
-        codes = np.arange(first, min(first + step, 1 << len(moving)))
-        vertices = np.tile(law.box[0], (len(codes), 1))
-        at_the_top = (codes[:, None] >> np.arange(len(moving))) & 1 == 1
-        vertices[:, moving] = np.where(at_the_top, law.box[1, moving], law.box[0, moving])
-        totals = law.count @ vertex_bounds(law, sign, vertices)
-        if totals.max() > best:
-            best, vertex = float(totals.max()), vertices[totals.argmax()]
-    return best + float(vertex_rounding(law, law.count)), vertex
+    region, used = box_region(law.box) if law.region is None else law.region, law.used
+    best, where = -math.inf, 0
+    if not region.is_finite and not peaks_at_vertices(law, sign):
+        return math.inf, law.box[0]
+    for codes, sums in region.sums(law.coef, used, max(1, _BLOCK // max(1, len(law)))):
+        totals = bounds_at(law, sign, sums, kinked=region.is_finite) @ law.count
+        if totals.max(initial=-math.inf) > best:
+            best, where = float(totals.max()), int(codes[totals.argmax()])
+    return best + float(vertex_rounding(law, law.count)), region.point(where, used)
 
 
 def loss_between(queries: Sequence[RegressionQuery], outputs: Sequence[int], points: Floats) -> float:

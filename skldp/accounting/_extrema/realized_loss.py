@@ -31,17 +31,12 @@ from skldp.accounting._extrema.certificate import (
     peaks_at_vertices,
     vertex_maximum,
 )
-from skldp.accounting._extrema.sampled_law import (
-    Bounds,
-    Floats,
-    SampledLaw,
-    checked_box,
-    middle_and_half,
-    sampled_law,
-)
+from skldp.accounting._extrema.region import Region, region_of
+from skldp.accounting._extrema.region_search import RegionSearch
+from skldp.accounting._extrema.sampled_law import Bounds, Floats, SampledLaw, middle_and_half, sampled_law
 from skldp.accounting._extrema.sigmoid_sum import sigmoid_sum
 from skldp.accounting._query import FiniteQuery, Query, RegressionQuery
-from skldp.accounting._release_query import ReleaseQuery, charge_of
+from skldp.accounting._release_query import ReleaseQuery, charge_of, released_loss
 from skldp.accounting._units import nats_above, nats_below, units_above, units_below
 
 __all__ = ["LossBounds", "g_leakage_bound", "realized_loss"]
@@ -72,11 +67,12 @@ def realized_loss(
     Parameters
     ----------
     queries : sequence of RegressionQuery, FiniteQuery or ReleaseQuery
-        Releases count in full, beside the joint loss of the other answers.
+        Releases count in full, or by what the codes of their part were, beside the joint loss of the other answers.
     outputs : sequence of int
         The output of each query: 0 or 1 for a regression (0 means a, 1 means b).
-    bounds : tuple (low, high), default=None
-        The box of x, each side a number or one per feature.
+    bounds : tuple (low, high) or Domain, default=None
+        The box of x, each side a number or one per feature; or a :class:`~skldp.mechanisms.Domain` of intervals, whole
+        numbers and one-hot blocks, with or without linear inequalities.
     domain : array-like of shape (n_points, n_features), default=None
         A finite domain instead of a box. A FiniteQuery speaks of its points by their index; with finite queries only,
         no domain needs to be given.
@@ -149,8 +145,8 @@ def realized_loss(
         return LossBounds(0.0, 0.0, None, None, True, "nothing was answered")
     if bounds is None:
         raise ValueError("Regression queries need the bounds of x, or a finite domain. Got neither.")
-    box = checked_box(bounds, n_features=_common_features(queries))
-    return _loss_over_box([q for q in queries if isinstance(q, RegressionQuery)], outputs, box, tol, threshold)
+    region = region_of(bounds, n_features=_common_features(queries))
+    return _loss_over_box([q for q in queries if isinstance(q, RegressionQuery)], outputs, region, tol, threshold)
 
 
 def g_leakage_bound(loss: float) -> float:
@@ -188,20 +184,22 @@ def _with_releases(
     threshold: float | None,
     loss: Callable[..., "LossBounds"],
 ) -> "LossBounds":
-    """Add the charges of releases, whose likelihoods lie within them either way, to the loss of the other answers."""
-    charges = sum(charge_of(query) for query in released)
+    """Add what releases have cost to the loss of the other answers, which speak of another part of the record."""
+    own = [output for query, output in zip(queries, outputs, strict=True) if isinstance(query, ReleaseQuery)]
+    charges = released_loss(released, own)
+    full = sum(charge_of(query) for query in released if query.part is None)
     kept = [place for place, query in enumerate(queries) if not isinstance(query, ReleaseQuery)]
     if not math.isfinite(charges):
         return LossBounds(0.0, math.inf, None, None, False, "a release has no finite epsilon")
     rest = None if threshold is None else nats_below(max(0, units_below(threshold) - int(charges)))
     found = loss([queries[place] for place in kept], [outputs[place] for place in kept], threshold=rest)
     return LossBounds(
-        max(0.0, math.nextafter(found.lower - nats_above(int(charges)), 0.0)),
+        max(0.0, math.nextafter(found.lower - nats_above(int(full)), 0.0)),
         nats_above(units_above(found.upper) + int(charges)),
         None,
         None,
         False,
-        "releases count in full",
+        "with what releases cost",
     )
 
 
@@ -243,13 +241,14 @@ def _loss_over_points(
 def _loss_over_box(
     queries: Sequence[RegressionQuery],
     outputs: Sequence[int],
-    box: Floats,
+    region: Region,
     tol: float,
     threshold: float | None = None,
 ) -> "LossBounds":
-    """Bound the loss over a box, by a search on either side and the independent check of what it found."""
-    law = sampled_law(queries, outputs, box)
-    middle, half = middle_and_half(box)
+    """Bound the loss over a region, by a search on either side and the independent check of what it found."""
+    box, inner = region.box, None if region.is_box else region
+    law = sampled_law(queries, outputs, box, inner)
+    middle = region.move(middle_and_half(box)[0][None, :])[0]
     if not len(law):
         return LossBounds(0.0, 0.0, middle, middle, True, "no answer depends on x")
     # No answer costs more than its own budget: the sampled integers see to that.
@@ -257,7 +256,7 @@ def _loss_over_box(
     # Rounding alone would take every bound past the ceiling: there is nothing to search for.
     if 2 * law.allowance >= ceiling:
         return LossBounds(0.0, ceiling, middle, middle, False, "the predictions are too large for their rounding")
-    high, low = _Search(law, 1), _Search(law, -1)
+    high, low = (_Search(law, sign) if inner is None else RegionSearch(law, sign) for sign in (1, -1))
     if threshold is None:
         _refine(high, low, tol, -math.inf, math.inf)
     elif ceiling > threshold:
@@ -267,8 +266,8 @@ def _loss_over_box(
     is_open = threshold is None or high.lower + low.lower <= threshold < ceiling
     # What has certainly lost more is not worth a proof.
     proofs = ([high.proof], [low.proof]) if is_open else ([], [])
-    upper = certified_loss(queries, outputs, box, *proofs)
-    ends = np.clip(middle + half * np.stack([high.point, low.point]), box[0], box[1])
+    upper = certified_loss(queries, outputs, box, *proofs, region=inner)
+    ends = np.stack([high.end, low.end])
     lower = min(loss_between(queries, outputs, ends), upper)
     # What rounding may do is no fault of the search, as long as it is less than was asked for.
     converged = upper - lower <= tol + min(4 * law.allowance, tol)
@@ -283,7 +282,9 @@ def _loss_over_box(
     return LossBounds(lower, upper, ends[0], ends[1], converged, reason)
 
 
-def _refine(high: "_Search", low: "_Search", tol: float, at_most: float, above: float) -> None:
+def _refine(
+    high: "_Search | RegionSearch", low: "_Search | RegionSearch", tol: float, at_most: float, above: float
+) -> None:
     """Refine both searches until their sum is known within tol, at most `at_most`, or above `above`.
 
     The easier side goes first, so that the other one knows how much is left to prove.
@@ -441,6 +442,12 @@ class _Search:
                 )
             self._keep(lower, upper, point, tree, slopes)
         self.is_exhausted = not self._has_reached(tol, at_most, above)
+
+    @property
+    def end(self) -> Floats:
+        """The point, as a record."""
+        middle, half = middle_and_half(self.law.box)
+        return np.clip(middle + half * self.point, *self.law.box)
 
     @property
     def proof(self) -> Proof:

@@ -22,13 +22,17 @@ operations and a truncation to :math:`2^{-64}`, and q and t are rounded themselv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
 from skldp.accounting._query import LARGEST, RegressionQuery
+from skldp.mechanisms._domain import Domain
+
+if TYPE_CHECKING:
+    from skldp.accounting._extrema.region import Region
 
 __all__ = [
     "CHANCE_ERROR",
@@ -43,7 +47,7 @@ __all__ = [
 ]
 
 Floats = npt.NDArray[np.float64]
-Bounds = tuple[npt.ArrayLike, npt.ArrayLike]
+Bounds = tuple[npt.ArrayLike, npt.ArrayLike] | Domain
 
 
 def checked_box(bounds: Any, *, n_features: int | None = None) -> Floats:
@@ -105,8 +109,10 @@ CHANCE_ERROR = 2.0**-47
 _UNDERFLOW = 1e-200
 
 
-def sampled_law(queries: Sequence[RegressionQuery], outputs: Sequence[int], box: Floats) -> "SampledLaw":
-    """Write down the law of some answers over a box.
+def sampled_law(
+    queries: Sequence[RegressionQuery], outputs: Sequence[int], box: Floats, region: "Region | None" = None
+) -> "SampledLaw":
+    """Write down the law of some answers over a box, or over a region within it.
 
     Equal answers are merged. Those that no person of the box can change are left out: they cancel in every ratio.
 
@@ -115,6 +121,8 @@ def sampled_law(queries: Sequence[RegressionQuery], outputs: Sequence[int], box:
     queries : sequence of RegressionQuery
     outputs : sequence of {0, 1}
     box : ndarray of shape (2, n_features)
+    region : Region, default=None
+        None is the whole box.
 
     Returns
     -------
@@ -147,6 +155,7 @@ def sampled_law(queries: Sequence[RegressionQuery], outputs: Sequence[int], box:
             logistic=logistic,
             magnitude=magnitude,
             error=(4 * box.shape[1] + 64) * UNIT * magnitude + _UNDERFLOW,
+            region=region,
         )
 
 
@@ -187,6 +196,8 @@ class SampledLaw(PerAnswer):
         Bound on the sizes that add up to a . x + o, and so on the size of w.
     error : ndarray of shape (n,)
         e, with room for one more evaluation of a . x + o in floating point.
+    region : Region, default=None
+        What of the box can be: None is all of it.
     """
 
     box: Floats
@@ -197,11 +208,17 @@ class SampledLaw(PerAnswer):
     logistic: npt.NDArray[np.bool_]
     magnitude: Floats
     error: Floats
+    region: "Region | None" = None
 
     _columns = ("coef", "offset", "count", "epsilon", "logistic", "magnitude", "error")
 
     def __len__(self) -> int:
         return len(self.count)
+
+    @cached_property
+    def used(self) -> npt.NDArray[np.bool_]:
+        """Which features some answer reads."""
+        return np.asarray((self.coef != 0).any(axis=0))
 
     @cached_property
     def smallest(self) -> Floats:
@@ -226,6 +243,9 @@ class SampledLaw(PerAnswer):
 
     def ranges(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Least and largest w' of each answer over boxes of shape (k, d): two arrays of shape (k, n)."""
+        if self.region is not None:
+            down = -self.region.largest(-self.coef, low, high) + (self.offset - self.error)
+            return down, self.region.largest(self.coef, low, high) + (self.offset + self.error)
         up, down = np.maximum(self.coef, 0.0).T, np.minimum(self.coef, 0.0).T
         # One evaluation of a . x + o and the sampler's own error are both within `error`.
         least = low @ up + high @ down + (self.offset - self.error)

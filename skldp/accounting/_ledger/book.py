@@ -26,6 +26,7 @@ from skldp.exceptions import LedgerError
 
 if TYPE_CHECKING:
     from skldp.accounting._extrema.linear_cohort import LinearTable
+    from skldp.accounting._extrema.point_cohort import PointTable
 
 __all__ = ["Fingerprint", "LedgerBook", "group_rows"]
 
@@ -80,8 +81,8 @@ class LedgerBook:
     chain : str
         The hash of all releases up to it.
     n_answers : int
-    table : LinearTable or None
-        What quick decisions have worked out about linear queries.
+    table : LinearTable or PointTable or None
+        What quick decisions have worked out about queries.
     """
 
     def __init__(self) -> None:
@@ -90,7 +91,7 @@ class LedgerBook:
         self.query_number: dict[str, int] = {}
         self.release, self.chain = EMPTY
         self.n_answers = 0
-        self.table: LinearTable | None = None
+        self.table: LinearTable | PointTable | None = None
         self._fingerprints = np.zeros((16, 2), dtype=np.uint64)
         self._spent = np.zeros((16, 4), dtype=np.int64)
         self._tokens: dict[str, npt.NDArray[np.uint64]] = {}

@@ -3,7 +3,6 @@
 import math
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import partial
 
 from skldp.accounting._decide import Answers, Rule
 from skldp.accounting._extrema.realized_loss import realized_loss
@@ -27,13 +26,51 @@ def is_established(rule: Rule, query: Query, answers: Answers) -> bool:
         return True
     if rule.name == "basic" or not math.isfinite(charges):
         return False
-    loss = partial(realized_loss, bounds=rule.bounds, tol=rule.tol)
+    pairs = list(zip(queries, outputs, strict=True))
     if rule.name != "simplified" and all(
-        loss([*queries, query], [*outputs, output], threshold=rule.epsilon).upper <= budget
-        for output in range(query.n_outputs)
+        _fits(rule, [*pairs, (query, output)], budget) for output in range(query.n_outputs)
     ):
         return True
-    return Fraction(loss(queries, outputs).upper) + more <= budget
+    return _fits(rule, pairs, budget - Fraction(more))
+
+
+def _fits(rule: Rule, pairs: list[tuple[Query, int]], budget: Fraction) -> bool:
+    """Whether answers and releases have cost at most a budget, the answers by a search and a proof of its own."""
+    released = [(query, output) for query, output in pairs if isinstance(query, ReleaseQuery)]
+    asked = [(query, output) for query, output in pairs if not isinstance(query, ReleaseQuery)]
+    room = budget - _cost_of_releases(released)
+    if room < 0:
+        return False
+    loss = realized_loss(
+        [query for query, _ in asked],
+        [output for _, output in asked],
+        bounds=rule.bounds,
+        tol=rule.tol,
+        threshold=math.nextafter(float(room), 0.0),
+    )
+    return Fraction(loss.upper) <= room
+
+
+def _cost_of_releases(released: list[tuple[ReleaseQuery, int]]) -> Fraction:
+    """In full, and of each part by the worst of two codes, of which one may be any that was never given."""
+    full = sum((Fraction(_exact_charge(query)) for query, _ in released if query.part is None), Fraction(0))
+    for part in {query.part for query, _ in released} - {None}:
+        own = [(query, output) for query, output in released if query.part == part]
+        given = {output for _, output in own}
+        codes = given | ({-1} if len(given) < own[0][0].n_classes else set())
+        full += max(_log_ratio(own, one, other) for one in codes for other in codes)
+    return full
+
+
+def _log_ratio(own: list[tuple[ReleaseQuery, int]], one: int, other: int) -> Fraction:
+    """How much likelier one code is than another after these releases, at most."""
+    total, digits = Fraction(0), Context(prec=50)
+    for law, n in {(query.other_count, query.n_classes) for query, _ in own}:
+        outputs = [output for query, output in own if (query.other_count, query.n_classes) == (law, n)]
+        ratio = digits.ln(digits.divide(Decimal(2**64 - (n - 1) * law), Decimal(law)))
+        total += (outputs.count(one) - outputs.count(other)) * Fraction(ratio)
+    # What the digits leave open.
+    return total + Fraction(1, 10**40)
 
 
 def _exact_charge(query: Query) -> Fraction | float:

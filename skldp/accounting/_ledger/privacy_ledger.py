@@ -17,6 +17,7 @@ from skldp.accounting._ledger.book import Fingerprint
 from skldp.accounting._ledger.eraser import LedgerEraser
 from skldp.accounting._ledger.identity import distinct_ids
 from skldp.accounting._ledger.plan import Call, Draw, LedgerAnswers, Plan
+from skldp.accounting._ledger.reader import declared_bounds
 from skldp.accounting._ledger.records import (
     History,
     recorded_call,
@@ -31,6 +32,7 @@ from skldp.accounting._ledger.settings import checked_bounds, checked_settings
 from skldp.accounting._ledger.store import MEMORY, LedgerStore, open_store
 from skldp.accounting._query import FiniteQuery, Query, RegressionQuery, ReleaseQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
+from skldp.mechanisms._domain import Domain
 
 __all__ = ["LedgerAnswers", "PrivacyLedger"]
 
@@ -86,9 +88,10 @@ class PrivacyLedger(ReleasesRecords, LedgerEraser):
     ----------
     epsilon : float
         Each person's total budget, natural log.
-    bounds : tuple (low, high), default=None
-        The domain of a person's values, each a number or one number per feature. None takes those of an existing
-        file; a new ledger is bound to those of the first :class:`~skldp.BayesianFilter` that asks with it.
+    bounds : tuple (low, high) or Domain, default=None
+        The domain of a person's values: a number or one number per feature each, or a
+        :class:`~skldp.mechanisms.Domain` as in :func:`realized_loss`. None takes those of an existing file; a new
+        ledger is bound to those of the first :class:`~skldp.BayesianFilter` that asks with it.
     path : str or path-like, default=":memory:"
         The file, or the URL of a PostgreSQL database, ``"postgresql://role@host/database"``, where many hosts ask at
         once. A ledger is made where there is none: in a database, in the first schema of the role's search path. A
@@ -203,8 +206,8 @@ class PrivacyLedger(ReleasesRecords, LedgerEraser):
 
         Parameters
         ----------
-        bounds : tuple (low, high), default=None
-            The domain of a person's values, each a number or one number per feature. None declares none.
+        bounds : tuple (low, high) or Domain, default=None
+            The domain of a person's values. None declares none.
         features : sequence of str, default=None
             Their names, in the order of the coefficients. None declares none.
 
@@ -403,7 +406,7 @@ class PrivacyLedger(ReleasesRecords, LedgerEraser):
                     f"{name}={getattr(self, name)!r}. Got {wanted[name]!r} instead."
                 )
         if wanted.get("bounds") is not None:
-            self.declare(bounds=wanted["bounds"])
+            self.declare(bounds=declared_bounds(wanted["bounds"]))
         _ALL.add(self)
         if not store.read_only:
             with _OPENING:
@@ -412,8 +415,8 @@ class PrivacyLedger(ReleasesRecords, LedgerEraser):
                     _BY_TOKEN[self._token] = self
 
     def _check_query(self, query: Query) -> None:
-        # A release counts in full, whatever of the record it is about.
         if isinstance(query, ReleaseQuery):
+            self._check_part(query)
             return
         before = next((one for one in self._book.queries if not isinstance(one, ReleaseQuery)), query)
         if _domain(before) != _domain(query):
@@ -422,12 +425,14 @@ class PrivacyLedger(ReleasesRecords, LedgerEraser):
                 f"{_domain(before)}. Got a query over {_domain(query)} instead."
             )
         if isinstance(query, RegressionQuery) and self.rule != "basic":
-            bounds = self._declared["bounds"]
+            bounds = self._rule.bounds
             if bounds is None:
                 raise LedgerError(f"A ledger needs bounds before it is asked with rule={self.rule!r}: declare them.")
-            if isinstance(bounds[0], list) and len(bounds[0]) != query.n_features:
+            n_features = bounds.n_features if isinstance(bounds, Domain) else np.size(bounds[0])
+            # One interval may be that of any number of features.
+            if n_features != query.n_features and (isinstance(bounds, Domain) or isinstance(bounds[0], list)):
                 raise LedgerError(
-                    f"The ledger {self._store.name!r} has bounds for {len(bounds[0])} features. "
+                    f"The ledger {self._store.name!r} has bounds for {n_features} features. "
                     f"Got a query with {query.n_features} instead."
                 )
 

@@ -1,5 +1,6 @@
 """Everything that can be learnt from a ledger without asking anybody: what is left, and whether it was all right."""
 
+import json
 import math
 import os
 import threading
@@ -20,8 +21,10 @@ from skldp.accounting._ledger.records import History, damage, recorded_history, 
 from skldp.accounting._ledger.store import LedgerStore, last_head, open_store
 from skldp.accounting._query import FiniteQuery, Query, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
+from skldp.mechanisms._columns import domain_from_json
+from skldp.mechanisms._domain import Domain
 
-__all__ = ["RULES", "LedgerReader", "Verification", "ledger_report"]
+__all__ = ["RULES", "LedgerReader", "Verification", "declared_bounds", "ledger_report"]
 
 RULES = ("basic", "simplified", "bayesian", "approximate")
 _QUERY_COLUMNS = (
@@ -85,6 +88,14 @@ class Verification:
     n_decisions: int
 
 
+def declared_bounds(stored: Any) -> tuple[Any, Any] | Domain | None:
+    """What a ledger's setting says of its domain."""
+    if isinstance(stored, dict):
+        with damage():
+            return domain_from_json(json.dumps(stored))
+    return None if stored is None else (stored[0], stored[1])
+
+
 def _query_rows(store: LedgerStore) -> list[dict[str, Any]]:
     """One row per query: what it costs, and how many were asked, answered, served an earlier answer, and refused."""
     book = LedgerBook()
@@ -95,7 +106,7 @@ def _query_rows(store: LedgerStore) -> list[dict[str, Any]]:
     with damage():
         for number, n_calls, first, asked, answered, served, refused in counts:
             query = book.queries[number]
-            kind = "finite" if isinstance(query, FiniteQuery) else query.kind
+            kind = "finite" if isinstance(query, FiniteQuery) else getattr(query, "mechanism", query.kind)
             row = (number, kind, query.epsilon, first, n_calls, asked, answered, served, refused, query.key)
             rows.append(dict(zip(_QUERY_COLUMNS, row, strict=True)))
     return rows
@@ -281,10 +292,9 @@ class LedgerReader:
         self._forget()
 
     @property
-    def bounds(self) -> tuple[Any, Any] | None:
-        """The declared domain (low, high), or None where none is declared yet."""
-        bounds = self._declared["bounds"]
-        return None if bounds is None else (bounds[0], bounds[1])
+    def bounds(self) -> tuple[Any, Any] | Domain | None:
+        """The declared domain, as (low, high) where it is a box, or None where none is declared yet."""
+        return declared_bounds(self._declared["bounds"])
 
     @property
     def features(self) -> tuple[str, ...] | None:
@@ -294,7 +304,8 @@ class LedgerReader:
 
     def __repr__(self) -> str:
         name = type(self).__name__
-        return f"{name}({self.epsilon!r}, bounds={self.bounds!r}, path={self.path!r}, rule={self.rule!r})"
+        delta = "" if self.delta is None else f", delta={self.delta!r}"
+        return f"{name}({self.epsilon!r}, bounds={self.bounds!r}, path={self.path!r}, rule={self.rule!r}{delta})"
 
     @property
     def head(self) -> str:
@@ -424,6 +435,8 @@ class LedgerReader:
             # What is damaged has no figures, but the problems are worth more than an error.
             queries, budgets = [], dict.fromkeys(_BUDGETS)
         settings = {name: getattr(self, name) for name in ("path", "epsilon", "rule", "tol", "bounds", "delta")}
+        if isinstance(self.bounds, Domain):
+            settings["bounds"] = self.bounds.to_dict()
         refused = sum(row["refused"] for row in queries)
         return {**settings, **budgets, "refused": refused, "queries": queries, "verification": checked}
 

@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.accounting._decide import Rule, Workers
+from skldp.accounting._ledger.book import LedgerBook
 from skldp.accounting._ledger.identity import Identity, canonical_ids, distinct_ids
 from skldp.accounting._query import Query
 from skldp.accounting._release_query import ReleaseQuery
+from skldp.exceptions import LedgerError
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms._rows import RowMechanism
 
@@ -73,6 +75,7 @@ class ReleasesRecords:
     """What a ledger does for mechanisms: decide, release, commit, and only then hand out."""
 
     _rule: Rule
+    _book: LedgerBook
 
     @abstractmethod
     def _answer(
@@ -94,10 +97,11 @@ class ReleasesRecords:
         ids: Iterable[Any] | None = None,
         *,
         groups: Iterable[Any] | None = None,
+        part: str | None = None,
         all_or_none: bool = False,
         workers: Workers = map,
     ) -> LedgerRelease:
-        r"""Release people's rows through a mechanism, at its full epsilon.
+        r"""Release people's rows through a mechanism, at its full epsilon, or by what is released of a named part.
 
         The epsilon is that of :meth:`guarantee` of the mechanism, from the integers that it samples with, and the noise
         is the operating system's. Who is refused, and what it costs, depends on budgets and recorded outputs alone.
@@ -114,6 +118,10 @@ class ReleasesRecords:
         groups : iterable of int or str, shape (n_rows,), default=None
             In place of `ids` where people have several rows: the id of each row's person, who is charged for each row,
             and is refused all of them or none.
+        part : str, default=None
+            With :class:`~skldp.mechanisms.RandomizedResponse`: what of the record the code is, such as
+            ``"employment"``. Releases of one part are then counted together by what they were, so that opposed ones
+            cost little. A person's code of a part must stay the same, as their record must.
         all_or_none : bool, default=False
             Release nothing if anybody must be refused. With `groups`, people must have as many rows as one another.
         workers : map-like callable, default=map
@@ -140,7 +148,8 @@ class ReleasesRecords:
         is charged again. A crash may lose a release, never its cost; so may an error between the commits of people with
         different numbers of rows, who are charged in turn, the fewest first.
 
-        The realized loss of a history with releases is that of its other answers plus the full charge of each release.
+        The realized loss of a history with releases is that of its other answers plus the full charge of each release,
+        and the realized loss of each part.
 
         Examples
         --------
@@ -157,20 +166,22 @@ class ReleasesRecords:
         """
         if (ids is None) == (groups is None):
             raise ValueError(f"A release needs either ids or groups. Got {'neither' if ids is None else 'both'}.")
-        single = ReleaseQuery.of(mechanism)
-        self._check_charge(single)
+        self._check_charge(ReleaseQuery.of(mechanism, part=part))
         # What a row may be refused for is found now: when budgets are charged, nothing fails.
         mechanism.encode(rows)
         given = mechanism._as_rows(rows)
         people = distinct_ids(ids) if ids is not None else canonical_ids(() if groups is None else groups)
         if len(people) != given.shape[0]:
             raise ValueError(f"There must be one id for each of the {given.shape[0]} rows. Got {len(people)} instead.")
-        parts = _by_number_of_rows(people)
-        if all_or_none and len(parts) > 1:
+        by_number = _by_number_of_rows(people)
+        numbers = [places.shape[1] for places in by_number]
+        if all_or_none and len(by_number) > 1:
             raise ValueError(
                 "all_or_none needs people with as many rows as one another: release those with fewer in a call of "
-                f"their own. Got people with {' and with '.join(str(places.shape[1]) for places in parts)} rows."
+                f"their own. Got people with {' and with '.join(map(str, numbers))} rows."
             )
+        if part is not None and max(numbers, default=1) > 1:
+            raise ValueError(f"A person's part of a record is one code. Got people with {max(numbers)} rows.")
         released = np.empty((given.shape[0], mechanism.n_outputs), dtype=mechanism.output_dtype(given.dtype))
         accepted, n_moved = np.zeros(given.shape[0], dtype=bool), 0
 
@@ -180,11 +191,11 @@ class ReleasesRecords:
             found = mechanism.release(given[own], noise_from(None))
             released[own] = found.rows
             n_moved += found.n_moved
-            return np.zeros(len(positions), dtype=np.int64)
+            return np.zeros(len(positions), dtype=np.int64) if part is None else found.rows[:, 0]
 
-        for places in parts:
+        for places in by_number:
             answers = self._answer(
-                ReleaseQuery.of(mechanism, n_rows=places.shape[1]),
+                ReleaseQuery.of(mechanism, n_rows=places.shape[1], part=part),
                 [people[place] for place in places[:, 0]],
                 partial(draw, places),
                 repeat=True,
@@ -199,6 +210,15 @@ class ReleasesRecords:
             raise ValueError(
                 "A release without a finite epsilon needs a budget with a delta: "
                 f"PrivacyLedger(..., rule='approximate', delta=1e-6). Got {query.mechanism} for {self}."
+            )
+
+    def _check_part(self, query: ReleaseQuery) -> None:
+        """Refuse other codes of a part that is known; what counts in full may be about anything of the record."""
+        known = [one for one in self._book.queries if isinstance(one, ReleaseQuery) and one.part == query.part]
+        if query.part is not None and any(one.n_classes != query.n_classes for one in known):
+            raise LedgerError(
+                f"The part {query.part!r} of a record has {known[0].n_classes} codes in this ledger. "
+                f"Got {query.n_classes} instead."
             )
 
 

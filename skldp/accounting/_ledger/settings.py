@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from skldp.accounting._decide import Rule, RuleName
-from skldp.accounting._extrema.sampled_law import checked_box
+from skldp.accounting._extrema.region import region_of
 from skldp.accounting._ledger.reader import RULES
 
 __all__ = ["checked_bounds", "checked_settings"]
@@ -29,15 +29,18 @@ def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any, delta: Any)
     return settings | {"delta": None if delta is None else float(delta)}
 
 
-def checked_bounds(bounds: Any) -> list[Any]:
-    """Two numbers, or two lists with one number per feature: what JSON keeps exactly.
+def checked_bounds(bounds: Any) -> list[Any] | dict[str, Any]:
+    """Two numbers, or two lists with one number per feature, or a domain by its fields: what JSON keeps exactly.
 
     Raises
     ------
     ValueError
-        If they are no finite numbers with low <= high, or are beyond 1e100.
+        If they are no finite numbers with low <= high, are beyond 1e100, or no domain of answers.
     """
+    region = region_of(bounds)
+    if region.domain is not None and not region.is_box:
+        return region.domain.to_dict()
     # Adding 0.0 turns -0.0 into 0.0. One and the same interval for all features is written once.
-    box = checked_box(bounds) + 0.0
+    box = region.box + 0.0
     same = bool((box == box[:, :1]).all())
     return cast("list[Any]", (box[:, 0] if same else box).tolist())

@@ -248,9 +248,9 @@ class Laplace(_LatticeNoise):
     @cached_property
     def scale(self) -> int:
         """The scale of the noise, in lattice steps."""
-        return math.ceil(
-            Fraction(2) ** (self.lattice_exponent + 1) / Fraction(min(float(self.epsilon), _LARGEST_EPSILON))
-        )
+        steps = Fraction(2) ** (self.lattice_exponent + 1) / Fraction(min(float(self.epsilon), _LARGEST_EPSILON))
+        # Beyond the next integer, where it is none: then ten times a tenth, whose float is a hair above it, are one.
+        return math.ceil(steps) + (steps.denominator > 1)
 
     @cached_property
     def exact_epsilon(self) -> float:

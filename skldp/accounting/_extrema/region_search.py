@@ -1,0 +1,128 @@
+"""The search for one side of a loss over a domain: which way, and what it has found."""
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp.accounting._extrema.certificate import Proof, peaks_at_vertices, vertex_maximum
+from skldp.accounting._extrema.region_branching import RegionBranching
+from skldp.accounting._extrema.region_parts import maximum_by_parts
+from skldp.accounting._extrema.sampled_law import Floats, SampledLaw
+from skldp.accounting._extrema.sigmoid_sum import sigmoid_sum
+
+__all__ = ["RegionSearch"]
+
+# Numbers that a look at all points may take: about 0.1 s.
+_MOST_POINT_EVALUATIONS = 2.0**23
+# Cutting many parts at a time beats linear programs up to so many columns that are not whole.
+_FEW_FEATURES = 4
+_FIRST_PARTS = 10_000
+_MAX_PARTS = 100_000
+# Of an answer and a column each, in all parts together: wide blocks leave fewer parts.
+_MOST_PRODUCTS = 2**25
+
+
+class RegionSearch:
+    """One side of the loss over a region: `lower`, `upper`, and a record where the sum is `lower`.
+
+    Which way is taken depends on the answers and the domain alone. A domain of few points is looked at as a whole, as
+    is one of few vertices where the sum peaks there. A sum that is concave is relaxed to the convex hull first; any
+    other one is cut into parts first, where few columns are not whole.
+
+    Parameters
+    ----------
+    law : SampledLaw
+        With a region.
+    sign : {1, -1}
+        1 for the maximum of the log-likelihood, -1 for minus its minimum.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The sum at `end`, and what the search believes to bound it: only what the check makes of `proof` does.
+    is_easy : bool
+        Whether nothing is left to refine.
+    """
+
+    def __init__(self, law: SampledLaw, sign: int) -> None:
+        assert law.region is not None
+        self.law, self.sign, self.region = law, sign, law.region
+        problem = sigmoid_sum(law)
+        self.problem = problem if sign > 0 else problem.reversed()
+        used = law.used
+        by_points = self.region.is_finite or (peaks_at_vertices(law, sign) and not self.region.is_curbed)
+        self.is_easy = by_points and len(law) * self.region.n_points(used) <= _MOST_POINT_EVALUATIONS
+        if self.is_easy:
+            self.upper, self._point = vertex_maximum(law, sign)
+            self._proof = Proof(None, lambda leaves, low, high: np.zeros(low.shape))
+            arguments = sign * (law.coef @ self._point + law.offset)
+            self.lower = float(self.problem.value(arguments) @ self.problem.count)
+            return
+        self._is_exhausted = False
+        self._branching = RegionBranching(law, sign, self.problem)
+        self._on_parts = np.count_nonzero(used & ~self.region.whole) <= _FEW_FEATURES
+        self.lower, self.upper, self._point = -np.inf, np.inf, self._branching.point
+        self._take_in()
+
+    @property
+    def end(self) -> Floats:
+        """A member of the domain where the sum is `lower`, up to rounding."""
+        end: Floats = self.region.move(self._point[None, :])[0]
+        return end
+
+    @property
+    def proof(self) -> Proof:
+        """What the search has found, for the independent check to judge."""
+        return self._proof
+
+    def refine(self, tol: float, at_most: float, above: float) -> None:
+        """Search until the bounds meet within tol, or the maximum is known to be `at_most` or `above`."""
+        if self.is_easy or self._is_exhausted:
+            return
+        ways = [0]
+        if self._on_parts:
+            ways = [0, _MAX_PARTS] if self.problem.is_concave else [_FIRST_PARTS, 0, _MAX_PARTS]
+        for most in ways:
+            if self._has_reached(tol, at_most, above):
+                return
+            if not most:
+                self._branching.refine(tol, at_most, above)
+                self._take_in()
+                continue
+            lower, upper, point, tree = maximum_by_parts(
+                self.law,
+                self.sign,
+                self.problem,
+                self.region,
+                self._branching.root_prices,
+                tol=tol,
+                start=(self.lower, self._point),
+                max_nodes=min(most, _MOST_PRODUCTS // self.law.coef.size),
+                at_most=at_most,
+                above=above,
+            )
+            self._keep(lower, upper, point, Proof(tree, self._in_the_middle, self._root_prices))
+        # What has once reached all its limits would reach them again.
+        self._is_exhausted = not self._has_reached(tol, at_most, above)
+
+    def _has_reached(self, tol: float, at_most: float, above: float) -> bool:
+        return self.upper - self.lower <= tol or self.upper <= at_most or self.lower > above
+
+    def _take_in(self) -> None:
+        """Take over what branching has found."""
+        found = self._branching
+        proof = Proof(found.tree, lambda leaves, low, high: found.proposed(leaves), found.prices)
+        self._keep(found.lower, found.upper, found.point, proof)
+
+    def _keep(self, lower: float, upper: float, point: Floats, proof: Proof) -> None:
+        if upper <= self.upper:
+            self.upper, self._proof = upper, proof
+        if lower > self.lower:
+            self.lower, self._point = lower, point
+
+    def _in_the_middle(self, leaves: npt.NDArray[np.intp], low: Floats, high: Floats) -> Floats:
+        """Slopes that are worked out anew for each leaf."""
+        low, high = (low, high) if self.sign > 0 else (-high, -low)
+        return self.sign * self.problem.envelope_slope(low, high, (low + high) / 2)
+
+    def _root_prices(self, leaves: npt.NDArray[np.intp]) -> Floats:
+        return np.tile(self._branching.root_prices, (len(leaves), 1))

@@ -1,0 +1,238 @@
+"""What a table's columns may hold, declared column by column, and its columns as numbers and places of categories."""
+
+import datetime
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from skldp._untold import as_numbers, kind_of, untold
+from skldp.estimators._class_codes import encode
+from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json
+from skldp.mechanisms._domain import Codes, Domain
+
+__all__ = ["DeclaredColumn", "columns_of", "framed", "read_schema"]
+
+_FORMS = (
+    "(low, high) of numbers or of dates, a list of categories, a domain of skldp.mechanisms, its JSON form as a dict "
+    "with 'missing' beside it, a polars Enum, or a pandas CategoricalDtype"
+)
+_EPOCH = np.datetime64(0, "D")
+
+
+@dataclass(frozen=True)
+class DeclaredColumn:
+    """One column of a schema.
+
+    Parameters
+    ----------
+    domain : Interval, Integers or Categories
+        For dates, Integers of days since 1970.
+    missing : {"category", "middle"}, default=None
+        What stands for a missing value: a category of its own, or the middle of the bounds. None refuses it.
+    is_date : bool, default=False
+    """
+
+    domain: Interval | Integers | Categories
+    missing: Literal["category", "middle"] | None = None
+    is_date: bool = False
+
+    def __post_init__(self) -> None:
+        fitting = "category" if isinstance(self.domain, Categories) else "middle"
+        if self.missing not in (None, fitting):
+            raise ValueError(
+                f"missing must be {fitting!r} for {type(self.domain).__name__}, or left out. Got {self.missing!r}."
+            )
+
+    @property
+    def values(self) -> tuple[Any, ...] | None:
+        """The categories, with None last where missing values are one; None for numbers."""
+        if not isinstance(self.domain, Categories):
+            return None
+        return self.domain.values + ((None,) if self.missing else ())
+
+    @property
+    def coded(self) -> Domain:
+        """The domain of the numbers that stand for the column."""
+        return Codes((len(self.values),)) if self.values and self.missing else self.domain
+
+    def as_numbers(self, values: np.ndarray, missing: np.ndarray, name: str, *, unknown: str) -> np.ndarray:
+        """A column as numbers, or as the places of its categories.
+
+        Raises
+        ------
+        ValueError
+            If something is missing, of another type, or no declared category; it shows no value.
+        """
+        if missing.any() and self.missing is None:
+            raise ValueError(
+                f"Column {name!r} must not have missing values unless its schema says what stands for them. "
+                f"Input contains NaN or None in {int(missing.sum()):,} of {missing.size:,} rows."
+            )
+        if isinstance(self.domain, Categories):
+            return self._places(values, missing, name, unknown)
+        numbers = np.full(values.size, self.domain.low / 2 + self.domain.high / 2)
+        with untold(f"Column {name!r} must hold {'dates' if self.is_date else 'numbers'}", values):
+            present = values[~missing]
+            numbers[~missing] = _days(present) if self.is_date else as_numbers(present, f"Column {name!r}")
+        return numbers
+
+    def from_numbers(self, numbers: np.ndarray) -> np.ndarray:
+        """A released column as numbers, dates or categories."""
+        if self.values is not None:
+            table = np.empty(len(self.values), dtype=object)
+            table[:] = self.values
+            return table[numbers.astype(np.int64)]
+        return _EPOCH + np.rint(numbers).astype("timedelta64[D]") if self.is_date else numbers
+
+    def _places(self, values: np.ndarray, missing: np.ndarray, name: str, unknown: str) -> np.ndarray:
+        assert isinstance(self.domain, Categories)
+        table = np.empty(len(self.domain.values), dtype=object)
+        table[:] = self.domain.values
+        if unknown == "missing":
+            known = set(self.domain.values)
+            with untold(f"Column {name!r} must hold hashable values", values):
+                missing = missing | np.array([value not in known for value in values.tolist()], dtype=bool)
+        places = np.full(values.size, len(table), dtype=np.int64)
+        places[~missing] = encode(values[~missing].astype(object), table, f"Column {name}")
+        return places
+
+
+def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[DeclaredColumn], list[str]]:
+    """Columns in the order of a table, from a schema.
+
+    Parameters
+    ----------
+    schema : dict by column, Columns, its JSON text, or (low, high) for all columns
+    names : list
+        The table's columns.
+    dtypes : list
+        Their types in a frame, or None: what ``"dtype"`` in a schema means.
+
+    Returns
+    -------
+    columns : list of DeclaredColumn
+    learnt : list of str
+        Those whose categories are a pandas dtype's of the rows, which were learnt from values as a rule.
+
+    Raises
+    ------
+    ValueError
+        If the schema names other columns, or says of one what is no declaration.
+    """
+    if isinstance(schema, str):
+        schema = domain_from_json(schema)
+    if isinstance(schema, Columns):
+        if any(len(own) > 1 for own, _ in schema.parts):
+            raise ValueError("schema must declare every column on its own. Got columns that are declared together.")
+        schema = {own[0]: domain for own, domain in schema.parts}
+    if not isinstance(schema, Mapping):
+        schema = dict.fromkeys(names, schema)
+    for what, some in (("misses", set(names) - set(schema)), ("names unknown", set(schema) - set(names))):
+        if some:
+            raise ValueError(f"schema must name every column once. It {what} {sorted(map(str, some))}.")
+    columns, learnt = [], []
+    for name, dtype in zip(names, dtypes, strict=True):
+        given = schema[name]
+        of_rows = isinstance(given, str) and given == "dtype"
+        if of_rows and type(dtype).__name__ == "CategoricalDtype":
+            learnt.append(str(name))
+        try:
+            columns.append(_column(dtype if of_rows else given))
+        except (ValueError, TypeError, KeyError) as error:
+            # The categories of a dtype are values of rows.
+            got = f"Got the dtype of the column, {type(dtype).__name__}." if of_rows else error
+            raise ValueError(f"schema of the column {name!r} must be {_FORMS}. {got}") from None
+    return columns, learnt
+
+
+def columns_of(X: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Every column of a frame or an array as an array of its own type, and where it has no value."""
+    if hasattr(X, "iloc"):
+        series = [X.iloc[:, j] for j in range(X.shape[1])]
+        return [(one.to_numpy(), np.asarray(one.isna(), dtype=bool)) for one in series]
+    if hasattr(X, "columns"):
+        arrays = [(one.to_numpy(), one.is_null().to_numpy()) for one in X.get_columns()]
+        return [(values, nulls | _no_value(values)) for values, nulls in arrays]
+    return [(column, _no_value(column)) for column in X.T]
+
+
+def framed(X: Any, columns: list[DeclaredColumn], numbers: np.ndarray) -> Any:
+    """Released columns in a frame of the kind of X, with categories and dates of its own types."""
+    of_pandas = hasattr(X, "iloc")
+    made: dict[Any, Any] = {}
+    for j, (name, column) in enumerate(zip(X.columns, columns, strict=True)):
+        values = column.from_numbers(numbers[:, j])
+        if not isinstance(column.domain, Categories):
+            made[name] = values
+        elif of_pandas:
+            import pandas
+
+            made[name] = pandas.Categorical(values, column.domain.values, column.domain.ordered)
+        else:
+            import polars
+
+            of_texts = all(isinstance(value, str) for value in column.domain.values)
+            made[name] = polars.Series(values.tolist(), dtype=polars.Enum(column.domain.values) if of_texts else None)
+    return type(X)(made, index=X.index) if of_pandas else type(X)(made)
+
+
+def _column(given: Any) -> DeclaredColumn:
+    if isinstance(given, DeclaredColumn):
+        return given
+    if isinstance(given, Domain):
+        return _of_domain(given)
+    if isinstance(given, Mapping):
+        fields = dict(given)
+        missing = fields.pop("missing", None)
+        if fields.get("type") == "dates":
+            return DeclaredColumn(_dates(fields["low"], fields["high"]), missing, is_date=True)
+        # Through JSON, so that a dict means what a file says.
+        return _of_domain(domain_from_json(json.dumps(fields)), missing)
+    if hasattr(given, "categories"):
+        values = [value.item() if isinstance(value, np.generic) else value for value in list(given.categories)]
+        return DeclaredColumn(Categories(tuple(values), bool(getattr(given, "ordered", True))))
+    if isinstance(given, list):
+        return DeclaredColumn(Categories(tuple(given)))
+    if isinstance(given, tuple) and len(given) == 2:
+        if isinstance(given[0], str | datetime.date | np.datetime64):
+            return DeclaredColumn(_dates(*given), is_date=True)
+        return DeclaredColumn(Interval(*given))
+    raise ValueError(f"Got {given!r} instead.")
+
+
+def _of_domain(domain: Domain, missing: Any = None) -> DeclaredColumn:
+    if not isinstance(domain, Interval | Integers | Categories):
+        raise ValueError(f"Got {type(domain).__name__} instead.")
+    return DeclaredColumn(domain, missing)
+
+
+def _dates(low: Any, high: Any) -> Integers:
+    low_day, high_day = np.array([low, high], dtype="datetime64[D]").astype(np.int64).tolist()
+    return Integers(low_day, high_day)
+
+
+def _days(values: np.ndarray) -> np.ndarray:
+    dates = values.astype("datetime64[D]")
+    if np.isnat(dates).any():
+        raise ValueError(f"Dates must not be missing in part. Got {kind_of(values)} instead.")
+    days: np.ndarray = (dates - _EPOCH).astype(np.int64)
+    return days
+
+
+def _no_value(values: np.ndarray) -> np.ndarray:
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind in "mM":
+        return np.isnat(values)
+    if values.dtype.kind == "O":
+        return np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
+    return np.zeros(values.shape, dtype=bool)
+
+
+def _is_missing(value: Any) -> bool:
+    # pandas has two more, of which NA is neither equal to itself nor different.
+    nothing = value is None or type(value).__name__ in ("NAType", "NaTType")
+    return nothing or (isinstance(value, float) and value != value)

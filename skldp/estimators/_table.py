@@ -1,0 +1,379 @@
+"""TablePrivatizer: whole tables of numbers, categories and dates, with one budget for a record."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from skldp._checks import is_number
+from skldp._untold import untold
+from skldp.estimators._base import LocalTransformer
+from skldp.estimators._class_codes import warn_learnt
+from skldp.estimators._guarantee_mixin import attach_guarantee
+from skldp.estimators._schema import columns_of, framed, read_schema
+from skldp.estimators._validation import (
+    FLOATS,
+    InvalidParameterError,
+    Seed,
+    StrOptions,
+    as_table,
+    check_epsilon,
+    fit_context,
+    validate,
+    validate_finite,
+)
+from skldp.mechanisms._columns import Columns
+from skldp.mechanisms._numeric.catalogue import JOINT_MECHANISMS, NUMERIC_MECHANISMS
+from skldp.mechanisms._record import MixedRecord, share_out
+
+__all__ = ["TablePrivatizer"]
+
+# What stands in a list of categories for a column that has none.
+_NUMBER = object()
+
+
+class TablePrivatizer(LocalTransformer):
+    """Release tables of numbers, categories and dates, each record with all its columns for one epsilon.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget (natural log) of one record, all its columns together.
+    schema : dict by column, Columns, JSON text or (low, high), default=(-1, 1)
+        What every column may hold, from public knowledge:
+
+        - ``(low, high)``: numbers within bounds, or with two dates (``"2020-01-01"``, or of ``datetime``) dates;
+        - a list: categories;
+        - ``Interval``, ``Integers``, ``Categories`` of :mod:`skldp.mechanisms`, or their JSON form as a dict, such as
+          ``{"type": "categories", "values": ["S", "M", "L"], "ordered": True}``, with ``"missing": "category"`` (or
+          ``"middle"``, of numbers and dates) where values may be missing; ``{"type": "dates", "low": ...}`` too;
+        - a polars ``Enum``, a pandas ``CategoricalDtype``, or ``"dtype"``: that of the column.
+
+        One (low, high) alone is that of all columns.
+    shares : "equal" or dict by column, default="equal"
+        How epsilon is shared out: equally, or in proportion to weights. A column of one category takes part as well.
+    mechanism : str, default="best"
+        Of the numbers and dates: ``"best"`` is that with the least worst-case variance at a column's epsilon, or one by
+        name, as of :class:`NumericPrivatizer` for one number. Categories are released by randomized response.
+    encoding : {"onehot", "columns"}, default="onehot"
+        ``"onehot"``: numbers as they are (dates as days since 1970), categories as one column each. ``"columns"``: the
+        same columns, in a frame of the kind of X where that is one.
+    handle_unknown : {"error", "missing"}, default="error"
+        What becomes of a category that is not declared: an error, before anything is released, or a missing value,
+        where the schema says what stands for one.
+    sparse_output : bool, default=False
+        Whether ``encoding="onehot"`` gives a CSR matrix: of a column with thousands of categories, one number is
+        stored.
+    transform_noise : bool, default=True
+        False: only `fit_transform` adds noise. `transform` then gives the same encoding without noise.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
+    n_jobs : int, default=None
+        Threads, as joblib counts them.
+
+    Attributes
+    ----------
+    columns_ : list of DeclaredColumn
+        What each column may hold, in the order of the table.
+    epsilons_ : dict by column
+        The exact epsilon of each.
+    mechanism_ : MixedRecord
+    privacy_guarantee_ : PrivacyGuarantee
+        Exact, per record: the sum over the columns. Infinite where categories were learnt.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where X has them.
+
+    Raises
+    ------
+    ValueError
+        If the schema names other columns, or a value is missing or no declared category where the schema does not say
+        what stands for it; nothing is released then, and no value shown.
+
+    Warns
+    -----
+    LearntDomainWarning
+        If the schema takes the dtype of a pandas Categorical, whose categories come from the rows as a rule.
+    OutOfDomainWarning
+        With the number of values that were moved into their bounds.
+
+    See Also
+    --------
+    PrivUnitTransformer : With `bounds`, the better release of numbers for a model.
+    CategoricalPrivatizer : Categories alone, with more mechanisms.
+    LabelPrivateClassifier : Where only the target is private.
+
+    Notes
+    -----
+    Columns are released independently, so that their exact epsilons add up: of many columns each has little. Numbers
+    are released without bias, and may lie outside their bounds; released categories are randomized responses, whose
+    frequencies ``estimate_frequencies`` of :mod:`skldp.mechanisms` makes unbiased with the ``keep_probability`` and
+    ``other_probability`` of ``mechanism_.parts``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldp import TablePrivatizer
+    >>> people = pd.DataFrame({"age": [31.0, 64.0], "city": ["Ulm", None], "since": ["2021-03-01", "2023-11-15"]})
+    >>> schema = {
+    ...     "age": (0, 100),
+    ...     "city": {"type": "categories", "values": ["Bonn", "Ulm"], "missing": "category"},
+    ...     "since": ("2020-01-01", "2024-12-31"),
+    ... }
+    >>> table = TablePrivatizer(epsilon=6.0, schema=schema).fit(people)
+    >>> table.get_feature_names_out().tolist()
+    ['age', 'city_Bonn', 'city_Ulm', 'city_missing', 'since']
+    >>> print(table.privacy_guarantee_)
+    epsilon 6 per record (stated 6, per feature 2); sum over 3 columns: age 2, city 2, since 2
+    >>> table.set_params(encoding="columns").fit_transform(people).dtypes.astype(str).tolist()
+    ['float64', 'category', 'datetime64[s]']
+    """
+
+    _parameter_constraints: dict = {
+        **LocalTransformer._parameter_constraints,
+        "schema": [dict, tuple, str, Columns],
+        "shares": [StrOptions({"equal"}), dict],
+        "mechanism": [StrOptions({*NUMERIC_MECHANISMS, "best"} - set(JOINT_MECHANISMS))],
+        "encoding": [StrOptions({"onehot", "columns"})],
+        "handle_unknown": [StrOptions({"error", "missing"})],
+        "sparse_output": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        schema: Any = (-1, 1),
+        shares: Literal["equal"] | Mapping[str, float] = "equal",
+        mechanism: str = "best",
+        encoding: Literal["onehot", "columns"] = "onehot",
+        handle_unknown: Literal["error", "missing"] = "error",
+        sparse_output: bool = False,
+        transform_noise: bool = True,
+        seed: Seed = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.schema = schema
+        self.shares = shares
+        self.mechanism = mechanism
+        self.encoding = encoding
+        self.handle_unknown = handle_unknown
+        self.sparse_output = sparse_output
+        self.transform_noise = transform_noise
+        self.seed = seed
+        self.n_jobs = n_jobs
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Declare the mechanism of every column, and the guarantee.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, or array-like, of shape (n_samples, n_features)
+            Only checked, unless the schema takes the dtype of a column.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+        """
+        self._forget_guarantee()
+        self._declare(self._rows(X, reset=True))
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, then release every record.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, or array-like, of shape (n_samples, n_features)
+            The private table.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        X_released : array, sparse matrix or frame
+        """
+        self._forget_guarantee()
+        rows = self._rows(X, reset=True)
+        self._declare(rows)
+        return self._encoded(self._release(rows), X)
+
+    def transform(self, X: Any) -> Any:
+        """Release every record: with noise, or with ``transform_noise=False`` in the same encoding without it.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, or array-like, of shape (n_samples, n_features)
+            The private table.
+
+        Returns
+        -------
+        X_released : array, sparse matrix or frame
+        """
+        check_is_fitted(self)
+        self._check_unchanged()
+        return self._encoded(self._release(self._rows(X, reset=False), noisy=self.transform_noise), X)
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """From ``encoding="onehot"`` back to one column each: numbers as released, the category with the largest entry.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_out)
+            What was released, or a model made of it.
+
+        Returns
+        -------
+        table : ndarray of shape (n_samples, n_features)
+            Of objects, where there are categories or dates.
+        """
+        check_is_fitted(self)
+        released = as_table(X.toarray() if sparse.issparse(X) else X, dtype=FLOATS)
+        widths = self._widths()
+        if released.shape[1] != sum(widths):
+            raise ValueError(f"X must have {sum(widths)} columns. Got {released.shape[1]} instead.")
+        parts = np.split(released, np.cumsum(widths)[:-1], axis=1)
+        numbers = [
+            part[:, 0] if column.values is None else part.argmax(axis=1)
+            for part, column in zip(parts, self.columns_, strict=True)
+        ]
+        return self._as_columns(np.column_stack(numbers))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the released columns: those of the table, and of categories the column's with theirs.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            None takes ``feature_names_in_``, or x0, x1, ...
+
+        Returns
+        -------
+        ndarray of str objects
+        """
+        check_is_fitted(self)
+        names = self._names() if input_features is None else list(input_features)
+        if len(names) != self.n_features_in_:
+            raise ValueError(
+                f"input_features should have length equal to number of features ({self.n_features_in_}), "
+                f"got {len(names)}"
+            )
+        if hasattr(self, "feature_names_in_") and list(names) != self._names():
+            raise ValueError("input_features is not equal to feature_names_in_")
+        if self.encoding == "columns":
+            return np.array(names, dtype=object)
+        return np.array(
+            [
+                name if value is _NUMBER else f"{name}_{'missing' if value is None else value}"
+                for name, column in zip(names, self.columns_, strict=True)
+                for value in (column.values or (_NUMBER,))
+            ],
+            dtype=object,
+        )
+
+    def _rows(self, X, *, reset):
+        """The table as numbers and places of categories; with `reset`, after its schema is read."""
+        if isinstance(self.schema, tuple) and all(map(is_number, self.schema)):
+            table = validate_finite(self, X, reset=reset)
+            if reset:
+                self._read_schema(X, self._names(), [None] * self.n_features_in_)
+            return table
+        if hasattr(X, "columns"):
+            validate(self, X, reset=reset, skip_check_array=True)
+            if not X.shape[0] or not X.shape[1]:
+                raise ValueError(f"Found array with shape {X.shape} while a minimum of 1 row and 1 column is required.")
+            table, names, dtypes = X, list(X.columns), list(X.dtypes)
+        else:
+            # Left to itself, numpy would turn a list of mixed types into strings.
+            with untold("X must be a table", X):
+                dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
+            table = validate(self, X, reset=reset, dtype=dtype, ensure_all_finite=False)
+            names, dtypes = self._names(), [None] * table.shape[1]
+        if reset:
+            self._read_schema(X, names, dtypes)
+        unknown = self.handle_unknown
+        return np.column_stack(
+            [
+                column.as_numbers(values, missing, str(name), unknown=unknown)
+                for column, (values, missing), name in zip(self.columns_, columns_of(table), names, strict=True)
+            ]
+        ).astype(np.float64, copy=False)
+
+    def _read_schema(self, X, names, dtypes):
+        columns, self._learnt = read_schema(self.schema, names, dtypes)
+        if self.handle_unknown == "missing" and any(c.values and not c.missing for c in columns):
+            raise InvalidParameterError(
+                'handle_unknown=\'missing\' needs "missing": "category" in the schema of every column of categories. '
+                "Got one without it instead."
+            )
+        self.columns_, self._schema_names = columns, names
+
+    def _declare(self, X):
+        check_epsilon(self.epsilon)
+        names = self._schema_names
+        weights = dict.fromkeys(names, 1) if isinstance(self.shares, str) else self.shares
+        if set(weights) != set(names):
+            raise InvalidParameterError(f"shares must name every column once. Got {self.shares!r} instead.")
+        self.mechanism_ = MixedRecord(
+            Columns.of({str(name): column.coded for name, column in zip(names, self.columns_, strict=True)}),
+            share_out(float(self.epsilon), [weights[name] for name in names]),
+            self.mechanism,
+        )
+        self.epsilons_ = dict(zip(names, self.mechanism_.exact_epsilons, strict=True))
+        attach_guarantee(self, self.mechanism_.guarantee(), "the categories" if self._learnt else "")
+        if self._learnt:
+            warn_learnt(f"The categories of {', '.join(self._learnt)}", "schema={...: [...]}")
+
+    def _encoded(self, numbers, X):
+        """Released numbers and places of categories as the columns that were asked for."""
+        if self.encoding == "columns":
+            return framed(X, self.columns_, numbers) if hasattr(X, "columns") else self._as_columns(numbers)
+        if not any(column.values for column in self.columns_) and not self.sparse_output:
+            return numbers
+        widths = self._widths()
+        starts = np.cumsum(widths) - widths
+        of_categories = np.array([column.values is not None for column in self.columns_])
+        places = (starts + np.where(of_categories, numbers, 0)).astype(np.int64)
+        entries = np.where(of_categories, 1.0, numbers)
+        shape = (len(numbers), int(sum(widths)))
+        if self.sparse_output:
+            bounds = np.arange(len(numbers) + 1) * len(widths)
+            return sparse.csr_matrix((entries.ravel(), places.ravel(), bounds), shape=shape)
+        encoded = np.zeros(shape)
+        np.put_along_axis(encoded, places, entries, axis=1)
+        return encoded
+
+    def _as_columns(self, numbers):
+        if not any(column.values or column.is_date for column in self.columns_):
+            return numbers
+        table = np.empty(numbers.shape, dtype=object)
+        for j, column in enumerate(self.columns_):
+            table[:, j] = column.from_numbers(numbers[:, j])
+        return table
+
+    def _widths(self):
+        return [len(column.values) if column.values else 1 for column in self.columns_]
+
+    def _names(self):
+        return list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
+
+    def _get_fitted_attr_html(self, *args, **kwargs):
+        # Categories that were learnt from people are kept, and not shown.
+        shown = super()._get_fitted_attr_html(*args, **kwargs)
+        shown.pop("columns_", None)
+        return shown
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        of_numbers = isinstance(self.schema, tuple)
+        tags.input_tags.categorical = tags.input_tags.string = not of_numbers
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"] if of_numbers else ["float64"]
+        return tags

@@ -1,0 +1,326 @@
+"""TargetPrivatizer: numbers to predict, released one by one, for any regressor to be trained on."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skldp._checks import is_number
+from skldp._untold import as_numbers, kind_of, untold
+from skldp.estimators._base import ReleasesRows
+from skldp.estimators._guarantee_mixin import attach_guarantee
+from skldp.estimators._validation import (
+    BOUNDS,
+    EPSILON,
+    FLOATS,
+    NOISE_PARAMETERS,
+    Interval,
+    InvalidParameterError,
+    Seed,
+    StrOptions,
+    as_column,
+    check_bounds,
+    check_epsilon,
+    check_finite,
+    fit_context,
+)
+from skldp.exceptions import LearntDomainWarning, warn_user
+from skldp.mechanisms._noise import noise_from
+from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
+from skldp.mechanisms._numeric.catalogue import JOINT_MECHANISMS, NUMERIC_MECHANISMS, best_mechanism, make_mechanism
+from skldp.mechanisms._numeric.private_prior import PriorQuestion
+from skldp.mechanisms._numeric.response_on_bins import ResponseOnBins
+
+__all__ = ["TargetPrivatizer", "split_share"]
+
+_ON_BINS = {"bins": False, "unbiased_bins": True}
+_ALONE = set(NUMERIC_MECHANISMS) - set(JOINT_MECHANISMS)
+# Learnt bounds beyond this would be refused as declared ones are, and the refusal would show them.
+_LARGEST_LEARNT = 1e60
+
+
+def split_share(epsilon, share):
+    """What is left of epsilon, and a share of it: no more than epsilon together."""
+    part = epsilon * share
+    rest = epsilon - part
+    while Fraction(part) + Fraction(rest) > Fraction(epsilon):
+        rest = math.nextafter(rest, 0.0)
+    return rest, part
+
+
+class TargetPrivatizer(
+    ReleasesRows,
+    TransformerMixin,
+    BaseEstimator,
+    auto_wrap_output_keys=None,  # type: ignore[call-arg]  # scikit-learn has no types to say that it takes it
+):
+    r"""Release numbers to predict, each within declared bounds, through a mechanism for one number.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget (natural log) of one target.
+    bounds : (low, high), default=None
+        The declared bounds of a target, two numbers from public knowledge. What lies outside is moved to the nearest
+        end. None takes the smallest and the largest y, with a warning: both are somebody's.
+    mechanism : str, default="bins"
+        - ``"bins"``: randomized response on bins, with the least expected square error under the prior; biased
+          towards the middle;
+        - ``"unbiased_bins"``: the same between knots, unbiased for every number;
+        - ``"duchi"``, ``"three_outputs"``, ``"piecewise"``, ``"piecewise_sub"``, ``"piecewise_opt"``, ``"hybrid"``,
+          ``"hybrid_tp"``, ``"laplace"``, ``"ldp_fl"``: as of :class:`NumericPrivatizer`, unbiased;
+        - ``"best"``: whichever of these has the least worst-case variance.
+    prior : array-like of shape (n_parts,) or float, default=None
+        For the bins: public probabilities of equal parts of the bounds, or the share of epsilon, inside (0, 1), that
+        the people of `fit` spend on telling their part, from which it is learnt. None is uniform. What other people
+        released tells a prior too, see :meth:`estimate_prior`.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
+        against whoever knows it.
+
+    Attributes
+    ----------
+    mechanism_ : ResponseOnBins or BoundedFeatures
+        What is sampled.
+    mechanism_name_ : str
+        The name of the mechanism; which one ``"best"`` chose.
+    prior_ : ndarray of shape (n_parts,) or None
+        The prior that bins were chosen for, learnt or public.
+    bounds_ : tuple of two floats
+    privacy_guarantee_ : PrivacyGuarantee
+        Exact, per label, of one who was in `fit` and whose target was released once: with a share for the prior, the
+        sum of both. Infinite where the bounds were learnt.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, a prior is given for what uses none, or y is no column of finite numbers.
+
+    Warns
+    -----
+    LearntDomainWarning
+        If `bounds` is None.
+    OutOfDomainWarning
+        With the number of targets that were moved into the bounds.
+    SeededNoiseWarning
+        If `seed` is not None.
+
+    See Also
+    --------
+    LabelPrivateRegressor : A regressor that is trained on such targets.
+    LabelRR : The same for classes.
+
+    Notes
+    -----
+    It is a transformer of y. ``TransformedTargetRegressor(regressor, transformer=TargetPrivatizer(...))`` trains on
+    released targets, but releases some of them twice to check the inverse: ``privacy_guarantee`` of it counts that, and
+    ``check_inverse=False`` spares it.
+
+    References
+    ----------
+    Ghazi, Kamath, Kumar, Leeman, Manurangsi, Varadarajan and Zhang, "Regression with label differential privacy", ICLR
+    2023. Badanidiyuru, Ghazi, Kamath, Kumar, Leeman, Manurangsi, Varadarajan and Zhang, "Optimal unbiased randomizers
+    for regression with label differential privacy", NeurIPS 2023.
+
+    Examples
+    --------
+    >>> from skldp import TargetPrivatizer
+    >>> ages = TargetPrivatizer(epsilon=2.0, bounds=(0, 100), prior=[0.1, 0.4, 0.3, 0.2])
+    >>> ages.fit_transform([20.0, 35.0, 62.0, 81.0]).shape
+    (4,)
+    >>> ages.mechanism_.answers.round(1).tolist()
+    [38.0, 68.7]
+    >>> print(ages.privacy_guarantee_)
+    epsilon 2 per label (stated 2); exact, of randomized response over 2 answers, from its 64-bit integers
+    """
+
+    _parameter_constraints: dict = {
+        "epsilon": EPSILON,
+        "bounds": [*BOUNDS, None],
+        "mechanism": [StrOptions({*_ON_BINS, *_ALONE, "best"})],
+        "prior": ["array-like", Interval(Real, 0, 1, closed="neither"), None],
+        "seed": NOISE_PARAMETERS["seed"],
+    }
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        bounds: Any = None,
+        mechanism: str = "bins",
+        prior: npt.ArrayLike | float | None = None,
+        seed: Seed = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.mechanism = mechanism
+        self.prior = prior
+        self.seed = seed
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, y: Any) -> Self:
+        """Declare the mechanism and its guarantee; with a share for the prior, ask these people for it.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,) or (n_samples, 1)
+            The private targets. With declared `bounds` and no share for the prior they are only checked.
+
+        Returns
+        -------
+        self : object
+        """
+        self._forget_guarantee()
+        self._declare(self._rows(y, reset=True))
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, y: Any) -> np.ndarray:
+        """Fit, then release every target.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,) or (n_samples, 1)
+            The private targets.
+
+        Returns
+        -------
+        y_released : ndarray of the same shape
+        """
+        self._forget_guarantee()
+        rows = self._rows(y, reset=True)
+        self._declare(rows)
+        return self._release(rows).reshape(np.asarray(y).shape)
+
+    def transform(self, y: Any) -> np.ndarray:
+        """Release every target.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,) or (n_samples, 1)
+            The private targets.
+
+        Returns
+        -------
+        y_released : ndarray of the same shape
+        """
+        check_is_fitted(self)
+        self._check_unchanged()
+        rows = self._rows(y, reset=False)
+        return self._release(rows).reshape(np.asarray(y).shape)
+
+    def inverse_transform(self, y: Any) -> np.ndarray:
+        """Give released targets, or predictions of such, back as they are: they are in the units of y already.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,) or (n_samples, 1)
+
+        Returns
+        -------
+        y : ndarray of the same shape
+        """
+        check_is_fitted(self)
+        return self._rows(y, reset=False).reshape(np.asarray(y).shape)
+
+    def estimate_prior(self, y: Any) -> np.ndarray:
+        """Probabilities of equal parts of the bounds, from released targets: the `prior` of a question to other people.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,) or (n_samples, 1)
+            Released targets of ``mechanism="bins"``.
+
+        Returns
+        -------
+        prior : ndarray of shape (n_parts,)
+
+        Raises
+        ------
+        ValueError
+            If the mechanism is another, or something was not released by it.
+        """
+        check_is_fitted(self)
+        if self.mechanism_name_ != "bins":
+            raise ValueError(f"A prior is estimated from answers of 'bins'. Got mechanism={self.mechanism!r} instead.")
+        return self.mechanism_.estimate_prior(self._rows(y, reset=False))
+
+    def _rows(self, y, *, reset):
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        with untold("y must be a column of finite numbers", y):
+            column = np.asarray(y)
+        column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else as_column(y)
+        if not column.size:
+            raise ValueError("y must hold at least one number. Got an empty y instead.")
+        column = as_numbers(column, "y", column.dtype if column.dtype in FLOATS else np.float64)
+        check_finite(self, column, "y")
+        return column[:, None]
+
+    def _declare(self, rows):
+        check_epsilon(self.epsilon)
+        epsilon, prior = float(self.epsilon), self.prior
+        if prior is not None and self.mechanism not in _ON_BINS:
+            raise InvalidParameterError(f"Only bins have a prior. Got mechanism={self.mechanism!r} with one instead.")
+        learnt = self.bounds is None
+        low, high = _learnt_bounds(rows) if learnt else (float(e[0]) for e in check_bounds(self.bounds, 1))
+        question = None
+        if is_number(prior):
+            epsilon, share = split_share(epsilon, float(prior))  # type: ignore[arg-type]  # which is a number
+            question = PriorQuestion(share, low, high)
+        mechanism, self.mechanism_name_ = self._make_mechanism(epsilon, low, high, None if question else prior)
+        guarantee = mechanism.guarantee()
+        if question is not None:
+            guarantee = replace(question.guarantee() + guarantee, stated=float(self.epsilon))
+            # A stream of its own: a seed gives the same noise at every call.
+            answers = question.release(rows, noise_from(self.seed).spawn(1)[0]).rows
+            mechanism = replace(mechanism, prior=tuple(question.estimate(answers).tolist()))
+        self.prior_ = None if getattr(mechanism, "prior", None) is None else np.array(mechanism.prior)
+        self.bounds_, self.mechanism_ = (low, high), mechanism
+        attach_guarantee(self, replace(guarantee, unit="label"), "the bounds" if learnt else "")
+        if learnt:
+            warn_user(
+                "The bounds of y were learnt from private data, which releases the smallest and the largest of it: "
+                "nobody's epsilon covers that. Declare them from public knowledge: "
+                "TargetPrivatizer(bounds=(low, high)).",
+                LearntDomainWarning,
+            )
+
+    def _make_mechanism(self, epsilon, low, high, prior):
+        name = self.mechanism
+        if name in _ON_BINS:
+            public = None if prior is None else tuple(as_numbers(prior, "prior").reshape(-1).tolist())
+            return ResponseOnBins(epsilon, low, high, public, _ON_BINS[name]), name
+        if name == "best":
+            name, unit, _ = best_mechanism(epsilon, 1)
+        else:
+            unit = make_mechanism(name, epsilon)
+        return BoundedFeatures(unit, (low,), (high,), n_sampled=1, stated=epsilon), name
+
+    def _get_fitted_attr_html(self, *args, **kwargs):
+        # What was learnt from people is kept, and not shown.
+        shown = super()._get_fitted_attr_html(*args, **kwargs)
+        shown.pop("bounds_", None)
+        return shown
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.seed is None
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        return tags
+
+
+def _learnt_bounds(rows):
+    """The smallest and the largest number, apart from each other."""
+    low, high = float(rows.min()), float(rows.max())
+    if max(-low, high) > _LARGEST_LEARNT:
+        raise ValueError(f"y must be at most {_LARGEST_LEARNT:.0e} in magnitude. Got {kind_of(rows)} beyond it.")
+    room = 2.0**-20 * max(1.0, abs(low), abs(high))
+    return (low, high) if high - low > room else (low - room, high + room)

@@ -1,0 +1,222 @@
+"""Columns whose values hang together: one-hot blocks of a category, and rows that obey linear inequalities.
+
+As a box, nine columns of three categories would hold 512 corners, of which people can be at 27. What lies outside is
+moved by a rule that knows an answer for every row, so that nobody can be told from somebody else by a refusal.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._checks import check_whole, is_number, is_whole
+from skldp.mechanisms._domain import Clipped, Domain, check_finite
+
+__all__ = ["LARGEST_BLOCK", "Constrained", "OneHot"]
+
+LARGEST_BLOCK = 2**20
+
+
+@dataclass(frozen=True)
+class OneHot(Domain):
+    """A category, written as one column for each of its values: exactly one of them is 1, and the others are 0.
+
+    Parameters
+    ----------
+    size : int
+        How many columns, at most 2^20.
+    at_most_one : bool, default=False
+        Whether all of them may be 0: for a level that was dropped, or for values that are not in the list.
+    fallback : int, default=None
+        The column that is 1 for rows that lie as near to several members of the domain as to any, or -1 for no column.
+        None takes no column where that may be, else the first.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as described.
+
+    Notes
+    -----
+    Other rows are moved to the nearest member: to the column with the largest value, or to no column where
+    `at_most_one` is true and no value is above 1/2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms import OneHot
+    >>> OneHot(3).clip(np.array([[0.0, 1.0, 0.0], [0.2, 0.3, 0.9], [1.0, 1.0, 0.0]])).rows.astype(int)
+    array([[0, 1, 0],
+           [0, 0, 1],
+           [1, 0, 0]])
+    """
+
+    size: int
+    at_most_one: bool = False
+    fallback: int | None = None
+
+    def __post_init__(self) -> None:
+        check_whole("The size of a block", self.size, least=1, most=LARGEST_BLOCK)
+        if not isinstance(self.at_most_one, bool):
+            raise ValueError(f"at_most_one must be True or False. Got {self.at_most_one!r} instead.")
+        least = -1 if self.at_most_one else 0
+        if self.fallback is None:
+            object.__setattr__(self, "fallback", least)
+        elif not is_whole(self.fallback) or not least <= self.fallback < self.size:
+            raise ValueError(
+                f"fallback must be a whole number from {least} to {self.size - 1}. Got {self.fallback!r} instead."
+            )
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the block."""
+        return int(self.size)
+
+    def clip(self, rows: np.ndarray) -> Clipped:
+        """Move what is no category to the nearest one, and what lies between several to the fallback."""
+        check_finite(rows)
+        n_ones = np.count_nonzero(rows == 1, axis=1)
+        as_declared = (n_ones <= 1) if self.at_most_one else (n_ones == 1)
+        as_declared &= n_ones + np.count_nonzero(rows == 0, axis=1) == self.size
+        if as_declared.all():
+            return Clipped(rows, 0)
+        largest = rows.max(axis=1)
+        chosen = rows.argmax(axis=1)
+        is_tie = np.count_nonzero(rows == largest[:, None], axis=1) > 1
+        if self.at_most_one:
+            is_tie = np.where(largest == 0.5, True, is_tie & (largest > 0.5))
+            chosen = np.where(largest < 0.5, -1, chosen)
+        # Place -1 is a column beyond the last, which is left out.
+        moved = np.zeros((len(rows), self.size + 1), dtype=rows.dtype)
+        moved[np.arange(len(rows)), np.where(is_tie, self.fallback, chosen)] = 1
+        moved = moved[:, : self.size]
+        return Clipped(moved, int(np.count_nonzero(moved != rows)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the block."""
+        return {
+            "type": "one_hot",
+            "size": int(self.size),
+            "at_most_one": self.at_most_one,
+            "fallback": int(self.fallback or 0),
+        }
+
+
+@dataclass(frozen=True)
+class Constrained(Domain):
+    r"""Rows of a domain that obey linear inequalities as well: :math:`A x \le b`.
+
+    A row is moved into `domain` first. If it then breaks an inequality, the fallback takes its place.
+
+    Parameters
+    ----------
+    domain : Domain
+        Of numbers: nothing in it that is given by its place in a list.
+    coef : tuple of tuple of float
+        A: a row for each inequality, a number for each column.
+    limits : tuple of float
+        b.
+    fallback : tuple of float
+        A row of `domain` that obeys all inequalities: without one there is nobody whom the domain could be of.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, a number is not finite, or the fallback is outside.
+
+    Notes
+    -----
+    Products are added from left to right, one row like every other: whether a row is moved depends on nothing else.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms import Box, Constrained
+    >>> ages = Box((0.0, 0.0), (100.0, 100.0))  # age, and years in the job
+    >>> people = Constrained(ages, coef=((-1, 1),), limits=(-14,), fallback=(40, 10))
+    >>> people.clip(np.array([[30.0, 10.0], [20.0, 10.0]])).rows
+    array([[30., 10.],
+           [40., 10.]])
+    """
+
+    domain: Domain
+    coef: tuple[tuple[float, ...], ...] = field(repr=False)
+    limits: tuple[float, ...] = field(repr=False)
+    fallback: tuple[float, ...] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.domain, Domain):
+            raise ValueError(f"domain must be a Domain. Got {type(self.domain).__name__} instead.")
+        size = self.domain.n_features
+        rows = tuple(_numbers("coef", row, size) for row in _listed("coef", self.coef))
+        if not rows:
+            raise ValueError("coef must have a row for each inequality. Got none instead.")
+        object.__setattr__(self, "coef", rows)
+        object.__setattr__(self, "limits", _numbers("limits", self.limits, len(rows)))
+        object.__setattr__(self, "fallback", _numbers("fallback", self.fallback, size))
+        given = np.array([self.fallback])
+        if (self.domain.clip(given).rows != given).any() or not self._obeyed(given).all():
+            raise ValueError(
+                "fallback must be a row of the domain that obeys every inequality. Got another one instead."
+            )
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return self.domain.n_features
+
+    @cached_property
+    def inequalities(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """A, of shape (n_inequalities, n_features), and b."""
+        return np.array(self.coef), np.array(self.limits)
+
+    def clip(self, rows: np.ndarray) -> Clipped:
+        """Move rows into the domain; the fallback takes the place of those that break an inequality."""
+        fallback = self.domain.clip(np.array([self.fallback], dtype=rows.dtype)).rows
+        if not self._obeyed(fallback).all():
+            raise ValueError(f"fallback must obey every inequality in the type of the rows. Got {rows.dtype} instead.")
+        within = self.domain.clip(rows).rows
+        moved = np.where(self._obeyed(within)[:, None], within, fallback)
+        return Clipped(moved, int(np.count_nonzero(moved != rows)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the domain, the inequalities and the fallback."""
+        return {
+            "type": "constrained",
+            "domain": self.domain.to_dict(),
+            "coef": [list(row) for row in self.coef],
+            "limits": list(self.limits),
+            "fallback": list(self.fallback),
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("domain", "coef", "limits", "fallback")}
+
+    def _obeyed(self, rows: np.ndarray) -> npt.NDArray[np.bool_]:
+        """Which rows obey every inequality."""
+        coef, limits = self.inequalities
+        totals = np.zeros((len(rows), len(limits)))
+        # Not a product of matrices, whose order of additions depends on how many rows there are: the same person
+        # must be moved always, or never. What overflows is no number, and not obeyed.
+        with np.errstate(all="ignore"):
+            for column in range(rows.shape[1]):
+                totals += rows[:, column, None].astype(np.float64) * coef[:, column]
+            return np.asarray((totals <= limits).all(axis=1))
+
+
+def _listed(name: str, given: Any) -> tuple[Any, ...]:
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    if not isinstance(given, tuple | list):
+        raise ValueError(f"{name} must be a list. Got {type(given).__name__} instead.")
+    return tuple(given)
+
+
+def _numbers(name: str, given: Any, size: int) -> tuple[float, ...]:
+    """As many finite numbers as there must be; -0.0 becomes 0.0."""
+    values = _listed(name, given)
+    if len(values) != size or not all(map(is_number, values)):
+        raise ValueError(f"{name} must hold {size} finite numbers. Got {len(values)} values instead.")
+    return tuple(float(value) + 0.0 for value in values)

@@ -1,0 +1,301 @@
+"""TablePrivatizer: any table with a declared schema, one epsilon for a record, and the same table back."""
+
+import json
+import pickle
+from datetime import date
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from estimator_checks import expected_failures
+from hypothesis import given
+from hypothesis import strategies as st
+from laws import THRESHOLD, chi_square_pvalue
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skldp import TablePrivatizer, privacy_guarantee
+from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, OutOfDomainWarning, SeededNoiseWarning
+from skldp.mechanisms import Ball, Categories, Columns, Integers, Interval, MixedRecord, RandomizedResponse
+from skldp.mechanisms._record import share_out
+
+seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+SCHEMA = {
+    "age": (0, 100),
+    "city": {"type": "categories", "values": ["Ulm", "Bonn", "Kiel"], "missing": "category"},
+    "size": Categories(("S", "M", "L"), ordered=True),
+    "rooms": Integers(1, 9),
+    "since": ("2020-01-01", "2024-12-31"),
+    "mass": {"type": "interval", "low": 2000, "high": 7000, "missing": "middle"},
+}
+COLUMNS = {
+    "age": [31.0, 64.0, 8.0, 99.0],
+    "city": ["Ulm", None, "Kiel", "Bonn"],
+    "size": ["L", "S", "M", "M"],
+    "rooms": [1, 9, 4, 5],
+    "since": [date(2020, 1, 1), date(2022, 7, 2), date(2024, 12, 31), date(2021, 3, 1)],
+    "mass": [2500.0, 3000.0, None, 6999.0],
+}
+FRAMES = {
+    "pandas": lambda: pd.DataFrame(COLUMNS).astype({"mass": float}),
+    "pandas, its own types": lambda: pd.DataFrame(COLUMNS).assign(
+        city=lambda frame: frame["city"].astype("category"),
+        since=lambda frame: pd.to_datetime(frame["since"]),
+        mass=lambda frame: frame["mass"].astype("Float64"),
+        rooms=lambda frame: frame["rooms"].astype("Int64"),
+    ),
+    "polars": lambda: pl.DataFrame(COLUMNS),
+    "polars, an Enum": lambda: pl.DataFrame(COLUMNS).with_columns(pl.col("size").cast(pl.Enum(["S", "M", "L"]))),
+}
+NAMES = [
+    "age",
+    "city_Ulm",
+    "city_Bonn",
+    "city_Kiel",
+    "city_missing",
+    "size_S",
+    "size_M",
+    "size_L",
+    "rooms",
+    "since",
+    "mass",
+]
+
+
+def plain(encoding="onehot", **parameters):
+    return TablePrivatizer(6.0, schema=SCHEMA, encoding=encoding, transform_noise=False, **parameters)
+
+
+@parametrize_with_checks(
+    [TablePrivatizer(seed=seed, epsilon=epsilon) for seed in (None, 0) for epsilon in (1.0, 4.0)],
+    expected_failed_checks=expected_failures,
+)
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@seeds_expected
+def test_passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_every_kind_of_frame_is_read_alike(kind):
+    table = plain().fit(FRAMES[kind]())
+    encoded = table.transform(FRAMES[kind]())
+    assert table.get_feature_names_out().tolist() == NAMES
+    days = (pd.to_datetime(pd.Series(COLUMNS["since"])) - pd.Timestamp(0)).dt.days
+    np.testing.assert_array_equal(encoded[:, 0], COLUMNS["age"])
+    np.testing.assert_array_equal(encoded[:, 1:5], np.eye(4)[[0, 3, 2, 1]])
+    np.testing.assert_array_equal(encoded[:, 5:8], np.eye(3)[[2, 0, 1, 1]])
+    np.testing.assert_array_equal(encoded[:, 8], COLUMNS["rooms"])
+    np.testing.assert_array_equal(encoded[:, 9], days)
+    # What is missing stands for the declared middle, whatever the others are.
+    np.testing.assert_array_equal(encoded[:, 10], [2500, 3000, 4500, 6999])
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_columns_come_back_in_a_frame_of_the_same_kind(kind):
+    frame = FRAMES[kind]()
+    back = plain("columns").fit(frame).transform(frame)
+    assert type(back) is type(frame)
+    assert list(back.columns) == list(COLUMNS)
+    for name, values in COLUMNS.items():
+        expected = [4500.0 if value is None and name == "mass" else value for value in values]
+        got = [None if value is None or value != value else value for value in back[name].to_list()]
+        assert [value.date() if hasattr(value, "date") else value for value in got] == expected
+    if kind == "pandas":
+        assert back["size"].cat.ordered
+        assert list(back["size"].cat.categories) == ["S", "M", "L"]
+        assert back.index is frame.index
+    if kind.startswith("polars"):
+        assert back["since"].dtype == pl.Date
+        assert back["size"].dtype == pl.Enum(["S", "M", "L"])
+
+
+def test_arrays_lists_and_a_json_schema():
+    rows = [[0.5, "a"], [0.25, "b"]]
+    domain = Columns.of({"x0": Interval(0, 1), "x1": Categories(("a", "b"))})
+    for schema in ({"x0": (0, 1), "x1": ["a", "b"]}, domain, domain.to_json()):
+        table = TablePrivatizer(schema=schema, transform_noise=False).fit(rows)
+        np.testing.assert_array_equal(table.transform(rows), [[0.5, 1, 0], [0.25, 0, 1]])
+        np.testing.assert_array_equal(table.transform(np.array(rows, dtype=object)), [[0.5, 1, 0], [0.25, 0, 1]])
+        columns = clone(table).set_params(encoding="columns").fit(rows).transform(rows)
+        assert columns.tolist() == rows
+        assert table.inverse_transform(table.transform(rows)).tolist() == rows
+    assert json.loads(json.dumps(SCHEMA["city"])) == SCHEMA["city"]
+
+
+def test_a_sparse_table_is_the_dense_one_and_small():
+    frame = FRAMES["pandas"]()
+    dense, thin = plain().fit(frame), plain(sparse_output=True).fit(frame)
+    released = thin.transform(frame)
+    assert sparse.isspmatrix_csr(released)
+    np.testing.assert_array_equal(released.toarray(), dense.transform(frame))
+    assert released.nnz <= frame.size
+    assert thin.inverse_transform(released)[1].tolist()[:3] == [64.0, None, "S"]
+    many = pd.DataFrame({"word": [f"w{j % 5000}" for j in range(20_000)]})
+    words = TablePrivatizer(8.0, schema={"word": [f"w{j}" for j in range(5000)]}, sparse_output=True)
+    assert words.fit_transform(many).data.nbytes == 160_000
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_noise_is_in_every_column_and_the_epsilons_add_up(kind):
+    frame = FRAMES[kind]()
+    table = TablePrivatizer(6.0, schema=SCHEMA, shares={**dict.fromkeys(SCHEMA, 1), "age": 3}).fit(frame)
+    guarantee = table.privacy_guarantee_
+    assert guarantee.unit == "record"
+    assert guarantee.epsilon <= guarantee.stated <= 6.0
+    assert guarantee.epsilon == pytest.approx(6.0)
+    assert guarantee.epsilon >= sum(map(Fraction, table.epsilons_.values()))
+    assert table.epsilons_["age"] == pytest.approx(2.25)
+    assert "age 2.25, city 0.75" in guarantee.basis
+    assert guarantee.per_feature == table.epsilons_["age"]
+    pipeline = make_pipeline(clone(table).set_params(encoding="onehot"), GaussianNB())
+    pipeline.fit(frame, [0, 1, 0, 1])
+    assert privacy_guarantee(pipeline).epsilon <= 6.0
+
+
+@seeds_expected
+def test_every_column_is_released_by_its_own_law():
+    n = 40_000
+    frame = pd.DataFrame({"age": np.full(n, 20.0), "city": ["Ulm"] * n})
+    schema = {"age": (0, 100), "city": {**SCHEMA["city"]}}
+    table = TablePrivatizer(2.0, schema=schema, mechanism="duchi", seed=4)
+    released = table.fit_transform(frame)
+    keep = RandomizedResponse(1.0, 4)
+    counts = released[:, 1:].sum(axis=0)
+    assert chi_square_pvalue(counts, [keep.keep_probability] + [keep.other_probability] * 3) > THRESHOLD
+    high = released[:, 0] > 50
+    span = 50 / np.tanh(0.5)
+    np.testing.assert_allclose(np.unique(released[:, 0]), [50 - span, 50 + span])
+    chance = 0.5 + (20 - 50) / (2 * span)
+    assert chi_square_pvalue([high.sum(), (~high).sum()], [chance, 1 - chance]) > THRESHOLD
+    # One column's answer tells nothing of another's noise.
+    together = (high & (released[:, 1] == 1)).sum()
+    expected = high.mean() * (released[:, 1] == 1).mean() * n
+    assert abs(together - expected) < 6 * np.sqrt(expected)
+
+
+@given(st.floats(1e-3, 50), st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=9))
+def test_shares_are_in_proportion_and_never_add_up_to_more(epsilon, weights):
+    shares = share_out(epsilon, weights)
+    assert sum(map(Fraction, shares)) <= Fraction(epsilon)
+    np.testing.assert_allclose(shares, epsilon * np.array(weights) / sum(weights), rtol=1e-12)
+
+
+def test_values_out_of_bounds_are_moved_and_counted():
+    frame = FRAMES["pandas"]().assign(age=[-5.0, 64.0, 8.0, 99.0])
+    with pytest.warns(OutOfDomainWarning, match="1 of 24 values"):
+        assert plain().fit(frame).transform(frame)[0, 0] == 0
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "match"),
+    [
+        ("age", [None, 1.0, 2.0, 3.0], "Column 'age' must not have missing values.*1 of 4 rows"),
+        ("size", ["S", None, "M", "M"], "Column 'size' must not have missing values"),
+        ("city", ["Rome", "Ulm", "Ulm", "Ulm"], r"Column city must hold only the declared 3 values.*1 of 4"),
+        ("age", ["young", "1", "2", "3"], "Column 'age' must be numbers"),
+        ("since", ["soon", "1", "2", "3"], "Column 'since' must hold dates"),
+        ("age", [np.inf, 1.0, 2.0, 3.0], "infinity"),
+    ],
+)
+def test_what_the_schema_does_not_say_is_refused_without_a_value(column, values, match):
+    frame = FRAMES["pandas"]().assign(**{column: values})
+    with pytest.raises(ValueError, match=match) as refused:
+        plain().fit_transform(frame)
+    assert not any(word in str(refused.value) for word in ("Rome", "young", "soon"))
+
+
+def test_unknown_categories_become_missing_ones_where_that_is_declared():
+    schema = {name: SCHEMA[name] for name in ("age", "city")}
+    frame = FRAMES["pandas"]()[["age", "city"]].assign(city=["Rome", "Ulm", None, 3])
+    table = TablePrivatizer(schema=schema, handle_unknown="missing", transform_noise=False).fit(frame)
+    assert table.inverse_transform(table.transform(frame))[:, 1].tolist() == [None, "Ulm", None, None]
+    with pytest.raises(ValueError, match="handle_unknown='missing' needs"):
+        plain(handle_unknown="missing").fit(FRAMES["pandas"]())
+
+
+def test_categories_of_a_dtype_are_declared_by_polars_and_learnt_by_pandas():
+    frame = pl.DataFrame({"size": pl.Series(["S", "L"], dtype=pl.Enum(["S", "M", "L"]))})
+    for schema in ({"size": "dtype"}, {"size": pl.Enum(["S", "M", "L"])}):
+        table = TablePrivatizer(2.0, schema=schema).fit(frame)
+        assert table.get_feature_names_out().tolist() == ["size_S", "size_M", "size_L"]
+        assert table.privacy_guarantee_.epsilon <= 2.0
+    frame = pd.DataFrame({"size": pd.Categorical(["S", "L"], ["S", "M", "L"], ordered=True)})
+    with pytest.warns(LearntDomainWarning, match="categories of size"):
+        table = TablePrivatizer(2.0, schema={"size": "dtype"}, encoding="columns").fit(frame)
+    assert table.privacy_guarantee_.epsilon == np.inf
+    assert table.transform(frame)["size"].cat.ordered
+    declared = TablePrivatizer(2.0, schema={"size": pd.CategoricalDtype(["S", "M", "L"], ordered=True)}).fit(frame)
+    assert declared.privacy_guarantee_.epsilon <= 2.0
+    secret = pd.DataFrame({"day": pd.Categorical([pd.Timestamp("2001-02-03")])})
+    with pytest.raises(ValueError, match="schema of the column 'day'") as refused:
+        TablePrivatizer(schema={"day": "dtype"}).fit(secret)
+    assert "2001" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"schema": {"age": (0, 1)}}, r"schema must name every column once. It misses \['city'"),
+        ({"schema": {**SCHEMA, "name": (0, 1)}}, r"It names unknown \['name'\]"),
+        ({"schema": {**SCHEMA, "age": (1, 0)}}, "schema of the column 'age' must be .*low < high"),
+        ({"schema": {**SCHEMA, "age": 3}}, "schema of the column 'age' must be .*Got 3"),
+        ({"schema": {**SCHEMA, "age": Ball(1, 1.0)}}, "Got Ball"),
+        ({"schema": {**SCHEMA, "size": ["S", "S"]}}, "different values"),
+        ({"schema": {**SCHEMA, "age": {"type": "interval", "low": 0}}}, "schema of the column 'age'"),
+        ({"schema": {**SCHEMA, "age": {**SCHEMA["mass"], "missing": "category"}}}, "missing must be 'middle'"),
+        ({"schema": {**SCHEMA, "city": {**SCHEMA["city"], "missing": "middle"}}}, "missing must be 'category'"),
+        ({"shares": {"age": 1}}, "shares must name every column once"),
+        ({"shares": {**dict.fromkeys(SCHEMA, 1), "age": 0}}, "Every weight must be"),
+        ({"epsilon": True}, "epsilon"),
+        ({"mechanism": "gaussian"}, "mechanism"),
+    ],
+)
+def test_refuses_what_is_no_declaration(parameters, match):
+    with pytest.raises(ValueError, match=match):
+        TablePrivatizer(**{"schema": SCHEMA} | parameters).fit(FRAMES["pandas"]())
+
+
+def test_columns_that_are_declared_together_are_refused():
+    with pytest.raises(ValueError, match="every column on its own"):
+        TablePrivatizer(schema=Columns.of({("a", "b"): Ball(2, 1.0)})).fit([[0.0, 1.0]])
+    with pytest.raises(ValueError, match=r"of its own\. Got Ball instead"):
+        MixedRecord(Columns.of({"a": Ball(1, 1.0)}), (1.0,))
+    with pytest.raises(ValueError, match="one for each of 1 columns"):
+        MixedRecord(Columns.of({"a": Interval(0, 1)}), (1.0, 1.0))
+
+
+def test_one_pair_of_dates_is_that_of_all_columns():
+    frame = pd.DataFrame({"from": ["2021-01-02"], "to": ["2022-03-04"]})
+    back = TablePrivatizer(schema=("2020-01-01", "2024-12-31"), encoding="columns", transform_noise=False).fit(frame)
+    assert back.transform(frame)["to"].dt.year.tolist() == [2022]
+
+
+def test_set_output_pickle_and_what_was_promised():
+    frame = FRAMES["pandas"]()
+    table = plain().set_output(transform="pandas").fit(frame)
+    assert list(table.transform(frame).columns) == NAMES
+    restored = pickle.loads(pickle.dumps(table))
+    pd.testing.assert_frame_equal(restored.transform(frame), table.transform(frame))
+    with pytest.raises(ChangedAfterFitError, match="shares"):
+        table.set_params(shares=dict.fromkeys(SCHEMA, 1)).transform(frame)
+    with pytest.raises(ValueError, match="feature names"):
+        plain().fit(frame).transform(frame[frame.columns[::-1]])
+    with pytest.raises(ValueError, match="11 columns"):
+        plain().fit(frame).inverse_transform(np.zeros((1, 3)))
+
+
+def test_a_seed_makes_releases_repeatable_and_says_so():
+    frame = FRAMES["polars"]()
+    table = TablePrivatizer(6.0, schema=SCHEMA, seed=0)
+    with pytest.warns(SeededNoiseWarning):
+        first = table.fit_transform(frame)
+    with pytest.warns(SeededNoiseWarning):
+        np.testing.assert_array_equal(table.transform(frame), first)
+    assert table.privacy_guarantee_.seeded
