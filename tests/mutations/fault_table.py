@@ -646,7 +646,7 @@ MUTATIONS = [
     Mutation(
         "accounting/_decide.py",
         "return units_below(self.epsilon)",
-        "return units_above(self.epsilon) + 64",
+        "return units_below(self.epsilon) + 1024",
         _CHARGED,
     ),
     Mutation(
