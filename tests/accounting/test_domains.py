@@ -177,6 +177,21 @@ def test_a_table_is_for_few_records_and_for_regressions_that_tell_something():
         assert table.decisions([query], [([0], [1])], query, epsilon=1.0) == [None]
 
 
+def test_what_is_a_hair_from_the_budget_is_left_to_the_search():
+    query = RegressionQuery("linear", [1.0, 0.0], 0.0, (0, 1), 0.5)
+    table = PointTable(region_of(OneHot(2)))
+    for history in (([], []), ([0, 0], [0, 1])):
+        # One answer, or one more after two that cancel, costs about the epsilon.
+        loss = max(
+            realized_loss([query] * (len(history[0]) + 1), [*history[1], o], bounds=OneHot(2)).upper for o in (0, 1)
+        )
+        decisions = [
+            table.decisions([query], [history], query, epsilon=loss + beside)[0]
+            for beside in (-1e-4, -1e-8, 1e-8, 1e-4)
+        ]
+        assert decisions == [False, False, None, True]
+
+
 def test_a_domain_lets_more_be_asked_than_its_box():
     queries, asked = nine_queries(24, 5), {}
     for name, bounds in (("domain", NINE), ("box", (0, 1))):
