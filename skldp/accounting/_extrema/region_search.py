@@ -18,7 +18,7 @@ _FEW_FEATURES = 4
 _FIRST_PARTS = 10_000
 _MAX_PARTS = 100_000
 # Of an answer and a column each, in all parts together: wide blocks leave fewer parts.
-_MOST_PRODUCTS = 2**25
+_MOST_PRODUCTS = 2**24
 
 
 class RegionSearch:
