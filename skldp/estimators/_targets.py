@@ -69,10 +69,11 @@ class TargetPrivatizer(
     bounds : (low, high), default=None
         The declared bounds of a target, two numbers from public knowledge. What lies outside is moved to the nearest
         end. None takes the smallest and the largest y, with a warning: both are somebody's.
-    mechanism : str, default="bins"
-        - ``"bins"``: randomized response on bins, with the least expected square error under the prior; biased
-          towards the middle;
-        - ``"unbiased_bins"``: the same between knots, unbiased for every number;
+    mechanism : str, default="unbiased_bins"
+        - ``"unbiased_bins"``: randomized response on knots, between which a number is rounded at random; unbiased for
+          every number, with the least variance under the prior;
+        - ``"bins"``: randomized response on bins, as published, with the least expected square error under the prior
+          of one answer; biased towards the middle, which no number of people undoes;
         - ``"duchi"``, ``"three_outputs"``, ``"piecewise"``, ``"piecewise_sub"``, ``"piecewise_opt"``, ``"hybrid"``,
           ``"hybrid_tp"``, ``"laplace"``, ``"ldp_fl"``: as of :class:`NumericPrivatizer`, unbiased;
         - ``"best"``: whichever of these has the least worst-case variance.
@@ -131,7 +132,7 @@ class TargetPrivatizer(
     Examples
     --------
     >>> from skldp import TargetPrivatizer
-    >>> ages = TargetPrivatizer(epsilon=2.0, bounds=(0, 100), prior=[0.1, 0.4, 0.3, 0.2])
+    >>> ages = TargetPrivatizer(epsilon=2.0, bounds=(0, 100), mechanism="bins", prior=[0.1, 0.4, 0.3, 0.2])
     >>> ages.fit_transform([20.0, 35.0, 62.0, 81.0]).shape
     (4,)
     >>> ages.mechanism_.answers.round(1).tolist()
@@ -153,7 +154,7 @@ class TargetPrivatizer(
         epsilon: float = 1.0,
         *,
         bounds: Any = None,
-        mechanism: str = "bins",
+        mechanism: str = "unbiased_bins",
         prior: npt.ArrayLike | float | None = None,
         seed: Seed = None,
     ) -> None:
