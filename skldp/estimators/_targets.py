@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_number
 from skldp._untold import as_numbers, kind_of, untold
-from skldp.estimators._base import ReleasesRows
+from skldp.estimators._base import ReleasesRows, check_bounds_of_type
 from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._validation import (
     BOUNDS,
@@ -271,6 +271,7 @@ class TargetPrivatizer(
             raise InvalidParameterError(f"Only bins have a prior. Got mechanism={self.mechanism!r} with one instead.")
         learnt = self.bounds is None
         low, high = _learnt_bounds(rows) if learnt else (float(e[0]) for e in check_bounds(self.bounds, 1))
+        check_bounds_of_type((low, high), rows.dtype)
         question = None
         if is_number(prior):
             epsilon, share = split_share(epsilon, float(prior))  # type: ignore[arg-type]  # which is a number
@@ -292,6 +293,10 @@ class TargetPrivatizer(
                 "TargetPrivatizer(bounds=(low, high)).",
                 LearntDomainWarning,
             )
+
+    def _release(self, rows, out=None, *, noisy=True, ids=None):
+        check_bounds_of_type(self.bounds_, rows.dtype)
+        return super()._release(rows, out, noisy=noisy, ids=ids)
 
     def _make_mechanism(self, epsilon, low, high, prior):
         name = self.mechanism

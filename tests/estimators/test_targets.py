@@ -338,3 +338,9 @@ def test_a_batch_of_somebody_else_is_not_trained_on_raw_targets():
     model.partial_fit(X[:50], np.full(50, 17.0)).partial_fit(X[:50], np.full(50, 17.0))
     assert len(set(np.round(seen, 6))) == 2
     assert 17.0 not in seen
+
+
+def test_bounds_beyond_the_type_of_y_are_refused_by_the_type_alone():
+    privatizer = TargetPrivatizer(bounds=(-1e60, 1e60)).fit(np.zeros(2))
+    with pytest.raises(ValueError, match="of the type of X, float32"):
+        privatizer.transform(np.zeros(2, dtype=np.float32))
