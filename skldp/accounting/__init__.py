@@ -12,6 +12,7 @@ from skldp.accounting._filters import (
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting._ledger.reader import LedgerReader, ledger_report
 from skldp.accounting._ledger.releasing import LedgerRelease
+from skldp.accounting._ledger.store import admit_tenant
 from skldp.accounting._query import FiniteQuery, Query, RegressionQuery, ReleaseQuery, query_from_json
 from skldp.accounting._shuffle import shuffled, shuffled_closed_form
 
@@ -29,6 +30,7 @@ __all__ = [
     "RegressionQuery",
     "ReleaseQuery",
     "SimplifiedBayesianPrivacyFilter",
+    "admit_tenant",
     "advanced_composition",
     "g_leakage_bound",
     "ledger_report",

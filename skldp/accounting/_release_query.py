@@ -167,6 +167,23 @@ class ReleaseQuery:
             f"distance, declare the largest distance (radius); classes and categories too. Got {guarantee} instead."
         )
 
+    @classmethod
+    def in_place_of(cls, query: Any) -> "ReleaseQuery":
+        """What an answer to a query counts as where the answer itself is not known."""
+        if isinstance(query, ReleaseQuery) and query.part is None:
+            return query
+        charge = int(charge_of(query))
+        return cls("an answer that is not told", charge, _zcdp_of_pure(charge))
+
+    @classmethod
+    def erasure(cls, queries: Sequence[Any], loss: float | None) -> "ReleaseQuery":
+        """What erased answers have cost: a loss in nats, or their composition where no loss is counted."""
+        charges = sum(charge_of(query) for query in queries)
+        if loss is None and not math.isfinite(charges):
+            return cls("erased answers", None, sum(zcdp_of(query) for query in queries))
+        charge = int(charges) if loss is None else units_above(loss)
+        return cls("erased answers", charge, _zcdp_of_pure(charge))
+
     @cached_property
     def charge(self) -> int | None:
         """The epsilon of all rows, in units of 2^-60 nats."""

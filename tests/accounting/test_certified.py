@@ -16,7 +16,7 @@ from skldp.accounting._extrema.linear_cohort import linear_decisions
 from skldp.accounting._extrema.realized_loss import realized_loss
 from skldp.accounting._extrema.sigmoid_sum import SigmoidSum
 from skldp.accounting._filters import BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
-from skldp.accounting._ledger import privacy_ledger
+from skldp.accounting._ledger import plan, privacy_ledger
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting._query import RegressionQuery
 
@@ -241,7 +241,7 @@ def test_verification_adds_up_epsilons_itself(monkeypatch):
 def test_verification_counts_epsilons_itself(monkeypatch):
     """A quick yes that counts 0.999 of the next epsilon lets a tenth answer past a budget of 0.99995."""
     monkeypatch.setattr(
-        privacy_ledger,
+        plan,
         "surely_admits",
         lambda rule, spent, query: (spent[:, 0] / 2**30 + 0.999 * query.epsilon) <= rule.epsilon,
     )

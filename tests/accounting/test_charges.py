@@ -27,7 +27,7 @@ from skldp.accounting import (
 from skldp.accounting import _decide as decisions
 from skldp.accounting._composition import loss_of_zcdp, zcdp_budget
 from skldp.accounting._decide import Rule, added, decide, surely_admits
-from skldp.accounting._ledger import privacy_ledger
+from skldp.accounting._ledger import plan, privacy_ledger
 from skldp.accounting._release_query import released_loss
 from skldp.accounting._units import as_parts, nats_above, nats_below, saturated_sum, units_above, units_below, within
 from skldp.exceptions import BudgetExhaustedError, LedgerError
@@ -473,6 +473,41 @@ def test_opposed_codes_of_a_part_cost_little_and_equal_ones_their_sum(monkeypatc
         assert ledger.verify().ok
 
 
+def test_a_code_that_is_not_told_counts_in_full():
+    """To another tenant, and after an erasure: whatever it was, it may have been the worst."""
+    named, full = ReleaseQuery.of(rr(0.5), part="job"), ReleaseQuery.of(rr(0.5))
+    assert (ReleaseQuery.in_place_of(named).part, ReleaseQuery.in_place_of(named).charge) == (None, full.charge)
+    assert ReleaseQuery.in_place_of(full) is full
+
+
+def test_a_draw_that_is_tried_again_is_handed_out_and_counted_once(monkeypatch, fixed_noise):
+    """As where a transaction must be tried again: what its first attempt drew is nobody's."""
+    number = BoundedFeatures(Laplace(0.5), (0.0,), (1.0,), n_sampled=1, stated=0.5)
+    with PrivacyLedger(1.0) as ledger:
+        write, again = privacy_ledger.write_release, iter([True, False])
+        drawn = []
+
+        def conflicting(connection, release, *arguments, **options):
+            if next(again):
+                raise ValueError("a conflict")
+            return write(connection, release, *arguments, **options)
+
+        def repeated(attempt):
+            try:
+                return attempt()
+            except ValueError:
+                return attempt()
+
+        monkeypatch.setattr(privacy_ledger, "write_release", conflicting)
+        monkeypatch.setattr(ledger._store, "repeated", repeated)
+        sample = Laplace._integers
+        monkeypatch.setattr(Laplace, "_integers", lambda *given: drawn.append(sample(*given)) or drawn[-1])
+        found = ledger.release(number, [[7.0]], ["ann"])
+        assert (len(drawn), found.n_moved, found.accepted.tolist()) == (2, 1, [True])
+        assert ledger.realized_loss(["ann"]).tolist() == [0.5]
+        assert ledger.verify().ok
+
+
 def test_a_part_keeps_its_codes_and_is_one_code_of_randomized_response():
     with PrivacyLedger(1.0) as ledger:
         ledger.release(rr(0.2), [[0]], ["ann"], part="job")
@@ -610,7 +645,7 @@ def always(*arguments, **options):
         (decisions, "_epsilons_admit", always),
         (decisions, "_losses_admit", always),
         (decisions, "charge_of", lambda query: 0),
-        (privacy_ledger, "surely_admits", lambda rule, spent, query: np.ones(len(spent), dtype=bool)),
+        (plan, "surely_admits", lambda rule, spent, query: np.ones(len(spent), dtype=bool)),
     ],
 )
 @pytest.mark.parametrize("rule", ["simplified", "bayesian"])

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from skldp.accounting import PrivacyLedger, ledger_report
-from skldp.accounting._ledger.book import Link
 from skldp.accounting._ledger.companion import companion_of
 from skldp.accounting._ledger.migration import APPLICATION_ID
+from skldp.accounting._ledger.records import Link
 from skldp.accounting._ledger.schema import SCHEMA_VERSION, TABLES, seal
 from skldp.accounting._query import RegressionQuery
 from skldp.exceptions import LedgerError

@@ -55,9 +55,9 @@ SHARED = {
 OF_ITS_OWN = {
     ("BayesianFilter", "bounds"),
     ("BayesianFilter", "n_jobs"),
-    ("BayesianFilter", "ledger"),
     ("PrivUnitTransformer", "bounds"),
     ("TargetPrivatizer", "bounds"),
+    ("BayesianFilter", "ledger"),
     ("NoiseAwareDiscriminant", "label_mechanism"),
 }
 

@@ -972,7 +972,7 @@ MUTATIONS = [
     Mutation("accounting/_ledger/sqlite_store.py", 'if journal != "delete":', "if False:", _FILES),
     Mutation(
         "accounting/_ledger/sqlite_store.py",
-        "            _keep_forever(self._connection)\n",
+        "            keep_forever(self._connection)\n",
         "            pass\n",
         _FILES,
     ),

@@ -1,4 +1,4 @@
-"""What is recorded in a ledger: its rows, written and read, and what one process has read of them.
+"""What one process has read of a ledger.
 
 The order of a person's answers does not matter to their privacy loss, so that people with the same multiset of
 (query, output) pairs share every decision. A history is therefore known by its fingerprint: the sum of random
@@ -6,14 +6,9 @@ The order of a person's answers does not matter to their privacy loss, so that p
 process, so that nobody can choose queries whose histories collide.
 """
 
-import hashlib
 import json
 import os
-import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -22,227 +17,31 @@ import numpy.typing as npt
 
 from skldp.accounting._decide import added
 from skldp.accounting._ledger.companion import EMPTY
+from skldp.accounting._ledger.erasing import Erasures
 from skldp.accounting._ledger.identity import Identity
+from skldp.accounting._ledger.records import Digest, History, Link, Release, damage
 from skldp.accounting._ledger.schema import Connection, Rows
-from skldp.accounting._query import Query, query_from_json
+from skldp.accounting._query import Query, ReleaseQuery, query_from_json
 from skldp.exceptions import LedgerError
 
 if TYPE_CHECKING:
     from skldp.accounting._extrema.linear_cohort import LinearTable
     from skldp.accounting._extrema.point_cohort import PointTable
 
-__all__ = [
-    "Fingerprint",
-    "History",
-    "LedgerBook",
-    "Link",
-    "Release",
-    "damage",
-    "group_rows",
-    "recorded_history",
-    "recorded_outputs",
-    "timed_history",
-    "write_release",
-]
+__all__ = ["Fingerprint", "LedgerBook", "group_rows"]
 
 Fingerprint = tuple[int, int]
 _ROWS_AT_ONCE = 200_000
 _RELEASES = """SELECT q.key, r.release, r.query, r.time, r.asked, r.answered, r.served, r.refused, r.people,
                       r.tenant, r.call, r.request, r.digest, s.salt, r.chain
-               FROM releases r LEFT JOIN queries q ON q.query = r.query LEFT JOIN salts s ON s.release = r.release
+               FROM releases r LEFT JOIN queries q ON q.query = r.query
+                    LEFT JOIN recorded_salts s ON s.release = r.release
                WHERE r.release > :after AND r.release <= :until ORDER BY r.release"""
 _ANSWERS = """SELECT release, person, output FROM recorded WHERE release > :after AND release <= :until
               ORDER BY release, person"""
 _PEOPLE = "SELECT person, identity FROM people WHERE person >= :first ORDER BY person"
 _QUERIES = "SELECT query, key, content FROM queries WHERE query >= :first ORDER BY query"
 Block = tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]
-History = tuple[list[int], list[int]]
-# Few releases, each looked up by its key: a person's answers need no index of their own.
-_HISTORY = """SELECT r.release, r.time, r.query, a.output FROM releases r CROSS JOIN recorded a
-              WHERE a.release = r.release AND a.person = :person AND r.answered > 0 AND r.release <= :until
-              ORDER BY r.release"""
-_OUTPUTS = """SELECT a.person, a.output FROM releases r CROSS JOIN recorded a
-              WHERE a.release = r.release AND r.query = :query AND r.answered > 0
-              AND a.person BETWEEN :low AND :high ORDER BY r.release"""
-_WRITE_QUERY = "INSERT INTO queries (query, key, content) VALUES (:query, :key, :content)"
-_WRITE_PERSON = "INSERT INTO people (person, identity) VALUES (:person, :identity)"
-_WRITE_ANSWER = "INSERT INTO answers (release, person, output) VALUES (:release, :person, :output)"
-_WRITE_SALT = "INSERT INTO salts (release, salt) VALUES (:release, :salt)"
-# In the order in which the chain counts them in.
-_COLUMNS = (
-    "release", "query", "time", "asked", "answered", "served", "refused", "people",
-    "tenant", "call", "request", "digest",
-)  # fmt: skip
-_WRITE_RELEASE = (
-    f"INSERT INTO releases ({', '.join(_COLUMNS)}, chain) VALUES ({', '.join(f':{name}' for name in _COLUMNS)}, :chain)"
-)
-
-
-@contextmanager
-def damage() -> Iterator[None]:
-    """Say of what no ledger writes, and no code expects, that it is damage."""
-    try:
-        yield
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise LedgerError("The ledger is damaged: something is in it that no ledger writes.") from error
-
-
-class Digest:
-    """What was answered in a release, as a hash that tells nothing without its salt.
-
-    Parameters
-    ----------
-    salt : str
-        Random bytes, in hexadecimal digits.
-
-    Examples
-    --------
-    >>> from skldp.accounting._ledger.book import Digest
-    >>> one, two = Digest("00"), Digest("01")
-    >>> one.add([0], [1]), two.add([0], [1])
-    (None, None)
-    >>> one.value == two.value
-    False
-    """
-
-    def __init__(self, salt: str) -> None:
-        self._hash = hashlib.sha256(bytes.fromhex(salt))
-
-    def add(self, numbers: npt.ArrayLike, outputs: npt.ArrayLike) -> None:
-        """Count in the next answers, in the order of the people's numbers."""
-        self._hash.update(np.column_stack([numbers, outputs]).astype("<i8").tobytes())
-
-    @property
-    def value(self) -> str:
-        """The hash of what was counted in."""
-        return self._hash.hexdigest()
-
-
-class Link(Digest):
-    """One release on its way into the chain, with its digest, or before version 3 of the schema with its answers.
-
-    Parameters
-    ----------
-    previous : str
-        The hash of all releases before.
-    entry : sequence of int and str
-        The release itself: the key of its query, and its row of the table.
-    identities : sequence of int or str
-        The people who are new with it.
-
-    Examples
-    --------
-    >>> from skldp.accounting._ledger.book import Link
-    >>> one, two = (Link("0" * 64, [1, "key"], ["ann"]) for _ in range(2))
-    >>> one.add([0], [1])
-    >>> two.add([0], [0])
-    >>> one.value == two.value
-    False
-    """
-
-    def __init__(self, previous: str, entry: Sequence[int | str | None], identities: Sequence[Identity]) -> None:
-        # JSON in ASCII is the same on every version of Python.
-        head = json.dumps([previous, list(entry), list(identities)])
-        self._hash = hashlib.sha256(head.encode("ascii"))
-
-
-@dataclass(frozen=True)
-class Release:
-    """What one call adds to a ledger.
-
-    Attributes
-    ----------
-    number : int
-    query_number : int
-    asked, served : int
-        How many people were asked, and how many of them were handed an earlier answer again.
-    refused : int
-    new_people : list
-        The identities of people who were not known; their numbers follow the known ones.
-    numbers, outputs : ndarray of int
-        Who answered, and what.
-    """
-
-    number: int
-    query_number: int
-    asked: int
-    served: int
-    refused: int
-    new_people: list[Identity]
-    numbers: npt.NDArray[np.int64]
-    outputs: npt.NDArray[np.int64]
-
-
-def write_release(connection: Connection, release: Release, query: Query, *, n_people: int, chain: str) -> str:
-    """Write a release, and the query and the people that are new with it.
-
-    Parameters
-    ----------
-    connection : Connection
-    release : Release
-    query : RegressionQuery or FiniteQuery
-    n_people : int
-        How many people are known, not counting the new ones.
-    chain : str
-        The hash of all releases before.
-
-    Returns
-    -------
-    str
-        The hash of this one and of all before.
-    """
-    number = {"query": release.query_number}
-    if not connection.execute("SELECT 1 FROM queries WHERE query = :query", number).fetchall():
-        connection.execute(_WRITE_QUERY, number | {"key": query.key, "content": query.to_json()})
-    people = enumerate(map(json.dumps, release.new_people), start=n_people)
-    connection.executemany(_WRITE_PERSON, [{"person": person, "identity": identity} for person, identity in people])
-    # In the order of the key, so that SQLite appends.
-    order = np.argsort(release.numbers)
-    numbers, outputs = release.numbers[order], release.outputs[order]
-    salt = secrets.token_hex(16)
-    digest = Digest(salt)
-    digest.add(numbers, outputs)
-    time = datetime.now(UTC).isoformat(timespec="seconds")
-    counts = (release.asked, len(numbers), release.served, release.refused, n_people + len(release.new_people))
-    entry = (release.number, release.query_number, time, *counts, "", None, None, digest.value)
-    link = Link(chain, [query.key, *entry], release.new_people)
-    connection.execute(_WRITE_RELEASE, dict(zip(_COLUMNS, entry, strict=True)) | {"chain": link.value})
-    connection.execute(_WRITE_SALT, {"release": release.number, "salt": salt})
-    answers = zip(numbers.tolist(), outputs.tolist(), strict=True)
-    rows = [{"release": release.number, "person": person, "output": output} for person, output in answers]
-    connection.executemany(_WRITE_ANSWER, rows)
-    return link.value
-
-
-def timed_history(connection: Connection, person: int, until: int) -> list[tuple[int, str, int, int]]:
-    """One person's answers as (release, time, query number, output), up to a release."""
-    rows = connection.execute(_HISTORY, {"person": person, "until": until}).fetchall()
-    if any(type(query) is not int or type(output) is not int for _, _, query, output in rows):
-        raise LedgerError("The ledger is damaged: an answer is not what was recorded.")
-    return rows
-
-
-def recorded_history(connection: Connection, person: int, until: int) -> History:
-    """One person's query numbers and outputs, up to a release."""
-    rows = timed_history(connection, person, until)
-    return [query for _, _, query, _ in rows], [output for _, _, _, output in rows]
-
-
-def recorded_outputs(connection: Connection, query: int | None, people: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Each person's last output of a query, -1 where there is none."""
-    recorded = np.full(len(people), -1, dtype=np.int64)
-    known = np.flatnonzero(people >= 0)
-    if query is None or not known.size:
-        return recorded
-    low, high = int(people[known].min()), int(people[known].max())
-    rows = connection.execute(_OUTPUTS, {"query": query, "low": low, "high": high}).fetchall()
-    if rows:
-        with damage():
-            person, output = np.array(rows, dtype=np.int64).T
-        last = np.full(high - low + 1, -1, dtype=np.int64)
-        last[person - low] = output
-        recorded[known] = last[people[known] - low]
-    return recorded
 
 
 def group_rows(fingerprints: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
@@ -298,6 +97,8 @@ class LedgerBook:
         self._tokens: dict[str, npt.NDArray[np.uint64]] = {}
         # People who were read already, but who are new with a release that was not.
         self._ahead: list[Identity] = []
+        self._n_erased = 0
+        self._some_untold = False
 
     def numbers(self, identities: list[Identity]) -> npt.NDArray[np.int64]:
         """Number of each person, -1 where nothing is recorded of them.
@@ -351,6 +152,30 @@ class LedgerBook:
         self._spent[numbers] = added(self._spent[numbers], query)
         self.n_answers += len(numbers)
 
+    @property
+    def some_are_untold(self) -> bool:
+        """Whether there are answers of which only that they were given is known, because others asked for them."""
+        return self._some_untold
+
+    def counted(self, histories: Sequence[History]) -> tuple[list[Query], list[History]]:
+        """The queries, and the histories by their positions, with each answer that is not told at its full cost."""
+        if not self._some_untold:
+            return self.queries, list(histories)
+        queries = [*self.queries, *(ReleaseQuery.in_place_of(query) for query in self.queries)]
+        shift = len(self.queries)
+        return queries, [
+            (
+                [number + shift * (output < 0) for number, output in zip(numbers, outputs, strict=True)],
+                [max(output, 0) for output in outputs],
+            )
+            for numbers, outputs in histories
+        ]
+
+    def answers_of(self, histories: Sequence[History]) -> list[tuple[list[Query], list[int]]]:
+        """The same with the queries themselves."""
+        queries, counted = self.counted(histories)
+        return [([queries[number] for number in numbers], outputs) for numbers, outputs in counted]
+
     def enter(self, release: Release, query: Query, chain: str) -> None:
         """Count a release of this process, after it was committed."""
         if query.key not in self.query_number:
@@ -374,6 +199,11 @@ class LedgerBook:
             If something is not what was written.
         """
         with damage():
+            erasures = Erasures.read(connection)
+            if self.release and len(erasures) != self._n_erased:
+                # Answers that were read before are no more: what they have cost is a release of its own.
+                vars(self).update(vars(LedgerBook()))
+            self._n_erased = len(erasures)
             people = connection.execute(_PEOPLE, {"first": len(self.number_of)}).fetchall()
             if people:
                 if people[-1][0] != len(self.number_of) + len(people) - 1:
@@ -382,7 +212,7 @@ class LedgerBook:
                 self._ahead += identities
                 self.add_people(identities)
             self.read_queries(connection)
-            self._read_releases(connection, 2**62 if until is None else until)
+            self._read_releases(connection, 2**62 if until is None else until, erasures)
             if until is None and self._ahead:
                 raise LedgerError("The ledger is damaged: somebody is in it who was never asked.")
 
@@ -394,33 +224,39 @@ class LedgerBook:
                 if query.key != key or self.add_query(query) != number:
                     raise LedgerError(f"The ledger is damaged: query {number} is not what was asked.")
 
-    def _read_releases(self, connection: Connection, until: int) -> None:
+    def _read_releases(self, connection: Connection, until: int, erasures: Erasures) -> None:
         span = {"after": self.release, "until": until}
         blocks = _blocks(connection.execute(_ANSWERS, span))
         block = next(blocks, None)
         for *row, salt, chained in connection.execute(_RELEASES, span).fetchall():
-            _, release, query_number, _, _, missing, _, _, n_people, *_, digest = row
+            _, release, query_number, _, _, missing, _, _, n_people, _, _, request, digest = row
             if release != self.release + 1 or (block is not None and block[0] < release):
                 raise LedgerError(f"The ledger is damaged: release {self.release + 1} is missing.")
             n_new = n_people - len(self.number_of) + len(self._ahead)
             # Version 2 of the schema had nothing more to say of a release, and hashed the answers themselves.
             link = Link(self.chain, row[:9] if digest is None else row, self._ahead[:n_new])
-            told = link if digest is None else Digest(salt)
+            told = link if digest is None else Digest(salt or "")
+            untold = digest is not None and salt is None
+            missing -= erasures.n_of(release)
             while block is not None and block[0] == release:
                 _, people, outputs = block
                 query = self.queries[query_number]
                 if people[0] < 0 or people[-1] >= len(self.number_of):
                     raise LedgerError(f"The ledger is damaged: release {release} has answers of nobody.")
-                if outputs.min() < 0 or outputs.max() >= query.n_outputs:
+                if outputs.min() < -untold or outputs.max() >= (0 if untold else query.n_outputs):
                     raise LedgerError(f"The ledger is damaged: release {release} has an impossible output.")
                 self.add_answers(query, people, outputs)
                 told.add(people, outputs)
+                self._some_untold |= untold
                 missing -= len(people)
                 block = next(blocks, None)
             if missing:
                 raise LedgerError("The ledger is damaged: a release has not the number of answers that was recorded.")
-            if n_new < 0 or link.value != chained or digest not in (None, told.value):
+            digest = erasures.digest_of(release, digest)
+            if n_new < 0 or link.value != chained or not (untold or digest in (None, told.value)):
                 raise LedgerError(f"The ledger is damaged: release {release} is not what was recorded.")
+            if not erasures.are_those_of(release, request):
+                raise LedgerError(f"The ledger is damaged: what release {release} erased is not what was recorded.")
             del self._ahead[:n_new]
             self.release, self.chain = release, chained
         if block is not None:
@@ -428,7 +264,8 @@ class LedgerBook:
 
     def _query_tokens(self, query: Query) -> npt.NDArray[np.uint64]:
         if query.key not in self._tokens:
-            words = np.frombuffer(os.urandom(16 * query.n_outputs), dtype=np.uint64)
+            # The last one is for an output that is not told.
+            words = np.frombuffer(os.urandom(16 * (query.n_outputs + 1)), dtype=np.uint64)
             self._tokens[query.key] = words.reshape(-1, 2)
         return self._tokens[query.key]
 

@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 
-from skldp.accounting._ledger.schema import SCHEMA_VERSION, TABLES, VIEW
+from skldp.accounting._ledger.schema import SCHEMA_VERSION, TABLES, VIEWS
 from skldp.exceptions import LedgerError
 
 __all__ = ["APPLICATION_ID", "MIGRATED", "create_tables", "migrate", "up_to_date_copy"]
@@ -37,6 +37,11 @@ def _triggers(table: str) -> Iterator[str]:
         )
 
 
+def _create_views(connection: sqlite3.Connection) -> None:
+    for view, selection in VIEWS.items():
+        connection.execute(f"CREATE VIEW {view} AS {selection}")
+
+
 def create_tables(connection: sqlite3.Connection) -> None:
     """Make the empty tables, within a transaction of the caller."""
     for table in TABLES:
@@ -44,7 +49,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
     for table in TABLES:
         for trigger in _triggers(table):
             connection.execute(trigger)
-    connection.execute(VIEW)
+    _create_views(connection)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
@@ -75,7 +80,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     triggers = [trigger for table in ("people", "releases", "salts", "erasures") for trigger in _triggers(table)]
     for trigger in (*triggers, *(one for one in _triggers("answers") if " delete " in one)):
         connection.execute(trigger)
-    connection.execute(VIEW)
+    _create_views(connection)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 

@@ -14,18 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.accounting._decide import Rule, RuleName, Workers
-from skldp.accounting._ledger.book import (
-    Fingerprint,
-    History,
-    LedgerBook,
-    damage,
-    group_rows,
-    recorded_history,
-    timed_history,
-)
+from skldp.accounting._ledger.book import Fingerprint, LedgerBook, group_rows
 from skldp.accounting._ledger.established import is_established
 from skldp.accounting._ledger.identity import canonical_ids
-from skldp.accounting._ledger.store import LedgerStore, open_store
+from skldp.accounting._ledger.records import History, damage, recorded_history, timed_history, who_answered
+from skldp.accounting._ledger.store import LedgerStore, last_head, open_store
 from skldp.accounting._query import FiniteQuery, Query, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._columns import domain_from_json
@@ -37,11 +30,12 @@ RULES = ("basic", "simplified", "bayesian", "approximate")
 _QUERY_COLUMNS = (
     "query", "kind", "epsilon", "first_asked", "calls", "asked", "answered", "served_again", "refused", "key",
 )  # fmt: skip
+_HIDDEN = "SELECT release FROM recorded_salts WHERE salt IS NULL LIMIT 1"
 _BUDGETS = ("people", "answers", "exhausted", "loss_quantiles", "remaining_quantiles")
 _QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
-_COUNTS = """SELECT query, COUNT(*), MIN(time), SUM(asked), SUM(answered), SUM(served), SUM(refused)
+_COUNTS = """SELECT query, COUNT(*), MIN(time), CAST(SUM(asked) AS BIGINT), CAST(SUM(answered) AS BIGINT),
+                    CAST(SUM(served) AS BIGINT), CAST(SUM(refused) AS BIGINT)
              FROM releases GROUP BY query ORDER BY query"""
-_ANSWERED = "SELECT person FROM recorded WHERE release = :release"
 
 
 def ledger_report(path: str | os.PathLike[str], verify: bool = False, *, workers: Workers = map) -> dict[str, Any]:
@@ -138,7 +132,7 @@ def _certified_losses(
             if key not in known
         }
     # Nobody waits for the searches: no transaction is open here.
-    answers = [([book.queries[number] for number in asked], outputs) for asked, outputs in histories.values()]
+    answers = book.answers_of(list(histories.values()))
     known.update(zip(histories, workers(partial(_lower_and_upper, rule), answers), strict=True))
     return np.array([known[key] for key in keys], dtype=np.float64).reshape(-1, 2)[group]
 
@@ -149,6 +143,11 @@ def _lower_and_upper(rule: Rule, answers: tuple[list[Query], list[int]]) -> tupl
 
 
 def _verification(store: LedgerStore, rule: Rule, workers: Workers) -> Verification:
+    with store.transaction(write=False) as connection:
+        if connection.execute(_HIDDEN).fetchmany(1):
+            raise LedgerError(
+                "A ledger is verified by its owner: others are not told every answer, and cannot decide anew."
+            )
     book, sums = LedgerBook(), _Sums(rule.epsilon)
     problems: list[str] = []
     decided: dict[tuple[Fingerprint, str], bool] = {}
@@ -203,8 +202,7 @@ def _check_release(
     with store.transaction(write=False) as connection, damage():
         if not book.queries:
             book.catch_up(connection, until=0)
-        rows = connection.execute(_ANSWERED, {"release": release}).fetchall()
-        numbers = np.array(rows, dtype=np.int64).reshape(-1)
+        numbers = who_answered(connection, release)
         query = book.queries[query_number]
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(book.number_of):
             raise LedgerError(f"The ledger is damaged: release {release} has answers of nobody.")
@@ -309,6 +307,17 @@ class LedgerReader:
         delta = "" if self.delta is None else f", delta={self.delta!r}"
         return f"{name}({self.epsilon!r}, bounds={self.bounds!r}, path={self.path!r}, rule={self.rule!r}{delta})"
 
+    @property
+    def head(self) -> str:
+        """Where the record ends: the number of releases, and the hash of them all.
+
+        Publish it where whoever can restore a backup of the ledger cannot change it. Given back on opening, it proves
+        that nothing was lost since.
+        """
+        with self._store.transaction(write=False) as connection:
+            release, chain = last_head(connection)
+        return f"{release} {chain}"
+
     def realized_loss(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
         """Certified upper bound on each person's realized privacy loss (their sum of epsilons with rule="basic").
 
@@ -348,14 +357,20 @@ class LedgerReader:
         Returns
         -------
         list of dict
-            With the keys ``release``, ``time`` (UTC, ISO 8601), ``query`` and ``output``.
+            With the keys ``release``, ``time`` (UTC, ISO 8601), ``query`` and ``output``, which is None where another
+            tenant of a PostgreSQL database asked.
         """
         identity = canonical_ids([person])[0]
         with self._lock, self._forgetting_after_errors(), self._store.transaction(write=False) as connection:
             self._book.catch_up(connection)
             rows = timed_history(connection, int(self._book.numbers([identity])[0]), self._book.release)
             return [
-                {"release": release, "time": time, "query": self._book.queries[query], "output": output}
+                {
+                    "release": release,
+                    "time": time,
+                    "query": self._book.queries[query],
+                    "output": None if output < 0 else output,
+                }
                 for release, time, query, output in rows
             ]
 

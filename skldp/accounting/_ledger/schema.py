@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-__all__ = ["SCHEMA_VERSION", "TABLES", "VIEW", "WRITE_SETTING", "Connection", "Rows", "seal", "sealed_rows"]
+__all__ = ["SCHEMA_VERSION", "TABLES", "VIEWS", "WRITE_SETTING", "Connection", "Rows", "seal", "sealed_rows"]
 
 SCHEMA_VERSION = 3
 
@@ -34,8 +34,8 @@ TABLES = {
     "erasures": """release BIGINT NOT NULL REFERENCES releases, person BIGINT NOT NULL REFERENCES people,
         erasure BIGINT NOT NULL REFERENCES releases, digest TEXT NOT NULL, PRIMARY KEY (release, person)""",
 }
-# What whoever asks may read of the answers; PostgreSQL shows a tenant no output of another one.
-VIEW = "CREATE VIEW recorded AS SELECT release, person, output FROM answers"
+# What whoever asks reads of these two; PostgreSQL shows a tenant neither an output of another one nor its salt.
+VIEWS = {"recorded": "SELECT release, person, output FROM answers", "recorded_salts": "SELECT release, salt FROM salts"}
 WRITE_SETTING = "INSERT INTO settings (name, value, seal) VALUES (:name, :value, :seal)"
 
 

@@ -22,7 +22,7 @@ from skldp.accounting._ledger import store
 from skldp.accounting._ledger.companion import EMPTY, Companion, Entry, companion_of, locked
 from skldp.accounting._ledger.migration import APPLICATION_ID, MIGRATED, create_tables, migrate, up_to_date_copy
 from skldp.accounting._ledger.schema import SCHEMA_VERSION, TABLES, WRITE_SETTING, Connection, sealed_rows
-from skldp.accounting._ledger.store import MEMORY, LedgerStore
+from skldp.accounting._ledger.store import MEMORY, LedgerStore, keep_forever
 from skldp.exceptions import LedgerError
 
 __all__ = ["SQLiteStore"]
@@ -36,14 +36,6 @@ _OLD = (
 )
 
 
-def _keep_forever(connection: sqlite3.Connection) -> None:
-    """Never close what a fork copied in the middle of a transaction: to close it would undo the parent's."""
-    with suppress(ImportError):
-        import ctypes
-
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
-
-
 def _connect(path: str, *, read_only: bool = False) -> sqlite3.Connection:
     # mode=rw, unlike the default, never makes an empty file where the ledger has gone.
     target = f"{Path(path).as_uri()}?mode={'ro' if read_only else 'rw'}"
@@ -53,6 +45,8 @@ def _connect(path: str, *, read_only: bool = False) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA recursive_triggers = ON")
+        # What was erased is written over.
+        connection.execute("PRAGMA secure_delete = ON")
     except BaseException:
         connection.close()
         raise
@@ -206,8 +200,8 @@ class SQLiteStore(LedgerStore):
     def begin_anew(self) -> None:
         """Leave a parent's threads and its open transaction to the parent, in a forked child."""
         super().begin_anew()
-        if self._connection is not None and self._memory is None:
-            _keep_forever(self._connection)
+        if self._memory is None:
+            keep_forever(self._connection)
         self._connection = None
 
     def _create(self, settings: dict[str, Any]) -> None:

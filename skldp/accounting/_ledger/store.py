@@ -6,11 +6,13 @@ the very ledger that was opened, with all that was recorded in it.
 
 import json
 import os
+import re
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from typing import Any
 
 from skldp.accounting._ledger.companion import EMPTY, Head
@@ -18,13 +20,14 @@ from skldp.accounting._ledger.identity import Identity
 from skldp.accounting._ledger.schema import WRITE_SETTING, Connection, seal, sealed_rows
 from skldp.exceptions import LedgerError
 
-__all__ = ["MEMORY", "LedgerStore", "open_store"]
+__all__ = ["MEMORY", "ConflictError", "LedgerStore", "admit_tenant", "keep_forever", "last_head", "open_store"]
 
 MEMORY = ":memory:"
 # How long a process waits for another one's transaction before it gives up, with nothing released.
 BUSY_SECONDS = 120.0
 
 _CHAIN_OF = "SELECT chain FROM releases WHERE release = :release"
+_HEAD = re.compile(r"(0|[1-9][0-9]{0,17}) ([0-9a-f]{64})")
 _LAST = "SELECT release, chain FROM releases ORDER BY release DESC LIMIT 1"
 
 _STORES: "weakref.WeakSet[LedgerStore]" = weakref.WeakSet()
@@ -59,6 +62,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_hold_transactions, after_in_parent=_allow_transactions, after_in_child=_begin_anew)
 
 
+class ConflictError(LedgerError):
+    """A transaction that nothing came of, or nobody knows what: it can be begun again."""
+
+
 class LedgerStore(ABC):
     """Where one ledger is kept.
 
@@ -73,6 +80,8 @@ class LedgerStore(ABC):
     Attributes
     ----------
     name, path : str
+    tenant : str
+        Who asks, where several do who must not read one another's answers.
     read_only, closed : bool
     lock : reentrant lock
         Held for the length of a transaction.
@@ -81,6 +90,7 @@ class LedgerStore(ABC):
     def __init__(self, name: str, path: str, *, read_only: bool) -> None:
         self.name = name
         self.path = path
+        self.tenant = ""
         self.read_only = read_only
         self.lock: Any = threading.RLock()
         self.closed = False
@@ -126,6 +136,36 @@ class LedgerStore(ABC):
         """Keep everybody else from asking these people, where others need not wait for one another altogether."""
         return nullcontext()
 
+    def admit(self, tenant: str) -> None:
+        """Let a role of the database ask.
+
+        Raises
+        ------
+        LedgerError
+            If this is no database with roles.
+        """
+        raise LedgerError(f"Tenants are roles of a PostgreSQL database. Got the file {self.name!r}.")
+
+    def check_head(self, head: str) -> None:
+        """Prove that the record still holds what a published head says.
+
+        Raises
+        ------
+        ValueError
+            If it is no head.
+        LedgerError
+            If the record has lost what was there when the head was published.
+        """
+        match = _HEAD.fullmatch(head) if isinstance(head, str) else None
+        if match is None:
+            raise ValueError(f"head must be what a ledger's head was: its count and its hash. Got {head!r} instead.")
+        with self.transaction(write=False) as connection:
+            self._check_holds(connection, Head(int(match[1]), match[2]))
+
+    def repeated(self, work: Callable[[], Any]) -> Any:
+        """Do some work whose transaction may be begun again, where others can come between."""
+        return work()
+
     def settings(self) -> dict[str, Any]:
         """Read what the ledger was made with."""
         with self.transaction(write=False):
@@ -133,10 +173,13 @@ class LedgerStore(ABC):
 
     def add_setting(self, name: str, value: Any) -> Any:
         """Write a setting that is not there yet, and return the one that holds."""
+        self.repeated(partial(self._add_setting, name, value))
+        return self.settings()[name]
+
+    def _add_setting(self, name: str, value: Any) -> None:
         with self.transaction(write=True) as connection:
             if name not in self._settings:
                 connection.executemany(WRITE_SETTING, sealed_rows(self._settings["token"], {name: value}))
-        return self.settings()[name]
 
     def _check_can_begin(self, *, write: bool, busy: bool) -> None:
         self.check_open()
@@ -157,14 +200,17 @@ class LedgerStore(ABC):
         if any(settings.get(name) != value for name, value in self._settings.items()):
             raise LedgerError(f"The ledger {self.name!r} is damaged: a setting has changed, and settings never change.")
         for head in (self._head, remembered):
-            found = connection.execute(_CHAIN_OF, {"release": head.release}).fetchall()
-            if head.release and found != [(head.chain,)]:
-                raise LedgerError(
-                    f"The ledger {self.name!r} is not what it was, the record went back: it has lost its release "
-                    f"{head.release}, as if an older backup had been laid over it. Put the newest one back: without "
-                    "it nobody knows what is left of the budgets."
-                )
+            self._check_holds(connection, head)
         self._settings, self._head = settings, last_head(connection)
+
+    def _check_holds(self, connection: Connection, head: Head) -> None:
+        found = connection.execute(_CHAIN_OF, {"release": head.release}).fetchall()
+        if head.release and found != [(head.chain,)]:
+            raise LedgerError(
+                f"The ledger {self.name!r} is not what it was, the record went back: it has lost its release "
+                f"{head.release}, as if an older backup had been laid over it. Put the newest one back: without "
+                "it nobody knows what is left of the budgets."
+            )
 
     def _read_settings(self, connection: Connection) -> dict[str, Any]:
         rows = connection.execute("SELECT name, value, seal FROM settings").fetchall()
@@ -176,6 +222,15 @@ class LedgerStore(ABC):
         if not whole:
             raise LedgerError(f"The ledger {self.name!r} is damaged: its settings are not what was written.")
         return settings
+
+
+def keep_forever(connection: Any) -> None:
+    """Never close what a fork copied in the middle of a transaction: to close it would undo the parent's."""
+    if connection is not None:
+        with suppress(ImportError):
+            import ctypes
+
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
 def last_head(connection: Connection) -> Head:
@@ -192,7 +247,7 @@ def open_store(
     Parameters
     ----------
     path : str or path-like
-        A file, whose place is fixed now, or ``":memory:"``.
+        A file, whose place is fixed now, ``":memory:"``, or the URL of a PostgreSQL database.
     settings : dict, default=None
         What a new ledger is made with; None opens an existing one only.
     read_only : bool, default=False
@@ -208,6 +263,42 @@ def open_store(
     LedgerError
         If there is no usable ledger, and none can be made.
     """
+    if isinstance(path, str) and path.startswith(("postgresql:", "postgresql+psycopg:")):
+        from skldp.accounting._ledger.postgres_store import PostgresStore
+
+        return PostgresStore(path, settings, read_only=read_only)
     from skldp.accounting._ledger.sqlite_store import SQLiteStore
 
     return SQLiteStore(path, settings, read_only=read_only)
+
+
+def admit_tenant(url: str, tenant: str) -> None:
+    """Let a role of a PostgreSQL database ask with its ledger, and nothing more.
+
+    Parameters
+    ----------
+    url : str
+        The ledger, as its owner: ``"postgresql://owner@host/database"``.
+    tenant : str
+        An existing role. It sees the people, the questions and who answered them, and of the answers those to its own
+        questions alone. It adds, and changes and deletes nothing.
+
+    Raises
+    ------
+    LedgerError
+        If there is no such ledger or role, or it is not the owner who admits.
+
+    Notes
+    -----
+    A tenant opens the same URL under its own role. Its decisions count everything that a person has answered: its own
+    answers by their realized loss, those of others, which it is not told, at their whole epsilon. What others were
+    answered is not handed out again: the same question of two tenants is two answers.
+
+    Examples
+    --------
+    >>> from skldp.accounting import admit_tenant
+    >>> admit_tenant("postgresql://keeper@localhost/budgets", "clinic_a")  # doctest: +SKIP
+    """
+    store = open_store(url)
+    store.admit(tenant)
+    store.close()
