@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
@@ -95,6 +95,7 @@ def test_charges_are_rounded_up_and_budgets_down(nats, units):
     budget=st.integers(0, 2**95),
     beside=st.sampled_from([None, 0, -1, -(2**30)]),
 )
+@example(charges=[2**30 - 1] * 3, budget=0, beside=-1)
 def test_sums_in_two_parts_are_those_of_integers(charges, budget, beside):
     total = sum(charges)
     if beside is not None and math.isfinite(total):
