@@ -550,6 +550,15 @@ def test_what_fits_to_the_last_unit_is_released_and_one_unit_less_is_not(monkeyp
             assert ledger.verify().ok
 
 
+@pytest.mark.parametrize("name", ["simplified", "bayesian"])
+def test_where_releases_leave_nothing_no_answer_fits(name):
+    quarter = ReleaseQuery.of(BoundedFeatures(Laplace(0.25), (0.0,), (1.0,), n_sampled=1, stated=0.25))
+    queries, rule = [quarter, linear(1, 0.1)], Rule(name, 0.5, (-1, 1))
+    assert decide(rule, queries, [([0, 0], [0, 0]), ([0], [0])], queries[1]) == [False, True]
+    # A release that would take the last unit is none for somebody who has answered as well.
+    assert decide(rule, queries, [([0], [0]), ([0, 1], [0, 1])], quarter) == [True, False]
+
+
 def test_verification_counts_the_votes_for_a_code_itself(monkeypatch):
     codes = iter([0, 0, 0])
     monkeypatch.setattr(RandomizedResponse, "_draw", lambda self, rows, noise, out, workspace: out.fill(next(codes)))
