@@ -234,6 +234,19 @@ def test_decisions_of_tenants_count_all_that_a_person_has_answered(tenants):
     assert owner.verify().ok
 
 
+def test_codes_of_a_part_that_are_not_told_cancel_nothing(tenants, fixed_noise):
+    """Opposite codes tell nothing together, but who is not told of one cannot know."""
+    owner, *asking = tenants
+    mechanism = RandomizedResponse(0.4, n_classes=2)
+    people = [f"p{number}" for number in range(8)]
+    for tenant in asking:
+        tenant.release(mechanism, [[number % 2] for number in range(8)], people, part="employment")
+    for tenant in asking:
+        np.testing.assert_allclose(tenant.realized_loss(people), 0.8)
+    # The noise is fixed: some got two codes that cancel.
+    assert set(owner.realized_loss(people).round(9)) == {0.0, 0.8}
+
+
 def test_only_the_owner_verifies_and_erases(tenants):
     owner, a, b = tenants
     a.answer(linear(1), ["ann"], ones)

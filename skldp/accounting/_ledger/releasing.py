@@ -183,14 +183,15 @@ class ReleasesRecords:
         if part is not None and max(numbers, default=1) > 1:
             raise ValueError(f"A person's part of a record is one code. Got people with {max(numbers)} rows.")
         released = np.empty((given.shape[0], mechanism.n_outputs), dtype=mechanism.output_dtype(given.dtype))
-        accepted, n_moved = np.zeros(given.shape[0], dtype=bool), 0
+        accepted = np.zeros(given.shape[0], dtype=bool)
+        # Drawn once more, where a database had to begin anew, a row is moved once.
+        n_moved: dict[int, int] = {}
 
         def draw(places: npt.NDArray[np.intp], positions: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-            nonlocal n_moved
             own = places[positions].ravel()
             found = mechanism.release(given[own], noise_from(None))
             released[own] = found.rows
-            n_moved += found.n_moved
+            n_moved[places.shape[1]] = found.n_moved
             return np.zeros(len(positions), dtype=np.int64) if part is None else found.rows[:, 0]
 
         for places in by_number:
@@ -203,7 +204,7 @@ class ReleasesRecords:
                 workers=workers,
             )
             accepted[places[answers.accepted]] = True
-        return LedgerRelease(released[accepted], accepted, n_moved)
+        return LedgerRelease(released[accepted], accepted, sum(n_moved.values()))
 
     def _check_charge(self, query: ReleaseQuery) -> None:
         if not math.isfinite(query.epsilon) and self._rule.zcdp_budget is None:
