@@ -41,6 +41,7 @@ _VECTORS = "mechanisms/test_sampled_vectors.py"
 _SPHERE = "mechanisms/test_sphere_precision.py"
 _ANSWERS = "accounting/test_sampled_answers.py"
 _CERTIFIED = "accounting/test_sampled_answers.py accounting/test_certificates.py accounting/test_certified.py"
+_DOMAINS = "accounting/test_domains.py"
 _FILES = (
     "accounting/test_ledger_file.py accounting/test_ledger_damage.py accounting/test_ledger_crashes.py "
     "accounting/test_ledger.py accounting/test_ledger_versions.py"
@@ -74,6 +75,12 @@ MUTATIONS = [
         "gradient_release(mechanism, clip, 1)",
         "gradient_release(mechanism, clip, 2)",
         "study/test_rivals.py",
+    ),
+    Mutation(
+        "study/_federated/settings.py",
+        "seed=int(self._seeds.integers(1 << 63))",
+        "seed=int(self._seeds.integers(1 << 1))",
+        "study/test_federated.py",
     ),
     # The noise itself.
     Mutation("mechanisms/_noise.py", "if os.getpid() != self._pid:", "if False:", _NOISE),
@@ -914,7 +921,7 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_extrema/certificate.py",
-        "if tree.to_the_ends and not peaks_at_vertices(law, sign):",
+        "if tree.to_the_ends and (law.region is not None or not peaks_at_vertices(law, sign)):",
         "if False:",
         _CERTIFIED,
     ),
@@ -927,14 +934,14 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_extrema/certificate.py",
-        "w = most if sign > 0 else least\n    response",
-        "w = least if sign > 0 else most\n    response",
+        "w = sums + (law.offset + sign * law.error)",
+        "w = sums + (law.offset - sign * law.error)",
         _CERTIFIED,
     ),
     Mutation(
         "accounting/_extrema/certificate.py",
-        "best + float(vertex_rounding(law, law.count)), vertex",
-        "best, vertex",
+        "return best + float(vertex_rounding(law, law.count)), region",
+        "return best, region",
         _CERTIFIED,
     ),
     Mutation(
@@ -942,6 +949,107 @@ MUTATIONS = [
         "abs(total) - 32 * UNIT * math.fsum(sizes)",
         "abs(total) + 1e-6 * math.fsum(sizes)",
         _CERTIFIED,
+    ),
+    # Domains: what a record can be, how it is moved, and what is proved of it.
+    Mutation("mechanisms/_linked.py", "np.where(is_tie, self.fallback, chosen)", "chosen", "mechanisms/test_linked.py"),
+    Mutation(
+        "mechanisms/_linked.py",
+        "chosen = np.where(largest < 0.5, -1, chosen)",
+        "chosen = np.where(largest < 0.6, -1, chosen)",
+        "mechanisms/test_linked.py",
+    ),
+    Mutation(
+        "mechanisms/_linked.py",
+        "return np.asarray((totals <= limits).all(axis=1))",
+        "return np.asarray((totals <= limits + 1).all(axis=1))",
+        "mechanisms/test_linked.py",
+    ),
+    Mutation(
+        "mechanisms/_linked.py",
+        "totals += rows[:, column, None].astype(np.float64) * coef[:, column]",
+        "totals = rows.astype(np.float64) @ coef.T",
+        "mechanisms/test_linked.py",
+    ),
+    Mutation(
+        "mechanisms/_transformed.py",
+        'unknown = step.handle_unknown != "error"',
+        "unknown = False",
+        "mechanisms/test_transformed.py",
+    ),
+    Mutation(
+        "mechanisms/_transformed.py",
+        "    if isinstance(declared, str):\n",
+        "    if False:\n",
+        "mechanisms/test_transformed.py",
+    ),
+    Mutation(
+        "accounting/_extrema/region.py",
+        "limits = limits + (4 * d + 8) * UNIT * (reach + np.abs(limits))",
+        "limits = limits + 0 * reach",
+        _DOMAINS,
+    ),
+    Mutation(
+        "accounting/_extrema/region.py",
+        "np.full(len(low), block.at_most_one) &",
+        "np.full(len(low), False) &",
+        _DOMAINS,
+    ),
+    Mutation(
+        "accounting/_extrema/region.py",
+        "possible &= (high[:, block.columns] >= 1).any(axis=1)",
+        "possible &= (high[:, block.columns] >= 1).all(axis=1)",
+        _DOMAINS,
+    ),
+    Mutation(
+        "accounting/_extrema/region.py",
+        "paid = np.maximum(np.nan_to_num(prices, posinf=0.0, neginf=0.0), 0.0)",
+        "paid = np.nan_to_num(prices, posinf=0.0, neginf=0.0)",
+        _DOMAINS,
+    ),
+    Mutation(
+        "accounting/_extrema/region.py",
+        "held = (left <= self._loose_limits).all(axis=1)",
+        "held = (left + 0.1 <= self._loose_limits).all(axis=1)",
+        _DOMAINS,
+    ),
+    Mutation(
+        "accounting/_extrema/region.py",
+        "np.nan_to_num(np.clip(given, -LARGEST, LARGEST), nan=-LARGEST)",
+        "np.clip(given, -LARGEST, LARGEST)",
+        _DOMAINS,
+    ),
+    Mutation(
+        "accounting/_extrema/certificate.py",
+        "np.where(whole, np.floor(middle) + 1, middle)",
+        "np.where(whole, np.floor(middle) + 2, middle)",
+        _DOMAINS,
+    ),
+    Mutation(
+        "accounting/_extrema/certificate.py",
+        "bounds_at(law, sign, sums, kinked=region.is_finite)",
+        "bounds_at(law, sign, sums, kinked=False)",
+        _DOMAINS,
+    ),
+    Mutation(
+        "accounting/_extrema/certificate.py",
+        "if not region.is_finite and not peaks_at_vertices(law, sign):",
+        "if False:",
+        _DOMAINS,
+    ),
+    Mutation("accounting/_extrema/point_cohort.py", "fits &= loss", "fits |= loss", _DOMAINS),
+    Mutation("accounting/_extrema/point_cohort.py", "(sums + table[column])", "sums", _DOMAINS),
+    Mutation(
+        "accounting/_extrema/point_cohort.py",
+        "after[:, column] += 1",
+        "after[:, column] += 0",
+        _DOMAINS,
+        survives="it counts in what roundings are allowed alone, of which one answer more is a part in a million",
+    ),
+    Mutation(
+        "estimators/_bayesian_filter.py",
+        "self._region.move(X[positions])",
+        "X[positions]",
+        "estimators/test_domain_of_people.py",
     ),
     # A ledger's file, its lock and its chain.
     Mutation(
@@ -1440,6 +1548,22 @@ MUTATIONS = [
         "learning/test_tasks.py",
     ),
     Mutation("learning/_tasks.py", "                u *= u\n", "                u *= 2\n", "learning/test_tasks.py"),
+    # Few people: what a radius cuts off, what was expected, and steps that would diverge.
+    Mutation(
+        "learning/_few_people.py",
+        "math.erf(_LOCATION_DEVIATIONS / math.sqrt(2))",
+        "1.0",
+        "learning/test_few_people.py",
+    ),
+    Mutation("learning/_few_people.py", "weighed(told, error, ", "weighed(told, 0.0, ", "learning/test_few_people.py"),
+    Mutation(
+        "learning/_few_people.py", "min(_LONGEST, 2 / len(", "min(_LONGEST, 20 / len(", "learning/test_few_people.py"
+    ),
+    Mutation("learning/_few_people.py", "1 + np.abs(offsets)", "1 + 0 * offsets", "learning/test_few_people.py"),
+    Mutation("learning/_few_people.py", "+ kept * told", "+ told", "learning/test_few_people.py"),
+    Mutation(
+        "learning/_few_people.py", "(1 - steps) ** 2 * variances + ", "variances + ", "learning/test_few_people.py"
+    ),
     Mutation("learning/_regression.py", "weight *= 1 - part", "weight *= part", "learning/test_regression.py"),
     Mutation(
         "learning/_protocol.py",
@@ -1571,8 +1695,21 @@ MUTATIONS = [
         "got = error",
         "estimators/test_table.py",
     ),
+    Mutation(
+        "estimators/_label_matrix.py",
+        "share_out(float(self.epsilon), [1] * len(classes))",
+        "(float(self.epsilon),) * len(classes)",
+        "estimators/test_label_matrix.py",
+    ),
     # Errors that leave out a part, and intervals where there is nothing to make them of.
-    Mutation("learning/_uncertainty.py", "(spread / n + by_gram)", "(spread / n)", "learning/test_uncertainty.py"),
+    Mutation("learning/_uncertainty.py", "(of_people + by_gram)", "of_people", "learning/test_uncertainty.py"),
+    Mutation(
+        "learning/_uncertainty.py",
+        "mean_first + part * mean_second",
+        "mean_first + mean_second",
+        "learning/test_uncertainty.py",
+    ),
+    Mutation("learning/_uncertainty.py", " + (1 - part) ** 2 * np.outer(way, way)", "", "learning/test_uncertainty.py"),
     Mutation(
         "learning/_uncertainty.py",
         "known = values >= np.maximum(",
@@ -1587,14 +1724,23 @@ MUTATIONS = [
         "_MOST_OF_VARIANCE * np.diag(self.covariance)",
         "learning/test_moments.py",
     ),
+    Mutation(
+        "learning/_noise_of_products.py",
+        "of_noise * (1 + self.cut**2)",
+        "of_noise",
+        "learning/test_noise_of_products.py",
+    ),
     Mutation("learning/_tails.py", "        high += deviation\n", "        break\n", "learning/test_tails.py"),
     Mutation(
         "learning/_inference.py", '["terms_cut"] > _MOST_CUT', '["terms_cut"] > math.inf', "learning/test_inference.py"
     ),
+    Mutation("learning/_inference.py", "* (end - start)", "", "learning/test_inference.py"),
+    Mutation("learning/_inference.py", "cut_at * _APART < furthest", "cut_at < furthest", "learning/test_inference.py"),
+    Mutation("learning/_inference.py", '"] = sys.float_info.max', '"] += 0', "learning/test_inference.py"),
     Mutation("learning/_inference.py", "        if self.refusal:", "        if False:", "learning/test_inference.py"),
     Mutation(
         "learning/_inference.py",
-        "radius = min(radius, most[form])",
+        "radius = min(radius, self._furthest(matrix, form))",
         "radius = radius",
         "learning/test_inference.py",
     ),
