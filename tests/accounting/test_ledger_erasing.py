@@ -112,6 +112,9 @@ def test_an_erased_answer_is_not_in_the_file(tmp_path):
     assert salt.encode() in path.read_bytes()
     ledger.erase("a")
     assert salt.encode() not in path.read_bytes()
+    with ledger._store.transaction(write=True) as connection:
+        # What lies in the page that a row has left is written over.
+        assert connection.execute("PRAGMA secure_delete").fetchone() == (1,)
 
 
 @pytest.mark.parametrize(
