@@ -1181,6 +1181,13 @@ MUTATIONS = [
     Mutation("accounting/_ledger/sqlite_store.py", "PRAGMA secure_delete = ON", "PRAGMA secure_delete = OFF", _ERASED),
     Mutation("accounting/_ledger/book.py", "number + shift * (output < 0)", "number", _ERASED, needs=_DRIVER),
     Mutation(
+        "accounting/_release_query.py",
+        "if isinstance(query, ReleaseQuery) and query.part is None:\n            return query",
+        "if isinstance(query, ReleaseQuery):\n            return query",
+        _ERASED,
+        needs=_DRIVER,
+    ),
+    Mutation(
         "accounting/_ledger/postgres_schema.py",
         "CASE WHEN {may_see} THEN t.output",
         "CASE WHEN true THEN t.output",
