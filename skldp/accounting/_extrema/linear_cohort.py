@@ -13,9 +13,10 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from skldp.accounting._extrema.ascent import stepped, totals
 from skldp.accounting._extrema.certificate import leaf_bounds, peaks_at_vertices, vertex_bounds, vertex_rounding
 from skldp.accounting._extrema.sampled_law import Bounds, Floats, SampledLaw, checked_box, sampled_law
-from skldp.accounting._extrema.sigmoid_sum import SigmoidSum, sigmoid_sum
+from skldp.accounting._extrema.sigmoid_sum import sigmoid_sum
 from skldp.accounting._query import Query, RegressionQuery
 
 __all__ = ["History", "LinearTable", "linear_decisions"]
@@ -24,7 +25,6 @@ History = tuple[Sequence[int], Sequence[int]]
 
 _MOST_MOVING = 10
 _MAX_STEPS = 12
-_HALVINGS = 6
 # About so many numbers in each temporary array.
 _BLOCK = 1 << 21
 # Wider than the tolerance to which one history alone is solved, so that both ways always decide alike.
@@ -114,7 +114,7 @@ def _decided(
     fits, exceeds = np.zeros(2 * n_histories, dtype=bool), np.zeros(2 * n_histories, dtype=bool)
     active = np.arange(2 * n_histories)
     points = np.zeros((len(active), problem.weights.shape[1]))
-    values = _totals(problem, counts, points)
+    values = totals(problem, counts, points)
     for _ in range(_MAX_STEPS):
         arguments = points @ problem.weights.T + problem.offset
         each = problem.slope(arguments)
@@ -130,8 +130,7 @@ def _decided(
         active, points, values = active[going], points[going], values[going]
         if not len(active):
             break
-        hessians = _hessians(problem, counts[active], arguments[going])
-        points, values = _stepped(problem, counts[active], points, values, slopes[going], hessians)
+        points, values = stepped(problem, counts[active], points, values, arguments[going])
     exceeds_one, fits_both = exceeds[:n_histories] | exceeds[n_histories:], fits[:n_histories] & fits[n_histories:]
     return [False if no else (True if yes else None) for no, yes in zip(exceeds_one, fits_both, strict=True)]
 
@@ -140,40 +139,6 @@ def _proved(law: SampledLaw, counts: Floats, slopes: Floats) -> Floats:
     """Let the independent check bound each sum's maximum, from one slope per answer."""
     low, high = law.box[:1], law.box[1:]
     return leaf_bounds(law, 1, counts, slopes, low, high, *law.ranges(low, high))
-
-
-def _totals(problem: SigmoidSum, counts: Floats, points: Floats) -> Floats:
-    totals: Floats = (problem.value(points @ problem.weights.T + problem.offset) * counts).sum(axis=1)
-    return totals
-
-
-def _hessians(problem: SigmoidSum, counts: Floats, arguments: Floats) -> Floats:
-    d = problem.weights.shape[1]
-    products = (problem.weights[:, :, None] * problem.weights[:, None, :]).reshape(-1, d * d)
-    hessians: Floats = ((counts * problem.curvature(arguments)) @ products).reshape(-1, d, d)
-    return hessians
-
-
-def _stepped(
-    problem: SigmoidSum, counts: Floats, points: Floats, values: Floats, slopes: Floats, hessians: Floats
-) -> tuple[Floats, Floats]:
-    """One projected Newton step of each row, halved where it does not improve the sum."""
-    free = ~(((points >= 1.0) & (slopes > 0)) | ((points <= -1.0) & (slopes < 0)))
-    ridge = 1e-9 * np.maximum(-np.trace(hessians, axis1=1, axis2=2), 1e-12) + 1e-14
-    system = np.where(free[:, :, None] & free[:, None, :], -hessians, 0.0)
-    system += np.eye(points.shape[1]) * np.where(free, ridge[:, None], 1.0)[:, None, :]
-    steps = np.linalg.solve(system, np.where(free, slopes, 0.0)[:, :, None])[:, :, 0]
-    points, values = points.copy(), values.copy()
-    waiting = np.arange(len(points))
-    for halving in range(_HALVINGS):
-        tried = np.clip(points[waiting] + 0.5**halving * steps[waiting], -1.0, 1.0)
-        totals = _totals(problem, counts[waiting], tried)
-        better = totals > values[waiting]
-        points[waiting[better]], values[waiting[better]] = tried[better], totals[better]
-        waiting = waiting[~better]
-        if not len(waiting):
-            break
-    return points, values
 
 
 class LinearTable:
