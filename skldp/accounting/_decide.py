@@ -21,6 +21,7 @@ import numpy.typing as npt
 from skldp._checks import check_positive
 from skldp.accounting._composition import OutputIndependentRule, advanced_composition, loss_of_zcdp, zcdp_budget
 from skldp.accounting._extrema.linear_cohort import History, LinearTable, linear_decisions
+from skldp.accounting._extrema.lost_already import have_lost_more
 from skldp.accounting._extrema.point_cohort import PointTable
 from skldp.accounting._extrema.realized_loss import LossBounds, realized_loss
 from skldp.accounting._extrema.region import region_of
@@ -262,10 +263,13 @@ def decide(
                 quick = linear_decisions(
                     queries, some, query, epsilon=within_room.epsilon, bounds=rule.bounds, table=table
                 )
+        searches: list[tuple[int, Answers]] = []
         for position, (numbers, outputs), found in zip(positions, some, quick, strict=True):
             admitted[position] = bool(found)
             if found is None:
-                left.append((position, within_room, ([queries[number] for number in numbers], outputs)))
+                searches.append((position, ([queries[number] for number in numbers], outputs)))
+        refused = _surely_refused(within_room, [answers for _, answers in searches], query)
+        left += [(position, within_room, one) for (position, one), no in zip(searches, refused, strict=True) if not no]
     items = [(within_room, answers) for _, within_room, answers in left]
     searched = workers(partial(_searched, loss or rule.loss_bounds, query), items) if left else ()
     for (position, _, _), one in zip(left, searched, strict=True):
@@ -307,6 +311,22 @@ def _answered(history: History, costs: Sequence[_Cost]) -> History:
     return [numbers[place] for place in kept], [outputs[place] for place in kept]
 
 
+def _surely_refused(rule: Rule, answers: Sequence[Answers], query: Query) -> npt.NDArray[np.bool_]:
+    """Whether two points are known already between which a history, with one more answer, loses too much."""
+    no = np.zeros(len(answers), dtype=bool)
+    if not answers or rule.domain is not None or rule.bounds is None or not isinstance(query, RegressionQuery):
+        return no
+    region = region_of(rule.bounds, n_features=query.n_features)
+    if not region.is_box:
+        return no
+    if rule.name == "simplified":
+        return have_lost_more(answers, region.box, rule.epsilon - query.exact_epsilon)
+    for output in range(query.n_outputs):
+        after = [([*asked, query], [*given, output]) for asked, given in answers]
+        no |= have_lost_more(after, region.box, rule.epsilon)
+    return no
+
+
 def _epsilons_admit(rule: Rule, costs: Sequence[_Cost]) -> bool:
     """Whether answers of these costs are within the budget, whatever they are."""
     if sum(cost.charge for cost in costs) <= rule.budget:
@@ -331,11 +351,11 @@ def _losses_admit(rule: Rule, loss: Loss, query: Query, answers: Answers) -> boo
     if isinstance(query, ReleaseQuery):
         return _is_at_most(loss(queries, outputs, rule.epsilon), rule.budget)
     room = rule.budget - charge_of(query)
-    if rule.name == "simplified":
-        return _is_at_most(loss(queries, outputs, None), room)
     # Where the present loss leaves room for the whole epsilon, every output does; one search instead of several.
-    if _is_at_most(loss(queries, outputs, rule.epsilon), room):
+    if room >= 0 and _is_at_most(loss(queries, outputs, nats_below(int(room))), room):
         return True
+    if rule.name == "simplified":
+        return False
     return all(
         _is_at_most(loss([*queries, query], [*outputs, output], rule.epsilon), rule.budget)
         for output in range(query.n_outputs)

@@ -45,9 +45,11 @@ __all__ = ["LossBounds", "g_leakage_bound", "realized_loss"]
 
 # The vertex table is the fastest exact minimum up to here (about 0.1 s).
 _MOST_VERTEX_EVALUATIONS = 2.0**23
-# Branching on the box beats branching on the answers up to so many features, unless the maximum is a whole face or
-# a kink that lies across the box: then it meets more and more boxes, but cuts few answers.
+# Branching on the box beats branching on the answers up to so many features with more answers than so many times that,
+# unless the maximum is a whole face or a kink that lies across the box: then it meets more and more boxes, but cuts few
+# answers.
 _FEW_FEATURES = 4
+_FEW_ANSWERS = 3
 _FIRST_BOX_NODES = 10_000
 _MAX_BOX_NODES = 200_000
 _MAX_DUAL_NODES = 20_000
@@ -402,7 +404,7 @@ class _Search:
         else:
             self._climb()
             self._ways = [(False, _MAX_DUAL_NODES)]
-            if n_moving <= _FEW_FEATURES or self._to_the_ends:
+            if (n_moving <= _FEW_FEATURES and len(law) > _FEW_ANSWERS * n_moving) or self._to_the_ends:
                 self._ways = [(True, min(_FIRST_BOX_NODES, _MAX_BOX_NODES)), *self._ways, (True, _MAX_BOX_NODES)]
 
     @property

@@ -25,11 +25,11 @@ __all__ = ["dual_bound", "relaxed"]
 
 # What leaves its interval by half of its range costs all that the answers can give.
 _STEEPNESS = 2.0
-_FIRST_COMPLEMENTARITY = 0.1
-_LAST_COMPLEMENTARITY = 1e-7
+_LAST_GAP = 1e-5
+_ROUGHLY = 0.5
 # How much of the complementarity a step leaves, if it is not cut short.
 _CENTRING = 0.2
-_MAX_STEPS = 18
+_MAX_STEPS = 16
 
 
 def dual_bound(problem: SigmoidSum, multipliers: Floats, low: Floats, high: Floats) -> Floats:
@@ -82,7 +82,9 @@ def relaxed(
         rows = active[better]
         bounds[rows], multipliers[rows] = found[better], slopes[better]
         peaks[active] = path.point
-        going = np.flatnonzero((bounds[active] > goal) & (path.complementarity > _LAST_COMPLEMENTARITY))
+        # What lies well above the goal will be cut in any case, and needs no more than a rough bound.
+        enough = np.maximum(_LAST_GAP, _ROUGHLY * (bounds[active] - goal) if np.isfinite(goal) else 0.0)
+        going = np.flatnonzero((bounds[active] > goal) & (path.gap > enough))
         if not len(going):
             break
         if len(going) < len(active):
@@ -105,8 +107,8 @@ class _Path:
     point : ndarray of shape (k, d)
     slopes : ndarray of shape (k, n)
         Of the majorants, with a share of each kink.
-    complementarity : ndarray of shape (k,)
-        The mean product of a slack and its multiplier.
+    gap : ndarray of shape (k,)
+        The products of slacks and their multipliers, summed up: about how far the bound is from the maximum.
     """
 
     def __init__(self, problem: SigmoidSum, low: Floats, high: Floats, tangent: Floats, start: Floats) -> None:
@@ -128,16 +130,17 @@ class _Path:
         self._jump, self._place = np.stack(jumps, axis=1), np.stack([low, high, self._end], axis=1)
         self.point = np.clip(start, -0.95, 0.95)
         self._move_to(self.point)
-        # Every slack is as large as the first complementarity makes it.
-        first = _FIRST_COMPLEMENTARITY / problem.count
+        # Every slack times its multiplier is as large as what an answer can give.
+        each = float(problem.count @ problem.epsilon) / len(problem.count)
+        first = each / problem.count
         self._over = (self._passed + 2 * first + np.hypot(self._passed, 2 * first)) / 2
         with np.errstate(divide="ignore"):
             # Either form, where it does not cancel.
             beyond = first * self._over / (self._over - first)
         self._under = np.where(self._passed > 0, beyond, self._over - self._passed)
         self._over_dual, self._under_dual = first / self._over, first / self._under
-        self._low_dual = _FIRST_COMPLEMENTARITY / (1 + self.point)
-        self._high_dual = _FIRST_COMPLEMENTARITY / (1 - self.point)
+        self._low_dual = each / (1 + self.point)
+        self._high_dual = each / (1 - self.point)
 
     def keep(self, rows: npt.NDArray[np.intp]) -> None:
         """Go on with some of the nodes alone."""
@@ -151,17 +154,16 @@ class _Path:
         return slopes
 
     @property
-    def complementarity(self) -> Floats:
-        kinks = self.problem.count * (self._over * self._over_dual + self._under * self._under_dual)
+    def gap(self) -> Floats:
+        kinks = self._over * self._over_dual + self._under * self._under_dual
         sides = (1 + self.point) * self._low_dual + (1 - self.point) * self._high_dual
-        total: Floats = kinks.sum(axis=(1, 2)) + sides.sum(axis=1)
-        mean: Floats = total / (2 * kinks[0].size + 2 * sides.shape[1])
-        return mean
+        gap: Floats = (kinks @ self.problem.count).sum(axis=1) + sides.sum(axis=1)
+        return gap
 
     def step(self) -> None:
         """Take one Newton step towards a smaller complementarity, as far as all slacks stay positive."""
         count, weights = self.problem.count, self.problem.weights
-        aim = _CENTRING * self.complementarity[:, None]
+        aim = _CENTRING * self.gap[:, None] / (2 * (self._over[0].size + self.point.shape[1]))
         each = (aim / count)[:, None, :]
         softness = self._under / self._under_dual + self._over / self._over_dual
         excess = each / self._under_dual - each / self._over_dual + self._passed
