@@ -149,13 +149,13 @@ class Rule:
 
     def table_for(self, query: Query) -> LinearTable | PointTable | None:
         """Make the table that decides quickly about many queries like this one, where there can be one."""
-        jointly = self.domain is None and self.group_size is None and self.name in ("bayesian", "approximate")
+        jointly = self.domain is None and self.group_size is None and self.name != "basic"
         if not jointly or self.bounds is None or not isinstance(query, RegressionQuery):
             return None
         region = region_of(self.bounds, n_features=query.n_features)
         if region.is_box:
             return LinearTable(region.box)
-        return PointTable(region) if PointTable.serves(region) else None
+        return PointTable(region) if self.name != "simplified" and PointTable.serves(region) else None
 
 
 def surely_admits(rule: Rule, spent: npt.NDArray[np.int64], query: Query) -> npt.NDArray[np.bool_]:
@@ -203,6 +203,7 @@ def decide(
     table: LinearTable | PointTable | None = None,
     loss: Loss | None = None,
     workers: Workers = map,
+    after: npt.NDArray[np.float64] | None = None,
 ) -> list[bool]:
     """Decide for each history whether one more answer, whatever it will be, is within the budget.
 
@@ -220,6 +221,9 @@ def decide(
         In place of :meth:`Rule.loss_bounds`, for somebody who remembers losses.
     workers : map-like callable, default=map
         Applies a function to the histories that need a search, in order.
+    after : ndarray of shape (n_histories, n_outputs), default=None
+        Takes, where the table of linear queries admits and nothing was released, what it has certified of the loss
+        after each output, up to rounding.
 
     Returns
     -------
@@ -255,14 +259,10 @@ def decide(
             continue
         within_room = rule if room == rule.budget else replace(rule, epsilon=nats_below(int(room)))
         some = [_answered(histories[position], costs) for position in positions]
-        quick: Sequence[bool | None] = [None] * len(some)
-        if table is not None and not isinstance(query, ReleaseQuery):
-            if isinstance(table, PointTable):
-                quick = table.decisions(queries, some, query, epsilon=within_room.epsilon)
-            else:
-                quick = linear_decisions(
-                    queries, some, query, epsilon=within_room.epsilon, bounds=rule.bounds, table=table
-                )
+        losses = np.full((len(some), query.n_outputs), np.inf)
+        quick = _by_table(within_room, queries, some, query, table, losses)
+        if after is not None and room == rule.budget:
+            after[positions] = losses
         searches: list[tuple[int, Answers]] = []
         for position, (numbers, outputs), found in zip(positions, some, quick, strict=True):
             admitted[position] = bool(found)
@@ -275,6 +275,31 @@ def decide(
     for (position, _, _), one in zip(left, searched, strict=True):
         admitted[position] = one
     return admitted
+
+
+def _by_table(
+    rule: Rule,
+    queries: Sequence[Query],
+    histories: Sequence[History],
+    query: Query,
+    table: LinearTable | PointTable | None,
+    losses: npt.NDArray[np.float64],
+) -> Sequence[bool | None]:
+    """What the table decides, if there is one; None where it does not. It may bound losses after each output."""
+    if table is None or isinstance(query, ReleaseQuery):
+        return [None] * len(histories)
+    if isinstance(table, PointTable):
+        return table.decisions(queries, histories, query, epsilon=rule.epsilon)
+    return linear_decisions(
+        queries,
+        histories,
+        query,
+        epsilon=rule.epsilon,
+        bounds=rule.bounds,
+        table=table,
+        every_output=rule.name != "simplified",
+        after=losses,
+    )
 
 
 def _room(rule: Rule, queries: Sequence[Query], history: History, query: Query) -> float:
