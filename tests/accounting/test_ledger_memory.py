@@ -62,8 +62,8 @@ def test_histories_are_what_the_file_holds(monkeypatch, tmp_path, most):
 @pytest.mark.parametrize("kinds", [["linear"], ["linear", "linear", "logistic"]])
 def test_decisions_are_those_of_who_remembers_nothing(monkeypatch, rule, kinds):
     def ask():
-        with PrivacyLedger(0.7, bounds=(-1, 1), rule=rule) as ledger:
-            return asked(ledger, kinds, n_questions=14 if len(kinds) == 1 else 8)
+        with PrivacyLedger(0.5, bounds=(-1, 1), rule=rule) as ledger:
+            return asked(ledger, kinds, n_questions=14 if len(kinds) == 1 else 10)
 
     with_memory = ask()
     monkeypatch.setattr(LedgerBook, "losses_of", lambda self, numbers: np.full(len(numbers), np.inf))
