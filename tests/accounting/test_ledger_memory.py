@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from skldp.accounting import PrivacyLedger, RegressionQuery, realized_loss
+from skldp.accounting import PrivacyLedger, RegressionQuery, ReleaseQuery, realized_loss
+from skldp.accounting._decide import Rule, decide
 from skldp.accounting._ledger import book as books
 from skldp.accounting._ledger.book import LedgerBook
 from skldp.accounting._ledger.records import recorded_history
+from skldp.mechanisms import RandomizedResponse
 
 N_PEOPLE = 12
 
@@ -105,3 +107,16 @@ def test_a_history_that_memory_settles_is_not_read(monkeypatch):
             ledger.answer(query, ["ann"], lambda rows, o=output: [o], repeat=True)
         monkeypatch.setattr("skldp.accounting._decide.linear_decisions", None)
         assert ledger.answer(query, ["ann"], lambda rows: [1], repeat=True).accepted.all()
+
+
+def test_no_loss_is_foreseen_where_something_was_released():
+    """The table speaks of answers alone: what releases cost is not in its bounds."""
+    rule = Rule("bayesian", 1.0, (-1, 1))
+    release = ReleaseQuery.of(RandomizedResponse(0.1, 3))
+    queries = [RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.4), release]
+    histories = [([0, 0], [1, 0]), ([0, 0, 1], [1, 0, 0])]
+    after = np.full((2, 2), np.inf)
+    decisions = decide(rule, queries, histories, queries[0], table=rule.table_for(queries[0]), after=after)
+    assert decisions == [True, True]
+    assert np.isfinite(after[0]).all()
+    assert np.isinf(after[1]).all()

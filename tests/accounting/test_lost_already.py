@@ -9,6 +9,7 @@ from skldp.accounting._extrema import lost_already
 from skldp.accounting._extrema.lost_already import have_lost_more
 from skldp.accounting._extrema.realized_loss import realized_loss
 from skldp.accounting._query import FiniteQuery, RegressionQuery
+from skldp.mechanisms import OneHot
 
 BOX = np.array([[-1.0] * 3, [1.0] * 3])
 
@@ -88,3 +89,14 @@ def test_what_is_no_regression_over_the_box_is_left_alone():
     assert have_lost_more([([], [])], box, 1.0).tolist() == [False]
     point = np.zeros((2, 1))
     assert have_lost_more([([query] * 2, [1, 1])], point, 1.0).tolist() == [False]
+
+
+def test_points_that_nobody_can_be_at_refuse_nobody():
+    """At the box's corner (1, 1) the answers lose more than any record with one category has."""
+    query = RegressionQuery("logistic", [9.0, 9.0], -4.5, (0, 1), 0.5)
+    other = RegressionQuery("logistic", [9.0, 9.0], -13.5, (0, 1), 0.5)
+    history = [([0, 0], [1, 1])]
+    over_the_box, over_choices = (
+        decide(Rule("bayesian", 0.6, bounds), [other], history, query)[0] for bounds in ((0, 1), OneHot(2))
+    )
+    assert (over_the_box, over_choices) == (False, True)
