@@ -83,11 +83,6 @@ class RegionSearch:
         """What the search has found, for the independent check to judge."""
         return self._proof
 
-    def refine(self, tol: float, at_most: float, above: float) -> None:
-        """Search until the bounds meet within tol, or the maximum is known to be `at_most` or `above`."""
-        while not self.is_exhausted and self.lower <= above and self.upper > max(at_most, self.lower + tol):
-            self.step(max(at_most, self.lower + tol))
-
     def step(self, goal: float) -> None:
         """Look at some more nodes; none needs a bound below the goal."""
         most = self._ways[0]
