@@ -1295,14 +1295,11 @@ MUTATIONS = [
         "accounting/_ledger/postgres_store.py", "WHEN 'off' THEN 'on'", "WHEN 'off' THEN 'off'", _HOSTS, needs=_DRIVER
     ),
     Mutation("accounting/_ledger/postgres_store.py", 'if fsync != "on":', "if False:", _HOSTS, needs=_DRIVER),
-    Mutation("accounting/_ledger/postgres_store.py", "password=None", "", _HOSTS, needs=_DRIVER),
-    Mutation(
-        "accounting/_ledger/postgres_store.py", "primary or str(error.orig)", "str(error.orig)", _HOSTS, needs=_DRIVER
-    ),
+    Mutation("accounting/_ledger/postgres_store.py", ".splitlines()[0]", "", _HOSTS, needs=_DRIVER),
     Mutation(
         "accounting/_ledger/postgres_store.py",
-        "        self._check_process()\n        if rows:",
-        "        if rows:",
+        "        self._check_process()\n        return",
+        "        return",
         "accounting/test_ledger_file.py",
         needs=_DRIVER,
     ),

@@ -11,6 +11,7 @@ import os
 import secrets
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -144,12 +145,13 @@ class PostgresStore(LedgerStore):
         url = _checked_url(self._sql.engine, path)
         shown = url.set(drivername="postgresql", password=None).render_as_string()
         super().__init__(shown, shown, read_only=read_only)
-        options = {"hide_parameters": True, "isolation_level": "AUTOCOMMIT"}
-        self._engine = self._sql.create_engine(url, poolclass=self._sql.pool.NullPool, **options)
-        self._sql.event.listen(self._engine, "connect", _set_up_session)
+        self._url = url
+        self._open_engine()
         self._connection: Any | None = None
+        self._lent: set[Any] = set()
         self._sessions = threading.local()
         self._was_open = False
+        self._register()
         with self._errors(), self._session() as session:
             schema, self.tenant, fsync, self._space, there = session.execute(self._sql.text(_WHERE)).one()
             if fsync != "on":
@@ -237,6 +239,15 @@ class PostgresStore(LedgerStore):
             time.sleep(pause * (1 + secrets.randbelow(1000) / 1000))
             pause = min(2 * pause, 0.5)
 
+    def _open_engine(self) -> None:
+        # One connection waits for the next call, and more are made as threads need them.
+        self._engine = self._sql.create_engine(
+            self._url, pool_size=1, max_overflow=-1, pool_pre_ping=True, hide_parameters=True,
+            isolation_level="AUTOCOMMIT",
+        )  # fmt: skip
+        self._sql.event.listen(self._engine, "connect", _set_up_session)
+        self._closing = weakref.finalize(self, self._engine.dispose)
+
     def check_open(self) -> None:
         """Refuse to go on with a closed ledger.
 
@@ -251,12 +262,17 @@ class PostgresStore(LedgerStore):
         """Close the ledger, for this process, once the transaction of another thread has ended."""
         with self.lock:
             self.closed = True
+            self._engine.dispose()
 
     def begin_anew(self) -> None:
         """Leave a parent's threads and their connections to the parent, in a forked child."""
         super().begin_anew()
-        for inherited in (self._connection, getattr(self._sessions, "current", None)):
+        # Those of other threads too, which are no more in a child.
+        for inherited in (*self._lent, self._engine):
             keep_forever(inherited)
+        self._lent = set()
+        self._closing.detach()
+        self._open_engine()
         self._connection, self._sessions = None, threading.local()
 
     def structural_problems(self, connection: Connection) -> list[str]:
@@ -291,7 +307,7 @@ class PostgresStore(LedgerStore):
     def _locking(self, locks: list[int]) -> Any:
         """Begin a session that holds locks until it ends."""
         with self._errors():
-            session = self._engine.connect()
+            session = self._begin()
             try:
                 session.execute(self._sql.text(_PEOPLE_LOCKS), {"space": self._space, "locks": locks})
                 session.commit()
@@ -322,7 +338,7 @@ class PostgresStore(LedgerStore):
         if current is not None and not current.closed and not current.invalidated:
             yield current
             return
-        session = self._engine.connect()
+        session = self._begin()
         try:
             yield session
         finally:
@@ -332,8 +348,21 @@ class PostgresStore(LedgerStore):
         if os.getpid() != process:
             keep_forever(session)
             return
-        with suppress(self._sql.exc.SQLAlchemyError):
+        self._lent.discard(session)
+        try:
+            self._isolate(session, "AUTOCOMMIT", read_only=False)
+            session.execute(self._sql.text("SELECT pg_advisory_unlock_all()"))
             session.close()
+        except self._sql.exc.SQLAlchemyError:
+            # It must not wait for the next call with a lock: what ends lets go of all.
+            with suppress(self._sql.exc.SQLAlchemyError):
+                session.invalidate()
+                session.close()
+
+    def _begin(self) -> Any:
+        session = self._engine.connect()
+        self._lent.add(session)
+        return session
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -342,14 +371,14 @@ class PostgresStore(LedgerStore):
             yield
         except self._sql.exc.DBAPIError as error:
             state = getattr(error.orig, "sqlstate", None)
-            primary = getattr(getattr(error.orig, "diag", None), "message_primary", None)
             if state == _LOCK_TIMEOUT:
                 raise LedgerError(
                     f"The ledger {self.name!r} is in use: somebody has held its lock for too long, and nothing was "
                     "released."
                 ) from None
             said = f"The ledger {self.name!r} could not be read or written, and nothing was handed out: "
-            said += f"{primary or str(error.orig).splitlines()[0]}."
+            # What follows the first line is of the row.
+            said += f"{str(error.orig).splitlines()[0]}."
             lost = error.connection_invalidated or state is None or state[:2] in ("08", "57")
             if state in _RETRIED or (lost and self._was_open):
                 raise ConflictError(said) from None

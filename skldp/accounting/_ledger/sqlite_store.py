@@ -133,6 +133,7 @@ class SQLiteStore(LedgerStore):
         self._memory: sqlite3.Connection | None = None
         self._connection: sqlite3.Connection | None = None
         self._file: os.stat_result | None = None
+        self._register()
         with self.lock:
             self._open_or_make(settings)
         with self.transaction(write=False, opening=True):

@@ -96,6 +96,9 @@ class LedgerStore(ABC):
         self.closed = False
         self._settings: dict[str, Any] = {}
         self._head = EMPTY
+
+    def _register(self) -> None:
+        """Let forks know of this store, which has all that they ask for."""
         with _REGISTERING:
             _STORES.add(self)
 
