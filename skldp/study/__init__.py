@@ -27,6 +27,7 @@ from skldp.study._federated.settings import (
 from skldp.study._federated.study import FederatedDisplay, FederatedRow, FederatedTable, federated_study
 from skldp.study._learning_curve import PrivateLearningCurve, private_learning_curve
 from skldp.study._learning_display import PrivateLearningCurveDisplay
+from skldp.study._loss_display import PrivacyLossDisplay
 from skldp.study._report import html_report, plot_comparison
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 from skldp.study._rivals import OneGradientClassifier, OneGradientRegressor, ReleasedRowsRegressor
@@ -57,6 +58,7 @@ __all__ = [
     "MechanismComparison",
     "OneGradientClassifier",
     "OneGradientRegressor",
+    "PrivacyLossDisplay",
     "PrivacyUtilityCurve",
     "PrivacyUtilityDisplay",
     "PrivateLearningCurve",

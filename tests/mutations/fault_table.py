@@ -1326,4 +1326,34 @@ MUTATIONS = [
         "radius = radius",
         "learning/test_inference.py",
     ),
+    Mutation(
+        "accounting/_learned.py",
+        "math.exp(loss) * (1 + 2.0**-50)",
+        "math.exp(loss) * (1 - 2.0**-50)",
+        "accounting/test_learned.py",
+    ),
+    Mutation(
+        "accounting/_learned.py",
+        "most = likelihood[self.probabilities > 0].max()",
+        "most = likelihood.max()",
+        "accounting/test_learned.py",
+    ),
+    Mutation(
+        "accounting/_odometer.py",
+        "loss_of(pairs[:n], bounds, domain, tol).upper for n",
+        "loss_of(pairs[n - 1 : n], bounds, domain, tol).upper for n",
+        "accounting/test_learned.py",
+    ),
+    Mutation(
+        "accounting/_household.py",
+        "len(self.shared) + member * n_own + np.arange(n_own)",
+        "len(self.shared) + np.arange(n_own)",
+        "accounting/test_household.py",
+    ),
+    Mutation(
+        "accounting/_household.py",
+        "for member in reversed(range(self.n_members)):",
+        "for member in range(self.n_members):",
+        "accounting/test_household.py",
+    ),
 ]
