@@ -20,6 +20,7 @@ from skldp.estimators._private_discriminant import PrivateDiscriminant
 from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._private_moments import PrivateMoments
+from skldp.estimators._query_preview import QueryPreview
 from skldp.estimators._random_projection import RandomProjectionTransformer
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
@@ -54,6 +55,7 @@ __all__ = [
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
     "PrivateMoments",
+    "QueryPreview",
     "QueryResult",
     "RandomProjectionTransformer",
     "RegressionSummary",

@@ -11,6 +11,7 @@ from skldp.accounting._filters import (
 )
 from skldp.accounting._household import Household
 from skldp.accounting._learned import Belief, knowledge_gain, learning_limit, realized_g_leakage, sharpest_belief
+from skldp.accounting._ledger.dry_run import LedgerPreview
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting._ledger.reader import LedgerReader, ledger_report
 from skldp.accounting._odometer import LossHistory, Utilization, budget_utilization, loss_history
@@ -24,6 +25,7 @@ __all__ = [
     "Belief",
     "FiniteQuery",
     "Household",
+    "LedgerPreview",
     "LedgerReader",
     "LossBounds",
     "LossHistory",

@@ -392,6 +392,39 @@ class RegressionQuery:
             variance = max(float(estimates.var(ddof=1)), (width / (2 * math.sinh(half))) ** 2)
         return float(estimates.mean()), math.sqrt(variance / n)
 
+    def expected_error(self, n_people: int, mean: float | None = None) -> float:
+        r"""The standard error of the mean to expect when so many people answer.
+
+        Parameters
+        ----------
+        n_people : int
+        mean : float, default=None
+            What the mean is expected to be. None takes the middle of the output bounds, where the error is largest.
+
+        Returns
+        -------
+        float
+            Infinity for nobody.
+
+        Notes
+        -----
+        Of n people drawn from a population whose predictions have the mean m, with the bounds' middle :math:`\bar m`,
+
+        .. math:: \sqrt{\frac{1}{n} \left(\frac{(b - a)^2}{4 \tanh^2(\varepsilon / 2)} - (m - \bar m)^2\right)}.
+
+        Examples
+        --------
+        >>> from skldp.accounting import RegressionQuery
+        >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(0, 1), epsilon=1.0)
+        >>> [round(query.expected_error(n), 4) for n in (0, 100, 10_000)]
+        [inf, 0.1082, 0.0108]
+        """
+        low, high = self.output_bounds
+        away = 0.0 if mean is None else abs(min(max(_number(mean, "mean"), low), high) - (low + high) / 2)
+        largest = (high - low) / (2 * math.tanh(self.epsilon / 2))
+        # As a product: squares could overflow.
+        return math.sqrt(largest - away) * math.sqrt(largest + away) / math.sqrt(n_people) if n_people else math.inf
+
     def _probability(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         smallest = float(expit(-self.epsilon))
         with np.errstate(all="ignore"):

@@ -23,6 +23,7 @@ from skldp.accounting._ledger.reader import RULES
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._ledgers import ChoosesLedger, joblib_workers, split_ids, whole_numbers
+from skldp.estimators._query_preview import PreviewsQueries, warn_of_nobody
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -111,7 +112,7 @@ _WAYS = (
 )
 
 
-class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     r"""Ask people a regression, and protect each with a budget for all that they ever answer.
 
     `fit` trains a linear or logistic model on the analyst's own public data. `predict` and `query` ask the people in
@@ -348,8 +349,13 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         -----
         RowIdentityWarning
             If people are their rows.
+        BudgetExhaustedWarning
+            If all are refused; the text says why. `preview` says what is left.
         """
-        return self._ask(X, ids, repeat=repeat, all_or_none=False)
+        result = self._ask(X, ids, repeat=repeat, all_or_none=False)
+        if result.ids and not result.accepted.any():
+            warn_of_nobody(self.query_, self.ledger_.epsilon, len(result.ids))
+        return result
 
     def predict(self, X: Any, ids: Any = None) -> np.ndarray:
         """Ask the people in X, and estimate each one's prediction without bias.

@@ -22,7 +22,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._bayesian_filter import BayesianFilter
-from skldp.exceptions import BudgetExhaustedError, LedgerError, OutOfDomainWarning, SeededNoiseWarning
+from skldp.exceptions import (
+    BudgetExhaustedError,
+    BudgetExhaustedWarning,
+    LedgerError,
+    OutOfDomainWarning,
+    SeededNoiseWarning,
+)
 
 SLOPES = np.array([1.0, -2.0])
 PUBLIC = np.random.default_rng(0).uniform(0, 1, (40, 2))
@@ -113,7 +119,8 @@ def test_a_score_without_the_refused_is_that_of_those_who_answered():
 
 def test_nobody_left_has_no_mean():
     ledger = PrivacyLedger(0.5, bounds=(0, 1))
-    result = fitted(epsilon=0.6, ledger=ledger).query(PEOPLE, ids=NAMES)
+    with pytest.warns(BudgetExhaustedWarning, match=r"epsilon=0.6 is above the whole budget of 0.5"):
+        result = fitted(epsilon=0.6, ledger=ledger).query(PEOPLE, ids=NAMES)
     assert not result.accepted.any()
     assert np.isnan([result.mean, result.standard_error]).all()
     assert ledger.summary()["refused"].tolist() == [30]

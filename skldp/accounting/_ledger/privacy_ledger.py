@@ -23,8 +23,9 @@ from skldp.accounting._ledger.book import (
     recorded_outputs,
     write_release,
 )
+from skldp.accounting._ledger.dry_run import DryRun
 from skldp.accounting._ledger.identity import Identity, distinct_ids
-from skldp.accounting._ledger.reader import RULES, LedgerReader, declared_bounds
+from skldp.accounting._ledger.reader import RULES, declared_bounds
 from skldp.accounting._ledger.store import MEMORY, LedgerStore
 from skldp.accounting._query import Query, RegressionQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
@@ -222,7 +223,7 @@ class Plan:
         return LedgerAnswers(outputs, fresh)
 
 
-class PrivacyLedger(LedgerReader):
+class PrivacyLedger(DryRun):
     """Every person's privacy budget, and what they have answered, on disk.
 
     An answer is committed before it is handed out: a crash may lose an answer, never its cost. Decisions depend on

@@ -1,0 +1,129 @@
+"""What a BayesianFilter's question would bring, before anybody is asked."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skldp.estimators._ledgers import joblib_workers
+from skldp.exceptions import BudgetExhaustedWarning, TooFewPeopleWarning, warn_user
+
+__all__ = ["PreviewsQueries", "QueryPreview", "warn_of_nobody"]
+
+
+@dataclass(frozen=True, repr=False)
+class QueryPreview:
+    """What would happen if some people were asked.
+
+    Attributes
+    ----------
+    accepted : ndarray of bool, shape (n_people,)
+        Who would be handed an answer.
+    recorded : ndarray of bool, shape (n_people,)
+        Whose answer is recorded, and would be handed out again at no cost.
+    costs : ndarray of float, shape (n_people,)
+        What the answer would add to each one's realized loss at most, in nats; 0 where none would be drawn.
+    remaining : ndarray of float, shape (n_people,)
+        What is left of each one's budget now, in nats.
+    standard_error : float
+        That of the mean, to be expected of those who would answer if their predictions are like those of the public
+        data; infinity if nobody would.
+    """
+
+    accepted: np.ndarray
+    recorded: np.ndarray
+    costs: np.ndarray
+    remaining: np.ndarray
+    standard_error: float
+
+    def __repr__(self):
+        return (
+            f"QueryPreview({np.count_nonzero(self.accepted):,} of {self.accepted.size:,} would answer, "
+            f"{np.count_nonzero(self.recorded):,} of them again, standard_error={self.standard_error:.3g})"
+        )
+
+
+def warn_of_nobody(query, budget, n_people, largest=None):
+    """Say why all of these people refuse a query.
+
+    Parameters
+    ----------
+    query : RegressionQuery
+    budget : float
+    n_people : int
+    largest : float, default=None
+        The most that is left of anybody's budget, where that is known.
+    """
+    if query.exact_epsilon > budget:
+        reason = f"epsilon={query.epsilon:g} is above the whole budget of {budget:g}"
+    else:
+        left = "what is left of everybody's budget" if largest is None else f"what is left, at most {largest:.4g}"
+        reason = f"epsilon={query.epsilon:g} does not fit into {left}"
+    warn_user(f"None of {n_people:,} people can answer: {reason}.", BudgetExhaustedWarning)
+
+
+class PreviewsQueries:
+    """The dry run of a question."""
+
+    def preview(self: Any, ids: Any, *, repeat: bool = False) -> QueryPreview:
+        """Say who would answer, at what cost and with what error. Nobody is asked, and nothing is recorded.
+
+        Parameters
+        ----------
+        ids : array-like of int or str, shape (n_people,)
+            People who have answered before, this question or another one that shares the ledger. Of others, a preview
+            would tell whether they are in the ledger.
+        repeat : bool, default=False
+            As in `query`.
+
+        Returns
+        -------
+        QueryPreview
+
+        Raises
+        ------
+        ValueError
+            If an id occurs twice or is not in one form.
+        LedgerError
+            If nothing is recorded of somebody, or the ledger is about another domain.
+
+        Warns
+        -----
+        BudgetExhaustedWarning
+            If nobody would answer; the text says why.
+        TooFewPeopleWarning
+            If those who would answer are too few for the noise: the middle of the output bounds is as good a guess.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from skldp import BayesianFilter, PrivacyLedger
+        >>> public_X = np.array([[0.0], [0.5], [1.0]])
+        >>> ledger = PrivacyLedger(1.0, bounds=(0, 1), rule="basic")
+        >>> first = BayesianFilter(LinearRegression(), epsilon=0.6, ledger=ledger).fit(public_X, [0.0, 1.0, 2.0])
+        >>> result = first.query(np.linspace(0, 1, 200)[:, None], ids=range(200))
+        >>> second = BayesianFilter(LinearRegression(), epsilon=0.4, ledger=ledger).fit(public_X, [1.0, 0.0, 0.0])
+        >>> second.preview(range(200))
+        QueryPreview(200 of 200 would answer, 0 of them again, standard_error=0.179)
+        """
+        self._check_unchanged()
+        self._check_same_ledger()
+        self.ledger_.declare(bounds=self.bounds_, features=getattr(self, "feature_names_in_", None))
+        workers = joblib_workers(self.n_jobs, show=self.verbose)
+        found = self.ledger_.would_answer(self.query_, ids, repeat=repeat, workers=workers)
+        n_people, n_answers = found.accepted.size, np.count_nonzero(found.accepted)
+        remaining = np.maximum(self.ledger_.epsilon - found.losses, 0.0)
+        error = self.query_.expected_error(n_answers, self.prior_)
+        if n_people and not n_answers:
+            warn_of_nobody(self.query_, self.ledger_.epsilon, n_people, remaining.max())
+        low, high = self.query_.output_bounds
+        if n_answers and error > (high - low) / 2:
+            needed = math.ceil(n_answers * (2 * error / (high - low)) ** 2)
+            warn_user(
+                f"{n_answers:,} answers at epsilon={self.query_.epsilon:g} tell the mean with a standard error of "
+                f"{error:.3g}, more than half of the output bounds' {high - low:.3g}: it takes {needed:,} people.",
+                TooFewPeopleWarning,
+            )
+        return QueryPreview(found.accepted, found.recorded, found.costs, remaining, error)
