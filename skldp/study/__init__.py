@@ -28,6 +28,7 @@ from skldp.study._federated.study import FederatedDisplay, FederatedRow, Federat
 from skldp.study._learning_curve import PrivateLearningCurve, private_learning_curve
 from skldp.study._learning_display import PrivateLearningCurveDisplay
 from skldp.study._loss_display import PrivacyLossDisplay
+from skldp.study._planning import QuestionPlan, plan_questions
 from skldp.study._report import html_report, plot_comparison
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 from skldp.study._rivals import OneGradientClassifier, OneGradientRegressor, ReleasedRowsRegressor
@@ -63,6 +64,7 @@ __all__ = [
     "PrivacyUtilityDisplay",
     "PrivateLearningCurve",
     "PrivateLearningCurveDisplay",
+    "QuestionPlan",
     "ReleasedRowsRegressor",
     "StudyData",
     "StudyInputError",
@@ -93,6 +95,7 @@ __all__ = [
     "load_study_data",
     "mean_errors",
     "noiseless",
+    "plan_questions",
     "plot_comparison",
     "privacy_utility_curve",
     "private_learning_curve",

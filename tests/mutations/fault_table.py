@@ -1356,4 +1356,29 @@ MUTATIONS = [
         "for member in range(self.n_members):",
         "accounting/test_household.py",
     ),
+    Mutation(
+        "accounting/_ledger/dry_run.py",
+        "                if unknown:",
+        "                if False:",
+        "accounting/test_dry_run.py",
+    ),
+    Mutation(
+        "accounting/_ledger/dry_run.py",
+        "np.where(accepted & ~recorded, worst, now)",
+        "now",
+        "accounting/test_dry_run.py",
+    ),
+    Mutation(
+        "accounting/_ledger/dry_run.py",
+        "before = None if repeat else",
+        "before =",
+        "accounting/test_dry_run.py",
+    ),
+    Mutation(
+        "estimators/_query_preview.py",
+        "if n_people and not n_answers:",
+        "if False:",
+        "estimators/test_query_preview.py",
+    ),
+    Mutation("study/_planning.py", "repeat=True", "repeat=False", "study/test_planning.py"),
 ]
