@@ -14,7 +14,7 @@ import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +28,16 @@ from skldp.mechanisms._odds import flip_threshold, threshold_log_odds
 
 __all__ = ["LARGEST", "FiniteQuery", "Query", "RegressionQuery", "checked_query", "query_from_json"]
 
-Kind = Literal["linear", "truncated", "logistic"]
+Kind = Literal["linear", "truncated", "logistic", "exponential"]
+_KINDS = get_args(Kind)
 
 # A sum of products of two such numbers, divided by such a span, stays below 1e301: nothing can overflow.
 LARGEST = 1e100
 _SMALLEST_SPAN = 1e-100
 # Beyond this a 64-bit threshold no longer resolves 1 / (e^epsilon + 1) to the accuracy that the accounting allows for.
 MAX_EPSILON = 30.0
+# Between them, the exponential's rounding is within what the accounting allows for.
+_LEAST_GROWTH, MAX_GROWTH = 9e-7, 30.0
 
 
 def query_from_json(text: str) -> "Query":
@@ -66,7 +69,7 @@ def query_from_json(text: str) -> "Query":
     try:
         if kind == "finite":
             return FiniteQuery(np.array(fields["weights"], dtype=np.uint64))
-        if kind in ("linear", "truncated", "logistic"):
+        if kind in _KINDS:
             return RegressionQuery(**fields)
     except (KeyError, TypeError, OverflowError):
         pass
@@ -129,15 +132,17 @@ class RegressionQuery:
 
     Parameters
     ----------
-    kind : {"linear", "truncated", "logistic"}
+    kind : {"linear", "truncated", "logistic", "exponential"}
         ``"linear"``: :math:`y = \theta x + c`, declared to stay within `output_bounds` wherever it is asked;
-        ``"truncated"``: the same, clipped to them; ``"logistic"``: :math:`y = 1 / (1 + e^{-(\theta x + c)})`.
+        ``"truncated"``: the same, clipped to them; ``"logistic"``: :math:`y = 1 / (1 + e^{-(\theta x + c)})`;
+        ``"exponential"``: :math:`y = e^{\theta x + c}`, clipped to them.
     coef : array-like of shape (n_features,)
         :math:`\theta`.
     intercept : float
         c.
     output_bounds : tuple of two floats
-        (a, b), with a < b. A logistic query has (0, 1).
+        (a, b), with a < b. A logistic query has (0, 1), and an exponential one a > 0 and b between 1.000001 a and
+        :math:`e^{30} a`.
     epsilon : float
         Natural-log budget of the one answer, above 0 and at most 30.
 
@@ -186,8 +191,8 @@ class RegressionQuery:
     epsilon: float
 
     def __post_init__(self) -> None:
-        if self.kind not in ("linear", "truncated", "logistic"):
-            raise ValueError(f"kind must be 'linear', 'truncated' or 'logistic'. Got {self.kind!r} instead.")
+        if self.kind not in _KINDS:
+            raise ValueError(f"kind must be one of {_KINDS}. Got {self.kind!r} instead.")
         coef = np.array(self.coef, dtype=np.float64) + 0.0
         if coef.ndim != 1 or coef.size == 0 or not np.isfinite(coef).all():
             raise ValueError(f"coef must be a non-empty vector of finite numbers. Got {self.coef!r} instead.")
@@ -200,6 +205,13 @@ class RegressionQuery:
             raise ValueError(f"output_bounds must be (a, b) with a < b. Got {self.output_bounds!r} instead.")
         if self.kind == "logistic" and (low, high) != (0.0, 1.0):
             raise ValueError(f"output_bounds of a logistic query must be (0, 1). Got {self.output_bounds!r} instead.")
+        if self.kind == "exponential" and not (
+            low > 0 and _LEAST_GROWTH <= math.log(high) - math.log(low) <= MAX_GROWTH
+        ):
+            raise ValueError(
+                "output_bounds of an exponential query must be positive, and their ratio from 1.000001 to "
+                f"e^{MAX_GROWTH:g}. Got {self.output_bounds!r} instead."
+            )
         intercept = _number(self.intercept, "intercept")
         with np.errstate(over="ignore"):
             largest = max(float(np.abs(coef).sum()), abs(intercept), abs(low), abs(high))
@@ -229,6 +241,18 @@ class RegressionQuery:
     def output_values(self) -> tuple[float, float]:
         """What the outputs 0 and 1 stand for."""
         return self.output_bounds
+
+    @cached_property
+    def argument_bounds(self) -> tuple[float, float]:
+        r"""Where :math:`\theta x + c` takes the prediction to a and to b; of a logistic query, (0, 1)."""
+        low, high = self.output_bounds
+        return (math.log(low), math.log(high)) if self.kind == "exponential" else (low, high)
+
+    @cached_property
+    def growth(self) -> float:
+        """The logarithm of b / a for an exponential query, else 0."""
+        low, high = self.argument_bounds
+        return high - low if self.kind == "exponential" else 0.0
 
     @cached_property
     def exact_epsilon(self) -> float:
@@ -438,8 +462,12 @@ class RegressionQuery:
             z = rows @ self.coef + self.intercept
             if self.kind == "logistic":
                 return cast("npt.NDArray[np.float64]", expit(z if output == 1 else -z))
-            low, high = self.output_bounds
-            return np.clip((z - low if output == 1 else high - z) / (high - low), 0.0, 1.0)
+            low, high = self.argument_bounds
+            w = np.clip((z - low if output == 1 else high - z) / (high - low), 0.0, 1.0)
+            if self.kind != "exponential":
+                return w
+            growth = self.growth if output == 1 else -self.growth
+            return np.expm1(growth * w) / math.expm1(growth)
 
 
 #: A question that a person can be asked: a regression, or a table of probabilities.

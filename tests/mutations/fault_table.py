@@ -1381,4 +1381,35 @@ MUTATIONS = [
         "estimators/test_query_preview.py",
     ),
     Mutation("study/_planning.py", "repeat=True", "repeat=False", "study/test_planning.py"),
+    Mutation(
+        "accounting/_extrema/curved_ramp.py",
+        "np.maximum(best, value(w) + gain)",
+        "np.maximum(best, value(w))",
+        "accounting/test_certificate_parts.py",
+    ),
+    Mutation(
+        "accounting/_extrema/curved_ramp.py",
+        "(q * height <= t) if sign > 0",
+        "(q * height > t) if sign > 0",
+        "accounting/test_certificate_parts.py",
+    ),
+    Mutation(
+        "accounting/_extrema/curved_ramp.py",
+        "for kink in (0.0, 1.0):",
+        "for kink in (0.0,):",
+        "accounting/test_certificate_parts.py",
+    ),
+    Mutation("accounting/_extrema/curved_ramp.py", " + 64 * UNIT * k**2", "", "accounting/test_certificate_parts.py"),
+    Mutation(
+        "accounting/_extrema/sampled_law.py",
+        "growth=sign * np.array(",
+        "growth=np.array(",
+        "accounting/test_certificate_parts.py",
+    ),
+    Mutation(
+        "accounting/_query.py",
+        "growth = self.growth if output == 1 else -self.growth",
+        "growth = self.growth",
+        "accounting/test_sampled_answers.py",
+    ),
 ]

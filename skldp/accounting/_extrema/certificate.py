@@ -12,8 +12,8 @@ That holds for any slopes: poor ones only make the bound loose. Here g is :math:
 above on the log-likelihood, and :math:`-\ln(q - \eta + t S)` for one from below, with the errors e and
 :math:`\eta` of :mod:`~skldp.accounting._extrema.sampled_law`. The one-dimensional maxima are taken where g can turn:
 at the ends, at the kinks 0 and 1 of a ramp, and on the concave part, where for a ramp the unconstrained maximum has a
-closed form, and for a logistic answer the tangent at any point bounds what the rest can gain. No slope is ever taken
-for a supergradient of the sum.
+closed form, and for a logistic answer or a curved ramp the tangent at any point bounds what the rest can gain. No
+slope is ever taken for a supergradient of the sum.
 
 A sum that is concave over the whole box has its minimum at a vertex (:func:`vertex_maximum`), and a tree may then cut a
 box into two opposite faces (``Tree(to_the_ends=True)``): both are checked here as well. Near its kink at 0 a ramp is
@@ -35,6 +35,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from skldp.accounting._extrema.curved_ramp import curved_peaks
 from skldp.accounting._extrema.region import Region, box_region
 from skldp.accounting._extrema.sampled_law import CHANCE_ERROR, UNIT, Floats, SampledLaw, sampled_law
 from skldp.accounting._query import RegressionQuery
@@ -244,7 +245,9 @@ def leaf_bounds(
     with np.errstate(all="ignore"):
         weighted = count * slopes
         peaks = np.empty(np.broadcast_shapes(slopes.shape, low.shape))
-        for kind, peak in ((~law.logistic, _ramp_peaks), (law.logistic, _logistic_peaks)):
+        curved = law.growth != 0
+        kinds = ((~law.logistic & ~curved, _ramp_peaks), (curved, curved_peaks), (law.logistic, _logistic_peaks))
+        for kind, peak in kinds:
             if kind.all():
                 peaks[:] = peak(law, sign, slopes, low, high, minorant)
             elif kind.any():
@@ -376,7 +379,7 @@ def peaks_at_vertices(law: SampledLaw, sign: int) -> bool:
     smooth = bend + _BEND_ERROR <= least if sign < 0 else most <= bend - _BEND_ERROR
     # The minorant is as good as the ramp only where that starts below 0 by no more than rounding, and must be positive:
     # half of q leaves room for the roundings of this very comparison.
-    ramps = (sign < 0) & (least >= -4 * law.error) & (q / 2 + law.reach * least > 0)
+    ramps = (sign < 0) & (least >= -4 * law.error) & (q / 2 + law.reach * least > 0) & (law.growth == 0)
     return bool(np.where(law.logistic, smooth, ramps).all())
 
 
