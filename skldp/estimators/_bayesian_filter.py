@@ -1,8 +1,6 @@
 """A regression asked of people, each of whom answers until their own privacy budget is really used."""
 
 import hashlib
-from dataclasses import dataclass
-from functools import cached_property
 from numbers import Integral
 from typing import Any, Self
 
@@ -23,7 +21,7 @@ from skldp.accounting._ledger.reader import RULES
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._ledgers import ChoosesLedger, joblib_workers, split_ids, whole_numbers
-from skldp.estimators._query_preview import PreviewsQueries, warn_of_nobody
+from skldp.estimators._query_results import PreviewsQueries, QueryResult, warn_of_nobody
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -44,66 +42,7 @@ from skldp.mechanisms._domain import Domain
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
 
-__all__ = ["BayesianFilter", "QueryResult"]
-
-
-@dataclass(frozen=True, repr=False)
-class QueryResult:
-    """The answers of some people to one query.
-
-    Attributes
-    ----------
-    accepted : ndarray of bool, shape (n_samples,)
-        Who answered.
-    fresh : ndarray of bool, shape (n_samples,)
-        Whose answer was drawn now; the others who answered are handed their recorded one again, at no cost.
-    outputs : ndarray of float, shape (n_samples,)
-        The answer, one of the two `output_bounds`; NaN where refused.
-    estimates : ndarray of float, shape (n_samples,)
-        The unbiased estimate of each person's prediction; NaN where refused.
-    ids : list of int or str
-        Who was asked; where rows are people, what stands for them in this process.
-    mean, standard_error : float
-        Over the people who answered. Who is refused depends on earlier answers, so that those who
-        are left need not be like all.
-    """
-
-    accepted: np.ndarray
-    fresh: np.ndarray
-    outputs: np.ndarray
-    estimates: np.ndarray
-    ids: list
-    mean: float
-    standard_error: float
-    _ledger: PrivacyLedger
-
-    @classmethod
-    def of(cls, query, ledger, answers, people):
-        """Turn what a ledger handed out for these people into values and estimates."""
-        accepted = answers.accepted
-        mean, error = query.estimate_mean(answers.outputs[accepted])
-        # A refusal is output -1: the NaN at the end.
-        return cls(
-            accepted=accepted,
-            fresh=answers.fresh,
-            outputs=np.array([*query.output_values, np.nan])[answers.outputs],
-            estimates=np.array([*query.estimate([0, 1]), np.nan])[answers.outputs],
-            ids=people,
-            mean=mean,
-            standard_error=error,
-            _ledger=ledger,
-        )
-
-    @cached_property
-    def realized_loss(self):
-        """Certified upper bound on each person's loss, by what is recorded when this is first looked at."""
-        return self._ledger.realized_loss(self.ids)
-
-    def __repr__(self):
-        return (
-            f"QueryResult({np.count_nonzero(self.accepted):,} of {self.accepted.size:,} answered, "
-            f"mean={self.mean:.6g}, standard_error={self.standard_error:.3g})"
-        )
+__all__ = ["BayesianFilter"]
 
 
 _WAYS = (
@@ -122,8 +61,10 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
     Parameters
     ----------
     estimator : estimator
-        The regression: any model with ``coef_`` and ``intercept_``, a binary logistic regression, or a Pipeline that
-        scales before it. Models that are fitted already come as a :class:`~sklearn.frozen.FrozenEstimator`.
+        The regression: any model with ``coef_`` and ``intercept_``, also a Poisson, gamma or Tweedie regression; a
+        binary logistic regression; a LinearSVC, of which the decision is asked; or a Pipeline, a search or a
+        TransformedTargetRegressor around one, as :func:`~skldp.query_from_estimator` takes it. Models that are fitted
+        already come as a :class:`~sklearn.frozen.FrozenEstimator`.
     epsilon : float, default=1.0
         Budget (natural log) of one answer.
     total_epsilon : float, default=None
@@ -399,11 +340,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         # What is wrong with y is said before anybody is asked.
         check_same_length(X, y, sample_weight)
         y = as_column(y)
-        y = (
-            (y == self.estimator_.classes_[-1]).astype(np.float64)
-            if is_classifier(self.estimator_)
-            else as_numbers(y, "y")
-        )
+        y = self._positive(y) if is_classifier(self.estimator_) else as_numbers(y, "y")
         check_finite(self, y, "y")
         if sample_weight is not None:
             sample_weight = as_numbers(as_column(sample_weight, "sample_weight"), "sample_weight")
@@ -458,6 +395,11 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
                 workers=workers,
             )
         return QueryResult.of(self.query_, self.ledger_, answers, people)
+
+    def _positive(self, y):
+        """Labels as what is asked of a classifier: probabilities are 0 or 1, decisions -1 or 1."""
+        positive = (y == self.estimator_.classes_[-1]).astype(np.float64)
+        return positive if self.query_.kind == "logistic" else 2 * positive - 1
 
     def _people(self, X, ids):
         """The features of X, and who its rows are: None where each is somebody."""

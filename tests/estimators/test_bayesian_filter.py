@@ -10,13 +10,15 @@ from joblib import parallel_config
 from scipy import stats
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -468,3 +470,36 @@ def test_real_data_end_to_end():
     assert asked[:2] == [242, 242]
     assert ledger.realized_loss(range(200, 442)).max() <= 1.0
     assert ledger.verify().ok
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+@pytest.mark.parametrize(
+    ("model", "kind", "answers"),
+    [
+        (PoissonRegressor(), "exponential", np.exp),
+        (TransformedTargetRegressor(LinearRegression(), func=np.log, inverse_func=np.exp), "exponential", np.exp),
+        (GridSearchCV(LinearRegression(), {"fit_intercept": [True, False]}, cv=2), "linear", np.positive),
+        (LinearSVC(dual=False), "linear", lambda z: (z > 0.3).astype(int)),
+    ],
+    ids=repr,
+)
+def test_other_linear_models_are_asked_as_well(model, kind, answers):
+    """One ledger for all: the mean is that of the predictions, and nobody loses more than the budget."""
+    people, target = np.random.default_rng(3).uniform(0, 1, (4000, 2)), answers(PUBLIC @ [1.0, -0.5])
+    with PrivacyLedger(4.0, bounds=(0, 1), tol=1e-2) as ledger:
+        other = fitted(epsilon=2.0, ledger=ledger, seed=1)
+        other.query(people, ids=range(4000))
+        survey = BayesianFilter(model, epsilon=2.0, ledger=ledger, seed=0).fit(PUBLIC, target)
+        assert survey.query_.kind == kind
+        result = survey.query(people, ids=range(4000))
+        decides = isinstance(model, LinearSVC)
+        told = survey.estimator_.decision_function if decides else survey.estimator_.predict
+        assert abs(result.mean - told(people).mean()) < 4 * result.standard_error
+        assert result.accepted.all()
+        assert 2.0 < ledger.realized_loss(range(4000)).max() <= 4.0
+        if decides:
+            # Decisions are scored against -1 and 1, which they are fitted to.
+            labels = np.random.default_rng(4).integers(0, 2, 4000)
+            estimates = survey.predict(people, ids=range(4000))
+            expected = r2_score(2 * labels - 1, estimates)
+            assert survey.score(people, labels, ids=range(4000)) == expected
