@@ -1419,4 +1419,28 @@ MUTATIONS = [
         "growth = self.growth",
         "accounting/test_sampled_answers.py",
     ),
+    Mutation(
+        "estimators/_from_estimator.py",
+        "return coef / scale[0], float((intercept - shift[0]) / scale[0]), link",
+        "return coef / scale[0], float(intercept / scale[0]), link",
+        "estimators/test_from_estimator.py",
+    ),
+    Mutation(
+        "estimators/_from_estimator.py",
+        "if not marks_nan or step.add_indicator",
+        "if step.add_indicator",
+        "estimators/test_from_estimator.py",
+    ),
+    Mutation(
+        "estimators/_from_estimator.py",
+        "if target.func is np.log and target.inverse_func is np.exp:",
+        "if target.func is not None:",
+        "estimators/test_from_estimator.py",
+    ),
+    Mutation(
+        "estimators/_bayesian_filter.py",
+        "else 2 * positive - 1",
+        "else positive",
+        "estimators/test_bayesian_filter.py",
+    ),
 ]
