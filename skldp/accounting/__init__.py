@@ -15,7 +15,7 @@ from skldp.accounting._ledger.dry_run import LedgerPreview
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting._ledger.reader import LedgerReader, ledger_report
 from skldp.accounting._odometer import LossHistory, Utilization, budget_utilization, loss_history
-from skldp.accounting._query import FiniteQuery, Query, RegressionQuery, query_from_json
+from skldp.accounting._query import ClassQuery, FiniteQuery, Query, RegressionQuery, query_from_json
 from skldp.accounting._shuffle import shuffled, shuffled_closed_form
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "BasicPrivacyFilter",
     "BayesianPrivacyFilter",
     "Belief",
+    "ClassQuery",
     "FiniteQuery",
     "Household",
     "LedgerPreview",

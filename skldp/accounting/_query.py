@@ -20,22 +20,19 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from skldp._checks import is_number
 from skldp._untold import as_numbers
+from skldp.accounting._class_query import ClassQuery
 from skldp.accounting._finite_query import FiniteQuery, output_index, read_only
+from skldp.accounting._limits import LARGEST, checked_epsilon, finite_number, saturated
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._odds import flip_threshold, threshold_log_odds
 
-__all__ = ["LARGEST", "FiniteQuery", "Query", "RegressionQuery", "checked_query", "query_from_json"]
+__all__ = ["MAX_GROWTH", "ClassQuery", "FiniteQuery", "Query", "RegressionQuery", "checked_query", "query_from_json"]
 
 Kind = Literal["linear", "truncated", "logistic", "exponential"]
 _KINDS = get_args(Kind)
 
-# A sum of products of two such numbers, divided by such a span, stays below 1e301: nothing can overflow.
-LARGEST = 1e100
 _SMALLEST_SPAN = 1e-100
-# Beyond this a 64-bit threshold no longer resolves 1 / (e^epsilon + 1) to the accuracy that the accounting allows for.
-MAX_EPSILON = 30.0
 # Between them, the exponential's rounding is within what the accounting allows for.
 _LEAST_GROWTH, MAX_GROWTH = 9e-7, 30.0
 
@@ -49,7 +46,7 @@ def query_from_json(text: str) -> "Query":
 
     Returns
     -------
-    RegressionQuery or FiniteQuery
+    RegressionQuery, ClassQuery or FiniteQuery
         With the same `key`.
 
     Raises
@@ -69,6 +66,8 @@ def query_from_json(text: str) -> "Query":
     try:
         if kind == "finite":
             return FiniteQuery(np.array(fields["weights"], dtype=np.uint64))
+        if kind == "classes":
+            return ClassQuery(**{name: value for name, value in fields.items() if name != "kind"})
         if kind in _KINDS:
             return RegressionQuery(**fields)
     except (KeyError, TypeError, OverflowError):
@@ -78,52 +77,9 @@ def query_from_json(text: str) -> "Query":
 
 def checked_query(query: Any) -> "Query":
     """Refuse what is no query."""
-    if not isinstance(query, RegressionQuery | FiniteQuery):
-        raise ValueError(f"A query must be a RegressionQuery or a FiniteQuery. Got {query!r} instead.")
+    if not isinstance(query, RegressionQuery | ClassQuery | FiniteQuery):
+        raise ValueError(f"A query must be a RegressionQuery, a ClassQuery or a FiniteQuery. Got {query!r} instead.")
     return query
-
-
-def _saturated(X: Any, n_features: int) -> npt.NDArray[np.float64]:
-    """Turn rows into numbers of at most 1e100; NaN becomes -1e100.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-    n_features : int
-
-    Returns
-    -------
-    ndarray of float64, shape (n_samples, n_features)
-
-    Raises
-    ------
-    ValueError
-        If they are no numbers or have another shape. The text says nothing of what they are.
-    """
-    with np.errstate(all="ignore"):
-        try:
-            rows = np.asarray(X, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"X must be an array of numbers. Got {type(X).__name__} instead.") from None
-        if rows.ndim != 2 or rows.shape[1] != n_features:
-            raise ValueError(
-                f"X must have shape (n_samples, {n_features}), one column per coefficient of the query. "
-                f"Got shape {rows.shape} instead."
-            )
-        return np.nan_to_num(np.clip(rows, -LARGEST, LARGEST), copy=False, nan=-LARGEST)
-
-
-def _number(value: Any, name: str) -> float:
-    if not is_number(value):
-        raise ValueError(f"{name} must be a finite number. Got {value!r} instead.")
-    return float(value) + 0.0
-
-
-def _checked_epsilon(value: Any) -> float:
-    epsilon = _number(value, "epsilon")
-    if not 0 < epsilon <= MAX_EPSILON:
-        raise ValueError(f"epsilon must be above 0 and at most {MAX_EPSILON:g}. Got {value!r} instead.")
-    return epsilon
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +156,7 @@ class RegressionQuery:
             low, high = self.output_bounds
         except (TypeError, ValueError):
             raise ValueError(f"output_bounds must be (a, b). Got {self.output_bounds!r} instead.") from None
-        low, high = _number(low, "output_bounds[0]"), _number(high, "output_bounds[1]")
+        low, high = finite_number(low, "output_bounds[0]"), finite_number(high, "output_bounds[1]")
         if not low < high:
             raise ValueError(f"output_bounds must be (a, b) with a < b. Got {self.output_bounds!r} instead.")
         if self.kind == "logistic" and (low, high) != (0.0, 1.0):
@@ -212,7 +168,7 @@ class RegressionQuery:
                 "output_bounds of an exponential query must be positive, and their ratio from 1.000001 to "
                 f"e^{MAX_GROWTH:g}. Got {self.output_bounds!r} instead."
             )
-        intercept = _number(self.intercept, "intercept")
+        intercept = finite_number(self.intercept, "intercept")
         with np.errstate(over="ignore"):
             largest = max(float(np.abs(coef).sum()), abs(intercept), abs(low), abs(high))
         if largest > LARGEST or high - low < _SMALLEST_SPAN:
@@ -225,7 +181,7 @@ class RegressionQuery:
         object.__setattr__(self, "coef", read_only(coef))
         object.__setattr__(self, "intercept", intercept)
         object.__setattr__(self, "output_bounds", (low, high))
-        object.__setattr__(self, "epsilon", _checked_epsilon(self.epsilon))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
 
     @property
     def n_features(self) -> int:
@@ -444,7 +400,7 @@ class RegressionQuery:
         [inf, 0.1082, 0.0108]
         """
         low, high = self.output_bounds
-        away = 0.0 if mean is None else abs(min(max(_number(mean, "mean"), low), high) - (low + high) / 2)
+        away = 0.0 if mean is None else abs(min(max(finite_number(mean, "mean"), low), high) - (low + high) / 2)
         largest = (high - low) / (2 * math.tanh(self.epsilon / 2))
         # As a product: squares could overflow.
         return math.sqrt(largest - away) * math.sqrt(largest + away) / math.sqrt(n_people) if n_people else math.inf
@@ -455,7 +411,7 @@ class RegressionQuery:
             return smallest + (1 - 2 * smallest) * self._unit_response(output, X)
 
     def _unit_response(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        rows = _saturated(X, self.n_features)
+        rows = saturated(X, self.n_features)
         # Nothing overflows here, by the limits above; what underflows, and what the caller told numpy to raise on,
         # must not be an answer either.
         with np.errstate(all="ignore"):
@@ -470,5 +426,5 @@ class RegressionQuery:
             return np.expm1(growth * w) / math.expm1(growth)
 
 
-#: A question that a person can be asked: a regression, or a table of probabilities.
-Query = RegressionQuery | FiniteQuery
+#: A question that a person can be asked: a regression, a class, or a table of probabilities.
+Query = RegressionQuery | ClassQuery | FiniteQuery

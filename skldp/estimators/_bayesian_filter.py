@@ -21,7 +21,7 @@ from skldp.accounting._ledger.reader import RULES
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._ledgers import ChoosesLedger, joblib_workers, split_ids, whole_numbers
-from skldp.estimators._query_results import PreviewsQueries, QueryResult, warn_of_nobody
+from skldp.estimators._query_results import PreviewsQueries, QueryResult, prior_of, warn_of_nobody
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -62,9 +62,10 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
     ----------
     estimator : estimator
         The regression: any model with ``coef_`` and ``intercept_``, also a Poisson, gamma or Tweedie regression; a
-        binary logistic regression; a LinearSVC, of which the decision is asked; or a Pipeline, a search or a
-        TransformedTargetRegressor around one, as :func:`~skldp.query_from_estimator` takes it. Models that are fitted
-        already come as a :class:`~sklearn.frozen.FrozenEstimator`.
+        binary logistic regression; a LinearSVC, of which the decision is asked; a linear classifier with more classes,
+        of which the predicted class is asked; or a Pipeline, a search or a TransformedTargetRegressor around one, as
+        :func:`~skldp.query_from_estimator` takes it. Models that are fitted already come as a
+        :class:`~sklearn.frozen.FrozenEstimator`.
     epsilon : float, default=1.0
         Budget (natural log) of one answer.
     total_epsilon : float, default=None
@@ -104,11 +105,11 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
     ----------
     estimator_ : estimator
         The fitted model.
-    query_ : RegressionQuery
+    query_ : RegressionQuery or ClassQuery
         What is asked.
     bounds_ : tuple of two ndarrays of shape (n_features,), or Domain
     ledger_ : PrivacyLedger
-    prior_ : float
+    prior_ : float, or ndarray of shape (n_classes,)
         The mean prediction on the public X, which needs no answer.
     privacy_guarantee_ : PrivacyGuarantee
         What holds for each person over all models that share the ledger.
@@ -250,8 +251,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         query = query_from_estimator(model, epsilon=self.epsilon, bounds=bounds, output_bounds=self.output_bounds)
         self.estimator_, self.query_, self.ledger_, self.bounds_, self._region = model, query, ledger, bounds, region
         self._queries = [*getattr(self, "_queries", []), query]
-        low, high = query.output_bounds
-        self.prior_ = float(low + (high - low) * query.unit_response(region.move(X)).mean())
+        self.prior_ = prior_of(query, region.move(X))
         who = "person in the ledger, by id" if self.ledger is not None else "id, or row as given, in a simulation"
         self.privacy_guarantee_ = PrivacyGuarantee(
             epsilon=ledger.epsilon,
@@ -311,12 +311,14 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
 
         Returns
         -------
-        y : ndarray of float64, shape (n_samples,)
-            Far outside `output_bounds` where `epsilon` is small. People who are refused have `on_refusal`.
+        y : ndarray of float64, shape (n_samples,) or (n_samples, n_classes)
+            Far outside `output_bounds` where `epsilon` is small. People who are refused have `on_refusal`. Of more
+            than two classes, whether each is the person's: 1 or 0, in the mean.
         """
         result = self._ask(X, ids, repeat=False, all_or_none=self.on_refusal == "raise")
         if self.on_refusal == "prior":
-            return np.where(result.accepted, result.estimates, self.prior_)
+            accepted = result.accepted if result.estimates.ndim == 1 else result.accepted[:, None]
+            return np.where(accepted, result.estimates, self.prior_)
         return result.estimates
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> float:
@@ -347,7 +349,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
             check_finite(self, sample_weight, "sample_weight")
         predicted = self.predict(X, ids=ids)
         if self.on_refusal == "nan":
-            answered = ~np.isnan(predicted)
+            answered = ~np.isnan(predicted.reshape(len(predicted), -1)).any(axis=1)
             if np.count_nonzero(answered) < 2:
                 return np.nan
             predicted, y = predicted[answered], y[answered]
@@ -397,7 +399,9 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         return QueryResult.of(self.query_, self.ledger_, answers, people)
 
     def _positive(self, y):
-        """Labels as what is asked of a classifier: probabilities are 0 or 1, decisions -1 or 1."""
+        """Labels as what is asked: probabilities are 0 or 1, decisions -1 or 1, classes a column each."""
+        if self.query_.kind == "classes":
+            return (y[:, None] == self.estimator_.classes_).astype(np.float64)
         positive = (y == self.estimator_.classes_[-1]).astype(np.float64)
         return positive if self.query_.kind == "logistic" else 2 * positive - 1
 

@@ -2,6 +2,8 @@
 
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting._extrema.region import Region, region_of
 from skldp.accounting._extrema.sampled_law import Bounds
-from skldp.accounting._query import MAX_GROWTH, Kind, RegressionQuery
+from skldp.accounting._query import MAX_GROWTH, ClassQuery, Kind, RegressionQuery
 from skldp.exceptions import OutOfDomainWarning, warn_user
 
 __all__ = ["query_from_estimator"]
@@ -42,7 +44,7 @@ def query_from_estimator(
     epsilon: float,
     bounds: Bounds | None = None,
     output_bounds: tuple[float, float] | None = None,
-) -> RegressionQuery:
+) -> RegressionQuery | ClassQuery:
     r"""Make a query of a fitted linear model.
 
     Parameters
@@ -51,9 +53,10 @@ def query_from_estimator(
         Any fitted model with ``coef_`` and ``intercept_`` whose ``predict`` is :math:`\theta x + c` or, of a Poisson,
         gamma or Tweedie regressor with a log link, :math:`e^{\theta x + c}`; or a binary classifier whose
         ``predict_proba`` is the logistic function of it, or which has a ``decision_function`` alone, such as LinearSVC:
-        then the decision is asked. A `Pipeline` may put StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler
-        before it; their maps are folded into the coefficients. So may a SimpleImputer, which changes nothing, since a
-        row with NaN is not asked. A `TransformedTargetRegressor` may scale the target, or take its logarithm
+        then the decision is asked. Of a linear classifier with more classes, which one it predicts is asked. A
+        `Pipeline` may put StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler before it; their maps are folded
+        into the coefficients. So may a SimpleImputer, which changes nothing, since a row with NaN is not asked. A
+        `TransformedTargetRegressor` may scale the target, or take its logarithm
         (``func=np.log, inverse_func=np.exp``). A `FrozenEstimator` and a refitted search are unwrapped.
     epsilon : float
         Natural-log budget of one answer.
@@ -66,15 +69,16 @@ def query_from_estimator(
 
     Returns
     -------
-    RegressionQuery
+    RegressionQuery or ClassQuery
         ``"linear"`` where the model stays within `output_bounds` over `bounds`, ``"truncated"`` where it may leave
-        them, ``"exponential"`` with a log link, ``"logistic"`` for a classifier with probabilities.
+        them, ``"exponential"`` with a log link, ``"logistic"`` for a classifier with probabilities; a
+        :class:`~skldp.accounting.ClassQuery` for more than two classes.
 
     Raises
     ------
     ValueError
-        If the model is not linear, is multiclass, has several outputs, or has another number of features than
-        `bounds`; if neither `bounds` nor `output_bounds` is given for a regressor.
+        If the model is not linear, has several outputs, or has another number of features than `bounds`; if neither
+        `bounds` nor `output_bounds` is given for a regressor; if `output_bounds` is given for classes.
     NotFittedError
         If it is not fitted.
 
@@ -97,14 +101,11 @@ def query_from_estimator(
     ('linear', [1.0, 5.0])
     """
     steps, target, model = _unwrap(estimator)
+    if is_classifier(model) and len(getattr(model, "classes_", [])) > 2:
+        return _class_query(estimator, steps, model, epsilon=epsilon, bounds=bounds, output_bounds=output_bounds)
     coef, intercept, link = _model_map(model)
     coef, intercept, link = _with_target(target, coef, intercept, link)
-    # What overflows here is refused by the query, in its own words, before anything is predicted.
-    with np.errstate(all="ignore"):
-        for step in reversed(steps):
-            scale, shift = _step_map(step, coef.size)
-            intercept = float(intercept + coef @ shift)
-            coef = coef * scale
+    coef, intercept = _folded(steps, coef, intercept)
     RegressionQuery("logistic", coef, intercept, (0.0, 1.0), epsilon)
     region = None if bounds is None else region_of(bounds, n_features=coef.size)
     _check_predictions(estimator, coef, intercept, link, None if region is None else region.box)
@@ -132,6 +133,53 @@ def query_from_estimator(
         "beyond is truncated to them.",
         OutOfDomainWarning,
     )
+    return query
+
+
+def _folded(steps: list[Any], coef: Any, intercept: Any) -> tuple[Any, Any]:
+    """Coefficients and intercepts, of one linear form or a row each, with the steps' maps before them."""
+    # What overflows here is refused by the query, in its own words, before anything is predicted.
+    with np.errstate(all="ignore"):
+        for step in reversed(steps):
+            scale, shift = _step_map(step, coef.shape[-1])
+            intercept = intercept + coef @ shift
+            coef = coef * scale
+    return coef, intercept
+
+
+def _class_query(
+    estimator: Any,
+    steps: list[Any],
+    model: Any,
+    *,
+    epsilon: float,
+    bounds: Bounds | None,
+    output_bounds: tuple[float, float] | None,
+) -> ClassQuery:
+    """The query of which class a model predicts."""
+    if output_bounds is not None:
+        raise ValueError(f"A question about classes has no output_bounds. Got {output_bounds!r} instead.")
+    name, n_classes = type(model).__name__, len(model.classes_)
+    coef = getattr(model, "coef_", np.zeros(0))
+    coef = coef.toarray() if hasattr(coef, "toarray") else np.asarray(coef, dtype=np.float64)
+    if coef.ndim != 2 or len(coef) != n_classes:
+        raise ValueError(
+            "A question about classes needs a linear model with a row of coef_ for each. Fit "
+            "sklearn.multiclass.OneVsRestClassifier and make one query per class from its estimators_. "
+            f"Got {name} instead."
+        )
+    intercept = np.broadcast_to(np.asarray(getattr(model, "intercept_", 0.0), dtype=np.float64), n_classes)
+    coef, intercept = _folded(steps, coef.astype(np.float64), intercept)
+    query = ClassQuery(coef, intercept, epsilon)
+    points = _probes(None if bounds is None else region_of(bounds, n_features=query.n_features).box, query.n_features)
+    with _without_names():
+        predicted = np.searchsorted(model.classes_, estimator.predict(points))
+    scores = points @ coef.T + intercept
+    short = scores.max(axis=1) - scores[np.arange(len(points)), predicted]
+    if not (short <= 1e-5 * (np.abs(points) @ np.abs(coef).max(axis=0) + np.abs(intercept).max())).all():
+        raise ValueError(
+            f"The model must predict the class whose theta x + c is largest. Got other predictions from {name}."
+        )
     return query
 
 
@@ -202,11 +250,6 @@ def _exponentials(low: float, high: float) -> tuple[float, float]:
 def _model_map(model: Any) -> tuple[npt.NDArray[np.float64], float, _Link]:
     name = type(model).__name__
     check_is_fitted(model)
-    if is_classifier(model) and len(getattr(model, "classes_", [])) > 2:
-        raise ValueError(
-            f"A multiclass {name} is not one two-valued query. Fit sklearn.multiclass.OneVsRestClassifier and make one "
-            f"query per class from its estimators_. Got {len(model.classes_)} classes instead of 2."
-        )
     if not hasattr(model, "coef_"):
         raise ValueError(
             "A query needs a linear model, with coef_: of another one, what its answers tell cannot be certified. Fit "
@@ -269,13 +312,27 @@ def _output_range(coef: np.ndarray, intercept: float, region: Region) -> tuple[f
     return float(low + intercept - slack), float(high + intercept + slack)
 
 
-def _check_predictions(estimator: Any, coef: np.ndarray, intercept: float, link: _Link, box: np.ndarray | None) -> None:
-    low, high = (np.zeros(coef.size), np.ones(coef.size)) if box is None else box
+def _probes(box: np.ndarray | None, n_features: int) -> npt.NDArray[np.float64]:
+    """A few points of the domain."""
+    low, high = (np.zeros(n_features), np.ones(n_features)) if box is None else box
     fractions = np.linspace(0, 1, 5)
-    points = low + (high - low) * np.stack([np.roll(np.resize(fractions, coef.size), k) for k in range(5)])
+    points: npt.NDArray[np.float64] = low + (high - low) * np.stack(
+        [np.roll(np.resize(fractions, n_features), k) for k in range(5)]
+    )
+    return points
+
+
+@contextmanager
+def _without_names() -> Iterator[None]:
+    """The probe is an array even where the model was trained on a data frame."""
     with warnings.catch_warnings():
-        # The probe is an array even where the model was trained on a data frame.
         warnings.filterwarnings("ignore", message=".*feature names", category=UserWarning)
+        yield
+
+
+def _check_predictions(estimator: Any, coef: np.ndarray, intercept: float, link: _Link, box: np.ndarray | None) -> None:
+    points = _probes(box, coef.size)
+    with _without_names():
         if link == "logistic":
             theirs = estimator.predict_proba(points)[:, 1]
         else:

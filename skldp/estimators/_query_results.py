@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skldp.accounting import PrivacyLedger
+from skldp.accounting import ClassQuery, PrivacyLedger
 from skldp.estimators._ledgers import joblib_workers
 from skldp.exceptions import BudgetExhaustedWarning, TooFewPeopleWarning, warn_user
 
@@ -25,14 +25,14 @@ class QueryResult:
     fresh : ndarray of bool, shape (n_samples,)
         Whose answer was drawn now; the others who answered are handed their recorded one again, at no cost.
     outputs : ndarray of float, shape (n_samples,)
-        The answer, one of the two `output_bounds`; NaN where refused.
-    estimates : ndarray of float, shape (n_samples,)
-        The unbiased estimate of each person's prediction; NaN where refused.
+        The answer, one of the two `output_bounds`, or the position of a class; NaN where refused.
+    estimates : ndarray of float, shape (n_samples,) or (n_samples, n_classes)
+        The unbiased estimate of each person's prediction; of classes, of whether each is theirs. NaN where refused.
     ids : list of int or str
         Who was asked; where rows are people, what stands for them in this process.
-    mean, standard_error : float
-        Over the people who answered. Who is refused depends on earlier answers, so that those who
-        are left need not be like all.
+    mean, standard_error : float, or ndarray of shape (n_classes,)
+        Over the people who answered; of classes, their shares. Who is refused depends on earlier answers, so that
+        those who are left need not be like all.
     """
 
     accepted: np.ndarray
@@ -49,12 +49,13 @@ class QueryResult:
         """Turn what a ledger handed out for these people into values and estimates."""
         accepted = answers.accepted
         mean, error = query.estimate_mean(answers.outputs[accepted])
+        estimates = query.estimate(np.arange(query.n_outputs))
         # A refusal is output -1: the NaN at the end.
         return cls(
             accepted=accepted,
             fresh=answers.fresh,
             outputs=np.array([*query.output_values, np.nan])[answers.outputs],
-            estimates=np.array([*query.estimate([0, 1]), np.nan])[answers.outputs],
+            estimates=np.concatenate([estimates, np.full_like(estimates[:1], np.nan)])[answers.outputs],
             ids=people,
             mean=mean,
             standard_error=error,
@@ -69,7 +70,7 @@ class QueryResult:
     def __repr__(self):
         return (
             f"QueryResult({np.count_nonzero(self.accepted):,} of {self.accepted.size:,} answered, "
-            f"mean={self.mean:.6g}, standard_error={self.standard_error:.3g})"
+            f"mean={_short(self.mean, 6)}, standard_error={_short(self.standard_error, 3)})"
         )
 
 
@@ -103,6 +104,18 @@ class QueryPreview:
             f"QueryPreview({np.count_nonzero(self.accepted):,} of {self.accepted.size:,} would answer, "
             f"{np.count_nonzero(self.recorded):,} of them again, standard_error={self.standard_error:.3g})"
         )
+
+
+def _short(value, digits):
+    return f"{value:.{digits}g}" if np.ndim(value) == 0 else f"[{', '.join(f'{one:.{digits}g}' for one in value)}]"
+
+
+def prior_of(query, X):
+    """The mean prediction on public rows; of classes, their shares."""
+    if isinstance(query, ClassQuery):
+        return np.bincount(query.classes(X), minlength=query.n_outputs) / len(X)
+    low, high = query.output_bounds
+    return float(low + (high - low) * query.unit_response(X).mean())
 
 
 def warn_of_nobody(query, budget, n_people, largest=None):

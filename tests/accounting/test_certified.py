@@ -106,7 +106,7 @@ def test_the_check_imports_nothing_from_a_search():
     import skldp.accounting._extrema.sampled_law as law
     from skldp.accounting._extrema import region
 
-    allowed = {"_extrema.region", "_extrema.curved_ramp", "_extrema.sampled_law", "_query", "_finite_query"}
+    allowed = {"_extrema.region", "_extrema.curved_ramp", "_extrema.sampled_law", "_query", "_finite_query", "_limits"}
     # A declared domain is no search either.
     declared = {"skldp.mechanisms._columns", "skldp.mechanisms._domain", "skldp.mechanisms._linked"}
     for module in (check, curved, law, region):

@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp.accounting import PrivacyLedger
@@ -340,7 +340,7 @@ def test_a_classifier_gives_estimates_of_its_probability(fixed_noise):
     labels = np.where(PEOPLE @ SLOPES > -0.5, "yes", "no")
     assert survey.score(PEOPLE, labels, ids=NAMES) < 1
     with pytest.raises(ValueError, match="OneVsRestClassifier"):
-        BayesianFilter(LogisticRegression(), bounds=(0, 1)).fit(PUBLIC, np.arange(40) % 3)
+        BayesianFilter(DecisionTreeClassifier(), bounds=(0, 1)).fit(PUBLIC, np.arange(40) % 3)
 
 
 def test_a_pipeline_of_scalers_is_folded_in():
@@ -502,3 +502,32 @@ def test_other_linear_models_are_asked_as_well(model, kind, answers, fixed_noise
             estimates = survey.predict(people, ids=range(4000))
             expected = r2_score(2 * labels - 1, estimates)
             assert survey.score(people, labels, ids=range(4000)) == expected
+
+
+def test_a_classifier_of_more_classes_is_asked_for_the_class(fixed_noise):
+    rng = np.random.default_rng(0)
+    public, people = rng.uniform(0, 1, (300, 2)), rng.uniform(0, 1, (6000, 2))
+    names = np.array(["a", "b", "c"])
+    labels = names[np.digitize(public @ [1.0, 1.0], [0.8, 1.2])]
+    with PrivacyLedger(3.0, bounds=(0, 1)) as ledger:
+        survey = BayesianFilter(LogisticRegression(C=100.0), epsilon=2.0, ledger=ledger, on_refusal="nan")
+        survey.fit(public, labels)
+        assert survey.prior_ == pytest.approx((survey.estimator_.predict(public)[:, None] == names).mean(axis=0))
+        result = survey.query(people, ids=range(6000))
+        truth = survey.estimator_.predict(people)
+        shares = (truth[:, None] == names).mean(axis=0)
+        assert (abs(result.mean - shares) < 4.5 * result.standard_error).all()
+        assert set(result.outputs) == {0.0, 1.0, 2.0}
+        assert result.estimates.shape == (6000, 3)
+        assert "6,000 of 6,000 answered, mean=[" in repr(result)
+        assert (survey.predict(people, ids=range(6000)) == result.estimates).all()
+        assert survey.score(people, truth, ids=range(6000)) == pytest.approx(
+            r2_score((truth[:, None] == names).astype(float), result.estimates)
+        )
+        assert survey.preview(range(6000)).recorded.all()
+        other = clone(survey).set_params(epsilon=1.9, on_refusal="prior").fit(public, labels)
+        with pytest.warns(BudgetExhaustedWarning):
+            refused = other.query(people[:9], ids=range(9))
+        assert np.isnan(refused.estimates).all()
+        assert np.isnan(refused.mean).all()
+        assert (other.predict(people[:9], ids=range(9)) == other.prior_).all()

@@ -29,8 +29,9 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.svm import LinearSVC, LinearSVR
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from skldp.accounting import ClassQuery
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.exceptions import OutOfDomainWarning
 
@@ -40,6 +41,13 @@ class Squares(LinearRegression):
 
     def predict(self, X):
         return super().predict(X) ** 2
+
+
+class Backwards(LogisticRegression):
+    """A classifier that predicts the least likely class."""
+
+    def predict(self, X):
+        return self.classes_[self.decision_function(X).argmin(axis=1)]
 
 
 BOUNDS = ([-3, 0, 5], [3, 10, 6])
@@ -178,6 +186,27 @@ def test_a_binary_classifier_is_a_logistic_query(model, data):
     assert query.unit_response(X) == pytest.approx(model.predict_proba(X)[:, 1], abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression(max_iter=5000),
+        LinearSVC(dual=False),
+        RidgeClassifier(),
+        make_pipeline(StandardScaler(), SGDClassifier(loss="log_loss", random_state=0)),
+        GridSearchCV(make_pipeline(MinMaxScaler(), LogisticRegression()), {"logisticregression__C": [1.0, 9.0]}, cv=2),
+    ],
+    ids=repr,
+)
+def test_a_classifier_of_more_classes_is_asked_for_the_class(model, data):
+    X, y = data
+    names = np.array(["high", "low", "none"])
+    model.fit(X, names[np.digitize(y, np.quantile(y, [0.3, 0.6]))])
+    for fitted in (model, FrozenEstimator(model)):
+        query = query_from_estimator(fitted, epsilon=0.5, bounds=BOUNDS)
+        assert isinstance(query, ClassQuery)
+        assert (names[query.classes(X)] == model.predict(X)).all()
+
+
 def test_a_model_that_can_leave_its_output_bounds_is_truncated_and_says_so(data):
     X, y = data
     model = LinearRegression().fit(X, y)
@@ -226,9 +255,11 @@ def test_classifiers_that_are_no_binary_logistic_model_are_refused(data):
     X, y = data
     labels = np.digitize(y, np.quantile(y, [0.3, 0.6]))
     with pytest.raises(ValueError, match="OneVsRestClassifier"):
-        query_from_estimator(LogisticRegression(max_iter=5000).fit(X, labels), epsilon=1.0)
-    with pytest.raises(ValueError, match="OneVsRestClassifier"):
-        query_from_estimator(LinearSVC(dual=False).fit(X, labels), epsilon=1.0, bounds=BOUNDS)
+        query_from_estimator(DecisionTreeClassifier().fit(X, labels), epsilon=1.0)
+    with pytest.raises(ValueError, match="no output_bounds"):
+        query_from_estimator(LinearSVC(dual=False).fit(X, labels), epsilon=1.0, output_bounds=(0, 1))
+    with pytest.raises(ValueError, match="class whose theta x"):
+        query_from_estimator(Backwards(max_iter=5000).fit(X, labels), epsilon=1.0, bounds=BOUNDS)
     with pytest.raises(ValueError, match="needs bounds or output_bounds"):
         query_from_estimator(LinearSVC(dual=False).fit(X, y > 10), epsilon=1.0)
     one = OneVsRestClassifier(LogisticRegression(max_iter=5000)).fit(X, labels).estimators_[0]

@@ -1443,4 +1443,34 @@ MUTATIONS = [
         "else positive",
         "estimators/test_bayesian_filter.py",
     ),
+    Mutation(
+        "accounting/_class_query.py",
+        "for _ in range(int(np.ptp(count)))]",
+        "for _ in range(int(np.ptp(count[count > 0])))]",
+        "accounting/test_class_query.py",
+    ),
+    Mutation(
+        "accounting/_class_query.py",
+        "math.nextafter(math.fsum(terms), math.inf)",
+        "math.nextafter(math.fsum(terms), 0.0)",
+        "accounting/test_class_query.py",
+    ),
+    Mutation(
+        "accounting/_class_query.py",
+        "scores = saturated(X, self.n_features) @",
+        "scores = np.asarray(X, dtype=np.float64) @",
+        "accounting/test_class_query.py",
+    ),
+    Mutation(
+        "accounting/_extrema/realized_loss.py",
+        "upper = math.nextafter(rest.upper + own, math.inf) if own else rest.upper",
+        "upper = max(rest.upper, own)",
+        "accounting/test_class_query.py",
+    ),
+    Mutation(
+        "accounting/_extrema/realized_loss.py",
+        "lower = max(0.0, rest.lower - own)",
+        "lower = rest.lower + own",
+        "accounting/test_class_query.py",
+    ),
 ]

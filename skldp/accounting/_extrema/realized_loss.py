@@ -21,6 +21,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 
 from skldp._checks import check_positive, is_whole
+from skldp.accounting._class_query import ClassQuery, loss_of_classes
 from skldp.accounting._extrema.branching import maximum_by_branching, maximum_by_dual_branching, maximum_of_concave
 from skldp.accounting._extrema.certificate import (
     Proof,
@@ -63,7 +64,7 @@ def realized_loss(
 
     Parameters
     ----------
-    queries : sequence of RegressionQuery or FiniteQuery
+    queries : sequence of RegressionQuery, ClassQuery or FiniteQuery
     outputs : sequence of int
         The output of each query: 0 or 1 for a regression (0 means a, 1 means b).
     bounds : tuple (low, high) or Domain, default=None
@@ -125,6 +126,19 @@ def realized_loss(
             for part in ends
         ]
         return _grouped(parts)
+    classes = [(query, output) for query, output in zip(queries, outputs, strict=True) if isinstance(query, ClassQuery)]
+    if classes:
+        own = loss_of_classes(classes)
+        others = [(q, output) for q, output in zip(queries, outputs, strict=True) if not isinstance(q, ClassQuery)]
+        rest = realized_loss(
+            [query for query, _ in others],
+            [output for _, output in others],
+            bounds=bounds,
+            domain=domain,
+            tol=tol,
+            threshold=None if threshold is None else max(threshold - own, 0.0),
+        )
+        return _with_classes(rest, own, tol)
     finite = [query for query in queries if isinstance(query, FiniteQuery)]
     if finite or domain is not None:
         return _loss_over_points(queries, outputs, domain)
@@ -182,11 +196,9 @@ def _loss_over_points(queries: Sequence[Query], outputs: Sequence[int], domain: 
             total += query.log_likelihood(int(output), np.arange(size))
             # A logarithm below 37, within 4 units in the last place.
             error += 2.0**-44
-        else:
-            if points is None:
-                raise ValueError(
-                    "Regression queries beside finite ones need the points of the domain. Got domain=None."
-                )
+        elif points is None:
+            raise ValueError("Regression queries beside finite ones need the points of the domain. Got domain=None.")
+        elif isinstance(query, RegressionQuery):
             total += query.log_likelihood(int(output), points)
             error += sampled_law([query], [int(output)], np.stack([points.min(axis=0), points.max(axis=0)])).allowance
     # A sum of n terms is off by at most n roundings of its size.
@@ -282,6 +294,14 @@ def _common_features(queries: Sequence[Query]) -> int:
     if len(sizes) != 1:
         raise ValueError(f"All queries must read the same features. Got {sorted(sizes)} features instead.")
     return sizes.pop()
+
+
+def _with_classes(rest: "LossBounds", own: float, tol: float) -> "LossBounds":
+    """Add what class questions cost at most to the loss of all other answers."""
+    upper = math.nextafter(rest.upper + own, math.inf) if own else rest.upper
+    lower = max(0.0, rest.lower - own)
+    reason = "class questions were bounded on their own" if own else rest.reason
+    return LossBounds(lower, upper, rest.x_high, rest.x_low, upper - lower <= tol, reason)
 
 
 def _grouped(parts: Sequence["LossBounds"]) -> "LossBounds":

@@ -31,7 +31,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from skldp.accounting._query import LARGEST, RegressionQuery
+from skldp.accounting._limits import LARGEST
+from skldp.accounting._query import RegressionQuery
 from skldp.mechanisms._domain import Domain
 
 if TYPE_CHECKING:

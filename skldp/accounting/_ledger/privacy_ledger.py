@@ -27,7 +27,7 @@ from skldp.accounting._ledger.dry_run import DryRun
 from skldp.accounting._ledger.identity import Identity, distinct_ids
 from skldp.accounting._ledger.reader import RULES, declared_bounds
 from skldp.accounting._ledger.store import MEMORY, LedgerStore
-from skldp.accounting._query import Query, RegressionQuery, checked_query
+from skldp.accounting._query import ClassQuery, FiniteQuery, Query, RegressionQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._domain import Domain
 
@@ -72,7 +72,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _domain(query: Query) -> str:
-    return f"{query.n_features} features" if isinstance(query, RegressionQuery) else f"{query.n_points} points"
+    return f"{query.n_points} points" if isinstance(query, FiniteQuery) else f"{query.n_features} features"
 
 
 def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any) -> dict[str, Any]:
@@ -476,7 +476,7 @@ class PrivacyLedger(DryRun):
                 f"A ledger is about one domain: {self._store.name!r} has queries over "
                 f"{_domain(self._book.queries[0])}. Got a query over {_domain(query)} instead."
             )
-        if isinstance(query, RegressionQuery) and self.rule != "basic":
+        if isinstance(query, RegressionQuery | ClassQuery) and self.rule != "basic":
             bounds = self._rule.bounds
             if bounds is None:
                 raise LedgerError(f"A ledger needs bounds before it is asked with rule={self.rule!r}: declare them.")

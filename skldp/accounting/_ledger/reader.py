@@ -27,7 +27,7 @@ from skldp.accounting._ledger.book import (
 )
 from skldp.accounting._ledger.identity import canonical_ids
 from skldp.accounting._ledger.store import LedgerStore
-from skldp.accounting._query import Query, RegressionQuery, checked_query
+from skldp.accounting._query import FiniteQuery, Query, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._columns import domain_from_json
 from skldp.mechanisms._domain import Domain
@@ -112,7 +112,7 @@ def _query_rows(store: LedgerStore) -> list[dict[str, Any]]:
     with damage():
         for number, n_calls, first, asked, answered, served, refused in counts:
             query = book.queries[number]
-            kind = query.kind if isinstance(query, RegressionQuery) else "finite"
+            kind = "finite" if isinstance(query, FiniteQuery) else query.kind
             row = (number, kind, query.epsilon, first, n_calls, asked, answered, served, refused, query.key)
             rows.append(dict(zip(_QUERY_COLUMNS, row, strict=True)))
     return rows
