@@ -1473,4 +1473,10 @@ MUTATIONS = [
         "lower = rest.lower + own",
         "accounting/test_class_query.py",
     ),
+    Mutation(
+        "accounting/_extrema/certificate.py",
+        "ramp = curved(law, np.clip(w, 0.0 if kinked else -np.inf, 1.0))",
+        "ramp = np.clip(w, 0.0 if kinked else -np.inf, 1.0)",
+        "accounting/test_domains.py",
+    ),
 ]

@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from skldp.accounting._extrema.curved_ramp import curved_peaks
+from skldp.accounting._extrema.curved_ramp import curved, curved_peaks
 from skldp.accounting._extrema.region import Region, box_region
 from skldp.accounting._extrema.sampled_law import CHANCE_ERROR, UNIT, Floats, SampledLaw, sampled_law
 from skldp.accounting._query import RegressionQuery
@@ -245,8 +245,8 @@ def leaf_bounds(
     with np.errstate(all="ignore"):
         weighted = count * slopes
         peaks = np.empty(np.broadcast_shapes(slopes.shape, low.shape))
-        curved = law.growth != 0
-        kinds = ((~law.logistic & ~curved, _ramp_peaks), (curved, curved_peaks), (law.logistic, _logistic_peaks))
+        is_curved = law.growth != 0
+        kinds = ((~law.logistic & ~is_curved, _ramp_peaks), (is_curved, curved_peaks), (law.logistic, _logistic_peaks))
         for kind, peak in kinds:
             if kind.all():
                 peaks[:] = peak(law, sign, slopes, low, high, minorant)
@@ -419,7 +419,7 @@ def bounds_at(law: SampledLaw, sign: int, sums: Floats, *, kinked: bool) -> Floa
         For sums that are weighted by counts, `vertex_rounding` is to be added.
     """
     w = sums + (law.offset + sign * law.error)
-    ramp = np.clip(w, 0.0 if kinked else -np.inf, 1.0)
+    ramp = curved(law, np.clip(w, 0.0 if kinked else -np.inf, 1.0))
     response = np.where(law.logistic, expit(w), ramp) if law.logistic.any() else ramp
     bounds: Floats = sign * np.log((law.smallest + sign * CHANCE_ERROR) + law.reach * response)
     return bounds

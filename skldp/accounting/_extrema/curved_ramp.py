@@ -4,7 +4,16 @@ import numpy as np
 
 from skldp.accounting._extrema.sampled_law import CHANCE_ERROR, UNIT, Floats, SampledLaw
 
-__all__ = ["curved_peaks"]
+__all__ = ["curved", "curved_peaks"]
+
+
+def curved(law: SampledLaw, ramp: Floats) -> Floats:
+    """The responses of ramps that would be these, shape (k, n), if none of them were curved."""
+    if not law.growth.any():
+        return ramp
+    height = np.where(law.growth == 0, 1.0, np.expm1(law.growth))
+    bent: Floats = np.where(law.growth == 0, ramp, np.expm1(law.growth * ramp) / height)
+    return bent
 
 
 def curved_peaks(
