@@ -5,11 +5,13 @@
 """
 
 import hashlib
+import importlib.util
 import itertools
 import os
 
 import pytest
 from hypothesis import settings
+from postgres_server import PostgresServer, find_programs
 
 from skldp.mechanisms import _noise as randomness
 
@@ -41,3 +43,40 @@ class FixedKeys:
 def fixed_noise(monkeypatch):
     """Key every stream of this process from a counter: a test that compares with a threshold cannot fail by chance."""
     monkeypatch.setattr(randomness, "os", FixedKeys())
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A PostgreSQL server of this run's own; without one, a test is skipped, or fails where it must not be."""
+    programs = find_programs()
+    missing = [name for name in ("sqlalchemy", "psycopg") if importlib.util.find_spec(name) is None]
+    if programs is None:
+        missing.append("a PostgreSQL server (Debian's package postgresql)")
+    if missing:
+        # continuous integration must not be green for want of a server
+        (pytest.fail if os.environ.get("SKLDP_POSTGRES") == "required" else pytest.skip)(
+            f"without {', '.join(missing)}"
+        )
+    server = PostgresServer(programs)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def postgres_schema(postgres_server):
+    """An empty schema of the server, for one ledger."""
+    schema = postgres_server.new_schema()
+    yield schema
+    postgres_server.execute(f"DROP SCHEMA {schema} CASCADE")
+
+
+@pytest.fixture
+def postgres_url(postgres_server, postgres_schema):
+    """Where a ledger can be made, as its owner."""
+    return postgres_server.url(schema=postgres_schema)
+
+
+@pytest.fixture(params=["file", "postgres"])
+def place(request, tmp_path):
+    """Where a ledger can be made: a file, and a PostgreSQL server."""
+    return tmp_path / "a.ledger" if request.param == "file" else request.getfixturevalue("postgres_url")

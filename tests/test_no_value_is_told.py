@@ -247,12 +247,13 @@ def test_classifiers_tell_no_row_and_no_label(name):
 
 TABLES = {
     "numbers": (skldp.TablePrivatizer(schema=(0, 1)), ROWS),
-    "categories": (skldp.TablePrivatizer(schema=dict.fromkeys(("x0", "x1", "x2"), ["a", "b", "c"])), WORDS),
+    "categories": (skldp.TablePrivatizer(schema={key: ["a", "b", "c"] for key in ("x0", "x1", "x2")}), WORDS),
     "missing": (
         skldp.TablePrivatizer(
-            schema=dict.fromkeys(
-                ("x0", "x1", "x2"), {"type": "categories", "values": ["a", "b", "c"], "missing": "category"}
-            ),
+            schema={
+                key: {"type": "categories", "values": ["a", "b", "c"], "missing": "category"}
+                for key in ("x0", "x1", "x2")
+            },
             handle_unknown="missing",
             encoding="columns",
         ),

@@ -11,103 +11,42 @@ decides for itself. What it rests on is sums of epsilons that are rounded up, an
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_positive
+from skldp.accounting._composition import OutputIndependentRule, advanced_composition, loss_of_zcdp, zcdp_budget
 from skldp.accounting._extrema.linear_cohort import History, LinearTable, linear_decisions
 from skldp.accounting._extrema.point_cohort import PointTable
 from skldp.accounting._extrema.realized_loss import LossBounds, realized_loss
 from skldp.accounting._extrema.region import region_of
 from skldp.accounting._extrema.sampled_law import Bounds
 from skldp.accounting._query import Query, RegressionQuery
+from skldp.accounting._release_query import ReleaseQuery, charge_of, released_loss, zcdp_of
+from skldp.accounting._units import (
+    as_parts,
+    nats_above,
+    nats_below,
+    saturated_sum,
+    units_above,
+    units_below,
+    within,
+)
 
 __all__ = [
     "Answers",
     "Loss",
-    "OutputIndependentRule",
     "Rule",
     "RuleName",
     "Workers",
-    "advanced_composition",
+    "added",
     "decide",
     "surely_admits",
 ]
-
-OutputIndependentRule = Literal["basic", "rogers", "whitehouse"]
-
-
-def advanced_composition(
-    epsilons: Sequence[float], *, epsilon: float, delta: float, rule: OutputIndependentRule
-) -> float:
-    r"""What an output-independent filter compares with its budget after the given queries.
-
-    Parameters
-    ----------
-    epsilons : sequence of float
-        The epsilon of each query, chosen adaptively.
-    epsilon, delta : float
-        The filter's budget.
-    rule : {"basic", "rogers", "whitehouse"}
-
-    Returns
-    -------
-    float
-        The filter accepts while this is at most `epsilon`: then, for each pair of values x and x', the log-ratio of the
-        outputs' probabilities is at most `epsilon` with probability at least :math:`1 - \delta` under x.
-
-    Notes
-    -----
-    With :math:`s = \sum_i \varepsilon_i^2`: ``"basic"`` is :math:`\sum_i \varepsilon_i`, ``"whitehouse"`` is
-
-    .. math:: \sqrt{2 \ln(1/\delta) s} + s/2,
-
-    and ``"rogers"``, with :math:`H = \varepsilon_g^2 / (28.04 \ln(1/\delta))`, is
-
-    .. math:: \sum_i \varepsilon_i (e^{\varepsilon_i} - 1)/2
-              + \sqrt{2 (s + H) (1 + \tfrac12 \ln(s/H + 1)) \ln(2/\delta)}.
-
-    Both hold for every pair x, x' by martingales. Let :math:`L_k` be the log-ratio after k answers and
-    :math:`V_k = \sum_{i \le k} \varepsilon_i^2`. One answer's log-ratio lies in :math:`[-\varepsilon, \varepsilon]` and
-    drifts by at most :math:`\varepsilon \tanh(\varepsilon/2)`, which is below both :math:`\varepsilon^2/2` and
-    :math:`\varepsilon (e^\varepsilon - 1)/2`. So, with :math:`X_k` for :math:`L_k` without its drift,
-    :math:`e^{\lambda X_k - \lambda^2 V_k / 2}` is a supermartingale. A :math:`\lambda` fixed by the largest V that is
-    accepted gives ``"whitehouse"``. A normal mixture over :math:`\lambda` with variance 1/H gives
-    :math:`X_k^2 \le 2 (V_k + H)(\ln(1/\delta) + \tfrac12 \ln(V_k/H + 1))` for all k at once, with any H that is fixed
-    beforehand: ``"rogers"`` is a looser form of it wherever :math:`\ln(2/\delta) \ge 1`.
-
-    References
-    ----------
-    R. Rogers, A. Roth, J. Ullman and S. Vadhan, "Privacy Odometers and Filters", NeurIPS 2016, Theorem 5.1.
-    J. Whitehouse, A. Ramdas, R. Rogers and Z. S. Wu, "Fully Adaptive Composition in Differential Privacy", 2022.
-
-    Examples
-    --------
-    >>> from skldp.accounting import advanced_composition
-    >>> round(advanced_composition([0.01] * 100, epsilon=1.0, delta=1e-6, rule="whitehouse"), 4)
-    0.5307
-    """
-    values = list(epsilons)
-    if not values:
-        return 0.0
-    squares = math.fsum(value * value for value in values)
-    if rule == "basic":
-        total = math.fsum(values)
-    elif rule == "whitehouse":
-        total = math.sqrt(2 * math.log(1 / delta) * squares) + squares / 2
-    elif rule == "rogers":
-        floor = epsilon**2 / (28.04 * math.log(1 / delta))
-        drift = math.fsum(value * math.expm1(value) / 2 for value in values)
-        spread = 2 * (squares + floor) * (1 + math.log1p(squares / floor) / 2) * math.log(2 / delta)
-        total = drift + math.sqrt(spread)
-    else:
-        raise ValueError(f"rule must be 'basic', 'rogers' or 'whitehouse'. Got {rule!r} instead.")
-    return total if rule == "basic" else total * (1 + 2.0**-48)
-
 
 RuleName = Literal["basic", "simplified", "bayesian", "approximate"]
 Answers = tuple[Sequence[Query], Sequence[int]]
@@ -115,8 +54,6 @@ Answers = tuple[Sequence[Query], Sequence[int]]
 Loss = Callable[[Sequence[Query], Sequence[int], float | None], LossBounds]
 # The built-in map, or that of an executor.
 Workers = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-# Running sums of epsilons are rounded once for each answer: far more than all of that together.
-_RUNNING_SUM_ERROR = 1e-9
 
 
 @dataclass(frozen=True)
@@ -172,12 +109,25 @@ class Rule:
         if self.composition not in get_args(OutputIndependentRule):
             raise ValueError(f"rule must be 'basic', 'rogers' or 'whitehouse'. Got {self.composition!r} instead.")
 
+    @cached_property
+    def budget(self) -> int:
+        """The whole budget in units of 2^-60 nats, rounded down."""
+        return units_below(self.epsilon)
+
+    @cached_property
+    def zcdp_budget(self) -> int | None:
+        """The room for zero-concentrated privacy, in units; None where no delta is allowed, or another composition."""
+        if self.name != "approximate" or self.composition != "whitehouse" or self.delta is None:
+            return None
+        return zcdp_budget(self.epsilon, self.delta)
+
     def loss_bounds(
         self, queries: Sequence[Query], outputs: Sequence[int], threshold: float | None = None
     ) -> LossBounds:
         """Bound what some answers have cost: their realized loss, or the sum of their epsilons with ``"basic"``."""
         if self.name == "basic":
-            total = _sum_up([query.exact_epsilon for query in queries])
+            charges = sum(charge_of(query) for query in queries)
+            total = nats_above(int(charges)) if math.isfinite(charges) else math.inf
             return LossBounds(total, total, None, None, True, "the epsilons were added up")
         return realized_loss(
             queries,
@@ -188,6 +138,13 @@ class Rule:
             group_size=self.group_size,
             threshold=threshold,
         )
+
+    def composed_loss(self, queries: Sequence[Query]) -> float:
+        """What epsilons and delta alone say that answers have cost, but with probability delta; infinite beyond it."""
+        rho = sum(zcdp_of(query) for query in queries)
+        if self.zcdp_budget is None or self.delta is None or rho > self.zcdp_budget:
+            return math.inf
+        return loss_of_zcdp(rho, self.delta)
 
     def table_for(self, query: Query) -> LinearTable | PointTable | None:
         """Make the table that decides quickly about many queries like this one, where there can be one."""
@@ -200,21 +157,40 @@ class Rule:
         return PointTable(region) if PointTable.serves(region) else None
 
 
-def surely_admits(rule: Rule, spent: npt.NDArray[np.float64], query: Query) -> npt.NDArray[np.bool_]:
-    """Whether running sums of epsilons are small enough for :func:`decide` to admit, whatever was answered.
+def surely_admits(rule: Rule, spent: npt.NDArray[np.int64], query: Query) -> npt.NDArray[np.bool_]:
+    """Whether sums of charges alone are small enough for :func:`decide` to admit, whatever was answered.
 
     Parameters
     ----------
     rule : Rule
-    spent : ndarray of float
-        The sums so far, up to rounding.
-    query : RegressionQuery or FiniteQuery
+    spent : ndarray of int64, shape (n, 4)
+        What :func:`added` has added up of everybody's answers, from zeros.
+    query : RegressionQuery, FiniteQuery or ReleaseQuery
 
     Returns
     -------
-    ndarray of bool, same shape
+    ndarray of bool, shape (n,)
     """
-    return spent + query.epsilon + _RUNNING_SUM_ERROR * rule.epsilon <= rule.epsilon
+    after = added(spent, query)
+    admitted = within(after[:, :2], rule.budget)
+    return admitted if rule.zcdp_budget is None else admitted | within(after[:, 2:], rule.zcdp_budget)
+
+
+def added(spent: npt.NDArray[np.int64], query: Query) -> npt.NDArray[np.int64]:
+    """Add one more answer of everybody to what their charges and their zero-concentrated privacy add up to.
+
+    Parameters
+    ----------
+    spent : ndarray of int64, shape (n, 4)
+        Two sums, each in two parts.
+    query : RegressionQuery, FiniteQuery or ReleaseQuery
+
+    Returns
+    -------
+    ndarray of int64, shape (n, 4)
+    """
+    parts = np.stack([as_parts(charge_of(query)), as_parts(zcdp_of(query))])
+    return saturated_sum(spent.reshape(-1, 2, 2), parts).reshape(-1, 4)
 
 
 def decide(
@@ -232,10 +208,10 @@ def decide(
     Parameters
     ----------
     rule : Rule
-    queries : sequence of RegressionQuery or FiniteQuery
+    queries : sequence of RegressionQuery, FiniteQuery or ReleaseQuery
         Those that the histories speak of, by their position.
     histories : sequence of tuple (positions, outputs)
-    query : RegressionQuery or FiniteQuery
+    query : RegressionQuery, FiniteQuery or ReleaseQuery
         What is to be asked.
     table : LinearTable or PointTable, default=None
         That of :meth:`Rule.table_for`, kept from call to call. None searches for every history by itself.
@@ -257,55 +233,115 @@ def decide(
     >>> [decide(Rule(name, 0.6, (-1, 1)), [query], histories, query) for name in ("basic", "bayesian")]
     [[True, False, False], [True, True, False]]
     """
-    epsilons = [one.exact_epsilon for one in queries]
+    costs = [_Cost.of(one) for one in queries]
     admitted = [
-        _epsilons_admit(rule, [*(epsilons[number] for number in numbers), query.exact_epsilon])
-        for numbers, _ in histories
+        _epsilons_admit(rule, [*(costs[number] for number in numbers), _Cost.of(query)]) for numbers, _ in histories
     ]
     if rule.name == "basic":
         return admitted
-    left = [position for position, already in enumerate(admitted) if not already]
-    if table is not None and left:
-        some = [histories[position] for position in left]
-        if isinstance(table, PointTable):
-            quick = table.decisions(queries, some, query, epsilon=rule.epsilon)
-        else:
-            quick = linear_decisions(queries, some, query, epsilon=rule.epsilon, bounds=rule.bounds, table=table)
-        for position, found in zip(left, quick, strict=True):
+    rooms: dict[float, list[int]] = {}
+    for position, already in enumerate(admitted):
+        if not already:
+            # The losses of the answers have what the releases leave.
+            rooms.setdefault(_room(rule, queries, histories[position], query), []).append(position)
+    left: list[tuple[int, Rule, Answers]] = []
+    for room, positions in rooms.items():
+        if room <= 0:
+            for position in positions:
+                # What fits to the last unit is a release of who has answered nothing.
+                numbers, _ = _answered(histories[position], costs)
+                admitted[position] = room == 0 and isinstance(query, ReleaseQuery) and not numbers
+            continue
+        within_room = rule if room == rule.budget else replace(rule, epsilon=nats_below(int(room)))
+        some = [_answered(histories[position], costs) for position in positions]
+        quick: Sequence[bool | None] = [None] * len(some)
+        if table is not None and not isinstance(query, ReleaseQuery):
+            if isinstance(table, PointTable):
+                quick = table.decisions(queries, some, query, epsilon=within_room.epsilon)
+            else:
+                quick = linear_decisions(
+                    queries, some, query, epsilon=within_room.epsilon, bounds=rule.bounds, table=table
+                )
+        for position, (numbers, outputs), found in zip(positions, some, quick, strict=True):
             admitted[position] = bool(found)
-        left = [position for position, found in zip(left, quick, strict=True) if found is None]
-    answers = [([queries[number] for number in histories[at][0]], histories[at][1]) for at in left]
-    searched = workers(partial(_losses_admit, rule, loss or rule.loss_bounds, query), answers) if left else ()
-    for position, found in zip(left, searched, strict=True):
-        admitted[position] = found
+            if found is None:
+                left.append((position, within_room, ([queries[number] for number in numbers], outputs)))
+    items = [(within_room, answers) for _, within_room, answers in left]
+    searched = workers(partial(_searched, loss or rule.loss_bounds, query), items) if left else ()
+    for (position, _, _), one in zip(left, searched, strict=True):
+        admitted[position] = one
     return admitted
 
 
-def _epsilons_admit(rule: Rule, epsilons: Sequence[float]) -> bool:
-    """Whether answers of these epsilons are within the budget, whatever they are."""
-    if _sum_up(epsilons) <= rule.epsilon:
+def _room(rule: Rule, queries: Sequence[Query], history: History, query: Query) -> float:
+    """How many units releases leave of the budget, with the next one, whatever it will be, if it is one."""
+    pairs = [(queries[number], output) for number, output in zip(*history, strict=True)]
+    released = [(one, output) for one, output in pairs if isinstance(one, ReleaseQuery)]
+    asked, outputs = [one for one, _ in released], [output for _, output in released]
+    if not isinstance(query, ReleaseQuery):
+        return rule.budget - released_loss(asked, outputs)
+    if rule.name == "simplified":
+        return rule.budget - released_loss(asked, outputs) - charge_of(query)
+    return rule.budget - max(released_loss([*asked, query], [*outputs, last]) for last in range(query.n_outputs))
+
+
+class _Cost(NamedTuple):
+    """What one answer to a query counts where its output is not looked at."""
+
+    charge: float
+    zcdp: int
+    epsilon: float
+    is_release: bool
+
+    @classmethod
+    def of(cls, query: Query) -> "_Cost":
+        return cls(charge_of(query), zcdp_of(query), query.exact_epsilon, isinstance(query, ReleaseQuery))
+
+
+def _answered(history: History, costs: Sequence[_Cost]) -> History:
+    """What of a history has a likelihood that is known."""
+    numbers, outputs = history
+    if not any(costs[number].is_release for number in numbers):
+        return history
+    kept = [place for place, number in enumerate(numbers) if not costs[number].is_release]
+    return [numbers[place] for place in kept], [outputs[place] for place in kept]
+
+
+def _epsilons_admit(rule: Rule, costs: Sequence[_Cost]) -> bool:
+    """Whether answers of these costs are within the budget, whatever they are."""
+    if sum(cost.charge for cost in costs) <= rule.budget:
         return True
-    if rule.name != "approximate" or rule.delta is None:
+    if rule.zcdp_budget is not None:
+        return sum(cost.zcdp for cost in costs) <= rule.zcdp_budget
+    if rule.name != "approximate" or rule.delta is None or math.inf in (cost.charge for cost in costs):
         return False
+    epsilons = [cost.epsilon for cost in costs]
     spent = advanced_composition(epsilons, epsilon=rule.epsilon, delta=rule.delta, rule=rule.composition)
     # A few sums, products and roots are right within far less.
     return spent * (1 + 2.0**-40) <= rule.epsilon
 
 
+def _searched(loss: Loss, query: Query, item: tuple[Rule, Answers]) -> bool:
+    return _losses_admit(item[0], loss, query, item[1])
+
+
 def _losses_admit(rule: Rule, loss: Loss, query: Query, answers: Answers) -> bool:
     """Whether the certified losses of a history leave room for one more answer."""
     queries, outputs = answers
+    if isinstance(query, ReleaseQuery):
+        return _is_at_most(loss(queries, outputs, rule.epsilon), rule.budget)
+    room = rule.budget - charge_of(query)
     if rule.name == "simplified":
-        return _sum_up([loss(queries, outputs, None).upper, query.exact_epsilon]) <= rule.epsilon
+        return _is_at_most(loss(queries, outputs, None), room)
     # Where the present loss leaves room for the whole epsilon, every output does; one search instead of several.
-    if _sum_up([loss(queries, outputs, rule.epsilon).upper, query.exact_epsilon]) <= rule.epsilon:
+    if _is_at_most(loss(queries, outputs, rule.epsilon), room):
         return True
     return all(
-        loss([*queries, query], [*outputs, output], rule.epsilon).upper <= rule.epsilon
+        _is_at_most(loss([*queries, query], [*outputs, output], rule.epsilon), rule.budget)
         for output in range(query.n_outputs)
     )
 
 
-def _sum_up(values: Sequence[float]) -> float:
-    """Sum, rounded up."""
-    return math.nextafter(math.fsum(values), math.inf) if values else 0.0
+def _is_at_most(loss: LossBounds, room: float) -> bool:
+    """Whether a loss is certainly at most so many units."""
+    return math.isfinite(loss.upper) and units_above(loss.upper) <= room

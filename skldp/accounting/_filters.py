@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy.typing as npt
 
-from skldp.accounting._decide import OutputIndependentRule, Rule, decide
+from skldp.accounting._composition import OutputIndependentRule
+from skldp.accounting._decide import Rule, decide
 from skldp.accounting._extrema.realized_loss import LossBounds
 from skldp.accounting._extrema.sampled_law import Bounds
 from skldp.accounting._finite_query import output_index

@@ -24,10 +24,20 @@ from skldp._untold import as_numbers
 from skldp.accounting._class_query import ClassQuery
 from skldp.accounting._finite_query import FiniteQuery, output_index, read_only
 from skldp.accounting._limits import LARGEST, checked_epsilon, finite_number, saturated
+from skldp.accounting._release_query import ReleaseQuery
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._odds import flip_threshold, threshold_log_odds
 
-__all__ = ["MAX_GROWTH", "ClassQuery", "FiniteQuery", "Query", "RegressionQuery", "checked_query", "query_from_json"]
+__all__ = [
+    "MAX_GROWTH",
+    "ClassQuery",
+    "FiniteQuery",
+    "Query",
+    "RegressionQuery",
+    "ReleaseQuery",
+    "checked_query",
+    "query_from_json",
+]
 
 Kind = Literal["linear", "truncated", "logistic", "exponential"]
 _KINDS = get_args(Kind)
@@ -46,7 +56,7 @@ def query_from_json(text: str) -> "Query":
 
     Returns
     -------
-    RegressionQuery, ClassQuery or FiniteQuery
+    RegressionQuery, ClassQuery, FiniteQuery or ReleaseQuery
         With the same `key`.
 
     Raises
@@ -70,6 +80,8 @@ def query_from_json(text: str) -> "Query":
             return ClassQuery(**{name: value for name, value in fields.items() if name != "kind"})
         if kind in _KINDS:
             return RegressionQuery(**fields)
+        if kind == "release":
+            return ReleaseQuery.from_fields(fields)
     except (KeyError, TypeError, OverflowError):
         pass
     raise ValueError(f"The text must be the JSON of a query. Got {text[:80]!r} instead.")
@@ -77,7 +89,7 @@ def query_from_json(text: str) -> "Query":
 
 def checked_query(query: Any) -> "Query":
     """Refuse what is no query."""
-    if not isinstance(query, RegressionQuery | ClassQuery | FiniteQuery):
+    if not isinstance(query, Query):
         raise ValueError(f"A query must be a RegressionQuery, a ClassQuery or a FiniteQuery. Got {query!r} instead.")
     return query
 
@@ -426,5 +438,5 @@ class RegressionQuery:
             return np.expm1(growth * w) / math.expm1(growth)
 
 
-#: A question that a person can be asked: a regression, a class, or a table of probabilities.
-Query = RegressionQuery | ClassQuery | FiniteQuery
+#: A question that a person can be asked: a regression, a class, a table of probabilities, or a release of their record.
+Query = RegressionQuery | ClassQuery | FiniteQuery | ReleaseQuery

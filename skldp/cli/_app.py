@@ -16,7 +16,7 @@ from skldp.estimators._ledgers import joblib_workers
 
 __all__ = ["app"]
 
-_SETTINGS = ("epsilon", "rule", "bounds", "people", "answers", "refused", "exhausted")
+_SETTINGS = ("epsilon", "delta", "rule", "bounds", "people", "answers", "refused", "exhausted")
 
 
 def _version(wanted: bool) -> None:

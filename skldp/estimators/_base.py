@@ -81,6 +81,7 @@ class ReleasesRows(GuaranteeMixin):
 
     mechanism_: Any
     seed: Any
+    ledger: Any
 
     def _rows(self, X, *, reset):
         raise NotImplementedError
@@ -95,17 +96,21 @@ class ReleasesRows(GuaranteeMixin):
         """Whether numbers of a type can hold what is released, but for rounding."""
         return np.can_cast(self.mechanism_.output_dtype(np.dtype(np.float64)), dtype, "same_kind")
 
-    def _release_into(self, X, out):
+    def _release_into(self, X, out, ids=None):
         """Release what :meth:`transform` would, into `out`."""
         check_is_fitted(self)
         self._check_unchanged()
-        return self._release(self._rows(X, reset=False), out, noisy=getattr(self, "transform_noise", True))
+        noisy = getattr(self, "transform_noise", True)
+        return self._release(self._rows(X, reset=False), out, noisy=noisy, ids=ids)
 
-    def _release(self, rows, out=None, *, noisy=True):
+    def _release(self, rows, out=None, *, noisy=True, ids=None):
         """Release rows that were checked, with noise or without it, task by task in threads."""
         mechanism, n_rows = self.mechanism_, rows.shape[0]
         if out is None:
             out = self._empty_release(n_rows, rows.dtype)
+        if noisy and self._is_charged(ids):
+            out[...] = self._charged(rows, ids)
+            return out
         tasks = mechanism.tasks(n_rows)
         noise = noise_from(self.seed) if noisy else None
 
@@ -123,6 +128,25 @@ class ReleasesRows(GuaranteeMixin):
             )
         warn_out_of_domain(n_moved, math.prod(rows.shape))
         return out
+
+    def _is_charged(self, ids):
+        """Whether a release is a ledger's, to which ids belong."""
+        ledger = getattr(self, "ledger", None)
+        if (ledger is None) != (ids is None):
+            raise ValueError(
+                "A ledger charges people by their ids, and ids are for a ledger: both are needed, or neither. "
+                f"Got {'no ledger' if ledger is None else 'no ids'}."
+            )
+        return ledger is not None
+
+    def _charged(self, rows, ids):
+        """Release rows that were checked under the ledger, or nothing at all."""
+        guarantee = self.privacy_guarantee_
+        if guarantee.delta == 0 and not math.isfinite(guarantee.plain_epsilon):
+            raise ValueError(f"A ledger charges a finite epsilon. Got {guarantee} instead.")
+        released = self.ledger.release(self.mechanism_, rows, ids, all_or_none=True)
+        warn_out_of_domain(released.n_moved, math.prod(rows.shape))
+        return released.rows
 
 
 class LocalTransformer(ReleasesRows, TransformerMixin, BaseEstimator):
@@ -173,10 +197,7 @@ class LocalTransformer(ReleasesRows, TransformerMixin, BaseEstimator):
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
         """
-        self._forget_guarantee()
-        rows = self._rows(X, reset=True)
-        self._declare(rows)
-        return self._release(rows)
+        return self._release(self._fit_rows(X))
 
     def transform(self, X: Any) -> Any:
         """Release every row of X: with noise, or with ``transform_noise=False`` in the same encoding without it.
@@ -191,6 +212,13 @@ class LocalTransformer(ReleasesRows, TransformerMixin, BaseEstimator):
         X_released : ndarray of shape (n_samples, n_features_out)
         """
         return self._release_into(X, None)
+
+    def _fit_rows(self, X):
+        """Declare the mechanism, and give the rows that it takes."""
+        self._forget_guarantee()
+        rows = self._rows(X, reset=True)
+        self._declare(rows)
+        return rows
 
     # What else validation is told of X.
     _input: dict = {}
@@ -220,9 +248,9 @@ class BoundedTransformer(LocalTransformer):
         self.bounds_ = check_bounds_by_column(self.bounds, self)
         super()._declare(X)
 
-    def _release(self, rows, out=None, *, noisy=True):
+    def _release(self, rows, out=None, *, noisy=True, ids=None):
         check_bounds_of_type(self, rows.dtype)
-        return super()._release(rows, out, noisy=noisy)
+        return super()._release(rows, out, noisy=noisy, ids=ids)
 
 
 def check_bounds_of_type(estimator, dtype):

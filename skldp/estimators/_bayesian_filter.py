@@ -181,7 +181,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         "output_bounds": [None, *BOUNDS],
         "ledger": [None, PrivacyLedger],
         "ids": [None, str, Interval(Integral, 0, None, closed="left")],
-        "rule": [StrOptions(set(RULES))],
+        "rule": [StrOptions(set(RULES) - {"approximate"})],
         "tol": EPSILON,
         "on_refusal": [StrOptions({"prior", "nan", "raise"})],
         "verbose": ["boolean"],
@@ -255,6 +255,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         who = "person in the ledger, by id" if self.ledger is not None else "id, or row as given, in a simulation"
         self.privacy_guarantee_ = PrivacyGuarantee(
             epsilon=ledger.epsilon,
+            delta=ledger.delta or 0.0,
             stated=ledger.epsilon,
             basis=f"budget of each {who}, whatever they are asked; rule {ledger.rule!r}",
             seeded=self.seed is not None,

@@ -5,14 +5,16 @@ from typing import Any, Literal
 
 from sklearn.base import OneToOneFeatureMixin
 
+from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import BoundedTransformer
+from skldp.estimators._charged import LEDGER, ChargesLedger
 from skldp.estimators._validation import Interval, Seed, StrOptions
 from skldp.mechanisms._bits.bit_flip import bitrand, latent, ome
 
 __all__ = ["BitFlipTransformer", "BitRandTransformer", "LatentTransformer", "OMETransformer"]
 
 
-class BitFlipTransformer(OneToOneFeatureMixin, BoundedTransformer):
+class BitFlipTransformer(ChargesLedger, OneToOneFeatureMixin, BoundedTransformer):
     """What BitRand, LATENT and OME share: parameters, and a `_recipe` that makes the mechanism from them."""
 
     _parameter_constraints: dict = {
@@ -23,6 +25,7 @@ class BitFlipTransformer(OneToOneFeatureMixin, BoundedTransformer):
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "n_sampled_features": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "all"}), None],
         "debias": ["boolean"],
+        "ledger": LEDGER,
     }
 
     def __init__(
@@ -39,6 +42,7 @@ class BitFlipTransformer(OneToOneFeatureMixin, BoundedTransformer):
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
+        ledger: PrivacyLedger | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.n_bits = n_bits
@@ -51,6 +55,7 @@ class BitFlipTransformer(OneToOneFeatureMixin, BoundedTransformer):
         self.transform_noise = transform_noise
         self.seed = seed
         self.n_jobs = n_jobs
+        self.ledger = ledger
 
     def _make_mechanism(self, X):
         return self._recipe(
@@ -99,6 +104,9 @@ class BitRandTransformer(BitFlipTransformer):
         against whoever knows it.
     n_jobs : int, default=None
         Threads, as joblib counts them.
+    ledger : PrivacyLedger, default=None
+        Charges each person's budget for their row, at its exact epsilon, before it is handed out. Whoever releases
+        then names the people, by `ids`; if anybody is refused, nothing is released.
 
     Attributes
     ----------
@@ -180,6 +188,9 @@ class LatentTransformer(BitFlipTransformer):
         against whoever knows it.
     n_jobs : int, default=None
         Threads, as joblib counts them.
+    ledger : PrivacyLedger, default=None
+        Charges each person's budget for their row, at its exact epsilon, before it is handed out. Whoever releases
+        then names the people, by `ids`; if anybody is refused, nothing is released.
 
     Attributes
     ----------
@@ -239,6 +250,7 @@ class LatentTransformer(BitFlipTransformer):
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
+        ledger: PrivacyLedger | None = None,
     ) -> None:
         super().__init__(
             epsilon,
@@ -252,6 +264,7 @@ class LatentTransformer(BitFlipTransformer):
             transform_noise=transform_noise,
             seed=seed,
             n_jobs=n_jobs,
+            ledger=ledger,
         )
 
 
@@ -286,6 +299,9 @@ class OMETransformer(BitFlipTransformer):
         against whoever knows it.
     n_jobs : int, default=None
         Threads, as joblib counts them.
+    ledger : PrivacyLedger, default=None
+        Charges each person's budget for their row, at its exact epsilon, before it is handed out. Whoever releases
+        then names the people, by `ids`; if anybody is refused, nothing is released.
 
     Attributes
     ----------
@@ -346,6 +362,7 @@ class OMETransformer(BitFlipTransformer):
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
+        ledger: PrivacyLedger | None = None,
     ) -> None:
         super().__init__(
             epsilon,
@@ -359,4 +376,5 @@ class OMETransformer(BitFlipTransformer):
             transform_noise=transform_noise,
             seed=seed,
             n_jobs=n_jobs,
+            ledger=ledger,
         )

@@ -3,11 +3,12 @@
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import kind_of, untold
-from skldp.estimators._base import ReleasesRows
+from skldp.accounting import PrivacyLedger
+from skldp.estimators._charged import LEDGER, ChargesLedger
 from skldp.estimators._class_codes import declared_values, encode, warn_learnt
 from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._validation import (
@@ -27,7 +28,7 @@ from skldp.mechanisms._categorical.unary import CategoricalRecord
 __all__ = ["CategoricalPrivatizer"]
 
 
-class CategoricalPrivatizer(ReleasesRows, TransformerMixin, BaseEstimator):
+class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
     r"""Release columns of categories one-hot, under local differential privacy.
 
     Parameters
@@ -47,6 +48,9 @@ class CategoricalPrivatizer(ReleasesRows, TransformerMixin, BaseEstimator):
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
         against whoever knows it.
+    ledger : PrivacyLedger, default=None
+        Charges each person's budget for their row, at its exact epsilon, before it is handed out. Whoever releases
+        then names the people, by `ids`; if anybody is refused, nothing is released.
 
     Attributes
     ----------
@@ -104,6 +108,7 @@ class CategoricalPrivatizer(ReleasesRows, TransformerMixin, BaseEstimator):
         "categories": [StrOptions({"auto"}), list, tuple],
         "transform_noise": ["boolean"],
         "seed": NOISE_PARAMETERS["seed"],
+        "ledger": LEDGER,
     }
 
     def __init__(
@@ -114,12 +119,14 @@ class CategoricalPrivatizer(ReleasesRows, TransformerMixin, BaseEstimator):
         categories: Any = "auto",
         transform_noise: bool = True,
         seed: Seed = None,
+        ledger: PrivacyLedger | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.mechanism = mechanism
         self.categories = categories
         self.transform_noise = transform_noise
         self.seed = seed
+        self.ledger = ledger
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -136,39 +143,8 @@ class CategoricalPrivatizer(ReleasesRows, TransformerMixin, BaseEstimator):
         -------
         self : object
         """
-        self._declare(X)
+        self._fit_rows(X)
         return self
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, then release every row with noise.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The private categories.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        X_released : ndarray of shape (n_samples, n_features_out)
-        """
-        return self._release(self._declare(X))
-
-    def transform(self, X: Any) -> Any:
-        """Release every row: with noise, or plain one-hot with ``transform_noise=False``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The private categories.
-
-        Returns
-        -------
-        X_released : ndarray of shape (n_samples, n_features_out)
-        """
-        return self._release_into(X, None)
 
     def estimate_frequencies(
         self, X_released: Any, *, of: Literal["sample", "population"] = "sample"
@@ -230,7 +206,7 @@ class CategoricalPrivatizer(ReleasesRows, TransformerMixin, BaseEstimator):
             dtype=object,
         )
 
-    def _declare(self, X):
+    def _fit_rows(self, X):
         """Set what is known after fit, and give the codes of X."""
         self._forget_guarantee()
         check_epsilon(self.epsilon)

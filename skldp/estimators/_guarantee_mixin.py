@@ -111,11 +111,18 @@ def attach_guarantee(estimator, guarantee, learnt=""):
     learnt : str, default=""
         What of the domain was learnt from private data, such as "the classes": then there is no guarantee.
 
+    Raises
+    ------
+    ValueError
+        If there is a ledger beside a seed.
+
     Warns
     -----
     PrivacyGuaranteeWarning
         With both figures, if the exact epsilon is larger than the stated one.
     """
+    if getattr(estimator, "ledger", None) is not None and estimator.seed is not None:
+        raise ValueError(f"A ledger charges for secure noise: seed must be None. Got {estimator.seed!r} instead.")
     basis = guarantee.basis
     if learnt:
         basis = f"infinite: {learnt} were learnt from private data, which no epsilon covers"

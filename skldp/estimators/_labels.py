@@ -7,7 +7,9 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import ReleasesRows
+from skldp.estimators._charged import LEDGER
 from skldp.estimators._class_codes import (
     declared_values,
     decode,
@@ -75,13 +77,15 @@ class LabelReleaser(
         self._declare(labels_1d(y))
         return self
 
-    def transform(self, y: Any) -> np.ndarray:
+    def transform(self, y: Any, ids: Any = None) -> np.ndarray:
         """Release every label with noise.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
             The private labels.
+        ids : array-like of int or str, shape (n_samples,), default=None
+            Whose they are, nobody twice: needed with a `ledger`, and only then.
 
         Returns
         -------
@@ -92,17 +96,21 @@ class LabelReleaser(
         ------
         ValueError
             If a label is not one of the classes; nothing is released then.
+        BudgetExhaustedError
+            If the ledger refuses anybody: nothing is released then, and nobody charged.
         """
-        return self._release_into(y, None)
+        return self._release_into(y, None, ids)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, y: Any) -> np.ndarray:
+    def fit_transform(self, y: Any, ids: Any = None) -> np.ndarray:
         """Fit, then release every label with noise.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
             The private labels.
+        ids : array-like of int or str, shape (n_samples,), default=None
+            Whose they are, as in `transform`.
 
         Returns
         -------
@@ -110,7 +118,7 @@ class LabelReleaser(
             As by `transform`.
         """
         y = labels_1d(y)
-        return self._release_labels(self._declare(y), y.dtype)
+        return self._release_labels(self._declare(y), y.dtype, ids=ids)
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
@@ -150,14 +158,17 @@ class LabelReleaser(
     def _rows(self, y, *, reset):
         return encode(labels_1d(y), self.classes_, "y")[:, None]
 
-    def _release_into(self, y, out):
+    def _release_into(self, y, out, ids=None):
         check_is_fitted(self)
         self._check_unchanged()
         y = labels_1d(y)
-        return self._release_labels(encode(y, self.classes_, "y"), y.dtype, out)
+        return self._release_labels(encode(y, self.classes_, "y"), y.dtype, out, ids)
 
-    def _release_labels(self, codes, dtype, out=None):
-        answers = self.mechanism_.release(codes[:, None], noise_from(self.seed)).rows
+    def _release_labels(self, codes, dtype, out=None, ids=None):
+        if self._is_charged(ids):
+            answers = self._charged(codes[:, None], ids)
+        else:
+            answers = self.mechanism_.release(codes[:, None], noise_from(self.seed)).rows
         released = self._decoded(answers, dtype)
         if out is None:
             return released
@@ -253,6 +264,9 @@ class LabelRR(LabelPrivatizer):
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
         against whoever knows it.
+    ledger : PrivacyLedger, default=None
+        Charges each person's budget for their label, at its exact epsilon, before it is handed out. Whoever releases
+        then names the people, by `ids`; if anybody is refused, nothing is released.
 
     Attributes
     ----------
@@ -304,7 +318,11 @@ class LabelRR(LabelPrivatizer):
     epsilon 1 per label (stated 1); exact, from the 64-bit integer probabilities that are sampled
     """
 
-    _parameter_constraints: dict = {**LabelPrivatizer._parameter_constraints, "prior": ["array-like", None]}
+    _parameter_constraints: dict = {
+        **LabelPrivatizer._parameter_constraints,
+        "prior": ["array-like", None],
+        "ledger": LEDGER,
+    }
 
     def __init__(
         self,
@@ -313,11 +331,13 @@ class LabelRR(LabelPrivatizer):
         classes: npt.ArrayLike | None = None,
         prior: npt.ArrayLike | None = None,
         seed: Seed = None,
+        ledger: PrivacyLedger | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.classes = classes
         self.prior = prior
         self.seed = seed
+        self.ledger = ledger
 
     def _make_mechanism(self, classes):
         if self.prior is None:

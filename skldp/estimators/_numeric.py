@@ -6,7 +6,9 @@ from typing import Any, Literal
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import BoundedTransformer
+from skldp.estimators._charged import LEDGER, ChargesLedger
 from skldp.estimators._validation import FLOATS, Interval, Seed, StrOptions, as_table
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.catalogue import (
@@ -19,7 +21,7 @@ from skldp.mechanisms._numeric.catalogue import (
 __all__ = ["NumericPrivatizer"]
 
 
-class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
+class NumericPrivatizer(ChargesLedger, OneToOneFeatureMixin, BoundedTransformer):
     r"""Release numbers within declared bounds, unbiased, through a mechanism chosen by name.
 
     Parameters
@@ -53,6 +55,9 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
         against whoever knows it.
     n_jobs : int, default=None
         Threads, as joblib counts them.
+    ledger : PrivacyLedger, default=None
+        Charges each person's budget for their row, at its exact epsilon, before it is handed out. Whoever releases
+        then names the people, by `ids`; if anybody is refused, nothing is released.
 
     Attributes
     ----------
@@ -106,6 +111,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
     _parameter_constraints: dict = {
         **BoundedTransformer._parameter_constraints,
         "mechanism": [StrOptions({*NUMERIC_MECHANISMS, "best"})],
+        "ledger": LEDGER,
         "delta": [Interval(Real, 0, 1, closed="left")],
         "n_sampled_features": [StrOptions({"auto", "all"}), Interval(Integral, 1, None, closed="left")],
     }
@@ -121,6 +127,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
+        ledger: PrivacyLedger | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.mechanism = mechanism
@@ -130,6 +137,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, BoundedTransformer):
         self.transform_noise = transform_noise
         self.seed = seed
         self.n_jobs = n_jobs
+        self.ledger = ledger
 
     def inverse_transform(self, X: Any) -> Any:
         """Give released numbers back as they are: without bias and in the units of X, they stand for themselves.

@@ -9,7 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_number
 from skldp._untold import untold
+from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import LocalTransformer
+from skldp.estimators._charged import LEDGER
 from skldp.estimators._class_codes import warn_learnt
 from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._schema import columns_of, framed, read_schema
@@ -73,6 +75,9 @@ class TablePrivatizer(LocalTransformer):
         against whoever knows it.
     n_jobs : int, default=None
         Threads, as joblib counts them.
+    ledger : PrivacyLedger, default=None
+        Charges each person's budget for their row, at its exact epsilon, before it is handed out. Whoever releases
+        then names the people, by `ids`; if anybody is refused, nothing is released.
 
     Attributes
     ----------
@@ -134,6 +139,7 @@ class TablePrivatizer(LocalTransformer):
 
     _parameter_constraints: dict = {
         **LocalTransformer._parameter_constraints,
+        "ledger": LEDGER,
         "schema": [dict, tuple, str, Columns],
         "shares": [StrOptions({"equal"}), dict],
         "mechanism": [StrOptions({*NUMERIC_MECHANISMS, "best"} - set(JOINT_MECHANISMS))],
@@ -155,6 +161,7 @@ class TablePrivatizer(LocalTransformer):
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
+        ledger: PrivacyLedger | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.schema = schema
@@ -166,6 +173,7 @@ class TablePrivatizer(LocalTransformer):
         self.transform_noise = transform_noise
         self.seed = seed
         self.n_jobs = n_jobs
+        self.ledger = ledger
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -187,7 +195,7 @@ class TablePrivatizer(LocalTransformer):
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, ids: Any = None) -> Any:
         """Fit, then release every record.
 
         Parameters
@@ -196,31 +204,35 @@ class TablePrivatizer(LocalTransformer):
             The private table.
         y : None
             Ignored.
+        ids : array-like of int or str, shape (n_samples,), default=None
+            Whose they are, nobody twice: needed with a `ledger`, and only then.
 
         Returns
         -------
         X_released : array, sparse matrix or frame
         """
-        self._forget_guarantee()
-        rows = self._rows(X, reset=True)
-        self._declare(rows)
-        return self._encoded(self._release(rows), X)
+        return self._encoded(self._release(self._fit_rows(X), ids=ids), X)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, ids: Any = None) -> Any:
         """Release every record: with noise, or with ``transform_noise=False`` in the same encoding without it.
 
         Parameters
         ----------
         X : DataFrame of pandas or polars, or array-like, of shape (n_samples, n_features)
             The private table.
+        ids : array-like of int or str, shape (n_samples,), default=None
+            Whose they are, nobody twice: needed with a `ledger`, and only then.
 
         Returns
         -------
         X_released : array, sparse matrix or frame
+
+        Raises
+        ------
+        BudgetExhaustedError
+            If the ledger refuses anybody: nothing is released then, and nobody charged.
         """
-        check_is_fitted(self)
-        self._check_unchanged()
-        return self._encoded(self._release(self._rows(X, reset=False), noisy=self.transform_noise), X)
+        return self._encoded(self._release_into(X, None, ids), X)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """From ``encoding="onehot"`` back to one column each: numbers as released, the category with the largest entry.

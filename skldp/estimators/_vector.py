@@ -8,7 +8,9 @@ import numpy.typing as npt
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import LocalTransformer, check_bounds_of_type
+from skldp.estimators._charged import LEDGER, ChargesLedger
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
     Interval,
@@ -24,7 +26,7 @@ from skldp.mechanisms._vector.scaled_rows import ScaledRows
 __all__ = ["MultivariateLaplaceTransformer", "PrivUnitTransformer"]
 
 
-class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
+class PrivUnitTransformer(ChargesLedger, OneToOneFeatureMixin, LocalTransformer):
     r"""Release directions, or vectors of bounded norm: unbiased, epsilon-LDP, with the least noise.
 
     Parameters
@@ -46,6 +48,9 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
         against whoever knows it.
     n_jobs : int, default=None
         Threads, as joblib counts them.
+    ledger : PrivacyLedger, default=None
+        Charges each person's budget for their row, at its exact epsilon, before it is handed out. Whoever releases
+        then names the people, by `ids`; if anybody is refused, nothing is released.
 
     Attributes
     ----------
@@ -102,6 +107,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
 
     _parameter_constraints: dict = {
         **LocalTransformer._parameter_constraints,
+        "ledger": LEDGER,
         "norm": [StrOptions({"unit"}), Interval(Real, 0, None, closed="neither")],
         "bounds": [*BOUNDS_BY_COLUMN, None],
     }
@@ -115,6 +121,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
+        ledger: PrivacyLedger | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.norm = norm
@@ -122,6 +129,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
         self.transform_noise = transform_noise
         self.seed = seed
         self.n_jobs = n_jobs
+        self.ledger = ledger
 
     def _make_mechanism(self, X):
         n_features = X.shape[1]
@@ -135,10 +143,10 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
             return vectors
         return ScaledRows(vectors, *(tuple(end.tolist()) for end in self.bounds_))
 
-    def _release(self, rows, out=None, *, noisy=True):
+    def _release(self, rows, out=None, *, noisy=True, ids=None):
         if self.bounds_ is not None:
             check_bounds_of_type(self, rows.dtype)
-        return super()._release(rows, out, noisy=noisy)
+        return super()._release(rows, out, noisy=noisy, ids=ids)
 
     @property
     def radius_(self):

@@ -105,6 +105,9 @@ TWO_64 = 2**64
 DIGITS = 80
 # A bound on the relative error of the few decimal operations that make one integer.
 DECIMAL_ERROR = Decimal(10) ** -(DIGITS - 10)
+_HAIR = Decimal(2) ** -50
+# A float with so few bits behind the point was meant as it is.
+_WHOLE_BITS = 20
 # The relative error of expit in double precision is a few ulps; this is a generous bound on it.
 _EXPIT_ERROR = 2.0**-48
 # Beyond this the integers have saturated, and the decimal exponential need not grow.
@@ -113,6 +116,9 @@ _LARGEST_EPSILON = 2000.0
 
 def least_count(epsilon: float, n_others: int = 1) -> int:
     r"""The integer t with :math:`t / 2^{64} \ge 1 / (e^\varepsilon + m)`, the smallest one.
+
+    Where a float only stands for `epsilon`, as that of a tenth does, which is a hair above it, for an epsilon one part
+    in 2^50 smaller: so ten times a tenth is within one.
 
     Parameters
     ----------
@@ -132,7 +138,9 @@ def least_count(epsilon: float, n_others: int = 1) -> int:
     (0.7311, 1)
     """
     up, down = Context(prec=DIGITS, rounding=ROUND_CEILING), Context(prec=DIGITS, rounding=ROUND_FLOOR)
-    odds = down.multiply(down.exp(Decimal(min(float(epsilon), _LARGEST_EPSILON))), 1 - DECIMAL_ERROR)
+    least = min(float(epsilon), _LARGEST_EPSILON)
+    aim = Decimal(least) if (least * 2.0**_WHOLE_BITS).is_integer() else down.multiply(Decimal(least), 1 - _HAIR)
+    odds = down.multiply(down.exp(aim), 1 - DECIMAL_ERROR)
     share = up.divide(Decimal(TWO_64), down.add(odds, Decimal(n_others)))
     return int(share.to_integral_value(rounding=ROUND_CEILING))
 

@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -124,6 +125,11 @@ class RowMechanism(ABC):
     @abstractmethod
     def guarantee(self) -> PrivacyGuarantee:
         """The exact guarantee of one row."""
+
+    @property
+    def zcdp(self) -> Fraction | None:
+        r"""The :math:`\rho` of zero-concentrated privacy of one row, where it is known and no epsilon is finite."""
+        return None
 
     def release(self, rows: npt.ArrayLike, noise: Noise, out: np.ndarray | None = None) -> Release:
         """Release every row with fresh noise.

@@ -1,14 +1,16 @@
 """A budget is used to its last float, and not exceeded by one."""
 
 import math
+from fractions import Fraction
 
 import pytest
 
 from skldp.accounting._filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
 from skldp.accounting._query import RegressionQuery
+from skldp.mechanisms._odds import round_up
 
 QUERY = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.3)
-SPENT = math.nextafter(math.fsum([QUERY.exact_epsilon] * 3), math.inf)
+SPENT = round_up(3 * Fraction(QUERY.exact_epsilon))
 
 
 def asked_twice(kind, epsilon):

@@ -9,14 +9,14 @@ import pytest
 from accounting.reference import worst_sampled_loss
 
 from skldp.accounting import _decide
-from skldp.accounting._decide import Rule, decide, surely_admits
+from skldp.accounting._decide import Rule, added, decide, surely_admits
 from skldp.accounting._extrema import realized_loss as search
 from skldp.accounting._extrema.certificate import Proof, Tree, certified_loss
 from skldp.accounting._extrema.linear_cohort import linear_decisions
 from skldp.accounting._extrema.realized_loss import realized_loss
 from skldp.accounting._extrema.sigmoid_sum import SigmoidSum
 from skldp.accounting._filters import BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
-from skldp.accounting._ledger import privacy_ledger
+from skldp.accounting._ledger import plan, privacy_ledger
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting._query import RegressionQuery
 
@@ -92,12 +92,15 @@ def test_random_queries_asked_to_the_edge_are_never_certified_below_the_truth(n_
 def test_the_quick_yes_counts_every_thousandth_of_epsilon():
     """A budget a thousandth below ten answers' worth admits nine."""
     query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.1)
+    nine = np.zeros((1, 4), dtype=np.int64)
+    for _ in range(9):
+        nine = added(nine, query)
     for name in ("basic", "simplified", "bayesian"):
         for short in (1e-3, 5e-5, 1e-6):
             rule = Rule(name, 1.0 - short, (-1, 1), 1e-3)
-            assert not surely_admits(rule, np.array([9 * query.epsilon]), query)[0]
+            assert not surely_admits(rule, nine, query)[0]
             assert decide(rule, [query], [([0] * 9, [1] * 9)], query) == [False]
-    assert surely_admits(Rule("basic", 1.0 + 1e-6), np.array([9 * query.epsilon]), query)[0]
+    assert surely_admits(Rule("basic", 1.0 + 1e-6), nine, query)[0]
 
 
 def test_the_check_imports_nothing_from_a_search():
@@ -232,14 +235,16 @@ def test_verification_adds_up_epsilons_itself(monkeypatch):
         for _ in range(2):
             assert ledger.answer(query, ["ann"], lambda people: [0], repeat=True).accepted[0]
         # Nor does it add up as they do.
-        monkeypatch.setattr(_decide, "_sum_up", lambda epsilons: 0.0)
+        monkeypatch.setattr(_decide, "charge_of", lambda query: 0)
         assert ledger.verify().problems[0] == "Release 2 took 1 people ('ann') past their budget of 0.6."
 
 
 def test_verification_counts_epsilons_itself(monkeypatch):
     """A quick yes that counts 0.999 of the next epsilon lets a tenth answer past a budget of 0.99995."""
     monkeypatch.setattr(
-        privacy_ledger, "surely_admits", lambda rule, spent, query: spent + 0.999 * query.epsilon <= rule.epsilon
+        plan,
+        "surely_admits",
+        lambda rule, spent, query: (spent[:, 0] / 2**30 + 0.999 * query.epsilon) <= rule.epsilon,
     )
     ledger = PrivacyLedger(0.99995, bounds=(-1, 1))
     query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.1)

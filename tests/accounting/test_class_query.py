@@ -17,6 +17,7 @@ from skldp.accounting import (
     ClassQuery,
     PrivacyLedger,
     RegressionQuery,
+    ReleaseQuery,
     knowledge_gain,
     learning_limit,
     query_from_json,
@@ -24,7 +25,7 @@ from skldp.accounting import (
     sharpest_belief,
 )
 from skldp.exceptions import LedgerError
-from skldp.mechanisms import noise_from
+from skldp.mechanisms import RandomizedResponse, noise_from
 
 # Class 0 to the left, 1 in the middle, 2 to the right.
 THREE = ClassQuery(coef=[[-1.0], [0.0], [1.0]], intercept=[0.0, 0.5, 0.0], epsilon=0.7)
@@ -129,6 +130,17 @@ def test_what_is_learnt_of_a_class_stays_within_the_limit():
     gain = knowledge_gain(prior, answers, [1.0, 0.0, 0.0])
     assert 3.0 < gain <= learning_limit(answers)[1]
     with pytest.raises(ValueError, match="class questions"):
+        sharpest_belief(answers)
+
+
+def test_releases_count_in_full_in_what_can_be_learnt():
+    release = ReleaseQuery.of(RandomizedResponse(0.5, 3))
+    answers = [(THREE, 0), (release, 0)]
+    # Its charge is in whole parts of 2^-60.
+    assert learning_limit(answers)[1] == pytest.approx(math.exp(THREE.exact_epsilon + release.epsilon), rel=1e-12)
+    with pytest.raises(ValueError, match="What a release told"):
+        Belief([0.5, 0.5], points=[LEFT, RIGHT]).after(answers)
+    with pytest.raises(ValueError, match="releases"):
         sharpest_belief(answers)
 
 

@@ -80,6 +80,15 @@ def test_a_preview_does_not_tell_who_is_in_the_ledger(ids):
         assert f"{len(ids) - ('ann' in ids)} of {len(ids)}" in str(error.value)
 
 
+def test_somebody_whose_answers_were_erased_is_nobody_that_the_asker_has_answers_of():
+    ledger = PrivacyLedger(1.0, bounds=(0, 1))
+    ledger.answer(LINE, ["ann", "bob"], lambda people: [1, 0])
+    ledger.erase("ann")
+    assert ledger.would_answer(OTHER, ["bob"]).accepted.tolist() == [True]
+    with pytest.raises(LedgerError, match="1 of 2 ids"):
+        ledger.would_answer(OTHER, ["bob", "ann"])
+
+
 def test_what_cannot_be_asked_cannot_be_previewed():
     ledger = PrivacyLedger(1.0, bounds=(0, 1))
     ledger.answer(LINE, ["ann"], lambda people: [1])

@@ -7,7 +7,7 @@ from accounting.reference import grid_loss, regression_queries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting._decide import advanced_composition
+from skldp.accounting._composition import advanced_composition
 from skldp.accounting._filters import (
     ApproximateBayesianPrivacyFilter,
     BasicPrivacyFilter,

@@ -206,7 +206,8 @@ def test_bayesian_composition_is_at_least_as_good_as_basic(data, budget):
         for one in filters:
             one.record(query, output)
         # Not through the sums, which would settle it: the certified losses themselves.
-        assert filters[2].realized_loss <= filters[0].realized_loss
+        # Either is rounded up in its own way.
+        assert filters[2].realized_loss <= filters[0].realized_loss + 1e-12
 
 
 def test_at_least_as_good_for_the_losses_alone():

@@ -17,13 +17,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_children import start
+from postgres_server import edit_as_no_program_should
 from sklearn.base import clone
 
 from skldp.accounting import PrivacyLedger, _decide, ledger_report
 from skldp.accounting._filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
-from skldp.accounting._ledger import privacy_ledger
-from skldp.accounting._ledger import store as ledger_store
-from skldp.accounting._ledger.book import LedgerBook, Link
+from skldp.accounting._ledger import plan
+from skldp.accounting._ledger.book import LedgerBook
+from skldp.accounting._ledger.records import Digest, Link
+from skldp.accounting._ledger.schema import TABLES
 from skldp.accounting._query import FiniteQuery, RegressionQuery
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._noise import noise_from
@@ -79,15 +81,14 @@ def test_a_ledger_decides_as_one_filter_per_person_would(rule, calls):
     assert ledger.verify().ok
 
 
-def test_a_closed_ledger_opens_as_it_was(tmp_path):
-    path = tmp_path / "a.ledger"
-    ledger = PrivacyLedger(1.0, bounds=(-1, [1]), path=path, tol=1e-4)
+def test_a_closed_ledger_opens_as_it_was(place):
+    ledger = PrivacyLedger(1.0, bounds=(-1, [1]), path=place, tol=1e-4)
     ledger.answer(linear(1), [1, -1, np.int64(7)], outputs_of(1, 0, 1))
     ledger.answer(linear(2), [-1, 7], outputs_of(0, 1))
     before = [ledger.history(person) for person in (1, -1, 7, 10)]
     losses = ledger.realized_loss([1, -1, 7, 10])
     ledger.close()
-    again = PrivacyLedger.open(path)
+    again = PrivacyLedger.open(place)
     assert (again.epsilon, again.bounds, again.rule, again.tol) == (1.0, (-1.0, 1.0), "bayesian", 1e-4)
     for old, new in zip(before, (again.history(person) for person in (1, -1, 7, 10)), strict=True):
         assert [(e["query"].key, e["output"], e["time"]) for e in old] == [
@@ -97,9 +98,8 @@ def test_a_closed_ledger_opens_as_it_was(tmp_path):
     assert again.answer(linear(1), [-1, 1], outputs_of()).outputs.tolist() == [0, 1]
 
 
-def test_a_reading_that_breaks_off_is_begun_anew(tmp_path, monkeypatch):
-    path = tmp_path / "a.ledger"
-    writer, reader = (PrivacyLedger(2.0, bounds=(-1, 1), path=path, rule="basic") for _ in range(2))
+def test_a_reading_that_breaks_off_is_begun_anew(place, monkeypatch):
+    writer, reader = (PrivacyLedger(2.0, bounds=(-1, 1), path=place, rule="basic") for _ in range(2))
     for slope in (1, 2, 3):
         writer.answer(linear(slope), ["a", "b"], outputs_of(1, 0))
     add_answers = LedgerBook.add_answers
@@ -117,9 +117,9 @@ def test_a_reading_that_breaks_off_is_begun_anew(tmp_path, monkeypatch):
     assert reader._book.n_answers == 6
 
 
-def test_two_ledgers_on_one_file_see_each_other(tmp_path):
-    one = PrivacyLedger(1.0, bounds=(-1, 1), path=tmp_path / "a.ledger", rule="basic")
-    two = PrivacyLedger(1.0, path=tmp_path / "a.ledger", rule="basic")
+def test_two_ledgers_on_one_file_see_each_other(place):
+    one = PrivacyLedger(1.0, bounds=(-1, 1), path=place, rule="basic")
+    two = PrivacyLedger(1.0, path=place, rule="basic")
     for number, ledger in enumerate([one, two, one, two], start=1):
         accepted = ledger.answer(linear(number), ["a"], outputs_of(1)).accepted
         assert accepted.tolist() == [number <= 3]
@@ -138,8 +138,8 @@ def test_the_order_of_answers_and_how_they_came_do_not_matter():
     assert len(losses) == 1
 
 
-def test_a_repeated_query_is_served_again_unless_a_fresh_answer_is_asked_for():
-    ledger = PrivacyLedger(0.7, bounds=(-1, 1), rule="basic")
+def test_a_repeated_query_is_served_again_unless_a_fresh_answer_is_asked_for(place):
+    ledger = PrivacyLedger(0.7, bounds=(-1, 1), path=place, rule="basic")
     assert ledger.answer(linear(1), ["a", "b"], outputs_of(1, 0)).fresh.tolist() == [True, True]
     again = ledger.answer(linear(1), ["b", "c", "a"], outputs_of(1))
     assert again.outputs.tolist() == [0, 1, 1]
@@ -154,9 +154,9 @@ def test_a_repeated_query_is_served_again_unless_a_fresh_answer_is_asked_for():
     assert rows[["asked", "answered", "served_again", "refused"]].to_numpy().tolist() == [[7, 4, 2, 1]]
 
 
-def test_decisions_do_not_wait_for_values():
+def test_decisions_do_not_wait_for_values(place):
     """Nothing is drawn for those who are refused, nor for those who are served again."""
-    ledger = PrivacyLedger(0.5, bounds=(-1, 1), rule="basic")
+    ledger = PrivacyLedger(0.5, bounds=(-1, 1), path=place, rule="basic")
     drawn = []
 
     def draw(rows):
@@ -169,8 +169,8 @@ def test_decisions_do_not_wait_for_values():
     assert drawn == [[0, 1], [1]]
 
 
-def test_all_or_none():
-    ledger = PrivacyLedger(0.5, bounds=(-1, 1), rule="basic")
+def test_all_or_none(place):
+    ledger = PrivacyLedger(0.5, bounds=(-1, 1), path=place, rule="basic")
     ledger.answer(linear(1), ["a"], outputs_of(1))
     with pytest.raises(BudgetExhaustedError, match="1 of 2 people have not enough budget"):
         ledger.answer(linear(2), ["a", "b"], outputs_of(1), all_or_none=True)
@@ -187,9 +187,8 @@ def test_nobody_is_asked_twice_in_a_call():
 
 
 @pytest.mark.parametrize(("known", "other"), [(7, "7"), ("7", 7)])
-def test_one_person_is_not_two_by_two_kinds_of_ids(tmp_path, known, other):
-    path = tmp_path / "a.ledger"
-    ledger = PrivacyLedger(1.0, bounds=(-1, 1), path=path, rule="basic")
+def test_one_person_is_not_two_by_two_kinds_of_ids(place, known, other):
+    ledger = PrivacyLedger(1.0, bounds=(-1, 1), path=place, rule="basic")
     with pytest.raises(LedgerError, match=r"all integers or all strings.* at position 1"):
         ledger.answer(linear(1, 0.9), [known, other], outputs_of(1, 0))
     assert ledger.verify().n_answers == 0
@@ -200,7 +199,7 @@ def test_one_person_is_not_two_by_two_kinds_of_ids(tmp_path, known, other):
         lambda one: one.remaining([other]),
         lambda one: one.history(other),
     )
-    for one in (ledger, PrivacyLedger.open(path)):
+    for one in (ledger, PrivacyLedger.open(place)):
         for use in uses:
             with pytest.raises(LedgerError, match="all integers or all strings"):
                 use(one)
@@ -224,10 +223,10 @@ def test_many_people_with_one_history_cost_one_decision(monkeypatch):
     assert 2 <= len(decided) <= 8
 
 
-def test_a_finite_domain_needs_no_bounds():
+def test_a_finite_domain_needs_no_bounds(place):
     high = np.array([0.4, 0.5, 0.6])
     query = FiniteQuery.from_probabilities(np.column_stack([1 - high, high]))
-    ledger = PrivacyLedger(0.5)
+    ledger = PrivacyLedger(0.5, path=place)
     answers = ledger.answer(query, ["a"], lambda rows: query.sample(np.array([2])[rows], noise_from()))
     assert answers.accepted.all()
     assert ledger.realized_loss(["a"])[0] == pytest.approx(np.log(1.5))
@@ -235,11 +234,11 @@ def test_a_finite_domain_needs_no_bounds():
         ledger.answer(linear(1), ["a"], outputs_of(1))
 
 
-def test_the_domain_is_declared_once(tmp_path):
-    ledger = PrivacyLedger(1.0, path=tmp_path / "a.ledger")
+def test_the_domain_is_declared_once(place):
+    ledger = PrivacyLedger(1.0, path=place)
     with pytest.raises(LedgerError, match="needs bounds before it is asked"):
         ledger.answer(linear(1), ["a"], outputs_of(1))
-    other = PrivacyLedger.open(tmp_path / "a.ledger")
+    other = PrivacyLedger.open(place)
     other.declare(bounds=(np.array([0.0]), np.array([1.0])))
     ledger.declare(bounds=(0, 1))
     assert ledger.bounds == other.bounds == (0.0, 1.0)
@@ -247,14 +246,14 @@ def test_the_domain_is_declared_once(tmp_path):
         ledger.declare(bounds=(0, 2))
 
 
-def test_the_features_are_declared_once(tmp_path):
+def test_the_features_are_declared_once(place):
     """Two questions with one coefficient each, about age and about dose, would seem to cancel each other."""
-    ledger = PrivacyLedger(1.0, path=tmp_path / "a.ledger")
+    ledger = PrivacyLedger(1.0, path=place)
     assert ledger.features is None
     ledger.declare(features=np.array(["age", "dose"], dtype=object))
     ledger.declare(features=["age", "dose"])
     ledger.close()
-    again = PrivacyLedger.open(tmp_path / "a.ledger")
+    again = PrivacyLedger.open(place)
     assert again.features == ("age", "dose")
     with pytest.raises(LedgerError, match=r"features=\('age', 'dose'\). Got \['dose', 'age'\] instead"):
         again.declare(features=["dose", "age"])
@@ -297,18 +296,18 @@ def test_settings_are_checked_before_a_file_is_made(tmp_path, parameters, messag
         ({"epsilon": 2.0}, "epsilon=1.0. Got 2.0"),
         ({"rule": "basic"}, "rule='bayesian'. Got 'basic'"),
         ({"tol": 0.1}, "tol=0.001. Got 0.1"),
-        ({"bounds": (-1, 2)}, r"bounds=\(-1.0, 1.0\). Got \[-1.0, 2.0\]"),
+        ({"bounds": (-1, 2)}, r"bounds=\(-1.0, 1.0\). Got \(-1.0, 2.0\)"),
     ],
 )
-def test_settings_never_change(tmp_path, other, message):
-    made = {"epsilon": 1.0, "bounds": (-1, 1), "path": tmp_path / "a.ledger"}
+def test_settings_never_change(place, other, message):
+    made = {"epsilon": 1.0, "bounds": (-1, 1), "path": place}
     PrivacyLedger(**made).close()
     with pytest.raises(LedgerError, match=message):
         PrivacyLedger(**{**made, **other})
 
 
-def test_copies_are_the_same_ledger(tmp_path):
-    for path in (":memory:", tmp_path / "a.ledger"):
+def test_copies_are_the_same_ledger(place):
+    for path in (":memory:", place):
         ledger = PrivacyLedger(1.0, bounds=(-1, 1), path=path)
         assert copy.copy(ledger) is copy.deepcopy(ledger) is clone(ledger, safe=False) is ledger
         assert pickle.loads(pickle.dumps(ledger)) is ledger
@@ -372,11 +371,13 @@ def test_the_files_are_private_and_hold_no_values_and_no_keys(tmp_path):
     assert stored == {"token", "epsilon", "rule", "tol", "bounds"}
 
 
-@pytest.mark.parametrize("table", ledger_store.TABLES)
+@pytest.mark.parametrize("table", TABLES)
 def test_nothing_is_changed_or_deleted(tmp_path, table):
     ledger = PrivacyLedger(1.0, bounds=(-1, 1), path=tmp_path / "a.ledger")
     ledger.answer(linear(1), ["a"], outputs_of(1))
     with ledger._store.transaction(write=True) as connection:
+        if table == "erasures":
+            connection.execute("INSERT INTO erasures VALUES (1, 0, 1, '')")
         column = connection.execute(f"PRAGMA table_info({table})").fetchall()[-1][1]
         for statement in (
             f"UPDATE {table} SET {column} = 0",
@@ -427,7 +428,7 @@ def test_a_truncated_file_is_refused(tmp_path, kept):
             1,
             "schema version 1, which kept the key of the hashes .* Give a new ledger, for the same people by their ids",
         ),
-        (3, "newer skldp: it has schema version 3, and this one knows version 2"),
+        (4, "newer skldp: it has schema version 4, and this one knows version 3"),
     ],
 )
 @pytest.mark.parametrize("with_companion", [True, False])
@@ -468,19 +469,12 @@ def test_a_read_only_directory(exists):
         Path(directory).chmod(0o755)
 
 
-def edit(path, *statements):
-    """Make a ledger, and edit its file as no program should."""
-    ledger = PrivacyLedger(0.5, bounds=(-1, 1), path=path, rule="basic")
+def edit(place, *statements):
+    """Make a ledger, and edit it as no program should."""
+    ledger = PrivacyLedger(0.5, bounds=(-1, 1), path=place, rule="basic")
     ledger.answer(linear(1), ["a", "b"], outputs_of(1, 0))
     ledger.close()
-    connection = sqlite3.connect(path, isolation_level=None)
-    for (trigger,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-        connection.execute(f"DROP TRIGGER {trigger}")
-    for statement in statements:
-        connection.execute(statement)
-    connection.close()
-    # The companion is told to believe what it finds.
-    os.truncate(f"{path}.lock", 0)
+    edit_as_no_program_should(place, *statements)
 
 
 @pytest.mark.parametrize(
@@ -489,10 +483,9 @@ def edit(path, *statements):
         ("DELETE FROM answers WHERE person = 0", "has not the number of answers"),
         ("UPDATE answers SET output = 7", "impossible output"),
         ("UPDATE answers SET output = 1", "release 1 is not what was recorded"),
-        ("UPDATE people SET identity = 'eve' WHERE person = 1", "release 1 is not what was recorded"),
+        ("UPDATE people SET identity = '\"eve\"' WHERE person = 1", "release 1 is not what was recorded"),
         ("UPDATE releases SET time = ''", "release 1 is not what was recorded"),
-        ("INSERT INTO people VALUES (2, 'eve')", "somebody is in it who was never asked"),
-        ("UPDATE answers SET output = 'x' WHERE person = 0", "something is in it that no ledger writes"),
+        ("INSERT INTO people VALUES (2, '\"eve\"')", "somebody is in it who was never asked"),
         ("UPDATE releases SET query = 9", "something is in it that no ledger writes"),
         ("UPDATE queries SET content = '[]'", "query 0 cannot be asked. The text must be the JSON of a query"),
         (
@@ -505,33 +498,42 @@ def edit(path, *statements):
         ("DELETE FROM releases", "release 1 is missing"),
     ],
 )
-def test_damage_is_noticed(tmp_path, statement, message):
-    edit(tmp_path / "a.ledger", statement)
+def test_damage_is_noticed(place, statement, message):
+    edit(place, statement)
     with pytest.raises(LedgerError, match=message):
-        PrivacyLedger.open(tmp_path / "a.ledger").answer(linear(2), ["c"], outputs_of(1))
-    verification = ledger_report(tmp_path / "a.ledger", verify=True)["verification"]
+        PrivacyLedger.open(place).answer(linear(2), ["c"], outputs_of(1))
+    verification = ledger_report(place, verify=True)["verification"]
     assert any(message in problem for problem in verification["problems"])
 
 
-def test_a_missing_setting_is_noticed(tmp_path):
-    edit(tmp_path / "a.ledger", "DELETE FROM settings WHERE name = 'epsilon'")
+def test_a_missing_setting_is_noticed(place):
+    edit(place, "DELETE FROM settings WHERE name = 'epsilon'")
     with pytest.raises(LedgerError, match="setting 'epsilon' is missing"):
-        PrivacyLedger.open(tmp_path / "a.ledger")
+        PrivacyLedger.open(place)
 
 
-def test_verification_finds_who_was_taken_past_the_budget(tmp_path):
-    path = tmp_path / "a.ledger"
-    edit(path)
-    connection = sqlite3.connect(path)
-    (before,) = connection.execute("SELECT chain FROM releases").fetchone()
+def test_what_is_no_number_is_noticed(tmp_path):
+    edit(tmp_path / "a.ledger", "UPDATE answers SET output = 'x' WHERE person = 0")
+    with pytest.raises(LedgerError, match="something is in it that no ledger writes"):
+        PrivacyLedger.open(tmp_path / "a.ledger").answer(linear(2), ["c"], outputs_of(1))
+
+
+def test_verification_finds_who_was_taken_past_the_budget(place):
     # Whoever forges the chain as well is found by the sums.
-    link = Link(before, [linear(1).key, 2, 0, "", 2, 1, 0, 0, 2], [])
-    link.add([0], [1])
-    connection.execute("INSERT INTO releases VALUES (2, 0, '', 2, 1, 0, 0, 2, ?)", (link.chain,))
-    connection.execute("INSERT INTO answers VALUES (2, 0, 1)")
-    connection.commit()
-    connection.close()
-    assert PrivacyLedger.open(tmp_path / "a.ledger").verify().problems == (
+    ledger = PrivacyLedger(0.5, bounds=(-1, 1), path=place, rule="basic")
+    ledger.answer(linear(1), ["a", "b"], outputs_of(1, 0))
+    digest = Digest("00")
+    digest.add([0], [1])
+    row = (2, 0, "", 2, 1, 0, 0, 2, ledger._store.tenant, "mark", "request", digest.value)
+    link = Link(ledger._book.chain, [linear(1).key, *row], [])
+    values = ", ".join(repr(value) for value in (*row, link.value))
+    edit_as_no_program_should(
+        place,
+        f"INSERT INTO releases VALUES ({values})",
+        "INSERT INTO answers VALUES (2, 0, 1)",
+        "INSERT INTO salts VALUES (2, '00')",
+    )
+    assert PrivacyLedger.open(place).verify().problems == (
         "The counts of release 2 do not add up.",
         "Release 2 took 1 people ('a') past their budget of 0.5.",
         "1 people ('a') have lost more than their budget of 0.5.",
@@ -541,7 +543,7 @@ def test_verification_finds_who_was_taken_past_the_budget(tmp_path):
 @pytest.mark.parametrize("rule", ["basic", "simplified", "bayesian"])
 def test_verification_does_not_trust_the_shortcuts_of_decisions(monkeypatch, rule):
     ledger = PrivacyLedger(0.5, bounds=(-1, 1), rule=rule)
-    monkeypatch.setattr(privacy_ledger, "surely_admits", lambda rule, spent, query: np.ones(len(spent), dtype=bool))
+    monkeypatch.setattr(plan, "surely_admits", lambda rule, spent, query: np.ones(len(spent), dtype=bool))
     for slope in (1, 2, 3):
         ledger.answer(linear(slope), ["a", "b"], outputs_of(1, 1))
     assert ledger.verify().problems == (
@@ -569,11 +571,10 @@ def test_a_report_reads_only(tmp_path):
         PrivacyLedger.open(path, read_only=True).answer(linear(5), ["z"], outputs_of(1))
 
 
-def test_nobody_is_asked_with_a_ledger_that_is_open_for_reading(tmp_path):
+def test_nobody_is_asked_with_a_ledger_that_is_open_for_reading(place):
     """Neither through a pickle of it, nor so that somebody draws an answer that cannot be recorded."""
-    path = tmp_path / "a.ledger"
-    PrivacyLedger(1.0, bounds=(-1, 1), path=path).answer(linear(1), ["a"], outputs_of(1))
-    reader = PrivacyLedger.open(path, read_only=True)
+    PrivacyLedger(1.0, bounds=(-1, 1), path=place).answer(linear(1), ["a"], outputs_of(1))
+    reader = PrivacyLedger.open(place, read_only=True)
     drawn = []
     for one in (reader, pickle.loads(pickle.dumps(reader))):
         assert one.realized_loss(["a"]).round(6).tolist() == [0.3]

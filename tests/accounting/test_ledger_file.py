@@ -17,7 +17,7 @@ import pytest
 from ledger_children import start
 
 from skldp.accounting import PrivacyLedger, ledger_report
-from skldp.accounting._ledger import companion, privacy_ledger
+from skldp.accounting._ledger import companion, privacy_ledger, sqlite_store
 from skldp.accounting._ledger import store as ledger_store
 from skldp.accounting._query import RegressionQuery
 from skldp.exceptions import LedgerError
@@ -228,8 +228,8 @@ USES = {
 
 @pytest.mark.parametrize("name", USES)
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_a_closed_ledger_says_so(tmp_path, in_memory, name):
-    path = ":memory:" if in_memory else tmp_path / "a.ledger"
+def test_a_closed_ledger_says_so(place, in_memory, name):
+    path = ":memory:" if in_memory else place
     with new_ledger(path) as ledger:
         ledger.answer(linear(1), ["a"], ones)
         ledger.declare(features=["x"])
@@ -240,9 +240,9 @@ def test_a_closed_ledger_says_so(tmp_path, in_memory, name):
     assert "PrivacyLedger(1.0" in repr(ledger)
 
 
-def test_a_file_that_is_asked_about_while_it_is_drawn_from(tmp_path):
+def test_a_ledger_that_is_asked_about_while_it_is_drawn_from(place):
     """A draw that uses its own ledger would wait for itself."""
-    ledger = new_ledger(tmp_path / "a.ledger")
+    ledger = new_ledger(place)
     with pytest.raises(LedgerError, match="in the middle of a call"):
         ledger.answer(linear(1), ["a"], lambda rows: ledger.remaining(["a"]))
     assert ledger.answer(linear(1), ["a"], ones).accepted.all()
@@ -250,8 +250,8 @@ def test_a_file_that_is_asked_about_while_it_is_drawn_from(tmp_path):
 
 @pytest.mark.parametrize("in_memory", [True, False])
 @pytest.mark.parametrize("use", ["answer", "realized_loss", "history", "was_asked"])
-def test_a_draw_that_goes_on_after_it_was_refused_leaves_the_ledger_whole(tmp_path, in_memory, use):
-    ledger = new_ledger(":memory:" if in_memory else tmp_path / "a.ledger")
+def test_a_draw_that_goes_on_after_it_was_refused_leaves_the_ledger_whole(place, in_memory, use):
+    ledger = new_ledger(":memory:" if in_memory else place)
     ledger.answer(linear(1), ["a", "b"], ones)
     uses = {
         "answer": lambda: ledger.answer(linear(1), ["a"], ones),
@@ -274,7 +274,9 @@ def test_a_draw_that_goes_on_after_it_was_refused_leaves_the_ledger_whole(tmp_pa
 def test_an_interrupt_at_any_line_leaves_the_ledger_usable(tmp_path, monkeypatch, in_memory):
     """Of what was committed nothing is drawn again, and no lock is left to nobody."""
     monkeypatch.setattr(ledger_store, "BUSY_SECONDS", 0.2)
-    traced = (ledger_store.__file__, privacy_ledger.__file__) if in_memory else (companion.__file__,)
+    traced = (
+        (sqlite_store.__file__, ledger_store.__file__, privacy_ledger.__file__) if in_memory else (companion.__file__,)
+    )
 
     drawn = []
 
@@ -350,9 +352,8 @@ def test_a_companion_without_room_for_an_entry_stays_empty(tmp_path, monkeypatch
 
 
 @forked
-def test_a_child_that_is_forked_by_a_draw_neither_commits_nor_undoes(tmp_path):
-    path = tmp_path / "a.ledger"
-    ledger = new_ledger(path)
+def test_a_child_that_is_forked_by_a_draw_neither_commits_nor_undoes(place):
+    ledger = new_ledger(place)
     children = []
 
     def draw(positions):
@@ -491,15 +492,14 @@ def test_a_creation_that_is_killed_can_be_begun_again(tmp_path, monkeypatch, ste
 
 
 @forked
-def test_those_who_make_one_ledger_at_once_make_one(tmp_path):
-    path = tmp_path / "a.ledger"
-    children = [start(lambda write: write(new_ledger(path)._token)) for _ in range(8)]
+def test_those_who_make_one_ledger_at_once_make_one(place):
+    children = [start(lambda write: write(new_ledger(place)._token)) for _ in range(8)]
     tokens = set()
     for child, output in children:
         with output:
             tokens.add(output.read())
         assert os.waitpid(child, 0)[1] == 0
-    assert tokens == {new_ledger(path)._token}
+    assert tokens == {new_ledger(place)._token}
 
 
 @pytest.mark.parametrize("in_memory", [True, False])

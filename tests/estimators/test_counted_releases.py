@@ -35,7 +35,7 @@ SEEN: Counter = Counter()
 class Counted(ToySigns):
     """Randomised signs at epsilon 1, which notes whose they are."""
 
-    def _release(self, rows, out=None, *, noisy=True):
+    def _release(self, rows, out=None, *, noisy=True, ids=None):
         SEEN.update(value % 100 for value in rows[:, 0].tolist() if value in X_VALUES)
         return super()._release(rows, out, noisy=noisy)
 

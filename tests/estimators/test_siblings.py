@@ -49,6 +49,7 @@ SHARED = {
         "against whoever knows it.",
     ),
     "n_jobs": ("int, default=None", "Threads, as joblib counts them."),
+    "ledger": ("PrivacyLedger, default=None", "Charges each person's budget for their"),
 }
 # A ledger's bounds, work that joblib spreads over processes too, and what released labels before, are something else.
 OF_ITS_OWN = {
@@ -56,6 +57,7 @@ OF_ITS_OWN = {
     ("BayesianFilter", "n_jobs"),
     ("PrivUnitTransformer", "bounds"),
     ("TargetPrivatizer", "bounds"),
+    ("BayesianFilter", "ledger"),
     ("NoiseAwareDiscriminant", "label_mechanism"),
 }
 

@@ -40,11 +40,12 @@ _ANSWERS = "accounting/test_sampled_answers.py"
 _CERTIFIED = "accounting/test_sampled_answers.py accounting/test_certificates.py accounting/test_certified.py"
 _FILES = (
     "accounting/test_ledger_file.py accounting/test_ledger_damage.py accounting/test_ledger_crashes.py "
-    "accounting/test_ledger.py"
+    "accounting/test_ledger.py accounting/test_ledger_versions.py"
 )
 _WHOLES = "estimators/test_whole_guarantee.py estimators/test_counted_releases.py estimators/test_composition.py"
 _PROMISES = "estimators/test_promise.py"
 _PEOPLE = "estimators/test_people.py estimators/test_bayesian_filter.py"
+_CHARGED = "accounting/test_charges.py"
 _BUDGETS = "accounting/test_budget_edges.py accounting/test_filters.py accounting/test_decisions.py"
 _SHUFFLED = "mechanisms/test_shuffling.py accounting/test_shuffle.py"
 
@@ -624,45 +625,45 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_decide.py",
-        "if _sum_up(epsilons) <= rule.epsilon:",
-        "if _sum_up(epsilons) < rule.epsilon * 1.01:",
+        "if sum(cost.charge for cost in costs) <= rule.budget:",
+        "if sum(cost.charge for cost in costs) <= rule.budget * 1.01:",
         _BUDGETS,
     ),
     Mutation(
         "accounting/_decide.py",
-        "outputs, output], rule.epsilon).upper <= rule.epsilon",
-        "outputs, output], rule.epsilon).lower <= rule.epsilon",
+        "[*outputs, output], rule.epsilon), rule.budget)",
+        "[*outputs, output], rule.epsilon), 1.01 * rule.budget)",
         "accounting/test_filters.py accounting/test_certificates.py accounting/test_decisions.py",
     ),
     Mutation("accounting/_decide.py", "    return all(\n", "    return any(\n", _BUDGETS),
     Mutation(
         "accounting/_decide.py",
-        "math.nextafter(math.fsum(values), math.inf)",
-        "math.nextafter(math.fsum(values), 0.0)",
-        _BUDGETS,
+        "return units_below(self.epsilon)",
+        "return units_below(self.epsilon) + 1024",
+        _CHARGED,
     ),
     Mutation(
         "accounting/_decide.py",
-        "spent + query.epsilon + _RUNNING_SUM_ERROR * rule.epsilon <= rule.epsilon",
-        "spent + 0.999 * query.epsilon <= rule.epsilon",
+        "    after = added(spent, query)\n",
+        "    after = added(spent, query) - added(np.zeros_like(spent), query) // 1000\n",
         f"{_BUDGETS} accounting/test_certified.py",
     ),
     Mutation(
         "accounting/_ledger/reader.py",
-        "partial(_is_established, rule, query), answers)",
+        "partial(is_established, rule, query), answers)",
         "lambda answers: rule.table_for(query) is not None, answers)",
         "accounting/test_certified.py",
     ),
     Mutation(
-        "accounting/_ledger/reader.py",
-        'rule.name == "bayesian" and all(',
-        'rule.name == "bayesian" and any(',
+        "accounting/_ledger/established.py",
+        'rule.name != "simplified" and all(',
+        'rule.name != "simplified" and any(',
         "accounting/test_certified.py",
     ),
     Mutation(
-        "accounting/_ledger/reader.py",
-        "for one in queries), more) <= budget:",
-        "for one in queries), more) <= 2 * budget:",
+        "accounting/_ledger/established.py",
+        "if charges <= budget:",
+        "if charges <= 2 * budget:",
         "accounting/test_certified.py",
     ),
     Mutation(
@@ -671,14 +672,164 @@ MUTATIONS = [
         "math.fsum(query.exact_epsilon for query in queries) * 0.99, math.inf)",
         "accounting/test_extrema.py accounting/test_certificates.py",
     ),
-    Mutation("accounting/_decide.py", "* squares) + squares / 2", "* squares)", "accounting/test_filters.py"),
+    Mutation("accounting/_composition.py", "* squares) + squares / 2", "* squares)", "accounting/test_filters.py"),
     Mutation(
-        "accounting/_decide.py", "value * math.expm1(value) / 2", "value * value / 2", "accounting/test_filters.py"
+        "accounting/_composition.py", "value * math.expm1(value) / 2", "value * value / 2", "accounting/test_filters.py"
     ),
     Mutation(
-        "accounting/_decide.py", "* math.log(2 / delta)\n", "* math.log(1 / delta)\n", "accounting/test_filters.py"
+        "accounting/_composition.py", "* math.log(2 / delta)\n", "* math.log(1 / delta)\n", "accounting/test_filters.py"
     ),
-    Mutation("accounting/_decide.py", "total * (1 + 2.0**-48)", "total", "accounting/test_filters.py"),
+    Mutation("accounting/_composition.py", "total * (1 + 2.0**-48)", "total", "accounting/test_filters.py"),
+    # Releases that a ledger counts, and budgets in integers.
+    Mutation(
+        "accounting/_release_query.py",
+        "charge = units_above(guarantee.plain_epsilon)",
+        "charge = units_above(guarantee.plain_epsilon / 2)",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_release_query.py",
+        'guarantee.model == "local" and guarantee.delta == 0 and',
+        'guarantee.model == "local" and',
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_release_query.py",
+        "return None if self.row_charge is None else self.n_rows * self.row_charge",
+        "return self.row_charge",
+        _CHARGED,
+    ),
+    Mutation("accounting/_release_query.py", "return self.n_rows * self.row_zcdp", "return self.row_zcdp", _CHARGED),
+    Mutation(
+        "accounting/_release_query.py", "charge * charge // (2 * UNITS)", "charge * charge // (4 * UNITS)", _CHARGED
+    ),
+    Mutation(
+        "accounting/_release_query.py",
+        "if named and self.row_charge != units_above(log_ratio(self._keep_count, self.other_count)):",
+        "if False:",
+        _CHARGED,
+    ),
+    Mutation("accounting/_release_query.py", "(charge if n > 0 else charge - (charge >> 51) - 2)", "charge", _CHARGED),
+    Mutation(
+        "accounting/_release_query.py", "[] if len(seen) == n_classes else [-1]", "[] if True else [-1]", _CHARGED
+    ),
+    Mutation(
+        "accounting/_units.py",
+        "return math.ceil(Fraction(nats) * UNITS)",
+        "return math.floor(Fraction(nats) * UNITS)",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_units.py",
+        "return math.floor(Fraction(nats) * UNITS)",
+        "return math.ceil(Fraction(nats) * UNITS)",
+        _CHARGED,
+    ),
+    Mutation("accounting/_units.py", "(rest <= low)", "(rest < low)", _CHARGED),
+    Mutation(
+        "accounting/_units.py",
+        "carried = sums[..., 0] + (sums[..., 1] >> _LOW_BITS)",
+        "carried = sums[..., 0]",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_composition.py",
+        "return math.floor(root * root * UNITS * (1 - _DECIMAL_ERROR))",
+        "return math.floor(2 * root * root * UNITS)",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_decide.py",
+        "return rule.budget - max(released_loss([*asked, query], [*outputs, last])",
+        "return rule.budget - min(released_loss([*asked, query], [*outputs, last])",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_decide.py",
+        "        return rule.budget - released_loss(asked, outputs)\n",
+        "        return rule.budget\n",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_decide.py",
+        "return rule.budget - released_loss(asked, outputs) - charge_of(query)",
+        "return rule.budget - released_loss(asked, outputs)",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_decide.py", "room == 0 and isinstance(query, ReleaseQuery) and not numbers", "room == 0", _CHARGED
+    ),
+    Mutation(
+        "accounting/_decide.py",
+        "return sum(cost.zcdp for cost in costs) <= rule.zcdp_budget",
+        "return costs[-1].zcdp <= rule.zcdp_budget",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_extrema/realized_loss.py",
+        "nats_above(units_above(found.upper) + int(charges)),",
+        "nats_above(units_above(found.upper)),",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_ledger/established.py", "room = budget - _cost_of_releases(released)", "room = budget", _CHARGED
+    ),
+    Mutation(
+        "accounting/_ledger/established.py",
+        "(budget - rho) ** 2 >= 4 * rho * inverse",
+        "(budget - rho) ** 2 >= 0",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_ledger/privacy_ledger.py",
+        "        if isinstance(checked_query(query), ReleaseQuery):\n",
+        "        if checked_query(query) is None:\n",
+        _CHARGED,
+    ),
+    Mutation("accounting/_ledger/releasing.py", "        mechanism.encode(rows)\n", "", _CHARGED),
+    Mutation("accounting/_ledger/releasing.py", "repeat=True,", "repeat=False,", _CHARGED),
+    Mutation(
+        "accounting/_ledger/releasing.py",
+        "if not math.isfinite(query.epsilon) and self._rule.zcdp_budget is None:",
+        "if False:",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_ledger/releasing.py",
+        "any(one.n_classes != query.n_classes for one in known)",
+        "not known",
+        _CHARGED,
+    ),
+    Mutation(
+        "accounting/_ledger/settings.py", 'if (delta is not None) != (rule == "approximate"):', "if False:", _CHARGED
+    ),
+    Mutation("estimators/_base.py", "rows, ids, all_or_none=True)", "rows, ids)", "estimators/test_charged.py"),
+    Mutation(
+        "estimators/_base.py",
+        "if guarantee.delta == 0 and not math.isfinite(guarantee.plain_epsilon):",
+        "if False:",
+        "estimators/test_charged.py",
+    ),
+    Mutation("estimators/_base.py", "if (ledger is None) != (ids is None):", "if False:", "estimators/test_charged.py"),
+    Mutation(
+        "estimators/_guarantee_mixin.py",
+        'if getattr(estimator, "ledger", None) is not None and estimator.seed is not None:',
+        "if False:",
+        "estimators/test_charged.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/additive.py",
+        "self.n_values * 4 ** (self.lattice_exponent + 1)",
+        "self.n_values * 4**self.lattice_exponent",
+        _CHARGED,
+    ),
+    Mutation(
+        "mechanisms/_numeric/bounded_features.py",
+        "return None if of_one is None else of_one * (self.n_sampled // self.mechanism.n_outputs)",
+        "return of_one",
+        _CHARGED,
+    ),
+    Mutation("mechanisms/_odds.py", "down.multiply(Decimal(least), 1 - _HAIR)", "Decimal(least)", _CHARGED),
     # Certificates: what bounds a loss, and what believes a search.
     Mutation(
         "accounting/_extrema/linear_cohort.py",
@@ -787,41 +938,41 @@ MUTATIONS = [
     ),
     # A ledger's file, its lock and its chain.
     Mutation(
-        "accounting/_ledger/store.py",
+        "accounting/_ledger/sqlite_store.py",
         "if self._memory is not None and self._process != os.getpid():",
         "if False:",
         _FILES,
     ),
     Mutation(
-        "accounting/_ledger/store.py",
+        "accounting/_ledger/sqlite_store.py",
         "                    if os.getpid() != process:\n",
         "                    if False:\n",
         _FILES,
     ),
     Mutation(
         "accounting/_ledger/store.py",
-        "for head in (self._head, EMPTY if entry is None else entry.head):",
+        "for head in (self._head, remembered):",
         "for head in (self._head,):",
         _FILES,
     ),
     Mutation(
         "accounting/_ledger/store.py",
-        "for head in (self._head, EMPTY if entry is None else entry.head):",
-        "for head in (EMPTY if entry is None else entry.head,):",
+        "for head in (self._head, remembered):",
+        "for head in (remembered,):",
         _FILES,
         survives="the companion remembers as much as the process does, and more",
     ),
-    Mutation("accounting/_ledger/store.py", "if status.st_nlink != 1:", "if False:", _FILES),
+    Mutation("accounting/_ledger/sqlite_store.py", "if status.st_nlink != 1:", "if False:", _FILES),
     Mutation(
         "accounting/_ledger/store.py",
-        'if any(token not in (None, settings["token"]) for token in tokens):',
-        "if False:",
+        'if any(known not in (None, settings["token"])',
+        'if any(known in () and known not in (None, settings["token"])',
         _FILES,
     ),
-    Mutation("accounting/_ledger/store.py", 'if journal != "delete":', "if False:", _FILES),
+    Mutation("accounting/_ledger/sqlite_store.py", 'if journal != "delete":', "if False:", _FILES),
     Mutation(
-        "accounting/_ledger/store.py",
-        "            _keep_forever(self._connection)\n",
+        "accounting/_ledger/sqlite_store.py",
+        "            keep_forever(self._connection)\n",
         "            pass\n",
         _FILES,
     ),
@@ -831,8 +982,10 @@ MUTATIONS = [
         "for store in ())",
         _FILES,
     ),
-    Mutation("accounting/_ledger/store.py", "PRAGMA synchronous = EXTRA", "PRAGMA synchronous = OFF", _FILES),
-    Mutation("accounting/_ledger/store.py", 'for change in ("update", "delete")', 'for change in ("update",)', _FILES),
+    Mutation("accounting/_ledger/sqlite_store.py", "PRAGMA synchronous = EXTRA", "PRAGMA synchronous = OFF", _FILES),
+    Mutation(
+        "accounting/_ledger/migration.py", 'for change in ("update", "delete")', 'for change in ("update",)', _FILES
+    ),
     Mutation(
         "accounting/_ledger/companion.py", "(fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)", "fcntl.LOCK_SH", _FILES
     ),
@@ -877,7 +1030,20 @@ MUTATIONS = [
         "np.column_stack([numbers, numbers])",
         _FILES,
     ),
-    Mutation("accounting/_ledger/store.py", "json.dumps([token, name, value])", "json.dumps([name, value])", _FILES),
+    Mutation("accounting/_ledger/schema.py", "json.dumps([token, name, value])", "json.dumps([name, value])", _FILES),
+    Mutation(
+        "accounting/_ledger/book.py",
+        "link.value != chained or digest not in (None, told.value)",
+        "link.value != chained",
+        _FILES,
+    ),
+    Mutation(
+        "accounting/_ledger/migration.py",
+        "f'WHEN NOT EXISTS (",
+        "f'WHEN EXISTS (",
+        _FILES,
+    ),
+    Mutation("accounting/_ledger/sqlite_store.py", "if version == MIGRATED and opening:", "if False:", _FILES),
     # The guarantee of a whole, what was promised, and who people are.
     Mutation("estimators/_composition.py", "if given.labels_raw and not ignores_labels(step):", "if False:", _WHOLES),
     Mutation(

@@ -12,8 +12,9 @@ limit, so that a decision is the same on every machine.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ from skldp.accounting._extrema.region_search import RegionSearch
 from skldp.accounting._extrema.sampled_law import Bounds, Floats, SampledLaw, middle_and_half, sampled_law
 from skldp.accounting._extrema.sigmoid_sum import sigmoid_sum
 from skldp.accounting._query import FiniteQuery, Query, RegressionQuery
+from skldp.accounting._release_query import ReleaseQuery, charge_of, released_loss
+from skldp.accounting._units import nats_above, nats_below, units_above, units_below
 
 __all__ = ["LossBounds", "g_leakage_bound", "realized_loss"]
 
@@ -64,7 +67,8 @@ def realized_loss(
 
     Parameters
     ----------
-    queries : sequence of RegressionQuery, ClassQuery or FiniteQuery
+    queries : sequence of RegressionQuery, ClassQuery, FiniteQuery or ReleaseQuery
+        Releases count in full, or by what the codes of their part were, beside the joint loss of the other answers.
     outputs : sequence of int
         The output of each query: 0 or 1 for a regression (0 means a, 1 means b).
     bounds : tuple (low, high) or Domain, default=None
@@ -116,6 +120,15 @@ def realized_loss(
             f"Every query needs one output. Got {len(queries)} queries and {len(outputs)} outputs instead."
         )
     _check_outputs(queries, outputs)
+    released = [query for query in queries if isinstance(query, ReleaseQuery)]
+    if released:
+        return _with_releases(
+            queries,
+            outputs,
+            released,
+            threshold,
+            partial(realized_loss, bounds=bounds, domain=domain, tol=tol, group_size=group_size),
+        )
     if group_size is not None:
         if not is_whole(group_size) or group_size < 1:
             raise ValueError(f"group_size must be a positive int or None. Got {group_size!r} instead.")
@@ -139,9 +152,9 @@ def realized_loss(
             threshold=None if threshold is None else max(threshold - own, 0.0),
         )
         return _with_classes(rest, own, tol)
-    finite = [query for query in queries if isinstance(query, FiniteQuery)]
-    if finite or domain is not None:
-        return _loss_over_points(queries, outputs, domain)
+    asked = [query for query in queries if isinstance(query, RegressionQuery | FiniteQuery)]
+    if domain is not None or any(isinstance(query, FiniteQuery) for query in asked):
+        return _loss_over_points(asked, outputs, domain)
     if not queries:
         return LossBounds(0.0, 0.0, None, None, True, "nothing was answered")
     if bounds is None:
@@ -178,7 +191,35 @@ def g_leakage_bound(loss: float) -> float:
     return math.nextafter(math.exp(loss), math.inf)
 
 
-def _loss_over_points(queries: Sequence[Query], outputs: Sequence[int], domain: Any) -> "LossBounds":
+def _with_releases(
+    queries: Sequence[Query],
+    outputs: Sequence[int],
+    released: Sequence[ReleaseQuery],
+    threshold: float | None,
+    loss: Callable[..., "LossBounds"],
+) -> "LossBounds":
+    """Add what releases have cost to the loss of the other answers, which speak of another part of the record."""
+    own = [output for query, output in zip(queries, outputs, strict=True) if isinstance(query, ReleaseQuery)]
+    charges = released_loss(released, own)
+    full = sum(charge_of(query) for query in released if query.part is None)
+    kept = [place for place, query in enumerate(queries) if not isinstance(query, ReleaseQuery)]
+    if not math.isfinite(charges):
+        return LossBounds(0.0, math.inf, None, None, False, "a release has no finite epsilon")
+    rest = None if threshold is None else nats_below(max(0, units_below(threshold) - int(charges)))
+    found = loss([queries[place] for place in kept], [outputs[place] for place in kept], threshold=rest)
+    return LossBounds(
+        max(0.0, math.nextafter(found.lower - nats_above(int(full)), 0.0)),
+        nats_above(units_above(found.upper) + int(charges)),
+        None,
+        None,
+        False,
+        "with what releases cost",
+    )
+
+
+def _loss_over_points(
+    queries: Sequence[RegressionQuery | FiniteQuery], outputs: Sequence[int], domain: Any
+) -> "LossBounds":
     """Bound the loss over a finite domain by looking at every point."""
     points = None if domain is None else np.asarray(domain, dtype=np.float64)
     if points is not None and (points.ndim != 2 or not len(points)):

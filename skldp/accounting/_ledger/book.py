@@ -1,4 +1,4 @@
-"""What is recorded in a ledger: its rows, written and read, and what one process has read of them.
+"""What one process has read of a ledger.
 
 The order of a person's answers does not matter to their privacy loss, so that people with the same multiset of
 (query, output) pairs share every decision. A history is therefore known by its fingerprint: the sum of random
@@ -6,197 +6,42 @@ The order of a person's answers does not matter to their privacy loss, so that p
 process, so that nobody can choose queries whose histories collide.
 """
 
-import hashlib
 import json
 import os
-import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from itertools import chain, repeat
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from skldp.accounting._decide import added
 from skldp.accounting._ledger.companion import EMPTY
+from skldp.accounting._ledger.erasing import Erasures
 from skldp.accounting._ledger.identity import Identity
-from skldp.accounting._query import Query, query_from_json
+from skldp.accounting._ledger.records import Digest, History, Link, Release, damage
+from skldp.accounting._ledger.schema import Connection, Rows
+from skldp.accounting._query import Query, ReleaseQuery, query_from_json
 from skldp.exceptions import LedgerError
 
 if TYPE_CHECKING:
     from skldp.accounting._extrema.linear_cohort import LinearTable
     from skldp.accounting._extrema.point_cohort import PointTable
 
-__all__ = [
-    "Fingerprint",
-    "History",
-    "LedgerBook",
-    "Link",
-    "Release",
-    "damage",
-    "group_rows",
-    "recorded_history",
-    "recorded_outputs",
-    "timed_history",
-    "write_release",
-]
+__all__ = ["Fingerprint", "LedgerBook", "group_rows"]
 
 Fingerprint = tuple[int, int]
 _ROWS_AT_ONCE = 200_000
-_RELEASES = """SELECT q.key, r.release, r.query, r.time, r.asked, r.answered, r.served, r.refused, r.people, r.chain
-               FROM releases r LEFT JOIN queries q USING (query)
-               WHERE r.release > ? AND r.release <= ? ORDER BY r.release"""
-_ANSWERS = "SELECT release, person, output FROM answers WHERE release > ? AND release <= ? ORDER BY release, person"
+_RELEASES = """SELECT q.key, r.release, r.query, r.time, r.asked, r.answered, r.served, r.refused, r.people,
+                      r.tenant, r.call, r.request, r.digest, s.salt, r.chain
+               FROM releases r LEFT JOIN queries q ON q.query = r.query
+                    LEFT JOIN recorded_salts s ON s.release = r.release
+               WHERE r.release > :after AND r.release <= :until ORDER BY r.release"""
+_ANSWERS = """SELECT release, person, output FROM recorded WHERE release > :after AND release <= :until
+              ORDER BY release, person"""
+_PEOPLE = "SELECT person, identity FROM people WHERE person >= :first ORDER BY person"
+_QUERIES = "SELECT query, key, content FROM queries WHERE query >= :first ORDER BY query"
 Block = tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]
-History = tuple[list[int], list[int]]
-# Few releases, each looked up by its key: a person's answers need no index of their own.
-_HISTORY = """SELECT r.release, r.time, r.query, a.output FROM releases r CROSS JOIN answers a
-              ON a.release = r.release AND a.person = ? WHERE r.answered > 0 AND r.release <= ? ORDER BY r.release"""
-_OUTPUTS = """SELECT a.person, a.output FROM releases r CROSS JOIN answers a ON a.release = r.release
-              WHERE r.query = ? AND r.answered > 0 AND a.person BETWEEN ? AND ? ORDER BY r.release"""
-
-
-@contextmanager
-def damage() -> Iterator[None]:
-    """Say of what no ledger writes, and no code expects, that it is damage."""
-    try:
-        yield
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise LedgerError("The ledger is damaged: something is in it that no ledger writes.") from error
-
-
-class Link:
-    """One release on its way into the chain.
-
-    Parameters
-    ----------
-    previous : str
-        The hash of all releases before.
-    entry : sequence of int and str
-        The release itself: numbers, counts, time and the key of its query.
-    identities : sequence of int or str
-        The people who are new with it.
-
-    Examples
-    --------
-    >>> from skldp.accounting._ledger.book import Link
-    >>> one, two = (Link("0" * 64, [1, "key"], ["ann"]) for _ in range(2))
-    >>> one.add([0], [1])
-    >>> two.add([0], [0])
-    >>> one.chain == two.chain
-    False
-    """
-
-    def __init__(self, previous: str, entry: Sequence[int | str], identities: Sequence[Identity]) -> None:
-        # JSON in ASCII is the same on every version of Python.
-        head = json.dumps([previous, list(entry), list(identities)])
-        self._hash = hashlib.sha256(head.encode("ascii"))
-
-    def add(self, numbers: npt.ArrayLike, outputs: npt.ArrayLike) -> None:
-        """Count in the next answers, in the order of the people's numbers."""
-        self._hash.update(np.column_stack([numbers, outputs]).astype("<i8").tobytes())
-
-    @property
-    def chain(self) -> str:
-        """The hash of what was counted in, and of all releases before."""
-        return self._hash.hexdigest()
-
-
-@dataclass(frozen=True)
-class Release:
-    """What one call adds to a ledger.
-
-    Attributes
-    ----------
-    number : int
-    query_number : int
-    asked, served : int
-        How many people were asked, and how many of them were handed an earlier answer again.
-    refused : int
-    new_people : list
-        The identities of people who were not known; their numbers follow the known ones.
-    numbers, outputs : ndarray of int
-        Who answered, and what.
-    """
-
-    number: int
-    query_number: int
-    asked: int
-    served: int
-    refused: int
-    new_people: list[Identity]
-    numbers: npt.NDArray[np.int64]
-    outputs: npt.NDArray[np.int64]
-
-
-def write_release(connection: sqlite3.Connection, release: Release, query: Query, *, n_people: int, chain: str) -> str:
-    """Write a release, and the query and the people that are new with it.
-
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-    release : Release
-    query : RegressionQuery or FiniteQuery
-    n_people : int
-        How many people are known, not counting the new ones.
-    chain : str
-        The hash of all releases before.
-
-    Returns
-    -------
-    str
-        The hash of this one and of all before.
-    """
-    if not connection.execute("SELECT 1 FROM queries WHERE query = ?", (release.query_number,)).fetchall():
-        content = (release.query_number, query.key, query.to_json())
-        connection.execute("INSERT INTO queries VALUES (?, ?, ?)", content)
-    connection.executemany("INSERT INTO people VALUES (?, ?)", enumerate(release.new_people, start=n_people))
-    # In the order of the key, so that SQLite appends.
-    order = np.argsort(release.numbers)
-    numbers, outputs = release.numbers[order], release.outputs[order]
-    counts = (release.asked, len(numbers), release.served, release.refused, n_people + len(release.new_people))
-    row = (release.number, release.query_number, datetime.now(UTC).isoformat(timespec="seconds"), *counts)
-    link = Link(chain, [query.key, *row], release.new_people)
-    link.add(numbers, outputs)
-    connection.execute("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, link.chain))
-    rows = zip(repeat(release.number), numbers.tolist(), outputs.tolist(), strict=False)
-    connection.executemany("INSERT INTO answers VALUES (?, ?, ?)", rows)
-    return link.chain
-
-
-def timed_history(connection: sqlite3.Connection, person: int, until: int) -> list[tuple[int, str, int, int]]:
-    """One person's answers as (release, time, query number, output), up to a release."""
-    rows = connection.execute(_HISTORY, (person, until)).fetchall()
-    if any(type(query) is not int or type(output) is not int for _, _, query, output in rows):
-        raise LedgerError("The ledger is damaged: an answer is not what was recorded.")
-    return rows
-
-
-def recorded_history(connection: sqlite3.Connection, person: int, until: int) -> History:
-    """One person's query numbers and outputs, up to a release."""
-    rows = timed_history(connection, person, until)
-    return [query for _, _, query, _ in rows], [output for _, _, _, output in rows]
-
-
-def recorded_outputs(
-    connection: sqlite3.Connection, query: int | None, people: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """Each person's last output of a query, -1 where there is none."""
-    recorded = np.full(len(people), -1, dtype=np.int64)
-    known = np.flatnonzero(people >= 0)
-    if query is None or not known.size:
-        return recorded
-    low, high = int(people[known].min()), int(people[known].max())
-    rows = connection.execute(_OUTPUTS, (query, low, high)).fetchall()
-    if rows:
-        with damage():
-            person, output = np.array(rows, dtype=np.int64).T
-        last = np.full(high - low + 1, -1, dtype=np.int64)
-        last[person - low] = output
-        recorded[known] = last[people[known] - low]
-    return recorded
 
 
 def group_rows(fingerprints: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
@@ -248,10 +93,12 @@ class LedgerBook:
         self.n_answers = 0
         self.table: LinearTable | PointTable | None = None
         self._fingerprints = np.zeros((16, 2), dtype=np.uint64)
-        self._spent = np.zeros(16)
+        self._spent = np.zeros((16, 4), dtype=np.int64)
         self._tokens: dict[str, npt.NDArray[np.uint64]] = {}
         # People who were read already, but who are new with a release that was not.
         self._ahead: list[Identity] = []
+        self._n_erased = 0
+        self._some_untold = False
 
     def numbers(self, identities: list[Identity]) -> npt.NDArray[np.int64]:
         """Number of each person, -1 where nothing is recorded of them.
@@ -276,8 +123,8 @@ class LedgerBook:
         # A row of zeros always follows the last person: -1 wraps around to one such row.
         return self._fingerprints[numbers]
 
-    def spent_by(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Sum of each person's epsilons, up to rounding, 0 for those of whom nothing is recorded."""
+    def spent_by(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Sums of each person's charges, as :func:`added` gives them; 0 where nothing is recorded."""
         return self._spent[numbers]
 
     def add_people(self, identities: list[Identity]) -> npt.NDArray[np.int64]:
@@ -290,7 +137,7 @@ class LedgerBook:
         if needed > len(self._fingerprints):
             more = max(needed, 2 * first) - len(self._fingerprints)
             self._fingerprints = np.concatenate([self._fingerprints, np.zeros((more, 2), dtype=np.uint64)])
-            self._spent = np.concatenate([self._spent, np.zeros(more)])
+            self._spent = np.concatenate([self._spent, np.zeros((more, 4), dtype=np.int64)])
         return np.arange(first, len(self.number_of))
 
     def add_query(self, query: Query) -> int:
@@ -302,8 +149,32 @@ class LedgerBook:
     def add_answers(self, query: Query, numbers: npt.NDArray[np.int64], outputs: npt.NDArray[Any]) -> None:
         """Count one release's answers; nobody is in it twice."""
         self._fingerprints[numbers] += self._query_tokens(query)[outputs]
-        self._spent[numbers] += query.epsilon
+        self._spent[numbers] = added(self._spent[numbers], query)
         self.n_answers += len(numbers)
+
+    @property
+    def some_are_untold(self) -> bool:
+        """Whether there are answers of which only that they were given is known, because others asked for them."""
+        return self._some_untold
+
+    def counted(self, histories: Sequence[History]) -> tuple[list[Query], list[History]]:
+        """The queries, and the histories by their positions, with each answer that is not told at its full cost."""
+        if not self._some_untold:
+            return self.queries, list(histories)
+        queries = [*self.queries, *(ReleaseQuery.in_place_of(query) for query in self.queries)]
+        shift = len(self.queries)
+        return queries, [
+            (
+                [number + shift * (output < 0) for number, output in zip(numbers, outputs, strict=True)],
+                [max(output, 0) for output in outputs],
+            )
+            for numbers, outputs in histories
+        ]
+
+    def answers_of(self, histories: Sequence[History]) -> list[tuple[list[Query], list[int]]]:
+        """The same with the queries themselves."""
+        queries, counted = self.counted(histories)
+        return [([queries[number] for number in numbers], outputs) for numbers, outputs in counted]
 
     def enter(self, release: Release, query: Query, chain: str) -> None:
         """Count a release of this process, after it was committed."""
@@ -313,12 +184,12 @@ class LedgerBook:
         self.add_answers(query, release.numbers, release.outputs)
         self.release, self.chain = release.number, chain
 
-    def catch_up(self, connection: sqlite3.Connection, *, until: int | None = None) -> None:
+    def catch_up(self, connection: Connection, *, until: int | None = None) -> None:
         """Read what was written since the last time, within a transaction of the caller, and check it by its chain.
 
         Parameters
         ----------
-        connection : sqlite3.Connection
+        connection : Connection
         until : int, default=None
             The last release to read; None reads them all.
 
@@ -328,53 +199,64 @@ class LedgerBook:
             If something is not what was written.
         """
         with damage():
-            people = connection.execute(
-                "SELECT person, identity FROM people WHERE person >= ? ORDER BY person", (len(self.number_of),)
-            ).fetchall()
+            erasures = Erasures.read(connection)
+            if self.release and len(erasures) != self._n_erased:
+                # Answers that were read before are no more: what they have cost is a release of its own.
+                vars(self).update(vars(LedgerBook()))
+            self._n_erased = len(erasures)
+            people = connection.execute(_PEOPLE, {"first": len(self.number_of)}).fetchall()
             if people:
                 if people[-1][0] != len(self.number_of) + len(people) - 1:
                     raise LedgerError("The ledger is damaged: a person is missing.")
-                self._ahead += [identity for _, identity in people]
-                self.add_people([identity for _, identity in people])
+                identities = json.loads(f"[{','.join(identity for _, identity in people)}]")
+                self._ahead += identities
+                self.add_people(identities)
             self.read_queries(connection)
-            self._read_releases(connection, 2**62 if until is None else until)
+            self._read_releases(connection, 2**62 if until is None else until, erasures)
             if until is None and self._ahead:
                 raise LedgerError("The ledger is damaged: somebody is in it who was never asked.")
 
-    def read_queries(self, connection: sqlite3.Connection) -> None:
+    def read_queries(self, connection: Connection) -> None:
         """Read the new queries alone."""
         with damage():
-            for number, key, content in connection.execute(
-                "SELECT query, key, content FROM queries WHERE query >= ? ORDER BY query", (len(self.queries),)
-            ):
+            for number, key, content in connection.execute(_QUERIES, {"first": len(self.queries)}):
                 query = _recorded_query(number, content)
                 if query.key != key or self.add_query(query) != number:
                     raise LedgerError(f"The ledger is damaged: query {number} is not what was asked.")
 
-    def _read_releases(self, connection: sqlite3.Connection, until: int) -> None:
-        blocks = _blocks(connection.execute(_ANSWERS, (self.release, until)))
+    def _read_releases(self, connection: Connection, until: int, erasures: Erasures) -> None:
+        span = {"after": self.release, "until": until}
+        blocks = _blocks(connection.execute(_ANSWERS, span))
         block = next(blocks, None)
-        for *entry, chained in connection.execute(_RELEASES, (self.release, until)).fetchall():
-            _, release, query_number, _, _, missing, _, _, n_people = entry
+        for *row, salt, chained in connection.execute(_RELEASES, span).fetchall():
+            _, release, query_number, _, _, missing, _, _, n_people, _, _, request, digest = row
             if release != self.release + 1 or (block is not None and block[0] < release):
                 raise LedgerError(f"The ledger is damaged: release {self.release + 1} is missing.")
             n_new = n_people - len(self.number_of) + len(self._ahead)
-            link = Link(self.chain, entry, self._ahead[:n_new])
+            # Version 2 of the schema had nothing more to say of a release, and hashed the answers themselves.
+            link = Link(self.chain, row[:9] if digest is None else row, self._ahead[:n_new])
+            told = link if digest is None else Digest(salt or "")
+            untold = digest is not None and salt is None
+            missing -= erasures.n_of(release)
             while block is not None and block[0] == release:
                 _, people, outputs = block
                 query = self.queries[query_number]
                 if people[0] < 0 or people[-1] >= len(self.number_of):
                     raise LedgerError(f"The ledger is damaged: release {release} has answers of nobody.")
-                if outputs.min() < 0 or outputs.max() >= query.n_outputs:
+                if outputs.min() < -untold or outputs.max() >= (0 if untold else query.n_outputs):
                     raise LedgerError(f"The ledger is damaged: release {release} has an impossible output.")
                 self.add_answers(query, people, outputs)
-                link.add(people, outputs)
+                told.add(people, outputs)
+                self._some_untold |= untold
                 missing -= len(people)
                 block = next(blocks, None)
             if missing:
                 raise LedgerError("The ledger is damaged: a release has not the number of answers that was recorded.")
-            if n_new < 0 or link.chain != chained:
+            digest = erasures.digest_of(release, digest)
+            if n_new < 0 or link.value != chained or not (untold or digest in (None, told.value)):
                 raise LedgerError(f"The ledger is damaged: release {release} is not what was recorded.")
+            if not erasures.are_those_of(release, request):
+                raise LedgerError(f"The ledger is damaged: what release {release} erased is not what was recorded.")
             del self._ahead[:n_new]
             self.release, self.chain = release, chained
         if block is not None:
@@ -382,7 +264,8 @@ class LedgerBook:
 
     def _query_tokens(self, query: Query) -> npt.NDArray[np.uint64]:
         if query.key not in self._tokens:
-            words = np.frombuffer(os.urandom(16 * query.n_outputs), dtype=np.uint64)
+            # The last one is for an output that is not told.
+            words = np.frombuffer(os.urandom(16 * (query.n_outputs + 1)), dtype=np.uint64)
             self._tokens[query.key] = words.reshape(-1, 2)
         return self._tokens[query.key]
 
@@ -397,7 +280,7 @@ def _recorded_query(number: int, content: str) -> Query:
         ) from error
 
 
-def _blocks(answers: sqlite3.Cursor) -> Iterator[Block]:
+def _blocks(answers: Rows) -> Iterator[Block]:
     """Read answers in blocks of one release each: its number, who answered, and what."""
     while rows := answers.fetchmany(_ROWS_AT_ONCE):
         flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=3 * len(rows))

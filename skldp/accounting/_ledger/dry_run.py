@@ -1,7 +1,7 @@
 """What a query would bring, before anybody is asked: who would answer, and what it would cost them at most."""
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.accounting._decide import Answers, Rule, Workers, decide
-from skldp.accounting._ledger.book import group_rows, recorded_history, recorded_outputs
+from skldp.accounting._ledger.book import group_rows
 from skldp.accounting._ledger.identity import distinct_ids
-from skldp.accounting._ledger.reader import LedgerReader
-from skldp.accounting._query import Query, checked_query
+from skldp.accounting._ledger.reader import LedgerReader, lower_and_upper
+from skldp.accounting._ledger.records import History, recorded_history, recorded_outputs
+from skldp.accounting._query import Query, ReleaseQuery, checked_query
 from skldp.exceptions import LedgerError
 
 __all__ = ["DryRun", "LedgerPreview"]
@@ -102,29 +103,38 @@ class DryRun(LedgerReader):
                 book.catch_up(connection)
                 self._check_query(query)
                 numbers = book.numbers(people)
-                unknown = np.count_nonzero(numbers < 0)
+                first, group = group_rows(book.fingerprints_of(numbers))
+                histories = [recorded_history(connection, int(numbers[one]), book.release) for one in first]
+                # What another tenant was told, or has been erased, is no answer that the asker has.
+                told = np.array([_is_told(book.queries, history) for history in histories], dtype=bool)[group]
+                unknown = np.count_nonzero(~told)
                 if unknown:
                     raise LedgerError(
                         "A preview is of people who have answered before, since it would tell who has. "
                         f"Got {unknown:,} of {len(people):,} ids of whom nothing is recorded."
                     )
-                before = None if repeat else book.query_number.get(query.key)
-                recorded = recorded_outputs(connection, before, numbers) >= 0
-                first, group = group_rows(book.fingerprints_of(numbers))
-                histories = [recorded_history(connection, int(numbers[one]), book.release) for one in first]
-            queries = list(book.queries)
+                before, until, tenant = book.query_number.get(query.key), book.release, self._store.tenant
+                handed = recorded_outputs(connection, before, numbers, tenant=tenant, until=until)
+            queries, counted = book.counted(histories)
+            queries, answers = list(queries), book.answers_of(histories)
+        recorded = np.zeros(len(people), dtype=bool) if repeat else handed >= 0
         # Nobody waits for the searches: no transaction is open here, and the ledger is free.
         table = self._rule.table_for(query)
-        admitted = decide(self._rule, queries, histories, query, table=table, workers=workers)
-        answers = [([queries[number] for number in asked], outputs) for asked, outputs in histories]
+        admitted = decide(self._rule, queries, counted, query, table=table, workers=workers)
         found = workers(partial(_before_and_after, self._rule, query), answers) if answers else ()
         now, worst = np.array(list(found), dtype=np.float64).reshape(-1, 2)[group].T
         accepted = np.array(admitted, dtype=bool)[group] | recorded
         return LedgerPreview(accepted, recorded, now, np.where(accepted & ~recorded, worst, now))
 
 
+def _is_told(queries: Sequence[Query], history: History) -> bool:
+    """Whether a history holds an answer that can be read."""
+    erased = (isinstance(query, ReleaseQuery) and query.is_erasure for query in (queries[n] for n in history[0]))
+    return any(output >= 0 and not gone for output, gone in zip(history[1], erased, strict=True))
+
+
 def _before_and_after(rule: Rule, query: Query, answers: Answers) -> tuple[float, float]:
     """What a history has cost, and what it will have cost at most with one more answer."""
     queries, outputs = answers
-    after = [rule.loss_bounds([*queries, query], [*outputs, output]).upper for output in range(query.n_outputs)]
-    return rule.loss_bounds(queries, outputs).upper, max(after)
+    after = [lower_and_upper(rule, ([*queries, query], [*outputs, output]))[1] for output in range(query.n_outputs)]
+    return lower_and_upper(rule, answers)[1], max(after)

@@ -3,39 +3,43 @@
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp.accounting._decide import Rule, RuleName, Workers, decide, surely_admits
-from skldp.accounting._extrema.region import region_of
+from skldp.accounting._decide import Workers, decide
 from skldp.accounting._extrema.sampled_law import Bounds
-from skldp.accounting._ledger.book import (
-    Fingerprint,
+from skldp.accounting._ledger.book import Fingerprint
+from skldp.accounting._ledger.dry_run import DryRun
+from skldp.accounting._ledger.eraser import LedgerEraser
+from skldp.accounting._ledger.identity import distinct_ids
+from skldp.accounting._ledger.plan import Call, Draw, LedgerAnswers, Plan
+from skldp.accounting._ledger.reader import declared_bounds
+from skldp.accounting._ledger.records import (
     History,
-    LedgerBook,
-    Release,
-    group_rows,
+    recorded_call,
     recorded_history,
     recorded_outputs,
+    who_answered,
     write_release,
 )
-from skldp.accounting._ledger.dry_run import DryRun
-from skldp.accounting._ledger.identity import Identity, distinct_ids
-from skldp.accounting._ledger.reader import RULES, declared_bounds
-from skldp.accounting._ledger.store import MEMORY, LedgerStore
-from skldp.accounting._query import ClassQuery, FiniteQuery, Query, RegressionQuery, checked_query
+from skldp.accounting._ledger.releasing import ReleasesRecords
+from skldp.accounting._ledger.schema import Connection
+from skldp.accounting._ledger.settings import checked_bounds, checked_settings
+from skldp.accounting._ledger.store import MEMORY, LedgerStore, open_store
+from skldp.accounting._query import ClassQuery, FiniteQuery, Query, RegressionQuery, ReleaseQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._domain import Domain
 
 __all__ = ["LedgerAnswers", "PrivacyLedger"]
 
-Draw = Callable[[npt.NDArray[np.intp]], npt.ArrayLike]
 # After so many decisions that other processes made obsolete, decide while they wait.
 _ATTEMPTS = 4
+_SHORTEST_KEY = 16
 _BY_TOKEN: "weakref.WeakValueDictionary[str, PrivacyLedger]" = weakref.WeakValueDictionary()
 _ALL: "weakref.WeakSet[PrivacyLedger]" = weakref.WeakSet()
 _OPENING = threading.RLock()
@@ -71,159 +75,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_anew)
 
 
-def _domain(query: Query) -> str:
+def _domain(query: RegressionQuery | ClassQuery | FiniteQuery) -> str:
     return f"{query.n_points} points" if isinstance(query, FiniteQuery) else f"{query.n_features} features"
 
 
-def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any) -> dict[str, Any]:
-    """Check the parameters of a ledger.
-
-    Raises
-    ------
-    ValueError
-        If one breaks its rule.
-    """
-    if not isinstance(rule, str) or rule not in RULES:
-        raise ValueError(f"rule must be one of {RULES}. Got {rule!r} instead.")
-    Rule(cast("RuleName", rule), epsilon, tol=tol)
-    stored = None if bounds is None else checked_bounds(bounds)
-    return {"epsilon": float(epsilon), "bounds": stored, "rule": str(rule), "tol": float(tol)}
-
-
-def checked_bounds(bounds: Any) -> list[Any] | dict[str, Any]:
-    """Two numbers, or two lists with one number per feature, or a domain by its fields: what JSON keeps exactly.
-
-    Raises
-    ------
-    ValueError
-        If they are no finite numbers with low <= high, are beyond 1e100, or no domain of answers.
-    """
-    region = region_of(bounds)
-    if region.domain is not None and not region.is_box:
-        return region.domain.to_dict()
-    # Adding 0.0 turns -0.0 into 0.0. One and the same interval for all features is written once.
-    box = region.box + 0.0
-    same = bool((box == box[:, :1]).all())
-    return cast("list[Any]", (box[:, 0] if same else box).tolist())
-
-
-_NO_OUTPUTS = np.zeros(0, dtype=np.int64)
-
-
-def _checked_outputs(outputs: npt.ArrayLike, n: int, query: Query) -> npt.NDArray[np.int64]:
-    drawn = np.asarray(outputs)
-    if drawn.shape != (n,) or drawn.dtype.kind not in "iu" or ((drawn < 0) | (drawn >= query.n_outputs)).any():
-        raise ValueError(
-            f"draw must return {n} outputs from 0 to {query.n_outputs - 1}. Got {drawn.dtype} of shape {drawn.shape}."
-        )
-    return drawn.astype(np.int64)
-
-
-@dataclass(frozen=True)
-class LedgerAnswers:
-    """What a ledger hands out, in the order of the ids.
-
-    Attributes
-    ----------
-    outputs : ndarray of int
-        The recorded output; -1 where the person was refused.
-    fresh : ndarray of bool
-        Where the output was drawn now, not handed out again.
-    """
-
-    outputs: npt.NDArray[np.int64]
-    fresh: npt.NDArray[np.bool_]
-
-    @property
-    def accepted(self) -> npt.NDArray[np.bool_]:
-        """Where there is an output."""
-        return self.outputs >= 0
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Everything that the decisions of one call may depend on, and nothing else: no value of anybody is in here.
-
-    Attributes
-    ----------
-    book : LedgerBook
-    query : RegressionQuery or FiniteQuery
-    people : list
-        Identities, nobody twice.
-    numbers, recorded : ndarray of int, shape (n_people,)
-        Their numbers (-1 where nothing is recorded of them), and the outputs that are handed out again (-1 for none).
-    asked : ndarray of int
-        The positions of the others, who are asked now.
-    group : ndarray of int
-        For each of those asked, the position of their history in `histories`.
-    members : ndarray of int
-        The number of one of those asked for each history.
-    histories : list of Fingerprint
-    """
-
-    book: LedgerBook
-    query: Query
-    people: list[Identity]
-    numbers: npt.NDArray[np.int64]
-    recorded: npt.NDArray[np.int64]
-    asked: npt.NDArray[np.intp]
-    group: npt.NDArray[np.intp]
-    members: npt.NDArray[np.int64]
-    histories: list[Fingerprint]
-
-    @classmethod
-    def make(
-        cls,
-        book: LedgerBook,
-        query: Query,
-        people: list[Identity],
-        numbers: npt.NDArray[np.int64],
-        recorded: npt.NDArray[np.int64],
-    ) -> "Plan":
-        """Group those who are asked now by their history."""
-        asked = np.flatnonzero(recorded < 0)
-        fingerprints = book.fingerprints_of(numbers[asked])
-        first, group = group_rows(fingerprints)
-        histories = [(int(a), int(b)) for a, b in fingerprints[first]]
-        return cls(book, query, people, numbers, recorded, asked, group, numbers[asked[first]], histories)
-
-    def by_sums(self, rule: Rule) -> dict[Fingerprint, bool]:
-        """The histories that running sums of epsilons are enough to admit."""
-        easy = surely_admits(rule, self.book.spent_by(self.members), self.query)
-        return {history: True for history, admitted in zip(self.histories, easy, strict=True) if admitted}
-
-    def admitted(self, decisions: dict[Fingerprint, bool]) -> npt.NDArray[np.bool_]:
-        """Who of those asked may answer; nobody whose history is undecided."""
-        return np.array([decisions.get(history, False) for history in self.histories], dtype=bool)[self.group]
-
-    def release(self, admitted: npt.NDArray[np.bool_], draw: Draw) -> Release:
-        """Let those who may answer draw their outputs."""
-        positions = self.asked[admitted]
-        outputs = _checked_outputs(draw(positions), len(positions), self.query) if len(positions) else _NO_OUTPUTS
-        numbers = self.numbers[positions]
-        new = np.flatnonzero(numbers < 0)
-        n_known = len(self.book.number_of)
-        numbers[new] = np.arange(n_known, n_known + len(new))
-        return Release(
-            number=self.book.release + 1,
-            query_number=self.book.query_number.get(self.query.key, len(self.book.queries)),
-            asked=len(self.people),
-            served=len(self.people) - len(self.asked),
-            refused=len(self.asked) - len(positions),
-            new_people=[self.people[position] for position in positions[new]],
-            numbers=numbers,
-            outputs=outputs,
-        )
-
-    def answers(self, admitted: npt.NDArray[np.bool_], release: Release | None) -> LedgerAnswers:
-        """What is handed out, after the release was committed."""
-        outputs, fresh = self.recorded.copy(), np.zeros(len(self.people), dtype=bool)
-        if release is not None:
-            outputs[self.asked[admitted]], fresh[self.asked[admitted]] = release.outputs, True
-        return LedgerAnswers(outputs, fresh)
-
-
-class PrivacyLedger(DryRun):
+class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
     """Every person's privacy budget, and what they have answered, on disk.
 
     An answer is committed before it is handed out: a crash may lose an answer, never its cost. Decisions depend on
@@ -238,19 +94,27 @@ class PrivacyLedger(DryRun):
         :class:`~skldp.mechanisms.Domain` as in :func:`realized_loss`. None takes those of an existing file; a new
         ledger is bound to those of the first :class:`~skldp.BayesianFilter` that asks with it.
     path : str or path-like, default=":memory:"
-        The file, which is made with mode 0600 where it does not exist. Its place is fixed now, for copies and pickles
+        The file, or the URL of a PostgreSQL database, ``"postgresql://role@host/database"``, where many hosts ask at
+        once. A ledger is made where there is none: in a database, in the first schema of the role's search path. A
+        file is made with mode 0600 where it does not exist. Its place is fixed now, for copies and pickles
         as well; a program that is started from several folders needs an absolute path, or begins new budgets in each.
         A companion, ``<path>.lock``, is made beside it and belongs to it.
-    rule : {"basic", "simplified", "bayesian"}, default="bayesian"
+    rule : {"basic", "simplified", "bayesian", "approximate"}, default="bayesian"
         How a history is accounted for: ``"basic"`` adds up epsilons; ``"simplified"`` adds the next query's epsilon
         to the certified realized loss; ``"bayesian"`` certifies the realized loss after each output that the next
-        query could have.
+        query could have; ``"approximate"`` does so where the sum of zero-concentrated privacy has no more room in
+        (epsilon, delta).
     tol : float, default=1e-3
         The certified gap that is aimed at, in units of epsilon. A wider one refuses earlier, never later.
+    delta : float, default=None
+        With ``rule="approximate"``, and only then: the probability with which epsilon may be passed, below 1/e.
+    head : str, default=None
+        The `head` that this ledger had at some time, and that was published where nobody who can restore a backup of
+        it can change it.
 
     Attributes
     ----------
-    epsilon, bounds, path, rule, tol
+    epsilon, bounds, path, rule, tol, delta
         What the ledger was made with. A ledger's settings never change.
 
     Raises
@@ -300,12 +164,14 @@ class PrivacyLedger(DryRun):
         path: str | os.PathLike[str] = MEMORY,
         rule: str = "bayesian",
         tol: float = 1e-3,
+        delta: float | None = None,
+        head: str | None = None,
     ) -> None:
-        wanted = checked_settings(epsilon, bounds, rule, tol)
-        self._set_up(LedgerStore(path, wanted), wanted)
+        wanted = checked_settings(epsilon, bounds, rule, tol, delta)
+        self._set_up(open_store(path, wanted), wanted, head)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> "PrivacyLedger":
+    def open(cls, path: str | os.PathLike[str], *, read_only: bool = False, head: str | None = None) -> "PrivacyLedger":
         """Open an existing file with the settings that it was made with.
 
         Parameters
@@ -313,14 +179,18 @@ class PrivacyLedger(DryRun):
         path : str or path-like
         read_only : bool, default=False
             For reports: nothing can be asked.
+        head : str, default=None
+            As in the constructor.
 
         Raises
         ------
+        ValueError
+            If it is no head.
         LedgerError
-            If there is no usable ledger.
+            If there is no usable ledger, or it has lost what was there when its head was published.
         """
         ledger = cls.__new__(cls)
-        ledger._set_up(LedgerStore(path, read_only=read_only), {})
+        ledger._set_up(open_store(path, read_only=read_only), {}, head)
         return ledger
 
     def __copy__(self) -> "PrivacyLedger":
@@ -377,6 +247,7 @@ class PrivacyLedger(DryRun):
         repeat: bool = False,
         all_or_none: bool = False,
         workers: Workers = map,
+        idempotency_key: str | None = None,
     ) -> LedgerAnswers:
         """Decide, draw, commit, and only then hand out.
 
@@ -397,6 +268,10 @@ class PrivacyLedger(DryRun):
         workers : map-like callable, default=map
             Applies a function to the histories that need a search, in order: that of a
             :class:`~concurrent.futures.ProcessPoolExecutor`, for one.
+        idempotency_key : str, default=None
+            A name for this call that nobody can guess, such as ``uuid.uuid4().hex``. A client that lost its connection,
+            or its life, asks again with it: if the call was committed, its very answers are handed out, at no second
+            cost and without a draw. It is stored as a hash.
 
         Returns
         -------
@@ -405,57 +280,127 @@ class PrivacyLedger(DryRun):
         Raises
         ------
         ValueError
-            If it is no query, or a person is asked twice in one call.
+            If it is no query, a person is asked twice in one call, or the key is too short to be no guess.
         BudgetExhaustedError
             With `all_or_none`, if anybody must be refused.
         LedgerError
-            If the answers could not be committed, or the ids are of another kind than those in the ledger. Nothing is
-            handed out then.
+            If the answers could not be committed, the ids are of another kind than those in the ledger, or the key was
+            that of another call. Nothing is handed out then.
         """
-        checked_query(query)
-        people = distinct_ids(ids)
+        if idempotency_key is not None and (
+            not isinstance(idempotency_key, str) or len(idempotency_key) < _SHORTEST_KEY
+        ):
+            raise ValueError(
+                f"idempotency_key must be a string of at least {_SHORTEST_KEY} characters that nobody can guess, such "
+                "as uuid.uuid4().hex. Got another one."
+            )
+        if isinstance(checked_query(query), ReleaseQuery):
+            raise ValueError(
+                "What is charged for a release is read off its mechanism: ask with release. Got an answer."
+            )
+        return self._answer(
+            query,
+            ids,
+            draw,
+            repeat=repeat,
+            all_or_none=all_or_none,
+            workers=workers,
+            idempotency_key=idempotency_key,
+        )
+
+    def _answer(
+        self,
+        query: Query,
+        ids: Iterable[Any],
+        draw: Draw,
+        *,
+        repeat: bool,
+        all_or_none: bool,
+        workers: Workers,
+        idempotency_key: str | None = None,
+    ) -> LedgerAnswers:
+        call = Call.make(query, distinct_ids(ids), repeat=repeat, all_or_none=all_or_none, key=idempotency_key)
         decisions: dict[Fingerprint, bool] = {}
-        for attempt in range(_ATTEMPTS + 1):
-            with self._lock, self._forgetting_after_errors():
-                # A draw that is refused when it asks about this ledger makes it forget its book.
-                book, release = self._book, None
-                with self._store.transaction(write=True) as connection:
-                    book.catch_up(connection)
-                    self._check_query(query)
-                    numbers = book.numbers(people)
-                    before = None if repeat else book.query_number.get(query.key)
-                    plan = Plan.make(book, query, people, numbers, recorded_outputs(connection, before, numbers))
-                    decisions |= plan.by_sums(self._rule)
-                    undecided = {
-                        history: recorded_history(connection, int(member), book.release)
-                        for history, member in zip(plan.histories, plan.members, strict=True)
-                        if history not in decisions
-                    }
-                    if attempt == _ATTEMPTS:
-                        decisions |= self._decided(undecided, plan, workers)
-                        undecided = {}
-                    admitted = plan.admitted(decisions)
-                    refused = 0 if undecided else np.count_nonzero(~admitted)
-                    if len(plan.asked) and not undecided and not (all_or_none and refused):
-                        release = plan.release(admitted, draw)
-                        n_people = len(book.number_of)
-                        chain = write_release(connection, release, query, n_people=n_people, chain=book.chain)
-                if release is not None:
-                    book.enter(release, query, chain)
-            if all_or_none and refused:
-                raise BudgetExhaustedError(
-                    f"{refused:,} of {len(people):,} people have not enough budget left for this query: nobody was "
-                    "asked."
-                )
-            if not undecided:
-                return plan.answers(admitted, release)
-            # Nobody waits while the losses are certified. If other answers come in meanwhile, the next attempt sees it.
-            decisions |= self._decided(undecided, plan, workers)
+        with self._store.asking(call.people):
+            for attempt in range(_ATTEMPTS + 1):
+                last = workers if attempt == _ATTEMPTS else None
+                found = self._store.repeated(partial(self._attempt, call, draw, decisions, last))
+                if isinstance(found, LedgerAnswers):
+                    return found
+                # Nobody waits while the losses are certified. If other answers come in meanwhile, the next attempt
+                # sees it.
+                undecided, plan = found
+                decisions |= self._decided(undecided, plan, workers)
         raise AssertionError("the last attempt decides within its transaction")
 
-    def _set_up(self, store: LedgerStore, wanted: dict[str, Any]) -> None:
+    def _attempt(
+        self, call: Call, draw: Draw, decisions: dict[Fingerprint, bool], last: Workers | None
+    ) -> "LedgerAnswers | tuple[dict[Fingerprint, History], Plan]":
+        """Answer the call in one transaction, or give what must be decided first; the last attempt decides here."""
+        with self._lock, self._forgetting_after_errors():
+            # A draw that is refused when it asks about this ledger makes it forget its book.
+            book, release = self._book, None
+            with self._store.transaction(write=True) as connection:
+                book.catch_up(connection)
+                self._check_query(call.query)
+                numbers = book.numbers(call.people)
+                before = recorded_call(connection, self._store.tenant, call.mark)
+                if before is not None:
+                    return self._replayed(connection, call, numbers, *before)
+                plan = Plan.make(book, call, numbers, self._served(connection, call, numbers, book.release))
+                decided = decisions | plan.by_sums(self._rule)
+                undecided = {
+                    history: recorded_history(connection, int(member), book.release)
+                    for history, member in zip(plan.histories, plan.members, strict=True)
+                    if history not in decided
+                }
+                if undecided and last is None:
+                    return undecided, plan
+                decided |= self._decided(undecided, plan, last or map)
+                admitted = plan.admitted(decided)
+                refused = np.count_nonzero(~admitted)
+                if len(plan.asked) and not (call.all_or_none and refused):
+                    release = plan.release(admitted, draw)
+                    n_people, tenant = len(book.number_of), self._store.tenant
+                    chain = write_release(
+                        connection, release, call.query, n_people=n_people, chain=book.chain, tenant=tenant
+                    )
+            if release is not None:
+                book.enter(release, call.query, chain)
+        if call.all_or_none and refused:
+            raise BudgetExhaustedError(
+                f"{refused:,} of {len(call.people):,} people have not enough budget left for this query: nobody was "
+                "asked."
+            )
+        return plan.answers(admitted, release)
+
+    def _served(
+        self, connection: Connection, call: Call, numbers: npt.NDArray[np.int64], until: int
+    ) -> npt.NDArray[np.int64]:
+        """What is handed out again."""
+        query = None if call.repeat else self._book.query_number.get(call.query.key)
+        return recorded_outputs(connection, query, numbers, tenant=self._store.tenant, until=until)
+
+    def _replayed(
+        self, connection: Connection, call: Call, numbers: npt.NDArray[np.int64], release: int, request: str
+    ) -> LedgerAnswers:
+        """What the same call was handed before, or would have been, had its connection not been lost."""
+        if request != call.request:
+            raise LedgerError(
+                "An idempotency key is that of one call: this one was used for another query, other people or other "
+                "options."
+            )
+        fresh = np.isin(numbers, who_answered(connection, release))
+        query = self._book.query_number[call.query.key]
+        last = recorded_outputs(connection, query, numbers, tenant=self._store.tenant, until=release)
+        earlier = self._served(connection, call, numbers, release - 1)
+        return LedgerAnswers(np.where(fresh, last, earlier), fresh)
+
+    def _set_up(self, store: LedgerStore, wanted: dict[str, Any], head: str | None) -> None:
         super().__init__(store)
-        for name in ("epsilon", "rule", "tol"):
+        if head is not None:
+            store.check_head(head)
+        for name in ("epsilon", "rule", "tol", "delta"):
             if name in wanted and wanted[name] != getattr(self, name):
                 raise LedgerError(
                     f"A ledger's {name} never changes: {self._store.name!r} was made with "
@@ -471,10 +416,14 @@ class PrivacyLedger(DryRun):
                     _BY_TOKEN[self._token] = self
 
     def _check_query(self, query: Query) -> None:
-        if self._book.queries and _domain(self._book.queries[0]) != _domain(query):
+        if isinstance(query, ReleaseQuery):
+            self._check_part(query)
+            return
+        before = next((one for one in self._book.queries if not isinstance(one, ReleaseQuery)), query)
+        if _domain(before) != _domain(query):
             raise LedgerError(
                 f"A ledger is about one domain: {self._store.name!r} has queries over "
-                f"{_domain(self._book.queries[0])}. Got a query over {_domain(query)} instead."
+                f"{_domain(before)}. Got a query over {_domain(query)} instead."
             )
         if isinstance(query, RegressionQuery | ClassQuery) and self.rule != "basic":
             bounds = self._rule.bounds
@@ -489,8 +438,9 @@ class PrivacyLedger(DryRun):
                 )
 
     def _decided(self, undecided: dict[Fingerprint, History], plan: Plan, workers: Workers) -> dict[Fingerprint, bool]:
-        book, histories = plan.book, list(undecided.values())
+        book, histories, query = plan.book, list(undecided.values()), plan.call.query
         if book.table is None:
-            book.table = self._rule.table_for(plan.query)
-        found = decide(self._rule, book.queries, histories, plan.query, table=book.table, workers=workers)
+            book.table = self._rule.table_for(query)
+        queries, counted = book.counted(histories)
+        found = decide(self._rule, queries, counted, query, table=book.table, workers=workers)
         return dict(zip(undecided, found, strict=True))

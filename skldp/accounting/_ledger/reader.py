@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from functools import partial
 from typing import Any, Self
 
@@ -15,32 +14,27 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.accounting._decide import Answers, Rule, RuleName, Workers
-from skldp.accounting._extrema.realized_loss import realized_loss
-from skldp.accounting._ledger.book import (
-    Fingerprint,
-    History,
-    LedgerBook,
-    damage,
-    group_rows,
-    recorded_history,
-    timed_history,
-)
+from skldp.accounting._ledger.book import Fingerprint, LedgerBook, group_rows
+from skldp.accounting._ledger.established import is_established
 from skldp.accounting._ledger.identity import canonical_ids
-from skldp.accounting._ledger.store import LedgerStore
-from skldp.accounting._query import FiniteQuery, Query, checked_query
+from skldp.accounting._ledger.records import History, damage, recorded_history, timed_history, who_answered
+from skldp.accounting._ledger.store import LedgerStore, last_head, open_store
+from skldp.accounting._query import FiniteQuery, Query, ReleaseQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._columns import domain_from_json
 from skldp.mechanisms._domain import Domain
 
-__all__ = ["RULES", "LedgerReader", "Verification", "declared_bounds", "ledger_report"]
+__all__ = ["RULES", "LedgerReader", "Verification", "declared_bounds", "ledger_report", "lower_and_upper"]
 
-RULES = ("basic", "simplified", "bayesian")
+RULES = ("basic", "simplified", "bayesian", "approximate")
 _QUERY_COLUMNS = (
     "query", "kind", "epsilon", "first_asked", "calls", "asked", "answered", "served_again", "refused", "key",
 )  # fmt: skip
+_HIDDEN = "SELECT release FROM recorded_salts WHERE salt IS NULL LIMIT 1"
 _BUDGETS = ("people", "answers", "exhausted", "loss_quantiles", "remaining_quantiles")
 _QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
-_COUNTS = """SELECT query, COUNT(*), MIN(time), SUM(asked), SUM(answered), SUM(served), SUM(refused)
+_COUNTS = """SELECT query, COUNT(*), MIN(time), CAST(SUM(asked) AS BIGINT), CAST(SUM(answered) AS BIGINT),
+                    CAST(SUM(served) AS BIGINT), CAST(SUM(refused) AS BIGINT)
              FROM releases GROUP BY query ORDER BY query"""
 
 
@@ -69,7 +63,7 @@ def ledger_report(path: str | os.PathLike[str], verify: bool = False, *, workers
     LedgerError
         If there is no usable ledger.
     """
-    with LedgerReader(LedgerStore(path, read_only=True)) as ledger:
+    with LedgerReader(open_store(path, read_only=True)) as ledger:
         return ledger.report(verify=verify, workers=workers)
 
 
@@ -113,6 +107,7 @@ def _query_rows(store: LedgerStore) -> list[dict[str, Any]]:
         for number, n_calls, first, asked, answered, served, refused in counts:
             query = book.queries[number]
             kind = "finite" if isinstance(query, FiniteQuery) else query.kind
+            kind = query.mechanism if isinstance(query, ReleaseQuery) else kind
             row = (number, kind, query.epsilon, first, n_calls, asked, answered, served, refused, query.key)
             rows.append(dict(zip(_QUERY_COLUMNS, row, strict=True)))
     return rows
@@ -138,17 +133,23 @@ def _certified_losses(
             if key not in known
         }
     # Nobody waits for the searches: no transaction is open here.
-    answers = [([book.queries[number] for number in asked], outputs) for asked, outputs in histories.values()]
-    known.update(zip(histories, workers(partial(_lower_and_upper, rule), answers), strict=True))
+    answers = book.answers_of(list(histories.values()))
+    known.update(zip(histories, workers(partial(lower_and_upper, rule), answers), strict=True))
     return np.array([known[key] for key in keys], dtype=np.float64).reshape(-1, 2)[group]
 
 
-def _lower_and_upper(rule: Rule, answers: tuple[list[Query], list[int]]) -> tuple[float, float]:
+def lower_and_upper(rule: Rule, answers: Answers) -> tuple[float, float]:
+    """Bound what some answers have cost, as the rule counts it."""
     found = rule.loss_bounds(*answers)
-    return found.lower, found.upper
+    return found.lower, min(found.upper, rule.composed_loss(answers[0]))
 
 
 def _verification(store: LedgerStore, rule: Rule, workers: Workers) -> Verification:
+    with store.transaction(write=False) as connection:
+        if connection.execute(_HIDDEN).fetchmany(1):
+            raise LedgerError(
+                "A ledger is verified by its owner: others are not told every answer, and cannot decide anew."
+            )
     book, sums = LedgerBook(), _Sums(rule.epsilon)
     problems: list[str] = []
     decided: dict[tuple[Fingerprint, str], bool] = {}
@@ -158,7 +159,8 @@ def _verification(store: LedgerStore, rule: Rule, workers: Workers) -> Verificat
             problems += _check_release(store, book, rule, release, query_number, decided, sums, workers)
         with store.transaction(write=False) as connection:
             book.catch_up(connection)
-        numbers = np.arange(len(book.number_of))
+        # A loss may pass the budget by chance where a delta says so, with every decision right.
+        numbers = np.arange(len(book.number_of) if rule.delta is None else 0)
         wrong = numbers[_certified_losses(store, book, rule, numbers, {}, workers)[:, 0] > rule.epsilon]
         if wrong.size:
             problems.append(f"{_some_people(book, wrong)} have lost more than their budget of {rule.epsilon}.")
@@ -169,14 +171,12 @@ def _verification(store: LedgerStore, rule: Rule, workers: Workers) -> Verificat
 
 def _structural_problems(store: LedgerStore) -> list[str]:
     with store.transaction(write=False) as connection:
-        damage = [text for (text,) in connection.execute("PRAGMA integrity_check(10)") if text != "ok"]
-        orphans = connection.execute("PRAGMA foreign_key_check").fetchmany(10)
+        found = store.structural_problems(connection)
         uneven = connection.execute(
             "SELECT release FROM releases WHERE asked <> answered + served + refused"
         ).fetchmany(10)
     return [
-        *(f"SQLite finds: {text}" for text in damage),
-        *(f"A row of {table} refers to nothing in {parent}." for table, _, parent, _ in orphans),
+        *found,
         *(f"The counts of release {release} do not add up." for (release,) in uneven),
     ]
 
@@ -204,8 +204,7 @@ def _check_release(
     with store.transaction(write=False) as connection, damage():
         if not book.queries:
             book.catch_up(connection, until=0)
-        rows = connection.execute("SELECT person FROM answers WHERE release = ?", (release,)).fetchall()
-        numbers = np.array(rows, dtype=np.int64).reshape(-1)
+        numbers = who_answered(connection, release)
         query = book.queries[query_number]
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(book.number_of):
             raise LedgerError(f"The ledger is damaged: release {release} has answers of nobody.")
@@ -220,32 +219,11 @@ def _check_release(
         }
         book.catch_up(connection, until=release)
     answers = [([book.queries[number] for number in asked], outputs) for asked, outputs in histories.values()]
-    decided.update(zip(histories, workers(partial(_is_established, rule, query), answers), strict=True))
+    decided.update(zip(histories, workers(partial(is_established, rule, query), answers), strict=True))
     wrong = ~np.array([decided[key] for key in keys], dtype=bool)[group]
     if not wrong.any():
         return []
     return [f"Release {release} took {_some_people(book, numbers[wrong])} past their budget of {rule.epsilon}."]
-
-
-def _is_established(rule: Rule, query: Query, answers: Answers) -> bool:
-    """Whether one more answer was within the budget, whatever it was to be.
-
-    Nothing of :mod:`skldp.accounting._decide` is asked, so that a fault there is found: epsilons are added up as
-    fractions, and every loss is searched for and proved anew.
-    """
-    queries, outputs = answers
-    budget, more = Fraction(rule.epsilon), Fraction(query.exact_epsilon)
-    if sum((Fraction(one.exact_epsilon) for one in queries), more) <= budget:
-        return True
-    if rule.name == "basic":
-        return False
-    loss = partial(realized_loss, bounds=rule.bounds, tol=rule.tol)
-    if rule.name == "bayesian" and all(
-        loss([*queries, query], [*outputs, output], threshold=rule.epsilon).upper <= budget
-        for output in range(query.n_outputs)
-    ):
-        return True
-    return Fraction(loss(queries, outputs).upper) + more <= budget
 
 
 class _Sums:
@@ -286,7 +264,7 @@ class LedgerReader:
 
     Attributes
     ----------
-    epsilon, bounds, path, rule, tol
+    epsilon, bounds, path, rule, tol, delta
         What the ledger was made with.
 
     Raises
@@ -310,7 +288,8 @@ class LedgerReader:
         self.path = store.path
         self._store = store
         self._declared: dict[str, Any] = {name: stored.get(name) for name in ("bounds", "features")}
-        self._rule = Rule(self.rule, self.epsilon, self.bounds, self.tol)
+        self.delta: float | None = stored.get("delta")
+        self._rule = Rule(self.rule, self.epsilon, self.bounds, self.tol, delta=self.delta)
         self._lock = threading.RLock()
         self._forget()
 
@@ -327,10 +306,25 @@ class LedgerReader:
 
     def __repr__(self) -> str:
         name = type(self).__name__
-        return f"{name}({self.epsilon!r}, bounds={self.bounds!r}, path={self.path!r}, rule={self.rule!r})"
+        delta = "" if self.delta is None else f", delta={self.delta!r}"
+        return f"{name}({self.epsilon!r}, bounds={self.bounds!r}, path={self.path!r}, rule={self.rule!r}{delta})"
+
+    @property
+    def head(self) -> str:
+        """Where the record ends: the number of releases, and the hash of them all.
+
+        Publish it where whoever can restore a backup of the ledger cannot change it. Given back on opening, it proves
+        that nothing was lost since.
+        """
+        with self._store.transaction(write=False) as connection:
+            release, chain = last_head(connection)
+        return f"{release} {chain}"
 
     def realized_loss(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
         """Certified upper bound on each person's realized privacy loss (their sum of epsilons with rule="basic").
+
+        A release counts in full. With ``rule="approximate"`` it is what composition by zero-concentrated privacy gives
+        where that is less, which holds but with probability delta.
 
         Parameters
         ----------
@@ -365,14 +359,20 @@ class LedgerReader:
         Returns
         -------
         list of dict
-            With the keys ``release``, ``time`` (UTC, ISO 8601), ``query`` and ``output``.
+            With the keys ``release``, ``time`` (UTC, ISO 8601), ``query`` and ``output``, which is None where another
+            tenant of a PostgreSQL database asked.
         """
         identity = canonical_ids([person])[0]
         with self._lock, self._forgetting_after_errors(), self._store.transaction(write=False) as connection:
             self._book.catch_up(connection)
             rows = timed_history(connection, int(self._book.numbers([identity])[0]), self._book.release)
             return [
-                {"release": release, "time": time, "query": self._book.queries[query], "output": output}
+                {
+                    "release": release,
+                    "time": time,
+                    "query": self._book.queries[query],
+                    "output": None if output < 0 else output,
+                }
                 for release, time, query, output in rows
             ]
 
@@ -436,7 +436,7 @@ class LedgerReader:
                 raise
             # What is damaged has no figures, but the problems are worth more than an error.
             queries, budgets = [], dict.fromkeys(_BUDGETS)
-        settings = {name: getattr(self, name) for name in ("path", "epsilon", "rule", "tol", "bounds")}
+        settings = {name: getattr(self, name) for name in ("path", "epsilon", "rule", "tol", "bounds", "delta")}
         if isinstance(self.bounds, Domain):
             settings["bounds"] = self.bounds.to_dict()
         refused = sum(row["refused"] for row in queries)

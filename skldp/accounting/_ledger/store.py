@@ -1,65 +1,35 @@
-"""The ledger's file: SQLite schema, and transactions that are checked before and on the disk when they return.
+"""What a ledger asks of the place where it is kept: checked settings, transactions, and a record that never goes back.
 
-The journal is SQLite's rollback journal with ``synchronous=EXTRA``, not a write-ahead log: a commit is then wholly in
-the one file, and the directory is synchronised as well, so that a power cut cannot bring back the journal and undo a
-commit whose answers have been handed out.
-
-A connection lives for one transaction. Nothing is left open between two of them that a fork could copy, that a file
-laid over the ledger's could make stale, or that nobody closes.
+A store gives transactions, committed and on the disk when they return. Before each of them it is proved that this is
+the very ledger that was opened, with all that was recorded in it.
 """
 
-import hashlib
 import json
 import os
-import secrets
-import sqlite3
-import stat
+import re
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from typing import Any
 
-from skldp.accounting._ledger.companion import EMPTY, Companion, Entry, Head, companion_of, locked
+from skldp.accounting._ledger.companion import EMPTY, Head
+from skldp.accounting._ledger.identity import Identity
+from skldp.accounting._ledger.schema import WRITE_SETTING, Connection, seal, sealed_rows
 from skldp.exceptions import LedgerError
 
-__all__ = ["MEMORY", "TABLES", "LedgerStore", "seal"]
+__all__ = ["MEMORY", "ConflictError", "LedgerStore", "admit_tenant", "keep_forever", "last_head", "open_store"]
 
 MEMORY = ":memory:"
 # How long a process waits for another one's transaction before it gives up, with nothing released.
 BUSY_SECONDS = 120.0
-APPLICATION_ID = 0x736B6C64
-SCHEMA_VERSION = 2
 
-TABLES = ("settings", "people", "queries", "releases", "answers")
-_CREATE = (
-    # The seal binds a value, as JSON, to its name and its ledger.
-    "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL, seal TEXT NOT NULL) WITHOUT ROWID",
-    # The column of identities has no type, so that the text '1' does not become the integer 1.
-    "CREATE TABLE people (person INTEGER PRIMARY KEY, identity NOT NULL UNIQUE)",
-    "CREATE TABLE queries (query INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL)",
-    # How many people are known after a release, and the chain up to it.
-    """CREATE TABLE releases (release INTEGER PRIMARY KEY, query INTEGER NOT NULL REFERENCES queries,
-       time TEXT NOT NULL, asked INTEGER NOT NULL, answered INTEGER NOT NULL,
-       served INTEGER NOT NULL, refused INTEGER NOT NULL, people INTEGER NOT NULL, chain TEXT NOT NULL)""",
-    """CREATE TABLE answers (release INTEGER NOT NULL REFERENCES releases, person INTEGER NOT NULL REFERENCES people,
-       output INTEGER NOT NULL, PRIMARY KEY (release, person)) WITHOUT ROWID""",
-    *(
-        f"CREATE TRIGGER {table}_keeps_on_{change} BEFORE {change} ON {table} "
-        "BEGIN SELECT RAISE(ABORT, 'a privacy ledger is append-only'); END"
-        for table in TABLES
-        for change in ("update", "delete")
-    ),
-    f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {SCHEMA_VERSION}",
-)
-_OLD = (
-    "The ledger {name!r} has schema version 1, which kept the key of the hashes that stood for people without ids: "
-    "whoever has the file can guess records from it. It is no longer asked with. Give a new ledger, for the same "
-    "people by their ids, what the skldp that made this one still reports as the smallest remaining budget, and "
-    "destroy this file."
-)
+_CHAIN_OF = "SELECT chain FROM releases WHERE release = :release"
+_HEAD = re.compile(r"(0|[1-9][0-9]{0,17}) ([0-9a-f]{64})")
+_LAST = "SELECT release, chain FROM releases ORDER BY release DESC LIMIT 1"
+
 _STORES: "weakref.WeakSet[LedgerStore]" = weakref.WeakSet()
 _REGISTERING = threading.RLock()
 _HELD: list[Any] = []
@@ -92,143 +62,109 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_hold_transactions, after_in_parent=_allow_transactions, after_in_child=_begin_anew)
 
 
-def _keep_forever(connection: sqlite3.Connection) -> None:
-    """Never close what a fork copied in the middle of a transaction: to close it would undo the parent's."""
-    with suppress(ImportError):
-        import ctypes
-
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+class ConflictError(LedgerError):
+    """A transaction that nothing came of, or nobody knows what: it can be begun again."""
 
 
-def _connect(path: str, *, read_only: bool = False) -> sqlite3.Connection:
-    # mode=rw, unlike the default, never makes an empty file where the ledger has gone.
-    target = f"{Path(path).as_uri()}?mode={'ro' if read_only else 'rw'}"
-    connection = sqlite3.connect(target, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
-    try:
-        connection.execute("PRAGMA synchronous = EXTRA")
-        connection.execute("PRAGMA recursive_triggers = ON")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def seal(token: Any, name: Any, value: Any) -> str:
-    """Tell whether a setting is the one that was written into this very ledger."""
-    return hashlib.sha256(json.dumps([token, name, value]).encode("ascii")).hexdigest()
-
-
-def _write_settings(connection: sqlite3.Connection, token: str, settings: dict[str, Any]) -> None:
-    stored = (
-        (name, json.dumps(value), seal(token, name, value)) for name, value in settings.items() if value is not None
-    )
-    connection.executemany("INSERT INTO settings VALUES (?, ?, ?)", stored)
-
-
-def _fill(connection: sqlite3.Connection, settings: dict[str, Any]) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    for statement in _CREATE:
-        connection.execute(statement)
-    token = secrets.token_hex(16)
-    _write_settings(connection, token, {"token": token, **settings})
-    connection.execute("COMMIT")
-
-
-def _create_file(path: str, settings: dict[str, Any]) -> None:
-    """Make a whole ledger under another name, then give it its own: nobody ever sees a half-made one."""
-    draft = f"{path}.new"
-    # The lock is held: what lies there is left from somebody who was killed.
-    for end in ("", "-journal"):
-        with suppress(FileNotFoundError):
-            os.unlink(f"{draft}{end}")
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    try:
-        connection = _connect(draft)
-        try:
-            _fill(connection, settings)
-        finally:
-            connection.close()
-        os.rename(draft, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(draft)
-        raise
-    if hasattr(os, "O_DIRECTORY"):
-        directory = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
-
-
-def _resolved(path: str) -> str:
-    """Follow links of folders; the file itself must not be one."""
-    folder, name = os.path.split(os.path.abspath(path))
-    return os.path.join(os.path.realpath(folder), name)
-
-
-class LedgerStore:
-    """One ledger file, or one in memory.
+class LedgerStore(ABC):
+    """Where one ledger is kept.
 
     Parameters
     ----------
-    path : str or path-like
-        A file, whose place is fixed now, or ``":memory:"``.
-    settings : dict, default=None
-        What a new ledger is made with; None opens an existing one only.
-    read_only : bool, default=False
+    name : str
+        What errors call it.
+    path : str
+        What it is opened with again.
+    read_only : bool
 
     Attributes
     ----------
-    path : str
-        The absolute path without links, or ``":memory:"``.
-    name : str
-        The path as it was given, for errors.
+    name, path : str
+    tenant : str
+        Who asks, where several do who must not read one another's answers.
     read_only, closed : bool
-
-    Raises
-    ------
-    ValueError
-        If the path can be that of no file.
-    LedgerError
-        If the file cannot be made or opened, is truncated, is no ledger, is a link, is older than its companion says,
-        or comes from another version.
+    lock : reentrant lock
+        Held for the length of a transaction.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], settings: dict[str, Any] | None = None, *, read_only: bool = False
-    ) -> None:
-        self.name = os.fsdecode(path)
-        if "\0" in self.name:
-            raise ValueError(f"path must be the path of a file, without a NUL. Got {path!r} instead.")
-        self.path = MEMORY if path == MEMORY else _resolved(self.name)
+    def __init__(self, name: str, path: str, *, read_only: bool) -> None:
+        self.name = name
+        self.path = path
+        self.tenant = ""
         self.read_only = read_only
-        self.lock = threading.RLock()
+        self.lock: Any = threading.RLock()
         self.closed = False
-        self._process = os.getpid()
-        self._memory: sqlite3.Connection | None = None
-        self._connection: sqlite3.Connection | None = None
-        self._file: os.stat_result | None = None
         self._settings: dict[str, Any] = {}
         self._head = EMPTY
         with _REGISTERING:
             _STORES.add(self)
-        with self.lock:
-            self._open_or_make(settings)
-        with self.transaction(write=False, opening=True):
-            pass
 
-    def _open_or_make(self, settings: dict[str, Any] | None) -> None:
-        if self.path == MEMORY:
-            self._memory = sqlite3.connect(MEMORY, isolation_level=None, check_same_thread=False)
-            self._closing = weakref.finalize(self, self._memory.close)
-            self._memory.execute("PRAGMA recursive_triggers = ON")
-            _fill(self._memory, settings or {})
-        elif settings is not None and not os.path.lexists(self.path):
-            self._create(settings)
-        elif not self.read_only and not os.path.lexists(companion_of(self.path)):
-            # What is wrong with the file itself is said first.
-            LedgerStore(self.name, read_only=True)
+    @abstractmethod
+    def transaction(self, *, write: bool) -> AbstractContextManager[Connection]:
+        """Run the block in one transaction: committed, and on the disk, when it ends without an error.
+
+        Before the block, the store is proved to be the very ledger that was opened, with all that was recorded in it.
+
+        Raises
+        ------
+        LedgerError
+            If it is not, if it cannot be read or written, or if the ledger is closed, or read-only and to be written.
+        """
+
+    @abstractmethod
+    def check_open(self) -> None:
+        """Refuse to go on with a closed ledger.
+
+        Raises
+        ------
+        LedgerError
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the ledger, for this process, once the transaction of another thread has ended."""
+
+    def begin_anew(self) -> None:
+        """Leave a parent's threads and its open transaction to the parent, in a forked child."""
+        self.lock = threading.RLock()
+
+    @abstractmethod
+    def structural_problems(self, connection: Connection) -> list[str]:
+        """What the database itself finds wrong with its tables."""
+
+    def asking(self, people: Sequence[Identity]) -> AbstractContextManager[None]:
+        """Keep everybody else from asking these people, where others need not wait for one another altogether."""
+        return nullcontext()
+
+    def admit(self, tenant: str) -> None:
+        """Let a role of the database ask.
+
+        Raises
+        ------
+        LedgerError
+            If this is no database with roles.
+        """
+        raise LedgerError(f"Tenants are roles of a PostgreSQL database. Got the file {self.name!r}.")
+
+    def check_head(self, head: str) -> None:
+        """Prove that the record still holds what a published head says.
+
+        Raises
+        ------
+        ValueError
+            If it is no head.
+        LedgerError
+            If the record has lost what was there when the head was published.
+        """
+        match = _HEAD.fullmatch(head) if isinstance(head, str) else None
+        if match is None:
+            raise ValueError(f"head must be what a ledger's head was: its count and its hash. Got {head!r} instead.")
+        with self.transaction(write=False) as connection:
+            self._check_holds(connection, Head(int(match[1]), match[2]))
+
+    def repeated(self, work: Callable[[], Any]) -> Any:
+        """Do some work whose transaction may be begun again, where others can come between."""
+        return work()
 
     def settings(self) -> dict[str, Any]:
         """Read what the ledger was made with."""
@@ -237,215 +173,46 @@ class LedgerStore:
 
     def add_setting(self, name: str, value: Any) -> Any:
         """Write a setting that is not there yet, and return the one that holds."""
-        with self.transaction(write=True) as connection:
-            if name not in self._settings:
-                _write_settings(connection, self._settings["token"], {name: value})
+        self.repeated(partial(self._add_setting, name, value))
         return self.settings()[name]
 
-    @contextmanager
-    def transaction(self, *, write: bool, opening: bool = False) -> Iterator[sqlite3.Connection]:
-        """Run the block in one transaction: committed, and on the disk, when it ends without an error.
+    def _add_setting(self, name: str, value: Any) -> None:
+        with self.transaction(write=True) as connection:
+            if name not in self._settings:
+                connection.executemany(WRITE_SETTING, sealed_rows(self._settings["token"], {name: value}))
 
-        Before the block, the file is proved to be the very ledger that was opened, with all that was recorded in it.
-
-        Raises
-        ------
-        LedgerError
-            If it is not, if it cannot be read or written, or if the ledger is closed, or read-only and to be written.
-        """
-        with self.lock:
-            self.check_open()
-            if write and self.read_only:
-                raise LedgerError(f"The ledger {self.name!r} was opened for reading only: nobody can be asked.")
-            if self._connection is not None:
-                raise LedgerError(
-                    f"The ledger {self.name!r} is in the middle of a call: what draws the outputs must not use it."
-                )
-            process = os.getpid()
-            with self._errors(), self._locked(write or opening, opening) as companion, self._connected() as connection:
-                try:
-                    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                    self._check(connection, companion)
-                    yield connection
-                    if os.getpid() != process:
-                        raise LedgerError("A call to a ledger ends in the process that began it, not in a fork of it.")
-                    head = _last(connection)
-                    connection.execute("COMMIT")
-                except BaseException:
-                    if os.getpid() == process:
-                        # A failed COMMIT may have rolled back by itself, and a broken disk may refuse this too.
-                        with suppress(sqlite3.Error):
-                            connection.execute("ROLLBACK")
-                    raise
-                self._head = head
-                if companion is not None and (write or opening) and not self.read_only:
-                    self._remember(companion)
-
-    def check_open(self) -> None:
-        """Refuse to go on with a closed ledger, or with one in memory after a fork.
-
-        Raises
-        ------
-        LedgerError
-        """
-        if self.closed:
-            raise LedgerError(f"The ledger {self.name!r} is closed: open it again.")
-        if self._memory is not None and self._process != os.getpid():
+    def _check_can_begin(self, *, write: bool, busy: bool) -> None:
+        self.check_open()
+        if write and self.read_only:
+            raise LedgerError(f"The ledger {self.name!r} was opened for reading only: nobody can be asked.")
+        if busy:
             raise LedgerError(
-                "A ledger in memory cannot be used after a fork, because parent and child would each spend the same "
-                "budgets. Give it a file: PrivacyLedger(..., path='budgets.ledger')."
+                f"The ledger {self.name!r} is in the middle of a call: what draws the outputs must not use it."
             )
 
-    def close(self) -> None:
-        """Close the ledger, for this process, once the transaction of another thread has ended."""
-        with self.lock:
-            self.closed = True
-            if self._memory is not None:
-                self._closing()
-
-    def begin_anew(self) -> None:
-        """Leave a parent's threads and its open transaction to the parent, in a forked child."""
-        self.lock = threading.RLock()
-        if self._connection is not None and self._memory is None:
-            _keep_forever(self._connection)
-        self._connection = None
-
-    def _create(self, settings: dict[str, Any]) -> None:
-        with locked(self.path, self.name, write=True, create=True, seconds=BUSY_SECONDS) as companion:
-            # Somebody else may have made it meanwhile.
-            if companion is None or os.path.lexists(self.path):
-                return
-            entry = companion.read()
-            if entry is not None:
-                raise LedgerError(
-                    f"The ledger {self.name!r} is gone, and {companion_of(self.name)!r} remembers {entry.head.release} "
-                    "releases that were recorded in it. Put it back; to begin anew with other people, remove that "
-                    "file too."
-                )
-            try:
-                _create_file(self.path, settings)
-            except (OSError, sqlite3.Error) as error:
-                raise LedgerError(
-                    f"The ledger {self.name!r} could not be made, and nothing was released: {error}."
-                ) from error
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            # SQLite quotes a damaged schema in its errors, and Python cannot always read that.
-            if self.read_only and os.path.exists(f"{self.path}-journal"):
-                raise LedgerError(
-                    f"The ledger {self.name!r} holds an interrupted write, which must be undone first: open it once "
-                    "for writing."
-                ) from error
-            raise LedgerError(
-                f"The ledger {self.name!r} could not be read or written, and nothing was released: {error}."
-            ) from error
-
-    @contextmanager
-    def _locked(self, write: bool, opening: bool) -> Iterator[Companion | None]:
-        if self._memory is not None:
-            yield None
-            return
-        self._check_place()
-        write, prove = write and not self.read_only, opening and not self.read_only
-        with locked(
-            self.path, self.name, write=write, read_only=self.read_only, prove=prove, seconds=BUSY_SECONDS
-        ) as companion:
-            yield companion
-
-    @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
-        process = os.getpid()
-        try:
-            self._connection = _connect(self.path, read_only=self.read_only) if self._memory is None else self._memory
-            yield self._connection
-        finally:
-            if os.getpid() == process:
-                connection, self._connection = self._connection, None
-                if self._memory is None and connection is not None:
-                    connection.close()
-
-    def _check(self, connection: sqlite3.Connection, companion: Companion | None) -> None:
+    def _check_record(self, connection: Connection, token: str | None, remembered: Head) -> None:
         """Prove within a transaction that this is the ledger that was opened, and that nothing of it was lost."""
-        status = None if self._memory is not None else self._check_place()
-        if status is not None:
-            self._check_format(connection, status.st_size)
         settings = self._read_settings(connection)
-        entry = None if companion is None else companion.read()
-        tokens = [self._settings.get("token"), None if entry is None else entry.token]
-        if any(token not in (None, settings["token"]) for token in tokens):
+        if any(known not in (None, settings["token"]) for known in (self._settings.get("token"), token)):
             raise LedgerError(
                 f"There is another ledger at {self.name!r} than the one that was opened or made there: put that back."
             )
         if any(settings.get(name) != value for name, value in self._settings.items()):
             raise LedgerError(f"The ledger {self.name!r} is damaged: a setting has changed, and settings never change.")
-        for head in (self._head, EMPTY if entry is None else entry.head):
-            found = connection.execute("SELECT chain FROM releases WHERE release = ?", (head.release,)).fetchall()
-            if head.release and found != [(head.chain,)]:
-                raise LedgerError(
-                    f"The ledger {self.name!r} is not what it was, the record went back: it has lost its release "
-                    f"{head.release}, as if an older backup had been laid over it. Put the newest file back: without "
-                    "it nobody knows what is left of the budgets."
-                )
-        self._settings, self._head, self._file = settings, _last(connection), status
+        for head in (self._head, remembered):
+            self._check_holds(connection, head)
+        self._settings, self._head = settings, last_head(connection)
 
-    def _check_place(self) -> os.stat_result:
-        try:
-            status = os.lstat(self.path)
-        except OSError as error:
-            status = None
-            if self._file is None:
-                if isinstance(error, FileNotFoundError):
-                    raise LedgerError(f"There is no ledger at {self.name!r}.") from None
-                raise LedgerError(f"The ledger {self.name!r} cannot be opened: {error.strerror}.") from error
-        if self._file is not None and (status is None or not os.path.samestat(status, self._file)):
+    def _check_holds(self, connection: Connection, head: Head) -> None:
+        found = connection.execute(_CHAIN_OF, {"release": head.release}).fetchall()
+        if head.release and found != [(head.chain,)]:
             raise LedgerError(
-                f"The ledger {self.name!r} was removed or replaced while it was open: nothing more is recorded in it."
-            )
-        assert status is not None
-        if stat.S_ISLNK(status.st_mode):
-            raise LedgerError(
-                f"The ledger {self.name!r} is a symbolic link: give the path of the file itself, "
-                f"{os.path.realpath(self.path)!r}."
-            )
-        if not stat.S_ISREG(status.st_mode):
-            raise LedgerError(f"The ledger {self.name!r} is no file.")
-        if status.st_nlink != 1:
-            raise LedgerError(
-                f"The ledger {self.name!r} has {status.st_nlink} names (hard links), and what is written under one is "
-                "lost under another: remove all names but one."
-            )
-        if status.st_size == 0:
-            raise LedgerError(f"The ledger {self.name!r} is empty: it was truncated, and its record is lost.")
-        return status
-
-    def _check_format(self, connection: sqlite3.Connection, size: int) -> None:
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        (application,), (version,), (pages,), (page_size,), (journal,) = (
-            connection.execute(f"PRAGMA {name}").fetchone()
-            for name in ("application_id", "user_version", "page_count", "page_size", "journal_mode")
-        )
-        if application != APPLICATION_ID:
-            raise LedgerError(f"The file {self.name!r} is an SQLite database, but not a privacy ledger.")
-        if version == 1:
-            raise LedgerError(_OLD.format(name=self.name))
-        if version != SCHEMA_VERSION:
-            raise LedgerError(
-                f"The ledger {self.name!r} was made by a newer skldp: it has schema version {version}, and this one "
-                f"knows version {SCHEMA_VERSION}."
-            )
-        if size < pages * page_size or not tables.issuperset(TABLES):
-            raise LedgerError(f"The ledger {self.name!r} is truncated: {size} bytes of {pages * page_size} are there.")
-        if journal != "delete":
-            raise LedgerError(
-                f"The ledger {self.name!r} was brought to SQLite's journal mode {journal!r}, in which a commit is not "
-                "in the one file: bring it back with PRAGMA journal_mode = DELETE."
+                f"The ledger {self.name!r} is not what it was, the record went back: it has lost its release "
+                f"{head.release}, as if an older backup had been laid over it. Put the newest one back: without "
+                "it nobody knows what is left of the budgets."
             )
 
-    def _read_settings(self, connection: sqlite3.Connection) -> dict[str, Any]:
+    def _read_settings(self, connection: Connection) -> dict[str, Any]:
         rows = connection.execute("SELECT name, value, seal FROM settings").fetchall()
         try:
             settings = {name: json.loads(value) for name, value, _ in rows}
@@ -456,18 +223,82 @@ class LedgerStore:
             raise LedgerError(f"The ledger {self.name!r} is damaged: its settings are not what was written.")
         return settings
 
-    def _remember(self, companion: Companion) -> None:
-        entry = Entry(self._settings["token"], self._head)
-        try:
-            if companion.read() != entry:
-                companion.write(entry)
-        except OSError as error:
-            raise LedgerError(
-                f"The call is recorded in the ledger {self.name!r}, but not in {companion_of(self.name)!r}, and "
-                f"nothing was handed out: {error.strerror}."
-            ) from error
+
+def keep_forever(connection: Any) -> None:
+    """Never close what a fork copied in the middle of a transaction: to close it would undo the parent's."""
+    if connection is not None:
+        with suppress(ImportError):
+            import ctypes
+
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
-def _last(connection: sqlite3.Connection) -> Head:
-    row = connection.execute("SELECT release, chain FROM releases ORDER BY release DESC LIMIT 1").fetchone()
+def last_head(connection: Connection) -> Head:
+    """Where the record ends."""
+    row = connection.execute(_LAST).fetchone()
     return EMPTY if row is None else Head(*row)
+
+
+def open_store(
+    path: str | os.PathLike[str], settings: dict[str, Any] | None = None, *, read_only: bool = False
+) -> LedgerStore:
+    """Open or make the place of a ledger.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file, whose place is fixed now, ``":memory:"``, or the URL of a PostgreSQL database.
+    settings : dict, default=None
+        What a new ledger is made with; None opens an existing one only.
+    read_only : bool, default=False
+
+    Returns
+    -------
+    LedgerStore
+
+    Raises
+    ------
+    ValueError
+        If it can be the place of no ledger.
+    LedgerError
+        If there is no usable ledger, and none can be made.
+    """
+    if isinstance(path, str) and path.startswith(("postgresql:", "postgresql+psycopg:")):
+        from skldp.accounting._ledger.postgres_store import PostgresStore
+
+        return PostgresStore(path, settings, read_only=read_only)
+    from skldp.accounting._ledger.sqlite_store import SQLiteStore
+
+    return SQLiteStore(path, settings, read_only=read_only)
+
+
+def admit_tenant(url: str, tenant: str) -> None:
+    """Let a role of a PostgreSQL database ask with its ledger, and nothing more.
+
+    Parameters
+    ----------
+    url : str
+        The ledger, as its owner: ``"postgresql://owner@host/database"``.
+    tenant : str
+        An existing role. It sees the people, the questions and who answered them, and of the answers those to its own
+        questions alone. It adds, and changes and deletes nothing.
+
+    Raises
+    ------
+    LedgerError
+        If there is no such ledger or role, or it is not the owner who admits.
+
+    Notes
+    -----
+    A tenant opens the same URL under its own role. Its decisions count everything that a person has answered: its own
+    answers by their realized loss, those of others, which it is not told, at their whole epsilon. What others were
+    answered is not handed out again: the same question of two tenants is two answers.
+
+    Examples
+    --------
+    >>> from skldp.accounting import admit_tenant
+    >>> admit_tenant("postgresql://keeper@localhost/budgets", "clinic_a")  # doctest: +SKIP
+    """
+    store = open_store(url)
+    store.admit(tenant)
+    store.close()

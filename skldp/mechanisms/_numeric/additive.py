@@ -248,9 +248,9 @@ class Laplace(_LatticeNoise):
     @cached_property
     def scale(self) -> int:
         """The scale of the noise, in lattice steps."""
-        return math.ceil(
-            Fraction(2) ** (self.lattice_exponent + 1) / Fraction(min(float(self.epsilon), _LARGEST_EPSILON))
-        )
+        steps = Fraction(2) ** (self.lattice_exponent + 1) / Fraction(min(float(self.epsilon), _LARGEST_EPSILON))
+        # Beyond the next integer, where it is none: then ten times a tenth, whose float is a hair above it, are one.
+        return math.ceil(steps) + (steps.denominator > 1)
 
     @cached_property
     def exact_epsilon(self) -> float:
@@ -362,6 +362,11 @@ class Gaussian(_LatticeNoise):
         """Give the guarantee of one release of `n_values` values."""
         basis = "discrete Gaussian, delta by Balle and Wang 2018 with the lattice accounted for"
         return PrivacyGuarantee(self.exact_epsilon, self.exact_delta, stated=float(self.epsilon), basis=basis)
+
+    @cached_property
+    def zcdp(self) -> Fraction:
+        r"""Give :math:`\rho = n \Delta^2 / (2 \sigma^2)`, in whole lattice steps: Canonne et al., Theorem 14."""
+        return Fraction(self.n_values * 4 ** (self.lattice_exponent + 1), 2 * self.sigma**2)
 
     def _delta(self, sigma: int) -> float:
         sensitivity = math.ldexp(2 * math.sqrt(self.n_values), self.lattice_exponent)

@@ -148,6 +148,12 @@ class BoundedFeatures(SampledFeatures):
             basis=some + of_one.basis,
         )
 
+    @property
+    def zcdp(self) -> Fraction | None:
+        r"""The :math:`\rho` of one row: that of each release in turn, whichever features were chosen."""
+        of_one = self.mechanism.zcdp
+        return None if of_one is None else of_one * (self.n_sampled // self.mechanism.n_outputs)
+
     def variance(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Variance of what is released for each value of rows of shape (n, n_outputs)."""
         x = self._as_unit(values)

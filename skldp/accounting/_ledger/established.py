@@ -1,0 +1,94 @@
+"""Whether an answer was within the budget: the judgement of a ledger's verification, which takes no decision's word."""
+
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
+
+from skldp.accounting._decide import Answers, Rule
+from skldp.accounting._extrema.realized_loss import realized_loss
+from skldp.accounting._query import Query, ReleaseQuery
+
+__all__ = ["is_established"]
+
+
+def is_established(rule: Rule, query: Query, answers: Answers) -> bool:
+    """Whether one more answer was within the budget, whatever it was to be.
+
+    Nothing of :mod:`skldp.accounting._decide` is asked, so that a fault there is found: epsilons are added up as
+    fractions, and every loss is searched for and proved anew.
+    """
+    queries, outputs = answers
+    budget, more = Fraction(rule.epsilon), _exact_charge(query)
+    charges = sum((_exact_charge(one) for one in queries), more)
+    if charges <= budget:
+        return True
+    if rule.delta is not None and _is_concentrated([*queries, query], budget, rule.delta):
+        return True
+    if rule.name == "basic" or not math.isfinite(charges):
+        return False
+    pairs = list(zip(queries, outputs, strict=True))
+    if rule.name != "simplified" and all(
+        _fits(rule, [*pairs, (query, output)], budget) for output in range(query.n_outputs)
+    ):
+        return True
+    return _fits(rule, pairs, budget - Fraction(more))
+
+
+def _fits(rule: Rule, pairs: list[tuple[Query, int]], budget: Fraction) -> bool:
+    """Whether answers and releases have cost at most a budget, the answers by a search and a proof of its own."""
+    released = [(query, output) for query, output in pairs if isinstance(query, ReleaseQuery)]
+    asked = [(query, output) for query, output in pairs if not isinstance(query, ReleaseQuery)]
+    room = budget - _cost_of_releases(released)
+    if room < 0:
+        return False
+    loss = realized_loss(
+        [query for query, _ in asked],
+        [output for _, output in asked],
+        bounds=rule.bounds,
+        tol=rule.tol,
+        threshold=math.nextafter(float(room), 0.0),
+    )
+    return Fraction(loss.upper) <= room
+
+
+def _cost_of_releases(released: list[tuple[ReleaseQuery, int]]) -> Fraction:
+    """In full, and of each part by the worst of two codes, of which one may be any that was never given."""
+    full = sum((Fraction(_exact_charge(query)) for query, _ in released if query.part is None), Fraction(0))
+    for part in {query.part for query, _ in released} - {None}:
+        own = [(query, output) for query, output in released if query.part == part]
+        given = {output for _, output in own}
+        codes = given | ({-1} if len(given) < own[0][0].n_classes else set())
+        full += max(_log_ratio(own, one, other) for one in codes for other in codes)
+    return full
+
+
+def _log_ratio(own: list[tuple[ReleaseQuery, int]], one: int, other: int) -> Fraction:
+    """How much likelier one code is than another after these releases, at most."""
+    total, digits = Fraction(0), Context(prec=50)
+    for law, n in {(query.other_count, query.n_classes) for query, _ in own}:
+        outputs = [output for query, output in own if (query.other_count, query.n_classes) == (law, n)]
+        ratio = digits.ln(digits.divide(Decimal(2**64 - (n - 1) * law), Decimal(law)))
+        total += (outputs.count(one) - outputs.count(other)) * Fraction(ratio)
+    # What the digits leave open.
+    return total + Fraction(1, 10**40)
+
+
+def _exact_charge(query: Query) -> Fraction | float:
+    """A query's epsilon without a rounding; infinite where none is finite."""
+    if not isinstance(query, ReleaseQuery):
+        return Fraction(query.exact_epsilon)
+    return math.inf if query.row_charge is None else Fraction(query.n_rows * query.row_charge, 2**60)
+
+
+def _is_concentrated(queries: list[Query], budget: Fraction, delta: float) -> bool:
+    """Whether rho + 2 sqrt(rho ln(1/delta)) of all these queries is at most the budget, in fractions and 50 digits."""
+    rho = sum(
+        (
+            Fraction(one.n_rows * one.row_zcdp, 2**60) if isinstance(one, ReleaseQuery)
+            else Fraction(one.exact_epsilon) ** 2 / 2
+            for one in queries
+        ),
+        Fraction(0),
+    )  # fmt: skip
+    inverse = Fraction(-Context(prec=50).ln(Decimal(delta))) * (1 + Fraction(1, 10**45))
+    return rho <= budget and (budget - rho) ** 2 >= 4 * rho * inverse

@@ -1,0 +1,46 @@
+"""What a ledger is made with, checked and brought to what JSON keeps exactly."""
+
+from typing import Any, cast
+
+from skldp.accounting._decide import Rule, RuleName
+from skldp.accounting._extrema.region import region_of
+from skldp.accounting._ledger.reader import RULES
+
+__all__ = ["checked_bounds", "checked_settings"]
+
+
+def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any, delta: Any) -> dict[str, Any]:
+    """Check the parameters of a ledger.
+
+    Raises
+    ------
+    ValueError
+        If one breaks its rule.
+    """
+    if not isinstance(rule, str) or rule not in RULES:
+        raise ValueError(f"rule must be one of {RULES}. Got {rule!r} instead.")
+    if (delta is not None) != (rule == "approximate"):
+        raise ValueError(
+            f"delta goes with rule='approximate', and that with delta. Got {delta!r} and {rule!r} instead."
+        )
+    Rule(cast("RuleName", rule), epsilon, tol=tol, delta=delta)
+    stored = None if bounds is None else checked_bounds(bounds)
+    settings = {"epsilon": float(epsilon), "bounds": stored, "rule": str(rule), "tol": float(tol)}
+    return settings | {"delta": None if delta is None else float(delta)}
+
+
+def checked_bounds(bounds: Any) -> list[Any] | dict[str, Any]:
+    """Two numbers, or two lists with one number per feature, or a domain by its fields: what JSON keeps exactly.
+
+    Raises
+    ------
+    ValueError
+        If they are no finite numbers with low <= high, are beyond 1e100, or no domain of answers.
+    """
+    region = region_of(bounds)
+    if region.domain is not None and not region.is_box:
+        return region.domain.to_dict()
+    # Adding 0.0 turns -0.0 into 0.0. One and the same interval for all features is written once.
+    box = region.box + 0.0
+    same = bool((box == box[:, :1]).all())
+    return cast("list[Any]", (box[:, 0] if same else box).tolist())

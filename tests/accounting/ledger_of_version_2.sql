@@ -1,0 +1,44 @@
+BEGIN TRANSACTION;
+CREATE TABLE answers (release INTEGER NOT NULL REFERENCES releases, person INTEGER NOT NULL REFERENCES people,
+       output INTEGER NOT NULL, PRIMARY KEY (release, person)) WITHOUT ROWID;
+INSERT INTO "answers" VALUES(1,0,1);
+INSERT INTO "answers" VALUES(1,1,0);
+INSERT INTO "answers" VALUES(1,2,1);
+INSERT INTO "answers" VALUES(2,0,1);
+INSERT INTO "answers" VALUES(2,3,0);
+INSERT INTO "answers" VALUES(4,4,1);
+CREATE TABLE people (person INTEGER PRIMARY KEY, identity NOT NULL UNIQUE);
+INSERT INTO "people" VALUES(0,'ann');
+INSERT INTO "people" VALUES(1,'Zoë');
+INSERT INTO "people" VALUES(2,'q"uote');
+INSERT INTO "people" VALUES(3,'bob');
+INSERT INTO "people" VALUES(4,'eve');
+CREATE TABLE queries (query INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL);
+INSERT INTO "queries" VALUES(0,'246269e06aefb12d9acb5f12c9d6a470dd94b200d269a0d1db58a020e44ec0fb','{"kind":"linear","coef":[1.0],"intercept":0.0,"output_bounds":[-1.0,1.0],"epsilon":0.3}');
+INSERT INTO "queries" VALUES(1,'48d3539d2f73703a77344b691878706c48da07895e03fd16c66f10c3241f4575','{"kind":"linear","coef":[2.0],"intercept":0.0,"output_bounds":[-2.0,2.0],"epsilon":0.3}');
+INSERT INTO "queries" VALUES(2,'d0a583e89d7f9709798d442451c5e73b948e2b52b8c7274a77b6ef47de104a63','{"kind":"linear","coef":[3.0],"intercept":0.0,"output_bounds":[-3.0,3.0],"epsilon":0.9}');
+CREATE TABLE releases (release INTEGER PRIMARY KEY, query INTEGER NOT NULL REFERENCES queries,
+       time TEXT NOT NULL, asked INTEGER NOT NULL, answered INTEGER NOT NULL,
+       served INTEGER NOT NULL, refused INTEGER NOT NULL, people INTEGER NOT NULL, chain TEXT NOT NULL);
+INSERT INTO "releases" VALUES(1,0,'2026-11-22T08:09:21+00:00',3,3,0,0,3,'8ef21516b09a62f2e061105ec5fc7c718ff543bd84b8ac8ed3fe9a8cd1d50b7e');
+INSERT INTO "releases" VALUES(2,1,'2026-11-22T08:09:22+00:00',2,2,0,0,4,'6bf3c0cdfcb712159b52105c5baaa4bfbe7fa6d98621860887680d287958b868');
+INSERT INTO "releases" VALUES(3,2,'2026-11-22T08:09:22+00:00',1,0,0,1,4,'39bb748a28b2f4f392ea2f13e78c72afe4381d0d9cdcbdcf40e09ada5b267bf1');
+INSERT INTO "releases" VALUES(4,1,'2026-11-22T08:09:22+00:00',2,1,1,0,5,'9b7e8489680115fc3aaa0e715727e0a58fa314947cdcc5cbb5c7cf62fcfa7770');
+CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL, seal TEXT NOT NULL) WITHOUT ROWID;
+INSERT INTO "settings" VALUES('bounds','[-1.0, 1.0]','31294698f2f3272bee678e16faa13b701ef634fa69cb1fa1174767e2874ce65b');
+INSERT INTO "settings" VALUES('epsilon','1.0','cead5a17b971128f7fdfee2cb715d411dfd6bcb68dddf61f2c4c63d8a2e85014');
+INSERT INTO "settings" VALUES('features','["x"]','9b6d8a08c7e1599e715f7f5069841ccd55f675646fb770831bc892281dac281e');
+INSERT INTO "settings" VALUES('rule','"bayesian"','2d45b2cf45ddd2511f0350e68d336227fe490612c7aad55f1bd2523ec3bab156');
+INSERT INTO "settings" VALUES('token','"45f093692a99931a58a2b3190a63773e"','7b16236c892aa350a7efac766270f65916f074bd1328bab32e83bd6d47ab3f37');
+INSERT INTO "settings" VALUES('tol','0.001','7387cb9eb6ac54d35539f3f15e1d989a6c0e55770f7a4ce53b50445efd9ef0af');
+CREATE TRIGGER settings_keeps_on_update BEFORE update ON settings BEGIN SELECT RAISE(ABORT, 'a privacy ledger is append-only'); END;
+CREATE TRIGGER settings_keeps_on_delete BEFORE delete ON settings BEGIN SELECT RAISE(ABORT, 'a privacy ledger is append-only'); END;
+CREATE TRIGGER people_keeps_on_update BEFORE update ON people BEGIN SELECT RAISE(ABORT, 'a privacy ledger is append-only'); END;
+CREATE TRIGGER people_keeps_on_delete BEFORE delete ON people BEGIN SELECT RAISE(ABORT, 'a privacy ledger is append-only'); END;
+CREATE TRIGGER queries_keeps_on_update BEFORE update ON queries BEGIN SELECT RAISE(ABORT, 'a privacy ledger is append-only'); END;
+CREATE TRIGGER queries_keeps_on_delete BEFORE delete ON queries BEGIN SELECT RAISE(ABORT, 'a privacy ledger is append-only'); END;
+CREATE TRIGGER releases_keeps_on_update BEFORE update ON releases BEGIN SELECT RAISE(ABORT, 'a privacy ledger is append-only'); END;
+CREATE TRIGGER releases_keeps_on_delete BEFORE delete ON releases BEGIN SELECT RAISE(ABORT, 'a privacy ledger is append-only'); END;
+CREATE TRIGGER answers_keeps_on_update BEFORE update ON answers BEGIN SELECT RAISE(ABORT, 'a privacy ledger is append-only'); END;
+CREATE TRIGGER answers_keeps_on_delete BEFORE delete ON answers BEGIN SELECT RAISE(ABORT, 'a privacy ledger is append-only'); END;
+COMMIT;

@@ -1,0 +1,263 @@
+"""What was erased is gone, what it has cost is not; and a published head notices a record that went back."""
+
+import itertools
+import math
+import shutil
+
+import numpy as np
+import pytest
+from postgres_server import TENANTS, edit_as_no_program_should, run_at
+
+from skldp.accounting import PrivacyLedger, RegressionQuery, admit_tenant, ledger_report
+from skldp.accounting._ledger.records import Digest
+from skldp.accounting._query import ReleaseQuery
+from skldp.exceptions import LedgerError
+from skldp.mechanisms import BoundedFeatures, Gaussian, RandomizedResponse
+
+
+def linear(slope, epsilon=0.3):
+    return RegressionQuery("linear", [float(slope)], 0.0, (-abs(slope), abs(slope)), epsilon)
+
+
+def ones(positions):
+    return np.ones(len(positions), dtype=int)
+
+
+def new_ledger(place, **changes):
+    return PrivacyLedger(**{"epsilon": 1.0, "bounds": (-1, 1), "path": place, "rule": "basic"} | changes)
+
+
+def asked(place, rule="bayesian", n_queries=4):
+    """Queries whose answers cancel: the losses are far below the sums of epsilons."""
+    ledger = new_ledger(place, rule=rule)
+    for number in range(n_queries):
+        ledger.answer(linear(1 if number % 2 else -1), ["a", "b"], ones, repeat=True)
+    return ledger
+
+
+@pytest.mark.parametrize("rule", ["basic", "simplified", "bayesian"])
+def test_what_is_erased_leaves_what_it_has_cost(place, rule):
+    ledger = asked(place, rule)
+    other = PrivacyLedger.open(place)
+    before = other.realized_loss(["a", "b"])
+    n_answers = len(ledger.history("a"))
+    assert ledger.erase("a") == n_answers
+    for one in (ledger, other, PrivacyLedger.open(place)):
+        np.testing.assert_allclose(one.realized_loss(["a", "b"]), before, rtol=0, atol=1e-12)
+        (left,) = one.history("a")
+        assert isinstance(left["query"], ReleaseQuery)
+        assert len(one.history("b")) == n_answers
+        assert one.verify().problems == ()
+    assert run_at(place, "SELECT COUNT(*) FROM answers WHERE person = 0") == [(1,)]
+    assert ledger_report(place, verify=True)["verification"]["ok"]
+
+
+def test_whoever_was_erased_is_asked_within_what_is_left(place):
+    ledger = asked(place, "basic", n_queries=3)
+    ledger.erase("a")
+    assert ledger.answer(linear(5, 0.2), ["a"], ones).outputs.tolist() == [-1]
+    assert ledger.answer(linear(5, 0.1), ["a"], ones).outputs.tolist() == [1]
+    # The erased answer is not handed out again: a new one is drawn, if there is room.
+    assert ledger.answer(linear(1), ["a", "b"], ones).outputs.tolist() == [-1, 1]
+    assert ledger.verify().ok
+
+
+def test_whoever_was_erased_can_be_erased_again(place):
+    ledger = asked(place, n_queries=2)
+    ledger.erase("a")
+    before = ledger.realized_loss(["a"])
+    ledger.answer(linear(3, 0.1), ["a", "c"], ones)
+    assert ledger.erase("a") == 2
+    assert before[0] < ledger.realized_loss(["a"])[0] <= before[0] + 0.1 + 1e-12
+    assert ledger.erase("b") == 2
+    assert ledger.erase("nobody") == 0
+    assert ledger.verify().ok
+    assert PrivacyLedger.open(place).verify().n_answers == 3
+
+
+def test_releases_are_erased_as_well(place):
+    ledger = new_ledger(place, rule="approximate", epsilon=8.0, delta=1e-6)
+    ledger.release(RandomizedResponse(0.75, n_classes=3), [[0], [1]], ids=["a", "b"])
+    gaussian = BoundedFeatures(Gaussian(0.5, 1e-6, 1), (0.0,), (1.0,), n_sampled=1, stated=0.5)
+    ledger.release(gaussian, [[0.5]], ids=["a"])
+    before = ledger.realized_loss(["a"])[0]
+    ledger.erase("a")
+    assert before <= ledger.realized_loss(["a"])[0] + 1e-12
+    assert math.isfinite(ledger.realized_loss(["a"])[0])
+    assert ledger.verify().ok
+
+
+def test_an_answer_cannot_be_tried_on_what_is_left(place):
+    """No digest that is left has a salt that is left and the erased answer in it."""
+    ledger = asked(place, n_queries=2)
+    old = run_at(place, "SELECT release, salt FROM salts")
+    rows = run_at(place, "SELECT release, person, output FROM answers ORDER BY release, person")
+    ledger.erase("a")
+    salts = {salt for _, salt in run_at(place, "SELECT release, salt FROM salts")}
+    assert salts.isdisjoint(salt for release, salt in old if release <= 2)
+    digests = {digest for (digest,) in run_at(place, "SELECT digest FROM releases")}
+    digests |= {digest for (digest,) in run_at(place, "SELECT digest FROM erasures")}
+    for salt, output in itertools.product(salts, (0, 1)):
+        for release in (1, 2):
+            others = [(person, was) for one, person, was in rows if one == release and person != 0]
+            tried = Digest(salt)
+            tried.add(*zip((0, output), *others, strict=True))
+            assert tried.value not in digests
+
+
+def test_an_erased_answer_is_not_in_the_file(tmp_path):
+    path = tmp_path / "a.ledger"
+    ledger = asked(path, n_queries=2)
+    ((salt,),) = run_at(path, "SELECT salt FROM salts WHERE release = 1")
+    assert salt.encode() in path.read_bytes()
+    ledger.erase("a")
+    assert salt.encode() not in path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM erasures WHERE release = 1",
+        "UPDATE erasures SET digest = '' WHERE release = 1",
+        "UPDATE erasures SET person = 1 WHERE release = 1",
+        "UPDATE answers SET output = 0 WHERE release = 1",
+        "UPDATE salts SET salt = '00' WHERE release = 1",
+        "DELETE FROM salts WHERE release = 1",
+        "DELETE FROM answers WHERE release = 3",
+    ],
+)
+def test_damage_after_an_erasure_is_noticed(place, statement):
+    ledger = asked(place, n_queries=2)
+    ledger.erase("a")
+    ledger.close()
+    edit_as_no_program_should(place, statement)
+    with pytest.raises(LedgerError, match="The ledger is damaged"):
+        PrivacyLedger.open(place).remaining(["a"])
+
+
+def test_nothing_else_can_be_deleted(tmp_path):
+    ledger = asked(tmp_path / "a.ledger", n_queries=2)
+    ledger.erase("a")
+    import sqlite3
+
+    with ledger._store.transaction(write=True) as connection:
+        for table in ("answers", "salts WHERE release = 3", "erasures"):
+            with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+                connection.execute(f"DELETE FROM {table}")
+
+
+def test_a_published_head_notices_an_older_backup(place, tmp_path):
+    ledger = new_ledger(place)
+    ledger.answer(linear(1), ["a"], ones)
+    first = ledger.head
+    if not isinstance(place, str):
+        for end in ("", ".lock"):
+            shutil.copy(f"{place}{end}", f"{tmp_path}/backup{end}")
+    ledger.answer(linear(2), ["a"], ones)
+    second = ledger.head
+    assert [head.split()[0] for head in (first, second)] == ["1", "2"]
+    for head in (first, second, f"0 {'0' * 64}"):
+        new_ledger(place, head=head).close()
+        PrivacyLedger.open(place, head=head, read_only=True).close()
+    ledger.close()
+    if isinstance(place, str):
+        gone = [f"DELETE FROM {table} WHERE release = 2" for table in ("answers", "salts", "releases")]
+        edit_as_no_program_should(place, *gone)
+    else:
+        # Both files are of the same day: only what was published elsewhere tells.
+        for end in ("", ".lock"):
+            shutil.copy(f"{tmp_path}/backup{end}", f"{place}{end}")
+    assert PrivacyLedger.open(place, head=first).remaining(["a"]).round(6).tolist() == [0.7]
+    for use in (lambda: new_ledger(place, head=second), lambda: PrivacyLedger.open(place, head=second)):
+        with pytest.raises(LedgerError, match="the record went back: it has lost its release 2"):
+            use()
+
+
+@pytest.mark.parametrize("head", ["", "1", f"1 {'0' * 63}", f"01 {'0' * 64}", f"1 {'G' * 64}", 7, f"1 {'0' * 64}\n"])
+def test_what_is_no_head_is_refused(head):
+    with pytest.raises(ValueError, match="head must be what a ledger's head was"):
+        PrivacyLedger(1.0, head=head)
+
+
+@pytest.fixture
+def tenants(postgres_server, postgres_schema):
+    """The owner's ledger, and the same as two tenants see it."""
+    owner = new_ledger(postgres_server.url(schema=postgres_schema), rule="bayesian")
+    urls = [postgres_server.url(tenant, postgres_schema) for tenant in TENANTS]
+    for tenant in TENANTS:
+        admit_tenant(owner.path, tenant)
+    return owner, *(PrivacyLedger.open(url) for url in urls)
+
+
+def test_tenants_do_not_read_one_anothers_answers(tenants, postgres_server, postgres_schema):
+    import psycopg
+
+    owner, a, b = tenants
+    a.answer(linear(1), ["ann", "bob"], lambda rows: [1, 0])
+    assert [entry["output"] for entry in a.history("ann")] == [1]
+    assert [entry["output"] for entry in b.history("ann")] == [None]
+    assert [entry["output"] for entry in owner.history("ann")] == [1]
+    with psycopg.connect(postgres_server.url(TENANTS[1], postgres_schema)) as connection:
+        assert connection.execute("SELECT DISTINCT output FROM recorded").fetchall() == [(-1,)]
+        assert connection.execute("SELECT DISTINCT salt FROM recorded_salts").fetchall() == [(None,)]
+    for table in ("answers", "salts"):
+        with (
+            psycopg.connect(postgres_server.url(TENANTS[1], postgres_schema)) as connection,
+            pytest.raises(psycopg.Error, match="permission denied"),
+        ):
+            connection.execute(f"SELECT * FROM {table}")
+
+
+def test_a_tenant_is_not_served_what_another_was_answered(tenants):
+    """The same question of two tenants is two answers, and both are charged."""
+    _, a, b = tenants
+    a.answer(linear(1), ["ann"], lambda rows: [1])
+    answers = b.answer(linear(1), ["ann"], lambda rows: [0])
+    assert (answers.outputs.tolist(), answers.fresh.tolist()) == ([0], [True])
+    assert a.answer(linear(1), ["ann"], lambda rows: 1 / 0).outputs.tolist() == [1]
+    assert b.answer(linear(1), ["ann"], lambda rows: 1 / 0).outputs.tolist() == [0]
+
+
+def test_decisions_of_tenants_count_all_that_a_person_has_answered(tenants):
+    """What others asked counts in full, since its answers are not told: never less than the owner counts."""
+    owner, a, b = tenants
+    for slope in (1, -1, 1):
+        a.answer(linear(slope), ["ann"], ones, repeat=True)
+    losses = [ledger.realized_loss(["ann"])[0] for ledger in (a, b, owner)]
+    assert losses[0] == pytest.approx(losses[2])
+    assert losses[1] == pytest.approx(0.9)
+    assert losses[2] < 0.5
+    assert b.answer(linear(2, 0.2), ["ann"], ones).outputs.tolist() == [-1]
+    assert b.answer(linear(2, 0.1), ["ann", "bob"], ones).outputs.tolist() == [1, 1]
+    assert a.answer(linear(2, 0.1), ["ann"], ones).outputs.tolist() == [1]
+    assert owner.realized_loss(["ann"])[0] <= 1.0
+    assert owner.verify().ok
+
+
+def test_only_the_owner_verifies_and_erases(tenants):
+    owner, a, b = tenants
+    a.answer(linear(1), ["ann"], ones)
+    with pytest.raises(LedgerError, match="verified by its owner"):
+        b.verify()
+    with pytest.raises(LedgerError, match="permission denied"):
+        a.erase("ann")
+    assert owner.erase("ann") == 1
+    for ledger in tenants:
+        assert ledger.remaining(["ann"]).round(6).tolist() == [0.7]
+
+
+def test_a_tenant_asks_under_no_other_name(tenants):
+    owner, a, _ = tenants
+    a._store.tenant = TENANTS[1]
+    with pytest.raises(LedgerError, match="entered under the name of who asks"):
+        a.answer(linear(1), ["ann"], ones)
+    assert owner.verify().n_releases == 0
+
+
+def test_a_tenant_that_nobody_admitted_and_a_role_that_is_none(postgres_server, postgres_schema):
+    place = postgres_server.url(schema=postgres_schema)
+    new_ledger(place).close()
+    with pytest.raises(LedgerError, match="leads to no schema"):
+        PrivacyLedger.open(postgres_server.url(TENANTS[0], postgres_schema))
+    with pytest.raises(LedgerError, match="does not exist"):
+        admit_tenant(place, "no such role")

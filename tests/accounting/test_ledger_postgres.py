@@ -1,0 +1,409 @@
+"""A ledger that many hosts ask with: conflicts, lost connections, killed servers, and who may do what."""
+
+import os
+import random
+import re
+import secrets
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from ledger_children import answer_until_killed, start
+from postgres_server import TENANTS, edit_as_no_program_should, run_at
+
+from skldp.accounting import PrivacyLedger, RegressionQuery, admit_tenant, ledger_report
+from skldp.accounting._ledger import postgres_store
+from skldp.accounting._ledger import store as ledger_store
+from skldp.exceptions import LedgerError
+
+forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+
+
+def linear(slope, epsilon=0.3):
+    return RegressionQuery("linear", [float(slope)], 0.0, (-abs(slope), abs(slope)), epsilon)
+
+
+def ones(positions):
+    return np.ones(len(positions), dtype=int)
+
+
+def new_ledger(place, **changes):
+    return PrivacyLedger(**{"epsilon": 1.0, "bounds": (-1, 1), "path": place, "rule": "basic"} | changes)
+
+
+def n_releases(place):
+    return run_at(place, "SELECT COUNT(*) FROM releases")[0][0]
+
+
+def cut_after(ledger, statement, place):
+    """Break a ledger's connections, from the server's side, right after a statement; once."""
+    execute, left = postgres_store._Statements.execute, [1]
+
+    def execute_and_break(self, text, *arguments):
+        result = execute(self, text, *arguments)
+        if text.startswith(statement) and left:
+            left.pop()
+            (process,) = self._session.exec_driver_sql("SELECT pg_backend_pid()").one()
+            run_at(place, f"SELECT pg_terminate_backend({process}, 5000)")
+        return result
+
+    return execute_and_break
+
+
+@pytest.mark.parametrize("statement", ["SELECT name", "SELECT person", "INSERT INTO releases", "INSERT INTO salts"])
+def test_a_connection_that_is_lost_in_a_call_is_made_again(postgres_url, monkeypatch, statement):
+    ledger = new_ledger(postgres_url)
+    ledger.answer(linear(1), ["a"], ones)
+    monkeypatch.setattr(postgres_store._Statements, "execute", cut_after(ledger, statement, postgres_url))
+    outputs = iter([[0], [1]])
+    answers = ledger.answer(linear(2), ["b"], lambda rows: next(outputs))
+    assert answers.fresh.all()
+    # What was drawn and not committed was handed to nobody.
+    assert ledger.history("b")[0]["output"] == answers.outputs[0]
+    assert n_releases(postgres_url) == 2
+    assert ledger.verify().ok
+
+
+def test_a_commit_of_which_nobody_heard_is_handed_out_and_charged_once(postgres_url, monkeypatch):
+    """The server commits, and the client never learns of it."""
+    ledger = new_ledger(postgres_url)
+    last_head, drawn = ledger_store.last_head, []
+    (left,) = ([1],)
+
+    def commit_and_break(connection):
+        head = last_head(connection)
+        if drawn and left:
+            left.pop()
+            session = connection._session
+            session.connection.commit()
+            raise postgres_store.ConflictError("the connection was lost")
+        return head
+
+    def draw(rows):
+        drawn.append(rows)
+        return ones(rows)
+
+    monkeypatch.setattr(ledger_store, "last_head", commit_and_break)
+    answers = ledger.answer(linear(1), ["a", "b"], draw)
+    assert (answers.outputs.tolist(), answers.fresh.tolist()) == ([1, 1], [True, True])
+    assert (len(drawn), n_releases(postgres_url)) == (1, 1)
+    assert ledger.remaining(["a"]).round(6).tolist() == [0.7]
+
+
+def test_a_conflict_with_somebody_who_takes_no_lock_is_begun_again(postgres_url, monkeypatch):
+    """The same release number, entered by another session in the middle of the call: the call comes after it."""
+    ledger, other = new_ledger(postgres_url), new_ledger(postgres_url)
+    first = []
+
+    def draw(rows):
+        if not first:
+            first.append(rows)
+            lock_free = monkeypatch.context()
+            with lock_free as patched:
+                patched.setattr(other._store, "_space", other._store._space + 1)
+                assert other.answer(linear(1), ["a"], ones).fresh.all()
+        return ones(rows)
+
+    assert ledger.answer(linear(2), ["b"], draw).fresh.all()
+    assert n_releases(postgres_url) == 2
+    assert ledger.verify().ok
+
+
+def test_only_those_who_ask_the_same_people_wait(postgres_url, monkeypatch):
+    """While one call certifies losses, others ask other people; of the same people the first decides first."""
+    ledger, other = new_ledger(postgres_url, rule="bayesian"), new_ledger(postgres_url, rule="bayesian")
+    for slope in (1, 2, 3):
+        ledger.answer(linear(slope), ["a"], ones)
+    events, deciding = [], threading.Event()
+    decided = PrivacyLedger._decided
+
+    def decide_slowly(self, *arguments):
+        if self is ledger:
+            deciding.set()
+            time.sleep(0.5)
+            events.append("decided")
+        return decided(self, *arguments)
+
+    monkeypatch.setattr(PrivacyLedger, "_decided", decide_slowly)
+    calls = [threading.Thread(target=lambda: ledger.answer(linear(4, 0.2), ["a"], ones))]
+    calls[0].start()
+    deciding.wait()
+    other.answer(linear(4, 0.2), ["b"], lambda rows: events.append("b") or ones(rows))
+    other.answer(linear(5, 1e-3), ["a"], lambda rows: events.append("a") or ones(rows))
+    calls[0].join()
+    assert events[0] == "b"
+    assert events.index("decided") < events.index("a")
+
+
+def test_locks_are_taken_in_one_order(postgres_url):
+    """Two calls about the same people, each in the other's order, again and again."""
+    failures = []
+
+    def ask(people, first):
+        ledger = PrivacyLedger.open(postgres_url)
+        try:
+            for number in range(15):
+                ledger.answer(linear(first + number, 1e-3), people, ones)
+        except Exception as error:
+            failures.append(error)
+
+    new_ledger(postgres_url).close()
+    people = [f"p{number}" for number in range(20)]
+    threads = [threading.Thread(target=ask, args=(order, first)) for order, first in ((people, 1), (people[::-1], 100))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert n_releases(postgres_url) == 30
+    assert PrivacyLedger.open(postgres_url).verify().ok
+
+
+def test_somebody_who_holds_the_lock_for_ever_is_not_waited_for(postgres_url, monkeypatch):
+    monkeypatch.setattr(ledger_store, "BUSY_SECONDS", 0.2)
+    ledger, other = new_ledger(postgres_url), new_ledger(postgres_url)
+    with other._store.transaction(write=True), pytest.raises(LedgerError, match=r"is in use: .*nothing was released"):
+        ledger.answer(linear(1), ["a"], ones)
+    assert ledger.answer(linear(1), ["a"], ones).accepted.all()
+
+
+KEY = "a key that nobody can guess"
+
+
+def test_a_call_that_is_made_again_is_handed_the_same_answers(place):
+    """By another process as well, whatever has happened since; refusals too."""
+    ledger = new_ledger(place, epsilon=0.7)
+    ledger.answer(linear(1), ["a", "b"], ones)
+    ledger.answer(linear(2), ["a"], ones)
+    first = ledger.answer(linear(3), ["a", "b", "c"], lambda rows: [1, 0], idempotency_key=KEY)
+    assert (first.outputs.tolist(), first.fresh.tolist()) == ([-1, 1, 0], [False, True, True])
+    ledger.answer(linear(3, 0.1), ["a"], ones)
+    ledger.close()
+    for again in (PrivacyLedger.open(place), PrivacyLedger.open(place)):
+        handed = again.answer(linear(3), ["a", "b", "c"], lambda rows: 1 / 0, idempotency_key=KEY)
+        assert (handed.outputs.tolist(), handed.fresh.tolist()) == (first.outputs.tolist(), first.fresh.tolist())
+    assert again.remaining(["b", "c"]).round(6).tolist() == [0.1, 0.4]
+    assert again.verify().ok
+
+
+def test_a_repeated_call_serves_what_was_served(place):
+    ledger = new_ledger(place, epsilon=5.0)
+    ledger.answer(linear(1), ["a"], lambda rows: [0])
+    first = ledger.answer(linear(1), ["a", "b"], ones, idempotency_key=KEY)
+    ledger.answer(linear(1), ["a", "b"], lambda rows: [1, 0], repeat=True)
+    again = ledger.answer(linear(1), ["a", "b"], ones, idempotency_key=KEY)
+    assert first.outputs.tolist() == again.outputs.tolist() == [0, 1]
+    assert again.fresh.tolist() == [False, True]
+    fresh = ledger.answer(linear(1), ["a"], ones, repeat=True, idempotency_key=f"{KEY} 2")
+    assert ledger.answer(linear(1), ["a"], ones, repeat=True, idempotency_key=f"{KEY} 2").fresh.tolist() == [True]
+    assert fresh.outputs.tolist() == [1]
+    assert len(ledger.history("a")) == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"query": linear(2)},
+        {"ids": ["a", "c"]},
+        {"ids": ["b", "a"]},
+        {"repeat": True},
+        {"all_or_none": True},
+    ],
+)
+def test_a_key_is_that_of_one_call(place, change):
+    ledger = new_ledger(place)
+    asked = {"query": linear(1), "ids": ["a", "b"], "draw": ones, "idempotency_key": KEY}
+    ledger.answer(**asked)
+    with pytest.raises(LedgerError, match="used for another query, other people or other options"):
+        ledger.answer(**asked | change)
+    assert n_releases(place) == 1
+
+
+@pytest.mark.parametrize("key", ["short", "", 7, b"a key that nobody can guess"])
+def test_a_key_that_can_be_guessed_is_refused(key):
+    with pytest.raises(ValueError, match="at least 16 characters that nobody can guess"):
+        new_ledger(":memory:").answer(linear(1), ["a"], ones, idempotency_key=key)
+
+
+def test_a_key_is_not_stored(place):
+    new_ledger(place).answer(linear(1), ["a"], ones, idempotency_key=KEY)
+    assert KEY not in str(run_at(place, "SELECT * FROM releases"))
+
+
+TABLES = ("settings", "people", "queries", "releases", "answers", "salts")
+
+
+@pytest.mark.parametrize("role", ["keeper", TENANTS[0]])
+@pytest.mark.parametrize("table", TABLES)
+def test_nothing_is_changed_deleted_or_emptied(postgres_server, postgres_schema, table, role):
+    """Neither by the owner, whom triggers keep from it, nor by a tenant, who has not the right."""
+    import psycopg
+
+    place = postgres_server.url(schema=postgres_schema)
+    new_ledger(place).answer(linear(1), ["a"], ones)
+    admit_tenant(place, TENANTS[0])
+    column = {"settings": "name", "people": "identity", "queries": "key", "releases": "time"}.get(table, "release")
+    told = "append-only" if role == "keeper" else "permission denied"
+    with psycopg.connect(postgres_server.url(role, postgres_schema), autocommit=True) as connection:
+        for statement in (
+            f"UPDATE {table} SET {column} = {column}",
+            f"DELETE FROM {table}",
+            f"TRUNCATE {table} CASCADE",
+        ):
+            with pytest.raises(psycopg.Error, match=told):
+                connection.execute(statement)
+        if role != "keeper":
+            for statement in (f"ALTER TABLE {table} DISABLE TRIGGER ALL", "SET session_replication_role = replica"):
+                with pytest.raises(psycopg.Error, match=r"must be owner|permission denied"):
+                    connection.execute(statement)
+
+
+def test_a_trigger_that_is_gone_is_told(postgres_url):
+    ledger = new_ledger(postgres_url)
+    ledger.answer(linear(1), ["a"], ones)
+    run_at(postgres_url, "ALTER TABLE answers DISABLE TRIGGER answers_keeps_on_update")
+    assert ledger.verify().problems == ("The trigger answers_keeps_on_update is gone.",)
+
+
+def test_a_server_that_does_not_wait_for_its_disk_is_refused(postgres_url, monkeypatch):
+    monkeypatch.setattr(
+        postgres_store, "_WHERE", postgres_store._WHERE.replace("current_setting('fsync')", "CAST('off' AS TEXT)")
+    )
+    with pytest.raises(LedgerError, match="fsync=off: what it commits can be lost"):
+        new_ledger(postgres_url)
+
+
+def test_a_commit_waits_for_the_disk_whatever_the_role_says(postgres_server, postgres_schema):
+    place = postgres_server.url(schema=postgres_schema)
+    run_at(place, "ALTER ROLE keeper SET synchronous_commit = off")
+    try:
+        with new_ledger(place)._store.transaction(write=True) as connection:
+            assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
+            assert connection.execute("SHOW transaction_isolation").fetchone() == ("serializable",)
+    finally:
+        run_at(place, "ALTER ROLE keeper RESET synchronous_commit")
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["postgresql://", "postgresql://keeper@host", "postgresql:no url", "postgresql+psycopg://keeper@/?host=x"],
+)
+def test_what_is_no_url_of_a_database_is_refused(postgres_server, place):
+    with pytest.raises(ValueError, match="The URL of a ledger must be"):
+        PrivacyLedger(1.0, path=place)
+
+
+def test_a_password_is_neither_shown_nor_pickled(postgres_url):
+    secret = secrets.token_hex(8)
+    ledger = new_ledger(postgres_url.replace("keeper@", f"keeper:{secret}@"))
+    ledger.answer(linear(1), ["a"], ones)
+    assert ledger.verify().ok
+    shown = [repr(ledger), ledger.path, str(ledger.__reduce__()), str(ledger.report())]
+    with pytest.raises(LedgerError) as refused:
+        new_ledger(postgres_url.replace("keeper@", f"nobody:{secret}@"))
+    assert secret not in "".join([*shown, str(refused.value)])
+
+
+def test_there_is_no_ledger_where_none_was_made(postgres_server, postgres_schema):
+    place = postgres_server.url(schema=postgres_schema)
+    for use in (PrivacyLedger.open, ledger_report):
+        with pytest.raises(LedgerError, match="There is no ledger at"):
+            use(place)
+    for url in (postgres_server.url(schema="nowhere"), postgres_server.url(TENANTS[0], postgres_schema)):
+        with pytest.raises(LedgerError, match="leads to no schema"):
+            new_ledger(url)
+
+
+def test_another_version_is_refused(postgres_url):
+    new_ledger(postgres_url).close()
+    run_at(postgres_url, "INSERT INTO versions VALUES (99, '')")
+    with pytest.raises(LedgerError, match="schema version 99, and this skldp knows version"):
+        PrivacyLedger.open(postgres_url)
+
+
+def test_a_record_that_went_back_is_noticed_by_whoever_has_it_open(postgres_url):
+    ledger = new_ledger(postgres_url)
+    for slope in (1, 2):
+        ledger.answer(linear(slope), ["a"], ones)
+    edit_as_no_program_should(
+        postgres_url, *(f"DELETE FROM {table} WHERE release = 2" for table in ("answers", "salts", "releases"))
+    )
+    with pytest.raises(LedgerError, match="the record went back"):
+        ledger.answer(linear(3), ["a"], ones)
+
+
+def test_an_error_says_nothing_of_people(postgres_url):
+    """PostgreSQL quotes the row that it refuses."""
+    ledger = new_ledger(postgres_url)
+    ledger._store.repeated = lambda work: work()
+    run_at(postgres_url, "INSERT INTO people VALUES (5, '\"ann\"')")
+
+    def use():
+        with ledger._store.transaction(write=True) as connection:
+            connection.execute("INSERT INTO people (person, identity) VALUES (6, '\"ann\"')")
+
+    with pytest.raises(postgres_store.ConflictError, match="duplicate key") as refused:
+        use()
+    assert "ann" not in str(refused.value)
+    assert refused.value.__cause__ is None
+    assert refused.value.__suppress_context__
+
+
+def run_server_kills(server, place, n_kills):
+    """Two processes ask while the server is killed and started again; whatever they were handed must be recorded."""
+    new_ledger(place, epsilon=1000.0, bounds=(-1, 1)).close()
+    chance = random.Random(0)
+    children = [start(answer_until_killed, place) for _ in range(2)]
+    try:
+        for _ in range(n_kills):
+            before = n_releases(place)
+            until = time.monotonic() + 60
+            while n_releases(place) < before + 2:
+                assert time.monotonic() < until, "nobody asks any more"
+                time.sleep(0.01)
+            time.sleep(chance.uniform(0, 0.05))
+            server.kill()
+            server.start()
+    finally:
+        for child, _ in children:
+            os.kill(child, signal.SIGKILL)
+        lines = []
+        for child, output in children:
+            with output:
+                lines += output.read().rpartition("\n")[0].splitlines()
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    stored = run_at(
+        place,
+        """SELECT q.key, p.identity, a.output FROM answers a JOIN releases r USING (release)
+           JOIN queries q USING (query) JOIN people p USING (person)""",
+    )
+    assert len({(key, person) for key, person, _ in stored}) == len(stored)
+    assert set(lines) <= {f"{key} {person} {output}" for key, person, output in stored}
+    assert ledger_report(place, verify=True)["verification"]["ok"]
+    return len(lines)
+
+
+@forked
+@pytest.mark.slow
+def test_what_was_handed_out_is_recorded_when_the_server_is_killed(postgres_server, postgres_url):
+    assert run_server_kills(postgres_server, postgres_url, 3) > 0
+
+
+@forked
+@pytest.mark.statistical
+def test_what_was_handed_out_is_recorded_when_the_server_is_killed_20_times(postgres_server, postgres_url):
+    assert run_server_kills(postgres_server, postgres_url, 20) > 0
+
+
+def test_the_extra_is_named_where_it_is_missing(monkeypatch):
+    import sys
+
+    for name in [
+        name for name in sys.modules if re.match(r"sqlalchemy|skldp\.accounting\._ledger\.postgres_store", name)
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    with pytest.raises(ImportError, match=r'pip install "skldp\[postgres\]"'):
+        PrivacyLedger(1.0, path="postgresql://keeper@host/database")
