@@ -1,5 +1,6 @@
 """The environments of continuous integration, each fresh: ``nox --list`` names them, ``.ci/run`` runs all in a copy."""
 
+import os
 import re
 import shutil
 import sys
@@ -10,9 +11,10 @@ from nox.command import CommandFailed
 
 nox.needs_version = ">=2024.4"
 nox.options.default_venv_backend = "venv"
-nox.options.sessions = ["readme", "tests", "lint", "compiled", "docs", "package", "oldest", "others"]
+nox.options.sessions = ["readme", "tests", "lint", "compiled", "postgres", "docs", "package", "oldest", "others"]
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+LEDGER = sorted(map(str, Path("tests/accounting").glob("test_ledger*.py")))
 COMPILED = ["tests/mechanisms/test_kernels.py", "tests/estimators/test_out_of_core.py"]
 # The oldest versions have no wheels above Python 3.12.
 OLDEST = next((version for version in ("3.11", "3.12") if shutil.which(f"python{version}")), "3.11")
@@ -54,6 +56,23 @@ def compiled(session):
     """Test what runs compiled, which the other environments leave out."""
     install_wheels(session, ".[test,fast]")
     session.run("python", "-m", "pytest", "-q", "-n", "logical", *session.posargs, *COMPILED)
+
+
+@nox.session
+def postgres(session):
+    """Test the ledger on a PostgreSQL server, which is installed where it can be; without one this fails."""
+    if not list(Path("/usr/lib/postgresql").glob("*/bin/initdb")) and not shutil.which("initdb"):
+        if os.getuid() != 0 or not shutil.which("apt-get"):
+            session.error("Nothing was tested: install a PostgreSQL server first (Debian's package is postgresql).")
+        quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+        session.run("apt-get", "update", "-qq", external=True)
+        session.run(
+            "apt-get", "install", "-y", "-qq", "--no-install-recommends", "postgresql", external=True, env=quiet
+        )
+    session.install("-e", ".[test,postgres]")
+    required = {"SKLDP_POSTGRES": "required"}
+    session.run("python", "-m", "pytest", "-q", "-m", "not statistical", *LEDGER, env=required)
+    session.run("python", "tests/mutations/test_mutations.py", "4", "0", "psycopg", env=required)
 
 
 @nox.session

@@ -8,6 +8,7 @@ from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._coefficient_errors import RegressionSummary
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._from_estimator import query_from_estimator
+from skldp.estimators._label_matrix import LabelMatrixRR
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._label_private_regressor import LabelPrivateRegressor
 from skldp.estimators._label_vector import LabelLaplaceVector
@@ -37,6 +38,7 @@ __all__ = [
     "Domain",
     "LabelLaplace",
     "LabelLaplaceVector",
+    "LabelMatrixRR",
     "LabelPrivateClassifier",
     "LabelPrivateRegressor",
     "LabelRR",

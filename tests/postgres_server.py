@@ -1,5 +1,6 @@
 """A PostgreSQL server of the tests' own, in a temporary folder, on a socket in it; and statements past a ledger."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -61,8 +62,12 @@ class PostgresServer:
     def processes(self):
         """The server's processes, by their ids, the first one first."""
         first = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
-        listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(first)], capture_output=True, text=True, check=False)
-        return [first, *map(int, listed.stdout.split())]
+        parents = {}
+        for entry in Path("/proc").glob("[0-9]*/stat"):
+            # A process may end while it is looked at; its name, in brackets, may hold anything.
+            with contextlib.suppress(OSError):
+                parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
+        return [first, *(process for process, parent in parents.items() if parent == first)]
 
     def kill(self):
         """Kill all its processes, as a power cut would; what it has written to the disk stays."""

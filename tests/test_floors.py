@@ -12,8 +12,9 @@ import skldp
 PACKAGE = Path(skldp.__file__).parent
 MAY_IMPORT = {
     "mechanisms": {"numpy", "scipy", "cryptography", "numba", "skldp", *sys.stdlib_module_names},
-    # Who calls a ledger brings the workers: no scikit-learn, no joblib. pandas only where somebody wants a table.
-    "accounting": {"numpy", "scipy", "pandas", "skldp", *sys.stdlib_module_names},
+    # Who calls a ledger brings the workers: no scikit-learn, no joblib. pandas only where somebody wants a table,
+    # a database's only where somebody gives a URL.
+    "accounting": {"numpy", "scipy", "pandas", "sqlalchemy", "psycopg", "skldp", *sys.stdlib_module_names},
     "learning": {"numpy", "scipy", "skldp", *sys.stdlib_module_names},
 }
 
@@ -54,7 +55,7 @@ sys.modules["skldp"] = package
 for path in pathlib.Path({str(PACKAGE / floor)!r}).rglob("*.py"):
     name = ".".join(path.relative_to({str(PACKAGE)!r}).with_suffix("").parts)
     importlib.import_module("skldp." + name.removesuffix(".__init__"))
-print(sorted({{"sklearn", "joblib", "pandas"}} & set(sys.modules)))
+print(sorted({{"sklearn", "joblib", "pandas", "sqlalchemy", "psycopg"}} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -54,6 +54,7 @@ LISTED = (
     skldp.LabelRR,
     skldp.LabelLaplace,
     skldp.LabelLaplaceVector,
+    skldp.LabelMatrixRR,
     skldp.LabelSampler,
     skldp.LabelPrivateClassifier,
     skldp.LabelPrivateRegressor,
@@ -247,12 +248,12 @@ def test_classifiers_tell_no_row_and_no_label(name):
 
 TABLES = {
     "numbers": (skldp.TablePrivatizer(schema=(0, 1)), ROWS),
-    "categories": (skldp.TablePrivatizer(schema={key: ["a", "b", "c"] for key in ("x0", "x1", "x2")}), WORDS),
+    "categories": (skldp.TablePrivatizer(schema={name: ["a", "b", "c"] for name in ("x0", "x1", "x2")}), WORDS),
     "missing": (
         skldp.TablePrivatizer(
             schema={
-                key: {"type": "categories", "values": ["a", "b", "c"], "missing": "category"}
-                for key in ("x0", "x1", "x2")
+                name: {"type": "categories", "values": ["a", "b", "c"], "missing": "category"}
+                for name in ("x0", "x1", "x2")
             },
             handle_unknown="missing",
             encoding="columns",
@@ -282,6 +283,18 @@ def test_tables_tell_no_value(name, frame):
         learning = copy.deepcopy(table).set_params(schema=dict.fromkeys(("age", "result", "dose"), "dtype"))
         for kind, make in MARKED_ROWS.items():
             hear(f"learnt, {kind}", learning.fit, make(), learns=True)
+        hear("at the end", lambda: fitted)
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [[0, 1]] * 3, None])
+def test_mechanisms_of_several_labels_tell_no_value(classes):
+    mechanism = skldp.LabelMatrixRR(classes=classes)
+    fitted = made(lambda: copy.deepcopy(mechanism).fit(np.tile([[0], [1]], (4, 3))))
+    with listening() as hear:
+        for kind, make in EITHER.items():
+            hear(f"fit, {kind}", copy.deepcopy(mechanism).fit, make(), learns=classes is None)
+            for method in ("transform", "inverse_transform", "estimate_frequencies"):
+                hear(f"{method}, {kind}", getattr(fitted, method), make())
         hear("at the end", lambda: fitted)
 
 

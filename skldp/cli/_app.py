@@ -1,6 +1,5 @@
 """The commands, put together, and ``skldp ledger``. A new command is a function and a line at the end."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -45,7 +44,7 @@ app.command()(federated)
 
 @app.command()
 def ledger(
-    file: Annotated[Path, typer.Argument(help="The ledger.")],
+    file: Annotated[str, typer.Argument(help="The ledger: a file, or the URL of a PostgreSQL database.")],
     verify: Annotated[
         bool,
         typer.Option("--verify", help="Check every decision again from the raw answers; exit code 1 if one fails."),

@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import untold
+from skldp.estimators._label_matrix import LabelMatrixRR
 from skldp.estimators._label_private import LabelPrivate, inner_has
 from skldp.estimators._labels import LabelRR
 from skldp.estimators._validation import HasMethods, StrOptions, fit_context
@@ -33,7 +34,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     estimator : classifier
         Cloned and fitted on the randomized labels.
     label_mechanism : LabelRR or LabelLaplace, default=None
-        Cloned and applied to y in `fit`. None is ``LabelRR()``.
+        Cloned and applied to y in `fit`. None is ``LabelRR()``. For several labels a row, :class:`LabelMatrixRR`.
     correction : {"none", "forward"}, default="none"
         ``"none"`` predicts what `estimator` learnt: the randomized labels. ``"forward"`` turns its probabilities of
         the randomized labels into those of the true ones, through the known flip matrix.
@@ -42,7 +43,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     ----------
     estimator_ : the fitted classifier of randomized labels
     label_mechanism_ : the fitted mechanism
-    classes_ : ndarray of shape (n_classes,)
+    classes_ : ndarray of shape (n_classes,), or list of such
         All classes of the mechanism, also those that no randomized label happened to show.
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per label; infinite where the mechanism learnt its classes.
@@ -159,6 +160,8 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
             In the order of ``classes_``.
         """
         check_is_fitted(self)
+        if isinstance(self.classes_, list):
+            return self._ask("predict_proba", X)
         probabilities = self._of_all_classes(self._ask("predict_proba", X))
         if self.correction == "none":
             return probabilities
@@ -224,6 +227,8 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
                 "estimator must be a classifier; LabelPrivateRegressor trains regressors on released numbers. "
                 f"Got {type(self.estimator).__name__} instead."
             )
+        if self.correction == "forward" and isinstance(self.label_mechanism, LabelMatrixRR):
+            raise ValueError("correction='forward' is for one label a row. Got a LabelMatrixRR instead.")
         if self.correction == "forward" and not hasattr(self.estimator, "predict_proba"):
             raise ValueError(
                 "correction='forward' needs an estimator with predict_proba. "

@@ -74,7 +74,7 @@ class LabelReleaser(
         ValueError
             If a label is not one of the declared classes.
         """
-        self._declare(labels_1d(y))
+        self._declare(self._labels(y))
         return self
 
     def transform(self, y: Any, ids: Any = None) -> np.ndarray:
@@ -117,7 +117,7 @@ class LabelReleaser(
         y_released : ndarray
             As by `transform`.
         """
-        y = labels_1d(y)
+        y = self._labels(y)
         return self._release_labels(self._declare(y), y.dtype, ids=ids)
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -137,7 +137,7 @@ class LabelReleaser(
         y_released : ndarray
             As by `transform`.
         """
-        y = labels_1d(y)
+        y = self._labels(y)
         check_same_length(X, y)
         return X, self._release_labels(self._declare(y), y.dtype)
 
@@ -145,9 +145,9 @@ class LabelReleaser(
         """Set what is known after fit, and give the codes of y."""
         check_epsilon(self.epsilon)
         learnt = self.classes is None
-        classes = learnt_values(y) if learnt else declared_values(self.classes, "classes")
+        classes = self._classes(y)
         mechanism = self._make_mechanism(classes)
-        codes = encode(y, classes, "y")
+        codes = self._codes(y, classes)
         self.mechanism_ = mechanism
         self.classes_ = classes
         attach_guarantee(self, self.mechanism_.guarantee(), "the classes" if learnt else "")
@@ -155,20 +155,32 @@ class LabelReleaser(
             warn_learnt("The classes", f"{type(self).__name__}(classes=[...])")
         return codes
 
+    def _labels(self, y):
+        """Labels as an array."""
+        return labels_1d(y)
+
+    def _classes(self, y):
+        """The declared classes, or those of the labels."""
+        return learnt_values(y) if self.classes is None else declared_values(self.classes, "classes")
+
+    def _codes(self, y, classes):
+        """Codes of labels, shape (n_samples, n_columns)."""
+        return encode(y, classes, "y")[:, None]
+
     def _rows(self, y, *, reset):
-        return encode(labels_1d(y), self.classes_, "y")[:, None]
+        return self._codes(self._labels(y), self.classes_)
 
     def _release_into(self, y, out, ids=None):
         check_is_fitted(self)
         self._check_unchanged()
-        y = labels_1d(y)
-        return self._release_labels(encode(y, self.classes_, "y"), y.dtype, out, ids)
+        y = self._labels(y)
+        return self._release_labels(self._codes(y, self.classes_), y.dtype, out, ids)
 
     def _release_labels(self, codes, dtype, out=None, ids=None):
         if self._is_charged(ids):
-            answers = self._charged(codes[:, None], ids)
+            answers = self._charged(codes, ids)
         else:
-            answers = self.mechanism_.release(codes[:, None], noise_from(self.seed)).rows
+            answers = self.mechanism_.release(codes, noise_from(self.seed)).rows
         released = self._decoded(answers, dtype)
         if out is None:
             return released

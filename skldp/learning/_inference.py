@@ -1,6 +1,7 @@
 """A regression protocol whose last cohorts tell how far the coefficients can be from the truth."""
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from skldp.learning._uncertainty import (
     Estimate,
     gram_edge,
     inverse_where_known,
-    newton_step,
+    newton_steps,
     scatter,
     semicircle,
 )
@@ -23,25 +24,29 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 __all__ = ["InferenceProtocol", "n_people_for_intervals"]
 
 # Of all people: those who learn the model; each cohort of those who tell a scale; those who tell the terms' sizes; each
-# cohort that tells their second moments, so many times, in the scale that the one before found; and those who tell a
-# first step. The others tell the second one.
-_MODEL_SHARE, _SCALE_SHARE, _SIZES_SHARE, _GRAM_SHARE, _FIRST_SHARE = 0.33, 0.012, 0.05, 0.09, 0.13
-_N_GRAMS = 2
-# Cohorts of the second step, whose scatter is its error, and the fewest people of one.
+# cohort that tells their second moments, so many times, in the scale that the one before found. The others tell steps
+# of the model, and of these so many the first one.
+_MODEL_SHARE, _SCALE_SHARE, _SIZES_SHARE, _GRAM_SHARE = 0.33, 0.012, 0.05, 0.09
+_N_GRAMS, _FIRST_PART = 2, 0.2
+# Cohorts of the two steps together, whose scatter is their error, and the fewest people of one.
 _N_COHORTS, _LEAST_PEOPLE = 50, 20
 # No errors are asked for where the second moments' noise is above this, in a scale in which they are 1, at the radius
 # of the terms' usual norm; at the radius that follows from their tail it is at most the second.
 _MOST_EDGE, _MOST_NOISE = 0.12, 0.25
-# There are no intervals where what that cuts off second moments is more than this in the mean: as of an indicator that
-# is 1 for one person in ten, of which few people tell.
-_MOST_CUT = 0.8
+# There are no intervals where what radii cut off squared norms is told to be more than this in the mean, of terms whose
+# second moments are about 1: all of it may lie in one direction, and the error of the first step grows where that is
+# above a third of the moment.
+_MOST_CUT = 0.4
 # A feature is named as one that noise hides from this part of the largest squared weight on.
 _HIDES = 0.1
 # How far the logarithms of norms are told: around the usual norm, by this factor up, and its square down.
 _REACH = 4.0
 # Shares of the people who tell the tail of the gradients' norms, and each time that of the terms': by how much their
 # logarithms exceed that of so many times the usual norm, which is counted up to eight times as far.
-_TAIL_SHARE, _TAIL_START, _TERMS_TAIL_SHARE, _TERMS_TAIL_START, _TAIL_WIDTH = 0.03, 3.0, 0.02, 1.5, 8.0
+_TAIL_SHARE, _TAIL_START, _TERMS_TAIL_SHARE, _TERMS_TAIL_START, _TAIL_WIDTH = 0.03, 3.0, 0.015, 1.5, 8.0
+# Of those who tell how much is cut off products, each time; up to which multiple of the radius they tell it; and by
+# which factor numbers are two and not one that was rounded.
+_BEYOND_SHARE, _BEYOND, _APART = 0.02, 2.0, 1 + 1e-9
 # What is cut off in the mean, at most: of a gradient in units of the noise's own standard error, of products in units
 # of the largest eigenvalue that noise alone has.
 _GRADIENT_CUT, _GRAM_CUT = 0.2, 0.3
@@ -51,8 +56,8 @@ class InferenceProtocol(RegressionProtocol):
     r"""Who is asked what until a linear regression is learnt, and the errors of its coefficients.
 
     Some of the people learn the model, as they would in a :class:`RegressionProtocol`. The others are asked in radii at
-    which little is cut off, for a Newton step without a ridge: a part of them for the features' second moments, the
-    last fifty cohorts for gradients at one and the same model, whose scatter is the step's error.
+    which little is cut off, for two Newton steps without a ridge: a part of them for the features' second moments,
+    the last fifty cohorts for gradients at the model and where the first ten of them lead, whose scatter is the error.
 
     Parameters
     ----------
@@ -70,10 +75,13 @@ class InferenceProtocol(RegressionProtocol):
     noise's standard error, which the intervals count. How far norms reach some people tell: by how much their
     logarithms exceed that of three times the usual norm. Beyond, they are taken to go on like those of a normal law. A
     tail that is longer still and on one side biases by more than is counted; errors that are symmetric, given the
-    features, bias nothing. Of a category that fewer than one person in ten has, so much of the second moments is cut
-    off that the intervals are too narrow, which the tail that is told shows only in part: they are not promised there.
-    Where the second moments of some direction of the features do not stand out of the noise, there are no intervals,
-    and :attr:`refusal` says whose.
+    features, bias nothing.
+
+    Of features that few people are far out in, such as rare categories, a radius cuts off second moments, and steps are
+    too long. How much that is other people tell before, of squared norms up to twice the radius, and the tail says what
+    is further out. Up to a third of a moment the second step, which is no whole one, takes it back (see
+    ``newton_steps``). Where more is told to be cut off, in the mean of everybody and whatever the direction, there are
+    no intervals; nor where the second moments of some direction do not stand out of the noise. :attr:`refusal` says so.
 
     Examples
     --------
@@ -87,7 +95,7 @@ class InferenceProtocol(RegressionProtocol):
     >>> simulate(protocol, X, y, noise_from())
     >>> estimate = protocol.estimate()
     >>> estimate.degrees, bool(estimate.standard_errors.max() < 0.05)
-    (49, True)
+    (48, True)
     """
 
     def __init__(
@@ -122,7 +130,7 @@ class InferenceProtocol(RegressionProtocol):
             "terms_tail": 0.5,
             "terms_cut": 0.0,
             "start": None,
-            "n_first": 0,
+            "first": None,
             "second": None,
         }
 
@@ -134,13 +142,13 @@ class InferenceProtocol(RegressionProtocol):
     @property
     def refusal(self) -> str:
         """Why there is no estimate; empty where there is one."""
-        told = self._state["second"]
+        told = [self._state[name] for name in ("first", "second")]
         if not self.asks_for_errors:
             needed = n_people_for_intervals(self)
             rule = "more than one term" if needed is None else f"at least {needed:,} people"
             return f"It takes {rule} for errors to be told at epsilon {self.epsilon:.4g}. Got {self.n_people:,} people."
-        if told is None or told["cohorts"] < 2:
-            return "At least two of the last cohorts must have answered. Got fewer."
+        if any(one is None or one["cohorts"] < 2 for one in told):
+            return "At least two of the cohorts of each of the last two tasks must have answered. Got fewer."
         if self._state["terms_cut"] > _MOST_CUT:
             return (
                 "Few people's features may be so far out that their second moments are cut off. Got long tails, or "
@@ -176,13 +184,13 @@ class InferenceProtocol(RegressionProtocol):
             raise ValueError(self.refusal)
         state = self._state
         shift, matrix = self._in_units()
-        return newton_step(
-            shift + matrix @ np.array(state["start"]),
-            matrix @ np.array(self._state["scaling"]),
+        return newton_steps(
+            shift + matrix @ np.array(state["beta"]),
+            matrix @ np.array(state["scaling"]),
             self._gram(),
+            state["first"],
             state["second"],
             self._task_of("second").standard_error(1) ** 2,
-            state["n_first"],
             _GRADIENT_CUT,
         )
 
@@ -218,8 +226,8 @@ class InferenceProtocol(RegressionProtocol):
 
     def _plan(self) -> list[tuple[str, int]]:
         n = self.n_people
-        shares = (_SCALE_SHARE, _SIZES_SHARE, _GRAM_SHARE, _TERMS_TAIL_SHARE, _TAIL_SHARE, _FIRST_SHARE)
-        n_scale, n_sizes, n_gram, n_terms_tail, n_tail, n_first = (int(share * n) for share in shares)
+        shares = (_SCALE_SHARE, _SIZES_SHARE, _GRAM_SHARE, _TERMS_TAIL_SHARE, _BEYOND_SHARE, _TAIL_SHARE)
+        n_scale, n_sizes, n_gram, n_terms_tail, n_beyond, n_tail = (int(share * n) for share in shares)
         model = self._plan_of_model(int(_MODEL_SHARE * n))
         if not (
             n * _SCALE_SHARE >= 1
@@ -233,11 +241,13 @@ class InferenceProtocol(RegressionProtocol):
         steps = [
             *model,
             ("sizes", n_sizes),
-            *[("norm", n_scale), ("terms_tail", n_terms_tail), ("gram", n_gram)] * _N_GRAMS,
+            *[("norm", n_scale), ("terms_tail", n_terms_tail), ("beyond", n_beyond), ("gram", n_gram)] * _N_GRAMS,
         ]
-        steps += [("norm", n_scale), ("residual", n_scale), ("reach", n_scale), ("tail", n_tail), ("first", n_first)]
+        steps += [("norm", n_scale), ("residual", n_scale), ("reach", n_scale), ("tail", n_tail)]
         left = n - sum(wanted for _, wanted in steps)
-        return steps + [("second", people) for people in cut(left, max(2, min(_N_COHORTS, left // _LEAST_PEOPLE)))]
+        cohorts = cut(left, max(4, min(_N_COHORTS, left // _LEAST_PEOPLE)))
+        n_first = max(2, round(_FIRST_PART * len(cohorts)))
+        return steps + [("first" if i < n_first else "second", people) for i, people in enumerate(cohorts)]
 
     def _plan_of_model(self, n_people: int) -> list[tuple[str, int]]:
         return RegressionProtocol(**self._settings() | {"n_people": max(1, n_people)})._steps
@@ -247,12 +257,11 @@ class InferenceProtocol(RegressionProtocol):
         return lengths | {n_products(self._n_terms)} if self.asks_for_errors else lengths
 
     def _task_of(self, name: str) -> Task:
-        if name not in ("sizes", "norm", "terms_tail", "gram", "reach", "tail", "first", "second"):
+        if name not in ("sizes", "norm", "terms_tail", "beyond", "gram", "reach", "tail", "first", "second"):
             return super()._task_of(name)
         state = self._state
         functionals = np.array(self._state["scaling"]).T @ self._terms()
         form, answer, least = "gradient", "vector", 0.0
-        wanted = sum(people for step, people in self._steps if step == ("gram" if name == "gram" else "second"))
         if name == "norm":
             form, answer, radius = "linear", "log_norm", _REACH * math.sqrt(self._n_terms)
             least = radius / _REACH**3
@@ -262,10 +271,14 @@ class InferenceProtocol(RegressionProtocol):
         elif name == "sizes":
             # Of which nothing is cut off: what few people have would look smaller than it is, and be stretched too far.
             form, radius = "squares", math.inf
+        elif name == "beyond":
+            furthest = self._furthest(self._matrix(functionals), "products")
+            cut_at = min(self._gram_radius(), furthest)
+            # Where no record reaches further, nothing is told either.
+            end = furthest if cut_at * _APART < furthest < cut_at * _BEYOND else cut_at * _BEYOND
+            form, answer, radius, least = "linear", "log_norm", math.sqrt(end), math.sqrt(cut_at)
         elif name == "gram":
-            noise = gram_edge(1.0, self._n_terms, self.epsilon, wanted // _N_GRAMS)
-            form, radius = "products", radius_that_keeps(state["norm"] ** 2, 2 * state["terms_tail"], _GRAM_CUT, noise)
-            radius = min(radius, _MOST_NOISE / noise * math.sqrt(_N_GRAMS))
+            form, radius = "products", self._gram_radius()
         else:
             beta = state["start"] if name == "second" and state["start"] is not None else state["beta"]
             residual = np.eye(self.n_features + 2)[-1] - np.array(beta) @ self._terms()
@@ -279,16 +292,30 @@ class InferenceProtocol(RegressionProtocol):
                 if name == "tail":
                     answer, radius, least = "log_norm", _TAIL_WIDTH * _TAIL_START * usual, _TAIL_START * usual
                 else:
-                    noise = math.sqrt(noise_variance(self._n_terms, self.epsilon) / wanted)
+                    noise = math.sqrt(noise_variance(self._n_terms, self.epsilon) / self._wanted("first", "second"))
                     radius = radius_that_keeps(usual, state["tail"], _GRADIENT_CUT, noise)
         matrix = self._matrix(functionals)
         if answer == "vector":
-            # No record reaches further.
-            furthest = np.abs(matrix).sum(axis=1)
-            largest = math.hypot(*furthest[: self._n_terms])
-            most = {"products": largest**2, "gradient": largest * furthest[-1], "squares": math.hypot(*furthest**2)}
-            radius = min(radius, most[form])
+            radius = min(radius, self._furthest(matrix, form))
         return Task(self.epsilon, self._box.low, self._box.high, form, matrix, answer, radius, least)
+
+    def _wanted(self, *names: str) -> int:
+        """The people who are to be asked tasks of these names."""
+        return sum(people for name, people in self._steps if name in names)
+
+    def _furthest(self, matrix: tuple[tuple[float, ...], ...], form: str) -> float:
+        """The norm beyond which no record within its bounds reaches."""
+        furthest = np.abs(matrix).sum(axis=1)
+        largest = math.hypot(*furthest[: self._n_terms])
+        most = {"products": largest**2, "gradient": largest * furthest[-1], "squares": math.hypot(*furthest**2)}
+        return float(most[form])
+
+    def _gram_radius(self) -> float:
+        """Of products, if records reach as far."""
+        state = self._state
+        noise = gram_edge(1.0, self._n_terms, self.epsilon, self._wanted("gram") // _N_GRAMS)
+        radius = radius_that_keeps(state["norm"] ** 2, 2 * state["terms_tail"], _GRAM_CUT, noise)
+        return min(radius, _MOST_NOISE / noise * math.sqrt(_N_GRAMS))
 
     def _take_sizes(self, task: Task, report: Report) -> None:
         # A size that is hidden is taken to be as large as what hides it.
@@ -298,10 +325,21 @@ class InferenceProtocol(RegressionProtocol):
     def _take_norm(self, task: Task, report: Report) -> None:
         self._state["norm"] = float(task.mean(report)[0])
 
+    def _take_beyond(self, task: Task, report: Report) -> None:
+        state, start, end = self._state, task.least**2, task.radius**2
+        told = math.log(float(task.mean(report)[0]) / task.least) + task.log_error(report.n_people)
+        # Of all squared norms up to the end, the straight line above their logarithms' exponential.
+        cut = told / math.log(task.radius / task.least) * (end - start)
+        if self._furthest(task.matrix, "products") > end * _APART:
+            cut += mean_excess(state["norm"] ** 2, 2 * state["terms_tail"], end)
+        state["terms_cut"] += cut / _N_GRAMS
+
+    def _miss_beyond(self) -> None:
+        # What nobody told may be anything.
+        self._state["terms_cut"] = sys.float_info.max
+
     def _take_gram(self, task: Task, report: Report) -> None:
         state, scaling = self._state, np.array(self._state["scaling"])
-        cut = mean_excess(state["norm"] ** 2, 2 * state["terms_tail"], task.radius)
-        state["terms_cut"] += cut / _N_GRAMS
         moments = symmetric_matrix(task.mean(report), self._n_terms)
         told = [scaling.T.tolist(), moments.tolist(), task.standard_error(report.n_people)]
         state["grams"] = [*state["grams"], told]
@@ -321,10 +359,11 @@ class InferenceProtocol(RegressionProtocol):
 
     def _take_first(self, task: Task, report: Report) -> None:
         state = self._state
+        state["first"] = told = scatter(state["first"], task.mean(report), report.n_people)
         if state["grams"]:
             inverse, _ = inverse_where_known(*self._gram())
-            step = np.array(self._state["scaling"]) @ inverse @ task.mean(report)
-            state["start"], state["n_first"] = (np.array(state["beta"]) + step).tolist(), report.n_people
+            step = np.array(state["scaling"]) @ inverse @ np.array(told["sum"]) / told["people"]
+            state["start"] = (np.array(state["beta"]) + step).tolist()
 
     def _take_second(self, task: Task, report: Report) -> None:
         if self._state["start"] is not None:

@@ -206,6 +206,7 @@ def estimates_of(
     remembered: npt.NDArray[np.float64],
     told: tuple[Task, Report] | None,
     kurtosis: float,
+    cut: float,
     errors: bool,
 ) -> MomentEstimates:
     """Mean and covariance from the report of the last task, or without one from what is remembered.
@@ -224,6 +225,8 @@ def estimates_of(
     told : (Task, Report) or None
     kurtosis : float
         Of the coordinates, over that of a normal law.
+    cut : float
+        What the radius cuts off the square of a direction at most, in units of the noise's standard error.
     errors : bool
         Whether errors are to be told.
 
@@ -247,9 +250,9 @@ def estimates_of(
         functionals = np.eye(k + 1)
         functionals[1:, 1:] = whitening.T
         before = unwhitened @ np.diag(remembered) @ unwhitened.T
-        expected = ReleasedProducts(task, report.n_people, functionals.copy(), before, kurtosis)
+        expected = ReleasedProducts(task, report.n_people, functionals.copy(), before, kurtosis, cut)
         functionals[1:, 0] = mean
-        law = ReleasedProducts(task, report.n_people, functionals, unwhitened @ best @ unwhitened.T, kurtosis)
+        law = ReleasedProducts(task, report.n_people, functionals, unwhitened @ best @ unwhitened.T, kurtosis, cut)
         # The square of a mean with errors is too large by their variance.
         one, each = np.eye(1, k + 1)[0], np.column_stack([np.zeros(k), whitening.T])
         raw = raw + law.covariances(one, each[:, None], one, each[None])

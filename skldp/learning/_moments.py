@@ -18,6 +18,7 @@ from skldp.learning._protocol import (
     Protocol,
     as_shown_by,
     nearest_positive,
+    weighed,
 )
 from skldp.learning._protocol import sufficiency as sufficiency_of
 from skldp.learning._tails import mean_excess
@@ -32,10 +33,11 @@ _EARLY_SHARES, _STAGE_SUFFICIENCY, _COLUMN_SHARE = (0.1, 0.15, 0.15), 3.0, 0.06
 # The floor of the whitening, and that of the variances that it is remembered by, in units of the noise's largest
 # eigenvalue.
 _FLOOR, _REMEMBERED_FLOOR = 0.5, 0.2
-# What the radius of the last task cuts off, in units of the error: little enough for intervals to hold. For that the
-# noise of a whitened square must be so small for a radius of a record's usual size, and is at most so large for the
-# one that is taken; else the radius is as tight as those before, for which bias is no matter.
-_CUT_OFF, _MOST_NOISE, _MOST_ERROR, _TIGHTNESS = 0.1, 0.15, 1.0, 0.8
+# What the radius of the last task cuts off the squares of all directions together, in units of one's error: little
+# enough for intervals to hold, which count it. For that the noise of a whitened square must be so small for a radius of
+# a record's usual size, and is at most so large for the one that is taken; else the radius is as tight as those before,
+# for which bias is no matter.
+_CUT_OFF, _MOST_NOISE, _MOST_ERROR, _TIGHTNESS = 0.3, 0.15, 1.0, 0.8
 # Records' norms have a tail that is told between their geometric mean and this many times it.
 _TAIL = 3.0
 # How far the norms of whitened records may be from what the whitening lets expect, and their tails from a normal law's,
@@ -74,9 +76,9 @@ class MomentsProtocol(Protocol):
     Notes
     -----
     What lies beyond the radius of the last task is shortened to it, which biases what is learnt. The radius follows
-    from a private tail of the records' norms: what it cuts off is, in the mean of all directions and for a tail like
-    that of a logarithmic normal law, a fifth of the standard error. Where noise leaves no room for that, radii are
-    tight and errors are not told.
+    from a private tail of the records' norms: what it cuts off the squares of all directions together is, for a tail
+    like that of a logarithmic normal law, at most 0.3 of one's standard error, which counts it, in whatever direction.
+    Where noise leaves no room for that, radii are tight and errors are not told.
 
     Examples
     --------
@@ -151,6 +153,7 @@ class MomentsProtocol(Protocol):
             remembered=np.array(state["remembered"]),
             told=told,
             kurtosis=kurtosis,
+            cut=_CUT_OFF,
             errors=self.tells_errors,
         )
 
@@ -271,7 +274,7 @@ class MomentsProtocol(Protocol):
         def excess(radius: float) -> float:
             # The square of a normal number has variance 2.
             error = math.sqrt((noise * radius) ** 2 + 2 / n_people)
-            return mean_excess(spread**2, 2 * tail, radius) / (1 + self.n_coordinates) - _CUT_OFF * error
+            return mean_excess(spread**2, 2 * tail, radius) - _CUT_OFF * error
 
         widest = max(tight, _MOST_ERROR / noise)
         if excess(widest) >= 0 or excess(tight) <= 0:
@@ -304,7 +307,7 @@ class MomentsProtocol(Protocol):
         state = self._state
         told, error = math.log(float(task.mean(report)[0])), task.log_error(report.n_people)
         prior = _SPREAD_PRIOR if state["told"] else math.inf
-        state["spread"] = math.exp(_weighed(told, error, math.log(state["spread"]), prior))
+        state["spread"] = math.exp(weighed(told, error, math.log(state["spread"]), prior))
 
     def _take_tail(self, task: Task, report: Report) -> None:
         state = self._state
@@ -312,7 +315,7 @@ class MomentsProtocol(Protocol):
         scale, normal = math.sqrt(2 * math.pi), self._normal_tail
         told = math.log(float(task.mean(report)[0]) / task.least) * scale
         error = task.log_error(report.n_people) * scale
-        state["tail"] = max(normal / 4, _weighed(told, error, normal, _TAIL_PRIOR * normal))
+        state["tail"] = max(normal / 4, weighed(told, error, normal, _TAIL_PRIOR * normal))
 
     def _take_products(self, task: Task, report: Report) -> None:
         state, k = self._state, self.n_coordinates
@@ -360,9 +363,3 @@ def _checked(
     if any((low[j], high[j]) != (0, 1) for j in every):
         raise ValueError("The bounds of a block's columns must be 0 and 1. Got others instead.")
     return lists
-
-
-def _weighed(told: float, error: float, prior: float, prior_error: float) -> float:
-    """What was told and what was expected, each weighed by one over its variance."""
-    weight = 1 / (1 + (error / prior_error) ** 2)
-    return weight * told + (1 - weight) * prior

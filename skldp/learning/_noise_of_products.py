@@ -29,6 +29,8 @@ class ReleasedProducts:
         Of x: an estimate is enough.
     kurtosis : float, default=0.0
         The excess kurtosis of x in every direction over 3: 0 for normal people.
+    cut : float, default=0.0
+        What the radius cuts off at most, in units of the noise's standard error, which counts as an error more.
 
     Notes
     -----
@@ -55,6 +57,7 @@ class ReleasedProducts:
     functionals: npt.NDArray[np.float64]
     covariance: npt.NDArray[np.float64]
     kurtosis: float = 0.0
+    cut: float = 0.0
 
     def covariances(
         self,
@@ -93,6 +96,7 @@ class ReleasedProducts:
         constant = self.functionals[0, 0] ** 2
         first = ab + a0 * b0 - constant * a[..., 0] * b[..., 0]
         second = cd + c0 * d0 - constant * c[..., 0] * d[..., 0]
+        of_noise = of_noise * (1 + self.cut**2)
         total = self.task.radius**2 * across * of_noise + (along - across) * (of_people + first * second)
         result: npt.NDArray[np.float64] = (total - first * second) / self.n_people
         return result

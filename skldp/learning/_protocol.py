@@ -29,6 +29,7 @@ __all__ = [
     "n_people_needed",
     "nearest_positive",
     "sufficiency",
+    "weighed",
 ]
 
 # Below it the noise is as large as what there is to be learnt.
@@ -41,7 +42,7 @@ CENTER_RADIUS = 1.3
 SCALE_SHARE = 0.06
 # Products pay where their noise is below what there is: from a sufficiency of this many times the record's length on,
 # and of this at least.
-_PRODUCTS_PAY, PRODUCTS_LEAST = 7.0, 50.0
+_PRODUCTS_PAY, PRODUCTS_LEAST = 7.0, 70.0
 # For a normal variable, exp(E ln |x|).
 LOG_SCALE = 0.53
 # The largest radius of vectors, in units of their usual norm: it cuts off nothing that matters, and adds noise. The
@@ -378,3 +379,9 @@ def as_shown_by(
         total += change @ np.array(moments) @ change.T / variances
         weights += 1 / variances
     return total / weights, 1 / weights
+
+
+def weighed(told: float, error: float, prior: float, prior_error: float) -> float:
+    """What was told and what was expected, each weighed by one over its variance."""
+    weight = 1 / (1 + (error / prior_error) ** 2)
+    return weight * told + (1 - weight) * prior

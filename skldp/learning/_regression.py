@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import is_number
+from skldp.learning._few_people import FewPeople
 from skldp.learning._protocol import (
     CENTER_RADIUS,
     LEAST_SUFFICIENCY,
@@ -14,7 +15,6 @@ from skldp.learning._protocol import (
     LOOSEST,
     PRODUCTS_LEAST,
     SCALE_SHARE,
-    Protocol,
     as_shown_by,
     cut,
     nearest_positive,
@@ -29,13 +29,6 @@ __all__ = ["RegressionProtocol"]
 _TARGET_SHARE, _LENGTH_SHARE, _CENTER_SHARE, _SCALE_SHARE, _SQUARES_SHARE = 0.03, 0.02, 0.04, 0.015, 0.03
 # Where only the mean is told: the parts who tell it at first, and how far targets are from it.
 _FIRST_SHARE, _SPREAD_SHARE = 0.4, 0.1
-# The same where gradients alone are asked for, of few people: sizes of single features would be noise. The target's
-# centre is told twice, the second time as far as residuals reach.
-_PLAIN_TARGET, _PLAIN_RESIDUAL, _PLAIN_LENGTH, _PLAIN_CENTER, _PLAIN_SPREAD = 0.08, 0.03, 0.02, 0.06, 0.02
-# Of few people, the part of the target's variance that features are expected to tell, and the longest steps of the
-# constant and of slopes. Sizes are badly known too: below this sufficiency radii shrink with its root, which costs no
-# more than way, where one that is too long would add noise.
-_EXPECTED, _LONGEST_OF_CONSTANT, _LONGEST, _TIGHT = 0.5, 0.3, 0.2, 120.0
 # Products are asked for in stages, so that each is told in the scale that the ones before it found: as many as leave
 # each this sufficiency, and no more than that many. Every stage stretches what the ones before it did not see.
 _STAGE_SUFFICIENCY, _MOST_STAGES = 8.0, 3
@@ -61,7 +54,7 @@ _LOOSE = 1_000.0
 _MOST_DEVIATIONS = 4.0
 
 
-class RegressionProtocol(Protocol):
+class RegressionProtocol(FewPeople):
     r"""Who is asked what, one task after the other, until a linear regression is learnt.
 
     Every person belongs to one cohort and answers one task, at the whole epsilon. A task depends on the answers of
@@ -137,7 +130,7 @@ class RegressionProtocol(Protocol):
             "scales": [1.0] * width,
             "seen": [0.0] * width,
             "seen_from": origin.tolist(),
-            "residual": 1.0,
+            "residual": self._expected_reach if self._is_plain else 1.0,
             "spread": math.sqrt(width),
             "dimension": 0.0,
             "beta": [0.0] * n_terms,
@@ -193,7 +186,9 @@ class RegressionProtocol(Protocol):
                 return [("target", n)]
             few = [("target", int(_FIRST_SHARE * n)), ("residual", int(_SPREAD_SHARE * n))]
             return [*few, ("target", n - sum(wanted for _, wanted in few))]
-        steps = self._begin_plainly() if self._is_plain else self._begin()
+        if self._is_plain:
+            return self._plan_of_few()
+        steps = self._begin()
         left = n - sum(wanted for _, wanted in steps)
         # A gradient of one number is none that a vector's mechanism releases.
         once = self.kind == "once" or self.n_features + self.fit_intercept < 2
@@ -223,15 +218,6 @@ class RegressionProtocol(Protocol):
         several = self.n_features + self.fit_intercept > 1
         return self.kind == "rounds" and several and LEAST_SUFFICIENCY <= self.sufficiency < PRODUCTS_LEAST
 
-    def _begin_plainly(self) -> list[tuple[str, int]]:
-        """The steps that tell the target's centre and size, and one size of all features about their centre."""
-        n = self.n_people
-        residual, spread = ("residual", int(_PLAIN_RESIDUAL * n)), ("spread", int(_PLAIN_SPREAD * n))
-        if not self.fit_intercept:
-            return [residual, spread]
-        target, length = ("target", int(_PLAIN_TARGET * n)), ("length", int(_PLAIN_LENGTH * n))
-        return [target, residual, target, length, ("center", int(_PLAIN_CENTER * n)), spread]
-
     def _terms(self) -> npt.NDArray[np.float64]:
         """The functionals of the model's terms: the constant where there is one, and the features."""
         return np.eye(self.n_features + 2)[1 - self.fit_intercept : -1]
@@ -247,6 +233,11 @@ class RegressionProtocol(Protocol):
         return result
 
     def _task_of(self, name: str) -> Task:
+        functionals, form, answer, radius, least = self._asked_of_few(name) if self._is_plain else self._asked(name)
+        return Task(self.epsilon, self._box.low, self._box.high, form, self._matrix(functionals), answer, radius, least)
+
+    def _asked(self, name: str) -> tuple[npt.NDArray[np.float64], str, str, float, float]:
+        """Of a step's task the functionals, its form and answer, the radius and the least norm."""
         state, width = self._state, self.n_features + 1
         whitened = np.array(state["whitening"]).T @ self._terms()
         root = math.sqrt(width)
@@ -285,30 +276,22 @@ class RegressionProtocol(Protocol):
                 radius = 2 * state["residual"] * state["spread"]
                 least = radius / 64
             else:
-                tightness = min(1.0, math.sqrt(self.sufficiency / _TIGHT)) if self._is_plain else 1.0
-                answer, radius = "vector", tightness * self._looseness * self._size()
-        return Task(self.epsilon, self._box.low, self._box.high, form, self._matrix(functionals), answer, radius, least)
+                answer, radius = "vector", self._looseness * self._size()
+        return functionals, form, answer, radius, least
 
     @property
     def _has_gradients(self) -> bool:
         return any(name == "gradient" for name, _ in self._steps)
 
     def _take_target(self, task: Task, report: Report) -> None:
-        state = self._state
         if self.fit_intercept:
-            before, error = state["target_error"] ** 2, task.standard_error(report.n_people) ** 2
-            # What is known already counts too, which at first is that a target lies within its bounds.
-            moved = state["center"][-1] + float(task.mean(report)[0]) * before / (before + error)
-            state["center"] = [*state["center"][:-1], float(np.clip(moved, -1, 1))]
-            state["target_error"] = math.sqrt(before * error / (before + error))
+            self._move_target(task, report)
 
     def _take_residual(self, task: Task, report: Report) -> None:
         self._state["residual"] = float(task.mean(report)[0])
 
     def _take_spread(self, task: Task, report: Report) -> None:
         self._state["spread"] = float(task.mean(report)[0])
-        if self._is_plain:
-            self._scale_alike()
 
     def _take_scale(self, task: Task, report: Report) -> None:
         self._state["spread"] = float(task.mean(report)[0])
@@ -379,28 +362,11 @@ class RegressionProtocol(Protocol):
 
     def _take_gradient(self, task: Task, report: Report) -> None:
         state, error = self._state, task.standard_error(report.n_people) / self._slope
-        steps = np.full(len(state["beta"]), self._step_length(report.n_people))
-        if self._is_plain:
-            steps = self._weigh(steps, error)
-        moved = np.array(state["whitening"]) @ (task.mean(report) * steps / self._slope)
+        part = self._step_length(report.n_people)
+        moved = np.array(state["whitening"]) @ (task.mean(report) * part / self._slope)
         state["beta"] = (np.array(state["beta"]) + moved).tolist()
-        state["moves"] = [*state["moves"], [float(steps[-1]), error]]
+        state["moves"] = [*state["moves"], [part, error]]
         self._miss_gradient()
-
-    def _weigh(self, least: npt.NDArray[np.float64], error: float) -> npt.NDArray[np.float64]:
-        """Steps by what is known of each term, as a Kalman filter takes them: long ones while it is little."""
-        state, n_constants = self._state, int(self.fit_intercept)
-        variances = np.array(state["variances"])
-        if not len(variances):
-            total, of_target = (state["residual"] / LOG_SCALE) ** 2, state["target_error"] ** 2
-            # Residuals were told with the target's centre as far off as it may be.
-            of_slopes = max(_EXPECTED * total - of_target, _EXPECTED * total / 10) / self.n_features
-            variances = np.append([min(of_target, _EXPECTED * total)] * n_constants, [of_slopes] * self.n_features)
-        most = np.append([_LONGEST_OF_CONSTANT] * n_constants, [_LONGEST] * self.n_features)
-        steps = np.clip(variances / (variances + error**2), np.minimum(least, most), most)
-        state["variances"] = ((1 - steps) ** 2 * variances + (steps * error) ** 2).tolist()
-        result: npt.NDArray[np.float64] = steps
-        return result
 
     def _miss_gradient(self) -> None:
         state = self._state

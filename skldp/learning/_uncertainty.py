@@ -1,4 +1,4 @@
-r"""What a coefficient may be: one Newton step from a model that is known, and how far its parts scatter."""
+r"""What a coefficient may be: Newton steps from a model that is known, and how far their parts scatter."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ __all__ = [
     "gram_edge",
     "intervals_around",
     "inverse_where_known",
-    "newton_step",
+    "newton_steps",
     "scatter",
     "semicircle",
 ]
@@ -68,13 +68,13 @@ class Estimate:
     noise : ndarray of shape (n_terms,)
         The part of each variance that the noise of the releases alone has.
     degrees : int
-        Degrees of freedom: `covariance` is made of the scatter of one cohort more.
+        Degrees of freedom of the scatter of which `covariance` is made.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skldp.learning import Estimate
-    >>> estimate = Estimate(np.array([0.5]), np.array([[0.04]]), np.array([0.03]), 49)
+    >>> estimate = Estimate(np.array([0.5]), np.array([[0.04]]), np.array([0.03]), 48)
     >>> estimate.intervals(0.95).round(2), estimate.noise_shares.round(2)
     (array([[0.1, 0.9]]), array([0.5]))
     """
@@ -186,31 +186,29 @@ def scatter(so_far: dict[str, Any] | None, mean: npt.NDArray[np.float64], n_peop
     }
 
 
-def newton_step(
+def newton_steps(
     beta: npt.NDArray[np.float64],
     scaling: npt.NDArray[np.float64],
     gram: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
-    told: dict[str, Any],
+    first: dict[str, Any],
+    second: dict[str, Any],
     variance: float,
-    n_before: int,
     cut: float = 0.0,
 ) -> Estimate:
-    r"""One Newton step from a model at which cohorts told the gradient.
+    r"""Two Newton steps from a model, the second one as long as its people are many.
 
     Parameters
     ----------
     beta : ndarray of shape (n_terms,)
-        The model, which is itself such a step from another one.
+        The model at which the first cohorts told the gradient.
     scaling : ndarray of shape (n_terms, n_terms)
         P, which makes terms x into P'x.
     gram : pair of ndarray of shape (n_terms, n_terms)
         The second moments of P'x, from other people, known in all directions, and the variances of the noise in them.
-    told : dict
-        Of two cohorts or more, by :func:`scatter`.
+    first, second : dict
+        Of two cohorts or more, by :func:`scatter`: the second ones told the gradient where the first step led.
     variance : float
         Of one released gradient, in every direction across it, by the noise alone.
-    n_before : int
-        The people who told the step before.
     cut : float, default=0.0
         What is cut off a gradient in the mean, at most, in units of the noise's standard error.
 
@@ -220,14 +218,22 @@ def newton_step(
 
     Notes
     -----
-    With the mean :math:`\bar g` over N people of gradients :math:`g = P'x (y - x'\beta)`, and H the second moments, the
-    answer is :math:`\beta + P H^{-1} \bar g`, and its covariance :math:`P H^{-1} S H^{-1} P' / N`. The scatter S is
-    that of B cohorts' means, each times the root of its people: it counts the noise, the choice of the people, and
-    unequal variances (the sandwich), with B - 1 degrees of freedom and no assumption on any of them.
+    With the mean :math:`\bar g_1` over :math:`N_1` people of gradients :math:`g = P'x (y - x'\beta)`, and H the second
+    moments, the first step is :math:`P H^{-1} \bar g_1`; the second, from there, is :math:`\lambda P H^{-1} \bar g_2`
+    with :math:`\lambda = N_2 / (N_1 + N_2)`. For given H, with G the true second moments, the error is
 
-    H is from other people, so that for given H all of this is exact but for a part :math:`I - H^{-1} G` of the error
-    of the model before, G being the true second moments. What the noise in H makes of the error of the step before,
-    whose covariance is A in the units of P'x, is added: :math:`E[(H - G) A (H - G)]`. What is cut off biases every
+    .. math:: P H^{-1} \{(I - \lambda G H^{-1}) e_1 + \lambda e_2\}
+              + P (I - \lambda H^{-1} G)(I - H^{-1} G)(\beta - \beta^*),
+
+    of the errors :math:`e` of the two means. Where H is G, that is the mean of all people's errors: the covariance is
+    :math:`P H^{-1} ((1 - \lambda)^2 S_1 / N_1 + \lambda^2 S_2 / N_2) H^{-1} P'`, whose scatters S are those of the
+    cohorts' means, each times the root of its people: they count the noise, the choice of the people, and unequal
+    variances (the sandwich), and assume nothing of any of them. The weight of :math:`e_1` grows in no direction in
+    which H is too small by up to :math:`1 - \lambda / (2 - \lambda)` of G, so that what was cut off second moments
+    makes intervals wider rather than wrong; a whole second step would forget the first one, and with it that.
+
+    What the noise in H makes of the first step's error, whose covariance is A in the units of P'x, and of its way d is
+    added: :math:`E[(H - G)(\lambda^2 A + (1 - \lambda)^2 d d')(H - G)]`. What is cut off gradients biases every
     coefficient by at most `cut` times the standard error that the noise alone gives it. An interval holds the truth
     nearly as often as for that bias at its worst where the bias counts as an error more.
 
@@ -239,13 +245,23 @@ def newton_step(
     3 (intervals that count a bias at its worst).
     """
     inverse, _ = inverse_where_known(*gram)
-    n, degrees = told["people"], told["cohorts"] - 1
-    mean = np.array(told["sum"]) / n
-    spread = (np.array(told["squares"]) - n * np.outer(mean, mean)) / degrees
-    before = inverse @ spread @ inverse / n_before
+    (n_first, mean_first, spread_first), (n_second, mean_second, spread_second) = map(_spread, (first, second))
+    n = n_first + n_second
+    part = n_second / n
+    way = inverse @ mean_first
+    before = part**2 * inverse @ spread_first @ inverse / n_first + (1 - part) ** 2 * np.outer(way, way)
     # Entries of the noise in H are independent, but for its symmetry.
     by_gram = np.diag(gram[1] @ np.diag(before)) + gram[1] * before * (1 - np.eye(len(before)))
     change = scaling @ inverse
     noise = variance / n * change @ change.T
-    covariance = change @ (spread / n + by_gram) @ change.T + cut**2 * noise
-    return Estimate(beta + change @ mean, covariance, np.diag(noise), degrees)
+    # Which is (1 - part)^2 over the first people, and part^2 over the second ones.
+    of_people = (n_first * spread_first + n_second * spread_second) / n**2
+    covariance = change @ (of_people + by_gram) @ change.T + cut**2 * noise
+    values = beta + change @ (mean_first + part * mean_second)
+    return Estimate(values, covariance, np.diag(noise), first["cohorts"] + second["cohorts"] - 2)
+
+
+def _spread(told: dict[str, Any]) -> tuple[int, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The people, the mean, and how far one person scatters, by the cohorts' means."""
+    n, mean = told["people"], np.array(told["sum"]) / told["people"]
+    return n, mean, (np.array(told["squares"]) - n * np.outer(mean, mean)) / (told["cohorts"] - 1)

@@ -27,7 +27,7 @@ from skldp.accounting import (
 from skldp.accounting import _decide as decisions
 from skldp.accounting._composition import loss_of_zcdp, zcdp_budget
 from skldp.accounting._decide import Rule, added, decide, surely_admits
-from skldp.accounting._ledger import privacy_ledger
+from skldp.accounting._ledger import plan, privacy_ledger
 from skldp.accounting._release_query import released_loss
 from skldp.accounting._units import as_parts, nats_above, nats_below, saturated_sum, units_above, units_below, within
 from skldp.exceptions import BudgetExhaustedError, LedgerError
@@ -610,7 +610,7 @@ def always(*arguments, **options):
         (decisions, "_epsilons_admit", always),
         (decisions, "_losses_admit", always),
         (decisions, "charge_of", lambda query: 0),
-        (privacy_ledger, "surely_admits", lambda rule, spent, query: np.ones(len(spent), dtype=bool)),
+        (plan, "surely_admits", lambda rule, spent, query: np.ones(len(spent), dtype=bool)),
     ],
 )
 @pytest.mark.parametrize("rule", ["simplified", "bayesian"])

@@ -33,7 +33,7 @@ def test_what_is_fitted_fits_together(protocol, fit_intercept):
     assert errors.shape == (3 + fit_intercept,)
     interval = model.confidence_intervals()
     np.testing.assert_allclose(interval.mean(axis=1), values)
-    np.testing.assert_allclose((interval[:, 1] - interval[:, 0]) / errors, 2 * 2.0096, rtol=1e-4)
+    np.testing.assert_allclose((interval[:, 1] - interval[:, 0]) / errors, 2 * 2.01063, rtol=1e-4)
     narrow = model.confidence_intervals(level=0.5)
     assert (narrow[:, 0] > interval[:, 0]).all()
     frame = model.summary().to_frame()

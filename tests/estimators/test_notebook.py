@@ -29,6 +29,7 @@ FITTED = {
     "CategoricalPrivatizer": lambda: CategoricalPrivatizer(categories=[["a", "b"]]).fit([["a"], ["b"]]),
     "LabelLaplace": lambda: skldp.LabelLaplace(classes=[0, 1]).fit(Y),
     "LabelLaplaceVector": lambda: skldp.LabelLaplaceVector(classes=[0, 1]).fit(Y),
+    "LabelMatrixRR": lambda: skldp.LabelMatrixRR(classes=[0, 1]).fit(np.column_stack([Y, Y])),
     "LabelPrivateClassifier": lambda: LabelPrivateClassifier(LogisticRegression(), label_mechanism=label_rr()).fit(
         X, Y
     ),

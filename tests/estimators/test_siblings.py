@@ -55,6 +55,7 @@ SHARED = {
 OF_ITS_OWN = {
     ("BayesianFilter", "bounds"),
     ("BayesianFilter", "n_jobs"),
+    ("LabelMatrixRR", "classes"),
     ("PrivUnitTransformer", "bounds"),
     ("TargetPrivatizer", "bounds"),
     ("BayesianFilter", "ledger"),

@@ -1,5 +1,6 @@
 """How means of released products scatter: against the law of every product of four, written out."""
 
+import dataclasses
 import itertools
 import math
 
@@ -111,3 +112,12 @@ def test_releases_scatter_so():
     expected = np.diag(of_mean.covariances(a[:, None], b[:, None], a[None], b[None]))
     # A variance of 1,500 has a relative error of the root of two over that.
     assert (np.abs(np.var(found, axis=0) / expected - 1) < 5 * math.sqrt(2 / n_means)).all()
+
+
+def test_what_is_cut_off_counts_as_an_error_in_units_of_the_noise():
+    vectors = RNG.normal(size=(4, 3))
+    plain, cut = law(2.0, 0.5), dataclasses.replace(law(2.0, 0.5), cut=0.3)
+    noiseless = [dataclasses.replace(one, task=task(2.0, 1e-6)).covariances(*vectors) for one in (plain, cut)]
+    assert noiseless[1] == pytest.approx(noiseless[0], rel=1e-9)
+    of_noise = plain.covariances(*vectors) - noiseless[0]
+    assert cut.covariances(*vectors) - plain.covariances(*vectors) == pytest.approx(0.09 * of_noise, rel=1e-6)

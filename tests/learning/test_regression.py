@@ -413,42 +413,6 @@ def test_radii_of_gradients_grow_no_further_than_anything_is_cut_off():
     assert many._task_of("gradient").radius == pytest.approx(module.LOOSEST**2 * many._size())
 
 
-def test_few_people_tell_gradients_alone():
-    X, y = people(2_500)
-    scores = []
-    for seed in range(10):
-        learnt = protocol(2_500, epsilon=1.0)
-        assert 8 < learnt.sufficiency < 50
-        assert {"squares", "products"}.isdisjoint(name for name, _ in learnt._steps)
-        short = np.sqrt(learnt.sufficiency / 120) * learnt._size()
-        assert learnt._task_of("gradient").radius == pytest.approx(short)
-        simulate(learnt, X, y, seeded(seed))
-        scores.append(score(learnt, X, y))
-    assert np.mean(scores) > 0.75
-    assert min(scores) > 0.4
-
-
-def test_steps_of_few_people_are_those_of_a_kalman_filter():
-    learnt = protocol(2_500, epsilon=1.0)
-    before, error = np.array([0.04, 0.02, 0.02, 0.02]), 0.5
-    learnt._state["variances"] = before.tolist()
-    steps = learnt._weigh(np.zeros(4), error)
-    # Precisions add up.
-    after = 1 / (1 / before + 1 / error**2)
-    np.testing.assert_allclose(steps, after / error**2)
-    np.testing.assert_allclose(learnt._state["variances"], after)
-    assert (learnt._weigh(np.full(4, 0.15), error) >= 0.15).all()
-    assert learnt._weigh(np.zeros(4), 1e-9).tolist() == [0.3, 0.2, 0.2, 0.2]
-
-
-def test_what_is_expected_of_terms_is_what_residuals_were_told_to_hold():
-    learnt = protocol(2_500, epsilon=1.0)
-    learnt._state |= {"residual": 0.53, "target_error": 0.3}
-    steps = learnt._weigh(np.zeros(4), 10.0)
-    # Half of the variance, of which the error of the target's centre is the constant's.
-    np.testing.assert_allclose(steps, [0.09 / 100.09, *[0.41 / 3 / (100 + 0.41 / 3)] * 3])
-
-
 def test_products_take_more_people_than_gradients():
     X, y = people(1_100)
     rounds, once = (protocol(1_100, kind, epsilon=1.0) for kind in ("rounds", "once"))

@@ -1,4 +1,4 @@
-"""The Newton step and its covariance: against sums written out, and the rules of radii against their laws."""
+"""Newton steps and their covariance: against sums written out, and the rules of radii against their laws."""
 
 import math
 
@@ -28,16 +28,19 @@ def told_by(cohorts):
     return told
 
 
-def test_without_noise_the_step_is_least_squares_from_anywhere():
+def test_without_noise_the_steps_are_least_squares_of_all_from_anywhere():
     X = np.column_stack([np.ones(500), RNG.normal(size=(500, 2))])
-    y = X @ [0.5, 1.0, -2.0] + RNG.normal(size=500)
+    y, others = (X @ [0.5, 1.0, -2.0] + RNG.normal(size=500) for _ in range(2))
     scaling = RNG.normal(size=(3, 3)) + 3 * np.eye(3)
     gram = (X @ scaling).T @ (X @ scaling) / 500
-    beta = np.array([5.0, -4.0, 1.0])
-    told = told_by(cohorts_of(X, y, beta, scaling, 20))
-    found = module.newton_step(beta, scaling, (gram, EXACT), told, 0.0, 100)
-    np.testing.assert_allclose(found.values, np.linalg.lstsq(X, y, rcond=None)[0], rtol=1e-9)
-    assert found.degrees == 19
+    beta, start = np.array([5.0, -4.0, 1.0]), np.linalg.lstsq(X, y, rcond=None)[0]
+    # Of the people of the second step there are three times as many.
+    first = told_by(cohorts_of(X, y, beta, scaling, 12))
+    second = told_by(cohorts_of(np.tile(X, (3, 1)), np.tile(others, 3), start, scaling, 20))
+    found = module.newton_steps(beta, scaling, (gram, EXACT), first, second, 0.0)
+    everybody = np.linalg.lstsq(np.tile(X, (4, 1)), np.concatenate([y, np.tile(others, 3)]), rcond=None)[0]
+    np.testing.assert_allclose(found.values, everybody, rtol=1e-9)
+    assert found.degrees == 30
     np.testing.assert_array_equal(found.noise, 0)
 
 
@@ -45,28 +48,56 @@ def test_the_covariance_is_the_sandwich_of_the_cohorts_scatter():
     X, scaling = RNG.normal(size=(400, 3)), RNG.normal(size=(3, 3)) + 3 * np.eye(3)
     y, beta = RNG.normal(size=400), np.array([0.1, 0.0, -0.2])
     gram = (X @ scaling).T @ (X @ scaling) / 400
-    cohorts = cohorts_of(X, y, beta, scaling, 15)
-    found = module.newton_step(beta, scaling, (gram, EXACT), told_by(cohorts), 0.5, 100)
-    mean = sum(n * one for one, n in cohorts) / 400
-    spread = sum(n * np.outer(one - mean, one - mean) for one, n in cohorts) / 14
+    groups = [
+        cohorts_of(X[:100], y[:100], beta, scaling, 15),
+        cohorts_of(X[100:], 2 * y[100:], beta, scaling, 25),
+    ]
+    found = module.newton_steps(beta, scaling, (gram, EXACT), *map(told_by, groups), 0.5)
+    spreads = []
+    for cohorts, n in zip(groups, (100, 300), strict=True):
+        mean = sum(m * one for one, m in cohorts) / n
+        spreads.append(sum(m * np.outer(one - mean, one - mean) for one, m in cohorts) / (len(cohorts) - 1))
     change = scaling @ np.linalg.inv(gram)
-    np.testing.assert_allclose(found.covariance, change @ spread @ change.T / 400, rtol=1e-9)
+    middle = 0.25**2 * spreads[0] / 100 + 0.75**2 * spreads[1] / 300
+    np.testing.assert_allclose(found.covariance, change @ middle @ change.T, rtol=1e-9)
     np.testing.assert_allclose(found.noise, 0.5 / 400 * np.diag(change @ change.T), rtol=1e-9)
 
 
-def test_noise_of_the_second_moments_adds_what_it_makes_of_the_step_before():
-    """E[(H - G) A (H - G)], by drawing symmetric noise of the stated variances."""
+@pytest.mark.parametrize("part", [0.5, 0.8])
+@pytest.mark.parametrize("way", [0.0, 0.3])
+def test_noise_of_the_second_moments_adds_what_it_makes_of_the_first_step(part, way):
+    """E[(H - G) (p^2 A + (1 - p)^2 d d') (H - G)], by drawing symmetric noise of the stated variances."""
     variances = np.array([[4.0, 1.0, 2.0], [1.0, 0.5, 3.0], [2.0, 3.0, 1.0]]) * 1e-4
-    told = told_by([(RNG.normal(size=3), 50) for _ in range(9)])
+    rng = np.random.default_rng(1)
+    n_first, n_second = round(900 * (1 - part)), round(900 * part)
+    cohorts = rng.normal(size=(9, 3))
+    cohorts += way * np.array([1.0, -2.0, 0.5]) - cohorts.mean(axis=0)
+    first = told_by([(one, n_first // 9) for one in cohorts])
+    second = told_by([(rng.normal(size=3), n_second // 9) for _ in range(9)])
     known, noisy = (
-        module.newton_step(np.zeros(3), np.eye(3), (np.eye(3), one), told, 0.0, 7) for one in (EXACT, variances)
+        module.newton_steps(np.zeros(3), np.eye(3), (np.eye(3), one), first, second, 0.0) for one in (EXACT, variances)
     )
-    before = known.covariance * 450 / 7
-    upper = np.triu(RNG.standard_normal((200_000, 3, 3)) * np.sqrt(variances))
+    mean = cohorts.mean(axis=0)
+    of_first = n_first // 9 * sum(np.outer(one - mean, one - mean) for one in cohorts) / 8 / n_first
+    before = part**2 * of_first + (1 - part) ** 2 * np.outer(mean, mean)
+    upper = np.triu(rng.standard_normal((200_000, 3, 3)) * np.sqrt(variances))
     noise = upper + np.swapaxes(np.triu(upper, 1), 1, 2)
     drawn = noise @ before @ noise
     error = drawn.std(axis=0) / math.sqrt(len(drawn))
     assert (np.abs(noisy.covariance - known.covariance - drawn.mean(axis=0)) < 6 * error).all()
+
+
+@pytest.mark.parametrize("n_second", [100, 400])
+@pytest.mark.parametrize("missing", [0.0, 0.2, 0.33])
+def test_the_first_steps_error_grows_in_no_direction_of_which_a_third_was_cut_off(n_second, missing):
+    """The attack: second moments that are too small, so that every step goes too far."""
+    gram, error = np.diag([1 - missing, 1.0, 1.0]), np.array([0.3, 0.0, 0.0])
+    first = told_by([(error + one, 50) for one in (np.eye(3)[1], -np.eye(3)[1])])
+    # The truth is 0, and the second moments are 1.
+    second = told_by([(-error / (1 - missing) + one, n_second // 2) for one in (np.eye(3)[1], -np.eye(3)[1])])
+    found = module.newton_steps(np.zeros(3), np.eye(3), (gram, EXACT), first, second, 0.0)
+    counted = (1 - n_second / (100 + n_second)) * error[0] / (1 - missing)
+    assert abs(found.values[0]) <= counted * (1 + 1e-9)
 
 
 def test_what_does_not_stand_out_is_unknown_and_says_so():
@@ -84,12 +115,12 @@ def test_what_does_not_stand_out_is_unknown_and_says_so():
 
 
 def test_what_may_be_cut_off_counts_as_an_error_in_units_of_the_noise():
-    told = told_by([(RNG.normal(size=3), 50) for _ in range(9)])
+    first, second = (told_by([(RNG.normal(size=3), 50) for _ in range(9)]) for _ in range(2))
     scaling = RNG.normal(size=(3, 3)) + 3 * np.eye(3)
     plain, cut = (
-        module.newton_step(np.zeros(3), scaling, (2 * np.eye(3), EXACT), told, 0.7, 7, one) for one in (0.0, 0.3)
+        module.newton_steps(np.zeros(3), scaling, (2 * np.eye(3), EXACT), first, second, 0.7, one) for one in (0.0, 0.3)
     )
-    np.testing.assert_allclose(cut.covariance - plain.covariance, 0.09 * 0.7 / 450 / 4 * scaling @ scaling.T)
+    np.testing.assert_allclose(cut.covariance - plain.covariance, 0.09 * 0.7 / 900 / 4 * scaling @ scaling.T)
     np.testing.assert_array_equal(cut.noise, plain.noise)
 
 

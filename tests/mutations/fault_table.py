@@ -21,6 +21,8 @@ class Mutation(NamedTuple):
         What must go red, as pytest takes it, below ``tests/``; several are separated by blanks.
     survives : str, default=""
         Why no test can be expected to see it.
+    needs : str, default=""
+        Modules without which its tests are skipped.
     """
 
     path: str
@@ -28,6 +30,7 @@ class Mutation(NamedTuple):
     new: str
     tests: str
     survives: str = ""
+    needs: str = ""
 
 
 _NOISE = "mechanisms/test_randomness.py"
@@ -38,10 +41,15 @@ _VECTORS = "mechanisms/test_sampled_vectors.py"
 _SPHERE = "mechanisms/test_sphere_precision.py"
 _ANSWERS = "accounting/test_sampled_answers.py"
 _CERTIFIED = "accounting/test_sampled_answers.py accounting/test_certificates.py accounting/test_certified.py"
+_DOMAINS = "accounting/test_domains.py"
 _FILES = (
     "accounting/test_ledger_file.py accounting/test_ledger_damage.py accounting/test_ledger_crashes.py "
     "accounting/test_ledger.py accounting/test_ledger_versions.py"
 )
+_CALLS = "accounting/test_ledger_calls.py"
+_ERASED = "accounting/test_ledger_erasing.py"
+_HOSTS = "accounting/test_ledger_postgres.py"
+_DRIVER = "sqlalchemy psycopg"
 _WHOLES = "estimators/test_whole_guarantee.py estimators/test_counted_releases.py estimators/test_composition.py"
 _PROMISES = "estimators/test_promise.py"
 _PEOPLE = "estimators/test_people.py estimators/test_bayesian_filter.py"
@@ -67,6 +75,12 @@ MUTATIONS = [
         "gradient_release(mechanism, clip, 1)",
         "gradient_release(mechanism, clip, 2)",
         "study/test_rivals.py",
+    ),
+    Mutation(
+        "study/_federated/settings.py",
+        "seed=int(self._seeds.integers(1 << 63))",
+        "seed=int(self._seeds.integers(1 << 1))",
+        "study/test_federated.py",
     ),
     # The noise itself.
     Mutation("mechanisms/_noise.py", "if os.getpid() != self._pid:", "if False:", _NOISE),
@@ -907,7 +921,7 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_extrema/certificate.py",
-        "if tree.to_the_ends and not peaks_at_vertices(law, sign):",
+        "if tree.to_the_ends and (law.region is not None or not peaks_at_vertices(law, sign)):",
         "if False:",
         _CERTIFIED,
     ),
@@ -920,14 +934,14 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_extrema/certificate.py",
-        "w = most if sign > 0 else least\n    response",
-        "w = least if sign > 0 else most\n    response",
+        "w = sums + (law.offset + sign * law.error)",
+        "w = sums + (law.offset - sign * law.error)",
         _CERTIFIED,
     ),
     Mutation(
         "accounting/_extrema/certificate.py",
-        "best + float(vertex_rounding(law, law.count)), vertex",
-        "best, vertex",
+        "return best + float(vertex_rounding(law, law.count)), region",
+        "return best, region",
         _CERTIFIED,
     ),
     Mutation(
@@ -935,6 +949,107 @@ MUTATIONS = [
         "abs(total) - 32 * UNIT * math.fsum(sizes)",
         "abs(total) + 1e-6 * math.fsum(sizes)",
         _CERTIFIED,
+    ),
+    # Domains: what a record can be, how it is moved, and what is proved of it.
+    Mutation("mechanisms/_linked.py", "np.where(is_tie, self.fallback, chosen)", "chosen", "mechanisms/test_linked.py"),
+    Mutation(
+        "mechanisms/_linked.py",
+        "chosen = np.where(largest < 0.5, -1, chosen)",
+        "chosen = np.where(largest < 0.6, -1, chosen)",
+        "mechanisms/test_linked.py",
+    ),
+    Mutation(
+        "mechanisms/_linked.py",
+        "return np.asarray((totals <= limits).all(axis=1))",
+        "return np.asarray((totals <= limits + 1).all(axis=1))",
+        "mechanisms/test_linked.py",
+    ),
+    Mutation(
+        "mechanisms/_linked.py",
+        "totals += rows[:, column, None].astype(np.float64) * coef[:, column]",
+        "totals = rows.astype(np.float64) @ coef.T",
+        "mechanisms/test_linked.py",
+    ),
+    Mutation(
+        "mechanisms/_transformed.py",
+        'unknown = step.handle_unknown != "error"',
+        "unknown = False",
+        "mechanisms/test_transformed.py",
+    ),
+    Mutation(
+        "mechanisms/_transformed.py",
+        "    if isinstance(declared, str):\n",
+        "    if False:\n",
+        "mechanisms/test_transformed.py",
+    ),
+    Mutation(
+        "accounting/_extrema/region.py",
+        "limits = limits + (4 * d + 8) * UNIT * (reach + np.abs(limits))",
+        "limits = limits + 0 * reach",
+        _DOMAINS,
+    ),
+    Mutation(
+        "accounting/_extrema/region.py",
+        "np.full(len(low), block.at_most_one) &",
+        "np.full(len(low), False) &",
+        _DOMAINS,
+    ),
+    Mutation(
+        "accounting/_extrema/region.py",
+        "possible &= (high[:, block.columns] >= 1).any(axis=1)",
+        "possible &= (high[:, block.columns] >= 1).all(axis=1)",
+        _DOMAINS,
+    ),
+    Mutation(
+        "accounting/_extrema/region.py",
+        "paid = np.maximum(np.nan_to_num(prices, posinf=0.0, neginf=0.0), 0.0)",
+        "paid = np.nan_to_num(prices, posinf=0.0, neginf=0.0)",
+        _DOMAINS,
+    ),
+    Mutation(
+        "accounting/_extrema/region.py",
+        "held = (left <= self._loose_limits).all(axis=1)",
+        "held = (left + 0.1 <= self._loose_limits).all(axis=1)",
+        _DOMAINS,
+    ),
+    Mutation(
+        "accounting/_extrema/region.py",
+        "np.nan_to_num(np.clip(given, -LARGEST, LARGEST), nan=-LARGEST)",
+        "np.clip(given, -LARGEST, LARGEST)",
+        _DOMAINS,
+    ),
+    Mutation(
+        "accounting/_extrema/certificate.py",
+        "np.where(whole, np.floor(middle) + 1, middle)",
+        "np.where(whole, np.floor(middle) + 2, middle)",
+        _DOMAINS,
+    ),
+    Mutation(
+        "accounting/_extrema/certificate.py",
+        "bounds_at(law, sign, sums, kinked=region.is_finite)",
+        "bounds_at(law, sign, sums, kinked=False)",
+        _DOMAINS,
+    ),
+    Mutation(
+        "accounting/_extrema/certificate.py",
+        "if not region.is_finite and not peaks_at_vertices(law, sign):",
+        "if False:",
+        _DOMAINS,
+    ),
+    Mutation("accounting/_extrema/point_cohort.py", "fits &= loss", "fits |= loss", _DOMAINS),
+    Mutation("accounting/_extrema/point_cohort.py", "(sums + table[column])", "sums", _DOMAINS),
+    Mutation(
+        "accounting/_extrema/point_cohort.py",
+        "after[:, column] += 1",
+        "after[:, column] += 0",
+        _DOMAINS,
+        survives="it counts in what roundings are allowed alone, of which one answer more is a part in a million",
+    ),
+    Mutation(
+        "estimators/_bayesian_filter.py",
+        "self._region.move(X[positions])",
+        "X[positions]",
+        "estimators/test_domain_of_people.py",
     ),
     # A ledger's file, its lock and its chain.
     Mutation(
@@ -1007,25 +1122,25 @@ MUTATIONS = [
         survives="it is asked once more when the lock is held, and the lock made exclusive then",
     ),
     Mutation(
-        "accounting/_ledger/book.py",
+        "accounting/_ledger/records.py",
         "json.dumps([previous, list(entry), list(identities)])",
         "json.dumps([EMPTY.chain, list(entry), list(identities)])",
         _FILES,
     ),
     Mutation(
-        "accounting/_ledger/book.py",
+        "accounting/_ledger/records.py",
         "json.dumps([previous, list(entry), list(identities)])",
         "json.dumps([previous, list(entry)])",
         _FILES,
     ),
     Mutation(
-        "accounting/_ledger/book.py",
+        "accounting/_ledger/records.py",
         "json.dumps([previous, list(entry), list(identities)])",
         "json.dumps([previous, list(identities)])",
         _FILES,
     ),
     Mutation(
-        "accounting/_ledger/book.py",
+        "accounting/_ledger/records.py",
         "np.column_stack([numbers, outputs])",
         "np.column_stack([numbers, numbers])",
         _FILES,
@@ -1033,8 +1148,8 @@ MUTATIONS = [
     Mutation("accounting/_ledger/schema.py", "json.dumps([token, name, value])", "json.dumps([name, value])", _FILES),
     Mutation(
         "accounting/_ledger/book.py",
-        "link.value != chained or digest not in (None, told.value)",
-        "link.value != chained",
+        " or not (untold or digest in (None, told.value))",
+        "",
         _FILES,
     ),
     Mutation(
@@ -1044,6 +1159,98 @@ MUTATIONS = [
         _FILES,
     ),
     Mutation("accounting/_ledger/sqlite_store.py", "if version == MIGRATED and opening:", "if False:", _FILES),
+    # Calls that are made again, erased answers, and many hosts.
+    Mutation("accounting/_ledger/privacy_ledger.py", "if before is not None:", "if False:", _CALLS),
+    Mutation("accounting/_ledger/privacy_ledger.py", "if request != call.request:", "if False:", _CALLS),
+    Mutation("accounting/_ledger/privacy_ledger.py", "np.where(fresh, last, earlier)", "last", _CALLS),
+    Mutation("accounting/_ledger/plan.py", "hashlib.sha256(own).hexdigest()", "own.decode()", _CALLS),
+    Mutation("accounting/_ledger/erasing.py", "return rows is None or _hash(rows) == request", "return True", _ERASED),
+    Mutation("accounting/_ledger/erasing.py", "    connection.executemany(_ERASE_ANSWER, rows)\n", "", _ERASED),
+    Mutation(
+        "accounting/_ledger/eraser.py",
+        "query = ReleaseQuery.erasure(queries, loss)",
+        "query = ReleaseQuery.erasure(queries[:1], loss)",
+        _ERASED,
+    ),
+    Mutation(
+        "accounting/_ledger/store.py",
+        "            self._check_holds(connection, Head(int(match[1]), match[2]))",
+        "            self._check_holds(connection, Head(0, match[2]))",
+        _ERASED,
+    ),
+    Mutation("accounting/_ledger/sqlite_store.py", "PRAGMA secure_delete = ON", "PRAGMA secure_delete = OFF", _ERASED),
+    Mutation("accounting/_ledger/book.py", "number + shift * (output < 0)", "number", _ERASED, needs=_DRIVER),
+    Mutation(
+        "accounting/_ledger/postgres_schema.py",
+        "CASE WHEN {may_see} THEN t.output",
+        "CASE WHEN true THEN t.output",
+        _ERASED,
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/postgres_schema.py",
+        "CASE WHEN {may_see} THEN t.salt",
+        "CASE WHEN true THEN t.salt",
+        _ERASED,
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/postgres_schema.py",
+        "IF NEW.tenant <> current_user THEN",
+        "IF false THEN",
+        _ERASED,
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/postgres_schema.py",
+        'f"GRANT INSERT ON ',
+        'f"GRANT INSERT, UPDATE ON ',
+        _HOSTS,
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/postgres_schema.py",
+        '_CHANGES = ("update", "delete", "truncate")',
+        '_CHANGES = ("update", "delete")',
+        _HOSTS,
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/records.py",
+        "r.query = :query AND r.tenant = :tenant",
+        "r.query = :query AND :tenant = :tenant",
+        _ERASED,
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/postgres_store.py",
+        '"SERIALIZABLE" if write else',
+        '"READ COMMITTED" if write else',
+        _HOSTS,
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/postgres_store.py", "WHEN 'off' THEN 'on'", "WHEN 'off' THEN 'off'", _HOSTS, needs=_DRIVER
+    ),
+    Mutation("accounting/_ledger/postgres_store.py", 'if fsync != "on":', "if False:", _HOSTS, needs=_DRIVER),
+    Mutation("accounting/_ledger/postgres_store.py", "password=None", "", _HOSTS, needs=_DRIVER),
+    Mutation(
+        "accounting/_ledger/postgres_store.py", "primary or str(error.orig)", "str(error.orig)", _HOSTS, needs=_DRIVER
+    ),
+    Mutation(
+        "accounting/_ledger/postgres_store.py",
+        "        self._check_process()\n        if rows:",
+        "        if rows:",
+        "accounting/test_ledger_file.py",
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/postgres_store.py",
+        "if state in _RETRIED or (lost and self._was_open):",
+        "if False:",
+        _HOSTS,
+        needs=_DRIVER,
+    ),
     # The guarantee of a whole, what was promised, and who people are.
     Mutation("estimators/_composition.py", "if given.labels_raw and not ignores_labels(step):", "if False:", _WHOLES),
     Mutation(
@@ -1334,6 +1541,22 @@ MUTATIONS = [
         "learning/test_tasks.py",
     ),
     Mutation("learning/_tasks.py", "                u *= u\n", "                u *= 2\n", "learning/test_tasks.py"),
+    # Few people: what a radius cuts off, what was expected, and steps that would diverge.
+    Mutation(
+        "learning/_few_people.py",
+        "math.erf(_LOCATION_DEVIATIONS / math.sqrt(2))",
+        "1.0",
+        "learning/test_few_people.py",
+    ),
+    Mutation("learning/_few_people.py", "weighed(told, error, ", "weighed(told, 0.0, ", "learning/test_few_people.py"),
+    Mutation(
+        "learning/_few_people.py", "min(_LONGEST, 2 / len(", "min(_LONGEST, 20 / len(", "learning/test_few_people.py"
+    ),
+    Mutation("learning/_few_people.py", "1 + np.abs(offsets)", "1 + 0 * offsets", "learning/test_few_people.py"),
+    Mutation("learning/_few_people.py", "+ kept * told", "+ told", "learning/test_few_people.py"),
+    Mutation(
+        "learning/_few_people.py", "(1 - steps) ** 2 * variances + ", "variances + ", "learning/test_few_people.py"
+    ),
     Mutation("learning/_regression.py", "weight *= 1 - part", "weight *= part", "learning/test_regression.py"),
     Mutation(
         "learning/_protocol.py",
@@ -1465,8 +1688,21 @@ MUTATIONS = [
         "got = error",
         "estimators/test_table.py",
     ),
+    Mutation(
+        "estimators/_label_matrix.py",
+        "share_out(float(self.epsilon), [1] * len(classes))",
+        "(float(self.epsilon),) * len(classes)",
+        "estimators/test_label_matrix.py",
+    ),
     # Errors that leave out a part, and intervals where there is nothing to make them of.
-    Mutation("learning/_uncertainty.py", "(spread / n + by_gram)", "(spread / n)", "learning/test_uncertainty.py"),
+    Mutation("learning/_uncertainty.py", "(of_people + by_gram)", "of_people", "learning/test_uncertainty.py"),
+    Mutation(
+        "learning/_uncertainty.py",
+        "mean_first + part * mean_second",
+        "mean_first + mean_second",
+        "learning/test_uncertainty.py",
+    ),
+    Mutation("learning/_uncertainty.py", " + (1 - part) ** 2 * np.outer(way, way)", "", "learning/test_uncertainty.py"),
     Mutation(
         "learning/_uncertainty.py",
         "known = values >= np.maximum(",
@@ -1481,14 +1717,23 @@ MUTATIONS = [
         "_MOST_OF_VARIANCE * np.diag(self.covariance)",
         "learning/test_moments.py",
     ),
+    Mutation(
+        "learning/_noise_of_products.py",
+        "of_noise * (1 + self.cut**2)",
+        "of_noise",
+        "learning/test_noise_of_products.py",
+    ),
     Mutation("learning/_tails.py", "        high += deviation\n", "        break\n", "learning/test_tails.py"),
     Mutation(
         "learning/_inference.py", '["terms_cut"] > _MOST_CUT', '["terms_cut"] > math.inf', "learning/test_inference.py"
     ),
+    Mutation("learning/_inference.py", "* (end - start)", "", "learning/test_inference.py"),
+    Mutation("learning/_inference.py", "cut_at * _APART < furthest", "cut_at < furthest", "learning/test_inference.py"),
+    Mutation("learning/_inference.py", '"] = sys.float_info.max', '"] += 0', "learning/test_inference.py"),
     Mutation("learning/_inference.py", "        if self.refusal:", "        if False:", "learning/test_inference.py"),
     Mutation(
         "learning/_inference.py",
-        "radius = min(radius, most[form])",
+        "radius = min(radius, self._furthest(matrix, form))",
         "radius = radius",
         "learning/test_inference.py",
     ),

@@ -245,6 +245,18 @@ def test_every_round_has_its_own_noise_even_where_it_is_seeded():
     assert not np.isclose(first, second).any()
 
 
+def test_neighbouring_seeds_share_the_noise_of_no_round():
+    """The attack on a table of figures: ten seeds in a row whose rounds are nearly all the same noise."""
+    rounds = []
+    for seed in (3, 4, 5):
+        mechanism = LaplaceStandIn(seed=seed)
+        release = gradients_perturbed(mechanism).gradient_release(mechanism, 1.0, 2)
+        with pytest.warns(SeededNoiseWarning):
+            rounds += [release(np.zeros((2, 3))) for _ in range(4)]
+    values = np.concatenate(rounds).ravel()
+    assert len(np.unique(values)) == len(values)
+
+
 def test_a_seeded_study_repeats_itself_whatever_the_jobs(iris):
     settings = [noiseless(), features_perturbed(LaplaceStandIn(bounds=(-2, 2)), label_mechanism=FlipLabels())]
     tables = []

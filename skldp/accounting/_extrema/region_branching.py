@@ -62,7 +62,7 @@ class _Node:
 
 
 class RegionBranching:
-    """Best-first branching over a region; what is open is kept from one call of :meth:`refine` to the next.
+    """Best-first branching over a region, a node in each step.
 
     Parameters
     ----------
@@ -78,6 +78,8 @@ class RegionBranching:
         The sum at `point`, a member of the domain, and a bound on the maximum, up to rounding.
     point : ndarray of shape (d,)
     tree : Tree
+    is_done : bool
+        Whether nothing is left that a step could cut.
     root_prices : ndarray of shape (n_inequalities,)
         What the inequalities are worth over the whole region.
     """
@@ -113,21 +115,23 @@ class RegionBranching:
         """Prices of the inequalities in the tree's leaves."""
         return np.array([self._proofs[int(leaf)][1] for leaf in leaves])
 
-    def refine(self, tol: float, at_most: float, above: float) -> None:
-        """Search until the bounds meet within tol, or the maximum is known to be `at_most` or `above`."""
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to cut, or more nodes would take too long."""
+        return not self._heap or self._n_nodes >= self._max_nodes
+
+    def step(self, goal: float) -> None:
+        """Cut the node with the largest bound; none needs a bound below the goal. The first step bounds the root."""
+        node = heapq.heappop(self._heap)[2]
         if not self._n_nodes:
-            root = self._bounded(heapq.heappop(self._heap)[2], max(at_most, self.lower + tol), _ROOT_ROUNDS)
-            self.root_prices, self._n_nodes = root.prices, 1
-            self._push(root)
-        while self._heap and self._n_nodes < self._max_nodes:
-            if self.upper - self.lower <= tol or self.upper <= at_most or self.lower > above:
-                return
-            node = heapq.heappop(self._heap)[2]
-            goal = max(at_most, self.lower + tol)
+            node = self._bounded(node, goal, _ROOT_ROUNDS)
+            self.root_prices, self._n_nodes = node.prices, 1
+            self._push(node)
+        else:
             for child in self._halves(node):
                 self._n_nodes += 1
                 self._push(self._bounded(child, goal, _ROUNDS))
-            self.upper = max(self.lower, self._discarded, -self._heap[0][0] if self._heap else -np.inf)
+        self.upper = max(self.lower, self._discarded, -self._heap[0][0] if self._heap else -np.inf)
 
     def _push(self, node: _Node) -> None:
         """Keep a node, with what it proves."""

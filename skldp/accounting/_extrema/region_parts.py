@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.accounting._extrema.certificate import Tree
-from skldp.accounting._extrema.region import Region
 from skldp.accounting._extrema.sampled_law import Floats, SampledLaw
 from skldp.accounting._extrema.sigmoid_sum import SigmoidSum
 
-__all__ = ["maximum_by_parts"]
+__all__ = ["RegionParts"]
 
 # About so many numbers in each temporary array.
 _BLOCK = 1 << 16
@@ -39,110 +38,107 @@ class _Parts(NamedTuple):
         return _Parts(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
 
 
-def maximum_by_parts(
-    law: SampledLaw,
-    sign: int,
-    problem: SigmoidSum,
-    region: Region,
-    prices: Floats,
-    *,
-    tol: float,
-    start: tuple[float, Floats],
-    max_nodes: int,
-    at_most: float,
-    above: float,
-) -> tuple[float, float, Floats, Tree]:
-    """Best-first branch and bound over a region.
+class RegionParts:
+    """Best-first branch and bound over a region, a batch of parts in each step.
 
     Parameters
     ----------
     law : SampledLaw
+        With a region.
     sign : {1, -1}
     problem : SigmoidSum
         The law's sum, or for sign -1 the reversed one.
-    region : Region
     prices : ndarray of shape (n_inequalities,)
         Any prices of the inequalities.
-    tol : float
     start : tuple (value, point)
         A member of the domain and the sum there.
-    max_nodes : int
-        Parts looked at before giving up with a valid, wider interval.
-    at_most, above : float
-        Stop as soon as the maximum is known to be at most the first, or above the second.
 
-    Returns
-    -------
+    Attributes
+    ----------
     lower, upper : float
-        The sum at `point`, and a bound on the maximum.
+        The sum at `point`, and a bound on the maximum, up to rounding.
     point : ndarray of shape (d,)
     tree : Tree
+    n_seen : int
+        Parts looked at.
+    is_done : bool
+        Whether nothing is left that could hold more than `point`.
     """
-    lower, point = start
-    tree = Tree(len(region.whole))
-    parts = _bounded(law, sign, problem, region, prices, *region.tightened(law.box[:1], law.box[1:]))
-    batch = max(16, _BLOCK // max(1, len(law), len(region.whole)))
-    # What a discarded part may still hold: it bounds the maximum together with the parts that are left.
-    discarded, seen = -np.inf, 1
-    while True:
-        upper = max(lower, discarded, float(parts.bounds.max(initial=-np.inf)))
-        done = upper - lower <= tol or upper <= at_most or lower > above
-        if done or seen >= max_nodes or not parts.bounds.size:
-            return lower, upper, point, tree
-        order = np.argsort(-parts.bounds, kind="stable")
-        chosen, rest = parts.some(order[:batch]), parts.some(order[batch:])
+
+    def __init__(
+        self, law: SampledLaw, sign: int, problem: SigmoidSum, prices: Floats, start: tuple[float, Floats]
+    ) -> None:
+        assert law.region is not None
+        self.law, self.sign, self.problem, self.region, self.prices = law, sign, problem, law.region, prices
+        self.lower, self.point = start
+        self.tree, self.n_seen = Tree(len(self.region.whole)), 1
+        self._parts = self._bounded(*self.region.tightened(law.box[:1], law.box[1:]))
+        self._batch = max(16, _BLOCK // max(1, len(law), len(self.region.whole)))
+        # What a part may still hold that is left alone: it bounds the maximum together with the others.
+        self._settled = -np.inf
+        self._conclude()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to cut."""
+        return not self._parts.bounds.size
+
+    def step(self) -> None:
+        """Cut the parts with the largest bounds."""
+        order = np.argsort(-self._parts.bounds, kind="stable")
+        chosen, rest = self._parts.some(order[: self._batch]), self._parts.some(order[self._batch :])
         # A part that no cut can make smaller is a point, and as good as it gets.
-        settled = (chosen.low >= chosen.high).all(axis=1)
-        discarded = max(discarded, float(chosen.bounds[settled].max(initial=-np.inf)))
-        children = _halves(law, sign, problem, region, prices, tree, chosen.some(~settled))
-        seen += len(children.bounds)
+        is_point = (chosen.low >= chosen.high).all(axis=1)
+        self._settled = max(self._settled, float(chosen.bounds[is_point].max(initial=-np.inf)))
+        children = self._halves(chosen.some(~is_point))
+        self.n_seen += len(children.bounds)
         for points in (children.low, children.high) if len(children.bounds) else ():
-            moved = region.move(points)
-            totals = problem.value(sign * (moved @ law.coef.T + law.offset)) @ problem.count
-            if totals.max() > lower:
-                lower, point = float(totals.max()), moved[totals.argmax()]
-        parts = rest.joined(children)
-        keep = parts.bounds > lower + tol
-        discarded = max(discarded, float(parts.bounds[~keep].max(initial=-np.inf)))
-        parts = parts.some(keep)
+            moved = self.region.move(points)
+            totals = self.problem.value(self.sign * (moved @ self.law.coef.T + self.law.offset)) @ self.problem.count
+            if totals.max() > self.lower:
+                self.lower, self.point = float(totals.max()), moved[totals.argmax()]
+        self._parts = rest.joined(children)
+        self._conclude()
 
+    def _conclude(self) -> None:
+        """Drop what cannot hold the maximum, and bound it by the rest."""
+        self._parts = self._parts.some(self._parts.bounds > self.lower)
+        self.upper = max(self.lower, self._settled, float(self._parts.bounds.max(initial=-np.inf)))
 
-def _bounded(
-    law: SampledLaw, sign: int, problem: SigmoidSum, region: Region, prices: Floats, low: Floats, high: Floats
-) -> _Parts:
-    """Bound the sum over parts, from the majorants' slopes in the middle of each argument's range."""
-    least, most = law.ranges(low, high)
-    least, most = (least, most) if sign > 0 else (-most, -least)
-    middle, spread = (least + most) / 2, (most - least) / 2
-    slope = problem.envelope_slope(least, most, middle)
-    height = problem.conjugate(slope, least, most)
-    weighted = sign * slope * problem.count
-    rest = region.largest_priced(weighted @ law.coef, np.tile(prices, (len(low), 1)), low, high)
-    bounds = height @ problem.count + weighted @ law.offset + rest + problem.slack(slope)
-    gap = np.maximum(
-        np.abs(height + slope * middle - problem.value(middle)),
-        np.maximum(
-            np.abs(height + slope * least - problem.value(least)), np.abs(height + slope * most - problem.value(most))
-        ),
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(spread > 0, problem.count * gap / spread**2, 0.0)
-    looseness = np.where(high > low, (share @ law.coef**2) * ((high - low) / 2) ** 2 + 1e-300, -1.0)
-    return _Parts(low, high, np.zeros(len(low), dtype=np.intp), bounds, looseness)
+    def _bounded(self, low: Floats, high: Floats) -> _Parts:
+        """Bound the sum over parts, from the majorants' slopes in the middle of each argument's range."""
+        law, sign, problem, region = self.law, self.sign, self.problem, self.region
+        least, most = law.ranges(low, high)
+        least, most = (least, most) if sign > 0 else (-most, -least)
+        middle, spread = (least + most) / 2, (most - least) / 2
+        slope = problem.envelope_slope(least, most, middle)
+        height = problem.conjugate(slope, least, most)
+        weighted = sign * slope * problem.count
+        rest = region.largest_priced(weighted @ law.coef, np.tile(self.prices, (len(low), 1)), low, high)
+        bounds = height @ problem.count + weighted @ law.offset + rest + problem.slack(slope)
+        gap = np.maximum(
+            np.abs(height + slope * middle - problem.value(middle)),
+            np.maximum(
+                np.abs(height + slope * least - problem.value(least)),
+                np.abs(height + slope * most - problem.value(most)),
+            ),
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(spread > 0, problem.count * gap / spread**2, 0.0)
+        looseness = np.where(high > low, (share @ law.coef**2) * ((high - low) / 2) ** 2 + 1e-300, -1.0)
+        return _Parts(low, high, np.zeros(len(low), dtype=np.intp), bounds, looseness)
 
-
-def _halves(
-    law: SampledLaw, sign: int, problem: SigmoidSum, region: Region, prices: Floats, tree: Tree, parts: _Parts
-) -> _Parts:
-    """Both halves of each part, as far as they can hold somebody."""
-    rows, side = np.arange(len(parts.bounds)), parts.looseness.argmax(axis=1)
-    middle = parts.low[rows, side] / 2 + parts.high[rows, side] / 2
-    cut = np.where(region.whole[side], np.floor(middle), middle)
-    first = tree.split(parts.nodes, side, cut)
-    low, high = np.tile(parts.low, (2, 1)), np.tile(parts.high, (2, 1))
-    high[rows, side] = cut
-    low[len(rows) + rows, side] = np.where(region.whole[side], cut + 1, cut)
-    low, high = region.tightened(low, high)
-    held = region.is_possible(low, high)
-    found = _bounded(law, sign, problem, region, prices, low[held], high[held])
-    return found._replace(nodes=np.concatenate([first, first + 1])[held])
+    def _halves(self, parts: _Parts) -> _Parts:
+        """Both halves of each part, as far as they can hold somebody."""
+        region = self.region
+        rows, side = np.arange(len(parts.bounds)), parts.looseness.argmax(axis=1)
+        middle = parts.low[rows, side] / 2 + parts.high[rows, side] / 2
+        cut = np.where(region.whole[side], np.floor(middle), middle)
+        first = self.tree.split(parts.nodes, side, cut)
+        low, high = np.tile(parts.low, (2, 1)), np.tile(parts.high, (2, 1))
+        high[rows, side] = cut
+        low[len(rows) + rows, side] = np.where(region.whole[side], cut + 1, cut)
+        low, high = region.tightened(low, high)
+        held = region.is_possible(low, high)
+        found = self._bounded(low[held], high[held])
+        return found._replace(nodes=np.concatenate([first, first + 1])[held])

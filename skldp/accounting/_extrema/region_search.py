@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from skldp.accounting._extrema.certificate import Proof, peaks_at_vertices, vertex_maximum
 from skldp.accounting._extrema.region_branching import RegionBranching
-from skldp.accounting._extrema.region_parts import maximum_by_parts
+from skldp.accounting._extrema.region_parts import RegionParts
 from skldp.accounting._extrema.sampled_law import Floats, SampledLaw
 from skldp.accounting._extrema.sigmoid_sum import sigmoid_sum
 
@@ -57,11 +57,20 @@ class RegionSearch:
             arguments = sign * (law.coef @ self._point + law.offset)
             self.lower = float(self.problem.value(arguments) @ self.problem.count)
             return
-        self._is_exhausted = False
         self._branching = RegionBranching(law, sign, self.problem)
-        self._on_parts = np.count_nonzero(used & ~self.region.whole) <= _FEW_FEATURES
+        self._parts: RegionParts | None = None
         self.lower, self.upper, self._point = -np.inf, np.inf, self._branching.point
-        self._take_in()
+        self._keep_branching()
+        # Which way is taken until it has seen so many parts; 0 stands for the linear programs.
+        self._ways = [0]
+        if np.count_nonzero(used & ~self.region.whole) <= _FEW_FEATURES:
+            most = min(_MAX_PARTS, _MOST_PRODUCTS // law.coef.size)
+            self._ways = [0, most] if self.problem.is_concave else [min(_FIRST_PARTS, most), 0, most]
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether there is no more to be done: all is known, or every limit was reached."""
+        return self.is_easy or not self._ways or self.upper <= self.lower
 
     @property
     def end(self) -> Floats:
@@ -76,39 +85,30 @@ class RegionSearch:
 
     def refine(self, tol: float, at_most: float, above: float) -> None:
         """Search until the bounds meet within tol, or the maximum is known to be `at_most` or `above`."""
-        if self.is_easy or self._is_exhausted:
+        while not self.is_exhausted and self.lower <= above and self.upper > max(at_most, self.lower + tol):
+            self.step(max(at_most, self.lower + tol))
+
+    def step(self, goal: float) -> None:
+        """Look at some more nodes; none needs a bound below the goal."""
+        most = self._ways[0]
+        if not most:
+            if not self._branching.is_done:
+                self._branching.step(goal)
+            self._keep_branching()
+            if self._branching.is_done:
+                del self._ways[0]
             return
-        ways = [0]
-        if self._on_parts:
-            ways = [0, _MAX_PARTS] if self.problem.is_concave else [_FIRST_PARTS, 0, _MAX_PARTS]
-        for most in ways:
-            if self._has_reached(tol, at_most, above):
-                return
-            if not most:
-                self._branching.refine(tol, at_most, above)
-                self._take_in()
-                continue
-            lower, upper, point, tree = maximum_by_parts(
-                self.law,
-                self.sign,
-                self.problem,
-                self.region,
-                self._branching.root_prices,
-                tol=tol,
-                start=(self.lower, self._point),
-                max_nodes=min(most, _MOST_PRODUCTS // self.law.coef.size),
-                at_most=at_most,
-                above=above,
-            )
-            self._keep(lower, upper, point, Proof(tree, self._in_the_middle, self._root_prices))
-        # What has once reached all its limits would reach them again.
-        self._is_exhausted = not self._has_reached(tol, at_most, above)
+        if self._parts is None:
+            start = self.lower, self._point
+            self._parts = RegionParts(self.law, self.sign, self.problem, self._branching.root_prices, start)
+        elif not self._parts.is_done:
+            self._parts.step()
+        found = self._parts
+        self._keep(found.lower, found.upper, found.point, Proof(found.tree, self._in_the_middle, self._root_prices))
+        if found.is_done or found.n_seen >= most:
+            del self._ways[0]
 
-    def _has_reached(self, tol: float, at_most: float, above: float) -> bool:
-        return self.upper - self.lower <= tol or self.upper <= at_most or self.lower > above
-
-    def _take_in(self) -> None:
-        """Take over what branching has found."""
+    def _keep_branching(self) -> None:
         found = self._branching
         proof = Proof(found.tree, lambda leaves, low, high: found.proposed(leaves), found.prices)
         self._keep(found.lower, found.upper, found.point, proof)
@@ -125,4 +125,5 @@ class RegionSearch:
         return self.sign * self.problem.envelope_slope(low, high, (low + high) / 2)
 
     def _root_prices(self, leaves: npt.NDArray[np.intp]) -> Floats:
-        return np.tile(self._branching.root_prices, (len(leaves), 1))
+        assert self._parts is not None
+        return np.tile(self._parts.prices, (len(leaves), 1))

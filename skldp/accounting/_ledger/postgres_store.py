@@ -11,7 +11,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -24,16 +24,6 @@ from skldp.accounting._ledger.postgres_schema import VERSIONS, create_statements
 from skldp.accounting._ledger.schema import SCHEMA_VERSION, WRITE_SETTING, Connection, sealed_rows
 from skldp.accounting._ledger.store import ConflictError, LedgerStore, keep_forever
 from skldp.exceptions import LedgerError
-
-try:
-    import psycopg  # noqa: F401 -- the driver that SQLAlchemy loads by name
-    from sqlalchemy import create_engine, event, text
-    from sqlalchemy.engine import URL, make_url
-    from sqlalchemy.engine import Connection as Session
-    from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
-    from sqlalchemy.pool import NullPool
-except ImportError:
-    raise ImportError('A ledger on PostgreSQL needs SQLAlchemy and psycopg: pip install "skldp[postgres]".') from None
 
 __all__ = ["PostgresStore"]
 
@@ -52,6 +42,18 @@ _WHERE = """SELECT current_schema(), current_user, current_setting('fsync'),
 _TRIGGERS = """SELECT t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
                WHERE c.relnamespace = to_regnamespace(current_schema()) AND t.tgenabled IN ('O', 'A')"""
 _PEOPLE_LOCKS = "SELECT pg_advisory_lock(:space, one) FROM unnest(CAST(:locks AS INTEGER[])) AS one"
+
+
+def _library() -> Any:
+    """SQLAlchemy, which finds the driver psycopg by its name."""
+    try:
+        import psycopg  # noqa: F401
+        import sqlalchemy
+    except ImportError:
+        raise ImportError(
+            'A ledger on PostgreSQL needs SQLAlchemy and psycopg: pip install "skldp[postgres]".'
+        ) from None
+    return sqlalchemy
 
 
 class _Rows:
@@ -77,19 +79,20 @@ class _Rows:
 class _Statements:
     """A session's statements, as a ledger writes them."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Any, text: Callable[[str], Any]) -> None:
         self._session = session
+        self._text = text
         self._process = os.getpid()
 
     def execute(self, statement: str, parameters: Mapping[str, Any] | None = None, /) -> _Rows:
         self._check_process()
-        return _Rows(self._session.execute(text(statement), dict(parameters or {})))
+        return _Rows(self._session.execute(self._text(statement), dict(parameters or {})))
 
     def executemany(self, statement: str, parameters: Iterable[Mapping[str, Any]], /) -> None:
         rows = [dict(row) for row in parameters]
         self._check_process()
         if rows:
-            self._session.execute(text(statement), rows)
+            self._session.execute(self._text(statement), rows)
 
     def _check_process(self) -> None:
         # A fork has the parent's connection, and what it says there would be said in the parent's transaction.
@@ -97,10 +100,11 @@ class _Statements:
             raise LedgerError("A call to a ledger ends in the process that began it, not in a fork of it.")
 
 
-def _checked_url(path: str) -> URL:
+def _checked_url(engine: Any, path: str) -> Any:
     try:
-        url = make_url(path)
-    except ArgumentError:
+        url = engine.make_url(path)
+    # An error of SQLAlchemy's, or of the number that a port is not.
+    except Exception:
         url = None
     if url is None or url.drivername not in ("postgresql", "postgresql+psycopg") or not url.database:
         raise ValueError("The URL of a ledger must be postgresql://user@host:port/database. Got another one.")
@@ -136,16 +140,18 @@ class PostgresStore(LedgerStore):
     """
 
     def __init__(self, path: str, settings: dict[str, Any] | None = None, *, read_only: bool = False) -> None:
-        url = _checked_url(path)
+        self._sql = _library()
+        url = _checked_url(self._sql.engine, path)
         shown = url.set(drivername="postgresql", password=None).render_as_string()
         super().__init__(shown, shown, read_only=read_only)
-        self._engine = create_engine(url, poolclass=NullPool, hide_parameters=True, isolation_level="AUTOCOMMIT")
-        event.listen(self._engine, "connect", _set_up_session)
-        self._connection: Session | None = None
+        options = {"hide_parameters": True, "isolation_level": "AUTOCOMMIT"}
+        self._engine = self._sql.create_engine(url, poolclass=self._sql.pool.NullPool, **options)
+        self._sql.event.listen(self._engine, "connect", _set_up_session)
+        self._connection: Any | None = None
         self._sessions = threading.local()
         self._was_open = False
         with self._errors(), self._session() as session:
-            schema, self.tenant, fsync, self._space, there = session.execute(text(_WHERE)).one()
+            schema, self.tenant, fsync, self._space, there = session.execute(self._sql.text(_WHERE)).one()
             if fsync != "on":
                 raise LedgerError(
                     f"The server of {self.name!r} runs with fsync={fsync}: what it commits can be lost, and a budget "
@@ -182,9 +188,11 @@ class PostgresStore(LedgerStore):
                 self._connection = session
                 try:
                     if write:
-                        session.execute(text("SELECT pg_advisory_lock(:space, :one)"), self._named(_HEAD_LOCK))
+                        session.execute(
+                            self._sql.text("SELECT pg_advisory_lock(:space, :one)"), self._named(_HEAD_LOCK)
+                        )
                     self._isolate(session, "SERIALIZABLE" if write else "REPEATABLE READ", read_only=not write)
-                    connection = _Statements(session)
+                    connection = _Statements(session, self._sql.text)
                     self._check(connection)
                     yield connection
                     head = store.last_head(connection)
@@ -193,7 +201,7 @@ class PostgresStore(LedgerStore):
                 except BaseException:
                     if os.getpid() == process:
                         # A connection that was lost has rolled back by itself.
-                        with suppress(SQLAlchemyError):
+                        with suppress(self._sql.exc.SQLAlchemyError):
                             session.rollback()
                     raise
                 finally:
@@ -259,56 +267,56 @@ class PostgresStore(LedgerStore):
     def admit(self, tenant: str) -> None:
         """Let a role ask."""
         with self.lock, self._errors(), self._session() as session:
-            (schema,) = session.execute(text("SELECT current_schema()")).one()
+            (schema,) = session.execute(self._sql.text("SELECT current_schema()")).one()
             self._isolate(session, "SERIALIZABLE", read_only=False)
             for statement in grant_statements(schema, tenant):
                 session.exec_driver_sql(statement)
             session.commit()
 
-    def _make(self, session: Session, schema: str, settings: dict[str, Any]) -> None:
-        session.execute(text("SELECT pg_advisory_lock(:space, :one)"), self._named(_MAKING_LOCK))
+    def _make(self, session: Any, schema: str, settings: dict[str, Any]) -> None:
+        session.execute(self._sql.text("SELECT pg_advisory_lock(:space, :one)"), self._named(_MAKING_LOCK))
         self._isolate(session, "SERIALIZABLE", read_only=False)
         # Somebody else may have made it meanwhile.
-        (there,) = session.execute(text("SELECT to_regclass('versions') IS NOT NULL")).one()
+        (there,) = session.execute(self._sql.text("SELECT to_regclass('versions') IS NOT NULL")).one()
         if not there:
             for statement in create_statements(schema, self.tenant):
                 session.exec_driver_sql(statement)
-            connection = _Statements(session)
+            connection = _Statements(session, self._sql.text)
             entry = {"version": SCHEMA_VERSION, "time": datetime.now(UTC).isoformat(timespec="seconds")}
             connection.execute(f"INSERT INTO {VERSIONS} (version, time) VALUES (:version, :time)", entry)
             token = secrets.token_hex(16)
             connection.executemany(WRITE_SETTING, sealed_rows(token, {"token": token, **settings}))
         session.commit()
 
-    def _locking(self, locks: list[int]) -> Session:
+    def _locking(self, locks: list[int]) -> Any:
         """Begin a session that holds locks until it ends."""
         with self._errors():
             session = self._engine.connect()
             try:
-                session.execute(text(_PEOPLE_LOCKS), {"space": self._space, "locks": locks})
+                session.execute(self._sql.text(_PEOPLE_LOCKS), {"space": self._space, "locks": locks})
                 session.commit()
             except BaseException:
                 self._end(session, os.getpid())
                 raise
             return session
 
-    def _let_go(self, session: Session) -> None:
+    def _let_go(self, session: Any) -> None:
         """Let others enter releases; a connection that was lost has let go by itself."""
-        with suppress(SQLAlchemyError):
+        with suppress(self._sql.exc.SQLAlchemyError):
             self._isolate(session, "AUTOCOMMIT", read_only=False)
-            session.execute(text("SELECT pg_advisory_unlock(:space, :one)"), self._named(_HEAD_LOCK))
+            session.execute(self._sql.text("SELECT pg_advisory_unlock(:space, :one)"), self._named(_HEAD_LOCK))
 
     def _named(self, one: int) -> dict[str, int]:
         return {"space": self._space, "one": one}
 
     @staticmethod
-    def _isolate(session: Session, level: Any, *, read_only: bool) -> None:
+    def _isolate(session: Any, level: Any, *, read_only: bool) -> None:
         # SQLAlchemy takes a statement of its own for the beginning of a transaction.
         session.commit()
         session.execution_options(isolation_level=level, postgresql_readonly=read_only)
 
     @contextmanager
-    def _session(self) -> Iterator[Session]:
+    def _session(self) -> Iterator[Any]:
         """The session of this thread's call, or one of its own, while it lives."""
         process, current = os.getpid(), getattr(self._sessions, "current", None)
         if current is not None and not current.closed and not current.invalidated:
@@ -320,12 +328,11 @@ class PostgresStore(LedgerStore):
         finally:
             self._end(session, process)
 
-    @staticmethod
-    def _end(session: Session, process: int) -> None:
+    def _end(self, session: Any, process: int) -> None:
         if os.getpid() != process:
             keep_forever(session)
             return
-        with suppress(SQLAlchemyError):
+        with suppress(self._sql.exc.SQLAlchemyError):
             session.close()
 
     @contextmanager
@@ -333,7 +340,7 @@ class PostgresStore(LedgerStore):
         """Tell of the database's errors without what it quotes of the rows."""
         try:
             yield
-        except DBAPIError as error:
+        except self._sql.exc.DBAPIError as error:
             state = getattr(error.orig, "sqlstate", None)
             primary = getattr(getattr(error.orig, "diag", None), "message_primary", None)
             if state == _LOCK_TIMEOUT:
@@ -347,7 +354,7 @@ class PostgresStore(LedgerStore):
             if state in _RETRIED or (lost and self._was_open):
                 raise ConflictError(said) from None
             raise LedgerError(said) from None
-        except SQLAlchemyError as error:
+        except self._sql.exc.SQLAlchemyError as error:
             raise LedgerError(
                 f"The ledger {self.name!r} could not be read or written, and nothing was handed out: "
                 f"{type(error).__name__}."

@@ -17,7 +17,7 @@ from skldp.accounting._decide import Answers, Rule, RuleName, Workers
 from skldp.accounting._ledger.book import Fingerprint, LedgerBook, group_rows
 from skldp.accounting._ledger.established import is_established
 from skldp.accounting._ledger.identity import canonical_ids
-from skldp.accounting._ledger.records import History, damage, recorded_history, timed_history, who_answered
+from skldp.accounting._ledger.records import damage, recorded_histories, timed_history, who_answered
 from skldp.accounting._ledger.store import LedgerStore, last_head, open_store
 from skldp.accounting._query import FiniteQuery, Query, ReleaseQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
@@ -127,11 +127,8 @@ def _certified_losses(
     keys = [(int(a), int(b)) for a, b in fingerprints[first]]
     known[0, 0] = 0.0, 0.0
     with store.transaction(write=False) as connection:
-        histories = {
-            key: recorded_history(connection, int(numbers[one]), release)
-            for key, one in zip(keys, first, strict=True)
-            if key not in known
-        }
+        members = {key: int(numbers[one]) for key, one in zip(keys, first, strict=True) if key not in known}
+        histories = recorded_histories(connection, members, release)
     # Nobody waits for the searches: no transaction is open here.
     answers = book.answers_of(list(histories.values()))
     known.update(zip(histories, workers(partial(lower_and_upper, rule), answers), strict=True))
@@ -212,11 +209,8 @@ def _check_release(
         fingerprints = book.fingerprints_of(numbers)
         first, group = group_rows(fingerprints)
         keys = [((int(a), int(b)), query.key) for a, b in fingerprints[first]]
-        histories: dict[tuple[Fingerprint, str], History] = {
-            key: recorded_history(connection, int(numbers[one]), release - 1)
-            for key, one in zip(keys, first, strict=True)
-            if key not in decided
-        }
+        members = {key: int(numbers[one]) for key, one in zip(keys, first, strict=True) if key not in decided}
+        histories = recorded_histories(connection, members, release - 1)
         book.catch_up(connection, until=release)
     answers = [([book.queries[number] for number in asked], outputs) for asked, outputs in histories.values()]
     decided.update(zip(histories, workers(partial(is_established, rule, query), answers), strict=True))

@@ -3,10 +3,11 @@
 import hashlib
 import json
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ __all__ = [
     "Release",
     "damage",
     "recorded_call",
+    "recorded_histories",
     "recorded_history",
     "recorded_outputs",
     "timed_history",
@@ -32,10 +34,16 @@ __all__ = [
 ]
 
 History = tuple[list[int], list[int]]
+Key = TypeVar("Key", bound=Hashable)
 # Few releases, each looked up by its key: a person's answers need no index of their own.
 _HISTORY = """SELECT r.release, r.time, r.query, a.output FROM releases r CROSS JOIN recorded a
               WHERE a.release = r.release AND a.person = :person AND r.answered > 0 AND r.release <= :until
               ORDER BY r.release"""
+_HISTORIES = """SELECT a.person, r.query, a.output FROM releases r CROSS JOIN recorded a
+                WHERE a.release = r.release AND a.person BETWEEN :low AND :high AND r.answered > 0
+                AND r.release <= :until ORDER BY r.release, a.person"""
+# One statement for all, where one in so many of those between is wanted.
+_DENSE = 4
 _OUTPUTS = """SELECT a.person, a.output FROM releases r CROSS JOIN recorded a
               WHERE a.release = r.release AND r.query = :query AND r.tenant = :tenant AND r.answered > 0
               AND r.release <= :until AND a.person BETWEEN :low AND :high ORDER BY r.release"""
@@ -202,15 +210,40 @@ def write_release(
 def timed_history(connection: Connection, person: int, until: int) -> list[tuple[int, str, int, int]]:
     """One person's answers as (release, time, query number, output), up to a release."""
     rows = connection.execute(_HISTORY, {"person": person, "until": until}).fetchall()
-    if any(type(query) is not int or type(output) is not int for _, _, query, output in rows):
-        raise LedgerError("The ledger is damaged: an answer is not what was recorded.")
+    for _, _, query, output in rows:
+        _check_answer(query, output)
     return rows
+
+
+def _check_answer(query: Any, output: Any) -> None:
+    if type(query) is not int or type(output) is not int:
+        raise LedgerError("The ledger is damaged: an answer is not what was recorded.")
 
 
 def recorded_history(connection: Connection, person: int, until: int) -> History:
     """One person's query numbers and outputs, up to a release."""
     rows = timed_history(connection, person, until)
     return [query for _, _, query, _ in rows], [output for _, _, _, output in rows]
+
+
+def recorded_histories(connection: Connection, members: Mapping[Key, int], until: int) -> dict[Key, History]:
+    """What :func:`recorded_history` gives for each of some people, named by any key.
+
+    Where they are many of those numbered from the first to the last of them, one statement reads them all, which a
+    server far away answers at once.
+    """
+    known = {number for number in members.values() if number >= 0}
+    low, high = min(known, default=0), max(known, default=0)
+    if len(known) < 2 or _DENSE * len(known) < high - low + 1:
+        return {key: recorded_history(connection, number, until) for key, number in members.items()}
+    histories: dict[int, History] = {number: ([], []) for number in members.values()}
+    with damage():
+        for person, query, output in connection.execute(_HISTORIES, {"low": low, "high": high, "until": until}):
+            if person in known:
+                _check_answer(query, output)
+                histories[person][0].append(query)
+                histories[person][1].append(output)
+    return {key: histories[number] for key, number in members.items()}
 
 
 def recorded_outputs(

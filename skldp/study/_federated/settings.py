@@ -271,13 +271,14 @@ class _GradientRelease:
     def __init__(self, mechanism: Any, one_by_one: bool) -> None:
         self.mechanism = mechanism
         self.one_by_one = one_by_one
-        self.seed = mechanism.get_params(deep=False).get("seed")
+        seed = mechanism.get_params(deep=False).get("seed")
+        self._seeds = np.random.default_rng(int(seed)) if isinstance(seed, Integral) else None
 
     def __call__(self, gradients: np.ndarray) -> np.ndarray:
-        if isinstance(self.seed, Integral):
-            # One seed in every round would be one noise in every round.
-            self.mechanism.set_params(seed=self.seed)
-            self.seed += 1
+        if self._seeds is not None:
+            # One seed in every round would be one noise in every round; and with a seed and its followers, studies of
+            # neighbouring seeds would share all their noise but one round's.
+            self.mechanism.set_params(seed=int(self._seeds.integers(1 << 63)))
         shape = (-1, 1) if self.one_by_one else gradients.shape
         released = np.asarray(self.mechanism.fit_transform(gradients.reshape(shape)))
         self.guarantee = self.mechanism.privacy_guarantee_

@@ -1,0 +1,180 @@
+r"""What a regression asks of few people: where records lie and how far they reach, and then gradients alone."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp.learning._protocol import CENTER_RADIUS, LOG_SCALE, Protocol, cut, weighed
+from skldp.learning._tasks import Report, Task
+
+__all__ = ["FewPeople", "kalman_steps"]
+
+# Parts of all people who tell, one after the other, where targets lie and how far they are from there, the second time
+# nearer; how long records are, their centre, and how wide features lie about it.
+_SHARES = (
+    ("location", 0.04),
+    ("reach", 0.04),
+    ("location", 0.06),
+    ("reach", 0.04),
+    ("length", 0.02),
+    ("middle", 0.08),
+    ("width", 0.05),
+)
+_N_COHORTS = 20
+# Bounds are declared with room: targets are expected to deviate by this part of half their range, and the logarithm of
+# that to be known this well.
+_EXPECTED_DEVIATION, _LOG_ERROR = 1 / 3, 0.7
+# Targets are cut off so many deviations from the centre so far: a location needs no more, whose noise grows with it.
+_LOCATION_DEVIATIONS = 1.5
+# How far the reach of targets is told, above and below what is known of it; and the widths of features, in units of
+# what the declared bounds allow, above and below.
+_REACH_ABOVE, _REACH_BELOW, _WIDEST, _WIDTH_RATIO = 4.0, 8.0, 1.2, 24.0
+# The radius of gradients in units of their usual norm. What it cuts off costs way and spares noise, in the same measure
+# for any radius of less than about one; and a short one does no harm where the norm was told too large.
+_TIGHTNESS = 0.35
+# The part of the target's variance that features are expected to tell.
+_EXPECTED = 0.5
+# The longest steps of the constant and of slopes, which are also no longer than 2 over the number of terms: features
+# that are all alike have that second moment together, and beyond it steps diverge.
+_LONGEST_OF_CONSTANT, _LONGEST = 0.3, 0.2
+
+
+class FewPeople(Protocol):
+    """The part of a regression's protocol that is carried out where products would be noise.
+
+    Notes
+    -----
+    Errors of the model's terms are taken to be independent before anybody is asked, and features of second moment 1.
+    A cohort's gradient then tells every term's error with a variance that is known, so that a Kalman filter says how
+    far to move: no step needs to be tuned, what noise cannot tell stays at 0, and the last model is the answer.
+
+    References
+    ----------
+    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018, section 4. Kalman,
+    "A new approach to linear filtering and prediction problems", 1960, equations 28 to 30. Huber, "Robust estimation of
+    a location parameter", 1964, section 4 (what is cut off costs little).
+    """
+
+    fit_intercept: bool
+
+    def _plan_of_few(self) -> list[tuple[str, int]]:
+        """The steps, each with how many people it wants."""
+        centered = ("location", "length", "middle")
+        shares = [(name, share) for name, share in _SHARES if self.fit_intercept or name not in centered]
+        steps = [(name, int(share * self.n_people)) for name, share in shares]
+        left = self.n_people - sum(wanted for _, wanted in steps)
+        return steps + [("step", people) for people in cut(left, _N_COHORTS)]
+
+    def _asked_of_few(self, name: str) -> tuple[npt.NDArray[np.float64], str, str, float, float]:
+        """Of a step's task the functionals, its form and answer, the radius and the least norm."""
+        state, width = self._state, self.n_features + 1
+        each = np.eye(width + 1)[1:]
+        if name == "location":
+            return each[-1:], "linear", "number", min(1.0, _LOCATION_DEVIATIONS * self._deviation), 0.0
+        if name == "reach":
+            radius = min(2 * self._room[-1], _REACH_ABOVE * state["residual"])
+            return each[-1:], "linear", "log_norm", radius, radius / (_REACH_ABOVE * _REACH_BELOW)
+        if name == "length":
+            return each, "linear", "log_norm", math.sqrt(width), math.sqrt(width) / 10
+        if name == "middle":
+            return each, "linear", "vector", CENTER_RADIUS * state["radius"], 0.0
+        if name == "width":
+            radius = _WIDEST * float(np.linalg.norm(self._room[:-1]))
+            return each[:-1], "linear", "log_norm", radius, radius / _WIDTH_RATIO
+        beta, terms = np.array(state["beta"]), np.eye(width + 1)[1 - self.fit_intercept : -1]
+        functionals = np.vstack([np.array(state["whitening"]).T @ terms, each[-1] - beta @ terms])
+        # What the model so far does not tell of the target, as far as the filter knows.
+        unknown = (1 - _EXPECTED) * self._deviation**2 + float(self._variances().sum())
+        radius = _TIGHTNESS * LOG_SCALE * math.sqrt(unknown * len(terms))
+        return functionals, "gradient", "vector", radius, 0.0
+
+    @property
+    def _room(self) -> npt.NDArray[np.float64]:
+        """How far every number can be from the middle of its bounds, or without an intercept from its zero."""
+        offsets = self._box.center / self._box.radius
+        return np.ones(len(offsets)) if self.fit_intercept else 1 + np.abs(offsets)
+
+    @property
+    def _expected_reach(self) -> float:
+        """Of targets, before anybody is asked: the geometric mean of their distances."""
+        return LOG_SCALE * _EXPECTED_DEVIATION * float(self._room[-1])
+
+    @property
+    def _deviation(self) -> float:
+        """Of the target, about its centre so far."""
+        return float(self._state["residual"]) / LOG_SCALE
+
+    def _take_location(self, task: Task, report: Report) -> None:
+        # By how much the mean of what is left grows with the error.
+        self._move_target(task, report, math.erf(_LOCATION_DEVIATIONS / math.sqrt(2)))
+
+    def _move_target(self, task: Task, report: Report, slope: float = 1.0) -> None:
+        state = self._state
+        before, error = state["target_error"] ** 2, (task.standard_error(report.n_people) / slope) ** 2
+        # What is known already counts too, which at first is that a target lies within its bounds.
+        moved = state["center"][-1] + float(task.mean(report)[0]) / slope * before / (before + error)
+        state["center"] = [*state["center"][:-1], float(np.clip(moved, -1, 1))]
+        state["target_error"] = math.sqrt(before * error / (before + error))
+
+    def _take_reach(self, task: Task, report: Report) -> None:
+        told, error = math.log(float(task.mean(report)[0])), task.log_error(report.n_people)
+        self._state["residual"] = math.exp(weighed(told, error, math.log(self._expected_reach), _LOG_ERROR))
+
+    def _take_middle(self, task: Task, report: Report) -> None:
+        told, error = task.mean(report), task.standard_error(report.n_people)
+        # All together by the part of their size that noise has (James and Stein): each alone would show nothing.
+        kept = max(0.0, 1 - len(told) * error**2 / max(float(told @ told), error**2))
+        center = np.array(self._state["center"]) + kept * told
+        # The target's was told alone, and better.
+        self._state["center"] = [*center[:-1].tolist(), self._state["center"][-1]]
+
+    def _take_width(self, task: Task, report: Report) -> None:
+        scale = math.sqrt(self.n_features) / float(task.mean(report)[0])
+        constants = [1.0] * (len(self._state["beta"]) - self.n_features)
+        self._state["whitening"] = np.diag(constants + [scale] * self.n_features).tolist()
+
+    def _variances(self) -> npt.NDArray[np.float64]:
+        """Of what the errors of the terms can be, in units in which features are of a size of about 1."""
+        state = self._state
+        if state["variances"]:
+            return np.array(state["variances"])
+        total = _EXPECTED * self._deviation**2
+        # The reach was told with the target's centre as far off as it may be.
+        constants = [min(state["target_error"] ** 2, total)] if self.fit_intercept else []
+        of_slopes = max(total - sum(constants), total / 10) / self.n_features
+        return np.array(constants + [of_slopes] * self.n_features)
+
+    def _take_step(self, task: Task, report: Report) -> None:
+        state = self._state
+        # By how much a gradient grows with the error: the part of normal residuals that is not cut off.
+        slope = math.erf(_TIGHTNESS * LOG_SCALE / math.sqrt(2))
+        longest = np.full(len(state["beta"]), min(_LONGEST, 2 / len(state["beta"])))
+        longest[: len(longest) - self.n_features] = _LONGEST_OF_CONSTANT
+        error = task.standard_error(report.n_people) / slope
+        steps, left = kalman_steps(self._variances(), error**2, longest)
+        moved = np.array(state["whitening"]) @ (steps * task.mean(report) / slope)
+        state["beta"] = (np.array(state["beta"]) + moved).tolist()
+        state["variances"] = left.tolist()
+
+
+def kalman_steps(
+    variances: npt.NDArray[np.float64], noise: float, longest: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """How far to move towards what was told of some numbers, and the variances of what is then left of their errors.
+
+    Parameters
+    ----------
+    variances : ndarray of shape (n,)
+        Of the errors before.
+    noise : float
+        The variance of what was told.
+    longest : ndarray of shape (n,)
+        Parts of the way that no step is longer than.
+
+    Returns
+    -------
+    steps, left : ndarray of shape (n,)
+    """
+    steps = np.minimum(variances / (variances + noise), longest)
+    return steps, (1 - steps) ** 2 * variances + steps**2 * noise

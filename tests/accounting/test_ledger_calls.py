@@ -1,0 +1,87 @@
+"""A call that is made again, because nobody heard of its end: the same answers, at no second cost."""
+
+import numpy as np
+import pytest
+from postgres_server import run_at
+
+from skldp.accounting import PrivacyLedger, RegressionQuery
+from skldp.exceptions import LedgerError
+
+
+def linear(slope, epsilon=0.3):
+    return RegressionQuery("linear", [float(slope)], 0.0, (-abs(slope), abs(slope)), epsilon)
+
+
+def ones(positions):
+    return np.ones(len(positions), dtype=int)
+
+
+def new_ledger(place, **changes):
+    return PrivacyLedger(**{"epsilon": 1.0, "bounds": (-1, 1), "path": place, "rule": "basic"} | changes)
+
+
+def n_releases(place):
+    return run_at(place, "SELECT COUNT(*) FROM releases")[0][0]
+
+
+KEY = "a key that nobody can guess"
+
+
+def test_a_call_that_is_made_again_is_handed_the_same_answers(place):
+    """By another process as well, whatever has happened since; refusals too."""
+    ledger = new_ledger(place, epsilon=0.7)
+    ledger.answer(linear(1), ["a", "b"], ones)
+    ledger.answer(linear(2), ["a"], ones)
+    first = ledger.answer(linear(3), ["a", "b", "c"], lambda rows: [1, 0], idempotency_key=KEY)
+    assert (first.outputs.tolist(), first.fresh.tolist()) == ([-1, 1, 0], [False, True, True])
+    ledger.answer(linear(3, 0.1), ["a"], ones)
+    ledger.close()
+    for again in (PrivacyLedger.open(place), PrivacyLedger.open(place)):
+        handed = again.answer(linear(3), ["a", "b", "c"], lambda rows: 1 / 0, idempotency_key=KEY)
+        assert (handed.outputs.tolist(), handed.fresh.tolist()) == (first.outputs.tolist(), first.fresh.tolist())
+    assert again.remaining(["b", "c"]).round(6).tolist() == [0.1, 0.4]
+    assert again.verify().ok
+
+
+def test_a_repeated_call_serves_what_was_served(place):
+    ledger = new_ledger(place, epsilon=5.0)
+    ledger.answer(linear(1), ["a"], lambda rows: [0])
+    first = ledger.answer(linear(1), ["a", "b"], ones, idempotency_key=KEY)
+    ledger.answer(linear(1), ["a", "b"], lambda rows: [1, 0], repeat=True)
+    again = ledger.answer(linear(1), ["a", "b"], ones, idempotency_key=KEY)
+    assert first.outputs.tolist() == again.outputs.tolist() == [0, 1]
+    assert again.fresh.tolist() == [False, True]
+    fresh = ledger.answer(linear(1), ["a"], ones, repeat=True, idempotency_key=f"{KEY} 2")
+    assert ledger.answer(linear(1), ["a"], ones, repeat=True, idempotency_key=f"{KEY} 2").fresh.tolist() == [True]
+    assert fresh.outputs.tolist() == [1]
+    assert len(ledger.history("a")) == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"query": linear(2)},
+        {"ids": ["a", "c"]},
+        {"ids": ["b", "a"]},
+        {"repeat": True},
+        {"all_or_none": True},
+    ],
+)
+def test_a_key_is_that_of_one_call(place, change):
+    ledger = new_ledger(place)
+    asked = {"query": linear(1), "ids": ["a", "b"], "draw": ones, "idempotency_key": KEY}
+    ledger.answer(**asked)
+    with pytest.raises(LedgerError, match="used for another query, other people or other options"):
+        ledger.answer(**asked | change)
+    assert n_releases(place) == 1
+
+
+@pytest.mark.parametrize("key", ["short", "", 7, b"a key that nobody can guess"])
+def test_a_key_that_can_be_guessed_is_refused(key):
+    with pytest.raises(ValueError, match="at least 16 characters that nobody can guess"):
+        new_ledger(":memory:").answer(linear(1), ["a"], ones, idempotency_key=key)
+
+
+def test_a_key_is_not_stored(place):
+    new_ledger(place).answer(linear(1), ["a"], ones, idempotency_key=KEY)
+    assert KEY not in str(run_at(place, "SELECT * FROM releases"))
