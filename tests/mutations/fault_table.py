@@ -1781,8 +1781,8 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_ledger/dry_run.py",
-        "before = None if repeat else",
-        "before =",
+        "recorded = np.zeros(len(people), dtype=bool) if repeat else handed >= 0",
+        "recorded = handed >= 0",
         "accounting/test_dry_run.py",
     ),
     Mutation(
@@ -1889,5 +1889,11 @@ MUTATIONS = [
         "ramp = curved(law, np.clip(w, 0.0 if kinked else -np.inf, 1.0))",
         "ramp = np.clip(w, 0.0 if kinked else -np.inf, 1.0)",
         "accounting/test_domains.py",
+    ),
+    Mutation(
+        "accounting/_ledger/dry_run.py",
+        "output >= 0 and not gone",
+        "output >= 0",
+        "accounting/test_dry_run.py",
     ),
 ]
