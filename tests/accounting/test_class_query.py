@@ -24,6 +24,7 @@ from skldp.accounting import (
     realized_loss,
     sharpest_belief,
 )
+from skldp.accounting._class_query import loss_of_classes
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import RandomizedResponse, noise_from
 
@@ -198,5 +199,17 @@ def test_what_is_no_class_question_is_refused(changes):
 
 
 def test_charges_are_rounded_up():
-    loss = realized_loss([THREE] * 3, [0, 0, 0]).upper
-    assert Fraction(loss) > 3 * Fraction(THREE.exact_epsilon)
+    assert Fraction(loss_of_classes([(THREE, 0)] * 3)) > 3 * Fraction(THREE.exact_epsilon)
+
+
+def test_infinity_and_nan_are_the_largest_numbers():
+    query = ClassQuery([[0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]], [0.0, 0.0, 0.0], 1.0)
+    assert query.classes([[np.inf, 0.0], [-np.inf, 0.0], [np.nan, 0.0]]).tolist() == [1, 2, 2]
+
+
+def test_answers_that_pull_apart_are_not_claimed_to_cost_their_sum():
+    """A class to the left and a number to the right: what is certainly lost is less than both."""
+    points = np.linspace(-1, 1, 2001)[:, None]
+    truth = float(np.ptp(THREE.log_likelihood(0, points) + LINE.log_likelihood(1, points)))
+    found = realized_loss([THREE, LINE], [0, 1], bounds=(-1, 1))
+    assert found.lower <= truth + 1e-9 < found.upper
