@@ -1,7 +1,7 @@
 """Local differential privacy for scikit-learn, with the exact epsilon of every release."""
 
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-from skldp.estimators._bayesian_filter import BayesianFilter, QueryResult
+from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._categorical import CategoricalPrivatizer
@@ -22,6 +22,7 @@ from skldp.estimators._private_discriminant import PrivateDiscriminant
 from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._private_moments import PrivateMoments
+from skldp.estimators._query_results import QueryPreview, QueryResult
 from skldp.estimators._random_projection import RandomProjectionTransformer
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
@@ -57,6 +58,7 @@ __all__ = [
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
     "PrivateMoments",
+    "QueryPreview",
     "QueryResult",
     "RandomProjectionTransformer",
     "RegressionSummary",

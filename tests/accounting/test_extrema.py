@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from accounting.reference import grid_loss, log_likelihood, regression_queries
+from accounting.reference import KINDS, grid_loss, log_likelihood, regression_queries
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -36,7 +36,7 @@ PRINTED = {
 }
 
 
-def answers_of(n_features, kinds=("linear", "truncated", "logistic"), max_size=5):
+def answers_of(n_features, kinds=KINDS, max_size=5):
     one = st.tuples(regression_queries(n_features, kinds), st.integers(0, 1))
     return st.lists(one, min_size=1, max_size=max_size).map(lambda pairs: tuple(map(list, zip(*pairs, strict=True))))
 
@@ -430,13 +430,14 @@ def whole_numbers(rng):
     d = int(rng.integers(2, 5))
     queries = []
     for _ in range(int(rng.integers(2, 6))):
-        kind = str(rng.choice(["linear", "truncated", "truncated", "logistic"]))
+        kind = str(rng.choice(["linear", "truncated", "truncated", "logistic", "exponential"]))
         coef, intercept = rng.choice([-1, 0, 0, 1, 1, 0.5], d), float(rng.choice([0, 0, 0.5, -1]))
         reach, a = float(np.abs(coef).sum()) + float(rng.choice([0.01, 1.0])), float(rng.choice([-1, 0, 0.5, -0.5]))
         ends = {
             "linear": (intercept - reach, intercept + reach),
             "truncated": (a, a + float(rng.choice([0.05, 0.5, 1, 2]))),
             "logistic": (0, 1),
+            "exponential": (float(np.exp(a)), float(np.exp(a + rng.choice([0.5, 1, 2, 4])))),
         }[kind]
         coef = coef * float(rng.choice([1, 8])) if kind == "logistic" else coef
         queries.append(RegressionQuery(kind, coef, intercept, ends, float(rng.choice([0.5, 1, 2]))))

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_positive, is_whole
+from skldp.accounting._class_query import ClassQuery, loss_of_classes
 from skldp.accounting._extrema.ascent import ascended, scattered
 from skldp.accounting._extrema.branching import BoxBranching, maximum_of_concave
 from skldp.accounting._extrema.certificate import (
@@ -72,7 +73,7 @@ def realized_loss(
 
     Parameters
     ----------
-    queries : sequence of RegressionQuery, FiniteQuery or ReleaseQuery
+    queries : sequence of RegressionQuery, ClassQuery, FiniteQuery or ReleaseQuery
         Releases count in full, or by what the codes of their part were, beside the joint loss of the other answers.
     outputs : sequence of int
         The output of each query: 0 or 1 for a regression (0 means a, 1 means b).
@@ -144,7 +145,20 @@ def realized_loss(
             for part in ends
         ]
         return _grouped(parts)
-    asked = [query for query in queries if not isinstance(query, ReleaseQuery)]
+    classes = [(query, output) for query, output in zip(queries, outputs, strict=True) if isinstance(query, ClassQuery)]
+    if classes:
+        own = loss_of_classes(classes)
+        others = [(q, output) for q, output in zip(queries, outputs, strict=True) if not isinstance(q, ClassQuery)]
+        rest = realized_loss(
+            [query for query, _ in others],
+            [output for _, output in others],
+            bounds=bounds,
+            domain=domain,
+            tol=tol,
+            threshold=None if threshold is None else max(threshold - own, 0.0),
+        )
+        return _with_classes(rest, own, tol)
+    asked = [query for query in queries if isinstance(query, RegressionQuery | FiniteQuery)]
     if domain is not None or any(isinstance(query, FiniteQuery) for query in asked):
         return _loss_over_points(asked, outputs, domain)
     if not queries:
@@ -229,11 +243,9 @@ def _loss_over_points(
             total += query.log_likelihood(int(output), np.arange(size))
             # A logarithm below 37, within 4 units in the last place.
             error += 2.0**-44
-        else:
-            if points is None:
-                raise ValueError(
-                    "Regression queries beside finite ones need the points of the domain. Got domain=None."
-                )
+        elif points is None:
+            raise ValueError("Regression queries beside finite ones need the points of the domain. Got domain=None.")
+        elif isinstance(query, RegressionQuery):
             total += query.log_likelihood(int(output), points)
             error += sampled_law([query], [int(output)], np.stack([points.min(axis=0), points.max(axis=0)])).allowance
     # A sum of n terms is off by at most n roundings of its size.
@@ -315,6 +327,14 @@ def _common_features(queries: Sequence[Query]) -> int:
     if len(sizes) != 1:
         raise ValueError(f"All queries must read the same features. Got {sorted(sizes)} features instead.")
     return sizes.pop()
+
+
+def _with_classes(rest: "LossBounds", own: float, tol: float) -> "LossBounds":
+    """Add what class questions cost at most to the loss of all other answers."""
+    upper = math.nextafter(rest.upper + own, math.inf) if own else rest.upper
+    lower = max(0.0, rest.lower - own)
+    reason = "class questions were bounded on their own" if own else rest.reason
+    return LossBounds(lower, upper, rest.x_high, rest.x_low, upper - lower <= tol, reason)
 
 
 def _grouped(parts: Sequence["LossBounds"]) -> "LossBounds":

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from skldp.accounting._decide import Workers, decide
 from skldp.accounting._extrema.sampled_law import Bounds
 from skldp.accounting._ledger.book import Fingerprint
+from skldp.accounting._ledger.dry_run import DryRun
 from skldp.accounting._ledger.eraser import LedgerEraser
 from skldp.accounting._ledger.identity import distinct_ids
 from skldp.accounting._ledger.plan import Call, Draw, LedgerAnswers, Plan
@@ -29,7 +30,7 @@ from skldp.accounting._ledger.releasing import ReleasesRecords
 from skldp.accounting._ledger.schema import Connection
 from skldp.accounting._ledger.settings import checked_bounds, checked_settings
 from skldp.accounting._ledger.store import MEMORY, LedgerStore, open_store
-from skldp.accounting._query import FiniteQuery, Query, RegressionQuery, ReleaseQuery, checked_query
+from skldp.accounting._query import ClassQuery, FiniteQuery, Query, RegressionQuery, ReleaseQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._domain import Domain
 
@@ -73,11 +74,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_anew)
 
 
-def _domain(query: RegressionQuery | FiniteQuery) -> str:
-    return f"{query.n_features} features" if isinstance(query, RegressionQuery) else f"{query.n_points} points"
+def _domain(query: RegressionQuery | ClassQuery | FiniteQuery) -> str:
+    return f"{query.n_points} points" if isinstance(query, FiniteQuery) else f"{query.n_features} features"
 
 
-class PrivacyLedger(ReleasesRecords, LedgerEraser):
+class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
     """Every person's privacy budget, and what they have answered, on disk.
 
     An answer is committed before it is handed out: a crash may lose an answer, never its cost. Decisions depend on
@@ -423,7 +424,7 @@ class PrivacyLedger(ReleasesRecords, LedgerEraser):
                 f"A ledger is about one domain: {self._store.name!r} has queries over "
                 f"{_domain(before)}. Got a query over {_domain(query)} instead."
             )
-        if isinstance(query, RegressionQuery) and self.rule != "basic":
+        if isinstance(query, RegressionQuery | ClassQuery) and self.rule != "basic":
             bounds = self._rule.bounds
             if bounds is None:
                 raise LedgerError(f"A ledger needs bounds before it is asked with rule={self.rule!r}: declare them.")

@@ -145,8 +145,8 @@ class ReleasesRecords:
         Notes
         -----
         Released rows are not kept in the ledger, only that they were released, and of a part its released code: a
-        second call is a second release and is charged again. A crash may lose a release, never its cost; so may an error between the commits of people with
-        different numbers of rows, who are charged in turn, the fewest first.
+        second call is a second release and is charged again. A crash may lose a release, never its cost; so may an
+        error between the commits of people with different numbers of rows, who are charged in turn, the fewest first.
 
         The realized loss of a history with releases is that of its other answers plus the full charge of each release,
         and the realized loss of each part.
