@@ -11,8 +11,9 @@ from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._label_matrix import LabelMatrixRR
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._label_private_regressor import LabelPrivateRegressor
+from skldp.estimators._label_sampler import LabelSampler
 from skldp.estimators._label_vector import LabelLaplaceVector
-from skldp.estimators._labels import LabelLaplace, LabelRR, LabelSampler
+from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.estimators._noise_aware_discriminant import NoiseAwareDiscriminant
 from skldp.estimators._noise_aware_regression import NoiseAwareLinearRegression
 from skldp.estimators._numeric import NumericPrivatizer

@@ -242,6 +242,13 @@ def test_ledger_reports_and_verifies(run, tmp_path):
     assert "verified: every decision was right" in out
 
 
+def test_ledger_reports_on_a_database(run, postgres_url):
+    PrivacyLedger(1.0, path=postgres_url).close()
+    code, out, err = run("ledger", postgres_url, "--verify")
+    assert (code, err) == (0, "")
+    assert "verified: every decision was right" in out
+
+
 def test_ledger_refuses_what_is_none_in_one_line(run, tmp_path):
     (tmp_path / "notes.txt").write_text("no ledger", encoding="utf-8")
     for path in ("absent.ledger", "notes.txt"):

@@ -171,7 +171,7 @@ class ReleaseQuery:
     @classmethod
     def in_place_of(cls, query: Any) -> "ReleaseQuery":
         """What an answer to a query counts as where the answer itself is not known."""
-        if isinstance(query, ReleaseQuery):
+        if isinstance(query, ReleaseQuery) and query.part is None:
             return query
         charge = int(charge_of(query))
         return cls("an answer that is not told", charge, _zcdp_of_pure(charge))

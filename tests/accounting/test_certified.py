@@ -184,6 +184,10 @@ def in_the_table(queries, histories, query, **options):
     return [True] * len(histories)
 
 
+def nobody(rule, answers, query):
+    return np.zeros(len(answers), dtype=bool)
+
+
 def not_in_the_table(queries, histories, query, **options):
     return [None] * len(histories)
 
@@ -220,6 +224,7 @@ def test_verification_finds_what_a_fault_in_the_one_decision_admitted(monkeypatc
     query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.5)
     monkeypatch.setattr(_decide, name, fault)
     monkeypatch.setattr(_decide, "linear_decisions", not_in_the_table)
+    monkeypatch.setattr(_decide, "_surely_refused", nobody)
     with closing(PrivacyLedger(0.6, bounds=(-1, 1), rule=rule)) as ledger:
         # The second answer takes the first one back, but another 1 would have cost 1.
         for output in (1, 0):

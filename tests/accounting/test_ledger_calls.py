@@ -57,6 +57,14 @@ def test_a_repeated_call_serves_what_was_served(place):
     assert len(ledger.history("a")) == 3
 
 
+def test_a_refusal_is_told_again(place):
+    """Also where there is an earlier answer, which the call did not ask for."""
+    ledger = new_ledger(place, epsilon=0.5)
+    ledger.answer(linear(1), ["a"], ones)
+    asked = {"query": linear(1), "ids": ["a", "b"], "draw": ones, "repeat": True, "idempotency_key": KEY}
+    assert ledger.answer(**asked).outputs.tolist() == ledger.answer(**asked).outputs.tolist() == [-1, 1]
+
+
 @pytest.mark.parametrize(
     "change",
     [

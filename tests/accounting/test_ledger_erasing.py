@@ -112,6 +112,9 @@ def test_an_erased_answer_is_not_in_the_file(tmp_path):
     assert salt.encode() in path.read_bytes()
     ledger.erase("a")
     assert salt.encode() not in path.read_bytes()
+    with ledger._store.transaction(write=True) as connection:
+        # What lies in the page that a row has left is written over.
+        assert connection.execute("PRAGMA secure_delete").fetchone() == (1,)
 
 
 @pytest.mark.parametrize(
@@ -232,6 +235,19 @@ def test_decisions_of_tenants_count_all_that_a_person_has_answered(tenants):
     assert a.answer(linear(2, 0.1), ["ann"], ones).outputs.tolist() == [1]
     assert owner.realized_loss(["ann"])[0] <= 1.0
     assert owner.verify().ok
+
+
+def test_codes_of_a_part_that_are_not_told_cancel_nothing(tenants, fixed_noise):
+    """Opposite codes tell nothing together, but who is not told of one cannot know."""
+    owner, *asking = tenants
+    mechanism = RandomizedResponse(0.4, n_classes=2)
+    people = [f"p{number}" for number in range(8)]
+    for tenant in asking:
+        tenant.release(mechanism, [[number % 2] for number in range(8)], people, part="employment")
+    for tenant in asking:
+        np.testing.assert_allclose(tenant.realized_loss(people), 0.8)
+    # The noise is fixed: some got two codes that cancel.
+    assert set(owner.realized_loss(people).round(9)) == {0.0, 0.8}
 
 
 def test_only_the_owner_verifies_and_erases(tenants):

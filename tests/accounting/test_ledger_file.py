@@ -222,6 +222,8 @@ USES = {
     "report": lambda ledger: ledger.report(verify=True),
     "was_asked": lambda ledger: ledger.was_asked(linear(1)),
     "declare": lambda ledger: ledger.declare(bounds=(-1, 1), features=["x"]),
+    "head": lambda ledger: ledger.head,
+    "erase": lambda ledger: ledger.erase("a"),
     "__enter__": lambda ledger: ledger.__enter__(),
 }
 

@@ -847,9 +847,64 @@ MUTATIONS = [
     # Certificates: what bounds a loss, and what believes a search.
     Mutation(
         "accounting/_extrema/linear_cohort.py",
-        "fits[active[seem]] = proved + _MARGIN <= epsilon",
-        "fits[active[seem]] = True",
+        "fits[rows] = bounds[rows] + MARGIN <= epsilon",
+        "fits[rows] = True",
         "accounting/test_linear_cohort.py",
+    ),
+    Mutation(
+        "accounting/_extrema/linear_cohort.py",
+        "after[some] = losses + (epsilon - room)",
+        "after[some] = losses",
+        "accounting/test_ledger_memory.py",
+    ),
+    # Who is refused without a search, and admitted without the table.
+    Mutation(
+        "accounting/_extrema/lost_already.py",
+        "threshold + 2 * counts @ law.allowances",
+        "threshold - 0.05 * counts.any(axis=1)",
+        "accounting/test_lost_already.py",
+    ),
+    Mutation(
+        "accounting/_decide.py",
+        "no |= have_lost_more(after, region.box, rule.epsilon)",
+        "no |= have_lost_more(after, region.box, rule.epsilon / 2)",
+        "accounting/test_lost_already.py",
+    ),
+    Mutation(
+        "accounting/_decide.py",
+        "    if not region.is_box:\n        return no\n",
+        "",
+        "accounting/test_lost_already.py",
+    ),
+    Mutation(
+        "accounting/_decide.py",
+        "if after is not None and room == rule.budget:",
+        "if after is not None:",
+        "accounting/test_ledger_memory.py",
+    ),
+    Mutation(
+        "accounting/_ledger/book.py",
+        "query.epsilon if by_table else np.inf",
+        "0.0 if by_table else np.inf",
+        "accounting/test_ledger_memory.py",
+    ),
+    Mutation(
+        "accounting/_ledger/book.py",
+        "query.epsilon if by_table else np.inf",
+        "query.epsilon",
+        "accounting/test_ledger_memory.py",
+    ),
+    Mutation(
+        "accounting/_ledger/plan.py",
+        "+ query.epsilon + 3 * MARGIN <= rule.epsilon",
+        "+ 3 * MARGIN <= rule.epsilon",
+        "accounting/test_ledger_memory.py",
+    ),
+    Mutation(
+        "accounting/_ledger/book.py",
+        "column[numbers] = outputs",
+        "column[numbers] = 0",
+        "accounting/test_ledger_memory.py",
     ),
     Mutation(
         "accounting/_extrema/linear_cohort.py",
@@ -1180,6 +1235,13 @@ MUTATIONS = [
     ),
     Mutation("accounting/_ledger/sqlite_store.py", "PRAGMA secure_delete = ON", "PRAGMA secure_delete = OFF", _ERASED),
     Mutation("accounting/_ledger/book.py", "number + shift * (output < 0)", "number", _ERASED, needs=_DRIVER),
+    Mutation(
+        "accounting/_release_query.py",
+        "if isinstance(query, ReleaseQuery) and query.part is None:\n            return query",
+        "if isinstance(query, ReleaseQuery):\n            return query",
+        _ERASED,
+        needs=_DRIVER,
+    ),
     Mutation(
         "accounting/_ledger/postgres_schema.py",
         "CASE WHEN {may_see} THEN t.output",

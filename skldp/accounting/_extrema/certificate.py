@@ -26,6 +26,7 @@ References
 N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2002, Sections 2.2, 3.1 and 4.2.
 """
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ from skldp.accounting._query import RegressionQuery
 
 __all__ = [
     "Proof",
+    "Proposal",
     "Tree",
     "bounds_at",
     "certified_loss",
@@ -101,6 +103,12 @@ class Tree:
             self.child = np.concatenate([self.child, np.zeros_like(self.child)])
         self.axis[at], self.cut[at], self.child[at] = axes, cuts, children
         return children
+
+    def scaled(self, middle: Floats, half: Floats) -> "Tree":
+        """The same tree of features, whose cuts in [-1, 1] are written in the box's own coordinates."""
+        tree = copy.copy(self)
+        tree.cut = middle[self.axis] + half[self.axis] * self.cut
+        return tree
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from skldp.accounting._ledger.reader import declared_bounds
 from skldp.accounting._ledger.records import (
     History,
     recorded_call,
-    recorded_histories,
     recorded_outputs,
     who_answered,
     write_release,
@@ -352,7 +351,7 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
                 members = dict(zip(plan.histories, plan.members.tolist(), strict=True))
                 for history in decided.keys() & members.keys():
                     del members[history]
-                undecided = recorded_histories(connection, members, book.release)
+                undecided = book.histories_of(connection, members)
                 # To add up epsilons takes no time: nobody waits for it.
                 if undecided and last is None and self.rule != "basic":
                     return undecided, plan
@@ -442,5 +441,7 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
         if book.table is None:
             book.table = self._rule.table_for(query)
         queries, counted = book.counted(histories)
-        found = decide(self._rule, queries, counted, query, table=book.table, workers=workers)
+        after = np.full((len(histories), query.n_outputs), np.inf)
+        found = decide(self._rule, queries, counted, query, table=book.table, workers=workers, after=after)
+        book.foresee(query, list(undecided), after)
         return dict(zip(undecided, found, strict=True))
