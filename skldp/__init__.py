@@ -1,7 +1,7 @@
 """Local differential privacy for scikit-learn, with the exact epsilon of every release."""
 
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-from skldp.estimators._bayesian_filter import BayesianFilter, QueryResult
+from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._categorical import CategoricalPrivatizer
@@ -11,8 +11,9 @@ from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._label_matrix import LabelMatrixRR
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._label_private_regressor import LabelPrivateRegressor
+from skldp.estimators._label_sampler import LabelSampler
 from skldp.estimators._label_vector import LabelLaplaceVector
-from skldp.estimators._labels import LabelLaplace, LabelRR, LabelSampler
+from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.estimators._noise_aware_discriminant import NoiseAwareDiscriminant
 from skldp.estimators._noise_aware_regression import NoiseAwareLinearRegression
 from skldp.estimators._numeric import NumericPrivatizer
@@ -21,6 +22,7 @@ from skldp.estimators._private_discriminant import PrivateDiscriminant
 from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._private_moments import PrivateMoments
+from skldp.estimators._query_results import QueryPreview, QueryResult
 from skldp.estimators._random_projection import RandomProjectionTransformer
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
@@ -56,6 +58,7 @@ __all__ = [
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
     "PrivateMoments",
+    "QueryPreview",
     "QueryResult",
     "RandomProjectionTransformer",
     "RegressionSummary",

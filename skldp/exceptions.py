@@ -5,6 +5,7 @@ import warnings
 
 __all__ = [
     "BudgetExhaustedError",
+    "BudgetExhaustedWarning",
     "ChangedAfterFitError",
     "LearntDomainWarning",
     "LedgerError",
@@ -41,6 +42,10 @@ class RowIdentityWarning(UserWarning):
 
 class TooFewPeopleWarning(UserWarning):
     """Too few people for anything to be learnt at the epsilon; the text says how many it takes."""
+
+
+class BudgetExhaustedWarning(UserWarning):
+    """Nobody's privacy budget admits a question; the text says why."""
 
 
 class LedgerError(RuntimeError):

@@ -299,7 +299,7 @@ def test_mechanisms_of_several_labels_tell_no_value(classes):
 
 
 TARGETS = {
-    "bins": skldp.TargetPrivatizer(bounds=(0, 1)),
+    "bins": skldp.TargetPrivatizer(bounds=(0, 1), mechanism="bins"),
     "knots": skldp.TargetPrivatizer(4.0, bounds=(0, 1), mechanism="unbiased_bins", prior=[0.5, 0.5]),
     "prior": skldp.TargetPrivatizer(4.0, bounds=(0, 1), prior=0.25),
     "numbers": skldp.TargetPrivatizer(bounds=(0, 1), mechanism="laplace"),

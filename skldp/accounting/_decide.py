@@ -21,6 +21,7 @@ import numpy.typing as npt
 from skldp._checks import check_positive
 from skldp.accounting._composition import OutputIndependentRule, advanced_composition, loss_of_zcdp, zcdp_budget
 from skldp.accounting._extrema.linear_cohort import History, LinearTable, linear_decisions
+from skldp.accounting._extrema.lost_already import have_lost_more
 from skldp.accounting._extrema.point_cohort import PointTable
 from skldp.accounting._extrema.realized_loss import LossBounds, realized_loss
 from skldp.accounting._extrema.region import region_of
@@ -148,13 +149,13 @@ class Rule:
 
     def table_for(self, query: Query) -> LinearTable | PointTable | None:
         """Make the table that decides quickly about many queries like this one, where there can be one."""
-        jointly = self.domain is None and self.group_size is None and self.name in ("bayesian", "approximate")
+        jointly = self.domain is None and self.group_size is None and self.name != "basic"
         if not jointly or self.bounds is None or not isinstance(query, RegressionQuery):
             return None
         region = region_of(self.bounds, n_features=query.n_features)
         if region.is_box:
             return LinearTable(region.box)
-        return PointTable(region) if PointTable.serves(region) else None
+        return PointTable(region) if self.name != "simplified" and PointTable.serves(region) else None
 
 
 def surely_admits(rule: Rule, spent: npt.NDArray[np.int64], query: Query) -> npt.NDArray[np.bool_]:
@@ -202,6 +203,7 @@ def decide(
     table: LinearTable | PointTable | None = None,
     loss: Loss | None = None,
     workers: Workers = map,
+    after: npt.NDArray[np.float64] | None = None,
 ) -> list[bool]:
     """Decide for each history whether one more answer, whatever it will be, is within the budget.
 
@@ -219,6 +221,9 @@ def decide(
         In place of :meth:`Rule.loss_bounds`, for somebody who remembers losses.
     workers : map-like callable, default=map
         Applies a function to the histories that need a search, in order.
+    after : ndarray of shape (n_histories, n_outputs), default=None
+        Takes, where the table of linear queries admits and nothing was released, what it has certified of the loss
+        after each output, up to rounding.
 
     Returns
     -------
@@ -254,23 +259,47 @@ def decide(
             continue
         within_room = rule if room == rule.budget else replace(rule, epsilon=nats_below(int(room)))
         some = [_answered(histories[position], costs) for position in positions]
-        quick: Sequence[bool | None] = [None] * len(some)
-        if table is not None and not isinstance(query, ReleaseQuery):
-            if isinstance(table, PointTable):
-                quick = table.decisions(queries, some, query, epsilon=within_room.epsilon)
-            else:
-                quick = linear_decisions(
-                    queries, some, query, epsilon=within_room.epsilon, bounds=rule.bounds, table=table
-                )
+        losses = np.full((len(some), query.n_outputs), np.inf)
+        quick = _by_table(within_room, queries, some, query, table, losses)
+        if after is not None and room == rule.budget:
+            after[positions] = losses
+        searches: list[tuple[int, Answers]] = []
         for position, (numbers, outputs), found in zip(positions, some, quick, strict=True):
             admitted[position] = bool(found)
             if found is None:
-                left.append((position, within_room, ([queries[number] for number in numbers], outputs)))
+                searches.append((position, ([queries[number] for number in numbers], outputs)))
+        refused = _surely_refused(within_room, [answers for _, answers in searches], query)
+        left += [(position, within_room, one) for (position, one), no in zip(searches, refused, strict=True) if not no]
     items = [(within_room, answers) for _, within_room, answers in left]
     searched = workers(partial(_searched, loss or rule.loss_bounds, query), items) if left else ()
     for (position, _, _), one in zip(left, searched, strict=True):
         admitted[position] = one
     return admitted
+
+
+def _by_table(
+    rule: Rule,
+    queries: Sequence[Query],
+    histories: Sequence[History],
+    query: Query,
+    table: LinearTable | PointTable | None,
+    losses: npt.NDArray[np.float64],
+) -> Sequence[bool | None]:
+    """What the table decides, if there is one; None where it does not. It may bound losses after each output."""
+    if table is None or isinstance(query, ReleaseQuery):
+        return [None] * len(histories)
+    if isinstance(table, PointTable):
+        return table.decisions(queries, histories, query, epsilon=rule.epsilon)
+    return linear_decisions(
+        queries,
+        histories,
+        query,
+        epsilon=rule.epsilon,
+        bounds=rule.bounds,
+        table=table,
+        every_output=rule.name != "simplified",
+        after=losses,
+    )
 
 
 def _room(rule: Rule, queries: Sequence[Query], history: History, query: Query) -> float:
@@ -307,6 +336,22 @@ def _answered(history: History, costs: Sequence[_Cost]) -> History:
     return [numbers[place] for place in kept], [outputs[place] for place in kept]
 
 
+def _surely_refused(rule: Rule, answers: Sequence[Answers], query: Query) -> npt.NDArray[np.bool_]:
+    """Whether two points are known already between which a history, with one more answer, loses too much."""
+    no = np.zeros(len(answers), dtype=bool)
+    if not answers or rule.domain is not None or rule.bounds is None or not isinstance(query, RegressionQuery):
+        return no
+    region = region_of(rule.bounds, n_features=query.n_features)
+    if not region.is_box:
+        return no
+    if rule.name == "simplified":
+        return have_lost_more(answers, region.box, rule.epsilon - query.exact_epsilon)
+    for output in range(query.n_outputs):
+        after = [([*asked, query], [*given, output]) for asked, given in answers]
+        no |= have_lost_more(after, region.box, rule.epsilon)
+    return no
+
+
 def _epsilons_admit(rule: Rule, costs: Sequence[_Cost]) -> bool:
     """Whether answers of these costs are within the budget, whatever they are."""
     if sum(cost.charge for cost in costs) <= rule.budget:
@@ -331,11 +376,11 @@ def _losses_admit(rule: Rule, loss: Loss, query: Query, answers: Answers) -> boo
     if isinstance(query, ReleaseQuery):
         return _is_at_most(loss(queries, outputs, rule.epsilon), rule.budget)
     room = rule.budget - charge_of(query)
-    if rule.name == "simplified":
-        return _is_at_most(loss(queries, outputs, None), room)
     # Where the present loss leaves room for the whole epsilon, every output does; one search instead of several.
-    if _is_at_most(loss(queries, outputs, rule.epsilon), room):
+    if room >= 0 and _is_at_most(loss(queries, outputs, nats_below(int(room))), room):
         return True
+    if rule.name == "simplified":
+        return False
     return all(
         _is_at_most(loss([*queries, query], [*outputs, output], rule.epsilon), rule.budget)
         for output in range(query.n_outputs)

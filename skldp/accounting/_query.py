@@ -14,28 +14,37 @@ import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from skldp._checks import is_number
 from skldp._untold import as_numbers
+from skldp.accounting._class_query import ClassQuery
 from skldp.accounting._finite_query import FiniteQuery, output_index, read_only
+from skldp.accounting._limits import LARGEST, checked_epsilon, finite_number, saturated
 from skldp.accounting._release_query import ReleaseQuery
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._odds import flip_threshold, threshold_log_odds
 
-__all__ = ["LARGEST", "FiniteQuery", "Query", "RegressionQuery", "ReleaseQuery", "checked_query", "query_from_json"]
+__all__ = [
+    "MAX_GROWTH",
+    "ClassQuery",
+    "FiniteQuery",
+    "Query",
+    "RegressionQuery",
+    "ReleaseQuery",
+    "checked_query",
+    "query_from_json",
+]
 
-Kind = Literal["linear", "truncated", "logistic"]
+Kind = Literal["linear", "truncated", "logistic", "exponential"]
+_KINDS = get_args(Kind)
 
-# A sum of products of two such numbers, divided by such a span, stays below 1e301: nothing can overflow.
-LARGEST = 1e100
 _SMALLEST_SPAN = 1e-100
-# Beyond this a 64-bit threshold no longer resolves 1 / (e^epsilon + 1) to the accuracy that the accounting allows for.
-MAX_EPSILON = 30.0
+# Between them, the exponential's rounding is within what the accounting allows for.
+_LEAST_GROWTH, MAX_GROWTH = 9e-7, 30.0
 
 
 def query_from_json(text: str) -> "Query":
@@ -47,7 +56,7 @@ def query_from_json(text: str) -> "Query":
 
     Returns
     -------
-    RegressionQuery, FiniteQuery or ReleaseQuery
+    RegressionQuery, ClassQuery, FiniteQuery or ReleaseQuery
         With the same `key`.
 
     Raises
@@ -67,7 +76,9 @@ def query_from_json(text: str) -> "Query":
     try:
         if kind == "finite":
             return FiniteQuery(np.array(fields["weights"], dtype=np.uint64))
-        if kind in ("linear", "truncated", "logistic"):
+        if kind == "classes":
+            return ClassQuery(**{name: value for name, value in fields.items() if name != "kind"})
+        if kind in _KINDS:
             return RegressionQuery(**fields)
         if kind == "release":
             return ReleaseQuery.from_fields(fields)
@@ -79,51 +90,8 @@ def query_from_json(text: str) -> "Query":
 def checked_query(query: Any) -> "Query":
     """Refuse what is no query."""
     if not isinstance(query, Query):
-        raise ValueError(f"A query must be a RegressionQuery or a FiniteQuery. Got {query!r} instead.")
+        raise ValueError(f"A query must be a RegressionQuery, a ClassQuery or a FiniteQuery. Got {query!r} instead.")
     return query
-
-
-def _saturated(X: Any, n_features: int) -> npt.NDArray[np.float64]:
-    """Turn rows into numbers of at most 1e100; NaN becomes -1e100.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-    n_features : int
-
-    Returns
-    -------
-    ndarray of float64, shape (n_samples, n_features)
-
-    Raises
-    ------
-    ValueError
-        If they are no numbers or have another shape. The text says nothing of what they are.
-    """
-    with np.errstate(all="ignore"):
-        try:
-            rows = np.asarray(X, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"X must be an array of numbers. Got {type(X).__name__} instead.") from None
-        if rows.ndim != 2 or rows.shape[1] != n_features:
-            raise ValueError(
-                f"X must have shape (n_samples, {n_features}), one column per coefficient of the query. "
-                f"Got shape {rows.shape} instead."
-            )
-        return np.nan_to_num(np.clip(rows, -LARGEST, LARGEST), copy=False, nan=-LARGEST)
-
-
-def _number(value: Any, name: str) -> float:
-    if not is_number(value):
-        raise ValueError(f"{name} must be a finite number. Got {value!r} instead.")
-    return float(value) + 0.0
-
-
-def _checked_epsilon(value: Any) -> float:
-    epsilon = _number(value, "epsilon")
-    if not 0 < epsilon <= MAX_EPSILON:
-        raise ValueError(f"epsilon must be above 0 and at most {MAX_EPSILON:g}. Got {value!r} instead.")
-    return epsilon
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,15 +100,17 @@ class RegressionQuery:
 
     Parameters
     ----------
-    kind : {"linear", "truncated", "logistic"}
+    kind : {"linear", "truncated", "logistic", "exponential"}
         ``"linear"``: :math:`y = \theta x + c`, declared to stay within `output_bounds` wherever it is asked;
-        ``"truncated"``: the same, clipped to them; ``"logistic"``: :math:`y = 1 / (1 + e^{-(\theta x + c)})`.
+        ``"truncated"``: the same, clipped to them; ``"logistic"``: :math:`y = 1 / (1 + e^{-(\theta x + c)})`;
+        ``"exponential"``: :math:`y = e^{\theta x + c}`, clipped to them.
     coef : array-like of shape (n_features,)
         :math:`\theta`.
     intercept : float
         c.
     output_bounds : tuple of two floats
-        (a, b), with a < b. A logistic query has (0, 1).
+        (a, b), with a < b. A logistic query has (0, 1), and an exponential one a > 0 and b between 1.000001 a and
+        :math:`e^{30} a`.
     epsilon : float
         Natural-log budget of the one answer, above 0 and at most 30.
 
@@ -189,8 +159,8 @@ class RegressionQuery:
     epsilon: float
 
     def __post_init__(self) -> None:
-        if self.kind not in ("linear", "truncated", "logistic"):
-            raise ValueError(f"kind must be 'linear', 'truncated' or 'logistic'. Got {self.kind!r} instead.")
+        if self.kind not in _KINDS:
+            raise ValueError(f"kind must be one of {_KINDS}. Got {self.kind!r} instead.")
         coef = np.array(self.coef, dtype=np.float64) + 0.0
         if coef.ndim != 1 or coef.size == 0 or not np.isfinite(coef).all():
             raise ValueError(f"coef must be a non-empty vector of finite numbers. Got {self.coef!r} instead.")
@@ -198,12 +168,19 @@ class RegressionQuery:
             low, high = self.output_bounds
         except (TypeError, ValueError):
             raise ValueError(f"output_bounds must be (a, b). Got {self.output_bounds!r} instead.") from None
-        low, high = _number(low, "output_bounds[0]"), _number(high, "output_bounds[1]")
+        low, high = finite_number(low, "output_bounds[0]"), finite_number(high, "output_bounds[1]")
         if not low < high:
             raise ValueError(f"output_bounds must be (a, b) with a < b. Got {self.output_bounds!r} instead.")
         if self.kind == "logistic" and (low, high) != (0.0, 1.0):
             raise ValueError(f"output_bounds of a logistic query must be (0, 1). Got {self.output_bounds!r} instead.")
-        intercept = _number(self.intercept, "intercept")
+        if self.kind == "exponential" and not (
+            low > 0 and _LEAST_GROWTH <= math.log(high) - math.log(low) <= MAX_GROWTH
+        ):
+            raise ValueError(
+                "output_bounds of an exponential query must be positive, and their ratio from 1.000001 to "
+                f"e^{MAX_GROWTH:g}. Got {self.output_bounds!r} instead."
+            )
+        intercept = finite_number(self.intercept, "intercept")
         with np.errstate(over="ignore"):
             largest = max(float(np.abs(coef).sum()), abs(intercept), abs(low), abs(high))
         if largest > LARGEST or high - low < _SMALLEST_SPAN:
@@ -216,7 +193,7 @@ class RegressionQuery:
         object.__setattr__(self, "coef", read_only(coef))
         object.__setattr__(self, "intercept", intercept)
         object.__setattr__(self, "output_bounds", (low, high))
-        object.__setattr__(self, "epsilon", _checked_epsilon(self.epsilon))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
 
     @property
     def n_features(self) -> int:
@@ -232,6 +209,18 @@ class RegressionQuery:
     def output_values(self) -> tuple[float, float]:
         """What the outputs 0 and 1 stand for."""
         return self.output_bounds
+
+    @cached_property
+    def argument_bounds(self) -> tuple[float, float]:
+        r"""Where :math:`\theta x + c` takes the prediction to a and to b; of a logistic query, (0, 1)."""
+        low, high = self.output_bounds
+        return (math.log(low), math.log(high)) if self.kind == "exponential" else (low, high)
+
+    @cached_property
+    def growth(self) -> float:
+        """The logarithm of b / a for an exponential query, else 0."""
+        low, high = self.argument_bounds
+        return high - low if self.kind == "exponential" else 0.0
 
     @cached_property
     def exact_epsilon(self) -> float:
@@ -395,22 +384,59 @@ class RegressionQuery:
             variance = max(float(estimates.var(ddof=1)), (width / (2 * math.sinh(half))) ** 2)
         return float(estimates.mean()), math.sqrt(variance / n)
 
+    def expected_error(self, n_people: int, mean: float | None = None) -> float:
+        r"""The standard error of the mean to expect when so many people answer.
+
+        Parameters
+        ----------
+        n_people : int
+        mean : float, default=None
+            What the mean is expected to be. None takes the middle of the output bounds, where the error is largest.
+
+        Returns
+        -------
+        float
+            Infinity for nobody.
+
+        Notes
+        -----
+        Of n people drawn from a population whose predictions have the mean m, with the bounds' middle :math:`\bar m`,
+
+        .. math:: \sqrt{\frac{1}{n} \left(\frac{(b - a)^2}{4 \tanh^2(\varepsilon / 2)} - (m - \bar m)^2\right)}.
+
+        Examples
+        --------
+        >>> from skldp.accounting import RegressionQuery
+        >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(0, 1), epsilon=1.0)
+        >>> [round(query.expected_error(n), 4) for n in (0, 100, 10_000)]
+        [inf, 0.1082, 0.0108]
+        """
+        low, high = self.output_bounds
+        away = 0.0 if mean is None else abs(min(max(finite_number(mean, "mean"), low), high) - (low + high) / 2)
+        largest = (high - low) / (2 * math.tanh(self.epsilon / 2))
+        # As a product: squares could overflow.
+        return math.sqrt(largest - away) * math.sqrt(largest + away) / math.sqrt(n_people) if n_people else math.inf
+
     def _probability(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         smallest = float(expit(-self.epsilon))
         with np.errstate(all="ignore"):
             return smallest + (1 - 2 * smallest) * self._unit_response(output, X)
 
     def _unit_response(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        rows = _saturated(X, self.n_features)
+        rows = saturated(X, self.n_features)
         # Nothing overflows here, by the limits above; what underflows, and what the caller told numpy to raise on,
         # must not be an answer either.
         with np.errstate(all="ignore"):
             z = rows @ self.coef + self.intercept
             if self.kind == "logistic":
                 return cast("npt.NDArray[np.float64]", expit(z if output == 1 else -z))
-            low, high = self.output_bounds
-            return np.clip((z - low if output == 1 else high - z) / (high - low), 0.0, 1.0)
+            low, high = self.argument_bounds
+            w = np.clip((z - low if output == 1 else high - z) / (high - low), 0.0, 1.0)
+            if self.kind != "exponential":
+                return w
+            growth = self.growth if output == 1 else -self.growth
+            return np.expm1(growth * w) / math.expm1(growth)
 
 
-#: A question that a person can be asked: a regression, a table of probabilities, or a release of their record.
-Query = RegressionQuery | FiniteQuery | ReleaseQuery
+#: A question that a person can be asked: a regression, a class, a table of probabilities, or a release of their record.
+Query = RegressionQuery | ClassQuery | FiniteQuery | ReleaseQuery

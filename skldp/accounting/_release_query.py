@@ -17,6 +17,7 @@ from skldp.mechanisms._odds import TWO_64, log_ratio
 from skldp.mechanisms._rows import RowMechanism
 
 __all__ = ["ReleaseQuery", "charge_of", "released_loss", "zcdp_of"]
+_ERASED = "erased answers"
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,9 +181,14 @@ class ReleaseQuery:
         """What erased answers have cost: a loss in nats, or their composition where no loss is counted."""
         charges = sum(charge_of(query) for query in queries)
         if loss is None and not math.isfinite(charges):
-            return cls("erased answers", None, sum(zcdp_of(query) for query in queries))
+            return cls(_ERASED, None, sum(zcdp_of(query) for query in queries))
         charge = int(charges) if loss is None else units_above(loss)
-        return cls("erased answers", charge, _zcdp_of_pure(charge))
+        return cls(_ERASED, charge, _zcdp_of_pure(charge))
+
+    @property
+    def is_erasure(self) -> bool:
+        """Whether it stands for answers that were erased."""
+        return self.mechanism == _ERASED
 
     @cached_property
     def charge(self) -> int | None:

@@ -249,14 +249,14 @@ class BoundedTransformer(LocalTransformer):
         super()._declare(X)
 
     def _release(self, rows, out=None, *, noisy=True, ids=None):
-        check_bounds_of_type(self, rows.dtype)
+        check_bounds_of_type(self.bounds_, rows.dtype)
         return super()._release(rows, out, noisy=noisy, ids=ids)
 
 
-def check_bounds_of_type(estimator, dtype):
+def check_bounds_of_type(bounds, dtype):
     """Refuse, by the type of X alone and before a value is looked at, bounds of which NaN could come."""
-    if np.abs(estimator.bounds_).max() > np.finfo(dtype).max:
-        raise ValueError(f"bounds must be numbers of the type of X, {dtype}. Got {estimator.bounds!r} instead.")
+    if np.abs(bounds).max() > np.finfo(dtype).max:
+        raise ValueError(f"bounds must be numbers of the type of X, {dtype}. Got larger ones instead.")
 
 
 @contextmanager

@@ -1,8 +1,6 @@
 """A regression asked of people, each of whom answers until their own privacy budget is really used."""
 
 import hashlib
-from dataclasses import dataclass
-from functools import cached_property
 from numbers import Integral
 from typing import Any, Self
 
@@ -23,6 +21,7 @@ from skldp.accounting._ledger.reader import RULES
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._ledgers import ChoosesLedger, joblib_workers, split_ids, whole_numbers
+from skldp.estimators._query_results import PreviewsQueries, QueryResult, prior_of, warn_of_nobody
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -43,66 +42,7 @@ from skldp.mechanisms._domain import Domain
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
 
-__all__ = ["BayesianFilter", "QueryResult"]
-
-
-@dataclass(frozen=True, repr=False)
-class QueryResult:
-    """The answers of some people to one query.
-
-    Attributes
-    ----------
-    accepted : ndarray of bool, shape (n_samples,)
-        Who answered.
-    fresh : ndarray of bool, shape (n_samples,)
-        Whose answer was drawn now; the others who answered are handed their recorded one again, at no cost.
-    outputs : ndarray of float, shape (n_samples,)
-        The answer, one of the two `output_bounds`; NaN where refused.
-    estimates : ndarray of float, shape (n_samples,)
-        The unbiased estimate of each person's prediction; NaN where refused.
-    ids : list of int or str
-        Who was asked; where rows are people, what stands for them in this process.
-    mean, standard_error : float
-        Over the people who answered. Who is refused depends on earlier answers, so that those who
-        are left need not be like all.
-    """
-
-    accepted: np.ndarray
-    fresh: np.ndarray
-    outputs: np.ndarray
-    estimates: np.ndarray
-    ids: list
-    mean: float
-    standard_error: float
-    _ledger: PrivacyLedger
-
-    @classmethod
-    def of(cls, query, ledger, answers, people):
-        """Turn what a ledger handed out for these people into values and estimates."""
-        accepted = answers.accepted
-        mean, error = query.estimate_mean(answers.outputs[accepted])
-        # A refusal is output -1: the NaN at the end.
-        return cls(
-            accepted=accepted,
-            fresh=answers.fresh,
-            outputs=np.array([*query.output_values, np.nan])[answers.outputs],
-            estimates=np.array([*query.estimate([0, 1]), np.nan])[answers.outputs],
-            ids=people,
-            mean=mean,
-            standard_error=error,
-            _ledger=ledger,
-        )
-
-    @cached_property
-    def realized_loss(self):
-        """Certified upper bound on each person's loss, by what is recorded when this is first looked at."""
-        return self._ledger.realized_loss(self.ids)
-
-    def __repr__(self):
-        return (
-            f"QueryResult({np.count_nonzero(self.accepted):,} of {self.accepted.size:,} answered, "
-            f"mean={self.mean:.6g}, standard_error={self.standard_error:.3g})"
-        )
+__all__ = ["BayesianFilter"]
 
 
 _WAYS = (
@@ -111,7 +51,7 @@ _WAYS = (
 )
 
 
-class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     r"""Ask people a regression, and protect each with a budget for all that they ever answer.
 
     `fit` trains a linear or logistic model on the analyst's own public data. `predict` and `query` ask the people in
@@ -121,8 +61,11 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
     Parameters
     ----------
     estimator : estimator
-        The regression: any model with ``coef_`` and ``intercept_``, a binary logistic regression, or a Pipeline that
-        scales before it. Models that are fitted already come as a :class:`~sklearn.frozen.FrozenEstimator`.
+        The regression: any model with ``coef_`` and ``intercept_``, also a Poisson, gamma or Tweedie regression; a
+        binary logistic regression; a LinearSVC, of which the decision is asked; a linear classifier with more classes,
+        of which the predicted class is asked; or a Pipeline, a search or a TransformedTargetRegressor around one, as
+        :func:`~skldp.query_from_estimator` takes it. Models that are fitted already come as a
+        :class:`~sklearn.frozen.FrozenEstimator`.
     epsilon : float, default=1.0
         Budget (natural log) of one answer.
     total_epsilon : float, default=None
@@ -162,11 +105,11 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
     ----------
     estimator_ : estimator
         The fitted model.
-    query_ : RegressionQuery
+    query_ : RegressionQuery or ClassQuery
         What is asked.
     bounds_ : tuple of two ndarrays of shape (n_features,), or Domain
     ledger_ : PrivacyLedger
-    prior_ : float
+    prior_ : float, or ndarray of shape (n_classes,)
         The mean prediction on the public X, which needs no answer.
     privacy_guarantee_ : PrivacyGuarantee
         What holds for each person over all models that share the ledger.
@@ -308,8 +251,7 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         query = query_from_estimator(model, epsilon=self.epsilon, bounds=bounds, output_bounds=self.output_bounds)
         self.estimator_, self.query_, self.ledger_, self.bounds_, self._region = model, query, ledger, bounds, region
         self._queries = [*getattr(self, "_queries", []), query]
-        low, high = query.output_bounds
-        self.prior_ = float(low + (high - low) * query.unit_response(region.move(X)).mean())
+        self.prior_ = prior_of(query, region.move(X))
         who = "person in the ledger, by id" if self.ledger is not None else "id, or row as given, in a simulation"
         self.privacy_guarantee_ = PrivacyGuarantee(
             epsilon=ledger.epsilon,
@@ -349,8 +291,13 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         -----
         RowIdentityWarning
             If people are their rows.
+        BudgetExhaustedWarning
+            If all are refused; the text says why. `preview` says what is left.
         """
-        return self._ask(X, ids, repeat=repeat, all_or_none=False)
+        result = self._ask(X, ids, repeat=repeat, all_or_none=False)
+        if result.ids and not result.accepted.any():
+            warn_of_nobody(self.query_, self.ledger_.epsilon, len(result.ids))
+        return result
 
     def predict(self, X: Any, ids: Any = None) -> np.ndarray:
         """Ask the people in X, and estimate each one's prediction without bias.
@@ -365,12 +312,14 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
 
         Returns
         -------
-        y : ndarray of float64, shape (n_samples,)
-            Far outside `output_bounds` where `epsilon` is small. People who are refused have `on_refusal`.
+        y : ndarray of float64, shape (n_samples,) or (n_samples, n_classes)
+            Far outside `output_bounds` where `epsilon` is small. People who are refused have `on_refusal`. Of more
+            than two classes, whether each is the person's: 1 or 0, in the mean.
         """
         result = self._ask(X, ids, repeat=False, all_or_none=self.on_refusal == "raise")
         if self.on_refusal == "prior":
-            return np.where(result.accepted, result.estimates, self.prior_)
+            accepted = result.accepted if result.estimates.ndim == 1 else result.accepted[:, None]
+            return np.where(accepted, result.estimates, self.prior_)
         return result.estimates
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> float:
@@ -394,18 +343,14 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
         # What is wrong with y is said before anybody is asked.
         check_same_length(X, y, sample_weight)
         y = as_column(y)
-        y = (
-            (y == self.estimator_.classes_[-1]).astype(np.float64)
-            if is_classifier(self.estimator_)
-            else as_numbers(y, "y")
-        )
+        y = self._positive(y) if is_classifier(self.estimator_) else as_numbers(y, "y")
         check_finite(self, y, "y")
         if sample_weight is not None:
             sample_weight = as_numbers(as_column(sample_weight, "sample_weight"), "sample_weight")
             check_finite(self, sample_weight, "sample_weight")
         predicted = self.predict(X, ids=ids)
         if self.on_refusal == "nan":
-            answered = ~np.isnan(predicted)
+            answered = ~np.isnan(predicted.reshape(len(predicted), -1)).any(axis=1)
             if np.count_nonzero(answered) < 2:
                 return np.nan
             predicted, y = predicted[answered], y[answered]
@@ -453,6 +398,13 @@ class BayesianFilter(GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, Regresso
                 workers=workers,
             )
         return QueryResult.of(self.query_, self.ledger_, answers, people)
+
+    def _positive(self, y):
+        """Labels as what is asked: probabilities are 0 or 1, decisions -1 or 1, classes a column each."""
+        if self.query_.kind == "classes":
+            return (y[:, None] == self.estimator_.classes_).astype(np.float64)
+        positive = (y == self.estimator_.classes_[-1]).astype(np.float64)
+        return positive if self.query_.kind == "logistic" else 2 * positive - 1
 
     def _people(self, X, ids):
         """The features of X, and who its rows are: None where each is somebody."""

@@ -21,7 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from skldp.estimators._ensembles import count_ensemble, count_search, is_ensemble, is_search, why_not_counted
 from skldp.estimators._guarantee_mixin import holds_guarantee, own_guarantee
 from skldp.estimators._label_private import LabelPrivate
-from skldp.estimators._labels import LabelPrivatizer, LabelSampler
+from skldp.estimators._label_sampler import LabelSampler
+from skldp.estimators._labels import LabelPrivatizer
 from skldp.estimators._noise_aware_discriminant import NoiseAwareDiscriminant
 from skldp.estimators._noise_aware_regression import NoiseAwareLinearRegression
 from skldp.estimators._public_steps import declared_public, effect_of_public, ignores_labels, is_row_wise

@@ -1,25 +1,41 @@
 """Read a regression query off a fitted scikit-learn model."""
 
+import math
 import warnings
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 from sklearn.base import is_classifier
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import GammaRegressor, PoissonRegressor, TweedieRegressor
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting._extrema.region import Region, region_of
 from skldp.accounting._extrema.sampled_law import Bounds
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting._query import MAX_GROWTH, ClassQuery, Kind, RegressionQuery
 from skldp.exceptions import OutOfDomainWarning, warn_user
 
 __all__ = ["query_from_estimator"]
 
 _ROUNDING = 2.0**-50
+_Link = Literal["identity", "decision", "log", "logistic"]
+# What a question is called: where the model stays within its output bounds, and where it may leave them.
+_KINDS: dict[_Link, tuple[Kind, Kind]] = {
+    "identity": ("linear", "truncated"),
+    "decision": ("linear", "truncated"),
+    "log": ("exponential", "exponential"),
+}
+# Beyond it e^z is no number that a query takes.
+_LARGEST_EXPONENT = 200.0
 
 
 def query_from_estimator(
@@ -28,36 +44,41 @@ def query_from_estimator(
     epsilon: float,
     bounds: Bounds | None = None,
     output_bounds: tuple[float, float] | None = None,
-) -> RegressionQuery:
+) -> RegressionQuery | ClassQuery:
     r"""Make a query of a fitted linear model.
 
     Parameters
     ----------
     estimator : estimator
-        Any fitted model with ``coef_`` and ``intercept_`` whose ``predict`` is :math:`\theta x + c`, or a binary
-        classifier whose ``predict_proba`` is the logistic function of it. A `Pipeline` may put StandardScaler,
-        MinMaxScaler, MaxAbsScaler or RobustScaler before it; their maps are folded into the coefficients. A
-        `FrozenEstimator` is unwrapped.
+        Any fitted model with ``coef_`` and ``intercept_`` whose ``predict`` is :math:`\theta x + c` or, of a Poisson,
+        gamma or Tweedie regressor with a log link, :math:`e^{\theta x + c}`; or a binary classifier whose
+        ``predict_proba`` is the logistic function of it, or which has a ``decision_function`` alone, such as LinearSVC:
+        then the decision is asked. Of a linear classifier with more classes, which one it predicts is asked. A
+        `Pipeline` may put StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler before it; their maps are folded
+        into the coefficients. So may a SimpleImputer, which changes nothing, since a row with NaN is not asked. A
+        `TransformedTargetRegressor` may scale the target, or take its logarithm
+        (``func=np.log, inverse_func=np.exp``). A `FrozenEstimator` and a refitted search are unwrapped.
     epsilon : float
         Natural-log budget of one answer.
     bounds : tuple (low, high) or Domain, default=None
         The domain of x: a number or one per feature each, or a :class:`~skldp.mechanisms.Domain` as in
         :func:`~skldp.accounting.realized_loss`.
     output_bounds : tuple (a, b), default=None
-        The range of the two-valued answer. For a regressor, None takes the exact range of :math:`\theta x + c` over
-        `bounds`. A classifier has (0, 1).
+        The range of the two-valued answer. For a regressor, None takes the exact range of the prediction over
+        `bounds`, and for a decision that of the decision. A classifier with probabilities has (0, 1).
 
     Returns
     -------
-    RegressionQuery
+    RegressionQuery or ClassQuery
         ``"linear"`` where the model stays within `output_bounds` over `bounds`, ``"truncated"`` where it may leave
-        them, ``"logistic"`` for a classifier.
+        them, ``"exponential"`` with a log link, ``"logistic"`` for a classifier with probabilities; a
+        :class:`~skldp.accounting.ClassQuery` for more than two classes.
 
     Raises
     ------
     ValueError
-        If the model is not linear, is multiclass, has several outputs, or has another number of features than
-        `bounds`; if neither `bounds` nor `output_bounds` is given for a regressor.
+        If the model is not linear, has several outputs, or has another number of features than `bounds`; if neither
+        `bounds` nor `output_bounds` is given for a regressor; if `output_bounds` is given for classes.
     NotFittedError
         If it is not fitted.
 
@@ -68,8 +89,7 @@ def query_from_estimator(
 
     Notes
     -----
-    The model's own predictions at a few points are compared with the query's: a model with another link (a Poisson
-    regression has ``coef_`` as well) is refused.
+    The model's own predictions at a few points are compared with the query's: a model with another link is refused.
 
     Examples
     --------
@@ -80,72 +100,166 @@ def query_from_estimator(
     >>> query.kind, [round(v, 6) for v in query.output_bounds]
     ('linear', [1.0, 5.0])
     """
-    steps, model = _unwrap(estimator)
-    coef, intercept, logistic = _model_map(model)
-    # What overflows here is refused by the query, in its own words, before anything is predicted.
-    with np.errstate(all="ignore"):
-        for step in reversed(steps):
-            scale, shift = _step_map(step, coef.size)
-            intercept = float(intercept + coef @ shift)
-            coef = coef * scale
+    steps, target, model = _unwrap(estimator)
+    if is_classifier(model) and len(getattr(model, "classes_", [])) > 2:
+        return _class_query(estimator, steps, model, epsilon=epsilon, bounds=bounds, output_bounds=output_bounds)
+    coef, intercept, link = _model_map(model)
+    coef, intercept, link = _with_target(target, coef, intercept, link)
+    coef, intercept = _folded(steps, coef, intercept)
     RegressionQuery("logistic", coef, intercept, (0.0, 1.0), epsilon)
     region = None if bounds is None else region_of(bounds, n_features=coef.size)
-    _check_predictions(estimator, coef, intercept, logistic, None if region is None else region.box)
-    if logistic:
+    _check_predictions(estimator, coef, intercept, link, None if region is None else region.box)
+    if link == "logistic":
         wanted = (0.0, 1.0) if output_bounds is None else output_bounds
         return RegressionQuery("logistic", coef, intercept, wanted, epsilon)
     if region is None:
         if output_bounds is None:
             raise ValueError("A regressor needs bounds or output_bounds, which no private value may decide. Got None.")
-        return RegressionQuery("truncated", coef, intercept, output_bounds, epsilon)
+        return RegressionQuery(_KINDS[link][1], coef, intercept, output_bounds, epsilon)
     low, high = _output_range(coef, intercept, region)
     if output_bounds is None:
         if low == high:
             raise ValueError(f"The model is constant, {low!r}, over the bounds: there is nothing to ask.")
-        return RegressionQuery("linear", coef, intercept, (low, high), epsilon)
-    query = RegressionQuery("truncated", coef, intercept, output_bounds, epsilon)
-    a, b = query.output_bounds
+        ends = _exponentials(low, high) if link == "log" else (low, high)
+        return RegressionQuery(_KINDS[link][0], coef, intercept, ends, epsilon)
+    query = RegressionQuery(_KINDS[link][1], coef, intercept, output_bounds, epsilon)
+    a, b = query.argument_bounds
     slack = _ROUNDING * coef.size * (np.abs(coef) @ np.abs(region.box).max(axis=0) + abs(intercept))
     if a <= low + slack and high - slack <= b:
-        return RegressionQuery("linear", coef, intercept, output_bounds, epsilon)
+        return RegressionQuery(_KINDS[link][0], coef, intercept, output_bounds, epsilon)
+    what = "logarithm over the bounds reaches" if link == "log" else "predictions over the bounds reach"
     warn_user(
-        f"The model's predictions over the bounds reach from {low:.6g} to {high:.6g}, beyond output_bounds "
-        f"({a:.6g}, {b:.6g}): they are truncated to them.",
+        f"The model's {what} from {low:.6g} to {high:.6g}, beyond output_bounds (there {a:.6g} to {b:.6g}): what lies "
+        "beyond is truncated to them.",
         OutOfDomainWarning,
     )
     return query
 
 
-def _unwrap(estimator: Any) -> tuple[list[Any], Any]:
-    """Split into transformers, first to last, and the final model."""
+def _folded(steps: list[Any], coef: Any, intercept: Any) -> tuple[Any, Any]:
+    """Coefficients and intercepts, of one linear form or a row each, with the steps' maps before them."""
+    # What overflows here is refused by the query, in its own words, before anything is predicted.
+    with np.errstate(all="ignore"):
+        for step in reversed(steps):
+            scale, shift = _step_map(step, coef.shape[-1])
+            intercept = intercept + coef @ shift
+            coef = coef * scale
+    return coef, intercept
+
+
+def _class_query(
+    estimator: Any,
+    steps: list[Any],
+    model: Any,
+    *,
+    epsilon: float,
+    bounds: Bounds | None,
+    output_bounds: tuple[float, float] | None,
+) -> ClassQuery:
+    """The query of which class a model predicts."""
+    if output_bounds is not None:
+        raise ValueError(f"A question about classes has no output_bounds. Got {output_bounds!r} instead.")
+    name, n_classes = type(model).__name__, len(model.classes_)
+    coef = getattr(model, "coef_", np.zeros(0))
+    coef = coef.toarray() if hasattr(coef, "toarray") else np.asarray(coef, dtype=np.float64)
+    if coef.ndim != 2 or len(coef) != n_classes:
+        raise ValueError(
+            "A question about classes needs a linear model with a row of coef_ for each. Fit "
+            "sklearn.multiclass.OneVsRestClassifier and make one query per class from its estimators_. "
+            f"Got {name} instead."
+        )
+    intercept = np.broadcast_to(np.asarray(getattr(model, "intercept_", 0.0), dtype=np.float64), n_classes)
+    coef, intercept = _folded(steps, coef.astype(np.float64), intercept)
+    query = ClassQuery(coef, intercept, epsilon)
+    points = _probes(None if bounds is None else region_of(bounds, n_features=query.n_features).box, query.n_features)
+    with _without_names():
+        predicted = np.searchsorted(model.classes_, estimator.predict(points))
+    scores = points @ coef.T + intercept
+    short = scores.max(axis=1) - scores[np.arange(len(points)), predicted]
+    if not (short <= 1e-5 * (np.abs(points) @ np.abs(coef).max(axis=0) + np.abs(intercept).max())).all():
+        raise ValueError(
+            f"The model must predict the class whose theta x + c is largest. Got other predictions from {name}."
+        )
+    return query
+
+
+def _unwrap(estimator: Any) -> tuple[list[Any], Any, Any]:
+    """Split into transformers, first to last, the transformer of the target (None for none), and the final model."""
     steps: list[Any] = []
+    target = None
     while True:
         if isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
         elif isinstance(estimator, Pipeline):
             steps += [step for _, step in estimator.steps[:-1]]
             estimator = estimator.steps[-1][1]
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif isinstance(estimator, GridSearchCV | RandomizedSearchCV):
+            raise ValueError(f"A search must be fitted, and refit its best model. Got {estimator!r} instead.")
+        elif isinstance(estimator, TransformedTargetRegressor):
+            check_is_fitted(estimator)
+            if target is not None:
+                raise ValueError(f"A target is transformed once. Got {estimator!r} within another one.")
+            target, estimator = estimator.transformer_, estimator.regressor_
         else:
-            return steps, estimator
+            return steps, target, estimator
 
 
-def _model_map(model: Any) -> tuple[npt.NDArray[np.float64], float, bool]:
+def _with_target(
+    target: Any, coef: npt.NDArray[np.float64], intercept: float, link: _Link
+) -> tuple[npt.NDArray[np.float64], float, _Link]:
+    """Undo the transformation of the target."""
+    if target is None or (isinstance(target, FunctionTransformer) and target.inverse_func is None is target.func):
+        return coef, intercept, link
+    if link != "identity":
+        raise ValueError(f"Only the target of a linear regressor may be transformed. Got {target!r} instead.")
+    if isinstance(target, FunctionTransformer):
+        if target.func is np.log and target.inverse_func is np.exp:
+            return coef, intercept, "log"
+        raise ValueError(
+            "A function of the target must be its logarithm, func=np.log and inverse_func=np.exp: of another one the "
+            f"law of the answers is not known. Got {target!r} instead."
+        )
+    scale, shift = _step_map(target, 1)
+    # y = (z - shift) / scale.
+    return coef / scale[0], float((intercept - shift[0]) / scale[0]), link
+
+
+def _link_of(model: Any) -> _Link:
+    """How the prediction comes out of the linear form."""
+    if is_classifier(model):
+        return "logistic" if hasattr(model, "predict_proba") else "decision"
+    if isinstance(model, PoissonRegressor | GammaRegressor):
+        return "log"
+    if isinstance(model, TweedieRegressor):
+        return "log" if model.link == "log" or (model.link == "auto" and model.power > 0) else "identity"
+    return "identity"
+
+
+def _exponentials(low: float, high: float) -> tuple[float, float]:
+    """The range of the exponential, rounded outward, if it is one that can be asked."""
+    if not -_LARGEST_EXPONENT <= low <= high <= _LARGEST_EXPONENT or high - low > MAX_GROWTH:
+        raise ValueError(
+            f"The model's predictions over the bounds reach from e^{low:.6g} to e^{high:.6g}: too far apart for a "
+            "two-valued answer to tell anything. Give narrower output_bounds."
+        )
+    return math.exp(low) * (1 - _ROUNDING), math.exp(high) * (1 + _ROUNDING)
+
+
+def _model_map(model: Any) -> tuple[npt.NDArray[np.float64], float, _Link]:
     name = type(model).__name__
     check_is_fitted(model)
-    logistic = is_classifier(model)
-    if logistic and len(getattr(model, "classes_", [])) > 2:
+    if not hasattr(model, "coef_"):
         raise ValueError(
-            f"A multiclass {name} is not one two-valued query. Fit sklearn.multiclass.OneVsRestClassifier and make one "
-            f"query per class from its estimators_. Got {len(model.classes_)} classes instead of 2."
+            "A query needs a linear model, with coef_: of another one, what its answers tell cannot be certified. Fit "
+            f"a linear model to its predictions on public data, and ask that. Got {name} instead."
         )
-    if not hasattr(model, "coef_") or (logistic and not hasattr(model, "predict_proba")):
-        needed = "coef_ and predict_proba" if logistic else "coef_"
-        raise ValueError(f"A query needs a linear model, with {needed}. Got {name} instead.")
     coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else np.asarray(model.coef_, dtype=np.float64)
     intercept = np.asarray(getattr(model, "intercept_", 0.0), dtype=np.float64)
     if coef.size == 0 or coef.size != coef.shape[-1] or intercept.size != 1:
         raise ValueError(f"A query has one output. Got {name} with coef_ of shape {coef.shape} instead.")
-    return coef.reshape(-1).astype(np.float64), float(intercept.reshape(-1)[0]), logistic
+    return coef.reshape(-1).astype(np.float64), float(intercept.reshape(-1)[0]), _link_of(model)
 
 
 def _step_map(step: Any, n_features: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -155,6 +269,8 @@ def _step_map(step: Any, n_features: int) -> tuple[npt.NDArray[np.float64], npt.
         step = step.estimator
     if step is None or step == "passthrough":
         return ones, zeros
+    if isinstance(step, SimpleImputer):
+        return _imputer_map(step, n_features)
     if isinstance(step, Pipeline):
         scale, shift = ones, zeros
         for _, inner in step.steps:
@@ -165,7 +281,8 @@ def _step_map(step: Any, n_features: int) -> tuple[npt.NDArray[np.float64], npt.
     if type(step) not in (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler) or clips:
         raise ValueError(
             "The steps before the model must be StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler, without "
-            f"clipping, because only a known affine map can be folded into the query. Got {step!r} instead."
+            "clipping, or a SimpleImputer, because only a known affine map can be folded into the query. Do what else "
+            f"there is to do before the rows are people's, with bounds for what comes out. Got {step!r} instead."
         )
     check_is_fitted(step)
     if isinstance(step, MinMaxScaler):
@@ -176,6 +293,18 @@ def _step_map(step: Any, n_features: int) -> tuple[npt.NDArray[np.float64], npt.
     return scale, zeros if center is None else -center * scale
 
 
+def _imputer_map(step: SimpleImputer, n_features: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """An imputer of NaN does nothing to a row without it, and no other row is asked."""
+    check_is_fitted(step)
+    marks_nan = isinstance(step.missing_values, float) and math.isnan(step.missing_values)
+    if not marks_nan or step.add_indicator or np.isnan(step.statistics_).any() or len(step.statistics_) != n_features:
+        raise ValueError(
+            "A SimpleImputer must fill in NaN alone, without an indicator and without dropping a feature, so that it "
+            f"leaves whole rows as they are. Got {step!r} instead."
+        )
+    return np.ones(n_features), np.zeros(n_features)
+
+
 def _output_range(coef: np.ndarray, intercept: float, region: Region) -> tuple[float, float]:
     """Range of the prediction over the domain, rounded outward."""
     slack = _ROUNDING * coef.size * (np.abs(coef * region.box).max(axis=0).sum() + abs(intercept))
@@ -183,21 +312,44 @@ def _output_range(coef: np.ndarray, intercept: float, region: Region) -> tuple[f
     return float(low + intercept - slack), float(high + intercept + slack)
 
 
-def _check_predictions(
-    estimator: Any, coef: np.ndarray, intercept: float, logistic: bool, box: np.ndarray | None
-) -> None:
-    low, high = (np.zeros(coef.size), np.ones(coef.size)) if box is None else box
+def _probes(box: np.ndarray | None, n_features: int) -> npt.NDArray[np.float64]:
+    """A few points of the domain."""
+    low, high = (np.zeros(n_features), np.ones(n_features)) if box is None else box
     fractions = np.linspace(0, 1, 5)
-    points = low + (high - low) * np.stack([np.roll(np.resize(fractions, coef.size), k) for k in range(5)])
+    points: npt.NDArray[np.float64] = low + (high - low) * np.stack(
+        [np.roll(np.resize(fractions, n_features), k) for k in range(5)]
+    )
+    return points
+
+
+@contextmanager
+def _without_names() -> Iterator[None]:
+    """The probe is an array even where the model was trained on a data frame."""
     with warnings.catch_warnings():
-        # The probe is an array even where the model was trained on a data frame.
         warnings.filterwarnings("ignore", message=".*feature names", category=UserWarning)
-        theirs = estimator.predict_proba(points)[:, 1] if logistic else np.ravel(estimator.predict(points))
+        yield
+
+
+def _check_predictions(estimator: Any, coef: np.ndarray, intercept: float, link: _Link, box: np.ndarray | None) -> None:
+    points = _probes(box, coef.size)
+    with _without_names():
+        if link == "logistic":
+            theirs = estimator.predict_proba(points)[:, 1]
+        else:
+            theirs = np.ravel(estimator.decision_function(points) if link == "decision" else estimator.predict(points))
     z = points @ coef + intercept
-    ours = expit(z) if logistic else z
-    magnitude = 1.0 if logistic else np.abs(points) @ np.abs(coef) + abs(intercept) + 1e-300
-    if not (np.abs(ours - theirs) <= 1e-5 * magnitude).all():
+    magnitude = np.abs(points) @ np.abs(coef) + abs(intercept) + 1e-300
+    with np.errstate(all="ignore"):
+        if link == "logistic":
+            ours, magnitude = expit(z), np.ones_like(z)
+        elif link == "log":
+            ours, theirs = z, np.log(theirs)
+        else:
+            ours = z
+    # What a log link has taken beyond the numbers has no logarithm to compare.
+    told = np.isfinite(theirs) if link == "log" else np.ones(len(z), dtype=bool)
+    if not told.any() or not (np.abs(ours - theirs) <= 1e-5 * magnitude)[told].all():
         raise ValueError(
-            "The model's predictions must be theta x + c, or the logistic function of it. "
+            "The model's predictions must be theta x + c, or the logistic function or the exponential of it. "
             f"Got other predictions from {estimator!r} instead."
         )

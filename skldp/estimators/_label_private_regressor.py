@@ -58,8 +58,8 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
     Notes
     -----
     A model that minimises square errors learns the mean of released targets, which is that of the true ones where the
-    mechanism is unbiased: ``"unbiased_bins"`` and all the numeric ones. With ``"bins"`` it learns targets that are
-    drawn towards their middle, and has far less noise: better for few rows, but more rows do not undo it.
+    mechanism is unbiased, as all but ``"bins"`` are. With that one it learns targets that are drawn towards their
+    middle, and has far less noise: better for few rows, but more rows do not undo it.
 
     Anything else that is passed to ``fit`` goes to ``estimator.fit`` (by metadata routing where that is enabled).
     What holds the true targets, or was computed from them (weights, an evaluation set), is not protected there.
@@ -75,7 +75,7 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
     >>> from sklearn.linear_model import Ridge
     >>> from skldp import LabelPrivateRegressor, TargetPrivatizer
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> progression = TargetPrivatizer(epsilon=4.0, bounds=(0, 350), mechanism="unbiased_bins")
+    >>> progression = TargetPrivatizer(epsilon=4.0, bounds=(0, 350))
     >>> regressor = LabelPrivateRegressor(Ridge(), target_mechanism=progression).fit(X, y)
     >>> regressor.predict(X).shape, regressor.privacy_guarantee_.epsilon
     ((442,), 4.0)

@@ -10,6 +10,7 @@ import numpy as np
 
 from skldp._untold import as_numbers, kind_of, untold
 from skldp.estimators._class_codes import encode
+from skldp.estimators._validation import check_bounds
 from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json
 from skldp.mechanisms._domain import Codes, Domain
 
@@ -40,6 +41,8 @@ class DeclaredColumn:
     is_date: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.domain, Categories):
+            check_bounds((self.domain.low, self.domain.high), 1)
         fitting = "category" if isinstance(self.domain, Categories) else "middle"
         if self.missing not in (None, fitting):
             raise ValueError(

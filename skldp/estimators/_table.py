@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp._checks import is_number
 from skldp._untold import untold
 from skldp.accounting import PrivacyLedger
-from skldp.estimators._base import LocalTransformer
+from skldp.estimators._base import LocalTransformer, check_bounds_of_type
 from skldp.estimators._charged import LEDGER
 from skldp.estimators._class_codes import warn_learnt
 from skldp.estimators._guarantee_mixin import attach_guarantee
@@ -343,6 +343,12 @@ class TablePrivatizer(LocalTransformer):
         attach_guarantee(self, self.mechanism_.guarantee(), "the categories" if self._learnt else "")
         if self._learnt:
             warn_learnt(f"The categories of {', '.join(self._learnt)}", "schema={...: [...]}")
+
+    def _release(self, rows, out=None, *, noisy=True, ids=None):
+        if rows.dtype == np.float32:
+            # All columns are numbers then, with one pair of bounds.
+            check_bounds_of_type(self.schema, rows.dtype)
+        return super()._release(rows, out, noisy=noisy, ids=ids)
 
     def _encoded(self, numbers, X):
         """Released numbers and places of categories as the columns that were asked for."""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_number
 from skldp._untold import as_numbers, kind_of, untold
-from skldp.estimators._base import ReleasesRows
+from skldp.estimators._base import ReleasesRows, check_bounds_of_type
 from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._validation import (
     BOUNDS,
@@ -69,10 +69,11 @@ class TargetPrivatizer(
     bounds : (low, high), default=None
         The declared bounds of a target, two numbers from public knowledge. What lies outside is moved to the nearest
         end. None takes the smallest and the largest y, with a warning: both are somebody's.
-    mechanism : str, default="bins"
-        - ``"bins"``: randomized response on bins, with the least expected square error under the prior; biased
-          towards the middle;
-        - ``"unbiased_bins"``: the same between knots, unbiased for every number;
+    mechanism : str, default="unbiased_bins"
+        - ``"unbiased_bins"``: randomized response on knots, between which a number is rounded at random; unbiased for
+          every number, with the least variance under the prior;
+        - ``"bins"``: randomized response on bins, as published, with the least expected square error under the prior
+          of one answer; biased towards the middle, which no number of people undoes;
         - ``"duchi"``, ``"three_outputs"``, ``"piecewise"``, ``"piecewise_sub"``, ``"piecewise_opt"``, ``"hybrid"``,
           ``"hybrid_tp"``, ``"laplace"``, ``"ldp_fl"``: as of :class:`NumericPrivatizer`, unbiased;
         - ``"best"``: whichever of these has the least worst-case variance.
@@ -131,7 +132,7 @@ class TargetPrivatizer(
     Examples
     --------
     >>> from skldp import TargetPrivatizer
-    >>> ages = TargetPrivatizer(epsilon=2.0, bounds=(0, 100), prior=[0.1, 0.4, 0.3, 0.2])
+    >>> ages = TargetPrivatizer(epsilon=2.0, bounds=(0, 100), mechanism="bins", prior=[0.1, 0.4, 0.3, 0.2])
     >>> ages.fit_transform([20.0, 35.0, 62.0, 81.0]).shape
     (4,)
     >>> ages.mechanism_.answers.round(1).tolist()
@@ -153,7 +154,7 @@ class TargetPrivatizer(
         epsilon: float = 1.0,
         *,
         bounds: Any = None,
-        mechanism: str = "bins",
+        mechanism: str = "unbiased_bins",
         prior: npt.ArrayLike | float | None = None,
         seed: Seed = None,
     ) -> None:
@@ -270,6 +271,7 @@ class TargetPrivatizer(
             raise InvalidParameterError(f"Only bins have a prior. Got mechanism={self.mechanism!r} with one instead.")
         learnt = self.bounds is None
         low, high = _learnt_bounds(rows) if learnt else (float(e[0]) for e in check_bounds(self.bounds, 1))
+        check_bounds_of_type((low, high), rows.dtype)
         question = None
         if is_number(prior):
             epsilon, share = split_share(epsilon, float(prior))  # type: ignore[arg-type]  # which is a number
@@ -291,6 +293,10 @@ class TargetPrivatizer(
                 "TargetPrivatizer(bounds=(low, high)).",
                 LearntDomainWarning,
             )
+
+    def _release(self, rows, out=None, *, noisy=True, ids=None):
+        check_bounds_of_type(self.bounds_, rows.dtype)
+        return super()._release(rows, out, noisy=noisy, ids=ids)
 
     def _make_mechanism(self, epsilon, low, high, prior):
         name = self.mechanism

@@ -145,7 +145,7 @@ class PrivUnitTransformer(ChargesLedger, OneToOneFeatureMixin, LocalTransformer)
 
     def _release(self, rows, out=None, *, noisy=True, ids=None):
         if self.bounds_ is not None:
-            check_bounds_of_type(self, rows.dtype)
+            check_bounds_of_type(self.bounds_, rows.dtype)
         return super()._release(rows, out, noisy=noisy, ids=ids)
 
     @property

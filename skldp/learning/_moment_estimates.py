@@ -250,7 +250,7 @@ def estimates_of(
         functionals = np.eye(k + 1)
         functionals[1:, 1:] = whitening.T
         before = unwhitened @ np.diag(remembered) @ unwhitened.T
-        expected = ReleasedProducts(task, report.n_people, functionals.copy(), before, kurtosis, cut)
+        expected = ReleasedProducts(task, report.n_people, functionals.copy(), before, kurtosis)
         functionals[1:, 0] = mean
         law = ReleasedProducts(task, report.n_people, functionals, unwhitened @ best @ unwhitened.T, kurtosis, cut)
         # The square of a mean with errors is too large by their variance.

@@ -37,7 +37,7 @@ _FLOOR, _REMEMBERED_FLOOR = 0.5, 0.2
 # enough for intervals to hold, which count it. For that the noise of a whitened square must be so small for a radius of
 # a record's usual size, and is at most so large for the one that is taken; else the radius is as tight as those before,
 # for which bias is no matter.
-_CUT_OFF, _MOST_NOISE, _MOST_ERROR, _TIGHTNESS = 0.3, 0.15, 1.0, 0.8
+_CUT_OFF, _MOST_NOISE, _MOST_ERROR, _TIGHTNESS = 0.4, 0.15, 1.0, 0.8
 # Records' norms have a tail that is told between their geometric mean and this many times it.
 _TAIL = 3.0
 # How far the norms of whitened records may be from what the whitening lets expect, and their tails from a normal law's,
@@ -77,7 +77,7 @@ class MomentsProtocol(Protocol):
     -----
     What lies beyond the radius of the last task is shortened to it, which biases what is learnt. The radius follows
     from a private tail of the records' norms: what it cuts off the squares of all directions together is, for a tail
-    like that of a logarithmic normal law, at most 0.3 of one's standard error, which counts it, in whatever direction.
+    like that of a logarithmic normal law, at most 0.4 of one's standard error, which counts it, in whatever direction.
     Where noise leaves no room for that, radii are tight and errors are not told.
 
     Examples

@@ -21,6 +21,9 @@ from skldp.mechanisms._rows import RowMechanism, Workspace
 
 __all__ = ["MixedRecord", "n_categories", "share_out"]
 
+# A guarantee is to be read in one line.
+_MOST_SHOWN = 8
+
 
 def n_categories(domain: Domain) -> int | None:
     """How many categories a column has; None for a column of numbers.
@@ -142,9 +145,8 @@ class MixedRecord(RowMechanism):
 
     def guarantee(self) -> PrivacyGuarantee:
         """The exact guarantee of one record with all its columns: the sum, rounded up."""
-        by_column = ", ".join(
-            f"{name} {epsilon:.4g}" for name, epsilon in zip(self.columns.names, self.exact_epsilons, strict=True)
-        )
+        each = [f"{name} {epsilon:.4g}" for name, epsilon in zip(self.columns.names, self.exact_epsilons, strict=True)]
+        by_column = ", ".join(each if len(each) <= _MOST_SHOWN else [*each[:_MOST_SHOWN], "..."])
         return PrivacyGuarantee(
             round_up(sum(map(Fraction, self.exact_epsilons), Fraction(0))),
             per_feature=max(self.exact_epsilons),

@@ -27,6 +27,8 @@ from skldp.study._federated.settings import (
 from skldp.study._federated.study import FederatedDisplay, FederatedRow, FederatedTable, federated_study
 from skldp.study._learning_curve import PrivateLearningCurve, private_learning_curve
 from skldp.study._learning_display import PrivateLearningCurveDisplay
+from skldp.study._loss_display import PrivacyLossDisplay
+from skldp.study._planning import QuestionPlan, plan_questions
 from skldp.study._report import html_report, plot_comparison
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 from skldp.study._rivals import OneGradientClassifier, OneGradientRegressor, ReleasedRowsRegressor
@@ -57,10 +59,12 @@ __all__ = [
     "MechanismComparison",
     "OneGradientClassifier",
     "OneGradientRegressor",
+    "PrivacyLossDisplay",
     "PrivacyUtilityCurve",
     "PrivacyUtilityDisplay",
     "PrivateLearningCurve",
     "PrivateLearningCurveDisplay",
+    "QuestionPlan",
     "ReleasedRowsRegressor",
     "StudyData",
     "StudyInputError",
@@ -91,6 +95,7 @@ __all__ = [
     "load_study_data",
     "mean_errors",
     "noiseless",
+    "plan_questions",
     "plot_comparison",
     "privacy_utility_curve",
     "private_learning_curve",

@@ -1,6 +1,7 @@
 """Domains for tests, with all their records or many of them written out in another way than the package does."""
 
 import itertools
+import math
 
 import numpy as np
 from hypothesis import strategies as st
@@ -57,7 +58,7 @@ def domains(draw, finite=True, curbed=True):
 
 
 @st.composite
-def answers_over(draw, domain, kinds=("linear", "truncated", "logistic"), max_size=4):
+def answers_over(draw, domain, kinds=("linear", "truncated", "logistic", "exponential"), max_size=4):
     """Queries whose ends are those of the domain's own range, or cut through it, and outputs."""
     records = records_of(domain)
     queries, outputs = [], []
@@ -78,7 +79,10 @@ def answers_over(draw, domain, kinds=("linear", "truncated", "logistic"), max_si
                 )
             if not high - low > 1e-9:
                 low, high = low - 1.0, high + 1.0
-            queries.append(RegressionQuery(kind, coef, 0.0, (low, high), epsilon))
+            # The bounds of a logarithm are moved to where they can be exponentials.
+            intercept = -low if kind == "exponential" else 0.0
+            ends = (1.0, math.exp(min(max(high - low, 1e-5), 29.0))) if kind == "exponential" else (low, high)
+            queries.append(RegressionQuery(kind, coef, intercept, ends, epsilon))
         times = draw(st.sampled_from([[0], [1], [0, 1], [1] * 5, [0] * 3 + [1]]))
         queries += [queries[-1]] * (len(times) - 1)
         outputs += times

@@ -8,6 +8,8 @@ from scipy.optimize import minimize
 
 from skldp.accounting._query import RegressionQuery
 
+KINDS = ("linear", "truncated", "logistic", "exponential")
+
 
 def naive_probability(query, output, x):
     """Eq. 5 and Section 5.3, one point at a time."""
@@ -15,6 +17,8 @@ def naive_probability(query, output, x):
     low, high = query.output_bounds
     if query.kind == "logistic":
         y = 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
+    elif query.kind == "exponential":
+        y = min(high, max(low, math.exp(min(z, 700.0))))
     else:
         y = min(high, max(low, z))
     growth = math.exp(query.epsilon)
@@ -50,7 +54,7 @@ def grid_loss(queries, outputs, low, high, per_side):
 
 
 @st.composite
-def regression_queries(draw, n_features, kinds=("linear", "truncated", "logistic"), epsilons=(0.05, 2.0)):
+def regression_queries(draw, n_features, kinds=KINDS, epsilons=(0.05, 2.0)):
     """Queries for a box of [-1, 1]^d, linear ones within their output bounds."""
     kind = draw(st.sampled_from(kinds))
     number = st.floats(-1, 1, allow_subnormal=False)
@@ -61,6 +65,9 @@ def regression_queries(draw, n_features, kinds=("linear", "truncated", "logistic
     if kind == "linear":
         room = draw(st.floats(0.01, 2))
         return RegressionQuery(kind, coef, intercept, (intercept - reach - room, intercept + reach + room), epsilon)
+    if kind == "exponential":
+        a = draw(st.floats(-1, 0.9))
+        return RegressionQuery(kind, coef, intercept, (math.exp(a), math.exp(a + draw(st.floats(0.05, 4)))), epsilon)
     if kind == "truncated":
         a = draw(st.floats(-1, 0.9))
         return RegressionQuery(kind, coef, intercept, (a, a + draw(st.floats(0.05, 2))), epsilon)

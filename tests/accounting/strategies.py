@@ -3,7 +3,7 @@
 import itertools
 
 import numpy as np
-from accounting.reference import sampled_losses
+from accounting.reference import KINDS, sampled_losses
 from hypothesis import strategies as st
 
 from skldp.accounting._query import RegressionQuery
@@ -37,7 +37,36 @@ def aimed_boxes(draw, n_features):
 
 
 @st.composite
-def aimed_queries(draw, box, kinds=("linear", "truncated", "logistic")):
+def aimed_exponentials(draw, coef, low, high, epsilon):
+    """The kinks at the ends of the range or across it, and a log-likelihood as good as straight between them."""
+    middle, reach = low / 2 + high / 2, high / 2 - low / 2
+    straight = np.log1p(np.expm1(epsilon))
+    ends = draw(
+        st.sampled_from(
+            [
+                (low, high),
+                (np.nextafter(low, np.inf), np.nextafter(high, -np.inf)),
+                (low - 0.3 * reach, high),
+                (low + 0.5 * reach, high - 0.5 * reach),
+                (middle, middle + straight),
+                (middle, np.nextafter(middle + straight, np.inf)),
+                (high, high + 1.0),
+                (low - 1.0, low),
+                (middle, middle + 1e-6),
+                (middle - 15.0, middle + 15.0),
+            ]
+        )
+    )
+    # What is beyond what a logarithm of bounds can be is moved, with the intercept, to where it can.
+    start = float(np.clip(ends[0], -1e90, 1e90))
+    size = float(np.clip(ends[1] - ends[0], 1e-6, 29.9))
+    place = draw(st.sampled_from([0.0, -3.0, 100.0]))
+    a, b = float(np.exp(place)), float(np.exp(place + size))
+    return RegressionQuery("exponential", coef, place - start, (a, b), epsilon)
+
+
+@st.composite
+def aimed_queries(draw, box, kinds=KINDS):
     """One query whose kinks lie where it hurts: at a corner of the box, a hair beside it, or through the middle."""
     kind = draw(st.sampled_from(kinds))
     numbers = st.one_of(st.sampled_from(NUMBERS), st.floats(-1, 1).map(lambda v: round(v, 1)))
@@ -52,6 +81,8 @@ def aimed_queries(draw, box, kinds=("linear", "truncated", "logistic")):
         away = draw(st.sampled_from([0.0, -epsilon / 2, 50.0, -50.0, 800.0]))
         intercept = draw(st.sampled_from([0.0, 0.4, float(np.clip(away - turn, -1e99, 1e99))]))
         return RegressionQuery(kind, coef, intercept, (0, 1), epsilon)
+    if kind == "exponential":
+        return draw(aimed_exponentials(coef, low, high, epsilon))
     intercept = draw(st.sampled_from([0.0, 0.4, -0.1, float(np.clip(-low, -1e99, 1e99))]))
     low, high = float(low + intercept), float(high + intercept)
     ends = draw(
@@ -80,7 +111,7 @@ def aimed_queries(draw, box, kinds=("linear", "truncated", "logistic")):
 
 
 @st.composite
-def aimed_problems(draw, n_features=(1, 3), kinds=("linear", "truncated", "logistic"), max_size=4):
+def aimed_problems(draw, n_features=(1, 3), kinds=KINDS, max_size=4):
     """Queries, outputs and a box."""
     box = draw(aimed_boxes(draw(st.integers(*n_features))))
     queries, outputs = [], []
@@ -104,7 +135,7 @@ def suspicious_points(queries, box, rng, per_side):
             for feature in np.flatnonzero(query.coef):
                 rest = bases.copy()
                 rest[:, feature] = 0.0
-                for level in (*query.output_bounds, -query.epsilon / 2, 0.0):
+                for level in (*query.argument_bounds, -query.epsilon / 2, 0.0):
                     touching = rest.copy()
                     touching[:, feature] = (level - query.intercept - rest @ query.coef) / query.coef[feature]
                     points.append(touching)

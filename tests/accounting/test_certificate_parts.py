@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from skldp.accounting._extrema import certificate
 from skldp.accounting._extrema.certificate import Proof, Tree, certified_loss, peaks_at_vertices, vertex_maximum
+from skldp.accounting._extrema.curved_ramp import curved_peaks
 from skldp.accounting._extrema.sampled_law import CHANCE_ERROR, UNIT, sampled_law
 from skldp.accounting._query import RegressionQuery
 
@@ -46,6 +47,35 @@ def test_every_one_dimensional_maximum_is_the_true_one(kind, epsilon, sign):
         assert (found <= truth + step**2 * np.maximum(1.0, slopes[:, 0] ** 2) + 1e-12 * size).all()
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 5.0])
+@pytest.mark.parametrize("output", [0, 1])
+@pytest.mark.parametrize("growth", ["least", 0.01, "straight", 3.0, 29.9])
+def test_every_maximum_of_a_curved_ramp_is_the_true_one(growth, output, epsilon, sign):
+    """Convex, concave, and as good as straight between the kinks, where rounding must not decide which."""
+    k = {"least": 1e-6, "straight": float(np.log1p(np.expm1(epsilon)))}.get(growth, growth)
+    query = RegressionQuery("exponential", [k], 0.0, (1.0, float(np.exp(k))), epsilon)
+    law = sampled_law([query], [output], np.array([[-100.0], [100.0]]))
+    k = float(law.growth[0])
+    assert k == (query.growth if output else -query.growth)
+    q, t = law.smallest[0] + sign * CHANCE_ERROR, law.reach[0]
+    ends = np.array([0.0, 0.3, 1.0])
+    steep = t * k * np.exp(k * ends) / (q * np.expm1(k) + t * np.expm1(k * ends))
+    slopes = np.array(sorted({sign * share * float(one) for share in SHARES for one in [*steep, t]}))[:, None]
+    for low, high in INTERVALS:
+        w = np.clip(np.concatenate([np.linspace(low, high, 20_001), np.linspace(0, 1, 2001)]), low, high)
+        response = np.expm1(k * np.clip(w, 0, 1)) / np.expm1(k)
+        truth = (sign * np.log(q + t * response) - slopes * w).max(axis=1)
+        with np.errstate(all="ignore"):
+            found = curved_peaks(law, sign, slopes, np.array([[low]]), np.array([[high]]), False)[:, 0]
+        size = 2 + epsilon + np.abs(slopes[:, 0]) * max(abs(low), abs(high))
+        assert (found >= truth - 64 * UNIT * size).all()
+        # A step of the grid below the top, where g bends by at most its steepness times itself or k.
+        step = min((high - low) / 20_000, 1 / 2000)
+        bend = max(abs(steep)) * (max(abs(steep)) + abs(k))
+        assert (found <= truth + step**2 * np.maximum(bend, slopes[:, 0] ** 2) + 1e-11 * size).all()
+
+
 def exactly(query, output, law, x, shift):
     """q + t S(w + shift) to fifty digits, from the doubles that the law stores."""
     with localcontext() as context:
@@ -57,6 +87,9 @@ def exactly(query, output, law, x, shift):
             response = 1 / (1 + (-max(min(w, Decimal(10**4)), Decimal(-(10**4)))).exp())
         else:
             response = min(Decimal(1), max(Decimal(0), w))
+        if query.kind == "exponential":
+            growth = Decimal(float(law.growth[0]))
+            response = ((growth * response).exp() - 1) / (growth.exp() - 1)
         return q + (1 - 2 * q) * response
 
 
@@ -98,6 +131,7 @@ def test_only_a_sum_that_peaks_at_a_vertex_is_looked_at_there():
     within = RegressionQuery("linear", [0.5, 0.5], 0.0, (-1, 1), 1.0)
     bent = RegressionQuery("truncated", [0.5, 0.5], 0.0, (-0.5, 0.5), 1.0)
     capped = RegressionQuery("truncated", [0.5, 0.5], 0.0, (-1, 0.5), 1.0)
+    curved = RegressionQuery("exponential", [0.5, 0.5], 0.0, (np.exp(-1), np.exp(1)), 1.0)
     early, late = (RegressionQuery("logistic", [1.0, 1.0], c, (0, 1), 1.0) for c in (-3.0, 3.0))
     for queries, outputs, sign, expected in (
         ([within], [1], -1, True),
@@ -109,6 +143,8 @@ def test_only_a_sum_that_peaks_at_a_vertex_is_looked_at_there():
         ([late], [1], 1, False),
         ([early], [1], 1, True),
         ([early], [1], -1, False),
+        ([curved], [0], -1, False),
+        ([curved], [1], 1, False),
         ([within, late], [0, 1], -1, True),
         ([within, bent], [0, 1], -1, False),
     ):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from accounting.reference import worst_sampled_loss
 
-from skldp.accounting._extrema.branching import dual_bound
 from skldp.accounting._extrema.realized_loss import realized_loss
+from skldp.accounting._extrema.relaxation import dual_bound
 from skldp.accounting._extrema.sampled_law import sampled_law
 from skldp.accounting._extrema.sigmoid_sum import sigmoid_sum
 from skldp.accounting._query import FiniteQuery, RegressionQuery

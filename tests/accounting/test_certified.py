@@ -105,13 +105,14 @@ def test_the_quick_yes_counts_every_thousandth_of_epsilon():
 
 def test_the_check_imports_nothing_from_a_search():
     import skldp.accounting._extrema.certificate as check
+    import skldp.accounting._extrema.curved_ramp as curved
     import skldp.accounting._extrema.sampled_law as law
     from skldp.accounting._extrema import region
 
-    allowed = {"_extrema.region", "_extrema.sampled_law", "_query", "_finite_query"}
+    allowed = {"_extrema.region", "_extrema.curved_ramp", "_extrema.sampled_law", "_query", "_finite_query", "_limits"}
     # A declared domain is no search either.
     declared = {"skldp.mechanisms._columns", "skldp.mechanisms._domain", "skldp.mechanisms._linked"}
-    for module in (check, law, region):
+    for module in (check, curved, law, region):
         for node in ast.walk(ast.parse(Path(module.__file__).read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) else []
@@ -183,6 +184,10 @@ def in_the_table(queries, histories, query, **options):
     return [True] * len(histories)
 
 
+def nobody(rule, answers, query):
+    return np.zeros(len(answers), dtype=bool)
+
+
 def not_in_the_table(queries, histories, query, **options):
     return [None] * len(histories)
 
@@ -219,6 +224,7 @@ def test_verification_finds_what_a_fault_in_the_one_decision_admitted(monkeypatc
     query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.5)
     monkeypatch.setattr(_decide, name, fault)
     monkeypatch.setattr(_decide, "linear_decisions", not_in_the_table)
+    monkeypatch.setattr(_decide, "_surely_refused", nobody)
     with closing(PrivacyLedger(0.6, bounds=(-1, 1), rule=rule)) as ledger:
         # The second answer takes the first one back, but another 1 would have cost 1.
         for output in (1, 0):

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
@@ -93,12 +93,13 @@ def test_charges_are_rounded_up_and_budgets_down(nats, units):
 @given(
     charges=st.lists(st.one_of(st.integers(0, 2**62), st.integers(0, 2**95), st.just(math.inf)), max_size=30),
     budget=st.integers(0, 2**95),
-    exactly=st.booleans(),
+    beside=st.sampled_from([None, 0, -1, -(2**30)]),
 )
-def test_sums_in_two_parts_are_those_of_integers(charges, budget, exactly):
+@example(charges=[2**30 - 1] * 3, budget=0, beside=-1)
+def test_sums_in_two_parts_are_those_of_integers(charges, budget, beside):
     total = sum(charges)
-    if exactly and math.isfinite(total):
-        budget = total
+    if beside is not None and math.isfinite(total):
+        budget = max(0, total + beside)
     sums = np.zeros((1, 2), dtype=np.int64)
     for charge in charges:
         sums = saturated_sum(sums, as_parts(charge))
@@ -455,6 +456,19 @@ def test_a_part_costs_what_enumeration_of_its_codes_finds(pairs):
     assert found.lower == 0.0
 
 
+def test_a_charge_that_is_taken_off_is_not_taken_off_rounded_up():
+    """Of two opposed codes the cheaper counts against the dearer: rounded up as well, it would hide a part of it."""
+    laws = [rr(0.3 + i / 100, 2) for i in range(12)]
+    queries, hidden = [ReleaseQuery.of(law, part="job") for law in laws], 0
+    for low, high in itertools.combinations(range(12), 2):
+        with localcontext(prec=50):
+            ends = [(Decimal(law.keep_count) / Decimal(law.other_count)).ln() for law in (laws[low], laws[high])]
+            truth = (ends[1] - ends[0]) * UNITS
+        assert truth <= released_loss([queries[low], queries[high]], [0, 1])
+        hidden += queries[high].charge - queries[low].charge < truth
+    assert hidden > 0
+
+
 @pytest.mark.parametrize("rule", ["simplified", "bayesian"])
 def test_opposed_codes_of_a_part_cost_little_and_equal_ones_their_sum(monkeypatch, rule):
     """Four releases at 0.5 on a budget of 1: beside them the basic rule admits two, and other parts count apart."""
@@ -470,6 +484,41 @@ def test_opposed_codes_of_a_part_cost_little_and_equal_ones_their_sum(monkeypatc
         assert ledger.release(law, [[0]], ["ann"], part="home").accepted.all()
         assert ledger.realized_loss(["ann"])[0] == pytest.approx(0.5, abs=1e-12)
         assert not ledger.release(rr(0.51, 2), [[0]], ["ann"], part="home").accepted.any()
+        assert ledger.verify().ok
+
+
+def test_a_code_that_is_not_told_counts_in_full():
+    """To another tenant, and after an erasure: whatever it was, it may have been the worst."""
+    named, full = ReleaseQuery.of(rr(0.5), part="job"), ReleaseQuery.of(rr(0.5))
+    assert (ReleaseQuery.in_place_of(named).part, ReleaseQuery.in_place_of(named).charge) == (None, full.charge)
+    assert ReleaseQuery.in_place_of(full) is full
+
+
+def test_a_draw_that_is_tried_again_is_handed_out_and_counted_once(monkeypatch, fixed_noise):
+    """As where a transaction must be tried again: what its first attempt drew is nobody's."""
+    number = BoundedFeatures(Laplace(0.5), (0.0,), (1.0,), n_sampled=1, stated=0.5)
+    with PrivacyLedger(1.0) as ledger:
+        write, again = privacy_ledger.write_release, iter([True, False])
+        drawn = []
+
+        def conflicting(connection, release, *arguments, **options):
+            if next(again):
+                raise ValueError("a conflict")
+            return write(connection, release, *arguments, **options)
+
+        def repeated(attempt):
+            try:
+                return attempt()
+            except ValueError:
+                return attempt()
+
+        monkeypatch.setattr(privacy_ledger, "write_release", conflicting)
+        monkeypatch.setattr(ledger._store, "repeated", repeated)
+        sample = Laplace._integers
+        monkeypatch.setattr(Laplace, "_integers", lambda *given: drawn.append(sample(*given)) or drawn[-1])
+        found = ledger.release(number, [[7.0]], ["ann"])
+        assert (len(drawn), found.n_moved, found.accepted.tolist()) == (2, 1, [True])
+        assert ledger.realized_loss(["ann"]).tolist() == [0.5]
         assert ledger.verify().ok
 
 
@@ -499,6 +548,15 @@ def test_what_fits_to_the_last_unit_is_released_and_one_unit_less_is_not(monkeyp
             accepted = [ledger.release(law, [[0]], ["ann"], part="job").accepted.all() for law in laws]
             assert accepted == [True, True, fits]
             assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("name", ["simplified", "bayesian"])
+def test_where_releases_leave_nothing_no_answer_fits(name):
+    quarter = ReleaseQuery.of(BoundedFeatures(Laplace(0.25), (0.0,), (1.0,), n_sampled=1, stated=0.25))
+    queries, rule = [quarter, linear(1, 0.1)], Rule(name, 0.5, (-1, 1))
+    assert decide(rule, queries, [([0, 0], [0, 0]), ([0], [0])], queries[1]) == [False, True]
+    # A release that would take the last unit is none for somebody who has answered as well.
+    assert decide(rule, queries, [([0], [0]), ([0, 1], [0, 1])], quarter) == [True, False]
 
 
 def test_verification_counts_the_votes_for_a_code_itself(monkeypatch):

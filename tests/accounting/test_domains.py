@@ -177,6 +177,21 @@ def test_a_table_is_for_few_records_and_for_regressions_that_tell_something():
         assert table.decisions([query], [([0], [1])], query, epsilon=1.0) == [None]
 
 
+def test_what_is_a_hair_from_the_budget_is_left_to_the_search():
+    query = RegressionQuery("linear", [1.0, 0.0], 0.0, (0, 1), 0.5)
+    table = PointTable(region_of(OneHot(2)))
+    for history in (([], []), ([0, 0], [0, 1])):
+        # One answer, or one more after two that cancel, costs about the epsilon.
+        loss = max(
+            realized_loss([query] * (len(history[0]) + 1), [*history[1], o], bounds=OneHot(2)).upper for o in (0, 1)
+        )
+        decisions = [
+            table.decisions([query], [history], query, epsilon=loss + beside)[0]
+            for beside in (-1e-4, -1e-8, 1e-8, 1e-4)
+        ]
+        assert decisions == [False, False, None, True]
+
+
 def test_a_domain_lets_more_be_asked_than_its_box():
     queries, asked = nine_queries(24, 5), {}
     for name, bounds in (("domain", NINE), ("box", (0, 1))):
@@ -206,8 +221,8 @@ def test_a_block_of_a_thousand_categories_is_bounded():
     rng = np.random.default_rng(4)
     names = tuple(f"c{column}" for column in range(1000))
     domain = Columns.of({names: OneHot(1000), "x": Interval(-1, 1)})
-    queries = [RegressionQuery("logistic", 3 * coef, 0.0, (0, 1), 0.3) for coef in rng.uniform(-1, 1, (6, 1001))]
-    outputs = rng.integers(0, 2, 6).tolist()
+    queries = [RegressionQuery("logistic", 3 * coef, 0.0, (0, 1), 0.3) for coef in rng.uniform(-1, 1, (3, 1001))]
+    outputs = [1, 0, 1]
     found = realized_loss(queries, outputs, bounds=domain)
     records = np.concatenate([np.column_stack([np.eye(1000), np.full(1000, x)]) for x in np.linspace(-1, 1, 9)])
     worst = worst_sampled_loss(queries, outputs, records)

@@ -1,23 +1,18 @@
 import itertools
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from accounting.reference import grid_loss, log_likelihood, regression_queries
+from accounting.reference import KINDS, grid_loss, log_likelihood, regression_queries
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
-from skldp.accounting._extrema.branching import (
-    box_bounds,
-    dual_bound,
-    maximum_by_branching,
-    maximum_by_dual_branching,
-    maximum_of_concave,
-    tangent_bound,
-)
+from skldp.accounting._extrema.branching import BoxBranching, box_bounds, maximum_of_concave, tangent_bound
 from skldp.accounting._extrema.certificate import loss_between, vertex_maximum
+from skldp.accounting._extrema.dual_branching import DualBranching
 from skldp.accounting._extrema.realized_loss import g_leakage_bound, realized_loss
+from skldp.accounting._extrema.relaxation import dual_bound, relaxed
 from skldp.accounting._extrema.sampled_law import sampled_law
 from skldp.accounting._extrema.sigmoid_sum import sigmoid_sum
 from skldp.accounting._query import FiniteQuery, RegressionQuery
@@ -41,9 +36,14 @@ PRINTED = {
 }
 
 
-def answers_of(n_features, kinds=("linear", "truncated", "logistic"), max_size=5):
+def answers_of(n_features, kinds=KINDS, max_size=5):
     one = st.tuples(regression_queries(n_features, kinds), st.integers(0, 1))
     return st.lists(one, min_size=1, max_size=max_size).map(lambda pairs: tuple(map(list, zip(*pairs, strict=True))))
+
+
+def refine(search, tol, max_nodes):
+    while search.upper - search.lower > tol and search.n_seen < max_nodes:
+        search.step(search.lower + tol)
 
 
 @pytest.mark.parametrize(("n_features", "per_side"), [(2, 41), (3, 13)])
@@ -92,10 +92,9 @@ def test_linear_extrema_agree_with_every_vertex_and_with_branching(answers):
     assert log_likelihood(queries, outputs, vertex) == pytest.approx(least, abs=1e-10)
     start = (float(problem.reversed().total(np.zeros((1, 5)))[0]), np.zeros(5))
     for to_the_ends in (True, False):
-        low, high, _, _ = maximum_by_branching(
-            problem.reversed(), tol=1e-6, start=start, max_nodes=10_000, to_the_ends=to_the_ends
-        )
-        assert low - 1e-10 <= value <= high + 1e-10
+        search = BoxBranching(problem.reversed(), start, to_the_ends=to_the_ends)
+        refine(search, tol=1e-6, max_nodes=10_000)
+        assert search.lower - 1e-10 <= value <= search.upper + 1e-10
     low, high, point, _ = maximum_of_concave(problem, tol=1e-6)
     assert high - low <= 1e-6
     assert problem.total(point[None, :])[0] == pytest.approx(low, abs=1e-12)
@@ -172,9 +171,10 @@ def test_both_ways_of_branching_agree(answers):
         if not len(side.weights):
             continue
         start = (float(side.total(np.zeros((1, 5)))[0]), np.zeros(5))
-        one = maximum_by_branching(side, tol=2e-2, start=start, max_nodes=2_000)
-        two = maximum_by_dual_branching(side, tol=2e-2, start=start, max_nodes=600)
-        assert max(one[0], two[0]) <= min(one[1], two[1]) + 1e-12
+        one, two = BoxBranching(side, start), DualBranching(side, start)
+        refine(one, tol=2e-2, max_nodes=2_000)
+        refine(two, tol=2e-2, max_nodes=600)
+        assert max(one.lower, two.lower) <= min(one.upper, two.upper) + 1e-12
 
 
 def mixture(n_queries, n_features, rng):
@@ -204,24 +204,65 @@ def test_mixtures_in_many_dimensions_close(n_queries, n_features):
     assert np.ptp(total) <= found.upper
 
 
-@pytest.mark.parametrize("solver", ["finds nothing", "is wrong", "gives NaN"])
-def test_a_wrong_linear_program_leaves_the_bounds_certified(monkeypatch, solver):
+@pytest.mark.parametrize("solver", ["finds nothing", "is wrong", "gives NaN", "gives infinity"])
+def test_wrong_multipliers_leave_the_bounds_certified(monkeypatch, solver):
     rng = np.random.default_rng(4)
     queries, outputs = mixture(6, 5, rng)
     truth = realized_loss(queries, outputs, bounds=(-1, 1), tol=1e-3)
+    wrong = {"finds nothing": 0.0, "is wrong": 1.0, "gives NaN": np.nan, "gives infinity": np.inf}[solver]
 
-    def broken(costs, A_ub, **_):
-        noise = rng.normal(size=len(A_ub)) if solver == "is wrong" else np.full(len(A_ub), np.nan)
-        x = None if solver == "finds nothing" else rng.uniform(-1, 1, len(costs))
-        return SimpleNamespace(x=x, ineqlin=SimpleNamespace(marginals=noise))
+    def broken(problem, low, high, tangent, start, goal):
+        # The bounds that it claims would prove anything.
+        return np.full(len(low), problem.total(start).max()), wrong * rng.normal(size=low.shape), start
 
-    monkeypatch.setattr("skldp.accounting._extrema.branching.linprog", broken)
-    monkeypatch.setattr("skldp.accounting._extrema.realized_loss._MAX_DUAL_NODES", 40)
+    monkeypatch.setattr("skldp.accounting._extrema.dual_branching.relaxed", broken)
     found = realized_loss(queries, outputs, bounds=(-1, 1), tol=1e-3)
     assert truth.converged
     assert truth.lower <= found.upper <= sum(query.epsilon for query in queries)
     assert not found.converged
-    assert "limit of nodes" in found.reason
+
+
+def by_linear_program(problem, low, high):
+    """The maximum of the least concave majorants, each as the least of many tangents: HiGHS, for comparison."""
+    n, d = problem.weights.shape
+    rows, bounds = [], []
+    for share in np.linspace(0, 1, 201):
+        slope = problem.envelope_slope(low, high, low + share * (high - low))
+        height = problem.conjugate(slope, low, high)
+        rows.append(np.hstack([-slope[:, None] * problem.weights, np.eye(n)]))
+        bounds.append(height + slope * problem.offset)
+    inside = np.vstack([problem.weights, -problem.weights])
+    rows.append(np.hstack([inside, np.zeros((2 * n, n))]))
+    bounds.append(np.concatenate([high - problem.offset, problem.offset - low]))
+    found = linprog(
+        np.concatenate([np.zeros(d), -problem.count]),
+        A_ub=np.vstack(rows),
+        b_ub=np.concatenate(bounds),
+        bounds=[(-1, 1)] * d + [(None, None)] * n,
+    )
+    return -found.fun
+
+
+@pytest.mark.parametrize(("n_features", "n_queries"), [(5, 9), (9, 5)])
+def test_relaxations_are_solved_to_what_a_linear_program_finds(n_features, n_queries):
+    rng = np.random.default_rng(n_features)
+    queries, outputs = mixture(n_queries, n_features, rng)
+    problem = sigmoid_sum(sampled_law(queries, outputs, BOX[n_features]))
+    for side in (problem, problem.reversed()):
+        # A node that holds a point of the box, cut on either side of it or not at all.
+        point = rng.uniform(-1, 1, (12, n_features))
+        at = point @ side.weights.T + side.offset
+        low = np.where(rng.uniform(size=at.shape) < 0.3, at - 0.1 * rng.uniform(size=at.shape), side.low)
+        high = np.where(rng.uniform(size=at.shape) < 0.3, at + 0.1 * rng.uniform(size=at.shape), side.high)
+        low, high = np.maximum(low, side.low), np.minimum(high, side.high)
+        start = np.zeros((12, n_features))
+        bounds, multipliers, peaks = relaxed(side, low, high, side.tangent_point(low, high), start, -np.inf)
+        assert (np.abs(peaks) <= 1).all()
+        assert bounds == pytest.approx(dual_bound(side, multipliers, low, high), abs=1e-12)
+        for bound, least, most in zip(bounds, low, high, strict=True):
+            # As many tangents leave a little above the majorants.
+            best = by_linear_program(side, least, most)
+            assert best - 1e-3 <= bound <= best + 1e-5
 
 
 def test_tangent_bound_is_above_the_maximum_from_any_point():
@@ -389,13 +430,14 @@ def whole_numbers(rng):
     d = int(rng.integers(2, 5))
     queries = []
     for _ in range(int(rng.integers(2, 6))):
-        kind = str(rng.choice(["linear", "truncated", "truncated", "logistic"]))
+        kind = str(rng.choice(["linear", "truncated", "truncated", "logistic", "exponential"]))
         coef, intercept = rng.choice([-1, 0, 0, 1, 1, 0.5], d), float(rng.choice([0, 0, 0.5, -1]))
         reach, a = float(np.abs(coef).sum()) + float(rng.choice([0.01, 1.0])), float(rng.choice([-1, 0, 0.5, -0.5]))
         ends = {
             "linear": (intercept - reach, intercept + reach),
             "truncated": (a, a + float(rng.choice([0.05, 0.5, 1, 2]))),
             "logistic": (0, 1),
+            "exponential": (float(np.exp(a)), float(np.exp(a + rng.choice([0.5, 1, 2, 4])))),
         }[kind]
         coef = coef * float(rng.choice([1, 8])) if kind == "logistic" else coef
         queries.append(RegressionQuery(kind, coef, intercept, ends, float(rng.choice([0.5, 1, 2]))))

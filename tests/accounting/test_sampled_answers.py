@@ -42,10 +42,10 @@ def test_a_finite_query_draws_the_weights_of_its_law(table):
     assert_is_the_guarantee(laws, query.exact_epsilon, slack=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["linear", "logistic"])
+@pytest.mark.parametrize("kind", ["linear", "logistic", "exponential"])
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 2.0, 20.0, 30.0])
 def test_a_regression_query_draws_the_law_that_it_states(kind, epsilon):
-    query = RegressionQuery(kind, [3.0], -1.0, (0, 1), epsilon)
+    query = RegressionQuery(kind, [3.0], -1.0, (0.2, 4.0) if kind == "exponential" else (0, 1), epsilon)
     laws = []
     # One draw of 2^64 is so much of the rarest answer.
     slack = 1e-9 + 2.0**-64 * np.exp(epsilon)
@@ -70,14 +70,18 @@ def test_probabilities_next_to_1_are_drawn_on_the_right_side(epsilon):
     assert max(high[1], low[0]) <= WORD - 1
 
 
-@pytest.mark.parametrize("kind", ["linear", "truncated", "logistic"])
+@pytest.mark.parametrize("kind", ["linear", "truncated", "logistic", "exponential"])
 @pytest.mark.parametrize("epsilon", [0.05, 2.0, 12.0, 30.0])
 def test_every_draw_is_within_the_law_that_certificates_are_about(kind, epsilon):
     rng = np.random.default_rng(0)
     for _ in range(60):
         coef, intercept = rng.normal(size=3) * 10.0 ** rng.uniform(-3, 3), float(rng.normal())
         ends = (0.0, 1.0) if kind == "logistic" else (float(rng.normal()), 9.0 + 10.0 ** rng.uniform(-3, 3))
-        query = RegressionQuery(kind, coef, intercept, ends, epsilon)
+        if kind == "exponential":
+            # The span of what can be told apart, as far as logarithms of bounds can be apart.
+            ends = (ends[0], ends[0] + min(ends[1] - ends[0], 29.9))
+        bounds = tuple(np.exp(ends).tolist()) if kind == "exponential" else ends
+        query = RegressionQuery(kind, coef, intercept, bounds, epsilon)
         x = rng.normal(size=3)
         if kind != "logistic":
             # Where the prediction touches an end, the ramp is as steep against its height as anywhere.
@@ -96,13 +100,16 @@ def test_every_draw_is_within_the_law_that_certificates_are_about(kind, epsilon)
                 assert Fraction(least) <= w - room <= w + room <= Fraction(most)
                 given = chance if output else 1 - chance
                 probability = decimal.Decimal(given.numerator) / given.denominator
-                low, high = (share + (1 - 2 * share) * response(kind, end) for end in (least, most))
+                low, high = (share + (1 - 2 * share) * response(kind, end, law.growth[0]) for end in (least, most))
                 assert low - decimal.Decimal(CHANCE_ERROR) <= probability <= high + decimal.Decimal(CHANCE_ERROR)
 
 
-def response(kind, w):
+def response(kind, w, growth):
     w = decimal.Decimal(w)
-    return 1 / (1 + (-w).exp()) if kind == "logistic" else min(max(w, decimal.Decimal(0)), decimal.Decimal(1))
+    if kind == "logistic":
+        return 1 / (1 + (-w).exp())
+    w, growth = min(max(w, decimal.Decimal(0)), decimal.Decimal(1)), decimal.Decimal(float(growth))
+    return w if growth == 0 else ((growth * w).exp() - 1) / (growth.exp() - 1)
 
 
 @pytest.mark.parametrize("sign", [1, -1])

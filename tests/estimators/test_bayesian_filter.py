@@ -10,19 +10,27 @@ from joblib import parallel_config
 from scipy import stats
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._bayesian_filter import BayesianFilter
-from skldp.exceptions import BudgetExhaustedError, LedgerError, OutOfDomainWarning, SeededNoiseWarning
+from skldp.exceptions import (
+    BudgetExhaustedError,
+    BudgetExhaustedWarning,
+    LedgerError,
+    OutOfDomainWarning,
+    SeededNoiseWarning,
+)
 
 SLOPES = np.array([1.0, -2.0])
 PUBLIC = np.random.default_rng(0).uniform(0, 1, (40, 2))
@@ -113,7 +121,8 @@ def test_a_score_without_the_refused_is_that_of_those_who_answered():
 
 def test_nobody_left_has_no_mean():
     ledger = PrivacyLedger(0.5, bounds=(0, 1))
-    result = fitted(epsilon=0.6, ledger=ledger).query(PEOPLE, ids=NAMES)
+    with pytest.warns(BudgetExhaustedWarning, match=r"epsilon=0.6 is above the whole budget of 0.5"):
+        result = fitted(epsilon=0.6, ledger=ledger).query(PEOPLE, ids=NAMES)
     assert not result.accepted.any()
     assert np.isnan([result.mean, result.standard_error]).all()
     assert ledger.summary()["refused"].tolist() == [30]
@@ -331,7 +340,7 @@ def test_a_classifier_gives_estimates_of_its_probability(fixed_noise):
     labels = np.where(PEOPLE @ SLOPES > -0.5, "yes", "no")
     assert survey.score(PEOPLE, labels, ids=NAMES) < 1
     with pytest.raises(ValueError, match="OneVsRestClassifier"):
-        BayesianFilter(LogisticRegression(), bounds=(0, 1)).fit(PUBLIC, np.arange(40) % 3)
+        BayesianFilter(DecisionTreeClassifier(), bounds=(0, 1)).fit(PUBLIC, np.arange(40) % 3)
 
 
 def test_a_pipeline_of_scalers_is_folded_in():
@@ -461,3 +470,64 @@ def test_real_data_end_to_end():
     assert asked[:2] == [242, 242]
     assert ledger.realized_loss(range(200, 442)).max() <= 1.0
     assert ledger.verify().ok
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "answers"),
+    [
+        (PoissonRegressor(), "exponential", np.exp),
+        (TransformedTargetRegressor(LinearRegression(), func=np.log, inverse_func=np.exp), "exponential", np.exp),
+        (GridSearchCV(LinearRegression(), {"fit_intercept": [True, False]}, cv=2), "linear", np.positive),
+        (LinearSVC(dual=False), "linear", lambda z: (z > 0.3).astype(int)),
+    ],
+    ids=repr,
+)
+def test_other_linear_models_are_asked_as_well(model, kind, answers, fixed_noise):
+    """One ledger for all: the mean is that of the predictions, and nobody loses more than the budget."""
+    people, target = np.random.default_rng(3).uniform(0, 1, (4000, 2)), answers(PUBLIC @ [1.0, -0.5])
+    with PrivacyLedger(4.0, bounds=(0, 1), tol=1e-2) as ledger:
+        other = fitted(epsilon=2.0, ledger=ledger)
+        other.query(people, ids=range(4000))
+        survey = BayesianFilter(model, epsilon=2.0, ledger=ledger).fit(PUBLIC, target)
+        assert survey.query_.kind == kind
+        result = survey.query(people, ids=range(4000))
+        decides = isinstance(model, LinearSVC)
+        told = survey.estimator_.decision_function if decides else survey.estimator_.predict
+        assert abs(result.mean - told(people).mean()) < 4 * result.standard_error
+        assert result.accepted.all()
+        assert 2.0 < ledger.realized_loss(range(4000)).max() <= 4.0
+        if decides:
+            # Decisions are scored against -1 and 1, which they are fitted to.
+            labels = np.random.default_rng(4).integers(0, 2, 4000)
+            estimates = survey.predict(people, ids=range(4000))
+            expected = r2_score(2 * labels - 1, estimates)
+            assert survey.score(people, labels, ids=range(4000)) == expected
+
+
+def test_a_classifier_of_more_classes_is_asked_for_the_class(fixed_noise):
+    rng = np.random.default_rng(0)
+    public, people = rng.uniform(0, 1, (300, 2)), rng.uniform(0, 1, (6000, 2))
+    names = np.array(["a", "b", "c"])
+    labels = names[np.digitize(public @ [1.0, 1.0], [0.8, 1.2])]
+    with PrivacyLedger(3.0, bounds=(0, 1)) as ledger:
+        survey = BayesianFilter(LogisticRegression(C=100.0), epsilon=2.0, ledger=ledger, on_refusal="nan")
+        survey.fit(public, labels)
+        assert survey.prior_ == pytest.approx((survey.estimator_.predict(public)[:, None] == names).mean(axis=0))
+        result = survey.query(people, ids=range(6000))
+        truth = survey.estimator_.predict(people)
+        shares = (truth[:, None] == names).mean(axis=0)
+        assert (abs(result.mean - shares) < 4.5 * result.standard_error).all()
+        assert set(result.outputs) == {0.0, 1.0, 2.0}
+        assert result.estimates.shape == (6000, 3)
+        assert "6,000 of 6,000 answered, mean=[" in repr(result)
+        assert (survey.predict(people, ids=range(6000)) == result.estimates).all()
+        assert survey.score(people, truth, ids=range(6000)) == pytest.approx(
+            r2_score((truth[:, None] == names).astype(float), result.estimates)
+        )
+        assert survey.preview(range(6000)).recorded.all()
+        other = clone(survey).set_params(epsilon=1.9, on_refusal="prior").fit(public, labels)
+        with pytest.warns(BudgetExhaustedWarning):
+            refused = other.query(people[:9], ids=range(9))
+        assert np.isnan(refused.estimates).all()
+        assert np.isnan(refused.mean).all()
+        assert (other.predict(people[:9], ids=range(9)) == other.prior_).all()

@@ -144,6 +144,7 @@ def test_float32_and_rounding_make_nobody_new(file_ledger):
     assert file_ledger.realized_loss(NAMES).max() <= 1.0
 
 
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.BudgetExhaustedWarning")
 def test_nobody_loses_more_than_the_budget_however_their_row_is_written():
     """As rows, everybody had five budgets: a certified lower bound of 4.5 at a budget of 1."""
     answered = {name: ([], []) for name in NAMES}

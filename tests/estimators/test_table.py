@@ -262,6 +262,12 @@ def test_refuses_what_is_no_declaration(parameters, match):
         TablePrivatizer(**{"schema": SCHEMA} | parameters).fit(FRAMES["pandas"]())
 
 
+def test_a_guarantee_of_many_columns_is_one_line():
+    table = TablePrivatizer(8.0).fit(np.zeros((1, 100)))
+    assert table.privacy_guarantee_.basis.endswith("x6 0.08, x7 0.08, ...")
+    assert len(table.epsilons_) == 100
+
+
 def test_columns_that_are_declared_together_are_refused():
     with pytest.raises(ValueError, match="every column on its own"):
         TablePrivatizer(schema=Columns.of({("a", "b"): Ball(2, 1.0)})).fit([[0.0, 1.0]])

@@ -113,7 +113,7 @@ def test_bins_have_the_smallest_expected_loss_of_all():
 @seeds_expected
 def test_a_prior_from_a_share_of_the_budget_is_counted():
     y = 100 * np.random.default_rng(1).beta(2, 8, 50_000)
-    privatizer = TargetPrivatizer(4.0, bounds=(0, 100), prior=0.25, seed=0).fit(y)
+    privatizer = TargetPrivatizer(4.0, bounds=(0, 100), mechanism="bins", prior=0.25, seed=0).fit(y)
     guarantee = privatizer.privacy_guarantee_
     asked = UnaryEncoding(1.0, 16).exact_epsilon
     answered = privatizer.mechanism_.exact_epsilon
@@ -124,7 +124,7 @@ def test_a_prior_from_a_share_of_the_budget_is_counted():
     shares = np.histogram(y, 16, (0, 100))[0] / y.size
     np.testing.assert_allclose(privatizer.prior_, shares, atol=0.03)
     # Worth it: the same people, the same budget, the uniform prior.
-    plain = TargetPrivatizer(4.0, bounds=(0, 100)).fit(y)
+    plain = TargetPrivatizer(4.0, bounds=(0, 100), mechanism="bins").fit(y)
     losses = [
         float((law.variance(y[:, None]) + law.bias(y[:, None]) ** 2).mean())
         for law in (privatizer.mechanism_, plain.mechanism_)
@@ -139,7 +139,7 @@ def test_the_answers_for_the_prior_and_the_targets_have_noise_of_their_own(monke
     estimate = PriorQuestion.estimate
     monkeypatch.setattr(PriorQuestion, "estimate", lambda self, bits: seen.append(bits) or estimate(self, bits))
     y = np.full(4_000, 5.0)
-    privatizer = TargetPrivatizer(2.0, bounds=(0, 100), prior=0.5, seed=7)
+    privatizer = TargetPrivatizer(2.0, bounds=(0, 100), mechanism="bins", prior=0.5, seed=7)
     released = privatizer.fit_transform(y)
     for bits in (seen[0].ravel()[:4_000], seen[0][:, 1]):
         table = [[((released == answer) & (bits == bit)).sum() for bit in (0, 1)] for answer in set(released.tolist())]
@@ -157,7 +157,7 @@ def test_shares_never_add_up_to_more_than_epsilon(epsilon, share):
 @seeds_expected
 def test_a_prior_from_what_other_people_released():
     y = 100 * np.random.default_rng(1).beta(2, 8, 20_000)
-    others = TargetPrivatizer(6.0, bounds=(0, 100), seed=0)
+    others = TargetPrivatizer(6.0, bounds=(0, 100), mechanism="bins", seed=0)
     prior = others.estimate_prior(others.fit_transform(y))
     privatizer = TargetPrivatizer(2.0, bounds=(0, 100), prior=prior).fit(y)
     assert privatizer.privacy_guarantee_.epsilon <= 2.0
@@ -338,3 +338,9 @@ def test_a_batch_of_somebody_else_is_not_trained_on_raw_targets():
     model.partial_fit(X[:50], np.full(50, 17.0)).partial_fit(X[:50], np.full(50, 17.0))
     assert len(set(np.round(seen, 6))) == 2
     assert 17.0 not in seen
+
+
+def test_bounds_beyond_the_type_of_y_are_refused_by_the_type_alone():
+    privatizer = TargetPrivatizer(bounds=(-1e60, 1e60)).fit(np.zeros(2))
+    with pytest.raises(ValueError, match="of the type of X, float32"):
+        privatizer.transform(np.zeros(2, dtype=np.float32))

@@ -60,6 +60,9 @@ ESTIMATORS = {
         for name in skldp.mechanisms.NUMERIC_MECHANISMS
     },
     "best": lambda bounds: skldp.NumericPrivatizer(mechanism="best", bounds=bounds),
+    "directions of a table": lambda bounds: skldp.PrivUnitTransformer(bounds=bounds),
+    "vectors of a table": lambda bounds: skldp.PrivUnitTransformer(norm=1.0, bounds=bounds),
+    "a table": lambda bounds: skldp.TablePrivatizer(4.0, schema=bounds),
 }
 FREE = {
     "directions": skldp.PrivUnitTransformer(),

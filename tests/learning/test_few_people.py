@@ -147,3 +147,21 @@ def test_however_large_features_are_within_their_bounds_few_people_learn_the_sam
         simulate(learnt, X, y, seeded())
         scores.append(score(learnt, X, y))
     assert min(scores) > 0.85
+
+
+@pytest.mark.parametrize(
+    ("missing", "least"),
+    [("location", 0.8), ("reach", 0.8), ("length", 0.8), ("middle", 0.8), ("width", 0.8), ("step", -0.2)],
+)
+def test_steps_that_nobody_answers_cost_what_they_would_have_told(missing, least):
+    X, y = people(4_000)
+    learnt, noise, asked = protocol(4_000), seeded(), 0
+    task = learnt.first()
+    while task is not None:
+        name = learnt._steps[learnt._state["step"]][0]
+        rows = slice(asked, asked + learnt.n_wanted)
+        asked = rows.stop
+        task = learnt.next(None if name == missing else task.release(X[rows], y[rows], noise))
+    assert asked == 4_000
+    assert score(learnt, X, y) > least
+    assert np.any(learnt.coefficients) == (missing != "step")

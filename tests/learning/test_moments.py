@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from skldp.learning import MomentsProtocol, Person, Report, Task, simulate, sufficiency
 from skldp.learning import _moments as module
@@ -296,12 +297,17 @@ def test_intervals_cover(epsilon):
         parts = [of_mean, of_covariance[np.triu_indices(3)]]
         if epsilon > 2:
             told, truth = found.correlations(), COVARIANCE / np.outer(deviations, deviations)
-            # At this epsilon all intervals are told.
             ends = found.regress(2, [0, 1], 0.0, (-1.5, 1.5)).confidence_intervals()
-            parts += [((told.low < truth) & (truth < told.high))[np.triu_indices(3, 1)]]
-            parts += [(ends[:, 0] < line) & (line < ends[:, 1])]
+            of_pairs = ((told.low < truth) & (truth < told.high))[np.triu_indices(3, 1)]
+            of_line = (ends[:, 0] < line) & (line < ends[:, 1])
+            # At this epsilon nearly all of them are told; those that are not hold nothing.
+            parts += [np.where(np.isnan(told.low).any(), np.nan, of_pairs)]
+            parts += [np.where(np.isnan(ends).any(), np.nan, of_line)]
         hits.append(np.concatenate(parts))
-    covered = np.mean(hits, axis=0)
-    # Of 400, at a chance of .95, between .905 and .99 but for one in ten thousand.
+    # Of 400, at a chance of .95, above .905 but for one in ten thousand. What may be cut off counts as an error more,
+    # so that more of them hold: at most .975, which is not refuted at 1e-6 of any, nor by the mean of all.
+    n_told, covered = (~np.isnan(hits)).sum(axis=0), np.nanmean(hits, axis=0)
+    assert (n_told > 320).all()
     assert (covered > 0.905).all()
-    assert (covered < 0.99).all()
+    assert (stats.binom.sf(np.nansum(hits, axis=0) - 1, n_told, 0.975) > 1e-6).all()
+    assert covered.mean() < 0.975

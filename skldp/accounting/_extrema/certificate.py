@@ -12,8 +12,8 @@ That holds for any slopes: poor ones only make the bound loose. Here g is :math:
 above on the log-likelihood, and :math:`-\ln(q - \eta + t S)` for one from below, with the errors e and
 :math:`\eta` of :mod:`~skldp.accounting._extrema.sampled_law`. The one-dimensional maxima are taken where g can turn:
 at the ends, at the kinks 0 and 1 of a ramp, and on the concave part, where for a ramp the unconstrained maximum has a
-closed form, and for a logistic answer the tangent at any point bounds what the rest can gain. No slope is ever taken
-for a supergradient of the sum.
+closed form, and for a logistic answer or a curved ramp the tangent at any point bounds what the rest can gain. No
+slope is ever taken for a supergradient of the sum.
 
 A sum that is concave over the whole box has its minimum at a vertex (:func:`vertex_maximum`), and a tree may then cut a
 box into two opposite faces (``Tree(to_the_ends=True)``): both are checked here as well. Near its kink at 0 a ramp is
@@ -26,6 +26,7 @@ References
 N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2002, Sections 2.2, 3.1 and 4.2.
 """
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -35,12 +36,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from skldp.accounting._extrema.curved_ramp import curved, curved_peaks
 from skldp.accounting._extrema.region import Region, box_region
 from skldp.accounting._extrema.sampled_law import CHANCE_ERROR, UNIT, Floats, SampledLaw, sampled_law
 from skldp.accounting._query import RegressionQuery
 
 __all__ = [
     "Proof",
+    "Proposal",
     "Tree",
     "bounds_at",
     "certified_loss",
@@ -100,6 +103,12 @@ class Tree:
             self.child = np.concatenate([self.child, np.zeros_like(self.child)])
         self.axis[at], self.cut[at], self.child[at] = axes, cuts, children
         return children
+
+    def scaled(self, middle: Floats, half: Floats) -> "Tree":
+        """The same tree of features, whose cuts in [-1, 1] are written in the box's own coordinates."""
+        tree = copy.copy(self)
+        tree.cut = middle[self.axis] + half[self.axis] * self.cut
+        return tree
 
 
 @dataclass(frozen=True)
@@ -244,7 +253,9 @@ def leaf_bounds(
     with np.errstate(all="ignore"):
         weighted = count * slopes
         peaks = np.empty(np.broadcast_shapes(slopes.shape, low.shape))
-        for kind, peak in ((~law.logistic, _ramp_peaks), (law.logistic, _logistic_peaks)):
+        is_curved = law.growth != 0
+        kinds = ((~law.logistic & ~is_curved, _ramp_peaks), (is_curved, curved_peaks), (law.logistic, _logistic_peaks))
+        for kind, peak in kinds:
             if kind.all():
                 peaks[:] = peak(law, sign, slopes, low, high, minorant)
             elif kind.any():
@@ -376,7 +387,7 @@ def peaks_at_vertices(law: SampledLaw, sign: int) -> bool:
     smooth = bend + _BEND_ERROR <= least if sign < 0 else most <= bend - _BEND_ERROR
     # The minorant is as good as the ramp only where that starts below 0 by no more than rounding, and must be positive:
     # half of q leaves room for the roundings of this very comparison.
-    ramps = (sign < 0) & (least >= -4 * law.error) & (q / 2 + law.reach * least > 0)
+    ramps = (sign < 0) & (least >= -4 * law.error) & (q / 2 + law.reach * least > 0) & (law.growth == 0)
     return bool(np.where(law.logistic, smooth, ramps).all())
 
 
@@ -416,7 +427,7 @@ def bounds_at(law: SampledLaw, sign: int, sums: Floats, *, kinked: bool) -> Floa
         For sums that are weighted by counts, `vertex_rounding` is to be added.
     """
     w = sums + (law.offset + sign * law.error)
-    ramp = np.clip(w, 0.0 if kinked else -np.inf, 1.0)
+    ramp = curved(law, np.clip(w, 0.0 if kinked else -np.inf, 1.0))
     response = np.where(law.logistic, expit(w), ramp) if law.logistic.any() else ramp
     bounds: Floats = sign * np.log((law.smallest + sign * CHANCE_ERROR) + law.reach * response)
     return bounds

@@ -8,27 +8,30 @@ Those that seem to fit are handed to the independent check, with the slopes wher
 
 import threading
 from collections.abc import Sequence
+from itertools import chain
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
+from skldp.accounting._extrema.ascent import stepped
 from skldp.accounting._extrema.certificate import leaf_bounds, peaks_at_vertices, vertex_bounds, vertex_rounding
 from skldp.accounting._extrema.sampled_law import Bounds, Floats, SampledLaw, checked_box, sampled_law
-from skldp.accounting._extrema.sigmoid_sum import SigmoidSum, sigmoid_sum
+from skldp.accounting._extrema.sigmoid_sum import sigmoid_sum
 from skldp.accounting._query import Query, RegressionQuery
 
-__all__ = ["History", "LinearTable", "linear_decisions"]
+__all__ = ["MARGIN", "History", "LinearTable", "linear_decisions"]
 
 History = tuple[Sequence[int], Sequence[int]]
 
 _MOST_MOVING = 10
 _MAX_STEPS = 12
-_HALVINGS = 6
 # About so many numbers in each temporary array.
 _BLOCK = 1 << 21
 # Wider than the tolerance to which one history alone is solved, so that both ways always decide alike.
-_MARGIN = 1e-6
+MARGIN = 1e-6
+# Answers whose rounding is more than this are left to the search: many of them would fill the margin.
+_FINEST = 1e-9
 
 
 def linear_decisions(
@@ -39,6 +42,8 @@ def linear_decisions(
     epsilon: float,
     bounds: Bounds | None,
     table: "LinearTable | None" = None,
+    every_output: bool = True,
+    after: Floats | None = None,
 ) -> list[bool | None]:
     """Decide for many histories whether every output of one more query keeps the realized loss within a budget.
 
@@ -54,6 +59,10 @@ def linear_decisions(
         The box of x.
     table : LinearTable, default=None
         To be kept for the next decisions within the same box.
+    every_output : bool, default=True
+        False asks whether the loss so far, and the query's whole epsilon, are within the budget.
+    after : ndarray of shape (n_histories, 2), default=None
+        Takes certified bounds on the loss after each output, up to rounding, where True was decided.
 
     Returns
     -------
@@ -83,97 +92,84 @@ def linear_decisions(
     if not all(table.add(one) for one in (*(queries[number] for number in used), query)):
         return undecided
     next_places = table.place(query) + np.arange(2)
-    places = {number: table.place(queries[number]) for number in used}
+    places = np.zeros(len(queries), dtype=np.intp)
+    places[list(used)] = [table.place(queries[number]) for number in used]
     n_at_once = max(1, _BLOCK // max(table.n_vertices, 4 * len(table)))
     decided: list[bool | None] = []
     for first in range(0, len(histories), n_at_once):
-        counts = np.zeros((len(histories[first : first + n_at_once]), len(table)))
-        for row, (numbers, outputs) in zip(counts, histories[first : first + n_at_once], strict=True):
-            for number, output in zip(numbers, outputs, strict=True):
-                row[places[number] + output] += 1
-        needed = np.union1d(np.flatnonzero(counts.max(axis=0)), next_places)
+        some = slice(first, first + n_at_once)
+        counts = _counted(histories[some], places, len(table))
+        needed = np.union1d(np.flatnonzero(counts.any(axis=0)), next_places)
         law, vertices = table.law(needed)
-        columns = np.searchsorted(needed, next_places)
-        decided += _decided(law, counts[:, needed], columns, vertices, epsilon)
+        more, room = np.eye(len(needed))[np.searchsorted(needed, next_places)], epsilon
+        if not every_output:
+            more, room = np.zeros((1, len(needed))), epsilon - query.exact_epsilon
+        found, losses = _decided(law, counts[:, needed], more, vertices, room)
+        decided += found
+        if after is not None:
+            after[some] = losses + (epsilon - room)
     return decided
 
 
+def _counted(histories: Sequence[History], places: npt.NDArray[np.intp], n_places: int) -> Floats:
+    """How often each history holds each answer."""
+    sizes = [len(outputs) for _, outputs in histories]
+    asked = np.fromiter(chain.from_iterable(numbers for numbers, _ in histories), np.intp, sum(sizes))
+    given = np.fromiter(chain.from_iterable(outputs for _, outputs in histories), np.intp, sum(sizes))
+    rows = np.arange(len(histories)).repeat(sizes)
+    flat = np.bincount(rows * n_places + places[asked] + given, minlength=len(histories) * n_places)
+    return flat.reshape(len(histories), n_places).astype(np.float64)
+
+
 def _decided(
-    law: SampledLaw, counts: Floats, next_places: npt.NDArray[np.intp], vertices: Floats, epsilon: float
-) -> list[bool | None]:
-    """Decide for each row of counts: True only if both outputs fit, False as soon as one does not."""
+    law: SampledLaw, counts: Floats, more: Floats, vertices: Floats, epsilon: float
+) -> tuple[list[bool | None], Floats]:
+    """Decide for each row of counts: True only if it fits with each row of `more`, False as soon as one does not.
+
+    Where they fit, the losses are bounded as well.
+    """
     problem = sigmoid_sum(law)
     n_histories = len(counts)
-    before = counts @ vertices
-    depths = np.concatenate([(before + vertices[place]).max(axis=1) for place in next_places])
-    counts = np.concatenate([counts, counts])
-    for part, place in enumerate(next_places):
-        counts[part * n_histories : (part + 1) * n_histories, place] += 1
+    depths = ((counts @ vertices)[None] + (more @ vertices)[:, None]).max(axis=2).ravel()
+    counts = (counts[None] + more[:, None]).reshape(-1, len(law))
     depths += vertex_rounding(law, counts)
     slack = 2 * counts @ law.allowances
-    fits, exceeds = np.zeros(2 * n_histories, dtype=bool), np.zeros(2 * n_histories, dtype=bool)
-    active = np.arange(2 * n_histories)
-    points = np.zeros((len(active), problem.weights.shape[1]))
-    values = _totals(problem, counts, points)
+    fits, exceeds = np.zeros(len(counts), dtype=bool), np.zeros(len(counts), dtype=bool)
+    bounds = np.full(len(counts), np.inf)
+    active = np.arange(len(counts))
+    # All of them start in the middle: one row of arguments serves them all.
+    points = np.zeros((1, problem.weights.shape[1]))
+    lost = np.zeros(n_histories, dtype=bool)
     for _ in range(_MAX_STEPS):
         arguments = points @ problem.weights.T + problem.offset
+        values = (counts[active] * problem.value(arguments)).sum(axis=1)
         each = problem.slope(arguments)
         slopes = (counts[active] * each) @ problem.weights
         uppers = values + np.abs(slopes).sum(axis=1) - (slopes * points).sum(axis=1)
-        seem = np.flatnonzero(uppers + depths[active] + slack[active] + _MARGIN <= epsilon)
+        seem = np.flatnonzero(uppers + depths[active] + slack[active] + MARGIN <= epsilon)
         if len(seem):
-            proved = _proved(law, counts[active[seem]], each[seem]) + depths[active[seem]]
-            fits[active[seem]] = proved + _MARGIN <= epsilon
+            rows = active[seem]
+            bounds[rows] = _proved(law, counts[rows], each if len(each) == 1 else each[seem]) + depths[rows]
+            fits[rows] = bounds[rows] + MARGIN <= epsilon
         exceeds[active] = values + depths[active] - slack[active] > epsilon
-        lost = exceeds[:n_histories] | exceeds[n_histories:]
-        going = ~fits[active] & ~np.tile(lost, 2)[active]
-        active, points, values = active[going], points[going], values[going]
-        if not len(active):
+        lost |= exceeds.reshape(len(more), n_histories).any(axis=0)
+        going = np.flatnonzero(~fits[active] & ~np.tile(lost, len(more))[active])
+        if not len(going):
             break
-        hessians = _hessians(problem, counts[active], arguments[going])
-        points, values = _stepped(problem, counts[active], points, values, slopes[going], hessians)
-    exceeds_one, fits_both = exceeds[:n_histories] | exceeds[n_histories:], fits[:n_histories] & fits[n_histories:]
-    return [False if no else (True if yes else None) for no, yes in zip(exceeds_one, fits_both, strict=True)]
+        same = len(points) == 1
+        points, arguments = (np.tile(one, (len(going), 1)) if same else one[going] for one in (points, arguments))
+        active = active[going]
+        points, _ = stepped(problem, counts[active], points, values[going], arguments)
+    fit_all: npt.NDArray[np.bool_] = np.all(fits.reshape(len(more), n_histories), axis=0)
+    decided = [False if no else (True if yes else None) for no, yes in zip(lost, fit_all, strict=True)]
+    fit_all &= np.all(slack.reshape(len(more), n_histories) <= MARGIN, axis=0)
+    return decided, np.where(fit_all, bounds.reshape(len(more), n_histories), np.inf).T
 
 
 def _proved(law: SampledLaw, counts: Floats, slopes: Floats) -> Floats:
     """Let the independent check bound each sum's maximum, from one slope per answer."""
     low, high = law.box[:1], law.box[1:]
     return leaf_bounds(law, 1, counts, slopes, low, high, *law.ranges(low, high))
-
-
-def _totals(problem: SigmoidSum, counts: Floats, points: Floats) -> Floats:
-    totals: Floats = (problem.value(points @ problem.weights.T + problem.offset) * counts).sum(axis=1)
-    return totals
-
-
-def _hessians(problem: SigmoidSum, counts: Floats, arguments: Floats) -> Floats:
-    d = problem.weights.shape[1]
-    products = (problem.weights[:, :, None] * problem.weights[:, None, :]).reshape(-1, d * d)
-    hessians: Floats = ((counts * problem.curvature(arguments)) @ products).reshape(-1, d, d)
-    return hessians
-
-
-def _stepped(
-    problem: SigmoidSum, counts: Floats, points: Floats, values: Floats, slopes: Floats, hessians: Floats
-) -> tuple[Floats, Floats]:
-    """One projected Newton step of each row, halved where it does not improve the sum."""
-    free = ~(((points >= 1.0) & (slopes > 0)) | ((points <= -1.0) & (slopes < 0)))
-    ridge = 1e-9 * np.maximum(-np.trace(hessians, axis1=1, axis2=2), 1e-12) + 1e-14
-    system = np.where(free[:, :, None] & free[:, None, :], -hessians, 0.0)
-    system += np.eye(points.shape[1]) * np.where(free, ridge[:, None], 1.0)[:, None, :]
-    steps = np.linalg.solve(system, np.where(free, slopes, 0.0)[:, :, None])[:, :, 0]
-    points, values = points.copy(), values.copy()
-    waiting = np.arange(len(points))
-    for halving in range(_HALVINGS):
-        tried = np.clip(points[waiting] + 0.5**halving * steps[waiting], -1.0, 1.0)
-        totals = _totals(problem, counts[waiting], tried)
-        better = totals > values[waiting]
-        points[waiting[better]], values[waiting[better]] = tried[better], totals[better]
-        waiting = waiting[~better]
-        if not len(waiting):
-            break
-    return points, values
 
 
 class LinearTable:
@@ -241,6 +237,6 @@ class LinearTable:
         if query.n_features != self._box.shape[1]:
             return None
         part = sampled_law([query, query], [0, 1], self._box)
-        if len(part) != 2 or part.allowance >= query.epsilon or not peaks_at_vertices(part, -1):
+        if len(part) != 2 or part.allowance >= min(query.epsilon, _FINEST) or not peaks_at_vertices(part, -1):
             return None
         return part if sigmoid_sum(part).is_concave else None

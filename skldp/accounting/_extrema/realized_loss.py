@@ -19,18 +19,21 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
 from skldp._checks import check_positive, is_whole
-from skldp.accounting._extrema.branching import maximum_by_branching, maximum_by_dual_branching, maximum_of_concave
+from skldp.accounting._class_query import ClassQuery, loss_of_classes
+from skldp.accounting._extrema.ascent import ascended, scattered
+from skldp.accounting._extrema.branching import BoxBranching, maximum_of_concave
 from skldp.accounting._extrema.certificate import (
     Proof,
+    Proposal,
     Tree,
     certified_loss,
     loss_between,
     peaks_at_vertices,
     vertex_maximum,
 )
+from skldp.accounting._extrema.dual_branching import DualBranching
 from skldp.accounting._extrema.region import Region, region_of
 from skldp.accounting._extrema.region_search import RegionSearch
 from skldp.accounting._extrema.sampled_law import Bounds, Floats, SampledLaw, middle_and_half, sampled_law
@@ -43,13 +46,17 @@ __all__ = ["LossBounds", "g_leakage_bound", "realized_loss"]
 
 # The vertex table is the fastest exact minimum up to here (about 0.1 s).
 _MOST_VERTEX_EVALUATIONS = 2.0**23
-# Branching on the box beats branching on the answers up to so many features, unless the maximum is a whole face or
-# a kink that lies across the box: then it meets more and more boxes, but cuts few answers.
+# Branching on the box beats branching on the answers up to so many features with more answers than so many times that,
+# unless the maximum is a whole face or a kink that lies across the box: then it meets more and more boxes, but cuts few
+# answers.
 _FEW_FEATURES = 4
+_FEW_ANSWERS = 3
 _FIRST_BOX_NODES = 10_000
 _MAX_BOX_NODES = 200_000
-_MAX_DUAL_NODES = 2_000
+_MAX_DUAL_NODES = 20_000
 _N_SCATTERED = 512
+_N_CLIMBS = 8
+_MAX_CLIMB_STEPS = 20
 
 
 def realized_loss(
@@ -66,7 +73,7 @@ def realized_loss(
 
     Parameters
     ----------
-    queries : sequence of RegressionQuery, FiniteQuery or ReleaseQuery
+    queries : sequence of RegressionQuery, ClassQuery, FiniteQuery or ReleaseQuery
         Releases count in full, or by what the codes of their part were, beside the joint loss of the other answers.
     outputs : sequence of int
         The output of each query: 0 or 1 for a regression (0 means a, 1 means b).
@@ -138,7 +145,20 @@ def realized_loss(
             for part in ends
         ]
         return _grouped(parts)
-    asked = [query for query in queries if not isinstance(query, ReleaseQuery)]
+    classes = [(query, output) for query, output in zip(queries, outputs, strict=True) if isinstance(query, ClassQuery)]
+    if classes:
+        own = loss_of_classes(classes)
+        others = [(q, output) for q, output in zip(queries, outputs, strict=True) if not isinstance(q, ClassQuery)]
+        rest = realized_loss(
+            [query for query, _ in others],
+            [output for _, output in others],
+            bounds=bounds,
+            domain=domain,
+            tol=tol,
+            threshold=None if threshold is None else max(threshold - own, 0.0),
+        )
+        return _with_classes(rest, own, tol)
+    asked = [query for query in queries if isinstance(query, RegressionQuery | FiniteQuery)]
     if domain is not None or any(isinstance(query, FiniteQuery) for query in asked):
         return _loss_over_points(asked, outputs, domain)
     if not queries:
@@ -223,11 +243,9 @@ def _loss_over_points(
             total += query.log_likelihood(int(output), np.arange(size))
             # A logarithm below 37, within 4 units in the last place.
             error += 2.0**-44
-        else:
-            if points is None:
-                raise ValueError(
-                    "Regression queries beside finite ones need the points of the domain. Got domain=None."
-                )
+        elif points is None:
+            raise ValueError("Regression queries beside finite ones need the points of the domain. Got domain=None.")
+        elif isinstance(query, RegressionQuery):
             total += query.log_likelihood(int(output), points)
             error += sampled_law([query], [int(output)], np.stack([points.min(axis=0), points.max(axis=0)])).allowance
     # A sum of n terms is off by at most n roundings of its size.
@@ -256,13 +274,13 @@ def _loss_over_box(
     # Rounding alone would take every bound past the ceiling: there is nothing to search for.
     if 2 * law.allowance >= ceiling:
         return LossBounds(0.0, ceiling, middle, middle, False, "the predictions are too large for their rounding")
-    high, low = (_Search(law, sign) if inner is None else RegionSearch(law, sign) for sign in (1, -1))
-    if threshold is None:
-        _refine(high, low, tol, -math.inf, math.inf)
-    elif ceiling > threshold:
+    at_most, above = -math.inf, math.inf
+    if threshold is not None:
         # The check adds what rounding may do, and a search that stops just short of its goal may fail it.
-        limit = threshold - 4 * law.allowance - 1e-9 * threshold
-        _refine(high, low, tol, limit, threshold)
+        at_most, above = threshold - 4 * law.allowance - 1e-9 * threshold, threshold
+    high, low = (_Search(law, sign) if inner is None else RegionSearch(law, sign) for sign in (1, -1))
+    if threshold is None or ceiling > threshold:
+        _refine(high, low, tol, at_most, above)
     is_open = threshold is None or high.lower + low.lower <= threshold < ceiling
     # What has certainly lost more is not worth a proof.
     proofs = ([high.proof], [low.proof]) if is_open else ([], [])
@@ -287,29 +305,15 @@ def _refine(
 ) -> None:
     """Refine both searches until their sum is known within tol, at most `at_most`, or above `above`.
 
-    The easier side goes first, so that the other one knows how much is left to prove.
+    The side that is known less well goes first, and proves no more than the other one leaves to prove.
     """
-    first, second = (low, high) if low.is_easy and not high.is_easy else (high, low)
-    for share in (0.5, 0.1, 0.0):
-        if high.lower + low.lower > above:
+    while high.lower + low.lower <= above:
+        enough = max(at_most, high.lower + low.lower + tol)
+        sides = [(one, other) for one, other in ((high, low), (low, high)) if not one.is_exhausted]
+        if high.upper + low.upper <= enough or not sides:
             return
-        for one, other in ((first, second), (second, first)):
-            total = high.upper + low.upper
-            if total <= at_most or total - high.lower - low.lower <= tol:
-                return
-            # Prove no more than is needed: leave the other side a share of the room.
-            room = at_most - one.lower - other.lower
-            goal = at_most - other.upper if one is second else one.lower + share * room
-            one.refine(tol / 2, goal if share or one is second else -math.inf, above - other.lower)
-
-
-def _scattered(n_points: int, n_features: int) -> Floats:
-    """Points spread evenly over [-1, 1]^d: a Weyl sequence, the same every time."""
-    golden = 1.0
-    for _ in range(30):
-        golden = (1 + golden) ** (1 / (n_features + 1))
-    steps = golden ** -np.arange(1.0, n_features + 1)
-    return 2.0 * (np.arange(1.0, n_points + 1)[:, None] * steps % 1.0) - 1.0
+        one, other = max(sides, key=lambda pair: pair[0].upper - pair[0].lower)
+        one.step(enough - other.upper)
 
 
 def _check_outputs(queries: Sequence[Query], outputs: Sequence[int]) -> None:
@@ -323,6 +327,14 @@ def _common_features(queries: Sequence[Query]) -> int:
     if len(sizes) != 1:
         raise ValueError(f"All queries must read the same features. Got {sorted(sizes)} features instead.")
     return sizes.pop()
+
+
+def _with_classes(rest: "LossBounds", own: float, tol: float) -> "LossBounds":
+    """Add what class questions cost at most to the loss of all other answers."""
+    upper = math.nextafter(rest.upper + own, math.inf) if own else rest.upper
+    lower = max(0.0, rest.lower - own)
+    reason = "class questions were bounded on their own" if own else rest.reason
+    return LossBounds(lower, upper, rest.x_high, rest.x_low, upper - lower <= tol, reason)
 
 
 def _grouped(parts: Sequence["LossBounds"]) -> "LossBounds":
@@ -387,61 +399,53 @@ class _Search:
         problem = sigmoid_sum(law)
         self.problem = problem if sign > 0 else problem.reversed()
         problem = self.problem
-        self.is_concave = problem.is_concave
-        self.to_the_ends = peaks_at_vertices(law, sign)
+        self._to_the_ends = peaks_at_vertices(law, sign)
         n_moving = int((problem.weights != 0).any(axis=0).sum())
-        self.by_vertices = self.to_the_ends and len(law) * 2.0**n_moving <= _MOST_VERTEX_EVALUATIONS
-        self.is_easy = self.is_concave or self.by_vertices
-        self.is_exhausted = False
-        self._on_boxes = n_moving <= _FEW_FEATURES or self.to_the_ends
-        self._tree = Tree(law.box.shape[1])
-        # Slopes for the nodes of the tree; None where they are worked out anew for each leaf.
-        self._slopes: Floats | None = np.zeros((1, len(law)))
+        self._by_vertices = self._to_the_ends and len(law) * 2.0**n_moving <= _MOST_VERTEX_EVALUATIONS
+        self._boxes: BoxBranching | None = None
+        self._answers: DualBranching | None = None
+        # Which way is taken until it has seen so many nodes, and the one that the upper bound is from.
+        self._ways: list[tuple[bool, int]] = []
+        self._best: BoxBranching | DualBranching | None = None
+        # Slopes of the answers that hold over the whole box.
+        self._slopes = np.zeros((1, len(law)))
         self.upper = float(problem.count @ problem.value(problem.high))
         self.point = np.zeros(problem.weights.shape[1])
         self.lower = float(problem.total(self.point[None, :])[0])
-        if self.by_vertices:
+        if self._by_vertices:
             self.upper, vertex = vertex_maximum(law, sign)
             point = np.where(vertex > law.box[0], 1.0, -1.0)
             self._keep(float(problem.total(point[None, :])[0]), math.inf, point)
-        elif self.is_concave:
+        elif problem.is_concave:
             lower, upper, point, slopes = maximum_of_concave(problem, tol=1e-7, start=self.point)
-            self._keep(lower, upper, point, self._tree, slopes[None, :])
+            if upper < self.upper:
+                self._slopes = slopes[None, :]
+            self._keep(lower, upper, point)
         else:
             self._climb()
+            self._ways = [(False, _MAX_DUAL_NODES)]
+            if (n_moving <= _FEW_FEATURES and len(law) > _FEW_ANSWERS * n_moving) or self._to_the_ends:
+                self._ways = [(True, min(_FIRST_BOX_NODES, _MAX_BOX_NODES)), *self._ways, (True, _MAX_BOX_NODES)]
 
-    def refine(self, tol: float, at_most: float, above: float) -> None:
-        """Search until the bounds meet within tol, or the maximum is known to be `at_most` or `above`.
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether there is no more to be done: all is known, or a limit of nodes was reached."""
+        return not self._ways or self.upper <= self.lower
 
-        A search that has once reached its limit of nodes would reach it again, and is not repeated.
-        """
-        if self.is_easy or self.is_exhausted:
-            return
-        ways = [(False, _MAX_DUAL_NODES)]
-        if self._on_boxes:
-            ways = [(True, min(_FIRST_BOX_NODES, _MAX_BOX_NODES)), *ways, (True, _MAX_BOX_NODES)]
-        for on_boxes, max_nodes in ways:
-            if self._has_reached(tol, at_most, above):
-                return
-            start, slopes = (self.lower, self.point), None
-            if on_boxes:
-                lower, upper, point, tree = maximum_by_branching(
-                    self.problem,
-                    tol=tol,
-                    start=start,
-                    max_nodes=max_nodes,
-                    at_most=at_most,
-                    above=above,
-                    to_the_ends=self.to_the_ends,
-                )
-                middle, half = middle_and_half(self.law.box)
-                tree.cut[:] = middle[tree.axis] + half[tree.axis] * tree.cut
-            else:
-                lower, upper, point, tree, slopes = maximum_by_dual_branching(
-                    self.problem, tol=tol, start=start, max_nodes=max_nodes, at_most=at_most, above=above
-                )
-            self._keep(lower, upper, point, tree, slopes)
-        self.is_exhausted = not self._has_reached(tol, at_most, above)
+    def step(self, goal: float) -> None:
+        """Look at some more nodes; none needs a bound below the goal."""
+        on_boxes, max_nodes = self._ways[0]
+        start, goal = (self.lower, self.point), max(goal, self.lower)
+        way: BoxBranching | DualBranching | None = self._boxes if on_boxes else self._answers
+        if way is not None:
+            way.step(goal)
+        elif on_boxes:
+            way = self._boxes = BoxBranching(self.problem, start, to_the_ends=self._to_the_ends)
+        else:
+            way = self._answers = DualBranching(self.problem, start, goal)
+        self._keep(way.lower, way.upper, way.point, way)
+        if way.n_seen >= max_nodes:
+            del self._ways[0]
 
     @property
     def end(self) -> Floats:
@@ -452,39 +456,34 @@ class _Search:
     @property
     def proof(self) -> Proof:
         """What the search has found, for the independent check to judge."""
-        return Proof(None if self.by_vertices else self._tree, self._proposed)
+        if self._by_vertices:
+            return Proof(None, self._majorants)
+        if isinstance(self._best, DualBranching):
+            return Proof(self._best.tree, self._recorded(self._best.multipliers))
+        if isinstance(self._best, BoxBranching):
+            middle, half = middle_and_half(self.law.box)
+            return Proof(self._best.tree.scaled(middle, half), self._majorants)
+        return Proof(Tree(self.law.box.shape[1]), self._recorded(self._slopes))
 
-    def _proposed(self, leaves: npt.NDArray[np.intp], low: Floats, high: Floats) -> Floats:
+    def _recorded(self, slopes: Floats) -> Proposal:
         # The problem's arguments are the law's, or minus them.
-        if self._slopes is not None:
-            return self.sign * self._slopes[leaves]
+        return lambda leaves, low, high: self.sign * slopes[leaves]
+
+    def _majorants(self, leaves: npt.NDArray[np.intp], low: Floats, high: Floats) -> Floats:
         low, high = (low, high) if self.sign > 0 else (-high, -low)
         return self.sign * self.problem.envelope_slope(low, high, (low + high) / 2)
 
-    def _has_reached(self, tol: float, at_most: float, above: float) -> bool:
-        return self.upper - self.lower <= tol or self.upper <= at_most or self.lower > above
-
-    def _keep(
-        self, lower: float, upper: float, point: Floats, tree: Tree | None = None, slopes: Floats | None = None
-    ) -> None:
-        if upper < self.upper and tree is not None:
-            self.upper, self._tree, self._slopes = upper, tree, slopes
+    def _keep(self, lower: float, upper: float, point: Floats, way: BoxBranching | DualBranching | None = None) -> None:
+        if upper < self.upper:
+            self.upper, self._best = upper, way
         if lower > self.lower:
             self.lower, self.point = lower, point
 
     def _climb(self) -> None:
-        """Local ascent from the best of some points scattered over the box and of the corners near them."""
-        scattered = _scattered(_N_SCATTERED, self.problem.weights.shape[1])
-        points = np.concatenate([scattered, np.sign(scattered)])
-        order = np.argsort(-self.problem.total(points), kind="stable")
-        limits = [(-1.0, 1.0)] * points.shape[1]
-        for start in points[order[:4]]:
-            found = minimize(
-                lambda s: (-float(self.problem.total(s[None, :])[0]), -self.problem.gradient(s)),
-                start,
-                jac=True,
-                method="L-BFGS-B",
-                bounds=limits,
-            )
-            point = np.clip(found.x, -1.0, 1.0)
-            self._keep(float(self.problem.total(point[None, :])[0]), math.inf, point)
+        """Local ascents from the best of some points scattered over the box and of the corners near them."""
+        points = scattered(_N_SCATTERED, self.problem.weights.shape[1])
+        points = np.concatenate([points, np.sign(points)])
+        order = np.argsort(-self.problem.total(points), kind="stable")[:_N_CLIMBS]
+        counts = np.tile(self.problem.count, (len(order), 1))
+        points, values = ascended(self.problem, counts, points[order], _MAX_CLIMB_STEPS)
+        self._keep(float(values.max()), math.inf, points[values.argmax()])

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 
 from skldp.accounting._extrema.sampled_law import UNIT, Bounds, Floats, checked_box
-from skldp.accounting._query import LARGEST
+from skldp.accounting._limits import LARGEST
 from skldp.mechanisms._columns import Columns, Integers, Interval
 from skldp.mechanisms._domain import Box, Domain
 from skldp.mechanisms._linked import Constrained, OneHot

@@ -5,7 +5,8 @@ column that loosens its bound most, and a one-hot column between its two values.
 columns that are not whole, of which there must be few; a part costs little.
 """
 
-from typing import Any, NamedTuple
+import heapq
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
@@ -18,24 +19,6 @@ __all__ = ["RegionParts"]
 
 # About so many numbers in each temporary array.
 _BLOCK = 1 << 16
-
-
-class _Parts(NamedTuple):
-    """Parts of a region: their boxes, their nodes in the tree, their bounds, and what loosens each of these."""
-
-    low: Floats
-    high: Floats
-    nodes: npt.NDArray[np.intp]
-    bounds: Floats
-    looseness: Floats
-
-    def some(self, rows: Any) -> "_Parts":
-        """Those at some positions."""
-        return _Parts(*(values[rows] for values in self))
-
-    def joined(self, other: "_Parts") -> "_Parts":
-        """Both, one after the other."""
-        return _Parts(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
 
 
 class RegionParts:
@@ -72,41 +55,59 @@ class RegionParts:
         self.law, self.sign, self.problem, self.region, self.prices = law, sign, problem, law.region, prices
         self.lower, self.point = start
         self.tree, self.n_seen = Tree(len(self.region.whole)), 1
-        self._parts = self._bounded(*self.region.tightened(law.box[:1], law.box[1:]))
         self._batch = max(16, _BLOCK // max(1, len(law), len(self.region.whole)))
+        # Parts by their bounds, largest first: lowest and highest corner, node of the tree, and where to cut.
+        self._heap: list[tuple[float, int, Floats, Floats, int, int]] = []
+        self._order = count()
         # What a part may still hold that is left alone: it bounds the maximum together with the others.
         self._settled = -np.inf
-        self._conclude()
+        low, high = self.region.tightened(law.box[:1], law.box[1:])
+        self._push(low, high, np.zeros(1, dtype=np.intp))
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left to cut."""
-        return not self._parts.bounds.size
+        """Whether no part is left that could hold more than `point`."""
+        return not self._heap or -self._heap[0][0] <= self.lower
 
     def step(self) -> None:
         """Cut the parts with the largest bounds."""
-        order = np.argsort(-self._parts.bounds, kind="stable")
-        chosen, rest = self._parts.some(order[: self._batch]), self._parts.some(order[self._batch :])
-        # A part that no cut can make smaller is a point, and as good as it gets.
-        is_point = (chosen.low >= chosen.high).all(axis=1)
-        self._settled = max(self._settled, float(chosen.bounds[is_point].max(initial=-np.inf)))
-        children = self._halves(chosen.some(~is_point))
-        self.n_seen += len(children.bounds)
-        for points in (children.low, children.high) if len(children.bounds) else ():
+        chosen: list[tuple[Floats, Floats, int, int]] = []
+        while not self.is_done and len(chosen) < self._batch:
+            bound, _, lowest, highest, node, side = heapq.heappop(self._heap)
+            if lowest[side] < highest[side]:
+                chosen.append((lowest, highest, node, side))
+            else:
+                # A part that no cut can make smaller is a point, and as good as it gets.
+                self._settled = max(self._settled, -bound)
+        if not chosen:
+            self._conclude()
+            return
+        low, high, children = self._halves(*map(np.array, zip(*chosen, strict=True)))
+        self.n_seen += len(children)
+        for points in (low, high) if len(children) else ():
             moved = self.region.move(points)
             totals = self.problem.value(self.sign * (moved @ self.law.coef.T + self.law.offset)) @ self.problem.count
             if totals.max() > self.lower:
                 self.lower, self.point = float(totals.max()), moved[totals.argmax()]
-        self._parts = rest.joined(children)
+        self._push(low, high, children)
+
+    def _push(self, low: Floats, high: Floats, nodes: npt.NDArray[np.intp]) -> None:
+        """Keep parts, with their bounds."""
+        if len(nodes):
+            bounds, sides = self._bounded(low, high)
+            kept = np.flatnonzero(bounds > self.lower)
+            for row, bound, node, side in zip(
+                kept, bounds[kept].tolist(), nodes[kept].tolist(), sides[kept].tolist(), strict=True
+            ):
+                heapq.heappush(self._heap, (-bound, next(self._order), low[row], high[row], node, side))
         self._conclude()
 
     def _conclude(self) -> None:
-        """Drop what cannot hold the maximum, and bound it by the rest."""
-        self._parts = self._parts.some(self._parts.bounds > self.lower)
-        self.upper = max(self.lower, self._settled, float(self._parts.bounds.max(initial=-np.inf)))
+        """Bound the maximum by what is left."""
+        self.upper = max(self.lower, self._settled, -self._heap[0][0] if self._heap else -np.inf)
 
-    def _bounded(self, low: Floats, high: Floats) -> _Parts:
-        """Bound the sum over parts, from the majorants' slopes in the middle of each argument's range."""
+    def _bounded(self, low: Floats, high: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:
+        """Bound the sum over parts, from the majorants' slopes in the middle of each argument's range; where to cut."""
         law, sign, problem, region = self.law, self.sign, self.problem, self.region
         least, most = law.ranges(low, high)
         least, most = (least, most) if sign > 0 else (-most, -least)
@@ -126,19 +127,19 @@ class RegionParts:
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(spread > 0, problem.count * gap / spread**2, 0.0)
         looseness = np.where(high > low, (share @ law.coef**2) * ((high - low) / 2) ** 2 + 1e-300, -1.0)
-        return _Parts(low, high, np.zeros(len(low), dtype=np.intp), bounds, looseness)
+        return bounds, looseness.argmax(axis=1)
 
-    def _halves(self, parts: _Parts) -> _Parts:
+    def _halves(
+        self, low: Floats, high: Floats, nodes: npt.NDArray[np.intp], sides: npt.NDArray[np.intp]
+    ) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
         """Both halves of each part, as far as they can hold somebody."""
-        region = self.region
-        rows, side = np.arange(len(parts.bounds)), parts.looseness.argmax(axis=1)
-        middle = parts.low[rows, side] / 2 + parts.high[rows, side] / 2
-        cut = np.where(region.whole[side], np.floor(middle), middle)
-        first = self.tree.split(parts.nodes, side, cut)
-        low, high = np.tile(parts.low, (2, 1)), np.tile(parts.high, (2, 1))
-        high[rows, side] = cut
-        low[len(rows) + rows, side] = np.where(region.whole[side], cut + 1, cut)
-        low, high = region.tightened(low, high)
-        held = region.is_possible(low, high)
-        found = self._bounded(low[held], high[held])
-        return found._replace(nodes=np.concatenate([first, first + 1])[held])
+        rows, whole = np.arange(len(nodes)), self.region.whole[sides]
+        middle = low[rows, sides] / 2 + high[rows, sides] / 2
+        cut = np.where(whole, np.floor(middle), middle)
+        first = self.tree.split(nodes, sides, cut)
+        low, high = np.tile(low, (2, 1)), np.tile(high, (2, 1))
+        high[rows, sides] = cut
+        low[len(rows) + rows, sides] = np.where(whole, cut + 1, cut)
+        low, high = self.region.tightened(low, high)
+        held = self.region.is_possible(low, high)
+        return low[held], high[held], np.concatenate([first, first + 1])[held]

@@ -18,7 +18,7 @@ _FEW_FEATURES = 4
 _FIRST_PARTS = 10_000
 _MAX_PARTS = 100_000
 # Of an answer and a column each, in all parts together: wide blocks leave fewer parts.
-_MOST_PRODUCTS = 2**25
+_MOST_PRODUCTS = 2**24
 
 
 class RegionSearch:
@@ -82,11 +82,6 @@ class RegionSearch:
     def proof(self) -> Proof:
         """What the search has found, for the independent check to judge."""
         return self._proof
-
-    def refine(self, tol: float, at_most: float, above: float) -> None:
-        """Search until the bounds meet within tol, or the maximum is known to be `at_most` or `above`."""
-        while not self.is_exhausted and self.lower <= above and self.upper > max(at_most, self.lower + tol):
-            self.step(max(at_most, self.lower + tol))
 
     def step(self, goal: float) -> None:
         """Look at some more nodes; none needs a bound below the goal."""

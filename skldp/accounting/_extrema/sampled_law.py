@@ -3,20 +3,23 @@ r"""The law that is really sampled, with a stated bound on every rounding: what 
 :meth:`~skldp.accounting._query.RegressionQuery.sample` draws the output 1 with probability :math:`T(x) / 2^{64}`, where
 the integer T comes out of a dozen floating-point operations on a person's values. This module says how far that can lie
 from exact arithmetic. Write :math:`w = a \cdot x + o` for where an answer's prediction lies between its output bounds
-(0 where this very answer is least likely, 1 where it is most likely; for a logistic query, its signed argument). Then,
+(0 where this very answer is least likely, 1 where it is most likely; for a logistic query, its signed argument; for an
+exponential one, where the prediction's logarithm lies between those of the bounds). Then,
 for every x of the box, whatever order the additions were made in, and with or without fused operations,
 
 .. math:: P(\text{answer} \mid x) = q + t S(w') + \eta, \qquad |w' - w| \le e, \quad |\eta| \le 2^{-47},
 
-with :math:`q = 1 / (e^\varepsilon + 1)`, t = 1 - 2 q, S the ramp or the logistic function, and the arithmetic of the
-right-hand side exact in the stored doubles a, o, q and t.
+with :math:`q = 1 / (e^\varepsilon + 1)`, t = 1 - 2 q, S the ramp, the logistic function or, for an exponential query,
+the curved ramp :math:`(e^{k w} - 1) / (e^k - 1)` between 0 and 1, with its growth k the logarithm of the bounds' ratio
+or minus it, and the arithmetic of the right-hand side exact in the stored doubles a, o, q, t and k.
 
 **Where the figures come from.** A unit is :math:`u = 2^{-53}`; a sum of n products in any order is off by at most
 :math:`n u / (1 - n u)` times the sum of their sizes (Higham 2002, Section 3.1). `exp`, `log` and `expit` are taken to
 be right within 4 units in the last place (8 u), as their authors state and their tests measure. The sampler's argument
 takes d + 1 products and sums, two subtractions and a division, and so do a and o: together less than (4 d + 64) u of
 the sum of the sizes. Underflow adds less than 1e-200. The sampler's probability takes two values of `expit`, three
-operations and a truncation to :math:`2^{-64}`, and q and t are rounded themselves: together less than 64 u.
+operations and a truncation to :math:`2^{-64}`, and q and t are rounded themselves: together less than 64 u. So it does
+with two values of `expm1` and their ratio; the product k w is off by as much as if w were, by one unit of itself.
 """
 
 from collections.abc import Sequence
@@ -28,7 +31,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from skldp.accounting._query import LARGEST, RegressionQuery
+from skldp.accounting._limits import LARGEST
+from skldp.accounting._query import RegressionQuery
 from skldp.mechanisms._domain import Domain
 
 if TYPE_CHECKING:
@@ -137,7 +141,7 @@ def sampled_law(
     theta = np.array([query.coef for query, _, _ in merged]).reshape(-1, box.shape[1])
     intercept = np.array([query.intercept for query, _, _ in merged])
     logistic = np.array([query.kind == "logistic" for query, _, _ in merged], dtype=bool)
-    ends = np.array([query.output_bounds for query, _, _ in merged]).reshape(-1, 2)
+    ends = np.array([query.argument_bounds for query, _, _ in merged]).reshape(-1, 2)
     ends[logistic] = (0.0, 1.0)
     sign = np.where(np.array([output for _, output, _ in merged]) == 1, 1.0, -1.0)
     # A ramp starts at a where b was answered, and at b, downward, where a was.
@@ -153,6 +157,7 @@ def sampled_law(
             count=np.array([n for _, _, n in merged], dtype=np.float64),
             epsilon=np.array([query.epsilon for query, _, _ in merged]),
             logistic=logistic,
+            growth=sign * np.array([query.growth for query, _, _ in merged]),
             magnitude=magnitude,
             error=(4 * box.shape[1] + 64) * UNIT * magnitude + _UNDERFLOW,
             region=region,
@@ -192,6 +197,8 @@ class SampledLaw(PerAnswer):
         How often each answer was given.
     epsilon : ndarray of shape (n,)
     logistic : ndarray of bool, shape (n,)
+    growth : ndarray of shape (n,)
+        k of a curved ramp, else 0.
     magnitude : ndarray of shape (n,)
         Bound on the sizes that add up to a . x + o, and so on the size of w.
     error : ndarray of shape (n,)
@@ -206,11 +213,12 @@ class SampledLaw(PerAnswer):
     count: Floats
     epsilon: Floats
     logistic: npt.NDArray[np.bool_]
+    growth: Floats
     magnitude: Floats
     error: Floats
     region: "Region | None" = None
 
-    _columns = ("coef", "offset", "count", "epsilon", "logistic", "magnitude", "error")
+    _columns = ("coef", "offset", "count", "epsilon", "logistic", "growth", "magnitude", "error")
 
     def __len__(self) -> int:
         return len(self.count)
@@ -233,7 +241,10 @@ class SampledLaw(PerAnswer):
     @cached_property
     def allowances(self) -> Floats:
         """Bound, for each answer, on what rounding can do to its log-likelihood at any point, whatever is sampled."""
-        steepest = np.where(self.logistic, 1.0, self.reach / self.smallest)
+        size = np.abs(self.growth)
+        # A curved ramp is steepest where it is highest, or where it begins.
+        ramp = np.where(size > 0, size / -np.expm1(-np.maximum(size, 1e-300)), 1.0) * self.reach / self.smallest
+        steepest = np.where(self.logistic, 1.0, ramp)
         return steepest * self.error + CHANCE_ERROR / (self.smallest - CHANCE_ERROR) + 128 * UNIT * (2 + self.epsilon)
 
     @cached_property

@@ -4,8 +4,10 @@ Every two-valued answer has the log-likelihood :math:`h(v) = \ln(q + t S(v))` wi
 :math:`t = (e^\varepsilon - 1)/(e^\varepsilon + 1)`, an affine :math:`v = \pm(\theta x + c)` and S the ramp
 :math:`\min(1, \max(0, v))` or the logistic function. All of them increase, and are convex up to a bend and concave from
 there on: the ramp bends at 0, the logistic at :math:`-\varepsilon/2`, because
-:math:`h'(v) = \sigma(v + \varepsilon) - \sigma(v)`. The minimum is the maximum of :math:`-h(-v)`, which has the same
-shape. So both extrema are maxima of a sum of S-shaped functions over a box (Udell and Boyd 2013).
+:math:`h'(v) = \sigma(v + \varepsilon) - \sigma(v)`. A curved ramp :math:`S(v) = (e^{k v} - 1)/(e^k - 1)` has
+:math:`h'' = h' (k - h')` of one sign between its kinks, so that it bends at 0 or at 1. The minimum is the maximum of
+:math:`-h(-v)`, which has the same shape. So both extrema are maxima of a sum of S-shaped functions over a box (Udell
+and Boyd 2013).
 
 For any number s, :math:`g(v) \le s v + \max_{l \le w \le u} (g(w) - s w)` on [l, u], and the maximum has a closed form
 (:meth:`SigmoidSum.conjugate`). What is computed here is for searching, and no bound of it is handed out: rounding is
@@ -53,6 +55,7 @@ def sigmoid_sum(law: SampledLaw) -> "SigmoidSum":
             count=law.count,
             epsilon=law.epsilon,
             logistic=law.logistic,
+            growth=law.growth,
             error=law.error,
             flipped=False,
         )
@@ -67,7 +70,9 @@ class SigmoidSum(PerAnswer):
     weights : ndarray of shape (n, d)
     offset, count, epsilon : ndarray of shape (n,)
     logistic : ndarray of bool, shape (n,)
-        Whether g comes from the logistic function, else from the ramp.
+        Whether g comes from the logistic function, else from a ramp.
+    growth : ndarray of shape (n,)
+        k of a curved ramp, else 0.
     error : ndarray of shape (n,)
         Bound on the rounding error of ``weights @ s + offset``.
     flipped : bool
@@ -79,10 +84,11 @@ class SigmoidSum(PerAnswer):
     count: Floats
     epsilon: Floats
     logistic: npt.NDArray[np.bool_]
+    growth: Floats
     error: Floats
     flipped: bool
 
-    _columns = ("weights", "offset", "count", "epsilon", "logistic", "error")
+    _columns = ("weights", "offset", "count", "epsilon", "logistic", "growth", "error")
 
     @cached_property
     def smallest(self) -> Floats:
@@ -97,8 +103,25 @@ class SigmoidSum(PerAnswer):
     @cached_property
     def bend(self) -> Floats:
         """Where each g turns from convex to concave."""
-        bend = np.where(self.logistic, -self.epsilon / 2, 0.0)
+        bend = np.where(self.logistic, -self.epsilon / 2, np.where(self._is_convex, 1.0, 0.0))
         return -bend if self.flipped else bend
+
+    @cached_property
+    def _is_convex(self) -> npt.NDArray[np.bool_]:
+        """Whether the log-likelihood of a curved ramp is convex between its kinks."""
+        return self.smallest * np.expm1(self.growth) > self.reach
+
+    @cached_property
+    def _height(self) -> Floats:
+        """What a ramp is divided by."""
+        return cast("Floats", np.where(self.growth == 0, 1.0, np.expm1(self.growth)))
+
+    def _ramp(self, w: Floats) -> Floats:
+        """The response of a ramp, curved or not."""
+        inside = np.clip(w, 0.0, 1.0)
+        if not self.growth.any():
+            return inside
+        return cast("Floats", np.where(self.growth == 0, inside, np.expm1(self.growth * inside) / self._height))
 
     @cached_property
     def low(self) -> Floats:
@@ -132,7 +155,7 @@ class SigmoidSum(PerAnswer):
     @cached_property
     def is_concave(self) -> bool:
         """Whether every g is concave over the box (up to the rounding error, which the allowance covers)."""
-        smooth_ramp = (self.low >= -self.error) & (self.high <= 1 + self.error) & (not self.flipped)
+        smooth_ramp = (self.low >= -self.error) & (self.high <= 1 + self.error) & (not self.flipped) & ~self._is_convex
         return bool(np.where(self.logistic, self.low >= self.bend, smooth_ramp).all())
 
     def reversed(self) -> "SigmoidSum":
@@ -167,11 +190,11 @@ class SigmoidSum(PerAnswer):
 
     def _probability(self, w: Floats) -> Floats:
         if not self.logistic.any():
-            response = np.clip(w, 0.0, 1.0)
+            response = self._ramp(w)
         elif self.logistic.all():
             response = expit(w)
         else:
-            response = np.where(self.logistic, expit(w), np.clip(w, 0.0, 1.0))
+            response = np.where(self.logistic, expit(w), self._ramp(w))
         response *= self.reach
         response += self.smallest
         return response
@@ -181,7 +204,10 @@ class SigmoidSum(PerAnswer):
         w = -v if self.flipped else v
         hair = 0.0 if self.flipped else self.error
         inside = (w >= -hair) & (w <= 1 + hair)
-        ramp = np.where(inside, self.reach / (self.smallest + self.reach * np.clip(w, 0.0, 1.0)), 0.0)
+        ramp = np.where(inside, self.reach / (self.smallest + self.reach * self._ramp(w)), 0.0)
+        if self.growth.any():
+            steepness = self.growth * np.exp(self.growth * np.clip(w, 0.0, 1.0)) / self._height
+            ramp = np.where(self.growth == 0, ramp, ramp * steepness)
         return np.where(self.logistic, expit(w + self.epsilon) - expit(w), ramp)
 
     def curvature(self, v: Floats) -> Floats:
@@ -189,7 +215,8 @@ class SigmoidSum(PerAnswer):
         w = -v if self.flipped else v
         first, second = expit(w + self.epsilon), expit(w)
         bent = first * (1 - first) - second * (1 - second)
-        curvature = np.where(self.logistic, bent, -(self.slope(v) ** 2))
+        slope = self.slope(v)
+        curvature = np.where(self.logistic, bent, slope * (self.growth - slope))
         return -curvature if self.flipped else curvature
 
     def conjugate(self, slope: Floats, low: Floats, high: Floats) -> Floats:
@@ -219,7 +246,8 @@ class SigmoidSum(PerAnswer):
         last = high if self.flipped else np.where(self.logistic, high, np.minimum(high, 1.0))
         first = np.minimum(np.maximum(low, self.bend), last)
         if self.flipped:
-            last = np.where(self.logistic, last, first)
+            ramp_ends = np.where(self._is_convex, np.maximum(np.minimum(high, 0.0), first), first)
+            last = np.where(self.logistic, last, ramp_ends)
         left, right = np.broadcast_arrays(first, last)
         left, right = left.copy(), right.copy()
         g_low = self.value(low)
@@ -240,7 +268,18 @@ class SigmoidSum(PerAnswer):
         """Where the concave part of g has a slope; infinity where it has not so small a slope."""
         s = np.maximum(slope, 1e-300)
         ramp = np.zeros_like(s) if self.flipped else np.clip(1.0 / s - self.smallest / self.reach, 0.0, 1.0)
+        if self.growth.any():
+            ramp = np.where(self.growth == 0, ramp, self._curved_stationary(s))
         half = self.epsilon / 2
         beyond = np.arccosh(np.maximum(np.sinh(half) / s - np.cosh(half), 1.0))
         found = np.where(self.logistic, self.bend + beyond, ramp)
         return np.where(slope > 1e-300, found, np.inf)
+
+    def _curved_stationary(self, slope: Floats) -> Floats:
+        """Where a curved ramp's g has a slope on its concave part, which is the whole of it or nothing."""
+        with np.errstate(all="ignore"):
+            ratio = slope * (self.smallest * self._height - self.reach) / (self.reach * (self.growth - slope))
+            w = np.clip(np.where(ratio > 0, np.log(ratio) / self.growth, 1.0), 0.0, 1.0)
+        if self.flipped:
+            return np.where(self._is_convex, -w, 0.0)
+        return np.where(self._is_convex, 1.0, w)

@@ -9,29 +9,32 @@ process, so that nobody can choose queries whose histories collide.
 import json
 import os
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from skldp.accounting._decide import added
+from skldp.accounting._extrema.linear_cohort import LinearTable
 from skldp.accounting._ledger.companion import EMPTY
 from skldp.accounting._ledger.erasing import Erasures
 from skldp.accounting._ledger.identity import Identity
-from skldp.accounting._ledger.records import Digest, History, Link, Release, damage
+from skldp.accounting._ledger.records import Digest, History, Link, Release, damage, recorded_histories
 from skldp.accounting._ledger.schema import Connection, Rows
 from skldp.accounting._query import Query, ReleaseQuery, query_from_json
 from skldp.exceptions import LedgerError
 
 if TYPE_CHECKING:
-    from skldp.accounting._extrema.linear_cohort import LinearTable
     from skldp.accounting._extrema.point_cohort import PointTable
 
 __all__ = ["Fingerprint", "LedgerBook", "group_rows"]
 
 Fingerprint = tuple[int, int]
 _ROWS_AT_ONCE = 200_000
+_NO_ANSWER = np.iinfo(np.int16).min
+# What is kept of everybody's answers in memory, in bytes: beyond, histories are read from the store.
+_MOST_KEPT = 1 << 28
 _RELEASES = """SELECT q.key, r.release, r.query, r.time, r.asked, r.answered, r.served, r.refused, r.people,
                       r.tenant, r.call, r.request, r.digest, s.salt, r.chain
                FROM releases r LEFT JOIN queries q ON q.query = r.query
@@ -94,6 +97,11 @@ class LedgerBook:
         self.table: LinearTable | PointTable | None = None
         self._fingerprints = np.zeros((16, 2), dtype=np.uint64)
         self._spent = np.zeros((16, 4), dtype=np.int64)
+        self._losses = np.zeros(16)
+        self._foreseen: dict[Fingerprint, float] = {}
+        # Everybody's outputs, a column for each time that answers were added.
+        self._columns: list[tuple[int, npt.NDArray[np.int16]]] = []
+        self._keeps_answers = True
         self._tokens: dict[str, npt.NDArray[np.uint64]] = {}
         # People who were read already, but who are new with a release that was not.
         self._ahead: list[Identity] = []
@@ -138,6 +146,7 @@ class LedgerBook:
             more = max(needed, 2 * first) - len(self._fingerprints)
             self._fingerprints = np.concatenate([self._fingerprints, np.zeros((more, 2), dtype=np.uint64)])
             self._spent = np.concatenate([self._spent, np.zeros((more, 4), dtype=np.int64)])
+            self._losses = np.concatenate([self._losses, np.zeros(more)])
         return np.arange(first, len(self.number_of))
 
     def add_query(self, query: Query) -> int:
@@ -150,7 +159,56 @@ class LedgerBook:
         """Count one release's answers; nobody is in it twice."""
         self._fingerprints[numbers] += self._query_tokens(query)[outputs]
         self._spent[numbers] = added(self._spent[numbers], query)
+        by_table = isinstance(self.table, LinearTable) and self.table.add(query)
+        self._losses[numbers] += query.epsilon if by_table else np.inf
+        if self._foreseen:
+            known = [self._foreseen.get((a, b), np.inf) for a, b in self._fingerprints[numbers].tolist()]
+            self._losses[numbers] = np.minimum(self._losses[numbers], known)
         self.n_answers += len(numbers)
+        self._keep_answers(query, numbers, outputs)
+
+    def losses_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Bounds on what each person has lost, up to rounding; infinite where the table does not know all answers.
+
+        What the table has certified last, and epsilons since then.
+        """
+        return self._losses[numbers]
+
+    def foresee(self, query: Query, histories: list[Fingerprint], losses: npt.NDArray[np.float64]) -> None:
+        """Take down what the table has certified of histories after each output of a query, in place of others."""
+        known = np.flatnonzero(np.isfinite(losses).all(axis=1))
+        if not len(known):
+            return
+        before = np.array(histories, dtype=np.uint64).reshape(-1, 1, 2)[known]
+        after = (before + self._query_tokens(query)[: losses.shape[1]]).reshape(-1, 2)
+        self._foreseen = {(a, b): loss for (a, b), loss in zip(after.tolist(), losses[known].ravel(), strict=True)}
+
+    def histories_of(self, connection: Connection, members: dict[Fingerprint, int]) -> dict[Fingerprint, History]:
+        """Query numbers and outputs of some people, named by their fingerprints, of what was read so far."""
+        if not self._keeps_answers or not members:
+            return recorded_histories(connection, members, self.release)
+        numbers = np.array(list(members.values()), dtype=np.int64)
+        asked = np.array([query for query, _ in self._columns], dtype=np.int64)
+        given = np.full((len(numbers), len(asked)), _NO_ANSWER, dtype=np.int16)
+        for place, (_, outputs) in enumerate(self._columns):
+            known = np.flatnonzero((numbers >= 0) & (numbers < len(outputs)))
+            given[known, place] = outputs[numbers[known]]
+        rows, columns = np.nonzero(given != _NO_ANSWER)
+        queries, answers = asked[columns].tolist(), given[rows, columns].tolist()
+        ends = pairwise(np.searchsorted(rows, np.arange(len(numbers) + 1)).tolist())
+        return {
+            history: (queries[first:last], answers[first:last])
+            for history, (first, last) in zip(members, ends, strict=True)
+        }
+
+    def _keep_answers(self, query: Query, numbers: npt.NDArray[np.int64], outputs: npt.NDArray[Any]) -> None:
+        n_kept = sum(len(column) for _, column in self._columns) + len(self.number_of)
+        if 2 * n_kept > _MOST_KEPT or query.n_outputs > np.iinfo(np.int16).max:
+            self._keeps_answers, self._columns = False, []
+        if self._keeps_answers:
+            column = np.full(len(self.number_of), _NO_ANSWER, dtype=np.int16)
+            column[numbers] = outputs
+            self._columns.append((self.query_number[query.key], column))
 
     @property
     def some_are_untold(self) -> bool:

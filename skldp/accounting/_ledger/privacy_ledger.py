@@ -14,6 +14,7 @@ import numpy.typing as npt
 from skldp.accounting._decide import Workers, decide
 from skldp.accounting._extrema.sampled_law import Bounds
 from skldp.accounting._ledger.book import Fingerprint
+from skldp.accounting._ledger.dry_run import DryRun
 from skldp.accounting._ledger.eraser import LedgerEraser
 from skldp.accounting._ledger.identity import distinct_ids
 from skldp.accounting._ledger.plan import Call, Draw, LedgerAnswers, Plan
@@ -21,7 +22,6 @@ from skldp.accounting._ledger.reader import declared_bounds
 from skldp.accounting._ledger.records import (
     History,
     recorded_call,
-    recorded_histories,
     recorded_outputs,
     who_answered,
     write_release,
@@ -30,7 +30,7 @@ from skldp.accounting._ledger.releasing import ReleasesRecords
 from skldp.accounting._ledger.schema import Connection
 from skldp.accounting._ledger.settings import checked_bounds, checked_settings
 from skldp.accounting._ledger.store import MEMORY, LedgerStore, open_store
-from skldp.accounting._query import FiniteQuery, Query, RegressionQuery, ReleaseQuery, checked_query
+from skldp.accounting._query import ClassQuery, FiniteQuery, Query, RegressionQuery, ReleaseQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._domain import Domain
 
@@ -74,11 +74,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_anew)
 
 
-def _domain(query: RegressionQuery | FiniteQuery) -> str:
-    return f"{query.n_features} features" if isinstance(query, RegressionQuery) else f"{query.n_points} points"
+def _domain(query: RegressionQuery | ClassQuery | FiniteQuery) -> str:
+    return f"{query.n_points} points" if isinstance(query, FiniteQuery) else f"{query.n_features} features"
 
 
-class PrivacyLedger(ReleasesRecords, LedgerEraser):
+class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
     """Every person's privacy budget, and what they have answered, on disk.
 
     An answer is committed before it is handed out: a crash may lose an answer, never its cost. Decisions depend on
@@ -351,7 +351,7 @@ class PrivacyLedger(ReleasesRecords, LedgerEraser):
                 members = dict(zip(plan.histories, plan.members.tolist(), strict=True))
                 for history in decided.keys() & members.keys():
                     del members[history]
-                undecided = recorded_histories(connection, members, book.release)
+                undecided = book.histories_of(connection, members)
                 # To add up epsilons takes no time: nobody waits for it.
                 if undecided and last is None and self.rule != "basic":
                     return undecided, plan
@@ -424,7 +424,7 @@ class PrivacyLedger(ReleasesRecords, LedgerEraser):
                 f"A ledger is about one domain: {self._store.name!r} has queries over "
                 f"{_domain(before)}. Got a query over {_domain(query)} instead."
             )
-        if isinstance(query, RegressionQuery) and self.rule != "basic":
+        if isinstance(query, RegressionQuery | ClassQuery) and self.rule != "basic":
             bounds = self._rule.bounds
             if bounds is None:
                 raise LedgerError(f"A ledger needs bounds before it is asked with rule={self.rule!r}: declare them.")
@@ -441,5 +441,7 @@ class PrivacyLedger(ReleasesRecords, LedgerEraser):
         if book.table is None:
             book.table = self._rule.table_for(query)
         queries, counted = book.counted(histories)
-        found = decide(self._rule, queries, counted, query, table=book.table, workers=workers)
+        after = np.full((len(histories), query.n_outputs), np.inf)
+        found = decide(self._rule, queries, counted, query, table=book.table, workers=workers, after=after)
+        book.foresee(query, list(undecided), after)
         return dict(zip(undecided, found, strict=True))

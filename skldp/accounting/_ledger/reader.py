@@ -13,18 +13,18 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from skldp.accounting._decide import Rule, RuleName, Workers
+from skldp.accounting._decide import Answers, Rule, RuleName, Workers
 from skldp.accounting._ledger.book import Fingerprint, LedgerBook, group_rows
 from skldp.accounting._ledger.established import is_established
 from skldp.accounting._ledger.identity import canonical_ids
 from skldp.accounting._ledger.records import damage, recorded_histories, timed_history, who_answered
 from skldp.accounting._ledger.store import LedgerStore, last_head, open_store
-from skldp.accounting._query import FiniteQuery, Query, checked_query
+from skldp.accounting._query import FiniteQuery, Query, ReleaseQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._columns import domain_from_json
 from skldp.mechanisms._domain import Domain
 
-__all__ = ["RULES", "LedgerReader", "Verification", "declared_bounds", "ledger_report"]
+__all__ = ["RULES", "LedgerReader", "Verification", "declared_bounds", "ledger_report", "lower_and_upper"]
 
 RULES = ("basic", "simplified", "bayesian", "approximate")
 _QUERY_COLUMNS = (
@@ -106,7 +106,8 @@ def _query_rows(store: LedgerStore) -> list[dict[str, Any]]:
     with damage():
         for number, n_calls, first, asked, answered, served, refused in counts:
             query = book.queries[number]
-            kind = "finite" if isinstance(query, FiniteQuery) else getattr(query, "mechanism", query.kind)
+            kind = "finite" if isinstance(query, FiniteQuery) else query.kind
+            kind = query.mechanism if isinstance(query, ReleaseQuery) else kind
             row = (number, kind, query.epsilon, first, n_calls, asked, answered, served, refused, query.key)
             rows.append(dict(zip(_QUERY_COLUMNS, row, strict=True)))
     return rows
@@ -130,11 +131,12 @@ def _certified_losses(
         histories = recorded_histories(connection, members, release)
     # Nobody waits for the searches: no transaction is open here.
     answers = book.answers_of(list(histories.values()))
-    known.update(zip(histories, workers(partial(_lower_and_upper, rule), answers), strict=True))
+    known.update(zip(histories, workers(partial(lower_and_upper, rule), answers), strict=True))
     return np.array([known[key] for key in keys], dtype=np.float64).reshape(-1, 2)[group]
 
 
-def _lower_and_upper(rule: Rule, answers: tuple[list[Query], list[int]]) -> tuple[float, float]:
+def lower_and_upper(rule: Rule, answers: Answers) -> tuple[float, float]:
+    """Bound what some answers have cost, as the rule counts it."""
     found = rule.loss_bounds(*answers)
     return found.lower, min(found.upper, rule.composed_loss(answers[0]))
 

@@ -144,9 +144,9 @@ class ReleasesRecords:
 
         Notes
         -----
-        Released rows are not kept in the ledger, only that they were released: a second call is a second release and
-        is charged again. A crash may lose a release, never its cost; so may an error between the commits of people with
-        different numbers of rows, who are charged in turn, the fewest first.
+        Released rows are not kept in the ledger, only that they were released, and of a part its released code: a
+        second call is a second release and is charged again. A crash may lose a release, never its cost; so may an
+        error between the commits of people with different numbers of rows, who are charged in turn, the fewest first.
 
         The realized loss of a history with releases is that of its other answers plus the full charge of each release,
         and the realized loss of each part.
@@ -183,15 +183,13 @@ class ReleasesRecords:
         if part is not None and max(numbers, default=1) > 1:
             raise ValueError(f"A person's part of a record is one code. Got people with {max(numbers)} rows.")
         released = np.empty((given.shape[0], mechanism.n_outputs), dtype=mechanism.output_dtype(given.dtype))
-        accepted = np.zeros(given.shape[0], dtype=bool)
-        # Drawn once more, where a database had to begin anew, a row is moved once.
-        n_moved: dict[int, int] = {}
+        accepted, moved = np.zeros(given.shape[0], dtype=bool), dict.fromkeys(numbers, 0)
 
         def draw(places: npt.NDArray[np.intp], positions: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
             own = places[positions].ravel()
             found = mechanism.release(given[own], noise_from(None))
-            released[own] = found.rows
-            n_moved[places.shape[1]] = found.n_moved
+            # A transaction that is tried again draws anew, and only what was drawn last is handed out.
+            released[own], moved[places.shape[1]] = found.rows, found.n_moved
             return np.zeros(len(positions), dtype=np.int64) if part is None else found.rows[:, 0]
 
         for places in by_number:
@@ -204,7 +202,7 @@ class ReleasesRecords:
                 workers=workers,
             )
             accepted[places[answers.accepted]] = True
-        return LedgerRelease(released[accepted], accepted, sum(n_moved.values()))
+        return LedgerRelease(released[accepted], accepted, sum(moved.values()))
 
     def _check_charge(self, query: ReleaseQuery) -> None:
         if not math.isfinite(query.epsilon) and self._rule.zcdp_budget is None:

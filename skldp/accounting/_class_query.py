@@ -1,0 +1,264 @@
+"""Which class a linear model sees a person in, answered by k-ary randomized response."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp.accounting._finite_query import output_index, read_only
+from skldp.accounting._limits import LARGEST, checked_epsilon, saturated
+from skldp.mechanisms._categorical.frequency import estimate_frequencies
+from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
+from skldp.mechanisms._noise import Noise
+
+__all__ = ["ClassQuery", "loss_of_classes"]
+
+_MOST_CLASSES = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class ClassQuery:
+    r"""The class that a linear classifier predicts of a person, answered with one of k classes.
+
+    Parameters
+    ----------
+    coef : array-like of shape (n_classes, n_features)
+        :math:`\theta_c` of each class.
+    intercept : array-like of shape (n_classes,)
+        :math:`\gamma_c`.
+    epsilon : float
+        Natural-log budget of the one answer, above 0 and at most 30.
+
+    Attributes
+    ----------
+    n_features, n_outputs : int
+        The number of outputs is that of classes; output c is the position of one.
+    output_bounds : tuple of two floats
+        (0, 1), of the share of a class.
+    key : str
+        SHA-256 of the content: two queries with the same key are the same release.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as described.
+
+    Notes
+    -----
+    The person's class is :math:`\arg\max_c \theta_c x + \gamma_c`, the first of several; the answer is that class
+    with probability :math:`e^\varepsilon / (e^\varepsilon + k - 1)`, else each other one alike
+    (:class:`~skldp.mechanisms.RandomizedResponse`, whose integers are what is drawn).
+
+    **What answers cost.** Of one class question, the log-likelihood of all answers differs between two people by at
+    most epsilon times what the most frequent answer is ahead of the rarest. That is added to the certified loss of all
+    other answers: each class question is a group of its own (Appendix C of the paper), so that it never helps, nor is
+    helped by, another question. One answer costs its whole epsilon, as randomized response does.
+
+    References
+    ----------
+    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Definition 3.3 and Appendix C.
+    P. Kairouz, S. Oh and P. Viswanath, "Extremal mechanisms for local differential privacy", JMLR 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.accounting import ClassQuery, realized_loss
+    >>> query = ClassQuery(coef=[[1.0], [0.0], [-1.0]], intercept=[0.0, 0.5, 0.0], epsilon=np.log(2))
+    >>> np.exp(query.log_likelihood(0, [[-1.0], [0.0], [1.0]])).round(6)
+    array([0.25, 0.25, 0.5 ])
+    >>> [round(realized_loss([query] * len(answers), answers).upper, 4) for answers in ([0], [0, 0], [0, 1, 2])]
+    [0.6931, 1.3863, 0.0]
+    """
+
+    coef: npt.NDArray[np.float64]
+    intercept: npt.NDArray[np.float64]
+    epsilon: float
+
+    kind: ClassVar[str] = "classes"
+
+    def __post_init__(self) -> None:
+        coef = np.array(self.coef, dtype=np.float64) + 0.0
+        intercept = np.array(self.intercept, dtype=np.float64) + 0.0
+        if coef.ndim != 2 or 0 in coef.shape or not 2 <= len(coef) <= _MOST_CLASSES:
+            raise ValueError(
+                f"coef must have shape (n_classes, n_features), of 2 to {_MOST_CLASSES} classes. "
+                f"Got shape {coef.shape} instead."
+            )
+        if intercept.shape != (len(coef),):
+            raise ValueError(f"intercept must have shape ({len(coef)},). Got shape {intercept.shape} instead.")
+        with np.errstate(over="ignore", invalid="ignore"):
+            is_small = np.abs(coef).sum(axis=1).max() <= LARGEST and np.abs(intercept).max() <= LARGEST
+        # NaN is not small.
+        if not is_small:
+            raise ValueError(
+                "A query must be finite with room to spare, whoever is asked: coefficients that add up to at most "
+                f"{LARGEST:g}, and intercepts of at most that size. Got {self.coef!r} and {self.intercept!r} instead."
+            )
+        object.__setattr__(self, "coef", read_only(coef))
+        object.__setattr__(self, "intercept", read_only(intercept))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        # An epsilon too small for 64-bit probabilities is refused now.
+        _ = self.mechanism
+
+    @property
+    def n_features(self) -> int:
+        """Number of features that the query reads."""
+        return int(self.coef.shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of classes."""
+        return len(self.coef)
+
+    @property
+    def output_values(self) -> tuple[int, ...]:
+        """The outputs are positions of classes."""
+        return tuple(range(self.n_outputs))
+
+    @property
+    def output_bounds(self) -> tuple[float, float]:
+        """Those of a share."""
+        return 0.0, 1.0
+
+    @cached_property
+    def mechanism(self) -> RandomizedResponse:
+        """What draws the answers."""
+        return RandomizedResponse(self.epsilon, self.n_outputs)
+
+    @cached_property
+    def exact_epsilon(self) -> float:
+        """The worst log-ratio of the integers that are sampled, rounded up: at most `epsilon`."""
+        return min(self.epsilon, self.mechanism.exact_epsilon)
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of the content, in hexadecimal."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """Write the query as JSON; every float survives exactly."""
+        fields = {"coef": self.coef.tolist(), "intercept": self.intercept.tolist(), "epsilon": self.epsilon}
+        return json.dumps({"kind": self.kind, **fields}, separators=(",", ":"))
+
+    def classes(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """The predicted class of each row, shape (n_samples,); every row of numbers has one."""
+        with np.errstate(all="ignore"):
+            scores = saturated(X, self.n_features) @ self.coef.T + self.intercept
+        classes: npt.NDArray[np.int64] = scores.argmax(axis=1).astype(np.int64)
+        return classes
+
+    def log_likelihood(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Log-probability of an output, given each row.
+
+        Parameters
+        ----------
+        output : int
+            Position of a class.
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        kept, other = (math.log(chance) for chance in self.mechanism.support_probabilities())
+        return np.where(self.classes(X) == output_index(output, self.n_outputs), kept, other)
+
+    def sample(self, X: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int64]:
+        """Draw every person's answer.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        noise : Noise
+
+        Returns
+        -------
+        ndarray of int64, shape (n_samples,)
+        """
+        answers: npt.NDArray[np.int64] = self.mechanism.release(self.classes(X)[:, None], noise).rows[:, 0]
+        return answers
+
+    def estimate(self, outputs: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Turn answers into unbiased estimates of whether each class is the person's.
+
+        Parameters
+        ----------
+        outputs : array-like of int, shape (n_people,)
+
+        Returns
+        -------
+        ndarray of float64, shape (n_people, n_classes)
+            Of mean 1 for the person's own class, and 0 for the others.
+        """
+        given = np.asarray(outputs, dtype=np.int64)[:, None] == np.arange(self.n_outputs)
+        kept, other = self.mechanism.support_probabilities()
+        estimates: npt.NDArray[np.float64] = (given - other) / (kept - other)
+        return estimates
+
+    def estimate_mean(self, outputs: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Unbiased shares of the classes among the people that those who answered were drawn from, and their errors.
+
+        Parameters
+        ----------
+        outputs : array-like of int, shape (n_people,)
+
+        Returns
+        -------
+        shares, standard_errors : ndarray of shape (n_classes,)
+            NaN if nobody answered; the errors are infinite for a single answer.
+        """
+        answers = np.asarray(outputs, dtype=np.int64)
+        n = len(answers)
+        if not n:
+            return np.full(self.n_outputs, np.nan), np.full(self.n_outputs, np.nan)
+        if n == 1:
+            return self.estimate(answers)[0], np.full(self.n_outputs, np.inf)
+        counts = np.bincount(answers, minlength=self.n_outputs)
+        found = estimate_frequencies(counts, n, *self.mechanism.support_probabilities(), of="population")
+        return found.frequencies, found.standard_errors
+
+    def expected_error(self, n_people: int, mean: npt.ArrayLike | None = None) -> float:
+        """The largest standard error of a class's share to expect when so many people answer.
+
+        Parameters
+        ----------
+        n_people : int
+        mean : array-like of shape (n_classes,), default=None
+            What the shares are expected to be. None takes the answers for as uncertain as they can be.
+
+        Returns
+        -------
+        float
+            Infinity for nobody.
+        """
+        kept, other = self.mechanism.support_probabilities()
+        reported = np.array([0.5]) if mean is None else other + (kept - other) * np.clip(mean, 0.0, 1.0)
+        largest = math.sqrt(float((reported * (1 - reported)).max())) / (kept - other)
+        return largest / math.sqrt(n_people) if n_people else math.inf
+
+
+def loss_of_classes(answers: Iterable[tuple[ClassQuery, int]]) -> float:
+    """Bound what answers to class questions have cost together: rounded up.
+
+    Parameters
+    ----------
+    answers : iterable of (ClassQuery, int)
+
+    Returns
+    -------
+    float
+        Of each question, its epsilon times what the most frequent answer is ahead of the rarest, added up.
+    """
+    counts: dict[str, tuple[float, npt.NDArray[np.int64]]] = {}
+    for query, output in answers:
+        of_query = counts.setdefault(query.key, (query.exact_epsilon, np.zeros(query.n_outputs, dtype=np.int64)))
+        of_query[1][output] += 1
+    # As many terms as answers, each exact: their sum is rounded once.
+    terms = [epsilon for epsilon, count in counts.values() for _ in range(int(np.ptp(count)))]
+    return math.nextafter(math.fsum(terms), math.inf) if terms else 0.0

@@ -1,0 +1,215 @@
+"""Which class a model sees a person in: its law, and what answers to it cost."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from accounting.reference import regression_queries
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from laws import OneDraw, assert_is_the_guarantee, intervals, lengths
+
+from skldp.accounting import (
+    BayesianPrivacyFilter,
+    Belief,
+    ClassQuery,
+    PrivacyLedger,
+    RegressionQuery,
+    ReleaseQuery,
+    knowledge_gain,
+    learning_limit,
+    query_from_json,
+    realized_loss,
+    sharpest_belief,
+)
+from skldp.accounting._class_query import loss_of_classes
+from skldp.exceptions import LedgerError
+from skldp.mechanisms import RandomizedResponse, noise_from
+
+# Class 0 to the left, 1 in the middle, 2 to the right.
+THREE = ClassQuery(coef=[[-1.0], [0.0], [1.0]], intercept=[0.0, 0.5, 0.0], epsilon=0.7)
+LINE = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
+LEFT, MIDDLE, RIGHT = [-1.0], [0.0], [1.0]
+
+
+@st.composite
+def class_queries(draw, n_features):
+    n_classes = draw(st.integers(2, 4))
+    number = st.floats(-1, 1, allow_subnormal=False)
+    coef = [draw(st.lists(number, min_size=n_features, max_size=n_features)) for _ in range(n_classes)]
+    return ClassQuery(coef, draw(st.lists(number, min_size=n_classes, max_size=n_classes)), draw(st.floats(0.05, 2)))
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.7, 5.0, 30.0])
+def test_the_answer_is_drawn_from_the_integers_of_its_law(epsilon):
+    query = ClassQuery(THREE.coef, THREE.intercept, epsilon)
+    laws = []
+    for number, x in enumerate((LEFT, MIDDLE, RIGHT)):
+        found = intervals(lambda draw, x=x: int(query.sample([x], OneDraw(draw, (16, 48)))[0]), 0, 2**64)
+        law = lengths(found, 2**64)
+        assert law[number] == query.mechanism.keep_count
+        assert {law.get(other, 0) for other in range(3) if other != number} == {query.mechanism.other_count}
+        laws.append(law)
+    assert_is_the_guarantee(laws, query.exact_epsilon, slack=1e-9)
+    assert query.exact_epsilon <= epsilon
+
+
+def test_the_law_is_k_ary_randomized_response_of_the_arg_max():
+    assert THREE.classes([LEFT, MIDDLE, RIGHT]).tolist() == [0, 1, 2]
+    # The first of several.
+    assert ClassQuery([[1.0], [1.0]], [0.0, 0.0], 1.0).classes([[0.3]]).tolist() == [0]
+    kept = math.exp(0.7) / (math.exp(0.7) + 2)
+    chances = np.exp([THREE.log_likelihood(output, [LEFT, MIDDLE, RIGHT]) for output in range(3)])
+    np.testing.assert_allclose(chances, np.where(np.eye(3) == 1, kept, (1 - kept) / 2), rtol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_no_loss_lies_above_what_is_certified(data):
+    """Class questions beside regressions, at points that reach all classes: never more than the bound."""
+    queries = data.draw(st.lists(st.one_of(class_queries(2), regression_queries(2)), min_size=1, max_size=4))
+    pairs = [(query, data.draw(st.integers(0, query.n_outputs - 1))) for query in queries for _ in range(2)]
+    asked, outputs = [query for query, _ in pairs], [output for _, output in pairs]
+    points = np.array(list(itertools.product(np.linspace(-1, 1, 21), repeat=2)))
+    total = sum(query.log_likelihood(output, points) for query, output in pairs)
+    found = realized_loss(asked, outputs, bounds=(-1, 1), tol=1e-2)
+    assert np.ptp(total) <= found.upper + 1e-9
+    assert found.upper <= sum(query.exact_epsilon for query in asked) + 1e-9
+    assert found.lower <= found.upper
+    grouped = realized_loss(asked, outputs, bounds=(-1, 1), tol=1e-2, group_size=3)
+    assert np.ptp(total) <= grouped.upper + 1e-9
+
+
+def test_answers_that_contradict_each_other_cost_less():
+    epsilon = THREE.exact_epsilon
+    for outputs, times in (([0], 1), ([0, 0], 2), ([0, 1], 1), ([0, 1, 2], 0), ([0, 0, 1, 2], 1), ([0] * 5 + [1], 5)):
+        loss = realized_loss([THREE] * len(outputs), outputs).upper
+        assert times * epsilon <= loss <= times * epsilon + 1e-12
+    # Two questions are two groups, and a regression another: their bounds add up.
+    both = realized_loss([THREE, LINE, LINE], [0, 1, 1], bounds=(-1, 1)).upper
+    assert both == pytest.approx(epsilon + 1.0, abs=1e-9)
+
+
+def test_filters_and_ledgers_take_class_questions(tmp_path):
+    person = BayesianPrivacyFilter(1.5, bounds=(-1, 1))
+    for query, output in ((THREE, 0), (LINE, 1)):
+        assert person.admits(query)
+        person.record(query, output)
+    assert not person.admits(LINE)
+    with PrivacyLedger(1.5, bounds=(-1, 1), path=tmp_path / "a.ledger") as ledger:
+        noise = noise_from()
+        rows = np.linspace(-1, 1, 40)[:, None]
+        first = ledger.answer(THREE, range(40), lambda people: THREE.sample(rows[people], noise))
+        assert first.accepted.all()
+        assert set(first.outputs.tolist()) <= {0, 1, 2}
+        assert ledger.answer(LINE, range(40), lambda people: LINE.sample(rows[people], noise)).accepted.all()
+        assert ledger.realized_loss(range(40)) == pytest.approx(np.full(40, THREE.exact_epsilon + LINE.exact_epsilon))
+        assert not ledger.answer(LINE, [3], lambda people: [1], repeat=True).accepted[0] or ledger.history(3)
+        assert ledger.verify().ok
+        assert "classes" in [row["kind"] for row in ledger.report()["queries"]]
+        with pytest.raises(LedgerError, match="one domain"):
+            ledger.answer(ClassQuery(np.eye(2), [0, 0], 0.1), [1], lambda people: [0])
+    with PrivacyLedger.open(tmp_path / "a.ledger") as again:
+        assert (again.answer(THREE, range(40), lambda people: [0] * len(people)).outputs == first.outputs).all()
+
+
+def test_verification_finds_an_answer_past_the_budget():
+    ledger = PrivacyLedger(1.0, bounds=(-1, 1), rule="bayesian")
+    ledger.answer(THREE, [1], lambda people: [0])
+    assert not ledger.would_answer(THREE, [1], repeat=True).accepted[0]
+    ledger._rule = type(ledger._rule)("bayesian", 2.0, (-1, 1))
+    ledger.answer(THREE, [1], lambda people: [0], repeat=True)
+    ledger._rule = type(ledger._rule)("bayesian", 1.0, (-1, 1))
+    assert not ledger.verify().ok
+
+
+def test_what_is_learnt_of_a_class_stays_within_the_limit():
+    answers = [(THREE, 0), (THREE, 0), (THREE, 1)]
+    prior = Belief([0.01, 0.01, 0.98], points=[LEFT, MIDDLE, RIGHT])
+    gain = knowledge_gain(prior, answers, [1.0, 0.0, 0.0])
+    assert 3.0 < gain <= learning_limit(answers)[1]
+    with pytest.raises(ValueError, match="class questions"):
+        sharpest_belief(answers)
+
+
+def test_releases_count_in_full_in_what_can_be_learnt():
+    release = ReleaseQuery.of(RandomizedResponse(0.5, 3))
+    answers = [(THREE, 0), (release, 0)]
+    # Its charge is in whole parts of 2^-60.
+    assert learning_limit(answers)[1] == pytest.approx(math.exp(THREE.exact_epsilon + release.epsilon), rel=1e-12)
+    with pytest.raises(ValueError, match="What a release told"):
+        Belief([0.5, 0.5], points=[LEFT, RIGHT]).after(answers)
+    with pytest.raises(ValueError, match="releases"):
+        sharpest_belief(answers)
+
+
+def test_json_gives_the_same_question():
+    query = query_from_json(THREE.to_json())
+    assert isinstance(query, ClassQuery)
+    assert query.key == THREE.key
+    assert ClassQuery(THREE.coef, THREE.intercept, 0.70001).key != THREE.key
+
+
+def test_every_row_of_numbers_has_a_class():
+    extremes = [0.0, 1e308, -1e308, np.inf, -np.inf, np.nan, 5e-324]
+    rows = np.array(list(itertools.product(extremes, repeat=2)))
+    query = ClassQuery([[1e99, -1e99], [0.0, 1e-300], [-1e99, 0.0]], [1e100, 0.0, -1e100], 1.0)
+    with np.errstate(all="raise"):
+        assert set(query.sample(rows, noise_from()).tolist()) <= {0, 1, 2}
+
+
+def test_estimates_are_unbiased():
+    """Over the exact law: of mean 1 for the own class, and of as large an error as is stated."""
+    kept, other = THREE.mechanism.support_probabilities()
+    for own in range(3):
+        law = np.full(3, other)
+        law[own] = kept
+        np.testing.assert_allclose(law @ THREE.estimate([0, 1, 2]), np.eye(3)[own], atol=1e-12)
+    shares, errors = THREE.estimate_mean([0] * 45 + [1] * 30 + [2] * 25)
+    assert shares.sum() == pytest.approx(1)
+    assert shares == pytest.approx((np.array([0.45, 0.3, 0.25]) - other) / (kept - other))
+    assert errors.max() == pytest.approx(THREE.expected_error(100, shares), rel=0.01)
+    assert THREE.expected_error(100) >= THREE.expected_error(100, [0.2, 0.3, 0.5])
+    assert THREE.expected_error(0) == math.inf
+    assert np.isnan(THREE.estimate_mean([])[0]).all()
+    assert np.isinf(THREE.estimate_mean([1])[1]).all()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"coef": [1.0, 2.0]},
+        {"coef": [[1.0, 2.0]]},
+        {"coef": np.zeros((2, 0))},
+        {"coef": [[np.nan], [1.0]]},
+        {"coef": [[1e101], [1.0]]},
+        {"intercept": [0.0]},
+        {"intercept": [0.0, np.inf]},
+        {"epsilon": 0.0},
+        {"epsilon": 31.0},
+        {"epsilon": True},
+        {"epsilon": 1e-30},
+    ],
+)
+def test_what_is_no_class_question_is_refused(changes):
+    with pytest.raises(ValueError, match="Got"):
+        ClassQuery(**{"coef": [[1.0], [2.0]], "intercept": [0.0, 0.0], "epsilon": 1.0, **changes})
+
+
+def test_charges_are_rounded_up():
+    assert Fraction(loss_of_classes([(THREE, 0)] * 3)) > 3 * Fraction(THREE.exact_epsilon)
+
+
+def test_infinity_and_nan_are_the_largest_numbers():
+    query = ClassQuery([[0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]], [0.0, 0.0, 0.0], 1.0)
+    assert query.classes([[np.inf, 0.0], [-np.inf, 0.0], [np.nan, 0.0]]).tolist() == [1, 2, 2]
+
+
+def test_answers_that_pull_apart_are_not_claimed_to_cost_their_sum():
+    """A class to the left and a number to the right: what is certainly lost is less than both."""
+    points = np.linspace(-1, 1, 2001)[:, None]
+    truth = float(np.ptp(THREE.log_likelihood(0, points) + LINE.log_likelihood(1, points)))
+    found = realized_loss([THREE, LINE], [0, 1], bounds=(-1, 1))
+    assert found.lower <= truth + 1e-9 < found.upper

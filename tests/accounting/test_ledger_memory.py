@@ -1,0 +1,122 @@
+"""What a ledger remembers of histories, and of certified losses, is what it would read and find anew."""
+
+import numpy as np
+import pytest
+
+from skldp.accounting import PrivacyLedger, RegressionQuery, ReleaseQuery, realized_loss
+from skldp.accounting._decide import Rule, decide
+from skldp.accounting._ledger import book as books
+from skldp.accounting._ledger.book import LedgerBook
+from skldp.accounting._ledger.records import recorded_history
+from skldp.mechanisms import RandomizedResponse
+
+N_PEOPLE = 12
+
+
+def query_of(rng, kind="linear", epsilon=0.2):
+    theta = rng.uniform(-1, 1, 4)
+    theta /= np.abs(theta).sum()
+    ends = {"linear": (-1, 1), "truncated": (-0.3, 0.3), "logistic": (0, 1)}[kind]
+    return RegressionQuery(kind, theta[1:], theta[0], ends, epsilon)
+
+
+def asked(ledger, kinds, seed=0, n_questions=14):
+    """Ask a changing part of the people, some of them the same question twice; give who was admitted."""
+    rng = np.random.default_rng(seed)
+    accepted = []
+    for number in range(n_questions):
+        query = query_of(rng, kinds[number % len(kinds)])
+        ids = rng.permutation(N_PEOPLE)[: rng.integers(4, N_PEOPLE + 1)]
+        outputs = rng.integers(0, 2, (2, N_PEOPLE))
+        for turn in range(1 + (number % 5 == 4)):
+            found = ledger.answer(query, ids, lambda rows, o=outputs[turn]: o[rows], repeat=bool(turn))
+            accepted.append(found.accepted.tolist())
+    return accepted
+
+
+def remembered(ledger):
+    numbers = np.arange(-1, len(ledger._book.number_of))
+    with ledger._store.transaction(write=False) as connection:
+        kept = list(ledger._book.histories_of(connection, {(int(one), 0): int(one) for one in numbers}).values())
+        read = [recorded_history(connection, int(number), ledger._book.release) for number in numbers]
+    return kept, read
+
+
+@pytest.mark.parametrize("most", [1 << 28, 100, 0])
+def test_histories_are_what_the_file_holds(monkeypatch, tmp_path, most):
+    monkeypatch.setattr(books, "_MOST_KEPT", most)
+    path = tmp_path / "budgets.ledger"
+    with PrivacyLedger(1.0, bounds=(-1, 1), path=path) as one, PrivacyLedger.open(path) as other:
+        asked(one, ["linear"])
+        asked(other, ["linear"], seed=1, n_questions=3)
+        asked(one, ["linear"], seed=2, n_questions=2)
+        kept, read = remembered(one)
+        assert kept == read
+        assert kept[0] == ([], [])
+        assert sum(len(outputs) for _, outputs in kept) == one._book.n_answers > 50
+    with PrivacyLedger.open(path) as again:
+        asked(again, ["linear"], seed=3, n_questions=1)
+        kept, read = remembered(again)
+        assert kept == read
+
+
+@pytest.mark.parametrize("rule", ["bayesian", "simplified", "basic"])
+@pytest.mark.parametrize("kinds", [["linear"], ["linear", "linear", "logistic"]])
+def test_decisions_are_those_of_who_remembers_nothing(monkeypatch, rule, kinds):
+    def ask():
+        with PrivacyLedger(0.5, bounds=(-1, 1), rule=rule) as ledger:
+            return asked(ledger, kinds, n_questions=14 if len(kinds) == 1 else 10)
+
+    with_memory = ask()
+    monkeypatch.setattr(LedgerBook, "losses_of", lambda self, numbers: np.full(len(numbers), np.inf))
+    monkeypatch.setattr(books, "_MOST_KEPT", 0)
+    assert ask() == with_memory
+    assert {True, False} == {one for answers in with_memory for one in answers}
+
+
+@pytest.mark.parametrize("rule", ["bayesian", "simplified"])
+def test_remembered_losses_are_no_less_than_what_was_lost(rule):
+    with PrivacyLedger(0.7, bounds=(-1, 1), rule=rule) as ledger:
+        asked(ledger, ["linear"])
+        numbers = np.arange(len(ledger._book.number_of))
+        losses = ledger._book.losses_of(numbers)
+        # Epsilons alone would say more of nearly everybody.
+        histories = remembered(ledger)[0][1:]
+        assert sum(loss < 0.2 * len(outputs) - 0.1 for loss, (_, outputs) in zip(losses, histories, strict=True)) > 6
+        for loss, (queries, outputs) in zip(losses, histories, strict=True):
+            truth = realized_loss([ledger._book.queries[number] for number in queries], outputs, bounds=(-1, 1))
+            assert truth.lower <= loss + 1e-12
+
+
+def test_nothing_is_remembered_beside_answers_that_the_table_does_not_know():
+    rng = np.random.default_rng(0)
+    with PrivacyLedger(0.7, bounds=(-1, 1)) as ledger:
+        for kind in ("linear", "linear", "linear", "linear"):
+            ledger.answer(query_of(rng, kind), ["ann"], lambda rows: [1])
+        assert np.isfinite(ledger._book.losses_of(np.array([0])))
+        ledger.answer(query_of(rng, "logistic", epsilon=0.01), ["ann"], lambda rows: [1])
+        assert np.isinf(ledger._book.losses_of(np.array([0])))
+        ledger.answer(query_of(rng, "linear", epsilon=0.01), ["ann"], lambda rows: [1])
+        assert np.isinf(ledger._book.losses_of(np.array([0])))
+
+
+def test_a_history_that_memory_settles_is_not_read(monkeypatch):
+    with PrivacyLedger(1.0, bounds=(-1, 1)) as ledger:
+        query = RegressionQuery("linear", [1.0, 0.5, -0.5], 0.0, (-2, 2), 0.3)
+        for output in (1, 0, 1, 0):
+            ledger.answer(query, ["ann"], lambda rows, o=output: [o], repeat=True)
+        monkeypatch.setattr("skldp.accounting._decide.linear_decisions", None)
+        assert ledger.answer(query, ["ann"], lambda rows: [1], repeat=True).accepted.all()
+
+
+def test_no_loss_is_foreseen_where_something_was_released():
+    """The table speaks of answers alone: what releases cost is not in its bounds."""
+    rule = Rule("bayesian", 1.0, (-1, 1))
+    release = ReleaseQuery.of(RandomizedResponse(0.1, 3))
+    queries = [RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.4), release]
+    histories = [([0, 0], [1, 0]), ([0, 0, 1], [1, 0, 0])]
+    after = np.full((2, 2), np.inf)
+    decisions = decide(rule, queries, histories, queries[0], table=rule.table_for(queries[0]), after=after)
+    assert decisions == [True, True]
+    assert np.isfinite(after[0]).all()
+    assert np.isinf(after[1]).all()
