@@ -41,9 +41,9 @@ class LedgerEraser(LedgerReader):
         Notes
         -----
         In their place stands one release, at the certified realized loss that they had, or at the sum of their epsilons
-        with ``rule="basic"``, and at the sum of their zero-concentrated privacy. That the person answered, when and what, stays; what they answered
-        goes, with the salts of the digests that it could be tried on. Whoever has them in memory, in a backup or a
-        server's log of writes has them still.
+        with ``rule="basic"``, and at the sum of their zero-concentrated privacy. That the person answered, when and
+        what, stays; what they answered goes, with the salts of the digests that it could be tried on. Whoever has them
+        in memory, in a backup or a server's log of writes has them still.
 
         Examples
         --------
