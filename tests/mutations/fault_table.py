@@ -1685,6 +1685,18 @@ MUTATIONS = [
         "replace(guarantee, stated",
         "estimators/test_targets.py",
     ),
+    Mutation(
+        "estimators/_targets.py",
+        "replace(guarantee, epsilon=epsilon, basis",
+        "replace(guarantee, basis",
+        "estimators/test_targets.py",
+    ),
+    Mutation(
+        "estimators/_label_private.py",
+        "if not isinstance(given, GuaranteeMixin | None):",
+        "if False:",
+        "estimators/test_targets.py",
+    ),
     Mutation("estimators/_targets.py", ".spawn(1)[0]).rows", ").rows", "estimators/test_targets.py"),
     Mutation(
         "estimators/_targets.py", "> Fraction(epsilon):", "> 2 * Fraction(epsilon):", "estimators/test_targets.py"
