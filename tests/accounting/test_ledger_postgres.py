@@ -8,33 +8,17 @@ import sys
 import threading
 import time
 
-import numpy as np
 import pytest
+from accounting.ledgers import linear, n_releases, new_ledger, ones
 from ledger_children import answer_until_killed, start
 from postgres_server import TENANTS, edit_as_no_program_should, run_at
 
-from skldp.accounting import PrivacyLedger, RegressionQuery, admit_tenant, ledger_report
+from skldp.accounting import PrivacyLedger, admit_tenant, ledger_report
 from skldp.accounting._ledger import postgres_store
 from skldp.accounting._ledger import store as ledger_store
 from skldp.exceptions import LedgerError
 
 forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
-
-
-def linear(slope, epsilon=0.3):
-    return RegressionQuery("linear", [float(slope)], 0.0, (-abs(slope), abs(slope)), epsilon)
-
-
-def ones(positions):
-    return np.ones(len(positions), dtype=int)
-
-
-def new_ledger(place, **changes):
-    return PrivacyLedger(**{"epsilon": 1.0, "bounds": (-1, 1), "path": place, "rule": "basic"} | changes)
-
-
-def n_releases(place):
-    return run_at(place, "SELECT COUNT(*) FROM releases")[0][0]
 
 
 def cut_after(ledger, statement, place):
