@@ -1219,8 +1219,8 @@ MUTATIONS = [
     Mutation("accounting/_ledger/privacy_ledger.py", "if request != call.request:", "if False:", _CALLS),
     Mutation("accounting/_ledger/privacy_ledger.py", "np.where(fresh, last, earlier)", "last", _CALLS),
     Mutation("accounting/_ledger/plan.py", "hashlib.sha256(own).hexdigest()", "own.decode()", _CALLS),
-    Mutation("accounting/_ledger/erasing.py", "return rows is None or _hash(rows) == request", "return True", _ERASED),
-    Mutation("accounting/_ledger/erasing.py", "    connection.executemany(_ERASE_ANSWER, rows)\n", "", _ERASED),
+    Mutation("accounting/_ledger/erasures.py", "return rows is None or _hash(rows) == request", "return True", _ERASED),
+    Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_ANSWER, rows)\n", "", _ERASED),
     Mutation(
         "accounting/_ledger/eraser.py",
         "query = ReleaseQuery.erasure(queries, loss)",
