@@ -98,12 +98,14 @@ def test_only_those_who_ask_the_same_people_wait(postgres_url, monkeypatch):
     ledger, other = new_ledger(postgres_url, rule="bayesian"), new_ledger(postgres_url, rule="bayesian")
     for slope in (1, 2, 3):
         ledger.answer(linear(slope), ["a"], ones)
-    events, deciding = [], threading.Event()
+    events, deciding, answered = [], threading.Event(), threading.Event()
     decided = PrivacyLedger._decided
 
     def decide_slowly(self, *arguments):
         if self is ledger:
             deciding.set()
+            # However slow the machine is, b does not wait for this; and a is given the time to come too early.
+            answered.wait(60)
             time.sleep(0.5)
             events.append("decided")
         return decided(self, *arguments)
@@ -113,6 +115,7 @@ def test_only_those_who_ask_the_same_people_wait(postgres_url, monkeypatch):
     calls[0].start()
     deciding.wait()
     other.answer(linear(4, 0.2), ["b"], lambda rows: events.append("b") or ones(rows))
+    answered.set()
     other.answer(linear(5, 1e-3), ["a"], lambda rows: events.append("a") or ones(rows))
     calls[0].join()
     assert events[0] == "b"
