@@ -1221,6 +1221,15 @@ MUTATIONS = [
     Mutation("accounting/_ledger/plan.py", "hashlib.sha256(own).hexdigest()", "own.decode()", _CALLS),
     Mutation("accounting/_ledger/erasures.py", "return rows is None or _hash(rows) == request", "return True", _ERASED),
     Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_ANSWER, rows)\n", "", _ERASED),
+    Mutation("accounting/_ledger/book.py", "erasures.last > self.release", "False", _ERASED),
+    Mutation("accounting/_ledger/eraser.py", "certified if certified < composed else None", "certified", _ERASED),
+    Mutation("accounting/_ledger/plan.py", "mark, request, key is not None)", "mark, request, False)", _CALLS),
+    Mutation(
+        "accounting/_release_query.py",
+        "return cls(_ERASED, charge, sum(zcdp_of(query) for query in queries))",
+        "return cls(_ERASED, charge, 0 if charge is None else _zcdp_of_pure(charge))",
+        _ERASED,
+    ),
     Mutation(
         "accounting/_ledger/eraser.py",
         "query = ReleaseQuery.erasure(queries, loss)",
