@@ -1707,9 +1707,7 @@ MUTATIONS = [
         "estimators/test_targets.py",
     ),
     Mutation("estimators/_targets.py", ".spawn(1)[0]).rows", ").rows", "estimators/test_targets.py"),
-    Mutation(
-        "estimators/_targets.py", "> Fraction(epsilon):", "> 2 * Fraction(epsilon):", "estimators/test_targets.py"
-    ),
+    Mutation("estimators/_targets.py", "(1 - part, part)", "(1, part)", "estimators/test_targets.py"),
     Mutation("estimators/_targets.py", '"the bounds" if learnt else ""', '""', "estimators/test_targets.py"),
     Mutation(
         "estimators/_label_private.py", "estimator.fit(X, released", "estimator.fit(X, y", "estimators/test_targets.py"
