@@ -271,6 +271,8 @@ class LedgerBook:
                 self.add_people(identities)
             self.read_queries(connection)
             self._read_releases(connection, 2**62 if until is None else until, erasures)
+            if until is None and erasures.last > self.release:
+                raise LedgerError("The ledger is damaged: answers are erased by a release that is missing.")
             if until is None and self._ahead:
                 raise LedgerError("The ledger is damaged: somebody is in it who was never asked.")
 

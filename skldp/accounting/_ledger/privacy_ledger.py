@@ -358,7 +358,8 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
                 decided |= self._decided(undecided, plan, last or map)
                 admitted = plan.admitted(decided)
                 refused = np.count_nonzero(~admitted)
-                if len(plan.asked) and not (call.all_or_none and refused):
+                # What a named call hands out is the same when it is made again, also if nobody was asked anew.
+                if len(plan.asked if not call.is_named else call.people) and not (call.all_or_none and refused):
                     release = plan.release(admitted, draw)
                     n_people, tenant = len(book.number_of), self._store.tenant
                     chain = write_release(
