@@ -279,6 +279,8 @@ class TargetPrivatizer(
         mechanism, self.mechanism_name_ = self._make_mechanism(epsilon, low, high, None if question else prior)
         guarantee = mechanism.guarantee()
         if question is not None:
+            # How many answers there are, the prior decides; whatever their number, they cost no more than their share.
+            guarantee = replace(guarantee, epsilon=epsilon, basis="randomized response over the bins of that prior")
             guarantee = replace(question.guarantee() + guarantee, stated=float(self.epsilon))
             # A stream of its own: a seed gives the same noise at every call.
             answers = question.release(rows, noise_from(self.seed).spawn(1)[0]).rows
