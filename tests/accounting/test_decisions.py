@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting._decide import Rule, added, decide, surely_admits
-from skldp.accounting._ledger.reader import RULES
+from skldp.accounting._decide import RULES, Rule, added, decide, surely_admits
 from skldp.accounting._query import FiniteQuery, RegressionQuery
 
 QUERIES = [

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from accounting.ledgers import linear
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_children import start
@@ -35,10 +36,6 @@ FILTERS = {
     "simplified": lambda epsilon: SimplifiedBayesianPrivacyFilter(epsilon, bounds=(-1, 1)),
     "bayesian": lambda epsilon: BayesianPrivacyFilter(epsilon, bounds=(-1, 1)),
 }
-
-
-def linear(slope, epsilon=0.3):
-    return RegressionQuery("linear", [float(slope)], 0.0, (-abs(slope), abs(slope)), epsilon)
 
 
 def outputs_of(*outputs):

@@ -1,28 +1,11 @@
 """A call that is made again, because nobody heard of its end: the same answers, at no second cost."""
 
-import numpy as np
 import pytest
+from accounting.ledgers import linear, n_releases, new_ledger, ones
 from postgres_server import run_at
 
-from skldp.accounting import PrivacyLedger, RegressionQuery
+from skldp.accounting import PrivacyLedger
 from skldp.exceptions import LedgerError
-
-
-def linear(slope, epsilon=0.3):
-    return RegressionQuery("linear", [float(slope)], 0.0, (-abs(slope), abs(slope)), epsilon)
-
-
-def ones(positions):
-    return np.ones(len(positions), dtype=int)
-
-
-def new_ledger(place, **changes):
-    return PrivacyLedger(**{"epsilon": 1.0, "bounds": (-1, 1), "path": place, "rule": "basic"} | changes)
-
-
-def n_releases(place):
-    return run_at(place, "SELECT COUNT(*) FROM releases")[0][0]
-
 
 KEY = "a key that nobody can guess"
 

@@ -6,27 +6,16 @@ import shutil
 
 import numpy as np
 import pytest
+from accounting.ledgers import linear, new_ledger, ones
 from postgres_server import TENANTS, edit_as_no_program_should, run_at
 
-from skldp.accounting import PrivacyLedger, RegressionQuery, admit_tenant, ledger_report
+from skldp.accounting import PrivacyLedger, admit_tenant, ledger_report
 from skldp.accounting._composition import zcdp_budget
 from skldp.accounting._ledger.records import Digest
 from skldp.accounting._query import ReleaseQuery
 from skldp.accounting._units import units_above
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import BoundedFeatures, Gaussian, RandomizedResponse
-
-
-def linear(slope, epsilon=0.3):
-    return RegressionQuery("linear", [float(slope)], 0.0, (-abs(slope), abs(slope)), epsilon)
-
-
-def ones(positions):
-    return np.ones(len(positions), dtype=int)
-
-
-def new_ledger(place, **changes):
-    return PrivacyLedger(**{"epsilon": 1.0, "bounds": (-1, 1), "path": place, "rule": "basic"} | changes)
 
 
 def asked(place, rule="bayesian", n_queries=4):

@@ -9,34 +9,18 @@ import sys
 import threading
 import time
 
-import numpy as np
 import pytest
+from accounting.ledgers import linear, n_releases, new_ledger, ones
 from ledger_children import answer_until_killed, start
 from postgres_server import TENANTS, edit_as_no_program_should, run_at
 
-from skldp.accounting import PrivacyLedger, RegressionQuery, admit_tenant, ledger_report
+from skldp.accounting import PrivacyLedger, admit_tenant, ledger_report
 from skldp.accounting._ledger import postgres_store
 from skldp.accounting._ledger import store as ledger_store
 from skldp.accounting._ledger.schema import seal
 from skldp.exceptions import LedgerError
 
 forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
-
-
-def linear(slope, epsilon=0.3):
-    return RegressionQuery("linear", [float(slope)], 0.0, (-abs(slope), abs(slope)), epsilon)
-
-
-def ones(positions):
-    return np.ones(len(positions), dtype=int)
-
-
-def new_ledger(place, **changes):
-    return PrivacyLedger(**{"epsilon": 1.0, "bounds": (-1, 1), "path": place, "rule": "basic"} | changes)
-
-
-def n_releases(place):
-    return run_at(place, "SELECT COUNT(*) FROM releases")[0][0]
 
 
 def cut_after(ledger, statement, place):
@@ -146,12 +130,14 @@ def test_only_those_who_ask_the_same_people_wait(postgres_url, monkeypatch):
     ledger, other = new_ledger(postgres_url, rule="bayesian"), new_ledger(postgres_url, rule="bayesian")
     for slope in (1, 2, 3):
         ledger.answer(linear(slope), ["a"], ones)
-    events, deciding = [], threading.Event()
+    events, deciding, answered = [], threading.Event(), threading.Event()
     decided = PrivacyLedger._decided
 
     def decide_slowly(self, *arguments):
         if self is ledger:
             deciding.set()
+            # However slow the machine is, b does not wait for this; and a is given the time to come too early.
+            answered.wait(60)
             time.sleep(0.5)
             events.append("decided")
         return decided(self, *arguments)
@@ -161,6 +147,7 @@ def test_only_those_who_ask_the_same_people_wait(postgres_url, monkeypatch):
     calls[0].start()
     deciding.wait()
     other.answer(linear(4, 0.2), ["b"], lambda rows: events.append("b") or ones(rows))
+    answered.set()
     other.answer(linear(5, 1e-3), ["a"], lambda rows: events.append("a") or ones(rows))
     calls[0].join()
     assert events[0] == "b"

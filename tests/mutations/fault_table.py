@@ -1219,8 +1219,8 @@ MUTATIONS = [
     Mutation("accounting/_ledger/privacy_ledger.py", "if request != call.request:", "if False:", _CALLS),
     Mutation("accounting/_ledger/privacy_ledger.py", "np.where(fresh, last, earlier)", "last", _CALLS),
     Mutation("accounting/_ledger/plan.py", "hashlib.sha256(own).hexdigest()", "own.decode()", _CALLS),
-    Mutation("accounting/_ledger/erasing.py", "return rows is None or _hash(rows) == request", "return True", _ERASED),
-    Mutation("accounting/_ledger/erasing.py", "    connection.executemany(_ERASE_ANSWER, rows)\n", "", _ERASED),
+    Mutation("accounting/_ledger/erasures.py", "return rows is None or _hash(rows) == request", "return True", _ERASED),
+    Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_ANSWER, rows)\n", "", _ERASED),
     Mutation("accounting/_ledger/book.py", "erasures.last > self.release", "False", _ERASED),
     Mutation("accounting/_ledger/eraser.py", "certified if certified < composed else None", "certified", _ERASED),
     Mutation("accounting/_ledger/plan.py", "mark, request, key is not None)", "mark, request, False)", _CALLS),
@@ -1721,9 +1721,7 @@ MUTATIONS = [
         "estimators/test_targets.py",
     ),
     Mutation("estimators/_targets.py", ".spawn(1)[0]).rows", ").rows", "estimators/test_targets.py"),
-    Mutation(
-        "estimators/_targets.py", "> Fraction(epsilon):", "> 2 * Fraction(epsilon):", "estimators/test_targets.py"
-    ),
+    Mutation("estimators/_targets.py", "(1 - part, part)", "(1, part)", "estimators/test_targets.py"),
     Mutation("estimators/_targets.py", '"the bounds" if learnt else ""', '""', "estimators/test_targets.py"),
     Mutation(
         "estimators/_label_private.py", "estimator.fit(X, released", "estimator.fit(X, y", "estimators/test_targets.py"

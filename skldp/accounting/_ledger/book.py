@@ -18,7 +18,7 @@ import numpy.typing as npt
 from skldp.accounting._decide import added
 from skldp.accounting._extrema.linear_cohort import LinearTable
 from skldp.accounting._ledger.companion import EMPTY
-from skldp.accounting._ledger.erasing import Erasures
+from skldp.accounting._ledger.erasures import Erasures
 from skldp.accounting._ledger.identity import Identity
 from skldp.accounting._ledger.records import Digest, History, Link, Release, damage, recorded_histories
 from skldp.accounting._ledger.schema import Connection, Rows

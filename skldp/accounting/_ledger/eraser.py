@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skldp.accounting._ledger.erasing import erasable, erase_rows
+from skldp.accounting._ledger.erasures import erasable, erase_rows
 from skldp.accounting._ledger.identity import Identity, canonical_ids
 from skldp.accounting._ledger.reader import LedgerReader
 from skldp.accounting._ledger.records import Release, recorded_history, write_release

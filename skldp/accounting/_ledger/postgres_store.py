@@ -248,16 +248,6 @@ class PostgresStore(LedgerStore):
         self._sql.event.listen(self._engine, "connect", _set_up_session)
         self._closing = weakref.finalize(self, self._engine.dispose)
 
-    def check_open(self) -> None:
-        """Refuse to go on with a closed ledger.
-
-        Raises
-        ------
-        LedgerError
-        """
-        if self.closed:
-            raise LedgerError(f"The ledger {self.name!r} is closed: open it again.")
-
     def close(self) -> None:
         """Close the ledger, for this process, once the transaction of another thread has ended."""
         with self.lock:
