@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from hypothesis import example, given
-from hypothesis import strategies as st
 from laws import THRESHOLD
 from scipy.stats import chi2_contingency
 from sklearn.base import clone
@@ -23,9 +21,9 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from skldp import LabelPrivateClassifier, LabelPrivateRegressor, NumericPrivatizer, TargetPrivatizer, privacy_guarantee
-from skldp.estimators._targets import split_share
 from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, OutOfDomainWarning, SeededNoiseWarning
 from skldp.mechanisms import PriorQuestion, UnaryEncoding
+from skldp.mechanisms._record import share_out
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 RNG = np.random.default_rng(0)
@@ -154,7 +152,7 @@ def test_what_a_learnt_prior_chooses_costs_no_more_than_is_promised(epsilon, mec
     # Another number of answers has other integers, whose exact epsilon is another one.
     for y in (np.full(3_000, 3.0), np.repeat([1.0, 99.0], 1_500)):
         privatizer = TargetPrivatizer(epsilon, bounds=(0, 100), mechanism=mechanism, prior=0.3, seed=0).fit(y)
-        asked = PriorQuestion(split_share(epsilon, 0.3)[1], 0.0, 100.0).guarantee()
+        asked = PriorQuestion(share_out(epsilon, (1 - 0.3, 0.3))[1], 0.0, 100.0).guarantee()
         spent = Fraction(asked.epsilon) + Fraction(privatizer.mechanism_.exact_epsilon)
         assert spent <= Fraction(privatizer.privacy_guarantee_.epsilon) <= Fraction(epsilon)
 
@@ -166,14 +164,6 @@ def test_what_is_no_private_mechanism_is_refused_before_it_sees_a_target(mechani
     assert "51" not in str(refused.value)
     with pytest.raises(ValueError, match="label_mechanism must be a private one, such as LabelRR"):
         LabelPrivateClassifier(LogisticRegression(), label_mechanism=mechanism).fit(X[:3], [0, 1, 1])
-
-
-@given(st.floats(0.01, 50), st.floats(0.001, 0.999))
-@example(0.7, 0.1)
-def test_shares_never_add_up_to_more_than_epsilon(epsilon, share):
-    rest, part = split_share(epsilon, share)
-    assert Fraction(rest) + Fraction(part) <= Fraction(epsilon)
-    assert rest + part == pytest.approx(epsilon)
 
 
 @seeds_expected
