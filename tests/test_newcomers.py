@@ -67,7 +67,7 @@ def penguins(path):
 
 def tips(path):
     bills = pd.read_csv(path)
-    features = make_column_transformer((OneHotEncoder(), ["smoker"]), remainder="passthrough")
+    features = make_column_transformer((OneHotEncoder(), ["smoker"]), ("passthrough", ["total_bill", "size"]))
     tip = skldp.TargetPrivatizer(4.0, bounds=(0, 10))
     model = skldp.LabelPrivateRegressor(make_pipeline(features, Ridge()), target_mechanism=tip)
     model.fit(bills.drop(columns="tip"), bills["tip"])
