@@ -1,14 +1,17 @@
 """Lines that a newcomer wrote, which stopped or misled: what they do now. Each is as short as it was written."""
 
+import inspect
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.compose import TransformedTargetRegressor
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import skldp
 
@@ -46,26 +49,108 @@ def test_a_table_needs_no_scaling_by_hand():
     assert cross_val_score(make_pipeline(release, LogisticRegression()), X, y).mean() > 0.75
 
 
-def test_a_table_with_dates_categories_and_missing_values_becomes_a_private_pipeline():
-    draw = np.random.default_rng(0)
-    n = 50_000
-    people = pd.DataFrame(
-        {
-            "age": draw.uniform(18, 90, n),
-            "city": draw.choice(["Bonn", "Kiel", "Ulm"], n),
-            "since": np.datetime64("2020-01-01") + draw.integers(0, 1_800, n).astype("timedelta64[D]"),
-        }
-    )
-    buys = (people["age"] > 50) ^ (people["city"] == "Ulm") & (draw.uniform(size=n) < 0.2)
-    people.loc[::7, "city"] = None
+# From a file to a scored private pipeline, in at most ten lines each.
 
+
+def penguins(path):
+    people = pd.read_csv(path)
+    schema = {
+        "island": ["Biscoe", "Dream", "Torgersen"],
+        "bill_length_mm": {"type": "interval", "low": 30, "high": 60, "missing": "middle"},
+        "bill_depth_mm": (13, 22),
+        "sex": {"type": "categories", "values": ["female", "male"], "missing": "category"},
+    }
+    table = skldp.TablePrivatizer(12.0, schema=schema, transform_noise=False)
+    model = make_pipeline(table, StandardScaler(), LogisticRegression()).fit(people[[*schema]], people["species"])
+    return model, model.score(people[[*schema]], people["species"])
+
+
+def tips(path):
+    bills = pd.read_csv(path)
+    features = make_column_transformer((OneHotEncoder(), ["smoker"]), ("passthrough", ["total_bill", "size"]))
+    tip = skldp.TargetPrivatizer(4.0, bounds=(0, 10))
+    model = skldp.LabelPrivateRegressor(make_pipeline(features, Ridge()), target_mechanism=tip)
+    model.fit(bills.drop(columns="tip"), bills["tip"])
+    return model, model.score(bills.drop(columns="tip"), bills["tip"])
+
+
+def diabetes(path):
+    people = pd.read_csv(path)
+    X, y = people.drop(columns="target"), people["target"]
+    release = skldp.TargetPrivatizer(4.0, bounds=(0, 350))
+    model = skldp.LabelPrivateRegressor(Ridge(0.1), target_mechanism=release).fit(X, y)
+    return model, model.score(X, y)
+
+
+def customers(path):
+    people = pd.read_csv(path)
     schema = {
         "age": (0, 100),
         "city": {"type": "categories", "values": ["Bonn", "Kiel", "Ulm"], "missing": "category"},
         "since": ("2020-01-01", "2024-12-31"),
     }
     table = skldp.TablePrivatizer(8.0, schema=schema, transform_noise=False)
-    pipeline = make_pipeline(table, StandardScaler(), LogisticRegression())
-    pipeline.fit(people, buys)
-    assert skldp.privacy_guarantee(pipeline).epsilon <= 8.0
-    assert pipeline.score(people, buys) > 0.8
+    model = make_pipeline(table, StandardScaler(), LogisticRegression()).fit(people[[*schema]], people["buys"])
+    return model, model.score(people[[*schema]], people["buys"])
+
+
+def penguin_columns(draw, n=2_000):
+    species = draw.integers(0, 3, n)
+    home = np.array(["Torgersen", "Dream", "Biscoe"])[species]
+    return {
+        "island": np.where(draw.uniform(size=n) < 0.8, home, "Dream"),
+        "bill_length_mm": np.where(np.arange(n) % 50, np.array([39, 49, 47])[species] + draw.uniform(-6, 6, n), np.nan),
+        "bill_depth_mm": np.array([18, 18.5, 15])[species] + draw.uniform(-2, 2, n),
+        "sex": np.where(np.arange(n) % 30, draw.choice(["female", "male"], n), None),
+        "species": np.array(["Adelie", "Chinstrap", "Gentoo"])[species],
+    }
+
+
+def tip_columns(draw, n=500):
+    bill, size = draw.uniform(3, 50, n), draw.integers(1, 7, n)
+    tip = (0.5 + 0.12 * bill + 0.2 * size + 0.5 * draw.standard_normal(n)).clip(0, 10)
+    return {"total_bill": bill, "smoker": draw.choice(["No", "Yes"], n), "size": size, "tip": tip}
+
+
+def customer_columns(draw, n=50_000):
+    age, city = draw.uniform(18, 90, n), draw.choice(["Bonn", "Kiel", "Ulm"], n)
+    return {
+        "age": age,
+        "city": np.where(np.arange(n) % 7, city, None),
+        "since": np.datetime64("2020-01-01") + draw.integers(0, 1_800, n).astype("timedelta64[D]"),
+        "buys": (age > 50) ^ (city == "Ulm") & (draw.uniform(size=n) < 0.2),
+    }
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "columns", "epsilon", "score"),
+    [
+        (penguins, penguin_columns, 12, 0.75),
+        (tips, tip_columns, 4, 0.6),
+        (diabetes, lambda draw: load_diabetes(as_frame=True).frame, 4, 0.3),
+        (customers, customer_columns, 8, 0.8),
+    ],
+)
+def test_ten_lines_lead_from_a_file_to_a_scored_private_pipeline(pipeline, columns, epsilon, score, tmp_path):
+    pd.DataFrame(columns(np.random.default_rng(0))).to_csv(tmp_path / "people.csv", index=False)
+    model, reached = pipeline(tmp_path / "people.csv")
+    guarantee = skldp.privacy_guarantee(model)
+    assert epsilon - 0.01 < guarantee.epsilon <= epsilon
+    assert reached > score
+    assert len(inspect.getsource(pipeline).splitlines()) - 1 <= 10
+    # What was fitted is kept and copied as a whole.
+    assert skldp.privacy_guarantee(pickle.loads(pickle.dumps(model))) == guarantee
+
+
+@pytest.mark.parametrize(
+    ("schema", "match"),
+    [
+        ({"age": [0, 100]}, r"may mean bounds, for which write \(0, 100\)"),
+        ({"age": ("2020-01-01", "2024-12-31")}, "Dates must be dates, or texts .* Got numbers"),
+        ({"years": (0, 100)}, r"misses \['age'\]"),
+        ("schema.json", "not the path of a file"),
+    ],
+)
+def test_a_wrong_schema_says_what_to_write(schema, match):
+    with pytest.raises(ValueError, match=match):
+        skldp.TablePrivatizer(schema=schema).fit(pd.DataFrame({"age": [31.0, 64.0]}))

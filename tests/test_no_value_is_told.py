@@ -427,7 +427,7 @@ DOMAINS = [
     mechanisms.Categories(("a", "b")),
     mechanisms.Columns.of({name: mechanisms.Interval(0, 1) for name in "abc"}),
     mechanisms.OneHot(3),
-    mechanisms.Constrained(mechanisms.Box((0.0,) * 3, (1.0,) * 3), ((1, 1, 1),), (2,), (0, 0, 0)),
+    mechanisms.Constrained(mechanisms.Box((0.0,) * 3, (1.0,) * 3), ((1.0,) * 3,), (2.0,), (0.0,) * 3),
 ]
 EITHER = MARKED_ROWS | {f"labels: {kind}": make for kind, make in MARKED_LABELS.items()}
 

@@ -13,7 +13,7 @@ import pytest
 from estimator_checks import expected_failures
 from hypothesis import given
 from hypothesis import strategies as st
-from laws import THRESHOLD, chi_square_pvalue
+from laws import THRESHOLD, OneDraw, assert_is_the_guarantee, chi_square_pvalue, intervals, lengths
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
@@ -179,6 +179,42 @@ def test_every_column_is_released_by_its_own_law():
     together = (high & (released[:, 1] == 1)).sum()
     expected = high.mean() * (released[:, 1] == 1).mean() * n
     assert abs(together - expected) < 6 * np.sqrt(expected)
+
+
+class DrawsOfColumns(OneDraw):
+    """One draw of 64 bits for each column in turn: 16 bits first, the other 48 where those do not decide."""
+
+    def __init__(self, *draws):
+        super().__init__(0, (16, 48))
+        self.draws = list(draws)
+
+    def fill(self, buffer):
+        if buffer.size and buffer.itemsize == 2:
+            self.pieces = OneDraw(self.draws.pop(0), (16, 48)).pieces
+        return super().fill(buffer)
+
+
+@pytest.mark.parametrize("epsilons", [(1.0, 2.0), (0.1, 6.0)])
+def test_the_law_of_a_whole_record_has_the_integers_of_the_sum(epsilons):
+    columns = Columns.of({"answer": Categories(("no", "yes")), "size": Categories(("S", "M", "L"))})
+    record = MixedRecord(columns, epsilons)
+    last = 2**64 - 1
+
+    def released(row, *draws):
+        return tuple(record.release([row], DrawsOfColumns(*draws)).rows[0].tolist())
+
+    joint = []
+    for row in [[a, b] for a in (0.0, 1.0) for b in (0.0, 1.0, 2.0)]:
+        # Each column answers to its own draw, whatever the other one is.
+        laws = []
+        for other in (0, last):
+            firsts = intervals(lambda draw, row=row, other=other: released(row, draw, other)[0], 0, last + 1)
+            seconds = intervals(lambda draw, row=row, other=other: released(row, other, draw)[1], 0, last + 1)
+            laws.append([lengths(found, last + 1) for found in (firsts, seconds)])
+        assert laws[0] == laws[1]
+        first, second = laws[0]
+        joint.append({(a, b): first[a] * second[b] for a in first for b in second})
+    assert_is_the_guarantee(joint, record.guarantee().epsilon)
 
 
 @given(st.floats(1e-3, 50), st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=9))
