@@ -174,8 +174,12 @@ class Constrained(Domain):
 
     def clip(self, rows: np.ndarray) -> Clipped:
         """Move rows into the domain; the fallback takes the place of those that break an inequality."""
-        fallback = self.domain.clip(np.array([self.fallback], dtype=rows.dtype)).rows
-        if not self._obeyed(fallback).all():
+        # Beyond what the type holds it becomes infinite, which is not within anything.
+        with np.errstate(over="ignore"):
+            fallback = np.array([self.fallback], dtype=rows.dtype)
+        is_held = bool(np.isfinite(fallback).all())
+        fallback = self.domain.clip(fallback).rows if is_held else fallback
+        if not is_held or not self._obeyed(fallback).all():
             raise ValueError(f"fallback must obey every inequality in the type of the rows. Got {rows.dtype} instead.")
         within = self.domain.clip(rows).rows
         moved = np.where(self._obeyed(within)[:, None], within, fallback)

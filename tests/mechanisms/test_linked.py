@@ -173,3 +173,11 @@ def test_a_hostile_document_is_refused_with_a_value_error(text):
 def test_a_ball_may_be_cut_too():
     half = Constrained(Ball(2, 1.0), coef=((1, 0),), limits=(0,), fallback=(-0.5, 0))
     assert half.clip(np.array([[3.0, 4.0], [-3.0, 4.0]])).rows.round(6).tolist() == [[-0.5, 0], [-0.6, 0.8]]
+
+
+def test_a_fallback_beyond_the_type_of_the_rows_is_refused_as_one():
+    """It said that X held infinity, with numpy's warning."""
+    far = Constrained(Box((0.0,), (1e100,)), coef=((1.0,),), limits=(1e100,), fallback=(1e60,))
+    assert far.clip(np.array([[1e70]])).rows.tolist() == [[1e70]]
+    with pytest.raises(ValueError, match="fallback must obey every inequality in the type of the rows"):
+        far.clip(np.ones((1, 1), dtype=np.float32))

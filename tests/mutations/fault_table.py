@@ -1008,6 +1008,18 @@ MUTATIONS = [
     # Domains: what a record can be, how it is moved, and what is proved of it.
     Mutation("mechanisms/_linked.py", "np.where(is_tie, self.fallback, chosen)", "chosen", "mechanisms/test_linked.py"),
     Mutation(
+        "accounting/_extrema/realized_loss.py",
+        "np.where(np.isinf(own), 0.0, own)",
+        "own",
+        "accounting/test_decisions.py",
+    ),
+    Mutation(
+        "accounting/_extrema/realized_loss.py",
+        "max(tol, 8 * law.allowance)",
+        "tol",
+        "accounting/test_domains.py",
+    ),
+    Mutation(
         "mechanisms/_linked.py",
         "chosen = np.where(largest < 0.5, -1, chosen)",
         "chosen = np.where(largest < 0.6, -1, chosen)",
