@@ -75,6 +75,36 @@ def test_a_commit_of_which_nobody_heard_is_handed_out_and_charged_once(postgres_
     assert ledger.remaining(["a"]).round(6).tolist() == [0.7]
 
 
+def test_an_interrupt_while_a_call_is_undone_leaves_no_half_of_it(postgres_url, monkeypatch):
+    """Two interrupts in a row: the second one comes when the transaction of the first is rolled back."""
+    from sqlalchemy.engine import Connection
+
+    ledger = new_ledger(postgres_url)
+    rollback, left = Connection.rollback, [1]
+
+    def interrupted(self):
+        if left:
+            left.pop()
+            raise KeyboardInterrupt
+        rollback(self)
+
+    def execute_and_interrupt(self, text, *arguments):
+        if text.startswith("INSERT INTO salts"):
+            monkeypatch.setattr(Connection, "rollback", interrupted)
+            raise KeyboardInterrupt
+        return execute(self, text, *arguments)
+
+    execute = postgres_store._Statements.execute
+    with monkeypatch.context() as patched:
+        patched.setattr(postgres_store._Statements, "execute", execute_and_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.answer(linear(1), ["a"], ones)
+    assert left == []
+    assert n_releases(postgres_url) == 0
+    assert ledger.answer(linear(1), ["a"], ones).fresh.all()
+    assert ledger.verify().ok
+
+
 def test_a_conflict_with_somebody_who_takes_no_lock_is_begun_again(postgres_url, monkeypatch):
     """The same release number, entered by another session in the middle of the call: the call comes after it."""
     ledger, other = new_ledger(postgres_url), new_ledger(postgres_url)

@@ -1304,6 +1304,13 @@ MUTATIONS = [
         "accounting/_ledger/postgres_store.py", "WHEN 'off' THEN 'on'", "WHEN 'off' THEN 'off'", _HOSTS, needs=_DRIVER
     ),
     Mutation("accounting/_ledger/postgres_store.py", 'if fsync != "on":', "if False:", _HOSTS, needs=_DRIVER),
+    Mutation(
+        "accounting/_ledger/postgres_store.py",
+        "is undone.\n        session.rollback()",
+        "is undone.\n        session.commit()",
+        _HOSTS,
+        needs=_DRIVER,
+    ),
     Mutation("accounting/_ledger/postgres_store.py", ".splitlines()[0]", "", _HOSTS, needs=_DRIVER),
     Mutation(
         "accounting/_ledger/postgres_store.py",

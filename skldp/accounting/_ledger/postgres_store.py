@@ -317,8 +317,9 @@ class PostgresStore(LedgerStore):
 
     @staticmethod
     def _isolate(session: Any, level: Any, *, read_only: bool) -> None:
-        # SQLAlchemy takes a statement of its own for the beginning of a transaction.
-        session.commit()
+        # SQLAlchemy takes a statement of its own for the beginning of a transaction. One that was left in the middle,
+        # by an interrupt of its undoing for one, is undone.
+        session.rollback()
         session.execution_options(isolation_level=level, postgresql_readonly=read_only)
 
     @contextmanager
