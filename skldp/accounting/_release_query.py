@@ -65,7 +65,7 @@ class ReleaseQuery:
 
     See Also
     --------
-    PrivacyLedger.release : What draws, and records, such releases.
+    PrivacyLedger : Its ``release`` draws, and records, such releases.
 
     Notes
     -----
