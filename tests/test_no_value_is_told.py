@@ -426,6 +426,8 @@ DOMAINS = [
     mechanisms.Integers(0, 1),
     mechanisms.Categories(("a", "b")),
     mechanisms.Columns.of({name: mechanisms.Interval(0, 1) for name in "abc"}),
+    mechanisms.OneHot(3),
+    mechanisms.Constrained(mechanisms.Box((0.0,) * 3, (1.0,) * 3), ((1, 1, 1),), (2,), (0, 0, 0)),
 ]
 EITHER = MARKED_ROWS | {f"labels: {kind}": make for kind, make in MARKED_LABELS.items()}
 

@@ -1,5 +1,6 @@
 """A ledger that many hosts ask with: conflicts, lost connections, killed servers, and who may do what."""
 
+import json
 import os
 import random
 import secrets
@@ -16,6 +17,7 @@ from postgres_server import TENANTS, edit_as_no_program_should, run_at
 from skldp.accounting import PrivacyLedger, admit_tenant, ledger_report
 from skldp.accounting._ledger import postgres_store
 from skldp.accounting._ledger import store as ledger_store
+from skldp.accounting._ledger.schema import seal
 from skldp.exceptions import LedgerError
 
 forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
@@ -210,6 +212,20 @@ def test_nothing_is_changed_deleted_or_emptied(postgres_server, postgres_schema,
             for statement in (f"ALTER TABLE {table} DISABLE TRIGGER ALL", "SET session_replication_role = replica"):
                 with pytest.raises(psycopg.Error, match=r"must be owner|permission denied"):
                     connection.execute(statement)
+
+
+def test_a_tenant_adds_no_delta_to_a_budget_without_one(postgres_server, postgres_schema):
+    """Its seal can be computed; an answer beyond the budget would be verified as one of probability delta."""
+    url = postgres_server.url(schema=postgres_schema)
+    new_ledger(url, rule="bayesian").close()
+    admit_tenant(url, TENANTS[0])
+    ((token,),) = run_at(url, "SELECT value FROM settings WHERE name = 'token'")
+    mark = seal(json.loads(token), "delta", 0.1)
+    postgres_server.execute(
+        f"INSERT INTO {postgres_schema}.settings VALUES ('delta', '0.1', '{mark}')", role=TENANTS[0]
+    )
+    with pytest.raises(LedgerError, match="a delta goes with rule='approximate'"):
+        PrivacyLedger.open(url)
 
 
 def test_a_trigger_that_is_gone_is_told(postgres_url):

@@ -1305,6 +1305,13 @@ MUTATIONS = [
     ),
     Mutation("accounting/_ledger/postgres_store.py", 'if fsync != "on":', "if False:", _HOSTS, needs=_DRIVER),
     Mutation(
+        "accounting/_ledger/reader.py",
+        'if (self.delta is None) == (self.rule == "approximate"):',
+        "if False:",
+        _HOSTS,
+        needs=_DRIVER,
+    ),
+    Mutation(
         "accounting/_ledger/postgres_store.py",
         "is undone.\n        session.rollback()",
         "is undone.\n        session.commit()",

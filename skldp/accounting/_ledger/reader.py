@@ -273,6 +273,11 @@ class LedgerReader:
         self._store = store
         self._declared: dict[str, Any] = {name: stored.get(name) for name in ("bounds", "features")}
         self.delta: float | None = stored.get("delta")
+        # Whoever may add a setting that is not there must not loosen what is verified.
+        if (self.delta is None) == (self.rule == "approximate"):
+            raise LedgerError(
+                f"The ledger {store.name!r} is damaged: a delta goes with rule='approximate', and only then."
+            )
         self._rule = Rule(self.rule, self.epsilon, self.bounds, self.tol, delta=self.delta)
         self._lock = threading.RLock()
         self._forget()

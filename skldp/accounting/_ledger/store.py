@@ -296,7 +296,8 @@ def admit_tenant(url: str, tenant: str) -> None:
     -----
     A tenant opens the same URL under its own role. Its decisions count everything that a person has answered: its own
     answers by their realized loss, those of others, which it is not told, at their whole epsilon. What others were
-    answered is not handed out again: the same question of two tenants is two answers.
+    answered is not handed out again: the same question of two tenants is two answers. A tenant is
+    trusted to record what it was answered; rows that no ledger writes stop the ledger for all, as damaged.
 
     Examples
     --------
