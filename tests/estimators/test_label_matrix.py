@@ -40,7 +40,8 @@ def test_every_pair_of_labels_is_released_by_the_product_of_two_laws():
 
 @pytest.mark.parametrize("dtype", [np.int64, bool, object, float])
 def test_labels_keep_their_type_and_can_be_estimated(dtype):
-    matrix = LabelMatrixRR(60.0, classes=[0, 1])
+    # A flip at 40 a column has a chance of 4e-18.
+    matrix = LabelMatrixRR(120.0, classes=[0, 1])
     released = matrix.fit_transform(Y.astype(dtype))
     np.testing.assert_array_equal(released, Y)
     np.testing.assert_array_equal(matrix.inverse_transform(released), Y)
