@@ -28,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skldp import BayesianFilter, PrivacyLedger
 from skldp.accounting import ledger_report
+from skldp.study import PrivacyLossDisplay
 
 X, progression = load_diabetes(return_X_y=True)
 public, people = X[:142, :4], X[142:, :4]
@@ -88,9 +89,13 @@ print(ledger.summary())
 report = ledger_report(path, verify=True)
 print("loss quantiles:", {quantile: round(loss, 3) for quantile, loss in report["loss_quantiles"].items()})
 print("verified:", report["verification"]["ok"])
-one = ids[0]
+assert clone(filters["progression"]).ledger is ledger
+
+# %%
+# One patient's loss over their answers, beside what adding up charges: whoever answered most often.
+one = max(ids, key=lambda name: len(ledger.history(name)))
+PrivacyLossDisplay.from_history(ledger.history(one), bounds=bounds, epsilon=ledger.epsilon, name=one)
 lost = ledger.realized_loss([one])[0]
 print(f"{one} has answered {len(ledger.history(one))} queries and lost {lost:.3f} of {ledger.epsilon}")
-assert clone(filters["progression"]).ledger is ledger
 ledger.close()
 folder.cleanup()

@@ -174,7 +174,8 @@ def as_numbers(values: npt.ArrayLike, name: str = "values", dtype: npt.DTypeLike
         return values
     with untold(f"{name} must be numbers", values):
         array = np.asarray(values)
-        if array.dtype.kind == "c":
+        # numpy turns dates into their counts of whatever unit they have.
+        if array.dtype.kind in "cmM":
             raise ValueError(f"{name} must be real numbers. Got {kind_of(array)} instead.")
         return array.astype(dtype, copy=False)
 

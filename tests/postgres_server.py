@@ -62,12 +62,8 @@ class PostgresServer:
     def processes(self):
         """The server's processes, by their ids, the first one first."""
         first = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
-        parents = {}
-        for entry in Path("/proc").glob("[0-9]*/stat"):
-            # A process may end while it is looked at; its name, in brackets, may hold anything.
-            with contextlib.suppress(OSError):
-                parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
-        return [first, *(process for process, parent in parents.items() if parent == first)]
+        numbers = [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
+        return [first, *(number for number in numbers if _state_and_parent(number)[1] == str(first))]
 
     def kill(self):
         """Kill all its processes, as a power cut would; what it has written to the disk stays."""
@@ -77,8 +73,12 @@ class PostgresServer:
                 os.kill(process, signal.SIGKILL)
             except ProcessLookupError:
                 continue
-        while any(Path(f"/proc/{process}").exists() for process in ids):
+        # Where the first process of a container asks for nobody's end, what has ended stays in the list: neither is it
+        # waited for, nor does the next server take it for one that runs.
+        while any(_state_and_parent(process)[0] not in "ZX" for process in ids):
             time.sleep(0.01)
+        for left in (self.folder / "data" / "postmaster.pid", *self.folder.glob(".s.PGSQL.*.lock")):
+            left.unlink(missing_ok=True)
 
     def stop(self):
         """Stop it and remove all that it has left."""
@@ -104,6 +104,14 @@ class PostgresServer:
         schema = f"s{uuid.uuid4().hex[:12]}"
         self.execute(f"CREATE SCHEMA {schema} AUTHORIZATION {OWNER}")
         return schema
+
+
+def _state_and_parent(process):
+    """The letter of a process's state and its parent's id, or that of an ended one."""
+    with contextlib.suppress(OSError):
+        # Its name, in brackets, may hold anything.
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[:2]
+    return ["X", ""]
 
 
 def run_at(place, *statements):

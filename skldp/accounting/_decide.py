@@ -39,6 +39,7 @@ from skldp.accounting._units import (
 )
 
 __all__ = [
+    "RULES",
     "Answers",
     "Loss",
     "Rule",
@@ -50,6 +51,7 @@ __all__ = [
 ]
 
 RuleName = Literal["basic", "simplified", "bayesian", "approximate"]
+RULES: tuple[RuleName, ...] = get_args(RuleName)
 Answers = tuple[Sequence[Query], Sequence[int]]
 # The realized loss of some answers, within bounds that need not be closer than a threshold asks for.
 Loss = Callable[[Sequence[Query], Sequence[int], float | None], LossBounds]
@@ -100,8 +102,8 @@ class Rule:
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
         check_positive("tol", self.tol)
-        if self.name not in get_args(RuleName):
-            raise ValueError(f"rule must be one of {get_args(RuleName)}. Got {self.name!r} instead.")
+        if self.name not in RULES:
+            raise ValueError(f"rule must be one of {RULES}. Got {self.name!r} instead.")
         if self.name != "approximate":
             return
         check_positive("delta", self.delta)

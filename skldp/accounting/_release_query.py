@@ -65,7 +65,7 @@ class ReleaseQuery:
 
     See Also
     --------
-    PrivacyLedger.release : What draws, and records, such releases.
+    PrivacyLedger : Its ``release`` draws, and records, such releases.
 
     Notes
     -----
@@ -118,7 +118,8 @@ class ReleaseQuery:
             raise ValueError(
                 f"row_charge of a part must be the log-ratio of its probabilities. Got {self.row_charge!r} instead."
             )
-        if self.row_charge is not None and self.row_zcdp != _zcdp_of_pure(self.row_charge):
+        pure = self.row_charge is not None and not self.is_erasure
+        if pure and self.row_zcdp != _zcdp_of_pure(self.row_charge or 0):
             raise ValueError(
                 f"row_zcdp of a pure release must be half of its epsilon's square. Got {self.row_zcdp!r} instead."
             )
@@ -178,12 +179,13 @@ class ReleaseQuery:
 
     @classmethod
     def erasure(cls, queries: Sequence[Any], loss: float | None) -> "ReleaseQuery":
-        """What erased answers have cost: a loss in nats, or their composition where no loss is counted."""
-        charges = sum(charge_of(query) for query in queries)
-        if loss is None and not math.isfinite(charges):
-            return cls(_ERASED, None, sum(zcdp_of(query) for query in queries))
-        charge = int(charges) if loss is None else units_above(loss)
-        return cls(_ERASED, charge, _zcdp_of_pure(charge))
+        """What erased answers have cost: a certain loss in nats, or their epsilons; beside it, what their rhos were.
+
+        A loss is no epsilon, which holds for every output: half of its square would be less than they have cost.
+        """
+        charges = sum(charge_of(query) for query in queries) if loss is None else units_above(loss)
+        charge = int(charges) if math.isfinite(charges) else None
+        return cls(_ERASED, charge, sum(zcdp_of(query) for query in queries))
 
     @property
     def is_erasure(self) -> bool:

@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_whole
 from skldp._untold import as_numbers
+from skldp.accounting._decide import RULES
 from skldp.accounting._extrema.region import region_of
 from skldp.accounting._ledger.identity import distinct_ids
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-from skldp.accounting._ledger.reader import RULES
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._ledgers import ChoosesLedger, joblib_workers, split_ids, whole_numbers

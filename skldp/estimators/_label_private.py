@@ -49,6 +49,12 @@ class HasTargetMechanism(GuaranteeMixin):
 
     def _new_mechanism(self) -> Any:
         given = getattr(self, self._mechanism_name)
+        if not isinstance(given, GuaranteeMixin | None):
+            # Its errors could show targets, which it would not protect either.
+            raise ValueError(
+                f"{self._mechanism_name} must be a private one, such as {type(self._default_mechanism()).__name__}. "
+                f"Got {type(given).__name__} instead."
+            )
         return self._default_mechanism() if given is None else clone(given)
 
     def _guarantee_parameters(self) -> dict[str, Any]:

@@ -4,17 +4,19 @@ import datetime
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any, Literal
 
 import numpy as np
 
+from skldp._checks import is_number
 from skldp._untold import as_numbers, kind_of, untold
 from skldp.estimators._class_codes import encode
 from skldp.estimators._validation import check_bounds
-from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json
+from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json, strict_json
 from skldp.mechanisms._domain import Codes, Domain
 
-__all__ = ["DeclaredColumn", "columns_of", "framed", "read_schema"]
+__all__ = ["DeclaredColumn", "check_frame", "columns_of", "framed", "read_schema"]
 
 _FORMS = (
     "(low, high) of numbers or of dates, a list of categories, a domain of skldp.mechanisms, its JSON form as a dict "
@@ -108,7 +110,7 @@ def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[
 
     Parameters
     ----------
-    schema : dict by column, Columns, its JSON text, or (low, high) for all columns
+    schema : dict by column, Columns, the JSON text of either, or (low, high) for all columns
     names : list
         The table's columns.
     dtypes : list
@@ -126,7 +128,7 @@ def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[
         If the schema names other columns, or says of one what is no declaration.
     """
     if isinstance(schema, str):
-        schema = domain_from_json(schema)
+        schema = _of_json(schema)
     if isinstance(schema, Columns):
         if any(len(own) > 1 for own, _ in schema.parts):
             raise ValueError("schema must declare every column on its own. Got columns that are declared together.")
@@ -151,13 +153,29 @@ def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[
     return columns, learnt
 
 
+def check_frame(X: Any) -> None:
+    """Refuse a frame of another kind than pandas' and polars', or with two columns of one name.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not hasattr(X, "iloc") and not hasattr(X, "get_columns"):
+        raise ValueError(f"X must be a DataFrame of pandas or polars, or an array. Got {type(X).__name__} instead.")
+    names = list(X.columns)
+    if len(set(names)) < len(names):
+        twice = sorted({str(name) for name in names if names.count(name) > 1})
+        raise ValueError(f"The columns of X must have different names. Got {twice} more than once.")
+
+
 def columns_of(X: Any) -> list[tuple[np.ndarray, np.ndarray]]:
     """Every column of a frame or an array as an array of its own type, and where it has no value."""
     if hasattr(X, "iloc"):
-        series = [X.iloc[:, j] for j in range(X.shape[1])]
+        series = [_by_its_own_clock(X.iloc[:, j], "tz", "tz_localize") for j in range(X.shape[1])]
         return [(one.to_numpy(), np.asarray(one.isna(), dtype=bool)) for one in series]
     if hasattr(X, "columns"):
-        arrays = [(one.to_numpy(), one.is_null().to_numpy()) for one in X.get_columns()]
+        plain = [_by_its_own_clock(one, "time_zone", "replace_time_zone") for one in X.get_columns()]
+        arrays = [(one.to_numpy(), one.is_null().to_numpy()) for one in plain]
         return [(values, nulls | _no_value(values)) for values, nulls in arrays]
     return [(column, _no_value(column)) for column in X.T]
 
@@ -198,12 +216,26 @@ def _column(given: Any) -> DeclaredColumn:
         values = [value.item() if isinstance(value, np.generic) else value for value in list(given.categories)]
         return DeclaredColumn(Categories(tuple(values), bool(getattr(given, "ordered", True))))
     if isinstance(given, list):
+        if len(given) == 2 and all(map(is_number, given)):
+            raise ValueError(
+                f"A list of two numbers may mean bounds, for which write {tuple(given)!r}, and two categories, for "
+                f'which write {{"type": "categories", "values": {given!r}}}.'
+            )
         return DeclaredColumn(Categories(tuple(given)))
     if isinstance(given, tuple) and len(given) == 2:
         if isinstance(given[0], str | datetime.date | np.datetime64):
             return DeclaredColumn(_dates(*given), is_date=True)
         return DeclaredColumn(Interval(*given))
     raise ValueError(f"Got {given!r} instead.")
+
+
+def _of_json(text: str) -> Any:
+    try:
+        schema = strict_json(text)
+    except json.JSONDecodeError:
+        raise ValueError("schema as a text must be JSON, not the path of a file. Got another text instead.") from None
+    by_column = isinstance(schema, dict) and schema.get("type") != "columns"
+    return schema if by_column else domain_from_json(text)
 
 
 def _of_domain(domain: Domain, missing: Any = None) -> DeclaredColumn:
@@ -218,11 +250,27 @@ def _dates(low: Any, high: Any) -> Integers:
 
 
 def _days(values: np.ndarray) -> np.ndarray:
+    # numpy would take numbers for days since 1970, and 20240229 for a day in another age.
+    texts_or_dates = values.dtype.kind in "MOTU" and not any(isinstance(value, Number) for value in _objects(values))
+    if values.size and not texts_or_dates:
+        raise ValueError(
+            f"Dates must be dates, or texts such as '2024-02-29'. Got numbers in {kind_of(values)} instead."
+        )
     dates = values.astype("datetime64[D]")
     if np.isnat(dates).any():
         raise ValueError(f"Dates must not be missing in part. Got {kind_of(values)} instead.")
     days: np.ndarray = (dates - _EPOCH).astype(np.int64)
     return days
+
+
+def _objects(values: np.ndarray) -> list[Any]:
+    objects: list[Any] = values.tolist() if values.dtype.kind == "O" else []
+    return objects
+
+
+def _by_its_own_clock(series: Any, zone: str, without: str) -> Any:
+    """A column of dates without its time zone: the day is that of the clock they were written by."""
+    return series if getattr(series.dtype, zone, None) is None else getattr(series.dt, without)(None)
 
 
 def _no_value(values: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from skldp.estimators._base import LocalTransformer, check_bounds_of_type
 from skldp.estimators._charged import LEDGER
 from skldp.estimators._class_codes import warn_learnt
 from skldp.estimators._guarantee_mixin import attach_guarantee
-from skldp.estimators._schema import columns_of, framed, read_schema
+from skldp.estimators._schema import check_frame, columns_of, framed, read_schema
 from skldp.estimators._validation import (
     FLOATS,
     InvalidParameterError,
@@ -43,11 +43,11 @@ class TablePrivatizer(LocalTransformer):
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its columns together.
-    schema : dict by column, Columns, JSON text or (low, high), default=(-1, 1)
+    schema : dict by column, Columns, JSON text of either, or (low, high), default=(-1, 1)
         What every column may hold, from public knowledge:
 
         - ``(low, high)``: numbers within bounds, or with two dates (``"2020-01-01"``, or of ``datetime``) dates;
-        - a list: categories;
+        - a list: categories; one of two numbers, which may be meant as bounds, is refused;
         - ``Interval``, ``Integers``, ``Categories`` of :mod:`skldp.mechanisms`, or their JSON form as a dict, such as
           ``{"type": "categories", "values": ["S", "M", "L"], "ordered": True}``, with ``"missing": "category"`` (or
           ``"middle"``, of numbers and dates) where values may be missing; ``{"type": "dates", "low": ...}`` too;
@@ -299,10 +299,14 @@ class TablePrivatizer(LocalTransformer):
                 self._read_schema(X, self._names(), [None] * self.n_features_in_)
             return table
         if hasattr(X, "columns"):
+            check_frame(X)
             validate(self, X, reset=reset, skip_check_array=True)
             if not X.shape[0] or not X.shape[1]:
                 raise ValueError(f"Found array with shape {X.shape} while a minimum of 1 row and 1 column is required.")
             table, names, dtypes = X, list(X.columns), list(X.dtypes)
+            # scikit-learn compares names that are texts; a schema by number is one by name as well.
+            if not reset and names != self._schema_names and set(names) == set(self._schema_names):
+                raise ValueError("The columns of X must be in the same order as they were in fit. Got another order.")
         else:
             # Left to itself, numpy would turn a list of mixed types into strings.
             with untold("X must be a table", X):
@@ -339,6 +343,11 @@ class TablePrivatizer(LocalTransformer):
             share_out(float(self.epsilon), [weights[name] for name in names]),
             self.mechanism,
         )
+        if self.encoding == "onehot" and len(set(self.get_feature_names_out())) < sum(self._widths()):
+            raise ValueError(
+                "Released columns must have different names, each that of a column and a category. Got one twice; "
+                "rename a column."
+            )
         self.epsilons_ = dict(zip(names, self.mechanism_.exact_epsilons, strict=True))
         attach_guarantee(self, self.mechanism_.guarantee(), "the categories" if self._learnt else "")
         if self._learnt:

@@ -1,8 +1,6 @@
 """TargetPrivatizer: numbers to predict, released one by one, for any regressor to be trained on."""
 
-import math
 from dataclasses import replace
-from fractions import Fraction
 from numbers import Real
 from typing import Any, Self
 
@@ -36,22 +34,14 @@ from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.catalogue import JOINT_MECHANISMS, NUMERIC_MECHANISMS, best_mechanism, make_mechanism
 from skldp.mechanisms._numeric.private_prior import PriorQuestion
 from skldp.mechanisms._numeric.response_on_bins import ResponseOnBins
+from skldp.mechanisms._record import share_out
 
-__all__ = ["TargetPrivatizer", "split_share"]
+__all__ = ["TargetPrivatizer"]
 
 _ON_BINS = {"bins": False, "unbiased_bins": True}
 _ALONE = set(NUMERIC_MECHANISMS) - set(JOINT_MECHANISMS)
 # Learnt bounds beyond this would be refused as declared ones are, and the refusal would show them.
 _LARGEST_LEARNT = 1e60
-
-
-def split_share(epsilon, share):
-    """What is left of epsilon, and a share of it: no more than epsilon together."""
-    part = epsilon * share
-    rest = epsilon - part
-    while Fraction(part) + Fraction(rest) > Fraction(epsilon):
-        rest = math.nextafter(rest, 0.0)
-    return rest, part
 
 
 class TargetPrivatizer(
@@ -274,11 +264,14 @@ class TargetPrivatizer(
         check_bounds_of_type((low, high), rows.dtype)
         question = None
         if is_number(prior):
-            epsilon, share = split_share(epsilon, float(prior))  # type: ignore[arg-type]  # which is a number
+            part = float(prior)  # type: ignore[arg-type]  # which is a number
+            epsilon, share = share_out(epsilon, (1 - part, part))
             question = PriorQuestion(share, low, high)
         mechanism, self.mechanism_name_ = self._make_mechanism(epsilon, low, high, None if question else prior)
         guarantee = mechanism.guarantee()
         if question is not None:
+            # How many answers there are, the prior decides; whatever their number, they cost no more than their share.
+            guarantee = replace(guarantee, epsilon=epsilon, basis="randomized response over the bins of that prior")
             guarantee = replace(question.guarantee() + guarantee, stated=float(self.epsilon))
             # A stream of its own: a seed gives the same noise at every call.
             answers = question.release(rows, noise_from(self.seed).spawn(1)[0]).rows

@@ -13,7 +13,7 @@ from skldp._untold import kind_of
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Clipped, Codes, Domain, FiniteSet, check_finite
 from skldp.mechanisms._linked import Constrained, OneHot
 
-__all__ = ["Categories", "Columns", "Integers", "Interval", "check_column_names", "domain_from_json"]
+__all__ = ["Categories", "Columns", "Integers", "Interval", "check_column_names", "domain_from_json", "strict_json"]
 
 
 @dataclass(frozen=True)
@@ -231,8 +231,18 @@ def domain_from_json(text: str) -> Domain:
     >>> domain_from_json('{"type": "interval", "low": 0, "high": 10}')
     Interval(low=0, high=10)
     """
+    return _from_dict(strict_json(text))
+
+
+def strict_json(text: str) -> Any:
+    """Read a JSON document of finite numbers that says nothing twice.
+
+    Raises
+    ------
+    ValueError
+    """
     try:
-        return _from_dict(json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_once))
+        return json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_once)
     except RecursionError:
         raise ValueError("A domain must be a JSON object. Got one that is nested too deeply instead.") from None
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from accounting.ledgers import linear
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
@@ -45,10 +46,6 @@ from skldp.mechanisms import (
 )
 
 UNITS = 2**60
-
-
-def linear(slope, epsilon=0.3):
-    return RegressionQuery("linear", [float(slope)], 0.0, (-abs(slope), abs(slope)), epsilon)
 
 
 def rr(epsilon, n_classes=3):

@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting._decide import Rule, added, decide, surely_admits
-from skldp.accounting._ledger.reader import RULES
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting._decide import RULES, Rule, added, decide, surely_admits
+from skldp.accounting._query import FiniteQuery, RegressionQuery
 
 QUERIES = [
     RegressionQuery("linear", [slope], 0.0, (-2, 2), epsilon) for slope in (1.0, -2.0) for epsilon in (0.1, 0.25)
@@ -55,3 +54,12 @@ def test_what_is_left_to_search_goes_to_the_workers_in_order():
     together = decide(rule, queries, histories, queries[0], table=rule.table_for(queries[0]), workers=workers)
     assert together == [decide(rule, queries, [one], queries[0])[0] for one in histories] == [False, True, True, True]
     assert seen == [2]
+
+
+def test_an_output_that_nobody_can_give_refuses_nobody():
+    """Its loss was NaN, which no budget admits."""
+    tables = [[[0.5, 0.5], [0.4, 0.6]], [[0.5, 0.5, 0.0], [0.4, 0.6, 0.0]]]
+    for query in map(FiniteQuery.from_probabilities, tables):
+        # The loss after either answer fits; the loss so far and a whole epsilon do not.
+        assert decide(Rule("bayesian", 0.38), [query], [([0], [1])], query) == [True]
+        assert decide(Rule("bayesian", 0.36), [query], [([0], [1])], query) == [False]

@@ -229,6 +229,22 @@ def test_a_block_of_a_thousand_categories_is_bounded():
     assert worst <= found.upper < 1.1 * worst
 
 
+def test_no_search_goes_on_below_what_rounding_leaves_open(monkeypatch):
+    """It went on to its last node, for half a minute, after what no node could give."""
+    domain = Columns.of({"x": Interval(0.1, 0.1 + 1e-9), "n": Integers(10**12, 10**12 + 4)})
+    ends = (333333333333366.6, 333333333334699.94)
+    queries = [RegressionQuery("linear", [1e3 / 3] * 2, 0.0, ends, 0.3)] * 81
+    law = sampled_law(queries, [0, 1] * 40 + [1], region_of(domain).box)
+    assert law.allowance > 1e-2
+    steps, one_step = [], region_search.RegionSearch.step
+    monkeypatch.setattr(
+        region_search.RegionSearch, "step", lambda search, goal: steps.append(goal) or one_step(search, goal)
+    )
+    found = realized_loss(queries, [0, 1] * 40 + [1], bounds=domain)
+    assert len(steps) <= 10
+    assert worst_sampled_loss(queries, [0, 1] * 40 + [1], records_of(domain)) <= found.upper
+
+
 def test_the_order_of_answers_does_not_matter():
     queries, rng = nine_queries(10, 9), np.random.default_rng(1)
     outputs = rng.integers(0, 2, 10)

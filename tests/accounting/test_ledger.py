@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from accounting.ledgers import linear
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_children import start
@@ -35,10 +36,6 @@ FILTERS = {
     "simplified": lambda epsilon: SimplifiedBayesianPrivacyFilter(epsilon, bounds=(-1, 1)),
     "bayesian": lambda epsilon: BayesianPrivacyFilter(epsilon, bounds=(-1, 1)),
 }
-
-
-def linear(slope, epsilon=0.3):
-    return RegressionQuery("linear", [float(slope)], 0.0, (-abs(slope), abs(slope)), epsilon)
 
 
 def outputs_of(*outputs):
@@ -596,7 +593,7 @@ def test_a_summary_without_pandas(monkeypatch):
 def test_what_is_no_query_is_refused_by_the_rule(query):
     ledger = PrivacyLedger(1.0, bounds=(-1, 1))
     for ask in (lambda: ledger.answer(query, ["a"], outputs_of(1)), lambda: ledger.was_asked(query)):
-        with pytest.raises(ValueError, match=r"must be a RegressionQuery or a FiniteQuery\. Got"):
+        with pytest.raises(ValueError, match=r"must be a RegressionQuery, a ClassQuery or a FiniteQuery\. Got"):
             ask()
     assert ledger.verify().n_releases == 0
 

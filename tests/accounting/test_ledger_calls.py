@@ -1,28 +1,11 @@
 """A call that is made again, because nobody heard of its end: the same answers, at no second cost."""
 
-import numpy as np
 import pytest
+from accounting.ledgers import linear, n_releases, new_ledger, ones
 from postgres_server import run_at
 
-from skldp.accounting import PrivacyLedger, RegressionQuery
+from skldp.accounting import PrivacyLedger
 from skldp.exceptions import LedgerError
-
-
-def linear(slope, epsilon=0.3):
-    return RegressionQuery("linear", [float(slope)], 0.0, (-abs(slope), abs(slope)), epsilon)
-
-
-def ones(positions):
-    return np.ones(len(positions), dtype=int)
-
-
-def new_ledger(place, **changes):
-    return PrivacyLedger(**{"epsilon": 1.0, "bounds": (-1, 1), "path": place, "rule": "basic"} | changes)
-
-
-def n_releases(place):
-    return run_at(place, "SELECT COUNT(*) FROM releases")[0][0]
-
 
 KEY = "a key that nobody can guess"
 
@@ -55,6 +38,17 @@ def test_a_repeated_call_serves_what_was_served(place):
     assert ledger.answer(linear(1), ["a"], ones, repeat=True, idempotency_key=f"{KEY} 2").fresh.tolist() == [True]
     assert fresh.outputs.tolist() == [1]
     assert len(ledger.history("a")) == 3
+
+
+def test_a_call_that_asked_nobody_anew_serves_the_same_again(place):
+    ledger = new_ledger(place)
+    ledger.answer(linear(1), ["a"], lambda rows: [0])
+    first = ledger.answer(linear(1), ["a"], ones, idempotency_key=KEY)
+    ledger.answer(linear(1), ["a"], ones, repeat=True)
+    again = ledger.answer(linear(1), ["a"], ones, idempotency_key=KEY)
+    assert first.outputs.tolist() == again.outputs.tolist() == [0]
+    assert ledger.answer(linear(1), ["a"], ones).outputs.tolist() == [1]
+    assert ledger.verify().ok
 
 
 def test_a_refusal_is_told_again(place):

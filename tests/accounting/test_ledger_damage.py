@@ -6,26 +6,17 @@ import random
 import shutil
 import sqlite3
 
-import numpy as np
 import pytest
+from accounting.ledgers import linear, ones
 
 from skldp.accounting import PrivacyLedger, ledger_report
 from skldp.accounting._ledger.companion import companion_of
 from skldp.accounting._ledger.migration import APPLICATION_ID
 from skldp.accounting._ledger.records import Link
 from skldp.accounting._ledger.schema import SCHEMA_VERSION, TABLES, seal
-from skldp.accounting._query import RegressionQuery
 from skldp.exceptions import LedgerError
 
 BASE = {"epsilon": 1.0, "bounds": (-1, 1), "rule": "basic"}
-
-
-def linear(slope, epsilon=0.3):
-    return RegressionQuery("linear", [float(slope)], 0.0, (-abs(slope), abs(slope)), epsilon)
-
-
-def ones(positions):
-    return np.ones(len(positions), dtype=int)
 
 
 @pytest.fixture(scope="module")

@@ -6,25 +6,16 @@ import shutil
 
 import numpy as np
 import pytest
+from accounting.ledgers import linear, new_ledger, ones
 from postgres_server import TENANTS, edit_as_no_program_should, run_at
 
-from skldp.accounting import PrivacyLedger, RegressionQuery, admit_tenant, ledger_report
+from skldp.accounting import PrivacyLedger, admit_tenant, ledger_report
+from skldp.accounting._composition import zcdp_budget
 from skldp.accounting._ledger.records import Digest
 from skldp.accounting._query import ReleaseQuery
+from skldp.accounting._units import units_above
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import BoundedFeatures, Gaussian, RandomizedResponse
-
-
-def linear(slope, epsilon=0.3):
-    return RegressionQuery("linear", [float(slope)], 0.0, (-abs(slope), abs(slope)), epsilon)
-
-
-def ones(positions):
-    return np.ones(len(positions), dtype=int)
-
-
-def new_ledger(place, **changes):
-    return PrivacyLedger(**{"epsilon": 1.0, "bounds": (-1, 1), "path": place, "rule": "basic"} | changes)
 
 
 def asked(place, rule="bayesian", n_queries=4):
@@ -67,7 +58,8 @@ def test_whoever_was_erased_can_be_erased_again(place):
     ledger.erase("a")
     before = ledger.realized_loss(["a"])
     ledger.answer(linear(3, 0.1), ["a", "c"], ones)
-    assert ledger.erase("a") == 2
+    assert ledger.erase("a") == 1
+    assert ledger.erase("a") == 0
     assert before[0] < ledger.realized_loss(["a"])[0] <= before[0] + 0.1 + 1e-12
     assert ledger.erase("b") == 2
     assert ledger.erase("nobody") == 0
@@ -81,10 +73,33 @@ def test_releases_are_erased_as_well(place):
     gaussian = BoundedFeatures(Gaussian(0.5, 1e-6, 1), (0.0,), (1.0,), n_sampled=1, stated=0.5)
     ledger.release(gaussian, [[0.5]], ids=["a"])
     before = ledger.realized_loss(["a"])[0]
-    ledger.erase("a")
-    assert before <= ledger.realized_loss(["a"])[0] + 1e-12
-    assert math.isfinite(ledger.realized_loss(["a"])[0])
-    assert ledger.verify().ok
+    assert math.isfinite(before)
+    assert ledger.erase("a") == 2
+    np.testing.assert_allclose(ledger.realized_loss(["a"])[0], before, rtol=0, atol=1e-12)
+    assert ledger.verify().problems == ()
+
+
+@pytest.mark.parametrize(
+    ("way", "epsilon", "of_each", "n_answers"),
+    [("sums", 8.0, 0.3, 20), ("delta", 1.0, 0.02, 60), ("loss", 1.0, 0.3, 8)],
+)
+def test_whatever_let_answers_pass_a_delta_they_can_be_erased(place, way, epsilon, of_each, n_answers):
+    """The erased epsilons of many small answers add up to more than the budget, and so does half of their square."""
+    ledger = new_ledger(place, rule="approximate", epsilon=epsilon, delta=1e-6)
+    signs = (1, -1) if way == "loss" else (1,)
+    for _, sign in zip(range(n_answers), itertools.cycle(signs), strict=False):
+        assert ledger.answer(linear(sign, of_each), ["a"], ones, repeat=True).accepted.all()
+    assert (n_answers * of_each <= epsilon) == (way == "sums")
+    assert (n_answers * units_above(of_each**2 / 2) > zcdp_budget(epsilon, 1e-6)) == (way == "loss")
+    before = ledger.realized_loss(["a"])[0]
+    assert ledger.erase("a") == n_answers
+    np.testing.assert_allclose(ledger.realized_loss(["a"])[0], before, rtol=0, atol=1e-12)
+    assert ledger.verify().problems == ()
+    (left,) = ledger.history("a")
+    # What holds but with a probability is no epsilon.
+    assert way == "loss" or left["query"].epsilon >= n_answers * of_each * (1 - 1e-9)
+    # A loss that is certain is no rho: what was erased costs as much of that as it did.
+    assert left["query"].zcdp >= n_answers * of_each**2 / 2 * 2**60 * (1 - 1e-9)
 
 
 def test_an_answer_cannot_be_tried_on_what_is_left(place):
@@ -136,6 +151,25 @@ def test_damage_after_an_erasure_is_noticed(place, statement):
     edit_as_no_program_should(place, statement)
     with pytest.raises(LedgerError, match="The ledger is damaged"):
         PrivacyLedger.open(place).remaining(["a"])
+
+
+def test_answers_that_no_release_has_erased_are_missed(place):
+    """The record of releases, and a published head, stay what they were."""
+    ledger = asked(place, n_queries=2)
+    head = ledger.head
+    ledger.close()
+    edits = []
+    for release, output in run_at(place, "SELECT release, output FROM answers WHERE person = 1"):
+        rest = Digest("00")
+        rest.add([1], [output])
+        edits += [
+            f"INSERT INTO erasures VALUES ({release}, 0, 3, '{rest.value}')",
+            f"DELETE FROM answers WHERE release = {release} AND person = 0",
+            f"UPDATE salts SET salt = '00' WHERE release = {release}",
+        ]
+    edit_as_no_program_should(place, *edits)
+    with pytest.raises(LedgerError, match="erased by a release that is missing"):
+        PrivacyLedger.open(place, head=head).remaining(["a"])
 
 
 def test_nothing_else_can_be_deleted(tmp_path):

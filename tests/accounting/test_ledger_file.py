@@ -14,27 +14,15 @@ import time
 
 import numpy as np
 import pytest
+from accounting.ledgers import linear, new_ledger, ones
 from ledger_children import start
 
 from skldp.accounting import PrivacyLedger, ledger_report
 from skldp.accounting._ledger import companion, privacy_ledger, sqlite_store
 from skldp.accounting._ledger import store as ledger_store
-from skldp.accounting._query import RegressionQuery
 from skldp.exceptions import LedgerError
 
 forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
-
-
-def linear(slope, epsilon=0.3):
-    return RegressionQuery("linear", [float(slope)], 0.0, (-abs(slope), abs(slope)), epsilon)
-
-
-def ones(positions):
-    return [1] * len(positions)
-
-
-def new_ledger(path, **changes):
-    return PrivacyLedger(**{"epsilon": 1.0, "bounds": (-1, 1), "path": path, "rule": "basic"} | changes)
 
 
 def in_a_child(work):

@@ -8,33 +8,17 @@ import sys
 import threading
 import time
 
-import numpy as np
 import pytest
+from accounting.ledgers import linear, n_releases, new_ledger, ones
 from ledger_children import answer_until_killed, start
 from postgres_server import TENANTS, edit_as_no_program_should, run_at
 
-from skldp.accounting import PrivacyLedger, RegressionQuery, admit_tenant, ledger_report
+from skldp.accounting import PrivacyLedger, admit_tenant, ledger_report
 from skldp.accounting._ledger import postgres_store
 from skldp.accounting._ledger import store as ledger_store
 from skldp.exceptions import LedgerError
 
 forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
-
-
-def linear(slope, epsilon=0.3):
-    return RegressionQuery("linear", [float(slope)], 0.0, (-abs(slope), abs(slope)), epsilon)
-
-
-def ones(positions):
-    return np.ones(len(positions), dtype=int)
-
-
-def new_ledger(place, **changes):
-    return PrivacyLedger(**{"epsilon": 1.0, "bounds": (-1, 1), "path": place, "rule": "basic"} | changes)
-
-
-def n_releases(place):
-    return run_at(place, "SELECT COUNT(*) FROM releases")[0][0]
 
 
 def cut_after(ledger, statement, place):
@@ -91,6 +75,36 @@ def test_a_commit_of_which_nobody_heard_is_handed_out_and_charged_once(postgres_
     assert ledger.remaining(["a"]).round(6).tolist() == [0.7]
 
 
+def test_an_interrupt_while_a_call_is_undone_leaves_no_half_of_it(postgres_url, monkeypatch):
+    """Two interrupts in a row: the second one comes when the transaction of the first is rolled back."""
+    from sqlalchemy.engine import Connection
+
+    ledger = new_ledger(postgres_url)
+    rollback, left = Connection.rollback, [1]
+
+    def interrupted(self):
+        if left:
+            left.pop()
+            raise KeyboardInterrupt
+        rollback(self)
+
+    def execute_and_interrupt(self, text, *arguments):
+        if text.startswith("INSERT INTO salts"):
+            monkeypatch.setattr(Connection, "rollback", interrupted)
+            raise KeyboardInterrupt
+        return execute(self, text, *arguments)
+
+    execute = postgres_store._Statements.execute
+    with monkeypatch.context() as patched:
+        patched.setattr(postgres_store._Statements, "execute", execute_and_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.answer(linear(1), ["a"], ones)
+    assert left == []
+    assert n_releases(postgres_url) == 0
+    assert ledger.answer(linear(1), ["a"], ones).fresh.all()
+    assert ledger.verify().ok
+
+
 def test_a_conflict_with_somebody_who_takes_no_lock_is_begun_again(postgres_url, monkeypatch):
     """The same release number, entered by another session in the middle of the call: the call comes after it."""
     ledger, other = new_ledger(postgres_url), new_ledger(postgres_url)
@@ -114,12 +128,14 @@ def test_only_those_who_ask_the_same_people_wait(postgres_url, monkeypatch):
     ledger, other = new_ledger(postgres_url, rule="bayesian"), new_ledger(postgres_url, rule="bayesian")
     for slope in (1, 2, 3):
         ledger.answer(linear(slope), ["a"], ones)
-    events, deciding = [], threading.Event()
+    events, deciding, answered = [], threading.Event(), threading.Event()
     decided = PrivacyLedger._decided
 
     def decide_slowly(self, *arguments):
         if self is ledger:
             deciding.set()
+            # However slow the machine is, b does not wait for this; and a is given the time to come too early.
+            answered.wait(60)
             time.sleep(0.5)
             events.append("decided")
         return decided(self, *arguments)
@@ -129,6 +145,7 @@ def test_only_those_who_ask_the_same_people_wait(postgres_url, monkeypatch):
     calls[0].start()
     deciding.wait()
     other.answer(linear(4, 0.2), ["b"], lambda rows: events.append("b") or ones(rows))
+    answered.set()
     other.answer(linear(5, 1e-3), ["a"], lambda rows: events.append("a") or ones(rows))
     calls[0].join()
     assert events[0] == "b"

@@ -4,8 +4,9 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from accounting.ledgers import linear
 
-from skldp.accounting import PrivacyLedger, RegressionQuery, ledger_report
+from skldp.accounting import PrivacyLedger, ledger_report
 from skldp.accounting._ledger import migration, sqlite_store
 from skldp.accounting._ledger.companion import companion_of
 from skldp.accounting._ledger.schema import SCHEMA_VERSION
@@ -20,10 +21,6 @@ ENTRY = f"45f093692a99931a58a2b3190a63773e {4:020d} {LAST_CHAIN}\n"
 COMPANION = (
     f"The lock and the last entry of the ledger beside it. Never delete it, never copy one without the other.\n{ENTRY}"
 )
-
-
-def linear(slope, epsilon=0.3):
-    return RegressionQuery("linear", [float(slope)], 0.0, (-abs(slope), abs(slope)), epsilon)
 
 
 def version_of(path):

@@ -480,7 +480,7 @@ def test_real_data_end_to_end():
         (GridSearchCV(LinearRegression(), {"fit_intercept": [True, False]}, cv=2), "linear", np.positive),
         (LinearSVC(dual=False), "linear", lambda z: (z > 0.3).astype(int)),
     ],
-    ids=repr,
+    ids=["log link", "logarithm of the target", "search", "decision"],
 )
 def test_other_linear_models_are_asked_as_well(model, kind, answers, fixed_noise):
     """One ledger for all: the mean is that of the predictions, and nobody loses more than the budget."""

@@ -4,6 +4,7 @@ import json
 import pickle
 from datetime import date
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -209,6 +210,73 @@ def test_what_the_schema_does_not_say_is_refused_without_a_value(column, values,
     with pytest.raises(ValueError, match=match) as refused:
         plain().fit_transform(frame)
     assert not any(word in str(refused.value) for word in ("Rome", "young", "soon"))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[20240229, 20240301], [2024, 2025], [0.5, 1.5], [True, False], [date(2024, 2, 29), 7], pd.to_timedelta([1, 2])],
+    ids=str,
+)
+@pytest.mark.parametrize("dtype", [None, object])
+def test_numbers_are_no_dates_and_dates_no_numbers(values, dtype):
+    schema = {"since": {"type": "dates", "low": "2020-01-01", "high": "2024-12-31", "missing": "middle"}}
+    with pytest.raises(ValueError, match=r"[Dd]ates") as refused:
+        TablePrivatizer(schema=schema).fit(pd.DataFrame({"since": values}, dtype=dtype))
+    assert "2024022" not in str(refused.value)
+    missing = pd.DataFrame({"since": [np.nan, np.nan]})
+    assert TablePrivatizer(schema=schema, transform_noise=False).fit(missing).transform(missing)[0, 0] == 19175
+    for moment in ("datetime64[s]", "timedelta64[s]"):
+        with pytest.raises(ValueError, match="Column 'age' must be real numbers"):
+            TablePrivatizer(schema={"age": (0, 100)}).fit(pd.DataFrame({"age": np.arange(2).astype(moment)}))
+
+
+def test_a_day_is_that_of_the_clock_it_was_written_by():
+    midnight = pd.Series(pd.to_datetime(["2022-01-01 00:30", "2022-07-01 23:30"])).dt.tz_localize("Europe/Berlin")
+    for frame in (pd.DataFrame({"since": midnight}), pl.from_pandas(pd.DataFrame({"since": midnight}))):
+        table = TablePrivatizer(schema={"since": SCHEMA["since"]}, encoding="columns", transform_noise=False).fit(frame)
+        days = [str(day)[:10] for day in table.transform(frame)["since"].to_list()]
+        assert days == ["2022-01-01", "2022-07-01"]
+
+
+def test_a_schema_from_a_file_means_what_it_says():
+    frame = pd.DataFrame({"age": [31.0, np.nan], "city": ["Ulm", "Bonn"], "since": ["2021-03-01", "2022-01-01"]})
+    written = {
+        "age": {"type": "interval", "low": 0, "high": 100, "missing": "middle"},
+        "city": ["Bonn", "Ulm"],
+        "since": {"type": "dates", "low": "2020-01-01", "high": "2024-12-31"},
+    }
+    table = TablePrivatizer(schema=json.dumps(written), transform_noise=False).fit(frame)
+    np.testing.assert_array_equal(table.transform(frame)[:, :3], [[31, 0, 1], [50, 1, 0]])
+    # In JSON a pair is a list, which would be two categories.
+    for schema in (json.dumps({"age": [0, 100]}), {"age": [0, 100]}):
+        with pytest.raises(ValueError, match=r"write \(0, 100\), and two categories, for which write"):
+            TablePrivatizer(schema=schema).fit(frame[["age"]])
+    for schema, match in (
+        ("schema.json", "not the path of a file"),
+        ('{"age": ["a"], "age": ["b"]}', "once"),
+        ('["age"]', "JSON object"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            TablePrivatizer(schema=schema).fit(frame[["age"]])
+
+
+def test_a_frame_that_cannot_be_read_by_name_is_refused_in_words():
+    twice = pd.DataFrame([[1.0, 2.0]], columns=["age", "age"])
+    with pytest.raises(ValueError, match=r"different names. Got \['age'\] more than once"):
+        TablePrivatizer(schema={"age": (0, 1)}).fit(twice)
+    with pytest.raises(ValueError, match=r"DataFrame of pandas or polars, or an array\. Got SimpleNamespace"):
+        TablePrivatizer(schema={"age": (0, 1)}).fit(SimpleNamespace(columns=["age"], shape=(1, 1)))
+    table = TablePrivatizer(schema={0: (0, 10), 1: (100, 200)}).fit(pd.DataFrame([[1.0, 150.0]]))
+    with pytest.raises(ValueError, match="same order"):
+        table.transform(pd.DataFrame([[150.0, 1.0]], columns=[1, 0]))
+
+
+def test_two_released_columns_of_one_name_are_refused_before_the_release():
+    frame = pd.DataFrame({"city": ["missing", None]})
+    schema = {"city": {"type": "categories", "values": ["missing", "Ulm"], "missing": "category"}}
+    with pytest.raises(ValueError, match="Released columns must have different names"):
+        TablePrivatizer(schema=schema).fit(frame)
+    assert TablePrivatizer(schema=schema, encoding="columns").fit_transform(frame).shape == (2, 1)
 
 
 def test_unknown_categories_become_missing_ones_where_that_is_declared():

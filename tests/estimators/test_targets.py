@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from hypothesis import example, given
-from hypothesis import strategies as st
 from laws import THRESHOLD
 from scipy.stats import chi2_contingency
 from sklearn.base import clone
@@ -23,9 +21,9 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from skldp import LabelPrivateClassifier, LabelPrivateRegressor, NumericPrivatizer, TargetPrivatizer, privacy_guarantee
-from skldp.estimators._targets import split_share
 from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, OutOfDomainWarning, SeededNoiseWarning
 from skldp.mechanisms import PriorQuestion, UnaryEncoding
+from skldp.mechanisms._record import share_out
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 RNG = np.random.default_rng(0)
@@ -121,6 +119,7 @@ def test_a_prior_from_a_share_of_the_budget_is_counted():
     assert Fraction(guarantee.epsilon) >= Fraction(asked) + Fraction(answered)
     assert guarantee.epsilon <= guarantee.stated == 4.0
     assert guarantee.basis.startswith("sum of (")
+    assert "bins of that prior" in guarantee.basis
     shares = np.histogram(y, 16, (0, 100))[0] / y.size
     np.testing.assert_allclose(privatizer.prior_, shares, atol=0.03)
     # Worth it: the same people, the same budget, the uniform prior.
@@ -146,12 +145,25 @@ def test_the_answers_for_the_prior_and_the_targets_have_noise_of_their_own(monke
         assert chi2_contingency(table).pvalue > THRESHOLD
 
 
-@given(st.floats(0.01, 50), st.floats(0.001, 0.999))
-@example(0.7, 0.1)
-def test_shares_never_add_up_to_more_than_epsilon(epsilon, share):
-    rest, part = split_share(epsilon, share)
-    assert Fraction(rest) + Fraction(part) <= Fraction(epsilon)
-    assert rest + part == pytest.approx(epsilon)
+@pytest.mark.parametrize("mechanism", ["bins", "unbiased_bins"])
+@pytest.mark.parametrize("epsilon", [1e-5, 20.0, 40.0])
+@seeds_expected
+def test_what_a_learnt_prior_chooses_costs_no_more_than_is_promised(epsilon, mechanism):
+    # Another number of answers has other integers, whose exact epsilon is another one.
+    for y in (np.full(3_000, 3.0), np.repeat([1.0, 99.0], 1_500)):
+        privatizer = TargetPrivatizer(epsilon, bounds=(0, 100), mechanism=mechanism, prior=0.3, seed=0).fit(y)
+        asked = PriorQuestion(share_out(epsilon, (1 - 0.3, 0.3))[1], 0.0, 100.0).guarantee()
+        spent = Fraction(asked.epsilon) + Fraction(privatizer.mechanism_.exact_epsilon)
+        assert spent <= Fraction(privatizer.privacy_guarantee_.epsilon) <= Fraction(epsilon)
+
+
+@pytest.mark.parametrize("mechanism", [StandardScaler(), make_pipeline(TargetPrivatizer(bounds=(0, 100)))])
+def test_what_is_no_private_mechanism_is_refused_before_it_sees_a_target(mechanism):
+    with pytest.raises(ValueError, match="target_mechanism must be a private one, such as TargetPrivatizer") as refused:
+        LabelPrivateRegressor(Ridge(), target_mechanism=mechanism).fit(X[:3], [51.25, 52.5, 53.75])
+    assert "51" not in str(refused.value)
+    with pytest.raises(ValueError, match="label_mechanism must be a private one, such as LabelRR"):
+        LabelPrivateClassifier(LogisticRegression(), label_mechanism=mechanism).fit(X[:3], [0, 1, 1])
 
 
 @seeds_expected

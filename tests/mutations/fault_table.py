@@ -1219,8 +1219,17 @@ MUTATIONS = [
     Mutation("accounting/_ledger/privacy_ledger.py", "if request != call.request:", "if False:", _CALLS),
     Mutation("accounting/_ledger/privacy_ledger.py", "np.where(fresh, last, earlier)", "last", _CALLS),
     Mutation("accounting/_ledger/plan.py", "hashlib.sha256(own).hexdigest()", "own.decode()", _CALLS),
-    Mutation("accounting/_ledger/erasing.py", "return rows is None or _hash(rows) == request", "return True", _ERASED),
-    Mutation("accounting/_ledger/erasing.py", "    connection.executemany(_ERASE_ANSWER, rows)\n", "", _ERASED),
+    Mutation("accounting/_ledger/erasures.py", "return rows is None or _hash(rows) == request", "return True", _ERASED),
+    Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_ANSWER, rows)\n", "", _ERASED),
+    Mutation("accounting/_ledger/book.py", "erasures.last > self.release", "False", _ERASED),
+    Mutation("accounting/_ledger/eraser.py", "certified if certified < composed else None", "certified", _ERASED),
+    Mutation("accounting/_ledger/plan.py", "mark, request, key is not None)", "mark, request, False)", _CALLS),
+    Mutation(
+        "accounting/_release_query.py",
+        "return cls(_ERASED, charge, sum(zcdp_of(query) for query in queries))",
+        "return cls(_ERASED, charge, 0 if charge is None else _zcdp_of_pure(charge))",
+        _ERASED,
+    ),
     Mutation(
         "accounting/_ledger/eraser.py",
         "query = ReleaseQuery.erasure(queries, loss)",
@@ -1295,6 +1304,13 @@ MUTATIONS = [
         "accounting/_ledger/postgres_store.py", "WHEN 'off' THEN 'on'", "WHEN 'off' THEN 'off'", _HOSTS, needs=_DRIVER
     ),
     Mutation("accounting/_ledger/postgres_store.py", 'if fsync != "on":', "if False:", _HOSTS, needs=_DRIVER),
+    Mutation(
+        "accounting/_ledger/postgres_store.py",
+        "is undone.\n        session.rollback()",
+        "is undone.\n        session.commit()",
+        _HOSTS,
+        needs=_DRIVER,
+    ),
     Mutation("accounting/_ledger/postgres_store.py", ".splitlines()[0]", "", _HOSTS, needs=_DRIVER),
     Mutation(
         "accounting/_ledger/postgres_store.py",
@@ -1697,10 +1713,20 @@ MUTATIONS = [
         "replace(guarantee, stated",
         "estimators/test_targets.py",
     ),
-    Mutation("estimators/_targets.py", ".spawn(1)[0]).rows", ").rows", "estimators/test_targets.py"),
     Mutation(
-        "estimators/_targets.py", "> Fraction(epsilon):", "> 2 * Fraction(epsilon):", "estimators/test_targets.py"
+        "estimators/_targets.py",
+        "replace(guarantee, epsilon=epsilon, basis",
+        "replace(guarantee, basis",
+        "estimators/test_targets.py",
     ),
+    Mutation(
+        "estimators/_label_private.py",
+        "if not isinstance(given, GuaranteeMixin | None):",
+        "if False:",
+        "estimators/test_targets.py",
+    ),
+    Mutation("estimators/_targets.py", ".spawn(1)[0]).rows", ").rows", "estimators/test_targets.py"),
+    Mutation("estimators/_targets.py", "(1 - part, part)", "(1, part)", "estimators/test_targets.py"),
     Mutation("estimators/_targets.py", '"the bounds" if learnt else ""', '""', "estimators/test_targets.py"),
     Mutation(
         "estimators/_label_private.py", "estimator.fit(X, released", "estimator.fit(X, y", "estimators/test_targets.py"
@@ -1744,6 +1770,15 @@ MUTATIONS = [
         "mechanisms/_record.py",
         "round_up(sum(map(Fraction, self.exact_epsilons), Fraction(0)))",
         "max(self.exact_epsilons)",
+        "estimators/test_table.py",
+    ),
+    Mutation(
+        "estimators/_schema.py", "if values.size and not texts_or_dates:", "if False:", "estimators/test_table.py"
+    ),
+    Mutation(
+        "estimators/_schema.py",
+        "if len(given) == 2 and all(map(is_number, given)):",
+        "if False:",
         "estimators/test_table.py",
     ),
     Mutation("estimators/_schema.py", "learnt.append(str(name))", "pass", "estimators/test_table.py"),

@@ -6,8 +6,9 @@ from laws import THRESHOLD
 from scipy import stats
 from sklearn.base import BaseEstimator
 
+from skldp import LabelMatrixRR, PrivUnitTransformer, TargetPrivatizer
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study import AuditResult, audit_epsilon, trials_needed
+from skldp.study import AuditResult, audit_epsilon, audit_estimator, trials_needed
 
 
 def randomized_response(epsilon, n_classes=2):
@@ -120,6 +121,21 @@ def test_an_estimator_is_audited_against_its_claim():
     assert result.refutes_claim
     assert "REFUTED" in str(result)
     assert "\n" not in str(result)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "fitted_on"),
+    [
+        (PrivUnitTransformer(2.0), np.zeros((2, 3))),
+        (PrivUnitTransformer(2.0, bounds=(-1, 1)), np.zeros((2, 3))),
+        (TargetPrivatizer(2.0, bounds=(-3, 5)), [1.0, 2.0]),
+        (LabelMatrixRR(2.0, classes=[0, 1]), [[0, 1], [1, 1]]),
+    ],
+    ids=["vectors", "vectors within bounds", "targets", "several labels"],
+)
+def test_what_is_declared_makes_the_pairs(estimator, fitted_on, fixed_noise):
+    result = audit_estimator(estimator.fit(fitted_on), n_trials=2000)
+    assert 1.0 < result.epsilon_lower <= 2.0
 
 
 def test_a_claim_per_unit_of_distance_is_scaled_to_the_pair():

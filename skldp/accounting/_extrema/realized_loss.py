@@ -240,7 +240,9 @@ def _loss_over_points(
     # In a fixed order, so that the sum is the same in whatever order the answers came.
     for query, output in sorted(zip(queries, outputs, strict=True), key=lambda pair: (pair[0].key, pair[1])):
         if isinstance(query, FiniteQuery):
-            total += query.log_likelihood(int(output), np.arange(size))
+            own = query.log_likelihood(int(output), np.arange(size))
+            # What no point can answer tells no two of them apart.
+            total += np.where(np.isinf(own), 0.0, own)
             # A logarithm below 37, within 4 units in the last place.
             error += 2.0**-44
         elif points is None:
@@ -280,7 +282,8 @@ def _loss_over_box(
         at_most, above = threshold - 4 * law.allowance - 1e-9 * threshold, threshold
     high, low = (_Search(law, sign) if inner is None else RegionSearch(law, sign) for sign in (1, -1))
     if threshold is None or ceiling > threshold:
-        _refine(high, low, tol, at_most, above)
+        # A search counts rounding four times on either side: however many nodes it looks at, it gets no closer.
+        _refine(high, low, max(tol, 8 * law.allowance), at_most, above)
     is_open = threshold is None or high.lower + low.lower <= threshold < ceiling
     # What has certainly lost more is not worth a proof.
     proofs = ([high.proof], [low.proof]) if is_open else ([], [])

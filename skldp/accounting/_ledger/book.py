@@ -18,7 +18,7 @@ import numpy.typing as npt
 from skldp.accounting._decide import added
 from skldp.accounting._extrema.linear_cohort import LinearTable
 from skldp.accounting._ledger.companion import EMPTY
-from skldp.accounting._ledger.erasing import Erasures
+from skldp.accounting._ledger.erasures import Erasures
 from skldp.accounting._ledger.identity import Identity
 from skldp.accounting._ledger.records import Digest, History, Link, Release, damage, recorded_histories
 from skldp.accounting._ledger.schema import Connection, Rows
@@ -271,6 +271,8 @@ class LedgerBook:
                 self.add_people(identities)
             self.read_queries(connection)
             self._read_releases(connection, 2**62 if until is None else until, erasures)
+            if until is None and erasures.last > self.release:
+                raise LedgerError("The ledger is damaged: answers are erased by a release that is missing.")
             if until is None and self._ahead:
                 raise LedgerError("The ledger is damaged: somebody is in it who was never asked.")
 

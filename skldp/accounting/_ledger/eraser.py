@@ -1,16 +1,18 @@
 """A ledger that can erase what somebody has answered."""
 
+import math
 import secrets
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from skldp.accounting._ledger.erasing import erasable, erase_rows
+from skldp.accounting._ledger.erasures import erasable, erase_rows
 from skldp.accounting._ledger.identity import Identity, canonical_ids
 from skldp.accounting._ledger.reader import LedgerReader
 from skldp.accounting._ledger.records import Release, recorded_history, write_release
-from skldp.accounting._query import ReleaseQuery
+from skldp.accounting._query import Query, ReleaseQuery
 
 __all__ = ["LedgerEraser"]
 
@@ -39,9 +41,9 @@ class LedgerEraser(LedgerReader):
         Notes
         -----
         In their place stands one release, at the certified realized loss that they had, or at the sum of their epsilons
-        with ``rule="basic"`` and ``"approximate"``. That the person answered, when and what, stays; what they answered
-        goes, with the salts of the digests that it could be tried on. Whoever has them in memory, in a backup or a
-        server's log of writes has them still.
+        with ``rule="basic"``, and at the sum of their zero-concentrated privacy. That the person answered, when and
+        what, stays; what they answered goes, with the salts of the digests that it could be tried on. Whoever has them
+        in memory, in a backup or a server's log of writes has them still.
 
         Examples
         --------
@@ -69,15 +71,16 @@ class LedgerEraser(LedgerReader):
                 numbers = book.numbers(people)
                 history = recorded_history(connection, int(numbers[0]), book.release)
                 queries = book.answers_of([history])[0][0]
-                if not queries:
+                # What was erased before is no answer, and stays as it is where nothing has come since.
+                n_answers = sum(not (isinstance(one, ReleaseQuery) and one.is_erasure) for one in queries)
+                if not n_answers:
                     return 0
                 (one, two), loss = book.fingerprints_of(numbers)[0], None
-                if self.rule in ("simplified", "bayesian"):
+                if self.rule != "basic":
                     certified = self._certified.get((int(one), int(two)))
                     if certified is None:
                         return None
-                    # No decision has let it pass the budget.
-                    loss = min(certified[1], self.epsilon)
+                    loss = self._certain_loss(queries, certified[1])
                 query = ReleaseQuery.erasure(queries, loss)
                 erased, request = erasable(connection, int(numbers[0]))
                 release = Release(
@@ -96,4 +99,12 @@ class LedgerEraser(LedgerReader):
                 write_release(connection, release, query, n_people=n_people, chain=book.chain, tenant=tenant)
                 erase_rows(connection, erased, release.number)
             self._forget()
-        return len(erased)
+        return n_answers
+
+    def _certain_loss(self, queries: Sequence[Query], certified: float) -> float | None:
+        """The loss to be charged, or None where the certified one holds but with the probability of a delta."""
+        composed = self._rule.composed_loss(queries)
+        if math.isinf(composed):
+            # No decision has let it pass the budget.
+            return min(certified, self.epsilon)
+        return certified if certified < composed else None

@@ -37,6 +37,8 @@ class Call:
         The hash of its idempotency key.
     request : str
         What it asks, under a hash that nobody can try guesses with who has not the key.
+    is_named : bool, default=False
+        Whether the caller gave the key.
     """
 
     query: Query
@@ -45,6 +47,7 @@ class Call:
     all_or_none: bool
     mark: str
     request: str
+    is_named: bool = False
 
     @classmethod
     def make(
@@ -54,7 +57,7 @@ class Call:
         own = (secrets.token_hex(16) if key is None else key).encode()
         asked = json.dumps([query.key, repeat, all_or_none, people]).encode("ascii")
         mark, request = hashlib.sha256(own).hexdigest(), hmac.digest(own, asked, "sha256").hex()
-        return cls(query, people, repeat, all_or_none, mark, request)
+        return cls(query, people, repeat, all_or_none, mark, request, key is not None)
 
 
 _NO_OUTPUTS = np.zeros(0, dtype=np.int64)

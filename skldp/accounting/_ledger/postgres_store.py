@@ -248,16 +248,6 @@ class PostgresStore(LedgerStore):
         self._sql.event.listen(self._engine, "connect", _set_up_session)
         self._closing = weakref.finalize(self, self._engine.dispose)
 
-    def check_open(self) -> None:
-        """Refuse to go on with a closed ledger.
-
-        Raises
-        ------
-        LedgerError
-        """
-        if self.closed:
-            raise LedgerError(f"The ledger {self.name!r} is closed: open it again.")
-
     def close(self) -> None:
         """Close the ledger, for this process, once the transaction of another thread has ended."""
         with self.lock:
@@ -327,8 +317,9 @@ class PostgresStore(LedgerStore):
 
     @staticmethod
     def _isolate(session: Any, level: Any, *, read_only: bool) -> None:
-        # SQLAlchemy takes a statement of its own for the beginning of a transaction.
-        session.commit()
+        # SQLAlchemy takes a statement of its own for the beginning of a transaction. One that was left in the middle,
+        # by an interrupt of its undoing for one, is undone.
+        session.rollback()
         session.execution_options(isolation_level=level, postgresql_readonly=read_only)
 
     @contextmanager

@@ -18,7 +18,6 @@ from skldp.accounting._ledger.dry_run import DryRun
 from skldp.accounting._ledger.eraser import LedgerEraser
 from skldp.accounting._ledger.identity import distinct_ids
 from skldp.accounting._ledger.plan import Call, Draw, LedgerAnswers, Plan
-from skldp.accounting._ledger.reader import declared_bounds
 from skldp.accounting._ledger.records import (
     History,
     recorded_call,
@@ -28,7 +27,7 @@ from skldp.accounting._ledger.records import (
 )
 from skldp.accounting._ledger.releasing import ReleasesRecords
 from skldp.accounting._ledger.schema import Connection
-from skldp.accounting._ledger.settings import checked_bounds, checked_settings
+from skldp.accounting._ledger.settings import checked_bounds, checked_settings, declared_bounds
 from skldp.accounting._ledger.store import MEMORY, LedgerStore, open_store
 from skldp.accounting._query import ClassQuery, FiniteQuery, Query, RegressionQuery, ReleaseQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
@@ -358,7 +357,8 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
                 decided |= self._decided(undecided, plan, last or map)
                 admitted = plan.admitted(decided)
                 refused = np.count_nonzero(~admitted)
-                if len(plan.asked) and not (call.all_or_none and refused):
+                # What a named call hands out is the same when it is made again, also if nobody was asked anew.
+                if len(plan.asked if not call.is_named else call.people) and not (call.all_or_none and refused):
                     release = plan.release(admitted, draw)
                     n_people, tenant = len(book.number_of), self._store.tenant
                     chain = write_release(

@@ -1,6 +1,5 @@
 """Everything that can be learnt from a ledger without asking anybody: what is left, and whether it was all right."""
 
-import json
 import math
 import os
 import threading
@@ -18,15 +17,14 @@ from skldp.accounting._ledger.book import Fingerprint, LedgerBook, group_rows
 from skldp.accounting._ledger.established import is_established
 from skldp.accounting._ledger.identity import canonical_ids
 from skldp.accounting._ledger.records import damage, recorded_histories, timed_history, who_answered
+from skldp.accounting._ledger.settings import declared_bounds
 from skldp.accounting._ledger.store import LedgerStore, last_head, open_store
 from skldp.accounting._query import FiniteQuery, Query, ReleaseQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
-from skldp.mechanisms._columns import domain_from_json
 from skldp.mechanisms._domain import Domain
 
-__all__ = ["RULES", "LedgerReader", "Verification", "declared_bounds", "ledger_report", "lower_and_upper"]
+__all__ = ["LedgerReader", "Verification", "ledger_report", "lower_and_upper"]
 
-RULES = ("basic", "simplified", "bayesian", "approximate")
 _QUERY_COLUMNS = (
     "query", "kind", "epsilon", "first_asked", "calls", "asked", "answered", "served_again", "refused", "key",
 )  # fmt: skip
@@ -86,14 +84,6 @@ class Verification:
     n_releases: int
     n_answers: int
     n_decisions: int
-
-
-def declared_bounds(stored: Any) -> tuple[Any, Any] | Domain | None:
-    """What a ledger's setting says of its domain."""
-    if isinstance(stored, dict):
-        with damage():
-            return domain_from_json(json.dumps(stored))
-    return None if stored is None else (stored[0], stored[1])
 
 
 def _query_rows(store: LedgerStore) -> list[dict[str, Any]]:

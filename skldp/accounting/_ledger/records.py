@@ -82,7 +82,7 @@ class Digest:
 
     Examples
     --------
-    >>> from skldp.accounting._ledger.book import Digest
+    >>> from skldp.accounting._ledger.records import Digest
     >>> one, two = Digest("00"), Digest("01")
     >>> one.add([0], [1]), two.add([0], [1])
     (None, None)
@@ -117,7 +117,7 @@ class Link(Digest):
 
     Examples
     --------
-    >>> from skldp.accounting._ledger.book import Link
+    >>> from skldp.accounting._ledger.records import Link
     >>> one, two = (Link("0" * 64, [1, "key"], ["ann"]) for _ in range(2))
     >>> one.add([0], [1])
     >>> two.add([0], [0])

@@ -103,7 +103,7 @@ class ReleasesRecords:
     ) -> LedgerRelease:
         r"""Release people's rows through a mechanism, at its full epsilon, or by what is released of a named part.
 
-        The epsilon is that of :meth:`guarantee` of the mechanism, from the integers that it samples with, and the noise
+        The epsilon is that of ``guarantee`` of the mechanism, from the integers that it samples with, and the noise
         is the operating system's. Who is refused, and what it costs, depends on budgets and recorded outputs alone.
 
         Parameters

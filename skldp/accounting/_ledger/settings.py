@@ -1,12 +1,15 @@
-"""What a ledger is made with, checked and brought to what JSON keeps exactly."""
+"""What a ledger is made with, checked, brought to what JSON keeps exactly, and read back."""
 
+import json
 from typing import Any, cast
 
-from skldp.accounting._decide import Rule, RuleName
+from skldp.accounting._decide import RULES, Rule
 from skldp.accounting._extrema.region import region_of
-from skldp.accounting._ledger.reader import RULES
+from skldp.accounting._ledger.records import damage
+from skldp.mechanisms._columns import domain_from_json
+from skldp.mechanisms._domain import Domain
 
-__all__ = ["checked_bounds", "checked_settings"]
+__all__ = ["checked_bounds", "checked_settings", "declared_bounds"]
 
 
 def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any, delta: Any) -> dict[str, Any]:
@@ -23,7 +26,7 @@ def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any, delta: Any)
         raise ValueError(
             f"delta goes with rule='approximate', and that with delta. Got {delta!r} and {rule!r} instead."
         )
-    Rule(cast("RuleName", rule), epsilon, tol=tol, delta=delta)
+    Rule(rule, epsilon, tol=tol, delta=delta)
     stored = None if bounds is None else checked_bounds(bounds)
     settings = {"epsilon": float(epsilon), "bounds": stored, "rule": str(rule), "tol": float(tol)}
     return settings | {"delta": None if delta is None else float(delta)}
@@ -44,3 +47,11 @@ def checked_bounds(bounds: Any) -> list[Any] | dict[str, Any]:
     box = region.box + 0.0
     same = bool((box == box[:, :1]).all())
     return cast("list[Any]", (box[:, 0] if same else box).tolist())
+
+
+def declared_bounds(stored: Any) -> tuple[Any, Any] | Domain | None:
+    """What a ledger's setting says of its domain."""
+    if isinstance(stored, dict):
+        with damage():
+            return domain_from_json(json.dumps(stored))
+    return None if stored is None else (stored[0], stored[1])

@@ -1,4 +1,4 @@
-"""The ledger's file: SQLite schema, and transactions that are checked before and on the disk when they return.
+"""A ledger in a file of SQLite: transactions that are checked before, and on the disk when they return.
 
 The journal is SQLite's rollback journal with ``synchronous=EXTRA``, not a write-ahead log: a commit is then wholly in
 the one file, and the directory is synchronised as well, so that a power cut cannot bring back the journal and undo a
@@ -183,8 +183,7 @@ class SQLiteStore(LedgerStore):
         ------
         LedgerError
         """
-        if self.closed:
-            raise LedgerError(f"The ledger {self.name!r} is closed: open it again.")
+        super().check_open()
         if self._memory is not None and self._process != os.getpid():
             raise LedgerError(
                 "A ledger in memory cannot be used after a fork, because parent and child would each spend the same "

@@ -114,7 +114,6 @@ class LedgerStore(ABC):
             If it is not, if it cannot be read or written, or if the ledger is closed, or read-only and to be written.
         """
 
-    @abstractmethod
     def check_open(self) -> None:
         """Refuse to go on with a closed ledger.
 
@@ -122,6 +121,8 @@ class LedgerStore(ABC):
         ------
         LedgerError
         """
+        if self.closed:
+            raise LedgerError(f"The ledger {self.name!r} is closed: open it again.")
 
     @abstractmethod
     def close(self) -> None:

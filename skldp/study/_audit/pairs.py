@@ -39,15 +39,16 @@ def candidate_pairs(estimator: Any) -> list[tuple[Any, Any]]:
     [(array(['a'], dtype=object), array(['b'], dtype=object))]
     """
     check_is_fitted(estimator)
-    if hasattr(estimator, "bounds_"):
-        low, high = estimator.bounds_
+    # Of vectors bounds are declared or not.
+    if getattr(estimator, "bounds_", None) is not None:
+        low, high = map(np.asarray, estimator.bounds_)
         points = [low, high, (low + high) / 2]
         if (low < 0).all() and (high > 0).all():
             # The code of a number has a sign bit: the worst pair may lie on both sides of 0.
             points.append(low * 1e-9)
-    elif hasattr(estimator, "categories_"):
-        size = max(len(values) for values in estimator.categories_)
-        columns = [_ends(np.resize(values, size)) for values in estimator.categories_]
+    elif isinstance(by_column := getattr(estimator, "categories_", getattr(estimator, "classes_", None)), list):
+        size = max(len(values) for values in by_column)
+        columns = [_ends(np.resize(values, size)) for values in by_column]
         points = [np.array(row, dtype=object) for row in zip(*columns, strict=True)]
     elif hasattr(estimator, "classes_"):
         points = list(_ends(estimator.classes_))

@@ -61,6 +61,11 @@ class Erasures:
     def __len__(self) -> int:
         return sum(self._number.values())
 
+    @property
+    def last(self) -> int:
+        """The last release that erased something."""
+        return max(self._by_erasure, default=0)
+
     def n_of(self, release: int) -> int:
         """How many answers a release has lost."""
         return self._number.get(release, 0)
