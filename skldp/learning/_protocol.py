@@ -315,9 +315,9 @@ class Protocol(ABC):
     def _take_size(self, task: Task, report: Report) -> None:
         self._state["log_sizes"] = [*self._state["log_sizes"], math.log(float(task.mean(report)[0]))]
 
-    @property
-    def _products_pay(self) -> bool:
-        enough = sufficiency(self.n_people, self.n_features, self.epsilon)
+    def _products_pay(self, n_columns: int = 1) -> bool:
+        """Whether products are worth their people, beside gradients of so many columns."""
+        enough = n_columns * sufficiency(self.n_people, self.n_features, self.epsilon)
         return enough >= max(PRODUCTS_LEAST, _PRODUCTS_PAY * (self.n_features + 1))
 
     def _average(self, n_cohorts: int, n_last: int | None = None) -> None:

@@ -302,15 +302,15 @@ def test_few_people_do_not_lose_a_rare_class(log_odds, slope):
 
 def test_the_constant_starts_from_the_shares_of_few_people():
     """The model is theirs, as uncertain as they are, by the delta method."""
-    learnt = ClassificationProtocol(2, 2_000, 3, epsilon=1.0, low=[-1] * 2, high=[1] * 2)
+    learnt = ClassificationProtocol(5, 2_000, 2, epsilon=1.0, low=[-1] * 5, high=[1] * 5)
     task = learnt.first()
     while learnt._steps[learnt._state["step"]][0] != "shares":
         task = learnt.next(None)
-    X, y = np.zeros((learnt.n_wanted, 2)), np.zeros(learnt.n_wanted)
+    X, y = np.zeros((learnt.n_wanted, 5)), np.zeros(learnt.n_wanted)
     report = task.release(X, y, seeded())
     learnt.next(report)
     shares = np.array(learnt._state["shares"])
-    helmert = np.array([[1, 1], [-1, 1], [0, -2]]) / np.sqrt([2, 6])
+    helmert = np.array([[1], [-1]]) / np.sqrt(2)
     change = helmert.T @ np.diag(1 / shares) @ helmert * task.standard_error(report.n_people)
     np.testing.assert_allclose(np.array(learnt._state["beta"])[:, 0], helmert.T @ np.log(shares))
     np.testing.assert_allclose(learnt._state["of_constant"], change @ change)
