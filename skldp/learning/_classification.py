@@ -9,18 +9,25 @@ import numpy.typing as npt
 
 from skldp._checks import check_whole, is_number
 from skldp.learning._likelihood import Likelihood, normal_people, step
-from skldp.learning._protocol import CENTER_RADIUS, LOOSEST, SCALE_SHARE, Protocol, as_shown_by, cut, nearest_positive
+from skldp.learning._protocol import (
+    CENTER_RADIUS,
+    LOOSEST,
+    SCALE_SHARE,
+    Protocol,
+    as_shown_by,
+    cut,
+    nearest_positive,
+    weighed,
+)
 from skldp.learning._tasks import Report, Task
 from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
 __all__ = ["ClassificationProtocol"]
 
 # The part of the people who tell products, in stages that leave each a sufficiency of this many times the number of
-# terms, and no more than that many; else the part who tell a scale.
-_PRODUCT_SHARE, _STAGE_SUFFICIENCY, _MOST_STAGES, _PLAIN_SHARE = 0.3, 0.4, 6, 0.02
-# Products pay from a sufficiency of this many times the number of terms on. Where few tasks are asked they always do:
-# a step that is too long in some direction would have nothing after it that takes it back.
-_PRODUCTS_PAY = 2.5
+# terms, and no more than that many. Where few tasks are asked products always pay: a step that is too long in some
+# direction would have nothing after it that takes it back.
+_PRODUCT_SHARE, _STAGE_SUFFICIENCY, _MOST_STAGES = 0.3, 0.4, 6
 # The floor of the whitening, in units of the largest eigenvalue that noise alone has.
 _FLOOR = 0.35
 # Few people are cut into fewer cohorts, so that each tells something.
@@ -29,8 +36,15 @@ _N_COHORTS, _N_COHORTS_OF_FEW, _FEW = 20, 10, 100.0
 _FIRST_MODEL = 0.35
 # What a radius cuts off is more than the noise where there is little of it: from this sufficiency on radii grow.
 _LOOSE = 100.0
-# The part of the people who tell the classes' shares, where weights need them.
-_SHARES_SHARE = 0.05
+# The part of the people who tell the classes' shares, where weights need them; and where gradients alone are asked of
+# few, who would not tell a rare class from their noise; and then the part who tell how wide features lie.
+_SHARES_SHARE, _SHARES_OF_FEW, _WIDTH_SHARE = 0.05, 0.1, 0.05
+# How wide that is expected to be, in units of what the bounds allow, and how well its logarithm is known; how far it is
+# told, above and below.
+_EXPECTED_WIDTH, _LOG_ERROR, _WIDEST, _WIDTH_RATIO = 1 / 3, 0.7, 1.2, 24.0
+# The radius of few people's gradients in units of their usual norm: a shorter one spares noise, and is further from
+# what normal people would tell, which is taken off.
+_TIGHTNESS = 0.7
 # For what is 0 where it may not be.
 _NOTHING = 1e-6
 
@@ -72,7 +86,8 @@ class ClassificationProtocol(Protocol):
     Products of the features tell how to whiten them. A gradient, shortened to a radius, is then told at the model so
     far. How it grows with the model's error is known where features are taken to be normal, and how large its noise
     is, so that a Kalman filter says how far to move: long steps while little is known, and in the end the mean of all
-    that was told.
+    that was told. Where people are so few that products would be noise, some tell the classes' shares instead, so that
+    the constant starts from those and is as uncertain as they are, and slopes that turn out to be small are shrunk.
 
     A weight of a class in the likelihood moves that class's log odds by the weight's logarithm wherever the model
     holds, which is what is done here: it costs nobody an answer, and lengthens no gradient.
@@ -81,7 +96,8 @@ class ClassificationProtocol(Protocol):
     ----------
     Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018, section 4. Kalman,
     "A new approach to linear filtering and prediction problems", 1960, equations 28 to 30. King and Zeng, "Logistic
-    regression in rare events data", 2001, equation 7.
+    regression in rare events data", 2001, equation 7. James and Stein, "Estimation with quadratic loss", 1961,
+    section 2.
 
     Examples
     --------
@@ -132,6 +148,7 @@ class ClassificationProtocol(Protocol):
             "spread": root,
             "beta": np.zeros((n_classes - 1, n_terms)).tolist(),
             "covariance": (np.eye(n_classes - 1) / max(self.ridge, _NOTHING)).tolist(),
+            "of_constant": [],
             "whitening": np.eye(n_terms).tolist(),
             "told": [],
             "shares": [1 / n_classes] * n_classes,
@@ -172,6 +189,18 @@ class ClassificationProtocol(Protocol):
     def _n_cohorts(self) -> int:
         return _N_COHORTS_OF_FEW if self.sufficiency < _FEW else _N_COHORTS
 
+    @property
+    def _is_plain(self) -> bool:
+        """Whether nothing but gradients is asked for: before products pay, whose noise does not grow with classes."""
+        # A gradient tells half of what a regression's does, or less: of a class the variance is no more.
+        return self.kind == "rounds" and not self._products_pay(2 * (self.n_classes - 1))
+
+    @property
+    def _room(self) -> float:
+        """How far features can be from the middle of their bounds, or without an intercept from their zero."""
+        offsets = 0 if self.fit_intercept else self._box.center[:-1] / self._box.radius[:-1]
+        return float(np.linalg.norm(np.ones(self.n_features) + np.abs(offsets)))
+
     def _logits(self) -> npt.NDArray[np.float64]:
         result: npt.NDArray[np.float64] = contrasts(self.n_classes) @ np.array(self._state["beta"])
         return result
@@ -202,22 +231,27 @@ class ClassificationProtocol(Protocol):
         if self.sufficiency < self.least_sufficiency:
             return [("shares", n)]
         steps = self._begin() if self.fit_intercept else []
-        if self.class_weight == "balanced":
+        if self._is_plain and self.fit_intercept:
+            steps.append(("shares", int(_SHARES_OF_FEW * n)))
+        elif self.class_weight == "balanced":
             steps.append(("shares", int(_SHARES_SHARE * n)))
         of_products = super().sufficiency
-        if self.kind == "once" or of_products >= _PRODUCTS_PAY * (self.n_features + 1):
+        if not self._is_plain:
             each = _STAGE_SUFFICIENCY * (self.n_features + 1)
             n_stages = int(np.clip(of_products * _PRODUCT_SHARE / each, 1, _MOST_STAGES))
             for people in cut(int(_PRODUCT_SHARE * n), n_stages):
                 n_scale = int(SCALE_SHARE * people)
                 steps += [("spread", n_scale), ("products", people - n_scale)]
         else:
-            steps.append(("spread", int(_PLAIN_SHARE * n)))
+            steps.append(("spread", int(_WIDTH_SHARE * n)))
         left = n - sum(wanted for _, wanted in steps)
         n_first = int(_FIRST_MODEL * left)
         for people in [n_first, left - n_first] if self.kind == "once" else cut(left, self._n_cohorts):
-            n_scale = int(SCALE_SHARE * people)
-            steps += [("size", n_scale), ("gradient", people - n_scale)]
+            if self._is_plain:
+                steps.append(("gradient", people))
+            else:
+                n_scale = int(SCALE_SHARE * people)
+                steps += [("size", n_scale), ("gradient", people - n_scale)]
         return steps
 
     def _terms(self) -> npt.NDArray[np.float64]:
@@ -236,6 +270,9 @@ class ClassificationProtocol(Protocol):
             functionals, radius, least = features, root, root / 10
         elif name == "center":
             functionals, radius, answer = features, CENTER_RADIUS * state["radius"], "vector"
+        elif name == "spread" and self._is_plain:
+            functionals, radius = features, _WIDEST * self._room
+            least = radius / _WIDTH_RATIO
         elif name == "spread":
             functionals, radius, least = whitened, 2 * root, root / 8
         elif name == "products":
@@ -249,7 +286,9 @@ class ClassificationProtocol(Protocol):
         else:
             form, n_classes = "class_gradient", self.n_classes
             functionals = np.vstack([whitened, of_classes])
-            if name == "size":
+            if self._is_plain:
+                answer, radius = "vector", _TIGHTNESS * state["residual"] * math.sqrt(len(terms))
+            elif name == "size":
                 radius = 2 * state["residual"] * state["spread"]
                 least = radius / 32
             else:
@@ -276,16 +315,27 @@ class ClassificationProtocol(Protocol):
         told = task.mean(report).reshape(self.n_classes - 1, 2)[:, 0]
         # As far from 0 as the noise lets them be told.
         shares = np.maximum(1 / self.n_classes + contrasts(self.n_classes) @ told, task.standard_error(report.n_people))
-        self._state["shares"] = (shares / shares.sum()).tolist()
+        shares /= shares.sum()
+        self._state["shares"] = shares.tolist()
         if self.fit_intercept:
             beta = np.zeros((self.n_classes - 1, self.n_features + 1))
             beta[:, 0] = np.log(shares) @ contrasts(self.n_classes)
             self._state["beta"] = beta.tolist()
+            if self._is_plain:
+                # Of their logarithms, as far as the noise of the shares is small beside them.
+                of_logs = contrasts(self.n_classes).T / shares @ contrasts(self.n_classes)
+                of_logs *= task.standard_error(report.n_people)
+                self._state["of_constant"] = (of_logs @ of_logs).tolist()
 
     def _take_spread(self, task: Task, report: Report) -> None:
-        self._state["spread"] = float(task.mean(report)[0])
-        if not any(name == "products" for name, _ in self._steps):
-            self._scale_alike()
+        told = float(task.mean(report)[0])
+        if not self._is_plain:
+            self._state["spread"] = told
+            return
+        expected, error = math.log(_EXPECTED_WIDTH * self._room), task.log_error(report.n_people)
+        # The same for all features, which are then each of a size of about 1.
+        scale = math.sqrt(self.n_features) / math.exp(weighed(math.log(told), error, expected, _LOG_ERROR))
+        self._state["whitening"] = np.diag([1.0] * self.fit_intercept + [scale] * self.n_features).tolist()
 
     def _take_products(self, task: Task, report: Report) -> None:
         state = self._state
@@ -315,8 +365,31 @@ class ClassificationProtocol(Protocol):
         # The gradients themselves differ from person to person.
         variance = task.standard_error(report.n_people) ** 2 + task.radius**2 / (gradient.size * report.n_people)
         moved, covariance = step(np.array(state["covariance"]), gradient, curvature, variance)
+        if state["of_constant"]:
+            # Where terms are not mixed, the constant's error is another one.
+            moved[:, :1], left = step(np.array(state["of_constant"]), gradient[:, :1], curvature, variance)
+            state["of_constant"] = left.tolist()
         state["beta"] = (beta + moved @ whitening.T).tolist()
         state["covariance"] = covariance.tolist()
+        self._miss_gradient()
+
+    def _miss_gradient(self) -> None:
+        if self._is_plain and self._state["step"] == len(self._steps) - 1:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        """Shrink slopes that are smaller than was expected, as James and Stein do."""
+        state, least = self._state, max(self.ridge, _NOTHING)
+        beta, covariance = np.array(state["beta"]), np.array(state["covariance"])
+        slopes = beta[:, -self.n_features :]
+        size = ((slopes / np.diag(state["whitening"])[-self.n_features :]) ** 2).sum()
+        # The filter has gone this part of the way to what it was told, and what slopes would be if all were 0.
+        way = 1 - least * np.trace(covariance) / len(covariance)
+        noise = (np.trace(covariance) - least * (covariance**2).sum()) / len(covariance)
+        if size and way > 0:
+            kept = max(0.0, 1 - max(0, slopes.size - 2) * noise / size)
+            beta[:, -self.n_features :] *= min(1.0, kept / way)
+            state["beta"] = beta.tolist()
 
 
 def _checked_weights(given: Any, n_classes: int) -> str | tuple[float, ...] | None:

@@ -315,19 +315,10 @@ class Protocol(ABC):
     def _take_size(self, task: Task, report: Report) -> None:
         self._state["log_sizes"] = [*self._state["log_sizes"], math.log(float(task.mean(report)[0]))]
 
-    @property
-    def _products_pay(self) -> bool:
-        enough = sufficiency(self.n_people, self.n_features, self.epsilon)
+    def _products_pay(self, n_columns: int = 1) -> bool:
+        """Whether products are worth their people, beside gradients of so many columns."""
+        enough = n_columns * sufficiency(self.n_people, self.n_features, self.epsilon)
         return enough >= max(PRODUCTS_LEAST, _PRODUCTS_PAY * (self.n_features + 1))
-
-    def _scale_alike(self) -> None:
-        """Where nothing more will be known of the features: the same scale for all, each of a size of about 1."""
-        state, n_terms = self._state, len(self._state["whitening"])
-        n_constants = n_terms - self.n_features
-        length = math.sqrt(max(state["spread"] ** 2 - n_constants, (state["spread"] / 2) ** 2))
-        scale = np.full(n_terms, math.sqrt(self.n_features) / length)
-        scale[:n_constants] = 1.0
-        state["whitening"], state["spread"] = np.diag(scale).tolist(), math.sqrt(n_terms)
 
     def _average(self, n_cohorts: int, n_last: int | None = None) -> None:
         """After a cohort of gradients: the answer is the mean of the last iterates, of the later half if not said."""

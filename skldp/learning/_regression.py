@@ -192,7 +192,7 @@ class RegressionProtocol(FewPeople):
         left = n - sum(wanted for _, wanted in steps)
         # A gradient of one number is none that a vector's mechanism releases.
         once = self.kind == "once" or self.n_features + self.fit_intercept < 2
-        share = 1.0 if once else _PRODUCT_SHARE if self._products_pay else 0.0
+        share = 1.0 if once else _PRODUCT_SHARE if self._products_pay() else 0.0
         n_stages = int(np.clip(enough * share / _STAGE_SUFFICIENCY, 1, _MOST_STAGES)) if share else 0
         for people in cut(int(share * left), n_stages):
             n_scale = int(SCALE_SHARE * people)

@@ -279,3 +279,51 @@ def test_after_the_first_look_everything_is_total(kind, fit_intercept, ridge, va
         simulate(learnt, np.full((n, 2), value), np.arange(n) % 3.0, seeded())
         assert np.isfinite(learnt.coefficients).all()
         assert np.isfinite(learnt.intercepts).all()
+
+
+def few_people(log_odds, slope, n=2_000, seed=0):
+    """Of two classes, the second one rare, and five features of which one tells it."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 5))
+    return X, (rng.random(n) < special.expit(log_odds + slope * X[:, 0])).astype(float)
+
+
+@pytest.mark.parametrize(("log_odds", "slope"), [(-1.5, 0.0), (-1.5, 1.0), (-3.0, 1.0)])
+def test_few_people_do_not_lose_a_rare_class(log_odds, slope):
+    """Where the noise is nearly all there is, the answer is close to that of the classes' shares alone."""
+    X, y = few_people(log_odds, slope)
+    scores = []
+    for number in range(12):
+        learnt = ClassificationProtocol(5, 2_000, 2, epsilon=1.0, low=[-1] * 5, high=[1] * 5)
+        simulate(learnt, X, y, seeded(number))
+        scores.append(accuracy(learnt, X, y))
+    assert np.mean(scores) > max(y.mean(), 1 - y.mean()) - 0.03
+
+
+def test_the_constant_starts_from_the_shares_of_few_people():
+    """The model is theirs, as uncertain as they are, by the delta method."""
+    learnt = ClassificationProtocol(5, 2_000, 2, epsilon=1.0, low=[-1] * 5, high=[1] * 5)
+    task = learnt.first()
+    while learnt._steps[learnt._state["step"]][0] != "shares":
+        task = learnt.next(None)
+    X, y = np.zeros((learnt.n_wanted, 5)), np.zeros(learnt.n_wanted)
+    report = task.release(X, y, seeded())
+    learnt.next(report)
+    shares = np.array(learnt._state["shares"])
+    helmert = np.array([[1], [-1]]) / np.sqrt(2)
+    change = helmert.T @ np.diag(1 / shares) @ helmert * task.standard_error(report.n_people)
+    np.testing.assert_allclose(np.array(learnt._state["beta"])[:, 0], helmert.T @ np.log(shares))
+    np.testing.assert_allclose(learnt._state["of_constant"], change @ change)
+
+
+@pytest.mark.parametrize("told", [0.01, 0.2, 5.0])
+def test_slopes_that_are_noise_are_shrunk(told):
+    """By the rule of James and Stein, on what the filter was told; never past what the filter itself says."""
+    learnt = ClassificationProtocol(5, 2_000, 2, epsilon=1.0, low=[-1] * 5, high=[1] * 5)
+    prior, noise = 1 / learnt.ridge, 0.1
+    way = prior / (prior + noise)
+    learnt._state["covariance"] = [[noise * way]]
+    learnt._state["beta"] = [[1.0, *[told * way] * 5]]
+    learnt._shrink()
+    kept = max(0.0, 1 - 3 * noise / (5 * told**2))
+    np.testing.assert_allclose(learnt._state["beta"], [[1.0, *[told * min(way, kept)] * 5]], atol=1e-12)

@@ -1489,6 +1489,18 @@ MUTATIONS = [
         "learning/test_classification.py",
     ),
     Mutation(
+        "learning/_classification.py",
+        'moved[:, :1], left = step(np.array(state["of_constant"])',
+        'moved[:, :1], left = step(100 * np.array(state["of_constant"])',
+        "learning/test_classification.py",
+    ),
+    Mutation(
+        "learning/_classification.py",
+        "min(1.0, kept / way)",
+        "min(1.0, kept)",
+        "learning/test_classification.py",
+    ),
+    Mutation(
         "learning/_likelihood.py",
         "- gain @ curvature @ covariance",
         "- gain @ covariance",
