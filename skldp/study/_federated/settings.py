@@ -229,7 +229,9 @@ class FederatedSetting:
     def gradient_release(self, mechanism: Any, bound: float, n_rounds: int) -> "_GradientRelease":
         """Give a function that releases the gradients of all clients; it keeps the mechanism's guarantee."""
         changes = {"epsilon": mechanism.epsilon / n_rounds if self.perturbs == "gradients" else mechanism.epsilon}
-        if "bounds" in mechanism.get_params(deep=False):
+        parameters = mechanism.get_params(deep=False)
+        # A radius that was declared is in the gradients' own units.
+        if "bounds" in parameters and "norm" not in parameters:
             changes["bounds"] = (-bound, bound)
         return _GradientRelease(mechanism.set_params(**changes), self.perturbs == "anonymised coordinates")
 
