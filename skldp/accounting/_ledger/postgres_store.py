@@ -48,7 +48,7 @@ _PEOPLE_LOCKS = "SELECT pg_advisory_lock(:space, one) FROM unnest(CAST(:locks AS
 def _library() -> Any:
     """SQLAlchemy, which finds the driver psycopg by its name."""
     try:
-        import psycopg  # noqa: F401
+        import psycopg  # noqa: F401 -- only asked whether it is there: SQLAlchemy imports it by its name
         import sqlalchemy
     except ImportError:
         raise ImportError(
