@@ -19,6 +19,7 @@ from skldp.estimators._validation import (
     as_table,
     check_epsilon,
     fit_context,
+    input_names,
     validate,
     validate_finite,
 )
@@ -193,14 +194,7 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
         ndarray of str objects
         """
         check_is_fitted(self)
-        names = _input_names(self) if input_features is None else np.asarray(input_features, dtype=object)
-        if len(names) != self.n_features_in_:
-            raise ValueError(
-                f"input_features should have length equal to number of features ({self.n_features_in_}), "
-                f"got {len(names)}"
-            )
-        if hasattr(self, "feature_names_in_") and not np.array_equal(names, self.feature_names_in_):
-            raise ValueError("input_features is not equal to feature_names_in_")
+        names = input_names(self, input_features)
         return np.array(
             [f"{name}_{value}" for name, values in zip(names, self.categories_, strict=True) for value in values],
             dtype=object,
@@ -211,7 +205,7 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
         self._forget_guarantee()
         check_epsilon(self.epsilon)
         columns = _columns(self, X, reset=True)
-        names = _input_names(self)
+        names = input_names(self)
         learnt = isinstance(self.categories, str)
         if not learnt and len(self.categories) != len(columns):
             raise ValueError(
@@ -240,7 +234,7 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
         return np.empty((n_rows, self.mechanism_.n_outputs))
 
     def _codes(self, columns, categories):
-        names = _input_names(self)
+        names = input_names(self)
         return np.column_stack(
             [
                 encode(column, values, f"Column {name}")
@@ -276,8 +270,3 @@ def _distinct(column):
         return np.unique(column)
     except TypeError:
         return np.array(list(dict.fromkeys(column.tolist())), dtype=object)
-
-
-def _input_names(estimator):
-    default = [f"x{j}" for j in range(estimator.n_features_in_)]
-    return getattr(estimator, "feature_names_in_", np.array(default, dtype=object))

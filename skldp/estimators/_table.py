@@ -23,6 +23,7 @@ from skldp.estimators._validation import (
     as_table,
     check_epsilon,
     fit_context,
+    input_names,
     validate,
     validate_finite,
 )
@@ -272,14 +273,7 @@ class TablePrivatizer(LocalTransformer):
         ndarray of str objects
         """
         check_is_fitted(self)
-        names = self._names() if input_features is None else list(input_features)
-        if len(names) != self.n_features_in_:
-            raise ValueError(
-                f"input_features should have length equal to number of features ({self.n_features_in_}), "
-                f"got {len(names)}"
-            )
-        if hasattr(self, "feature_names_in_") and list(names) != self._names():
-            raise ValueError("input_features is not equal to feature_names_in_")
+        names = input_names(self, input_features)
         if self.encoding == "columns":
             return np.array(names, dtype=object)
         return np.array(
@@ -296,7 +290,7 @@ class TablePrivatizer(LocalTransformer):
         if isinstance(self.schema, tuple) and all(map(is_number, self.schema)):
             table = validate_finite(self, X, reset=reset)
             if reset:
-                self._read_schema(X, self._names(), [None] * self.n_features_in_)
+                self._read_schema(X, input_names(self), [None] * self.n_features_in_)
             return table
         if hasattr(X, "columns"):
             check_frame(X)
@@ -312,7 +306,7 @@ class TablePrivatizer(LocalTransformer):
             with untold("X must be a table", X):
                 dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
             table = validate(self, X, reset=reset, dtype=dtype, ensure_all_finite=False)
-            names, dtypes = self._names(), [None] * table.shape[1]
+            names, dtypes = input_names(self), [None] * table.shape[1]
         if reset:
             self._read_schema(X, names, dtypes)
         unknown = self.handle_unknown
@@ -388,9 +382,6 @@ class TablePrivatizer(LocalTransformer):
 
     def _widths(self):
         return [len(column.values) if column.values else 1 for column in self.columns_]
-
-    def _names(self):
-        return list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
 
     def _get_fitted_attr_html(self, *args, **kwargs):
         # Categories that were learnt from people are kept, and not shown.

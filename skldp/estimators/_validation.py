@@ -34,6 +34,7 @@ __all__ = [
     "check_finite",
     "check_same_length",
     "fit_context",
+    "input_names",
     "validate",
     "validate_finite",
 ]
@@ -233,3 +234,17 @@ def check_finite(estimator: BaseEstimator, X: Any, name: str = "X") -> None:
     """Refuse NaN and infinity in an array, in scikit-learn's words and whatever the global setting."""
     with config_context(assume_finite=False):
         assert_all_finite(X, estimator_name=type(estimator).__name__, input_name=name)
+
+
+def input_names(estimator, given=None):
+    """Names of the columns of X: those of the fit, or x0, x1, ...; others that are given must be the same."""
+    default = [f"x{j}" for j in range(estimator.n_features_in_)]
+    own = list(getattr(estimator, "feature_names_in_", default))
+    names = own if given is None else list(given)
+    if len(names) != len(own):
+        raise ValueError(
+            f"input_features should have length equal to number of features ({len(own)}), got {len(names)}"
+        )
+    if hasattr(estimator, "feature_names_in_") and names != own:
+        raise ValueError("input_features is not equal to feature_names_in_")
+    return names
