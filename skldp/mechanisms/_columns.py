@@ -241,11 +241,25 @@ def strict_json(text: str) -> Any:
     ------
     ValueError
     """
+    too_deep = f"A domain must be a JSON object nested at most {_DEEPEST} deep. Got a deeper one instead."
     try:
-        return json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_once)
+        given = json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_once)
     except RecursionError:
-        raise ValueError("A domain must be a JSON object. Got one that is nested too deeply instead.") from None
+        raise ValueError(too_deep) from None
+    level = [given]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    if level:
+        raise ValueError(too_deep)
+    return given
 
+
+_DEEPEST = 30  # columns of constrained sets of vectors go seven deep
 
 _KINDS: dict[str, type[Domain]] = {
     "anywhere": Anywhere,

@@ -462,6 +462,8 @@ HOSTILE = [
     '{"columns": ["a"], "type": "anywhere", "dimension": 1}]}',
     '{"type": "columns", "parts": [' * 100_000,
     '{"type": "columns", "parts": [' + '{"columns": ["a"], "type": "columns", "parts": [' * 900 + "]}" * 901,
+    '{"type": "constrained", "domain": ' * 300 + "{}" + "}" * 300,
+    '{"type": "categories", "values": ' + "[" * 300 + "]" * 300 + "}",
     "[" * 100_000 + "]" * 100_000,
 ]
 
