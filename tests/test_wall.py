@@ -10,7 +10,15 @@ import pytest
 
 import skldp
 
-DOORS = ("skldp", "skldp.mechanisms", "skldp.accounting", "skldp.learning", "skldp.study", "skldp.exceptions")
+DOORS = (
+    "skldp",
+    "skldp.mechanisms",
+    "skldp.accounting",
+    "skldp.learning",
+    "skldp.study",
+    "skldp.client",
+    "skldp.exceptions",
+)
 # Floors whose names are offered by the front door, or by the command line.
 FLOORS = ("skldp.estimators", "skldp.cli")
 MODULES = ["skldp", *(found.name for found in pkgutil.walk_packages(skldp.__path__, "skldp."))]

@@ -10,6 +10,7 @@ from skldp.mechanisms._categorical.unary import CategoricalRecord, OneHotRandomi
 from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain, FiniteSet
 from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._law_of import integer_law
 from skldp.mechanisms._linked import Constrained, OneHot
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
@@ -109,6 +110,7 @@ __all__ = [
     "gaussian_delta",
     "gordon_delta",
     "inner_product_bound",
+    "integer_law",
     "l1_ball_width",
     "latent",
     "linear_model_bound",
