@@ -1,4 +1,5 @@
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.collection._policy import Policy
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators._bounds_scaler import BoundsScaler
@@ -48,6 +49,7 @@ __all__ = [
     "NoiseAwareLinearRegression",
     "NumericPrivatizer",
     "OMETransformer",
+    "Policy",
     "PrivUnitTransformer",
     "PrivacyGuarantee",
     "PrivacyLedger",
