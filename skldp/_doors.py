@@ -1,11 +1,10 @@
 """Doors that import a name when somebody asks for it, so that a device that only releases waits for nothing else."""
 
-import ast
 import importlib
-import pkgutil
 import sys
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 __all__ = ["door"]
@@ -36,6 +35,10 @@ def door(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
 
     @cache
     def homes() -> dict[str, str]:
+        # Not at the top: a device comes through this door and asks it for nothing.
+        import ast
+        import pkgutil
+
         stub = ast.parse(pkgutil.get_data(package, "__init__.pyi") or b"")
         return {
             alias.name: node.module
@@ -53,7 +56,7 @@ def door(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         elif name in homes():
             value = getattr(importlib.import_module(homes()[name]), name)
-        elif not name.startswith("_") and any(found.name == name for found in pkgutil.iter_modules(own.__path__)):
+        elif not name.startswith("_") and find_spec(f"{package}.{name}"):
             return importlib.import_module(f"{package}.{name}")
         else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from skldp.client._fields import CategoryField, NumberField, field_from_dict
@@ -101,7 +100,8 @@ class Policy:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read a policy from a file, which may be a stranger's; see :meth:`from_json`."""
-        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        with open(path, encoding="utf-8") as file:
+            return cls.from_json(file.read())
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -141,7 +141,8 @@ class Policy:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the document to a file."""
-        Path(path).write_text(self.to_json(), encoding="utf-8")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.to_json())
 
     @cached_property
     def epsilon(self) -> float:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import pkgutil
 import re
 from functools import cache
 from typing import Any
@@ -62,6 +61,9 @@ def read_json(text: str) -> Any:
 @cache
 def policy_schema() -> dict[str, Any]:
     """The JSON Schema of a policy, as it is shipped beside this module."""
+    # Not at the top: it takes as long to import as all that is beside it.
+    import pkgutil
+
     schema: dict[str, Any] = json.loads(pkgutil.get_data("skldp.client", "policy.schema.json") or b"")
     return schema
 
