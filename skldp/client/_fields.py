@@ -250,6 +250,6 @@ def _key(value: Any) -> Any:
     if value is None or (isinstance(value, float) and value != value):
         return None
     if isinstance(value, bool | str):
-        return type(value).__name__, value
+        return value
     # What is of another type is in no list, and may not even have a hash.
     return ("int", int(value)) if is_whole(value) else ("other",)

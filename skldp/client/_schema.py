@@ -108,8 +108,8 @@ def schema_error(value: Any, schema: dict[str, Any], root: dict[str, Any], place
     if isinstance(value, str):
         if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
             return f"{place} must have another length"
-        # Without re.ASCII a digit could be one of another script; with "$" a line could follow.
-        if "pattern" not in schema or re.fullmatch(schema["pattern"].strip("^$"), value, re.ASCII):
+        # With "$" a line could follow.
+        if "pattern" not in schema or re.fullmatch(schema["pattern"].strip("^$"), value):
             return None
         return f"{place} must match {schema['pattern']}"
     if isinstance(value, int) and not schema.get("minimum", value) <= value <= schema.get("maximum", value):

@@ -136,11 +136,12 @@ def test_a_changed_policy_is_refused():
         "\ud800",
         '{"skldp": "\\ud800"}',
         POLICY.to_json().replace("a survey of ages", "\\ud800"),
+        POLICY.to_json().replace('"delta":"0"', '"delta":"1","delta":"0"'),
         b"{}",
         None,
         "x" * (2**24 + 1),
     ],
-    ids=range(15),
+    ids=range(16),
 )
 def test_what_is_no_document_is_refused(text):
     with pytest.raises(ValueError, match=r"document|schema"):

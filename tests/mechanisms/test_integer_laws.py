@@ -138,6 +138,12 @@ def test_the_chance_of_a_lattice_does_not_depend_on_the_number():
         assert law.draw(x, iter([law.lattice_count, 2**64 - 1])) == law.lattice.n_answers
 
 
+def test_a_mixture_is_as_bad_as_its_worse_part():
+    lattices, few = ([integer_law(kind(epsilon)) for epsilon in (1.0, 3.0)] for kind in (Piecewise, Duchi))
+    assert MixtureLaw(1, lattices[1], few[0]).epsilon == lattices[1].epsilon
+    assert MixtureLaw(1, lattices[0], few[1]).epsilon == few[1].epsilon
+
+
 @pytest.mark.parametrize("mechanism", [Laplace(1.0), RandomizedResponse(1.0, 1), "duchi"], ids=str)
 def test_what_has_no_such_law_is_refused(mechanism):
     with pytest.raises(ValueError, match="The mechanism must be of integers, and of one value"):
@@ -172,7 +178,7 @@ LATTICE = integer_law(Piecewise(2.0))
         lambda: ThreeAnswersLaw(THREE.zero, -1, THREE.wrong, THREE.wrong_lost),
         lambda: ThreeAnswersLaw(0, 0, 2**63, 0),  # nothing of the number, and a division by 0
         lambda: ThreeAnswersLaw(2**63, 0, 2**62, 2**53 + 1),
-        lambda: LatticeLaw(5, 1, 1, 1, 0),  # a word in 2^60 would be below the total: no end
+        lambda: LatticeLaw(5, 1, 1, 1, 3),  # a word in 2^60 would be below the total: no end
         lambda: LatticeLaw(LATTICE.n_cells + 1, LATTICE.n_inner, LATTICE.base, LATTICE.extra, LATTICE.step_exponent),
         lambda: LatticeLaw(LATTICE.n_cells, LATTICE.n_inner, LATTICE.base, LATTICE.extra, LATTICE.step_exponent - 1),
         lambda: LatticeLaw(LATTICE.n_cells, LATTICE.n_inner, 0, LATTICE.extra, LATTICE.step_exponent),
@@ -204,6 +210,7 @@ def worst_ratio(law, points):
         ThreeAnswersLaw(2**63, 0, 2**62, 2**61),
         ThreeAnswersLaw(0, 0, 2**63, 2**62),
         ThreeAnswersLaw(2**63, 2**62 + 2**61, 2**62, 2**61),
+        ThreeAnswersLaw(2**63, 2**63 - 2**40, 2**62, 0),  # zero tells the most
         TwoAnswersLaw(2**62),
     ],
     ids=str,
