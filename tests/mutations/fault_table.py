@@ -2119,8 +2119,8 @@ MUTATIONS = [
     ),
     Mutation(
         "client/_fields.py",
-        'return ("int", int(value)) if is_whole(value)',
-        "return int(value) if is_whole(value)",
+        "None if self.unknown is ... else self._codes[_key(self.unknown)]",
+        "None if self.unknown is ... else 0",
         "client/test_policy.py",
     ),
     Mutation(
