@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
@@ -82,7 +83,7 @@ class Policy:
     purpose: str
     fields: tuple[NumberField | CategoryField, ...]
     expires: str | None = None
-    asked: Mapping[str, Any] | None = None
+    asked: Mapping[str, Any] | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
         if not self.fields or not all(isinstance(field, NumberField | CategoryField) for field in self.fields):
@@ -92,6 +93,8 @@ class Policy:
             raise ValueError(f"Fields must have different names. Got {names!r} instead.")
         if not math.isfinite(self.epsilon):
             raise ValueError("The fields must have a finite epsilon together. Got an infinite one instead.")
+        # Whoever made it may change what they passed.
+        object.__setattr__(self, "asked", deepcopy(self.asked))
         # Refuses what is no time.
         _ = self._expiry
         if error := schema_error(self._document, policy_schema(), policy_schema()):

@@ -208,7 +208,7 @@ REFUSED = [
 @pytest.mark.parametrize(("changes", "text"), REFUSED)
 def test_a_refused_record_costs_nothing_and_shows_nothing(changes, text, tmp_path):
     ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=100.0)
-    with pytest.raises(ValueError, match=r"^[^\d]*1? ?others\.$|^Field|^A record") as refusal:
+    with pytest.raises(ValueError, match=r"^Field|^A record") as refusal:
         POLICY.release(RECORD | changes, ledger=ledger)
     assert str(refusal.value) == text
     assert ledger.spent == 0

@@ -101,6 +101,16 @@ def test_what_has_no_policy_is_refused():
         Policy.from_estimator(table(), purpose="a test", units={"wages": "euros"})
 
 
+def test_what_is_passed_to_a_policy_can_be_changed_without_it():
+    policy = Policy.from_estimator(table(), purpose="a test")
+    asked = {"epsilon": "7.3", "mechanism": "best", "weights": ["1.0", "1.0", "1.0", "1.0"]}
+    own = Policy("a test", policy.fields, None, asked)
+    asked["weights"][0] = "2.0"
+    assert own == policy
+    assert hash(own) == hash(policy)
+    assert Policy.from_json(own.to_json()) == own
+
+
 def test_asked_parameters_that_give_other_integers_are_refused():
     policy = Policy.from_estimator(table(), purpose="a test")
     with pytest.raises(ValueError, match="must give the integers of the policy"):
