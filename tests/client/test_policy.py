@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -279,6 +280,19 @@ def test_charges_are_rounded_up_and_exact(tmp_path):
     for epsilon in (0, -1.0, float("nan"), float("inf"), True):
         with pytest.raises(ValueError, match="epsilon must be a finite number > 0"):
             ledger.charge("a", epsilon)
+
+
+def test_charges_at_the_same_time_never_exceed_the_limit(tmp_path):
+    def admitted(_):
+        try:
+            DeviceLedger(tmp_path / "mine", lifetime_epsilon=1.0).charge("a", 0.125)
+        except BudgetExhaustedError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(admitted, range(24))) == 8
+    assert DeviceLedger(tmp_path / "mine", lifetime_epsilon=1.0).spent == 1.0
 
 
 def test_a_charge_beyond_a_64_bit_integer_is_refused(tmp_path):
