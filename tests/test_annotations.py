@@ -5,7 +5,8 @@ import inspect
 
 import pytest
 
-DOORS = ["skldp", "skldp.mechanisms", "skldp.accounting", "skldp.learning", "skldp.study", "skldp.exceptions"]
+DOORS = ["skldp", "skldp.mechanisms", "skldp.accounting", "skldp.learning", "skldp.study", "skldp.client"]
+DOORS += ["skldp.exceptions"]
 PUBLIC = {
     name: value
     for door in map(importlib.import_module, DOORS)

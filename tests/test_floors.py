@@ -16,6 +16,8 @@ MAY_IMPORT = {
     # a database's only where somebody gives a URL.
     "accounting": {"numpy", "scipy", "pandas", "sqlalchemy", "psycopg", "skldp", *sys.stdlib_module_names},
     "learning": {"numpy", "scipy", "skldp", *sys.stdlib_module_names},
+    # A person's own device: numpy and cryptography come with the floor below.
+    "client": {"skldp", *sys.stdlib_module_names},
 }
 
 

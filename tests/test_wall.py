@@ -10,9 +10,17 @@ import pytest
 
 import skldp
 
-DOORS = ("skldp", "skldp.mechanisms", "skldp.accounting", "skldp.learning", "skldp.study", "skldp.exceptions")
+DOORS = (
+    "skldp",
+    "skldp.mechanisms",
+    "skldp.accounting",
+    "skldp.learning",
+    "skldp.study",
+    "skldp.client",
+    "skldp.exceptions",
+)
 # Floors whose names are offered by the front door, or by the command line.
-FLOORS = ("skldp.estimators", "skldp.cli")
+FLOORS = ("skldp.estimators", "skldp.collection", "skldp.cli")
 MODULES = ["skldp", *(found.name for found in pkgutil.walk_packages(skldp.__path__, "skldp."))]
 REFERENCE = Path(skldp.__file__).parent.parent / "docs" / "reference.rst"
 
@@ -27,7 +35,7 @@ def test_every_module_without_an_underscore_is_a_door():
 
 def test_a_floor_offers_no_names_of_its_own():
     offered = {floor: getattr(importlib.import_module(floor), "__all__", []) for floor in FLOORS}
-    assert offered == {"skldp.estimators": [], "skldp.cli": ["main"]}
+    assert offered == {"skldp.estimators": [], "skldp.collection": [], "skldp.cli": ["main"]}
 
 
 def test_no_package_shadows_its_own_module():

@@ -1,0 +1,80 @@
+"""What a device waits for: the start of the client beside numpy and cryptography, and one record.
+
+``python benchmarks/device.py`` prints the table; `repeats` as an argument, 15 by default. Starts are those of new
+processes, taken in turn, so that all meet the same machine.
+"""
+
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from skldp.client import CategoryField, DeviceLedger, NumberField, Policy
+from skldp.mechanisms import Hybrid, RandomizedResponse, integer_law
+
+STARTS = {
+    "numpy and cryptography": "import numpy, numpy.typing; from cryptography.hazmat.primitives.ciphers import Cipher",
+    "skldp.client": "import skldp.client",
+    "skldp": "import skldp",
+    "scikit-learn": "import sklearn.base",
+}
+POLICY = Policy(
+    "a survey",
+    (
+        NumberField("age", 0.0, 120.0, integer_law(Hybrid(1.0))),
+        NumberField("hours", 0.0, 80.0, integer_law(Hybrid(1.0))),
+        CategoryField("city", ("Bonn", "Ulm", None), integer_law(RandomizedResponse(1.0, 3))),
+    ),
+)
+RECORD = {"age": 37, "hours": 12.5, "city": "Bonn"}
+
+
+def starts(repeats: int) -> dict[str, list[float]]:
+    """Milliseconds of processor of a process that imports, less those of one that does not."""
+    taken: dict[str, list[float]] = {name: [] for name in STARTS}
+    for _ in range(repeats):
+        empty = _process("pass")
+        for name, code in STARTS.items():
+            taken[name].append(1e3 * (_process(code) - empty))
+    return taken
+
+
+def _process(code: str) -> float:
+    """Seconds of the processor, which other processes of the machine do not lengthen as they do those of a clock."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", code], check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def per_record(repeats: int, ledger: DeviceLedger | None = None, records: int = 2000) -> list[float]:
+    """Milliseconds for one record of three fields."""
+    taken = []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        for _ in range(records):
+            POLICY.release(RECORD, ledger=ledger)
+        taken.append(1e3 * (time.perf_counter() - begun) / records)
+    return taken
+
+
+def main() -> None:
+    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 15
+    taken = starts(repeats)
+    base = statistics.median(taken["numpy and cryptography"])
+    for name, some in taken.items():
+        middle = statistics.median(some)
+        print(f"start of {name}: {middle:.0f} ms (worst {max(some):.0f}), {middle - base:+.0f} ms beside the first")
+    own = per_record(repeats)
+    print(f"one record of {len(POLICY.fields)} fields: {statistics.median(own):.4f} ms (worst {max(own):.4f})")
+    with tempfile.TemporaryDirectory() as folder:
+        kept = per_record(repeats, DeviceLedger(Path(folder) / "mine.sqlite", lifetime_epsilon=1e6), records=100)
+    print(f"with a ledger in a file: {statistics.median(kept):.4f} ms (worst {max(kept):.4f})")
+    print(f"a report of this policy: {POLICY.n_bytes} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.collection._policy import Policy
+from skldp.estimators._bayesian_filter import BayesianFilter
+from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
+from skldp.estimators._bounds_scaler import BoundsScaler
+from skldp.estimators._categorical import CategoricalPrivatizer
+from skldp.estimators._coefficient_errors import RegressionSummary
+from skldp.estimators._composition import privacy_guarantee
+from skldp.estimators._from_estimator import query_from_estimator
+from skldp.estimators._label_matrix import LabelMatrixRR
+from skldp.estimators._label_private_classifier import LabelPrivateClassifier
+from skldp.estimators._label_private_regressor import LabelPrivateRegressor
+from skldp.estimators._label_sampler import LabelSampler
+from skldp.estimators._label_vector import LabelLaplaceVector
+from skldp.estimators._labels import LabelLaplace, LabelRR
+from skldp.estimators._noise_aware_discriminant import NoiseAwareDiscriminant
+from skldp.estimators._noise_aware_regression import NoiseAwareLinearRegression
+from skldp.estimators._numeric import NumericPrivatizer
+from skldp.estimators._out_of_core import release_blocks, release_dask
+from skldp.estimators._private_discriminant import PrivateDiscriminant
+from skldp.estimators._private_linear import PrivateLinearRegression
+from skldp.estimators._private_logistic import PrivateLogisticRegression
+from skldp.estimators._private_moments import PrivateMoments
+from skldp.estimators._query_results import QueryPreview, QueryResult
+from skldp.estimators._random_projection import RandomProjectionTransformer
+from skldp.estimators._table import TablePrivatizer
+from skldp.estimators._targets import TargetPrivatizer
+from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
+from skldp.mechanisms._domain import Domain
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.study import PrivacyUtilityDisplay, audit_epsilon, privacy_utility_curve, smallest_epsilon
+
+__all__ = [
+    "BayesianFilter",
+    "BitRandTransformer",
+    "BoundsScaler",
+    "CategoricalPrivatizer",
+    "Domain",
+    "LabelLaplace",
+    "LabelLaplaceVector",
+    "LabelMatrixRR",
+    "LabelPrivateClassifier",
+    "LabelPrivateRegressor",
+    "LabelRR",
+    "LabelSampler",
+    "LatentTransformer",
+    "MultivariateLaplaceTransformer",
+    "NoiseAwareDiscriminant",
+    "NoiseAwareLinearRegression",
+    "NumericPrivatizer",
+    "OMETransformer",
+    "Policy",
+    "PrivUnitTransformer",
+    "PrivacyGuarantee",
+    "PrivacyLedger",
+    "PrivacyUtilityDisplay",
+    "PrivateDiscriminant",
+    "PrivateLinearRegression",
+    "PrivateLogisticRegression",
+    "PrivateMoments",
+    "QueryPreview",
+    "QueryResult",
+    "RandomProjectionTransformer",
+    "RegressionSummary",
+    "TablePrivatizer",
+    "TargetPrivatizer",
+    "audit_epsilon",
+    "privacy_guarantee",
+    "privacy_utility_curve",
+    "query_from_estimator",
+    "release_blocks",
+    "release_dask",
+    "smallest_epsilon",
+]
+
+__version__: str

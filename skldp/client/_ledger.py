@@ -1,0 +1,117 @@
+"""What a person's own device has released, kept in one file, and the limit that the person has set."""
+
+import math
+from contextlib import closing
+from fractions import Fraction
+from os import PathLike, fspath
+from typing import Any
+
+from skldp._checks import check_epsilon
+from skldp.exceptions import BudgetExhaustedError
+
+__all__ = ["DeviceLedger"]
+
+# Epsilons are counted in whole units of 2^-40, so that sums are exact; a 64-bit integer holds eight million.
+_UNITS = 2**40
+_MOST = Fraction(2**62, _UNITS)
+_TABLE = "CREATE TABLE IF NOT EXISTS spent (policy TEXT PRIMARY KEY, units INTEGER NOT NULL, reports INTEGER NOT NULL)"
+_CHARGE = (
+    "INSERT INTO spent VALUES (?, ?, 1) "
+    "ON CONFLICT (policy) DO UPDATE SET units = units + excluded.units, reports = reports + 1"
+)
+
+
+class DeviceLedger:
+    """What one person has released from this device, and how much they ever want to.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file of the person's own, made if there is none. It holds the digests of policies, numbers of reports and
+        epsilons, and no value; whoever deletes it forgets what was released.
+    lifetime_epsilon : float
+        Natural log: the most that all reports together may spend. It is the person's, and no policy's.
+
+    Raises
+    ------
+    ValueError
+        If `lifetime_epsilon` is no finite number > 0.
+
+    Notes
+    -----
+    A charge is on the disk before anything is drawn: a crash may lose a report, never its cost. It is rounded up to a
+    whole multiple of :math:`2^{-40}`. Several processes may share the file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from skldp.client import DeviceLedger
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = DeviceLedger(os.path.join(folder, "mine.sqlite"), lifetime_epsilon=2.0)
+    ...     ledger.charge("a digest", 1.5)
+    ...     ledger.spent
+    1.5
+    """
+
+    def __init__(self, path: str | PathLike[str], *, lifetime_epsilon: float) -> None:
+        check_epsilon(lifetime_epsilon)
+        self.path = fspath(path)
+        self.lifetime_epsilon = float(lifetime_epsilon)
+
+    @property
+    def spent(self) -> float:
+        """The sum of all epsilons that were charged."""
+        with closing(self._open()) as connection:
+            return float(Fraction(_total(connection), _UNITS))
+
+    def charge(self, policy: str, epsilon: float) -> None:
+        """Charge one report.
+
+        Parameters
+        ----------
+        policy : str
+            The SHA-256 of its policy.
+        epsilon : float
+
+        Raises
+        ------
+        BudgetExhaustedError
+            If it would exceed the lifetime limit; nothing is charged then.
+        ValueError
+            If epsilon is no finite number > 0.
+        """
+        check_epsilon(epsilon)
+        units = math.ceil(Fraction(float(epsilon)) * _UNITS)
+        limit = math.floor(min(Fraction(self.lifetime_epsilon), _MOST) * _UNITS)
+        with closing(self._open()) as connection:
+            # Nobody else charges between the reading of the sum and the writing of the charge.
+            connection.execute("BEGIN IMMEDIATE")
+            if _total(connection) + units > limit:
+                raise BudgetExhaustedError(
+                    f"A report must stay within the lifetime limit of {self.lifetime_epsilon:g} that is set on this "
+                    f"device. Got a policy of epsilon {float(epsilon):.6g}, which exceeds what is left of it."
+                )
+            connection.execute(_CHARGE, (policy, units))
+            connection.execute("COMMIT")
+
+    def reports(self) -> dict[str, int]:
+        """How many reports were charged, by the SHA-256 of their policy."""
+        with closing(self._open()) as connection:
+            return dict(connection.execute("SELECT policy, reports FROM spent ORDER BY policy").fetchall())
+
+    def __repr__(self) -> str:
+        return f"DeviceLedger({self.path!r}, lifetime_epsilon={self.lifetime_epsilon!r})"
+
+    def _open(self) -> Any:
+        # Not at the top: a device that only shows a policy need not wait for it. A connection each time, since one
+        # must not pass a fork.
+        import sqlite3
+
+        connection = sqlite3.connect(self.path, isolation_level=None, timeout=30)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(_TABLE)
+        return connection
+
+
+def _total(connection: Any) -> int:
+    return int(connection.execute("SELECT coalesce(sum(units), 0) FROM spent").fetchone()[0])

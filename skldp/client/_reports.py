@@ -1,0 +1,73 @@
+"""The bytes of a report: its version, its policy's tag, an id of its own, the answers, and a check of them all."""
+
+import math
+import zlib
+from collections.abc import Sequence
+
+__all__ = ["pack", "unpack"]
+
+_VERSION = 1
+_TAG = 8
+_ID = 16
+_CHECK = 4
+
+
+def pack(policy: bytes, report_id: bytes, answers: Sequence[int], sizes: Sequence[int]) -> bytes:
+    """Write a report.
+
+    Parameters
+    ----------
+    policy : bytes
+        The SHA-256 of the policy, of which the first eight are its tag.
+    report_id : bytes
+        Sixteen.
+    answers, sizes : sequence of int
+        Of every field the answer, and how many different ones there are: the digits of one number, the first field's
+        the highest.
+
+    Examples
+    --------
+    >>> from skldp.client._reports import pack
+    >>> pack(bytes(32), bytes(16), [1, 2], [2, 3])[25:26].hex()
+    '05'
+    """
+    number = 0
+    for answer, size in zip(answers, sizes, strict=True):
+        number = number * size + answer
+    body = bytes([_VERSION]) + policy[:_TAG] + report_id + number.to_bytes(_n_bytes(sizes), "big")
+    return body + zlib.crc32(body).to_bytes(_CHECK, "big")
+
+
+def unpack(report: bytes, policy: bytes, sizes: Sequence[int]) -> tuple[bytes, list[int]]:
+    """Read a report, which may be a stranger's.
+
+    Returns
+    -------
+    report_id : bytes
+    answers : list of int
+
+    Raises
+    ------
+    ValueError
+        If it is of another version or policy, or broken.
+    """
+    if not isinstance(report, bytes | bytearray | memoryview):
+        raise ValueError(f"A report must be bytes. Got {type(report).__name__} instead.")
+    given = bytes(report)
+    if given[:1] != bytes([_VERSION]) or given[1 : 1 + _TAG] != policy[:_TAG]:
+        raise ValueError("A report must be of this policy, and of version 1. Got another one instead.")
+    n_bytes = 1 + _TAG + _ID + _n_bytes(sizes) + _CHECK
+    if len(given) != n_bytes or zlib.crc32(given[:-_CHECK]).to_bytes(_CHECK, "big") != given[-_CHECK:]:
+        raise ValueError(f"A report of this policy must be {n_bytes} whole bytes. Got a broken one instead.")
+    number = int.from_bytes(given[1 + _TAG + _ID : -_CHECK], "big")
+    answers = []
+    for size in reversed(sizes):
+        number, answer = divmod(number, size)
+        answers.append(answer)
+    if number:
+        raise ValueError("The answers of a report must be those of its policy. Got others instead.")
+    return given[1 + _TAG : 1 + _TAG + _ID], answers[::-1]
+
+
+def _n_bytes(sizes: Sequence[int]) -> int:
+    return -(-(math.prod(sizes) - 1).bit_length() // 8)

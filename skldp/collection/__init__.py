@@ -1,0 +1,1 @@
+"""Floor 4: policies from estimators and back."""

@@ -1,0 +1,338 @@
+"""Policies are believed in nothing: each attack here is a document or a record, and fails."""
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skldp.client import CategoryField, DeviceLedger, NumberField, Policy
+from skldp.client._schema import canonical_text, digest, policy_schema, schema_error
+from skldp.exceptions import BudgetExhaustedError
+from skldp.mechanisms import (
+    Duchi,
+    Hybrid,
+    HybridThreeOutputs,
+    RandomizedResponse,
+    ThreeOutputs,
+    UnaryEncoding,
+    integer_law,
+)
+
+SECRET = 41.5
+
+
+def field(name="age", mechanism=None, **more):
+    return NumberField(name, 0.0, 100.0, integer_law(mechanism or Duchi(1.0)), **more)
+
+
+def city(mechanism=None, **more):
+    return CategoryField("city", ("Bonn", "Ulm", None), integer_law(mechanism or RandomizedResponse(1.0, 3)), **more)
+
+
+POLICY = Policy(
+    "a survey of ages",
+    (
+        field(unit="years", missing=50.0),
+        city(unknown=None),
+        field("weight", Hybrid(2.0), whole=True),
+        field("height", HybridThreeOutputs(3.0)),
+        field("pulse", ThreeOutputs(1.5), outside="refuse"),
+        CategoryField("flags", (True, False, 1, 0, "1", None), integer_law(UnaryEncoding(1.0, 6, "sue"))),
+    ),
+    expires="9999-12-31T23:59:59Z",
+)
+RECORD = {"age": SECRET, "city": "Ulm", "weight": 70, "height": 99.0, "pulse": 60, "flags": True}
+
+
+def forged(**changes):
+    """The document with parts changed, and a digest that fits again."""
+    document = json.loads(POLICY.to_json())
+    for path, value in changes.items():
+        *way, last = path.split("__")
+        place = document
+        for step in way:
+            place = place[int(step) if step.isdecimal() else step]
+        if value is ...:
+            del place[last]
+        else:
+            place[last] = value
+    return canonical_text(document | {"sha256": digest(document)})
+
+
+def test_a_round_trip_changes_nothing(tmp_path):
+    again = Policy.from_json(POLICY.to_json())
+    assert again == POLICY
+    assert again.to_json() == POLICY.to_json()
+    POLICY.save(tmp_path / "policy.json")
+    assert Policy.load(tmp_path / "policy.json").sha256 == POLICY.sha256
+    assert Policy.from_json(json.dumps(json.loads(POLICY.to_json()), indent=2)) == POLICY
+
+
+def test_epsilon_is_never_below_the_sum():
+    assert POLICY.epsilon == pytest.approx(9.5, rel=1e-6)
+    assert POLICY.epsilon <= 9.5
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"epsilon": "1.0"}, "must claim the epsilon that its integers give"),
+        ({"fields__0__epsilon": "0.5"}, "must claim the epsilon that its integers give"),
+        ({"fields__0__law__slope": "9223372036854774784"}, "must claim the epsilon that its integers give"),
+        ({"fields__1__law__other_count": "1"}, "must claim the epsilon that its integers give"),
+        ({"fields__0__law__slope": "9223372036854775808"}, "must have a slope below"),
+        ({"fields__1__law__other_count": "0"}, "keep the true one"),
+        ({"fields__1__law__n_codes": "2"}, "must be of 3 codes"),
+        ({"fields__1__values": ["Bonn", "Bonn", None]}, "must all be different"),
+        ({"fields__1__values": ["Bonn", None]}, "must be of 2 codes"),
+        ({"fields__1__unknown": "Paris"}, "unknown must be one of the values"),
+        ({"fields__0__low": "1e+999"}, "Bounds must be finite"),
+        ({"fields__0__low": "100.0"}, "Bounds must be finite"),
+        ({"fields__0__low": "nan"}, r"fields\[0\] must have one of 2 forms"),
+        ({"fields__0__low": "0"}, "must be the document of its own sha256|only text"),
+        ({"fields__0__missing": "101.0"}, "missing must be None"),
+        ({"fields__1__name": "age"}, "Fields must have different names"),
+        ({"fields__0__outside": "tell"}, r"fields\[0\] must have one of 2 forms"),
+        ({"fields__0__law__law": "os.system"}, "must have one of 2 forms"),
+        ({"fields__0__type": "pickle"}, "must have one of 2 forms"),
+        ({"memo": "permanent"}, r"memo must be one of \['fresh'\]"),
+        ({"delta": "1e-06"}, "delta must be one of"),
+        ({"version": 2}, "version must be one of"),
+        ({"version": True}, "version must be one of"),
+        ({"expires": "2027-13-01T00:00:00Z"}, "expires must be a time"),
+        ({"expires": "tomorrow"}, "must have one of 2 forms"),
+        ({"purpose": ""}, "another length"),
+        ({"fields": []}, "another number of items"),
+        ({"surprise": "x"}, "no other names"),
+        ({"memo": ...}, r"must have \['memo'\]"),
+    ],
+)
+def test_a_forged_policy_is_refused_though_its_digest_fits(changes, rule):
+    with pytest.raises(ValueError, match=rule):
+        Policy.from_json(forged(**changes))
+
+
+def test_a_changed_policy_is_refused():
+    text = POLICY.to_json()
+    with pytest.raises(ValueError, match="document of its own sha256"):
+        Policy.from_json(text.replace("a survey of ages", "a survey of wages"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "[" * 100_000,
+        '{"a": 1, "a": 2}',
+        '{"a": NaN}',
+        '{"a": 1.5}',
+        '{"a": ' + "1" * 5000 + "}",
+        "\ud800",
+        '{"skldp": "\\ud800"}',
+        POLICY.to_json().replace("a survey of ages", "\\ud800"),
+        POLICY.to_json().replace('"delta":"0"', '"delta":"1","delta":"0"'),
+        b"{}",
+        None,
+        "x" * (2**24 + 1),
+    ],
+    ids=range(16),
+)
+def test_what_is_no_document_is_refused(text):
+    with pytest.raises(ValueError, match=r"document|schema"):
+        Policy.from_json(text)
+
+
+def test_a_policy_that_cannot_be_is_refused_before_it_is_written():
+    with pytest.raises(ValueError, match="Fields must have different names"):
+        Policy("twice", (field(), field()))
+    with pytest.raises(ValueError, match="at least one"):
+        Policy("nothing", ())
+    with pytest.raises(ValueError, match="schema"):
+        Policy("", (field(),))
+    with pytest.raises(ValueError, match="expires must be a time"):
+        Policy("late", (field(),), expires=3)
+
+
+def test_reports_are_read_by_their_policy_alone():
+    reports = [POLICY.release(RECORD) for _ in range(50)]
+    assert {len(report) for report in reports} == {POLICY.n_bytes}
+    read = [POLICY.read(report) for report in reports]
+    assert len({one.report_id for one in read}) == 50
+    for one in read:
+        assert all(0 <= one.answers[part.name] < part.n_answers for part in POLICY.fields)
+    other = Policy("another purpose", POLICY.fields)
+    with pytest.raises(ValueError, match="must be of this policy"):
+        other.read(reports[0])
+
+
+def test_every_broken_report_is_refused():
+    report = POLICY.release(RECORD)
+    for place in range(len(report)):
+        for bit in range(8):
+            broken = bytearray(report)
+            broken[place] ^= 1 << bit
+            with pytest.raises(ValueError, match="A report"):
+                POLICY.read(bytes(broken))
+    for broken in (report[:-1], report + b"\0", b"", "text", None):
+        with pytest.raises(ValueError, match="A report"):
+            POLICY.read(broken)
+
+
+def test_answers_that_no_client_gives_are_refused():
+    from skldp.client._reports import pack
+
+    policy = Policy("few", (city(),))
+    with pytest.raises(ValueError, match="The answers of a report"):
+        policy.read(pack(bytes.fromhex(policy.sha256), bytes(16), [3], [3]))
+
+
+REFUSED = [
+    ({"pulse": 100.5}, "Field 'pulse' must lie within its bounds. Got a number outside instead."),
+    ({"pulse": None}, "Field 'pulse' must not be missing. Got nothing instead."),
+    ({"weight": float("nan")}, "Field 'weight' must not be missing. Got nothing instead."),
+    ({"age": float("inf")}, "Field 'age' must be a finite number. Got float instead."),
+    ({"age": "41.5"}, "Field 'age' must be a finite number. Got str instead."),
+    ({"age": True}, "Field 'age' must be a finite number. Got bool instead."),
+    ({"flags": "Paris"}, "Field 'flags' must be one of its values. Got another str."),
+    ({"flags": [1]}, "Field 'flags' must be one of its values. Got another list."),
+    ({"salary": 41.5}, "A record must have no other fields than its policy. Got 1 others."),
+]
+
+
+@pytest.mark.parametrize(("changes", "text"), REFUSED)
+def test_a_refused_record_costs_nothing_and_shows_nothing(changes, text, tmp_path):
+    ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=100.0)
+    with pytest.raises(ValueError, match=r"^Field|^A record") as refusal:
+        POLICY.release(RECORD | changes, ledger=ledger)
+    assert str(refusal.value) == text
+    assert ledger.spent == 0
+    for value in ("41.5", "100.5", "Paris"):
+        assert value not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("one", "value", "encoded"),
+    [
+        (field(), 0, -1.0),
+        (field(), 100, 1.0),
+        (field(), 1e308, 1.0),
+        (field(), -5, -1.0),
+        (field(), np.float32(50), 0.0),
+        (field(missing=75), None, 0.5),
+        (field(missing=75), float("nan"), 0.5),
+        (field(whole=True), 24.5, -0.52),
+        (city(), "Ulm", 1),
+        (city(), None, 2),
+        (city(), float("nan"), 2),
+        (city(unknown="Bonn"), "Paris", 0),
+        (city(unknown="Bonn"), [1], 0),
+        (city(unknown=None), 17, 2),
+        (POLICY.fields[5], True, 0),
+        (POLICY.fields[5], 1, 2),
+        (POLICY.fields[5], np.int32(0), 3),
+        (POLICY.fields[5], "1", 4),
+    ],
+)
+def test_values_are_moved_as_the_policy_says(one, value, encoded):
+    assert one.encode(value) == encoded
+
+
+def test_bounds_near_the_largest_double_overflow_nowhere():
+    largest = NumberField("x", -1.7e308, 1.7e308, integer_law(Duchi(1.0)))
+    assert [largest.encode(x) for x in (-1.79e308, 0.0, 1.79e308)] == [-1.0, 0.0, 1.0]
+
+
+def test_an_expired_policy_releases_nothing(tmp_path):
+    ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=100.0)
+    late = Policy("late", (field(),), expires="2020-01-01T00:00:00Z")
+    with pytest.raises(ValueError, match="must not have expired"):
+        late.release({"age": 3}, ledger=ledger)
+    assert ledger.spent == 0
+
+
+def test_the_persons_own_limit_stops_a_greedy_policy(tmp_path, monkeypatch):
+    ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=2.0)
+    policy = Policy("ages", (field(),))
+    policy.release({"age": SECRET}, ledger=ledger)
+    policy.release({"age": SECRET}, ledger=DeviceLedger(tmp_path / "mine", lifetime_epsilon=2.0))
+    monkeypatch.setattr("os.urandom", lambda size: pytest.fail("drawn before it was charged"))
+    with pytest.raises(BudgetExhaustedError, match="lifetime limit of 2") as refusal:
+        policy.release({"age": SECRET}, ledger=ledger)
+    assert str(SECRET) not in str(refusal.value)
+    assert ledger.reports() == {policy.sha256: 2}
+    assert 2 * policy.epsilon <= ledger.spent <= 2.0
+
+
+def test_charges_are_rounded_up_and_exact(tmp_path):
+    ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=1.0)
+    for _ in range(10):
+        ledger.charge("a", 0.1 - 1e-12)
+    assert ledger.spent >= 10 * (0.1 - 1e-12)
+    with pytest.raises(BudgetExhaustedError):
+        ledger.charge("b", 1e-9)
+    for epsilon in (0, -1.0, float("nan"), float("inf"), True):
+        with pytest.raises(ValueError, match="epsilon must be a finite number > 0"):
+            ledger.charge("a", epsilon)
+
+
+def test_charges_at_the_same_time_never_exceed_the_limit(tmp_path):
+    def admitted(_):
+        try:
+            DeviceLedger(tmp_path / "mine", lifetime_epsilon=1.0).charge("a", 0.125)
+        except BudgetExhaustedError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(admitted, range(24))) == 8
+    assert DeviceLedger(tmp_path / "mine", lifetime_epsilon=1.0).spent == 1.0
+
+
+def test_a_charge_beyond_a_64_bit_integer_is_refused(tmp_path):
+    ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=1e300)
+    with pytest.raises(BudgetExhaustedError):
+        ledger.charge("a", 1e299)
+
+
+def test_the_schema_reads_like_the_standard():
+    """The part of JSON Schema that is read, at its edges."""
+    root = {"$defs": {"x": {"type": "integer", "minimum": 0, "maximum": 3}}}
+    both = {"oneOf": [{"$ref": "#/$defs/x"}, {"type": "null"}]}
+    assert schema_error(3, both, root) is None
+    assert schema_error(4, both, root)
+    assert schema_error(True, both, root)
+    assert schema_error(1, {"oneOf": [{"type": "integer"}, {"const": 1}]}, root)
+    assert schema_error("1\n", {"type": "string", "pattern": "^[0-9]+$"}, root)
+    assert schema_error("٤", {"type": "string", "pattern": "^[0-9]+$"}, root)
+    assert (
+        schema_error([0, 4], {"type": "array", "items": {"$ref": "#/$defs/x"}}, root)
+        == "document[1] must be from 0 to 3"
+    )
+    known = {"$ref", "oneOf", "const", "enum", "type", "properties", "required", "additionalProperties", "items"}
+    known |= {"minItems", "maxItems", "minLength", "maxLength", "pattern", "minimum", "maximum"}
+    schemas = [policy_schema()]
+    while schemas:
+        one = schemas.pop()
+        assert set(one) - known <= {"$schema", "title", "$defs"}
+        assert one.get("type") != "object" or one["additionalProperties"] is False
+        schemas += [*one.get("$defs", {}).values(), *one.get("properties", {}).values(), *one.get("oneOf", [])]
+        schemas += [one["items"]] if "items" in one else []
+
+
+def test_a_device_needs_numpy_and_cryptography_alone():
+    code = f"""
+import sys
+from skldp.client import DeviceLedger, Policy
+policy = Policy.load({str(Path(__file__).parent / "policy.json")!r})
+policy.release({{"age": 37, "city": "Bonn"}})
+print(sorted({{"sklearn", "scipy", "joblib", "pandas"}} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,48 @@
+"""The published vectors are met bit for bit, by the package and by a client written from the document alone."""
+
+import json
+
+import pytest
+from client.make_vectors import VECTORS, vectors
+from client.second_client import check_digest, epsilon, report
+
+from skldp.client import Policy
+
+PUBLISHED = json.loads(VECTORS.read_text(encoding="utf-8"))
+POLICY = Policy.from_json(json.dumps(PUBLISHED["policy"]))
+
+
+def test_what_is_published_is_what_the_package_gives():
+    assert vectors() == PUBLISHED
+
+
+def test_a_second_client_gives_the_same_reports():
+    for one in PUBLISHED["vectors"]:
+        assert report(PUBLISHED["policy"], one["record"], bytes.fromhex(one["random_bytes"])).hex() == one["report"]
+
+
+def test_vectors_reach_both_parts_of_every_law():
+    answers = [POLICY.read(bytes.fromhex(one["report"])).answers for one in PUBLISHED["vectors"]]
+    seen = {name: {each[name] for each in answers} for name in answers[0]}
+    assert seen["two"] == {0, 1}
+    assert seen["three"] == {0, 1, 2}
+    assert len(seen["cells"]) > 50
+    for name in ("mixed", "mixed three"):
+        (law,) = (field.law for field in POLICY.fields if field.name == name)
+        assert {answer >= law.lattice.n_answers for answer in seen[name]} == {False, True}
+    assert len(seen["city"]) == 5
+    assert len(seen["bits"]) > 4
+
+
+def test_a_second_client_computes_the_epsilon_that_is_claimed():
+    policy = PUBLISHED["policy"]
+    assert check_digest(policy)
+    for field in policy["fields"]:
+        assert epsilon(field["law"]) == pytest.approx(float(field["epsilon"]), rel=1e-12)
+    assert sum(float(field["epsilon"]) for field in policy["fields"]) == pytest.approx(float(policy["epsilon"]))
+
+
+def test_too_few_words_are_an_error_and_no_report():
+    one = PUBLISHED["vectors"][0]
+    with pytest.raises(ValueError, match="which are too few"):
+        POLICY.vector(one["record"], bytes.fromhex(one["random_bytes"])[:40])

@@ -1,0 +1,38 @@
+"""The front door and that of the mechanisms import what is asked for, and their stubs say what there is."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import skldp
+import skldp.mechanisms
+
+LAZY = [skldp, skldp.mechanisms]
+
+
+def test_import_brings_nothing_that_nobody_asked_for():
+    code = "import sys, skldp, skldp.mechanisms; print(sorted({'numpy', 'scipy', 'sklearn'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("door", LAZY, ids=lambda door: door.__name__)
+def test_the_stub_lists_what_it_imports(door):
+    stub = ast.parse(Path(door.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    (listed,) = (ast.literal_eval(node.value) for node in stub.body if isinstance(node, ast.Assign))
+    assert sorted(listed) == sorted(door.__all__)
+    assert set(door.__all__) <= set(dir(door))
+
+
+@pytest.mark.parametrize("door", LAZY, ids=lambda door: door.__name__)
+@pytest.mark.parametrize("name", ["NoSuchName", "_no_such_name", "__no_such_name__"])
+def test_an_unknown_name_is_refused_as_by_any_module(door, name):
+    with pytest.raises(AttributeError, match=f"module '{door.__name__}' has no attribute '{name}'"):
+        getattr(door, name)
+
+
+def test_floors_are_reached_through_the_front_door():
+    code = "import skldp; print(skldp.accounting.PrivacyLedger is skldp.PrivacyLedger)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "True\n"
