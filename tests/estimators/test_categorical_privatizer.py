@@ -19,7 +19,7 @@ from skldp.estimators import _base as base
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.exceptions import LearntDomainWarning, SeededNoiseWarning
 
-each = pytest.mark.parametrize("mechanism", ["krr", "sue", "oue"])
+each = pytest.mark.parametrize("mechanism", ["krr", "sue", "oue", "subset"])
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 COLOURS, SIZES = ["red", "green", "blue"], [1, 2]
 ROWS = [["red", 1], ["blue", 2], ["green", 1]]
@@ -38,7 +38,7 @@ def expected(estimator):
 
 
 @parametrize_with_checks(
-    [CategoricalPrivatizer()] + [CategoricalPrivatizer(mechanism=m, seed=0) for m in ("krr", "sue", "oue")],
+    [CategoricalPrivatizer()] + [CategoricalPrivatizer(mechanism=m, seed=0) for m in ("krr", "sue", "oue", "subset")],
     expected_failed_checks=expected,
 )
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.LearntDomainWarning")
