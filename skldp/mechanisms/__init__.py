@@ -4,6 +4,7 @@ from skldp.mechanisms._bits.bit_flip import BitFlip, bitrand, latent, ome
 from skldp.mechanisms._bits.fixed_point import FixedPoint
 from skldp.mechanisms._bits.flip_laws import BitLaw
 from skldp.mechanisms._bits.unbiased import UnbiasedBitFlip
+from skldp.mechanisms._categorical.catalogue import CATEGORICAL_MECHANISMS, best_categorical_mechanism
 from skldp.mechanisms._categorical.frequency import FrequencyEstimate, clean_probabilities, estimate_frequencies
 from skldp.mechanisms._categorical.hadamard import HadamardResponse
 from skldp.mechanisms._categorical.label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
@@ -54,6 +55,7 @@ from skldp.mechanisms._vector.utility_bounds import (
 )
 
 __all__ = [
+    "CATEGORICAL_MECHANISMS",
     "NUMERIC_MECHANISMS",
     "Anywhere",
     "Ball",
@@ -107,6 +109,7 @@ __all__ = [
     "UnaryEncoding",
     "UnbiasedBitFlip",
     "analytic_gaussian_sigma",
+    "best_categorical_mechanism",
     "best_mechanism",
     "bitrand",
     "clean_probabilities",

@@ -113,7 +113,7 @@ def categorical():
         kind(epsilon, 300) for kind in (LocalHashing, OneHotLocalHashing, HadamardResponse) for epsilon in (0.5, 3.0)
     )
     yield MixedRecord(Columns.of({"a": Categories((1, 2, 3)), "b": Categories(("x",))}), (0.5, 1.0))
-    yield from (CategoricalRecord(2.0, (3, 1, 200, 2), method) for method in ("krr", "sue", "oue", "subset"))
+    yield from (CategoricalRecord(2.0, (3, 1, 200, 2), method) for method in ("krr", "sue", "oue", "subset", "hashing"))
 
 
 def vectors():

@@ -26,7 +26,7 @@ from skldp.mechanisms._odds import split_epsilon
 
 epsilons = st.floats(1e-3, 20)
 variants = st.sampled_from(["sue", "oue"])
-METHODS = st.sampled_from(["krr", "sue", "oue", "subset"])
+METHODS = st.sampled_from(["krr", "sue", "oue", "subset", "hashing"])
 
 
 def seeded(seed=0):
@@ -149,7 +149,7 @@ def test_each_column_of_a_record_has_codes_of_its_own(codes):
 
 
 def test_columns_of_a_record_are_released_independently():
-    for method in ("krr", "sue", "oue", "subset"):
+    for method in ("krr", "sue", "oue", "subset", "hashing"):
         record = CategoricalRecord(2.0, (2, 2), method)
         bits = record.release(np.tile([[0, 1]], (100_000, 1)), seeded()).rows
         own, other = (column.output_law([code])[0] for column, code in zip(record.columns, (0, 1), strict=True))
@@ -173,7 +173,7 @@ def products_of_bits(record, codes):
     return products, means
 
 
-@pytest.mark.parametrize("method", ["krr", "sue", "oue", "subset"])
+@pytest.mark.parametrize("method", ["krr", "sue", "oue", "subset", "hashing"])
 @pytest.mark.parametrize("sizes", [(3,), (3, 1, 2), (1,)])
 def test_the_second_moment_of_the_one_hot_encoding_is_undone(method, sizes):
     record = CategoricalRecord(1.5, sizes, method)

@@ -9,13 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_epsilon
-from skldp.mechanisms._categorical.subset import SubsetSelection
-from skldp.mechanisms._categorical.unary import (
-    OneHotMechanism,
-    OneHotRandomizedResponse,
-    UnaryEncoding,
-    original_second_moment_of,
-)
+from skldp.mechanisms._categorical.catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
+from skldp.mechanisms._categorical.unary import OneHotMechanism, original_second_moment_of
 from skldp.mechanisms._domain import Codes
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
@@ -36,7 +31,8 @@ class CategoricalRecord(RowMechanism):
         one has nothing to hide.
     sizes : tuple of int
         How many categories each column has.
-    method : {"krr", "sue", "oue", "subset"}, default="krr"
+    method : {"krr", "sue", "oue", "subset", "hashing", "best"}, default="krr"
+        ``"best"`` is chosen for each column; see `best_categorical_mechanism`.
 
     Raises
     ------
@@ -56,12 +52,13 @@ class CategoricalRecord(RowMechanism):
 
     epsilon: float
     sizes: tuple[int, ...]
-    method: Literal["krr", "sue", "oue", "subset"] = "krr"
+    method: Literal["krr", "sue", "oue", "subset", "hashing", "best"] = "krr"
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-        if self.method not in ("krr", "sue", "oue", "subset"):
-            raise ValueError(f"method must be 'krr', 'sue', 'oue' or 'subset'. Got {self.method!r} instead.")
+        if self.method not in (*CATEGORICAL_MECHANISMS, "best"):
+            names = (*CATEGORICAL_MECHANISMS, "best")
+            raise ValueError(f"method must be one of {names}. Got {self.method!r} instead.")
         # Both refuse what they cannot be made of.
         _ = self.domain, self.columns
 
@@ -74,11 +71,7 @@ class CategoricalRecord(RowMechanism):
     def columns(self) -> tuple[OneHotMechanism, ...]:
         """The mechanism of each column."""
         share = split_epsilon(self.epsilon, max(1, sum(size > 1 for size in self.sizes)))
-        if self.method == "krr":
-            return tuple(OneHotRandomizedResponse(share, size) for size in self.sizes)
-        if self.method == "subset":
-            return tuple(SubsetSelection(share, size) for size in self.sizes)
-        return tuple(UnaryEncoding(share, size, self.method) for size in self.sizes)
+        return tuple(make_categorical_mechanism(self.method, share, size) for size in self.sizes)
 
     @property
     def n_outputs(self) -> int:
