@@ -180,6 +180,19 @@ def test_a_prime_of_buckets_costs_little_beside_the_best_number(epsilon):
     assert LocalHashing(epsilon, 2**20).worst_case_variance <= 1.03 * 4 * odds / (odds - 1) ** 2
 
 
+@pytest.mark.parametrize(("epsilon", "k", "blocks"), [(1e-3, 100, 1), (1.0, 1000, 1), (4.0, 100, 16), (50.0, 4, 4)])
+def test_blocks_are_as_many_as_estimate_best(epsilon, k, blocks):
+    law, found = HadamardResponse(epsilon, k), {}
+    for n_blocks in (1, 2, 4, 8, 16, 32):
+        other = HadamardResponse(epsilon, k)
+        vars(other).update(n_blocks=n_blocks)
+        for name in ("block_size", "miss_count", "exact_epsilon"):
+            vars(other).pop(name, None)
+        found[n_blocks] = other.worst_case_variance
+    assert law.n_blocks == blocks
+    assert law.worst_case_variance <= min(found.values()) * (1 + 1e-6)
+
+
 @given(st.floats(0.01, 8), st.integers(2, 3000))
 def test_sets_are_the_best_of_all(epsilon, k):
     least = SubsetSelection(epsilon, k).worst_case_variance * (1 - 1e-9)

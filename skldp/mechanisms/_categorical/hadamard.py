@@ -43,16 +43,16 @@ class HadamardResponse(ReportMechanism):
     :math:`\lfloor x / (b - 1) \rfloor`. Its own are the b / 2 reports of its block where :math:`H_{r y} = 1`; each of
     them is :math:`e^\varepsilon` times as likely as each other report of all K:
 
-    .. math:: B = 2^{\lceil \log_2 \min(e^\varepsilon, 2 k) \rceil - 1}, \quad
-              b = 2^{\lceil \log_2 (k / B + 1) \rceil}, \quad
+    .. math:: b = 2^{\lceil \log_2 (k / B + 1) \rceil}, \quad
               p = \frac{e^\varepsilon b / 2}{e^\varepsilon b / 2 + K - b / 2}, \quad
               \hat f_x = \frac{1}{n \gamma} \sum_{y \text{ in the block of } x} H_{r y}, \quad
               \gamma = p - \frac{(1 - p) b / 2}{K - b / 2}
 
     1 - p is rounded up to an integer out of 2^64. Under any other category, of the same block or not, a report's sign
     is 0 on average, so that the estimate is unbiased; the signs' sums for all categories are one fast transform. It is
-    the paper's, whose blocks and rows are counted together here. It takes fewer bits than local hashing, and has a
-    larger variance.
+    the paper's, whose blocks and rows are counted together here. B is the power of two that estimates best, of those up
+    to the paper's :math:`2^{\lceil \log_2 \min(e^\varepsilon, 2 k) \rceil - 1}`, which at epsilon 1 is 2 where 1 is
+    better. A report takes fewer bits than local hashing's, and has a larger variance.
 
     References
     ----------
@@ -64,7 +64,7 @@ class HadamardResponse(ReportMechanism):
     >>> from skldp.mechanisms import HadamardResponse, noise_from
     >>> law = HadamardResponse(1.0, 1000)
     >>> law.n_blocks, law.block_size, law.report_bits, law.exact_epsilon <= 1.0
-    (2, 512, 10, True)
+    (1, 1024, 10, True)
     >>> law.estimate_frequencies(law.release([[5]] * 100, noise_from()).rows).frequencies.shape
     (1000,)
     """
@@ -79,19 +79,21 @@ class HadamardResponse(ReportMechanism):
     @cached_property
     def n_blocks(self) -> int:
         """B, how many blocks of reports there are."""
-        most = min(math.exp(min(self.epsilon, _LARGEST_EPSILON)), 2 * self.n_classes)
-        blocks = 1
-        while 2 * blocks < most:
-            blocks *= 2
-        return blocks
+        odds = math.exp(min(self.epsilon, _LARGEST_EPSILON))
+
+        def variance(n_blocks: int) -> float:
+            size = _block_size(self.n_classes, n_blocks)
+            each = 1 / (odds * size / 2 + n_blocks * size - size / 2)
+            chances = (odds * each * size / 2, each * size / 2, each * size)
+            return _mean_variance(chances, min(size - 1, self.n_classes), self.n_classes)
+
+        most = min(odds, 2 * self.n_classes)
+        return min((1 << power for power in range(22) if 1 << power < max(2.0, most)), key=variance)
 
     @cached_property
     def block_size(self) -> int:
         """The number b of reports in a block, of which all but one row of the matrix are a category's."""
-        size = 2
-        while (size - 1) * self.n_blocks < self.n_classes:
-            size *= 2
-        return size
+        return _block_size(self.n_classes, self.n_blocks)
 
     @property
     def n_reports(self) -> int:
@@ -129,11 +131,8 @@ class HadamardResponse(ReportMechanism):
         """The mean over the categories of the variance that one report gives to an unbiased frequency, at most."""
         if self.n_classes == 1:
             return 0.0
-        held, missed, elsewhere = self._chances()
         # A report of a category in a full block is most often one that speaks for or against the others there.
-        n_own = min(self.block_size - 1, self.n_classes)
-        squares = n_own * (held + missed) + (self.n_classes - n_own) * elsewhere
-        return (squares - self.gain**2) / (self.n_classes * self.gain**2)
+        return _mean_variance(self._chances(), min(self.block_size - 1, self.n_classes), self.n_classes)
 
     def estimate_frequencies(
         self, reports: npt.ArrayLike, of: Literal["sample", "population"] = "sample"
@@ -215,6 +214,23 @@ class HadamardResponse(ReportMechanism):
         signed = _place_of_sign(inside % n_own, matrix_rows, ~held)
         elsewhere = (starts + size + other - n_own) % self.n_reports
         out[...] = np.where(held | (other < n_own), starts + signed, elsewhere)
+
+
+def _block_size(n_classes: int, n_blocks: int) -> int:
+    """The smallest power of two with a row for each of a block's categories, beside the first."""
+    size = 2
+    while (size - 1) * n_blocks < n_classes:
+        size *= 2
+    return size
+
+
+def _mean_variance(chances: tuple[float, float, float], n_own: int, n_classes: int) -> float:
+    """The mean variance of a frequency, from the chances of a category with so many in its block."""
+    held, missed, elsewhere = chances
+    gain = held - missed
+    squares = n_own * (held + missed) + (n_classes - n_own) * elsewhere
+    # Too small an epsilon is refused before anything is released.
+    return (squares - gain**2) / (n_classes * gain**2) if gain else math.inf
 
 
 def _is_odd(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
