@@ -110,9 +110,8 @@ def _(mechanism: UnaryEncoding) -> PairLaws:
 def _(mechanism: CategoricalRecord) -> PairLaws:
     columns = [pair_laws(column) for column in mechanism.columns if column.n_classes > 1]
     # A column of which only epsilon is known here is not nothing: without its law there is none of the record.
-    return (
-        _together(law for column in columns for law in column.laws) if all(one.laws for one in columns) else PairLaws()
-    )
+    known = all(one.laws for one in columns)
+    return _together(law for column in columns for law in column.laws) if known else PairLaws()
 
 
 @pair_laws.register
