@@ -103,6 +103,17 @@ class OneDraw(Noise):
         return buffer
 
 
+class PicksThenDraw(ScriptedNoise):
+    """Chosen words of 64 bits, and then one number for the draw that decides, in runs of 16 and 48 bits."""
+
+    def __init__(self, picks, draw):
+        super().__init__(picks)
+        self.last = OneDraw(draw, (16, 48))
+
+    def fill(self, buffer):
+        return super().fill(buffer) if self.script and buffer.dtype == np.uint64 else self.last.fill(buffer)
+
+
 def intervals(outcome, low, high):
     """Where the outcome changes, as a function of a whole number from `low` to below `high`: [(start, outcome), ...].
 

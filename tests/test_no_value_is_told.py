@@ -406,6 +406,10 @@ MECHANISMS = {
     "label vector": mechanisms.LabelLaplaceVectorMechanism(1.0, 3),
     "unary": mechanisms.UnaryEncoding(1.0, 3),
     "one-hot": mechanisms.OneHotRandomizedResponse(1.0, 3),
+    "subset": mechanisms.SubsetSelection(1.0, 3),
+    "hashing": mechanisms.LocalHashing(1.0, 3),
+    "one-hot hashing": mechanisms.OneHotLocalHashing(1.0, 3),
+    "hadamard": mechanisms.HadamardResponse(1.0, 3),
     "mixed": mechanisms.MixedRecord(
         mechanisms.Columns.of(
             {"a": mechanisms.Interval(0, 1), "b": mechanisms.Categories((0, 1)), "c": mechanisms.Interval(0, 1)}

@@ -22,7 +22,8 @@ from skldp.mechanisms._bits.flip_laws import BitLaw
 from skldp.mechanisms._bits.unbiased import UnbiasedBitFlip
 from skldp.mechanisms._categorical.label_laws import RandomizedResponseWithPrior
 from skldp.mechanisms._categorical.randomized_response import GeneralizedRandomizedResponse
-from skldp.mechanisms._categorical.unary import CategoricalRecord, OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms._categorical.record import CategoricalRecord
+from skldp.mechanisms._categorical.unary import OneHotRandomizedResponse, UnaryEncoding
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
 from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
@@ -107,8 +108,10 @@ def _(mechanism: UnaryEncoding) -> PairLaws:
 
 @pair_laws.register
 def _(mechanism: CategoricalRecord) -> PairLaws:
-    columns = (pair_laws(column) for column in mechanism.columns if column.n_classes > 1)
-    return _together(law for column in columns for law in column.laws)
+    columns = [pair_laws(column) for column in mechanism.columns if column.n_classes > 1]
+    # A column of which only epsilon is known here is not nothing: without its law there is none of the record.
+    known = all(one.laws for one in columns)
+    return _together(law for column in columns for law in column.laws) if known else PairLaws()
 
 
 @pair_laws.register

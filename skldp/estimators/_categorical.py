@@ -23,8 +23,9 @@ from skldp.estimators._validation import (
     validate,
     validate_finite,
 )
+from skldp.mechanisms._categorical.catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_frequencies
-from skldp.mechanisms._categorical.unary import CategoricalRecord
+from skldp.mechanisms._categorical.record import CategoricalRecord
 
 __all__ = ["CategoricalPrivatizer"]
 
@@ -37,10 +38,14 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its columns together: split equally over the columns that have at least
         two categories.
-    mechanism : {"krr", "sue", "oue"}, default="krr"
+    mechanism : {"krr", "sue", "oue", "subset", "hashing", "best"}, default="krr"
         ``"krr"``: randomized response, exactly one 1 in each column's part. ``"sue"`` (RAPPOR's) and ``"oue"``: one
         noisy bit per category, which estimates frequencies better when a column has more than about
-        :math:`3 e^\varepsilon + 2` categories.
+        :math:`3 e^\varepsilon + 2` categories. ``"subset"``: about one in :math:`e^\varepsilon + 1` categories,
+        and at least one, which is ``"krr"`` where there are few; it estimates frequencies no worse than ``"krr"`` and
+        ``"oue"``, but takes longer where there are hundreds. ``"hashing"``: the categories that one linear hash
+        function takes to a bucket, for columns of very many categories; nearly as good as ``"subset"``. ``"best"``:
+        for each column the one of these whose report is shortest, of those within 1.05 times the least variance.
     categories : "auto" or list of array-like, default="auto"
         The declared categories of each column, from public knowledge. ``"auto"`` takes those seen at fit, with a
         warning: which categories occur is a fact about private data.
@@ -82,13 +87,14 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
 
     Notes
     -----
-    Columns are released independently, so their exact epsilons add up. See `UnaryEncoding` and `RandomizedResponse`
-    in ``skldp.mechanisms`` for the laws.
+    Columns are released independently, so their exact epsilons add up. See `UnaryEncoding`,
+    `SubsetSelection`, `OneHotLocalHashing` and `RandomizedResponse` in ``skldp.mechanisms`` for the laws.
 
     References
     ----------
     Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security
-    2017.
+    2017; Ye and Barg, "Optimal schemes for discrete distribution estimation under locally differential privacy", IEEE
+    Transactions on Information Theory 2018.
 
     Examples
     --------
@@ -105,7 +111,7 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
 
     _parameter_constraints: dict = {
         "epsilon": EPSILON,
-        "mechanism": [StrOptions({"krr", "sue", "oue"})],
+        "mechanism": [StrOptions({*CATEGORICAL_MECHANISMS, "best"})],
         "categories": [StrOptions({"auto"}), list, tuple],
         "transform_noise": ["boolean"],
         "seed": NOISE_PARAMETERS["seed"],
@@ -116,7 +122,7 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
         self,
         epsilon: float = 1.0,
         *,
-        mechanism: Literal["krr", "sue", "oue"] = "krr",
+        mechanism: Literal["krr", "sue", "oue", "subset", "hashing", "best"] = "krr",
         categories: Any = "auto",
         transform_noise: bool = True,
         seed: Seed = None,

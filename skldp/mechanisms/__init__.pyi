@@ -2,11 +2,16 @@ from skldp.mechanisms._bits.bit_flip import BitFlip, bitrand, latent, ome
 from skldp.mechanisms._bits.fixed_point import FixedPoint
 from skldp.mechanisms._bits.flip_laws import BitLaw
 from skldp.mechanisms._bits.unbiased import UnbiasedBitFlip
+from skldp.mechanisms._categorical.catalogue import CATEGORICAL_MECHANISMS, best_categorical_mechanism
 from skldp.mechanisms._categorical.frequency import FrequencyEstimate, clean_probabilities, estimate_frequencies
+from skldp.mechanisms._categorical.hadamard import HadamardResponse
 from skldp.mechanisms._categorical.label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
 from skldp.mechanisms._categorical.label_vector import LabelLaplaceVectorMechanism
+from skldp.mechanisms._categorical.local_hashing import LocalHashing, OneHotLocalHashing
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
-from skldp.mechanisms._categorical.unary import CategoricalRecord, OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms._categorical.record import CategoricalRecord
+from skldp.mechanisms._categorical.subset import SubsetSelection
+from skldp.mechanisms._categorical.unary import OneHotRandomizedResponse, UnaryEncoding
 from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain, FiniteSet
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -49,6 +54,7 @@ from skldp.mechanisms._vector.utility_bounds import (
 )
 
 __all__ = [
+    "CATEGORICAL_MECHANISMS",
     "NUMERIC_MECHANISMS",
     "Anywhere",
     "Ball",
@@ -68,6 +74,7 @@ __all__ = [
     "FixedPoint",
     "FrequencyEstimate",
     "Gaussian",
+    "HadamardResponse",
     "Hybrid",
     "HybridThreeOutputs",
     "Integers",
@@ -75,10 +82,12 @@ __all__ = [
     "LabelLaplaceMechanism",
     "LabelLaplaceVectorMechanism",
     "Laplace",
+    "LocalHashing",
     "MixedRecord",
     "MultivariateLaplace",
     "Noise",
     "OneHot",
+    "OneHotLocalHashing",
     "OneHotRandomizedResponse",
     "Piecewise",
     "PriorQuestion",
@@ -94,10 +103,12 @@ __all__ = [
     "RowMechanism",
     "SampledFeatures",
     "ScaledRows",
+    "SubsetSelection",
     "ThreeOutputs",
     "UnaryEncoding",
     "UnbiasedBitFlip",
     "analytic_gaussian_sigma",
+    "best_categorical_mechanism",
     "best_mechanism",
     "bitrand",
     "clean_probabilities",

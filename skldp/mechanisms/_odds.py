@@ -114,8 +114,8 @@ _EXPIT_ERROR = 2.0**-48
 _LARGEST_EPSILON = 2000.0
 
 
-def least_count(epsilon: float, n_others: int = 1) -> int:
-    r"""The integer t with :math:`t / 2^{64} \ge 1 / (e^\varepsilon + m)`, the smallest one.
+def least_count(epsilon: float, n_others: int = 1, *, n_own: int = 1, n_counted: int = 1) -> int:
+    r"""The integer t with :math:`t / 2^{64} \ge c / (o e^\varepsilon + m)`, the smallest one.
 
     Where a float only stands for `epsilon`, as that of a tenth does, which is a hair above it, for an epsilon one part
     in 2^50 smaller: so ten times a tenth is within one.
@@ -124,7 +124,11 @@ def least_count(epsilon: float, n_others: int = 1) -> int:
     ----------
     epsilon : float
     n_others : int, default=1
-        m, how many events have this probability each, beside one that is :math:`e^\varepsilon` times as likely.
+        m, how many events have one probability each, beside those that are :math:`e^\varepsilon` times as likely.
+    n_own : int, default=1
+        o, how many are that likely.
+    n_counted : int, default=1
+        c, of how many of the m events together t is the probability.
 
     Returns
     -------
@@ -141,7 +145,7 @@ def least_count(epsilon: float, n_others: int = 1) -> int:
     least = min(float(epsilon), _LARGEST_EPSILON)
     aim = Decimal(least) if (least * 2.0**_WHOLE_BITS).is_integer() else down.multiply(Decimal(least), 1 - _HAIR)
     odds = down.multiply(down.exp(aim), 1 - DECIMAL_ERROR)
-    share = up.divide(Decimal(TWO_64), down.add(odds, Decimal(n_others)))
+    share = up.divide(Decimal(n_counted * TWO_64), down.add(down.multiply(odds, Decimal(n_own)), Decimal(n_others)))
     return int(share.to_integral_value(rounding=ROUND_CEILING))
 
 

@@ -28,6 +28,7 @@ from skldp.mechanisms import (
     PrivUnitBall,
     RandomizedResponse,
     RandomizedResponseWithPrior,
+    SubsetSelection,
     ThreeOutputs,
     UnaryEncoding,
     bitrand,
@@ -305,3 +306,11 @@ def test_where_rounds_cannot_be_composed_they_are_added_one_by_one():
     # Nothing is left of it, or no shuffler helps.
     assert shuffled(PrivacyGuarantee(1e-3), 10**6, 0.5, rounds=3).epsilon == 0.0
     assert shuffled(PrivacyGuarantee(40.0), 10**6, 1e-6, rounds=3).epsilon == pytest.approx(120.0)
+
+
+def test_a_column_without_a_law_leaves_the_whole_record_without_one():
+    assert pair_laws(CategoricalRecord(2.0, (3, 4), "krr")).laws
+    assert pair_laws(CategoricalRecord(2.0, (3, 4), "subset")).laws == ()
+    mixed = CategoricalRecord(2.0, (3, 4), "krr")
+    vars(mixed)["columns"] = (mixed.columns[0], SubsetSelection(1.0, 4))
+    assert pair_laws(mixed).laws == ()

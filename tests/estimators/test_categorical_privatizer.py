@@ -18,8 +18,10 @@ from sklearn.utils.fixes import parse_version
 from skldp.estimators import _base as base
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.exceptions import LearntDomainWarning, SeededNoiseWarning
+from skldp.mechanisms import CATEGORICAL_MECHANISMS
 
-each = pytest.mark.parametrize("mechanism", ["krr", "sue", "oue"])
+MECHANISMS = [*CATEGORICAL_MECHANISMS, "best"]
+each = pytest.mark.parametrize("mechanism", MECHANISMS)
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 COLOURS, SIZES = ["red", "green", "blue"], [1, 2]
 ROWS = [["red", 1], ["blue", 2], ["green", 1]]
@@ -38,7 +40,8 @@ def expected(estimator):
 
 
 @parametrize_with_checks(
-    [CategoricalPrivatizer()] + [CategoricalPrivatizer(mechanism=m, seed=0) for m in ("krr", "sue", "oue")],
+    [CategoricalPrivatizer()]
+    + [CategoricalPrivatizer(mechanism=m, seed=0) for m in ("krr", "sue", "oue", "subset", "hashing")],
     expected_failed_checks=expected,
 )
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.LearntDomainWarning")

@@ -390,7 +390,7 @@ def test_a_seed_of_labels_is_advanced_or_refused(small_blocks):
     assert len({block.tobytes() for block in one.reshape(-1, 2)}) > 10
 
 
-@pytest.mark.parametrize("mechanism", ["krr", "sue", "oue"])
+@pytest.mark.parametrize("mechanism", ["krr", "sue", "oue", "subset", "hashing"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, bool])
 def test_columns_of_categories_are_released_block_by_block(mechanism, dtype, small_blocks):
     X = np.random.default_rng(0).integers(0, 3, (60, 2))

@@ -17,6 +17,7 @@ from skldp.mechanisms import (
     DuchiVector,
     FiniteSet,
     Gaussian,
+    HadamardResponse,
     Hybrid,
     HybridThreeOutputs,
     Integers,
@@ -24,8 +25,10 @@ from skldp.mechanisms import (
     LabelLaplaceMechanism,
     LabelLaplaceVectorMechanism,
     Laplace,
+    LocalHashing,
     MixedRecord,
     MultivariateLaplace,
+    OneHotLocalHashing,
     OneHotRandomizedResponse,
     Piecewise,
     PriorQuestion,
@@ -38,6 +41,7 @@ from skldp.mechanisms import (
     ResponseOnBins,
     RowMechanism,
     ScaledRows,
+    SubsetSelection,
     ThreeOutputs,
     UnaryEncoding,
     bitrand,
@@ -103,8 +107,13 @@ def categorical():
     yield UnaryEncoding(0.5, 7, "sue")
     yield UnaryEncoding(20.0, 20_000, "oue")
     yield OneHotRandomizedResponse(0.5, 900)
+    yield SubsetSelection(0.5, 1)
+    yield SubsetSelection(0.5, 300)
+    yield from (
+        kind(epsilon, 300) for kind in (LocalHashing, OneHotLocalHashing, HadamardResponse) for epsilon in (0.5, 3.0)
+    )
     yield MixedRecord(Columns.of({"a": Categories((1, 2, 3)), "b": Categories(("x",))}), (0.5, 1.0))
-    yield from (CategoricalRecord(2.0, (3, 1, 200, 2), method) for method in ("krr", "sue", "oue"))
+    yield from (CategoricalRecord(2.0, (3, 1, 200, 2), method) for method in ("krr", "sue", "oue", "subset", "hashing"))
 
 
 def vectors():

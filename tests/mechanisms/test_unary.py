@@ -17,6 +17,7 @@ from skldp.mechanisms import (
     LabelLaplaceMechanism,
     OneHotRandomizedResponse,
     RandomizedResponse,
+    SubsetSelection,
     UnaryEncoding,
     estimate_frequencies,
     noise_from,
@@ -25,6 +26,7 @@ from skldp.mechanisms._odds import split_epsilon
 
 epsilons = st.floats(1e-3, 20)
 variants = st.sampled_from(["sue", "oue"])
+METHODS = st.sampled_from(["krr", "sue", "oue", "subset", "hashing"])
 
 
 def seeded(seed=0):
@@ -58,18 +60,25 @@ def test_bits_follow_the_papers_probabilities(variant):
     assert chi_square_pvalue(counts, other) < THRESHOLD
 
 
-@pytest.mark.parametrize("law", [OneHotRandomizedResponse(1.0, 4), UnaryEncoding(1.0, 4, "sue")], ids=repr)
+@pytest.mark.parametrize(
+    "law", [OneHotRandomizedResponse(1.0, 4), UnaryEncoding(1.0, 4, "sue"), SubsetSelection(0.1, 4)], ids=repr
+)
 def test_encode_is_plain_one_hot(law):
     assert law.encode([[2], [0]]).rows.tolist() == [[False, False, True, False], [True, False, False, False]]
 
 
 def test_a_single_category_is_released_as_it_is():
-    for law in (OneHotRandomizedResponse(1.0, 1), UnaryEncoding(1.0, 1, "sue"), UnaryEncoding(1.0, 1, "oue")):
+    for law in (
+        OneHotRandomizedResponse(1.0, 1),
+        UnaryEncoding(1.0, 1, "sue"),
+        UnaryEncoding(1.0, 1, "oue"),
+        SubsetSelection(1.0, 1),
+    ):
         assert law.release([[0], [0]], seeded()).rows.tolist() == [[True], [True]]
         assert law.guarantee().epsilon == 0
 
 
-@given(st.floats(0.05, 5), st.sampled_from(["krr", "sue", "oue"]), st.integers(1, 4), st.integers(0, 4))
+@given(st.floats(0.05, 5), METHODS, st.integers(1, 4), st.integers(0, 4))
 def test_frequencies_and_their_variances_are_unbiased(epsilon, method, n_true, n_false):
     (law,) = CategoricalRecord(epsilon, (3,), method).columns
     n = n_true + n_false
@@ -118,7 +127,7 @@ def test_shares_never_add_up_to_more_than_the_budget(epsilon, n_parts):
     assert Fraction(share) * n_parts <= Fraction(epsilon) < Fraction(share * (1 + 1e-15)) * n_parts
 
 
-@given(st.floats(0.05, 8), st.lists(st.integers(1, 5), min_size=1, max_size=6), st.sampled_from(["krr", "sue", "oue"]))
+@given(st.floats(0.05, 8), st.lists(st.integers(1, 5), min_size=1, max_size=6), METHODS)
 def test_a_record_costs_at_most_its_budget_and_constants_cost_nothing(epsilon, sizes, method):
     record = CategoricalRecord(epsilon, tuple(sizes), method)
     guarantee = record.guarantee()
@@ -140,7 +149,7 @@ def test_each_column_of_a_record_has_codes_of_its_own(codes):
 
 
 def test_columns_of_a_record_are_released_independently():
-    for method in ("krr", "sue", "oue"):
+    for method in ("krr", "sue", "oue", "subset", "hashing"):
         record = CategoricalRecord(2.0, (2, 2), method)
         bits = record.release(np.tile([[0, 1]], (100_000, 1)), seeded()).rows
         own, other = (column.output_law([code])[0] for column, code in zip(record.columns, (0, 1), strict=True))
@@ -157,14 +166,14 @@ def products_of_bits(record, codes):
     means = np.concatenate(laws)
     products = np.outer(means, means)
     for part in record.parts:
-        if record.method == "krr":
-            # Exactly one bit of a column is 1.
+        if record.method in ("krr", "subset"):
+            # Exactly one bit of a column is 1: no set is larger with so few categories.
             products[part, part] = 0
     np.fill_diagonal(products, means)
     return products, means
 
 
-@pytest.mark.parametrize("method", ["krr", "sue", "oue"])
+@pytest.mark.parametrize("method", ["krr", "sue", "oue", "subset", "hashing"])
 @pytest.mark.parametrize("sizes", [(3,), (3, 1, 2), (1,)])
 def test_the_second_moment_of_the_one_hot_encoding_is_undone(method, sizes):
     record = CategoricalRecord(1.5, sizes, method)
@@ -184,6 +193,7 @@ def test_refuses_a_bad_epsilon(bad):
     for make in (
         lambda: UnaryEncoding(bad, 1),
         lambda: OneHotRandomizedResponse(bad, 2),
+        lambda: SubsetSelection(bad, 1),
         lambda: CategoricalRecord(bad, (2,)),
     ):
         with pytest.raises(ValueError, match="epsilon must be a finite number > 0"):
@@ -217,3 +227,9 @@ def test_refuses_other_bad_parameters():
 def test_numpys_integers_count_classes_like_pythons(make):
     assert make(np.int64(3)).guarantee() == make(3).guarantee()
     assert make(np.uint8(200)).guarantee() == make(200).guarantee()
+
+
+@pytest.mark.parametrize("bad", [0, True, 2.0])
+def test_a_set_is_of_a_whole_number_of_categories(bad):
+    with pytest.raises(ValueError, match="n_classes must be a whole number"):
+        SubsetSelection(1.0, bad)

@@ -44,6 +44,7 @@ CASES = [
     Case(CategoricalPrivatizer(2.0, mechanism="krr", categories=PAIRS_OF_WORDS), [["red", "big"]], 0.5),
     Case(CategoricalPrivatizer(1.0, mechanism="sue", categories=COLOURS), [["red"]], 0.5),
     Case(CategoricalPrivatizer(1.0, mechanism="oue", categories=COLOURS), [["red"]], 0.5),
+    Case(CategoricalPrivatizer(0.5, mechanism="subset", categories=[list("abcd")]), [["a"]], 0.5),
     Case(BitRandTransformer(1.0, n_bits=2), ONE, 0.4),
     Case(BitRandTransformer(1.0, n_bits=10), TWO, 0.2),
     Case(BitRandTransformer(1.0, calibration="exact"), ONE, 0.5),

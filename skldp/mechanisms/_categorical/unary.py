@@ -1,9 +1,8 @@
-"""Categories released one-hot: a bit for each, and one record of several columns with the budget split over them."""
+"""Categories released one-hot, a bit for each: randomized response and the unary encodings."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Literal
 
@@ -15,18 +14,10 @@ from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._domain import Codes
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._odds import (
-    TWO_64,
-    bernoulli,
-    check_representable,
-    least_count,
-    log_ratio,
-    round_up,
-    split_epsilon,
-)
+from skldp.mechanisms._odds import TWO_64, bernoulli, check_representable, least_count, log_ratio
 from skldp.mechanisms._rows import RowMechanism, Workspace
 
-__all__ = ["CategoricalRecord", "OneHotMechanism", "OneHotRandomizedResponse", "UnaryEncoding"]
+__all__ = ["OneHotMechanism", "OneHotRandomizedResponse", "UnaryEncoding", "original_second_moment_of"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +59,17 @@ class OneHotMechanism(RowMechanism):
         """One bit for each category."""
         return self.n_classes
 
+    @property
+    def report_bits(self) -> int:
+        """How many bits a report takes that is sent as short as it can be."""
+        return self.n_classes
+
+    @property
+    def worst_case_variance(self) -> float:
+        """The mean over the categories of the variance that one report gives to an unbiased frequency."""
+        own, other = self.p * (1 - self.p), self.q * (1 - self.q)
+        return (own + (self.n_classes - 1) * other) / (self.n_classes * (self.p - self.q) ** 2)
+
     def output_dtype(self, dtype: np.dtype) -> np.dtype:
         """The type of a release: bool."""
         return np.dtype(bool)
@@ -76,7 +78,7 @@ class OneHotMechanism(RowMechanism):
         self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.float64]:
         """The mean of products of the one-hot encoding: the frequencies on the diagonal, and 0 beside it."""
-        return _original_second_moment([self], second_moment, mean)
+        return original_second_moment_of([self], second_moment, mean)
 
     def output_law(self, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """The probability of a 1 in each column, one row per true code."""
@@ -222,6 +224,11 @@ class OneHotRandomizedResponse(OneHotMechanism):
         return RandomizedResponse(self.epsilon, self.n_classes)
 
     @property
+    def report_bits(self) -> int:
+        """How many bits a report takes: those of one category's code."""
+        return (self.n_classes - 1).bit_length()
+
+    @property
     def p(self) -> float:
         """The probability that the bit of the true category is released as 1."""
         return self.law.keep_probability
@@ -242,106 +249,7 @@ class OneHotRandomizedResponse(OneHotMechanism):
         self._encode(answers, out, workspace)
 
 
-@dataclass(frozen=True)
-class CategoricalRecord(RowMechanism):
-    """Columns of categories, released one-hot, with one budget for the whole record.
-
-    Parameters
-    ----------
-    epsilon : float
-        Natural-log budget of a record, split equally over the columns with at least two categories: a column with
-        one has nothing to hide.
-    sizes : tuple of int
-        How many categories each column has.
-    method : {"krr", "sue", "oue"}, default="krr"
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or a column's share too small for 64-bit probabilities.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms import CategoricalRecord, noise_from
-    >>> record = CategoricalRecord(2.0, (3, 2))
-    >>> record.release([[0, 1], [2, 0]], noise_from()).rows.shape, record.guarantee().epsilon
-    ((2, 5), 2.0)
-    """
-
-    # Several columns of a block stay in the cache together.
-    block_cells: ClassVar[int] = 262_144
-
-    epsilon: float
-    sizes: tuple[int, ...]
-    method: Literal["krr", "sue", "oue"] = "krr"
-
-    def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        if self.method not in ("krr", "sue", "oue"):
-            raise ValueError(f"method must be 'krr', 'sue' or 'oue'. Got {self.method!r} instead.")
-        # Both refuse what they cannot be made of.
-        _ = self.domain, self.columns
-
-    @cached_property
-    def domain(self) -> Codes:
-        """The codes of each column."""
-        return Codes(self.sizes)
-
-    @cached_property
-    def columns(self) -> tuple[OneHotMechanism, ...]:
-        """The mechanism of each column."""
-        share = split_epsilon(self.epsilon, max(1, sum(size > 1 for size in self.sizes)))
-        if self.method == "krr":
-            return tuple(OneHotRandomizedResponse(share, size) for size in self.sizes)
-        return tuple(UnaryEncoding(share, size, self.method) for size in self.sizes)
-
-    @property
-    def n_outputs(self) -> int:
-        """Columns of the release."""
-        return sum(self.sizes)
-
-    @property
-    def block_width(self) -> int:
-        """How many numbers of a row are worked on at a time: one column's."""
-        return max(self.sizes)
-
-    @cached_property
-    def parts(self) -> list[slice]:
-        """Which columns of the release belong to each column of the record."""
-        ends = np.cumsum(self.sizes).tolist()
-        return [slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True)]
-
-    def output_dtype(self, dtype: np.dtype) -> np.dtype:
-        """The type of a release: bool."""
-        return np.dtype(bool)
-
-    def guarantee(self) -> PrivacyGuarantee:
-        """The exact guarantee of one record with all its columns, and of one column alone."""
-        exact = [column.exact_epsilon for column in self.columns]
-        return PrivacyGuarantee(
-            # Every term is at most its share, so the sum rounded up is still not above the stated epsilon.
-            round_up(sum(map(Fraction, exact), Fraction(0))),
-            per_feature=max(exact),
-            stated=self.epsilon,
-            basis="exact, the sum over the columns, from the 64-bit integer probabilities that are sampled",
-        )
-
-    def original_second_moment(
-        self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]:
-        """The mean of products of the one-hot encoding: how often two categories occur together."""
-        return _original_second_moment(self.columns, second_moment, mean)
-
-    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
-        for j, (column, part) in enumerate(zip(self.columns, self.parts, strict=True)):
-            column._encode(rows[:, j : j + 1], out[:, part], workspace)
-
-    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
-        for j, (column, part) in enumerate(zip(self.columns, self.parts, strict=True)):
-            column._draw(rows[:, j : j + 1], noise, out[:, part], workspace)
-
-
-def _original_second_moment(
+def original_second_moment_of(
     columns: Sequence[OneHotMechanism], second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     r"""From the moments of released bits to those of the one-hot encoding.

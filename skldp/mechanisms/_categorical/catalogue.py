@@ -1,0 +1,73 @@
+"""All mechanisms for a column of categories by name, and the choice of the best one for their number and an epsilon."""
+
+from collections.abc import Callable
+
+from skldp.mechanisms._categorical.local_hashing import OneHotLocalHashing
+from skldp.mechanisms._categorical.subset import SubsetSelection
+from skldp.mechanisms._categorical.unary import OneHotMechanism, OneHotRandomizedResponse, UnaryEncoding
+
+__all__ = ["CATEGORICAL_MECHANISMS", "best_categorical_mechanism", "make_categorical_mechanism"]
+
+_ONE_HOT: dict[str, Callable[[float, int], OneHotMechanism]] = {
+    "krr": OneHotRandomizedResponse,
+    "sue": lambda epsilon, n_classes: UnaryEncoding(epsilon, n_classes, "sue"),
+    "oue": lambda epsilon, n_classes: UnaryEncoding(epsilon, n_classes, "oue"),
+    "subset": SubsetSelection,
+    "hashing": OneHotLocalHashing,
+}
+#: The names of the mechanisms for a column of categories, whose release is a bit for each category.
+CATEGORICAL_MECHANISMS = tuple(_ONE_HOT)
+# A twentieth of variance is worth less than a report many times as long.
+_TOLERANCE = 1.05
+
+
+def make_categorical_mechanism(name: str, epsilon: float, n_classes: int) -> OneHotMechanism:
+    """Make the mechanism of one of :data:`CATEGORICAL_MECHANISMS`, or of ``"best"``."""
+    return best_categorical_mechanism(epsilon, n_classes)[1] if name == "best" else _ONE_HOT[name](epsilon, n_classes)
+
+
+def best_categorical_mechanism(epsilon: float, n_classes: int) -> tuple[str, OneHotMechanism]:
+    r"""Find the mechanism with the shortest report among those with nearly the least worst-case variance.
+
+    Parameters
+    ----------
+    epsilon : float
+        Natural log, of one category.
+    n_classes : int
+        How many categories there are, at most 2^20.
+
+    Returns
+    -------
+    name : str
+        One of :data:`CATEGORICAL_MECHANISMS`.
+    mechanism : OneHotMechanism
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or epsilon too small for 64-bit probabilities.
+
+    Notes
+    -----
+    The variance is that of an unbiased frequency, averaged over the categories, which is the same whatever people
+    hold. That of subset selection is the least (Ye and Barg); the shortest report (`report_bits`) within 1.05 times of
+    it is chosen: randomized response for few categories, local hashing for many, whose reports are logarithmic in their
+    number, and subset selection between them.
+
+    References
+    ----------
+    Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security
+    2017, Section 4.5; Ye and Barg, "Optimal schemes for discrete distribution estimation under locally differential
+    privacy", IEEE Transactions on Information Theory 2018.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms import best_categorical_mechanism
+    >>> [best_categorical_mechanism(1.0, n_classes)[0] for n_classes in (3, 10, 1024)]
+    ['krr', 'subset', 'hashing']
+    """
+    made = {name: make(epsilon, n_classes) for name, make in _ONE_HOT.items()}
+    most = _TOLERANCE * min(mechanism.worst_case_variance for mechanism in made.values())
+    near = [name for name, mechanism in made.items() if mechanism.worst_case_variance <= most]
+    best = min(near, key=lambda name: made[name].report_bits)
+    return best, made[best]
