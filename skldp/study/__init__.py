@@ -1,5 +1,7 @@
 """What privacy costs: curves over epsilon, comparisons, audits, federated learning, and the theory of the papers."""
 
+from skldp.study._audit.inversion import InversionAttack, InversionResult, audit_inversion
+from skldp.study._audit.inversion_bound import inversion_bound
 from skldp.study._audit.lower_bound import AuditResult, audit_epsilon, trials_needed
 from skldp.study._audit.pairs import audit_estimator, candidate_pairs
 from skldp.study._audit.tasks import audit_task, worst_records
@@ -56,6 +58,8 @@ __all__ = [
     "FederatedRun",
     "FederatedSetting",
     "FederatedTable",
+    "InversionAttack",
+    "InversionResult",
     "MechanismComparison",
     "OneGradientClassifier",
     "OneGradientRegressor",
@@ -72,6 +76,7 @@ __all__ = [
     "TheoryTable",
     "audit_epsilon",
     "audit_estimator",
+    "audit_inversion",
     "audit_task",
     "bit_errors",
     "bit_flips",
@@ -89,6 +94,7 @@ __all__ = [
     "gradients_anonymised",
     "gradients_perturbed",
     "html_report",
+    "inversion_bound",
     "label_flips",
     "label_mechanism",
     "labels_perturbed",
