@@ -2,6 +2,7 @@
 
 from skldp.study._audit.inversion import InversionAttack, InversionResult, audit_inversion
 from skldp.study._audit.inversion_bound import inversion_bound
+from skldp.study._audit.inversion_study import InversionDisplay, InversionRow, InversionTable, inversion_study
 from skldp.study._audit.lower_bound import AuditResult, audit_epsilon, trials_needed
 from skldp.study._audit.pairs import audit_estimator, candidate_pairs
 from skldp.study._audit.tasks import audit_task, worst_records
@@ -59,7 +60,10 @@ __all__ = [
     "FederatedSetting",
     "FederatedTable",
     "InversionAttack",
+    "InversionDisplay",
     "InversionResult",
+    "InversionRow",
+    "InversionTable",
     "MechanismComparison",
     "OneGradientClassifier",
     "OneGradientRegressor",
@@ -95,6 +99,7 @@ __all__ = [
     "gradients_perturbed",
     "html_report",
     "inversion_bound",
+    "inversion_study",
     "label_flips",
     "label_mechanism",
     "labels_perturbed",
