@@ -191,8 +191,8 @@ def audit_inversion(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededNoiseWarning)
-        # A stream of its own: a release with the same seed must not draw the words that chose what is released.
-        (choice,) = noise_from(seed).spawn(1)
+        # No stream of a release with the same seed, nor of its threads: what is released would depend on its noise.
+        (choice,) = noise_from(seed).spawn(1)[0].spawn(1)
     chosen = choice.integers(len(known), n_trials)
     give = getattr(release, "transform", release)
     outputs = one_output_a_row(give, known[chosen])
