@@ -251,7 +251,8 @@ class InversionDisplay:
         self.ax_.set_yscale("log")
         self.ax_.set_xlabel("Exact epsilon of one release (nats)")
         self.ax_.set_ylabel(f"Share recovered of {sizes[0]:,} candidates")
-        self.ax_.legend(loc="best")
+        # Beside the axes: lines and their intervals fill them.
+        self.ax_.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0))
         return self
 
 
