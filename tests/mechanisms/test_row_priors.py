@@ -30,7 +30,8 @@ def test_each_row_has_the_law_of_its_own_prior(weight, epsilon):
 
 
 def test_the_guarantee_is_that_of_the_worst_number_of_classes():
-    for epsilon in (0.1, 1.0, 7.3):
+    # At 20, fewer classes than all cost a hair more.
+    for epsilon in (0.1, 1.0, 20.0):
         law = RowPriorResponse(epsilon, 9)
         assert law.guarantee().epsilon == max(one.exact_epsilon for one in law.laws)
         assert law.guarantee().unit == "label"
