@@ -14,10 +14,10 @@ from skldp._untold import untold
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._validation import fit_context
 
-__all__ = ["HasTargetMechanism", "LabelPrivate", "inner_has"]
+__all__ = ["INNER", "HasTargetMechanism", "LabelPrivate", "inner_has", "takes_batches"]
 
 # What a model raises may show a value.
-_INNER = (
+INNER = (
     "The estimator's {} refused X, in words that may show a value and are left out; made-up rows of the same kind make "
     "it say them"
 )
@@ -31,6 +31,13 @@ def inner_has(name: str) -> Callable[[Any], bool]:
         return True
 
     return check
+
+
+def takes_batches(self: Any) -> bool:
+    """Whether there is a ``partial_fit``, for ``available_if``."""
+    if getattr(self, "stages", 1) > 1:
+        raise AttributeError("There is no partial_fit with stages, which divide the people of one fit.")
+    return inner_has("partial_fit")(self)
 
 
 class HasTargetMechanism(GuaranteeMixin):
@@ -94,11 +101,11 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
         mechanism, estimator = self._new_mechanism(), clone(self.estimator)
         routed = self._routed("fit", fit_params)
         released = mechanism.fit_transform(self._targets(y))
-        with untold(_INNER.format("fit"), X):
+        with untold(INNER.format("fit"), X):
             estimator.fit(X, released, **routed)
         return self._keep(mechanism, estimator)
 
-    @available_if(inner_has("partial_fit"))
+    @available_if(takes_batches)
     @fit_context(prefer_skip_nested_validation=False)
     def partial_fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Release the targets of a batch of other people, and train on them as well.
@@ -136,7 +143,7 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
             mechanism, estimator = getattr(self, f"{self._mechanism_name}_"), self.estimator_
         routed = self._routed("partial_fit", fit_params)
         released = (mechanism.fit_transform if first else mechanism.transform)(self._targets(y))
-        with untold(_INNER.format("partial_fit"), X):
+        with untold(INNER.format("partial_fit"), X):
             estimator.partial_fit(X, released, **routed | (self._partly(mechanism) if first else {}))
         return self._keep(mechanism, estimator)
 
@@ -169,7 +176,7 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
         return self
 
     def _ask(self, method: str, X: Any) -> np.ndarray:
-        with untold(_INNER.format(method), X):
+        with untold(INNER.format(method), X):
             answers: np.ndarray = getattr(self.estimator_, method)(X)
         return answers
 

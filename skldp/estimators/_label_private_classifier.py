@@ -1,5 +1,6 @@
 """A classifier that sees only randomized labels, and can predict the true ones through the known flip matrix."""
 
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp._untold import untold
 from skldp.estimators._label_matrix import LabelMatrixRR
-from skldp.estimators._label_private import LabelPrivate, inner_has
+from skldp.estimators._label_private import INNER, LabelPrivate, inner_has
+from skldp.estimators._label_stages import guarantee_of_stages, of_all_classes, train_in_stages
 from skldp.estimators._labels import LabelRR
-from skldp.estimators._validation import HasMethods, StrOptions, fit_context
+from skldp.estimators._validation import HasMethods, Interval, StrOptions, fit_context
 from skldp.mechanisms._categorical.frequency import clean_probabilities
 
 __all__ = ["LabelPrivateClassifier"]
@@ -38,11 +40,19 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     correction : {"none", "forward"}, default="none"
         ``"none"`` predicts what `estimator` learnt: the randomized labels. ``"forward"`` turns its probabilities of
         the randomized labels into those of the true ones, through the known flip matrix.
+    stages : int, default=1
+        Into how many cohorts the people are divided at random. Everybody releases once; those of a later cohort answer
+        by randomized response with a prior of their own (LP-MST), which a model of the earlier cohorts' releases
+        gives for their features. For ``LabelRR`` without a prior or a ledger, and classifiers with ``predict_proba``.
 
     Attributes
     ----------
     estimator_ : the fitted classifier of randomized labels
     label_mechanism_ : the fitted mechanism
+        With stages, that of the first cohort.
+    stages_ : list of fitted classifiers
+        With stages: the one that was trained after each, on all releases up to then, or None where these were of one
+        class. The last is ``estimator_``.
     classes_ : ndarray of shape (n_classes,), or list of such
         All classes of the mechanism, also those that no randomized label happened to show.
     privacy_guarantee_ : PrivacyGuarantee
@@ -55,7 +65,8 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        If a label is not declared, or ``correction="forward"`` meets a classifier without ``predict_proba``.
+        If a label is not declared, ``correction="forward"`` or stages meet a classifier without ``predict_proba``, or
+        there are fewer people than stages.
 
     Warns
     -----
@@ -74,6 +85,11 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     it never changes which class is the most likely. It can be no better than `estimator`'s probabilities of the
     randomized labels are.
 
+    The priors of stages are the model's probabilities of the released labels, as published. Where these are so sure
+    that a single class is worth answering with, a person's answer tells nothing, at no cost. Stages can lose as well
+    as pay: they lose where the first cohort is too small to tell classes apart, and pay most where there are many
+    classes of which few are possible for a person. There is no one T to correct predictions by.
+
     Anything else that is passed to ``fit`` goes to ``estimator.fit`` (by metadata routing where that is enabled).
     What holds the true labels, or was computed from them (weights, an evaluation set), is not protected there.
 
@@ -81,6 +97,8 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     ----------
     Patrini, Rozza, Menon, Nock and Qu, "Making deep neural networks robust to label noise: a loss correction
     approach", CVPR 2017, Theorem 2, for the flip matrix in front of the likelihood.
+    Ghazi, Golowich, Kumar, Manurangsi and Zhang, "Deep learning with label differential privacy", NeurIPS 2021,
+    Algorithm 3, for the stages.
 
     Examples
     --------
@@ -98,6 +116,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         "estimator": [HasMethods(["fit", "predict"])],
         "label_mechanism": [HasMethods(["fit_transform"]), None],
         "correction": [StrOptions({"none", "forward"})],
+        "stages": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -106,10 +125,12 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         *,
         label_mechanism: BaseEstimator | None = None,
         correction: Literal["none", "forward"] = "none",
+        stages: int = 1,
     ) -> None:
         self.estimator = estimator
         self.label_mechanism = label_mechanism
         self.correction = correction
+        self.stages = stages
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: npt.ArrayLike, **fit_params: Any) -> Self:
@@ -162,7 +183,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if isinstance(self.classes_, list):
             return self._ask("predict_proba", X)
-        probabilities = self._of_all_classes(self._ask("predict_proba", X))
+        probabilities = of_all_classes(self._ask("predict_proba", X), self.estimator_, self.classes_)
         if self.correction == "none":
             return probabilities
         return clean_probabilities(probabilities, self.label_mechanism_.flip_matrix_).astype(
@@ -221,19 +242,45 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     def _default_mechanism(self) -> Any:
         return LabelRR()
 
+    def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
+        if self.stages == 1:
+            return super()._train(X, y, fit_params)
+        self._check_inner()
+        mechanism, routed = self._new_mechanism(), self._routed("fit", fit_params)
+        with untold(INNER.format("fit"), X):
+            self.stages_, response = train_in_stages(self.estimator, mechanism, X, y, self.stages, routed)
+        self._keep(mechanism, self.stages_[-1])
+        self.privacy_guarantee_ = guarantee_of_stages(mechanism.privacy_guarantee_, response)
+        return self
+
     def _check_inner(self) -> None:
         if is_regressor(self.estimator):
             raise ValueError(
                 "estimator must be a classifier; LabelPrivateRegressor trains regressors on released numbers. "
                 f"Got {type(self.estimator).__name__} instead."
             )
+        if self.correction == "forward" and self.stages > 1:
+            raise ValueError(
+                f"correction='forward' is for one stage, whose people have one law. Got stages={self.stages} instead."
+            )
         if self.correction == "forward" and isinstance(self.label_mechanism, LabelMatrixRR):
             raise ValueError("correction='forward' is for one label a row. Got a LabelMatrixRR instead.")
-        if self.correction == "forward" and not hasattr(self.estimator, "predict_proba"):
+        asks = "correction='forward'" if self.correction == "forward" else "stages" if self.stages > 1 else ""
+        if asks and not hasattr(self.estimator, "predict_proba"):
             raise ValueError(
-                "correction='forward' needs an estimator with predict_proba. "
-                f"Got {type(self.estimator).__name__} without it instead."
+                f"{asks} needs an estimator with predict_proba. Got {type(self.estimator).__name__} without it instead."
             )
+        given = self.label_mechanism
+        if self.stages > 1 and not (
+            given is None or (isinstance(given, LabelRR) and given.prior is given.ledger is None)
+        ):
+            raise ValueError(
+                "Stages release labels by LabelRR, make their own priors and know no ledger. "
+                f"Got {type(given).__name__} instead, or one with a prior or a ledger."
+            )
+
+    def _guarantee_parameters(self) -> dict[str, Any]:
+        return super()._guarantee_parameters() | {"stages": self.stages}
 
     def _partly(self, mechanism: Any) -> dict[str, Any]:
         return {"classes": mechanism.classes_}
@@ -241,15 +288,6 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     def _keep(self, mechanism: Any, estimator: Any) -> Self:
         self.classes_ = mechanism.classes_
         return super()._keep(mechanism, estimator)
-
-    def _of_all_classes(self, probabilities: np.ndarray) -> np.ndarray:
-        """Add columns of zeros for the classes that no randomized label showed."""
-        seen = np.isin(self.classes_, self.estimator_.classes_)
-        if seen.all():
-            return probabilities
-        full = np.zeros((probabilities.shape[0], self.classes_.size), dtype=probabilities.dtype)
-        full[:, seen] = probabilities
-        return full
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,5 +1,8 @@
 """What privacy costs: curves over epsilon, comparisons, audits, federated learning, and the theory of the papers."""
 
+from skldp.study._audit.inversion import InversionAttack, InversionResult, audit_inversion
+from skldp.study._audit.inversion_bound import inversion_bound
+from skldp.study._audit.inversion_study import InversionDisplay, InversionRow, InversionTable, inversion_study
 from skldp.study._audit.lower_bound import AuditResult, audit_epsilon, trials_needed
 from skldp.study._audit.pairs import audit_estimator, candidate_pairs
 from skldp.study._audit.tasks import audit_task, worst_records
@@ -56,6 +59,11 @@ __all__ = [
     "FederatedRun",
     "FederatedSetting",
     "FederatedTable",
+    "InversionAttack",
+    "InversionDisplay",
+    "InversionResult",
+    "InversionRow",
+    "InversionTable",
     "MechanismComparison",
     "OneGradientClassifier",
     "OneGradientRegressor",
@@ -72,6 +80,7 @@ __all__ = [
     "TheoryTable",
     "audit_epsilon",
     "audit_estimator",
+    "audit_inversion",
     "audit_task",
     "bit_errors",
     "bit_flips",
@@ -89,6 +98,8 @@ __all__ = [
     "gradients_anonymised",
     "gradients_perturbed",
     "html_report",
+    "inversion_bound",
+    "inversion_study",
     "label_flips",
     "label_mechanism",
     "labels_perturbed",

@@ -40,9 +40,11 @@ def private(estimator=None, *, epsilon=500.0, classes=(0, 1, 2), correction="non
 # seed, two fits see different labels, which is the point.
 @parametrize_with_checks(
     [
-        LabelPrivateClassifier(LogisticRegression(), label_mechanism=LabelRR(epsilon, seed=seed), correction=c)
+        LabelPrivateClassifier(
+            LogisticRegression(), label_mechanism=LabelRR(epsilon, seed=seed), correction=c, stages=s
+        )
         for epsilon, seed in ((500.0, None), (1.0, 0))
-        for c in CORRECTIONS
+        for c, s in (("none", 1), ("forward", 1), ("none", 2))
     ]
 )
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.LearntDomainWarning")

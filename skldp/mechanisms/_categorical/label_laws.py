@@ -20,7 +20,13 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._odds import DIGITS, TWO_64
 from skldp.mechanisms._rows import Workspace
 
-__all__ = ["LabelLaplaceMechanism", "RandomizedResponseWithPrior", "best_prior_support", "label_laplace_keep_count"]
+__all__ = [
+    "LabelLaplaceMechanism",
+    "RandomizedResponseWithPrior",
+    "best_prior_support",
+    "label_laplace_keep_count",
+    "ranked_supports",
+]
 
 # What the label-Laplace integral, computed to DIGITS digits and more, is rounded down by before it becomes an integer.
 _INTEGRAL_ERROR = Decimal(10) ** -40
@@ -52,11 +58,39 @@ def best_prior_support(prior: npt.ArrayLike, epsilon: float) -> npt.NDArray[np.i
     >>> best_prior_support([0.1, 0.5, 0.4], epsilon=1.0).tolist()
     [1, 2]
     """
-    mass = np.asarray(prior, dtype=np.float64)
-    order = np.argsort(-mass, kind="stable")
-    others = np.arange(mass.size)
-    expected = np.cumsum(mass[order]) / (1 + others * math.exp(-epsilon))
-    return np.sort(order[: int(np.argmax(expected)) + 1])
+    (order,), (size,) = ranked_supports(np.asarray(prior, dtype=np.float64)[None], epsilon)
+    return np.sort(order[:size])
+
+
+def ranked_supports(
+    priors: npt.NDArray[np.float64], epsilon: float
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The classes by falling prior, and how many of the first of them are answered with, for one prior in each row.
+
+    Parameters
+    ----------
+    priors : ndarray of shape (n, n_classes)
+        Need not sum to 1.
+    epsilon : float
+
+    Returns
+    -------
+    order : ndarray of int64, shape (n, n_classes)
+    sizes : ndarray of int64, shape (n,)
+        From 1 to n_classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms._categorical.label_laws import ranked_supports
+    >>> order, sizes = ranked_supports(np.array([[0.1, 0.5, 0.4], [0.9, 0.05, 0.05]]), 1.0)
+    >>> order.tolist(), sizes.tolist()
+    ([[1, 2, 0], [0, 1, 2]], [2, 1])
+    """
+    order = np.argsort(-priors, axis=1, kind="stable")
+    others = np.arange(priors.shape[1])
+    expected = np.cumsum(np.take_along_axis(priors, order, axis=1), axis=1) / (1 + others * math.exp(-epsilon))
+    return order, expected.argmax(axis=1) + 1
 
 
 def label_laplace_keep_count(epsilon: float, n_classes: int) -> int:

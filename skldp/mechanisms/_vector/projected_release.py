@@ -240,6 +240,10 @@ class ProjectedRelease(RowMechanism):
         """The mean release less the projected rows."""
         return self.inner.bias(self.project(rows).rows)
 
+    def log_likelihood(self, outputs: np.ndarray, rows: Any) -> npt.NDArray[np.float64]:
+        """Log density of released rows given the rows that were projected, as that of the mechanism within."""
+        return self.inner.log_likelihood(outputs, self._within(self.project(rows).rows))
+
     def original_second_moment(
         self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.float64]:

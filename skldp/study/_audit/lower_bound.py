@@ -17,7 +17,7 @@ from skldp._untold import untold
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._noise import noise_from
 
-__all__ = ["AuditResult", "audit_epsilon", "trials_needed"]
+__all__ = ["AuditResult", "audit_epsilon", "one_output_a_row", "trials_needed"]
 
 # Bins of a continuous column, and the largest number of values of one that is taken to be discrete.
 _BINS = 32
@@ -234,18 +234,19 @@ def _outputs(
     for start in range(0, len(coins), rows_per_call):
         rows = pair[np.where(coins[start : start + rows_per_call], 0, 1)]
         if companion is None:
-            parts.append(_call(release, rows))
+            parts.append(one_output_a_row(release, rows))
             continue
         beside = np.empty_like(rows)
         with untold("companion must be a row like x", companion):
             beside[:] = companion
-        both = _call(release, np.concatenate([rows, beside]))
-        after = _call(release, beside)
+        both = one_output_a_row(release, np.concatenate([rows, beside]))
+        after = one_output_a_row(release, beside)
         parts.append(np.concatenate([both[: len(rows)], both[len(rows) :], after], axis=1))
     return _as_columns(np.concatenate(parts))
 
 
-def _call(release: Callable[..., Any], rows: np.ndarray) -> np.ndarray:
+def one_output_a_row(release: Callable[..., Any], rows: np.ndarray) -> np.ndarray:
+    """The outputs of a release for rows, shape (n_rows, n_outputs), or an error."""
     given = release(rows)
     given = given.toarray() if hasattr(given, "toarray") else np.asarray(given)
     if given.ndim not in (1, 2) or len(given) != len(rows):

@@ -1,0 +1,60 @@
+"""What attackers recover from releases of words or records, at each mechanism and exact epsilon.
+
+Usage: python benchmarks/inversion.py [--data ../shared/data/glove_words.npz] [--candidates 500] [--trials 4000]
+       [--epsilons 1 4 16 64] [--csv inversion.csv] [--picture inversion.png]
+
+The candidates are word vectors of norm 1; without the file, pictures of scikit-learn's digits. Bounds of the mechanisms
+that work value by value are the least and the largest number among the candidates.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from skldp import MultivariateLaplaceTransformer, PrivUnitTransformer
+from skldp.study import InversionDisplay, feature_mechanism, inversion_study
+
+BY_BOUNDS = ("bitrand-exact", "duchi-vector", "piecewise", "laplace")
+
+
+def vectors(path, n):
+    rows = np.load(path)["vectors"] if Path(path).exists() else np.unique(load_digits().data, axis=0)
+    rows = rows[:n].astype(np.float64)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def makers(rows):
+    bounds = (rows.min(), rows.max())
+    made = {name: (lambda eps, name=name: feature_mechanism(name, epsilon=eps, bounds=bounds)) for name in BY_BOUNDS}
+    # No two of the vectors are further apart than this, so that the whole record has the epsilon that is asked for.
+    furthest = max(np.linalg.norm(rows - row, axis=1).max() for row in rows)
+    made["multivariate-laplace"] = lambda eps: MultivariateLaplaceTransformer(eps / furthest)
+    made["privunit"] = PrivUnitTransformer
+    return made
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default="../shared/data/glove_words.npz")
+    parser.add_argument("--candidates", type=int, default=500)
+    parser.add_argument("--trials", type=int, default=4_000)
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0, 16.0, 64.0])
+    parser.add_argument("--csv")
+    parser.add_argument("--picture")
+    arguments = parser.parse_args()
+    rows, started = vectors(arguments.data, arguments.candidates), time.perf_counter()
+    table = inversion_study(makers(rows), rows, arguments.epsilons, n_trials=arguments.trials)
+    print(table)
+    print(f"{len(rows)} candidates of {rows.shape[1]} numbers, {arguments.trials} trials, noise not seeded; ", end="")
+    print(f"{time.perf_counter() - started:.0f} s")
+    if arguments.csv:
+        table.to_csv(arguments.csv)
+    if arguments.picture:
+        InversionDisplay.from_frame(table).figure_.savefig(arguments.picture, dpi=150, bbox_inches="tight")
+
+
+if __name__ == "__main__":
+    main()

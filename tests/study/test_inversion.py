@@ -1,0 +1,223 @@
+"""What attackers recover from releases: never surely more than epsilon leaves, and all where nothing is hidden."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.spatial.distance import cdist
+from scipy.stats import binomtest
+from sklearn.base import BaseEstimator
+from sklearn.naive_bayes import GaussianNB
+
+from skldp import (
+    LabelRR,
+    MultivariateLaplaceTransformer,
+    NumericPrivatizer,
+    PrivUnitTransformer,
+    RandomProjectionTransformer,
+)
+from skldp.mechanisms import RandomizedResponse, noise_from
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.study import audit_inversion, inversion_bound
+from skldp.study._audit.inversion import _as_numbers
+from skldp.study._audit.inversion_bound import metric_bound, pairwise_share
+
+WORDS = np.random.default_rng(0).normal(size=(40, 6))
+WORDS /= np.linalg.norm(WORDS, axis=1, keepdims=True)
+
+
+class Bare(BaseEstimator):
+    """Claims much and hides nothing."""
+
+    privacy_guarantee_ = PrivacyGuarantee(1.0)
+
+    def transform(self, X):
+        return X
+
+
+def best_of_all_attackers(law):
+    """The largest share over all maps from outputs to candidates, one by one."""
+    k, m = law.shape
+    return max(sum(law[guess[z], z] for z in range(m)) / k for guess in product(range(k), repeat=m))
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_randomized_response_attains_the_bound_and_no_attacker_surpasses_it(epsilon):
+    mechanism = RandomizedResponse(epsilon, 4)
+    law = mechanism.flip_matrix
+    best, bound = best_of_all_attackers(law), inversion_bound(mechanism.exact_epsilon, 4)
+    assert best <= bound <= best + 1e-8
+
+
+def test_the_bound_is_above_the_exact_one_and_by_less_than_a_millionth():
+    for epsilon, k, delta in product([0.0, 0.3, 5.0, 40.0], [2, 17, 10**6], [0.0, 1e-6, 0.25]):
+        odds, d = Fraction(math.exp(epsilon)), Fraction(delta)
+        exact = (odds + (k - 1) * d) / (odds + k - 1)
+        assert exact <= Fraction(inversion_bound(epsilon, k, delta=delta)) * (1 + Fraction(1, 10**12))
+        assert inversion_bound(epsilon, k, delta=delta) <= float(exact) * (1 + 1e-6)
+    assert inversion_bound(math.inf, 5) == 1.0
+
+
+def test_a_law_that_fails_with_probability_delta_attains_the_bound_with_delta():
+    """Randomized response, but the secret itself with probability delta: recovered by delta + (1 - delta) share."""
+    delta, k = 0.1, 3
+    law = delta * np.eye(k) + (1 - delta) * RandomizedResponse(1.0, k).flip_matrix
+    share = best_of_all_attackers(law)
+    assert inversion_bound(1.0, k) < share <= inversion_bound(1.0, k, delta=delta)
+
+
+@pytest.mark.parametrize("n", [3, 12])
+def test_the_bound_of_pairs_holds_and_is_near_the_linear_program(n):
+    points = np.random.default_rng(n).normal(size=(n, 2))
+    epsilons = 1.5 * cdist(points, points)
+    # The attacker's probabilities themselves as unknowns, by another solver.
+    best = -linprog(-np.ones(n), A_ub=np.exp(-epsilons), b_ub=np.ones(n), bounds=(0, 1)).fun / n
+    assert best <= pairwise_share(epsilons) <= best * 1.2
+    # The plain certificate, which is never left for a worse one.
+    assert pairwise_share(epsilons) <= 1 / np.exp(-epsilons).sum(axis=1).min() * (1 + 1e-8)
+
+
+def test_the_law_of_distances_itself_stays_within_the_bound_of_pairs():
+    """The exponential mechanism over the candidates is private per unit of distance: all its attackers are tried."""
+    points = np.array([[0.0], [0.4], [2.0], [2.1]])
+    distances = cdist(points, points)
+    law = np.exp(-distances / 2)
+    law /= law.sum(axis=1, keepdims=True)
+    assert best_of_all_attackers(law) <= metric_bound(1.0, distances, None)
+
+
+def test_the_bound_of_pairs_tells_near_words_from_far_ones():
+    distances = np.abs(np.subtract.outer(*[np.array([0.0, 0.01, 5.0, 5.01])] * 2))
+    # Each of a pair hides behind the other.
+    assert 0.49 < metric_bound(1.0, distances, None) < 0.52
+    assert metric_bound(1.0, distances * 1e3, None) > 0.99
+
+
+def test_what_hides_nothing_is_recovered_and_refuted():
+    result = audit_inversion(Bare(), WORDS, n_trials=300, seed=0)
+    assert result.best.recovered == 1.0
+    assert result.refutes_claim
+    assert result.epsilon_lower > result.guarantee.epsilon
+    assert "REFUTED" in str(result)
+    assert "\n" not in str(result)
+
+
+def private(name):
+    transformers = {
+        "privunit": PrivUnitTransformer(4.0),
+        "laplace": NumericPrivatizer(4.0, mechanism="laplace", bounds=(-1, 1)),
+        "gaussian": NumericPrivatizer(4.0, mechanism="gaussian", delta=1e-3, bounds=(-1, 1)),
+        "metric": MultivariateLaplaceTransformer(4.0),
+        "projected": RandomProjectionTransformer(epsilon=4.0, n_components=3, sensitivity="spectral"),
+    }
+    return transformers[name].fit(WORDS)
+
+
+@pytest.mark.parametrize("name", ["privunit", "laplace", "gaussian", "metric", "projected"])
+def test_a_private_release_is_not_refuted(name, fixed_noise):
+    result = audit_inversion(private(name), WORDS, n_trials=2_000, confidence=0.999999, seed=0)
+    assert not result.refutes_claim
+    assert result.epsilon_lower <= result.epsilon
+    assert result.chance < result.best.recovered < result.bound
+
+
+@pytest.mark.parametrize("name", ["privunit", "metric", "projected"])
+def test_nobody_is_surely_better_than_the_likelihood(name, fixed_noise):
+    shares = {a.name: a for a in audit_inversion(private(name), WORDS, confidence=0.999999, seed=0).attacks}
+    assert set(shares) == {"nearest", "likelihood", "decoder"}
+    assert all(other.low <= shares["likelihood"].high for other in shares.values())
+    # The decoder, which is told nothing of the law, comes near what the likelihood recovers.
+    assert shares["decoder"].high > 0.8 * shares["likelihood"].low
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 3.0])
+def test_labels_are_recovered_as_often_as_they_are_kept(epsilon, fixed_noise):
+    names = list("abcde")
+    result = audit_inversion(LabelRR(epsilon, classes=names).fit(["a"]), names, confidence=0.999999, seed=0)
+    assert {attack.name for attack in result.attacks} == {"likelihood", "decoder"}
+    for attack in result.attacks:
+        assert attack.low <= result.bound <= attack.high
+
+
+def test_the_decoder_learns_from_other_releases_than_it_is_tried_on():
+    """Of independent noise a decoder that had seen the audited releases would know every one of them."""
+    noise = np.random.default_rng(0)
+    result = audit_inversion(lambda rows: noise.normal(size=(len(rows), 50)), WORDS, n_trials=2_000, seed=0)
+    assert result.best.low < result.chance < result.best.high
+    assert result.bound == 1.0
+
+
+def test_own_decoders_and_attacks_are_tried_as_well():
+    result = audit_inversion(
+        lambda rows: rows[:, 0], WORDS, decoder=GaussianNB(),
+        attacks={"first": lambda outputs: np.zeros(len(outputs), int)}, n_trials=500, n_lessons=3, seed=0,
+    )  # fmt: skip
+    shares = {attack.name: attack.recovered for attack in result.attacks}
+    assert shares["decoder"] > 0.9
+    assert shares["first"] < 0.2
+
+
+def test_intervals_hold_for_all_attacks_together():
+    result = audit_inversion(
+        lambda rows: rows[:, 0], WORDS, attacks={"first": lambda outputs: np.zeros(len(outputs), int)}, n_trials=500,
+        confidence=0.9, seed=0,
+    )  # fmt: skip
+    assert len(result.attacks) == 2
+    for attack in result.attacks:
+        exact = binomtest(round(500 * attack.recovered), 500).proportion_ci(0.95, "exact")
+        np.testing.assert_allclose([attack.low, attack.high], exact, rtol=1e-8)
+
+
+def test_categories_that_the_lessons_never_showed_are_no_column():
+    known, asked = _as_numbers(np.array([["a"], ["b"]]), np.array([["b"], ["c"]]))
+    assert known.tolist() == [[1, 0], [0, 1]]
+    assert asked.tolist() == [[0, 1], [0, 0]]
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+@pytest.mark.parametrize("stream", [lambda noise: noise, lambda noise: noise.spawn(1)[0]], ids=["own", "of a thread"])
+def test_a_release_with_the_seed_of_the_audit_draws_other_words(stream):
+    """Drawn from one stream, what is released and its noise would depend on each other: here, be the same."""
+    result = audit_inversion(
+        lambda rows: stream(noise_from(7)).integers(40, len(rows)).astype(float), WORDS,
+        attacks={"the noise": lambda outputs: outputs[:, 0].astype(int)}, n_trials=2_000, confidence=0.999999, seed=7,
+    )  # fmt: skip
+    assert result.attacks[-1].low < result.chance < result.attacks[-1].high
+
+
+def test_infinite_releases_are_decoded():
+    result = audit_inversion(lambda rows: np.where(rows > 0, np.inf, -np.inf), WORDS, n_trials=200, seed=0)
+    assert result.best.recovered > result.chance
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"n_trials": 0}, "n_trials must be a whole number of at least 1"),
+        ({"n_lessons": 1}, "n_lessons must be a whole number of at least 2"),
+        ({"confidence": 1.0}, "confidence must lie inside"),
+        ({"candidates": WORDS[:1]}, "candidates must be at least two"),
+        ({"candidates": WORDS[[0, 1, 0]]}, "candidates must all be different"),
+        ({"candidates": [[1.0], [2.0, 3.0]]}, "inhomogeneous shape"),
+        ({"release": lambda rows: rows[:1]}, "one output, a number or a vector"),
+        ({"attacks": {"none": lambda outputs: [0]}}, "The attack 'none' must name one candidate for each of 100"),
+    ],
+)
+def test_bad_input_is_refused(changes, rule):
+    arguments = {"release": Bare(), "candidates": WORDS, "n_trials": 100} | changes
+    with pytest.raises(ValueError, match=rule):
+        audit_inversion(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [((-1.0, 3), "epsilon"), ((math.nan, 3), "epsilon"), ((1.0, 1), "n_candidates"), ((1.0, 2.5), "n_candidates")],
+)
+def test_the_bound_refuses_what_is_out_of_range(arguments, rule):
+    with pytest.raises(ValueError, match=rule):
+        inversion_bound(*arguments)
+    with pytest.raises(ValueError, match="delta"):
+        inversion_bound(1.0, 3, delta=1.0)
