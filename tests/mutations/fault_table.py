@@ -1732,6 +1732,15 @@ MUTATIONS = [
     ),
     Mutation("accounting/_shuffle.py", "self.rounds, measure, budget", "1, measure, budget", _SHUFFLED),
     Mutation("accounting/_blanket_laws.py", "least = (1 - p) / (1 - q)", "least = (1 - q) / (1 - q)", _SHUFFLED),
+    Mutation("accounting/_blanket_laws.py", "    if low + high > 1:\n", "    if low + high > 2:\n", _SHUFFLED),
+    Mutation("accounting/_blanket_laws.py", "grown(2 * n_steps): least", "grown(n_steps): least", _SHUFFLED),
+    Mutation("accounting/_blanket_laws.py", "from_, to = grown(2 * low),", "from_, to = grown(low),", _SHUFFLED),
+    Mutation(
+        "accounting/_blanket_laws.py",
+        "if len(mechanism.laws) > 1 and mechanism.n_sampled < mechanism.n_outputs:",
+        "if False:",
+        _SHUFFLED,
+    ),
     Mutation("accounting/_blanket_laws.py", "(1 - 2 * cap) * outside", "(1 - cap) * outside", _SHUFFLED),
     Mutation("accounting/_blanket_laws.py", "slack=float(law.weights[0]) * _CAP_ERROR / 2", "slack=0.0", _SHUFFLED),
     Mutation(
