@@ -29,6 +29,7 @@ from skldp.mechanisms._numeric.response_on_bins import ResponseOnBins
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
 from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms._rows import Release, RowMechanism, SampledFeatures
+from skldp.mechanisms._sparse_domain import SparseRows
 from skldp.mechanisms._vector.gaussian_width import (
     default_width,
     difference_directions,
@@ -103,6 +104,7 @@ __all__ = [
     "RowMechanism",
     "SampledFeatures",
     "ScaledRows",
+    "SparseRows",
     "SubsetSelection",
     "ThreeOutputs",
     "UnaryEncoding",
