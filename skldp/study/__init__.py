@@ -18,6 +18,7 @@ from skldp.study._comparison import ComparisonSettings, MechanismComparison, com
 from skldp.study._curve import privacy_utility_curve, smallest_epsilon
 from skldp.study._datasets import StudyData, StudyInputError, load_study_data
 from skldp.study._display import PrivacyUtilityDisplay
+from skldp.study._federated.hashed_labels import HashedLabels
 from skldp.study._federated.learning import FederatedRun, federated_learning
 from skldp.study._federated.settings import (
     FederatedSetting,
@@ -26,8 +27,16 @@ from skldp.study._federated.settings import (
     gradients_perturbed,
     labels_perturbed,
     noiseless,
+    random_guess,
+    weights_anonymised,
 )
-from skldp.study._federated.study import FederatedDisplay, FederatedRow, FederatedTable, federated_study
+from skldp.study._federated.study import (
+    FederatedDisplay,
+    FederatedRow,
+    FederatedTable,
+    MeanDifference,
+    federated_study,
+)
 from skldp.study._learning_curve import PrivateLearningCurve, private_learning_curve
 from skldp.study._learning_display import PrivateLearningCurveDisplay
 from skldp.study._loss_display import PrivacyLossDisplay
@@ -59,11 +68,13 @@ __all__ = [
     "FederatedRun",
     "FederatedSetting",
     "FederatedTable",
+    "HashedLabels",
     "InversionAttack",
     "InversionDisplay",
     "InversionResult",
     "InversionRow",
     "InversionTable",
+    "MeanDifference",
     "MechanismComparison",
     "OneGradientClassifier",
     "OneGradientRegressor",
@@ -111,8 +122,10 @@ __all__ = [
     "privacy_utility_curve",
     "private_learning_curve",
     "private_model",
+    "random_guess",
     "rival_laws",
     "smallest_epsilon",
     "trials_needed",
+    "weights_anonymised",
     "worst_records",
 ]
