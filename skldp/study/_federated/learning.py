@@ -269,7 +269,7 @@ def _with_intercept(X: np.ndarray) -> np.ndarray:
 
 
 def _evaluated(scores: np.ndarray, y: np.ndarray, classes: np.ndarray) -> tuple[float, float]:
-    """Accuracy, and the area under the ROC curve averaged over the classes (against the rest) or attributes there are."""
+    """Accuracy, and the area under the ROC curve averaged over classes (each against the rest) or attributes."""
     if y.ndim == 2:
         owns, accuracy = y == 1, np.mean((scores > 0.5) == y)
     else:
