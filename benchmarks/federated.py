@@ -95,9 +95,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--only", choices=["images", "attributes", "texts"])
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 2.5, 5.0, 10.0])
     options = parser.parse_args()
     warnings.simplefilter("ignore", SeededNoiseWarning)
-    repeats, epsilons = options.repeats, (1.0, 2.5, 5.0, 10.0)
+    repeats, epsilons = options.repeats, tuple(options.epsilons)
     ends = [noiseless(), random_guess()]
     network = {"model": "network", "hidden": (64, 64), "learning_rate": 0.1}
     many = {"n_clients": 1347}
@@ -143,7 +144,7 @@ def main():
         study("Texts, gradients, softmax", data, ends + gradients(bound, 385 * 4), repeats, epsilons, versus, **few)
         of_labels = [("label-RR", "label OLH"), ("label-RR", "label RAPPOR")]
         settings = ends + hashed(range(4))
-        study("Texts, labels, softmax", data, settings, repeats, (1.0, 2.5), of_labels, n_rounds=40, n_clients=2000)
+        study("Texts, labels, softmax", data, settings, repeats, epsilons, of_labels, n_rounds=40, n_clients=2000)
 
 
 if __name__ == "__main__":
