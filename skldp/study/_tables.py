@@ -31,7 +31,7 @@ class StudyInputError(ValueError):
 def read_table(
     path: str | Path, *, columns: Iterable[str] | None = None, separator: str | None = None, encoding: str = "utf-8"
 ) -> Any:
-    """Read a table whole.
+    r"""Read a table whole.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def read_table(
     >>> import tempfile, pathlib
     >>> from skldp.study._tables import read_table
     >>> path = pathlib.Path(tempfile.mkdtemp(), "people.tsv")
-    >>> _ = path.write_text("age\\tcity\\n31\\tUlm\\n64\\tBonn\\n")
+    >>> _ = path.write_text("age\tcity\n31\tUlm\n64\tBonn\n")
     >>> read_table(path)["city"].tolist()
     ['Ulm', 'Bonn']
     """
@@ -77,7 +77,7 @@ def table_chunks(
     encoding: str = "utf-8",
     n_rows: int = _CHUNK,
 ) -> Iterator[Any]:
-    """Read a table in chunks, of which one is in memory at a time.
+    r"""Read a table in chunks, of which one is in memory at a time.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def table_chunks(
     >>> import tempfile, pathlib
     >>> from skldp.study._tables import table_chunks
     >>> path = pathlib.Path(tempfile.mkdtemp(), "people.csv")
-    >>> _ = path.write_text("age\\n31\\n64\\n55\\n")
+    >>> _ = path.write_text("age\n31\n64\n55\n")
     >>> [len(chunk) for chunk in table_chunks(path, n_rows=2)]
     [2, 1]
     """
@@ -241,9 +241,8 @@ def _of_arrow(path: Path, wanted: list[str] | None, n_rows: int | None) -> Itera
         except StudyInputError:
             raise
         except (arrow.ArrowException, ValueError, OSError, NotImplementedError) as error:
-            raise StudyInputError(
-                f"{path.name} is no Parquet or Arrow file that can be read ({type(error).__name__})."
-            ) from None
+            kind = "Parquet" if path.suffix.lower() == ".parquet" else "Arrow"
+            raise StudyInputError(f"{path.name} is no {kind} file that can be read ({type(error).__name__}).") from None
         if frame is None:
             return
         yield _named(frame)

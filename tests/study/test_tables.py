@@ -99,8 +99,8 @@ def test_columns_without_names_have_numbers(tmp_path):
         ("people.csv", "age\n1\n".encode("utf-16") + TEXT.encode(), {}, "UTF-8"),
         ("people.csv.gz", TEXT, {}, "gzip"),
         ("people.csv.gz", gzip.compress(f"age\n{TEXT}\n".encode() * 99)[:-20], {}, "broken off"),
-        ("people.parquet", TEXT, {}, "no Parquet"),
-        ("people.arrow", f"ARROW1{TEXT}", {}, "no Parquet or Arrow"),
+        ("people.parquet", TEXT, {}, "no Parquet file"),
+        ("people.arrow", f"ARROW1{TEXT}", {}, "no Arrow file"),
         ("people.arrow", "age", {"separator": ";"}, "is for .csv"),
     ],
 )
