@@ -93,7 +93,10 @@ def test_the_people_of_a_key_are_all_of_its_people(place):
     assert ledger.release(NUMBERS, ROWS, groups=groups, idempotency_key=KEY).rows.tolist() == first.rows.tolist()
     with pytest.raises(LedgerError, match="other people"):
         ledger.release(NUMBERS, [*ROWS, [0.1, 0.1]], groups=["ann", "bob", "bob", "bob"], idempotency_key=KEY)
-    assert run_at(place, "SELECT COUNT(*) FROM releases") == [(2,)]
+    ledger.release(NUMBERS, ROWS[:1], groups=["ann"], idempotency_key=f"{KEY} of ann")
+    with pytest.raises(LedgerError, match="other people"):
+        ledger.release(NUMBERS, ROWS, groups=groups, idempotency_key=f"{KEY} of ann")
+    assert run_at(place, "SELECT COUNT(*) FROM releases") == [(3,)]
 
 
 def test_a_release_that_ended_between_its_commits_goes_on(monkeypatch, place):

@@ -55,7 +55,10 @@ _DRIVER = "sqlalchemy psycopg"
 _WHOLES = "estimators/test_whole_guarantee.py estimators/test_counted_releases.py estimators/test_composition.py"
 _PROMISES = "estimators/test_promise.py"
 _PEOPLE = "estimators/test_people.py estimators/test_bayesian_filter.py"
-_CHARGED = "accounting/test_charges.py"
+_CHARGED = (
+    "accounting/test_charges.py accounting/test_units.py accounting/test_parts.py accounting/test_deltas.py "
+    "accounting/test_charges_verified.py"
+)
 _BUDGETS = "accounting/test_budget_edges.py accounting/test_filters.py accounting/test_decisions.py"
 _SHUFFLED = "mechanisms/test_shuffling.py accounting/test_shuffle.py"
 

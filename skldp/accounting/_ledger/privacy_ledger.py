@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp.accounting._decide import Workers, decide
+from skldp.accounting._decide import Workers, decide, n_bounds
 from skldp.accounting._extrema.sampled_law import Bounds
 from skldp.accounting._ledger.book import Fingerprint
 from skldp.accounting._ledger.dry_run import DryRun
@@ -451,7 +451,7 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
         if book.table is None:
             book.table = self._rule.table_for(query)
         queries, counted = book.counted(histories)
-        after = np.full((len(histories), query.n_outputs), np.inf)
+        after = np.full((len(histories), n_bounds(query)), np.inf)
         found = decide(self._rule, queries, counted, query, table=book.table, workers=workers, after=after)
         book.foresee(query, list(undecided), after)
         return dict(zip(undecided, found, strict=True))

@@ -125,9 +125,10 @@ class ReleasesRecords:
             In place of `ids` where people have several rows: the id of each row's person, who is charged for each row,
             and is refused all of them or none.
         part : str, default=None
-            With :class:`~skldp.mechanisms.RandomizedResponse`: what of the record the code is, such as
-            ``"employment"``. Releases of one part are then counted together by what they were, so that opposed ones
-            cost little. A person's code of a part must stay the same, as their record must.
+            With :class:`~skldp.mechanisms.RandomizedResponse`, :class:`~skldp.mechanisms.UnaryEncoding` or a
+            :class:`~skldp.mechanisms.CategoricalRecord` of one column by ``"sue"`` or ``"oue"``: what of the record
+            the code is, such as ``"employment"``. Releases of one part are then counted together by what they were,
+            so that opposed ones cost little. A person's code of a part must stay the same, as their record must.
         all_or_none : bool, default=False
             Release nothing if anybody must be refused. With `groups`, people must have as many rows as one another.
         workers : map-like callable, default=map
@@ -202,19 +203,22 @@ class ReleasesRecords:
         # Each commit is known by the whole call, so that a key is not that of a call of which only some is the same.
         contents = [parameters_of(mechanism), part, released.dtype.str, people]
 
-        def draw(places: npt.NDArray[np.intp], positions: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
+        def draw(
+            query: ReleaseQuery, places: npt.NDArray[np.intp], positions: npt.NDArray[np.intp]
+        ) -> npt.NDArray[np.int64]:
             own = places[positions].ravel()
             # A transaction that is tried again draws anew, and only what was drawn last is handed out.
             released[own] = mechanism.release(given[own], noise_from(None)).rows
-            return np.zeros(len(positions), dtype=np.int64) if part is None else released[own, 0].astype(np.int64)
+            return np.zeros(len(positions), dtype=np.int64) if part is None else query.outputs_of(released[own])
 
         for number, places in enumerate(by_number):
             key = idempotency_key if idempotency_key is None or not number else f"{idempotency_key} {number}"
             own = [people[place] for place in places[:, 0]]
+            query = ReleaseQuery.of(mechanism, n_rows=places.shape[1], part=part)
             answers = self._answer(
-                ReleaseQuery.of(mechanism, n_rows=places.shape[1], part=part),
+                query,
                 own,
-                partial(draw, places),
+                partial(draw, query, places),
                 repeat=True,
                 all_or_none=all_or_none,
                 workers=workers,
