@@ -60,6 +60,7 @@ _CHARGED = (
     "accounting/test_charges_verified.py"
 )
 _BUDGETS = "accounting/test_budget_edges.py accounting/test_filters.py accounting/test_decisions.py"
+_SPARSE = "mechanisms/test_sparse_rows.py"
 _SHUFFLED = "mechanisms/test_shuffling.py accounting/test_shuffle.py"
 
 MUTATIONS = [
@@ -1761,6 +1762,21 @@ MUTATIONS = [
     ),
     Mutation("accounting/_shuffle.py", "self.rounds, measure, budget", "1, measure, budget", _SHUFFLED),
     Mutation("accounting/_blanket_laws.py", "least = (1 - p) / (1 - q)", "least = (1 - q) / (1 - q)", _SHUFFLED),
+    Mutation("mechanisms/_sparse_domain.py", "small = order[rank >= most]", "small = order[:0]", _SPARSE),
+    Mutation("mechanisms/_sparse_domain.py", 'kind="stable")[:, most:]', 'kind="stable")[:, 2 * most :]', _SPARSE),
+    Mutation("mechanisms/_vector/sparse_stretch.py", "left.any()", "left.max() > prime", _SPARSE),
+    Mutation("mechanisms/_vector/sparse_stretch.py", "(k - 1) * min(shared, n_bands)", "k * shared // 2", _SPARSE),
+    Mutation("mechanisms/_vector/sparse_stretch.py", "k * (1 + math.log(d / k))", "k * math.log(d / k)", _SPARSE),
+    Mutation("mechanisms/_vector/projected_release.py", "sparse_bound(2 * int(", "sparse_bound(int(", _SPARSE),
+    Mutation("accounting/_blanket_laws.py", "    if low + high > 1:\n", "    if low + high > 2:\n", _SHUFFLED),
+    Mutation("accounting/_blanket_laws.py", "grown(2 * n_steps): least", "grown(n_steps): least", _SHUFFLED),
+    Mutation("accounting/_blanket_laws.py", "- grown(low)) / (1 + one)", "- grown(low)) / (2 + one)", _SHUFFLED),
+    Mutation(
+        "accounting/_blanket_laws.py",
+        "if len(mechanism.laws) > 1 and mechanism.n_sampled < mechanism.n_outputs:",
+        "if False:",
+        _SHUFFLED,
+    ),
     Mutation("accounting/_blanket_laws.py", "(1 - 2 * cap) * outside", "(1 - cap) * outside", _SHUFFLED),
     Mutation("accounting/_blanket_laws.py", "slack=float(law.weights[0]) * _CAP_ERROR / 2", "slack=0.0", _SHUFFLED),
     Mutation(
