@@ -28,7 +28,13 @@ from skldp.estimators._targets import TargetPrivatizer
 from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
 from skldp.mechanisms._domain import Domain
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study import PrivacyUtilityDisplay, audit_epsilon, privacy_utility_curve, smallest_epsilon
+from skldp.study import (
+    PrivacyUtilityDisplay,
+    audit_epsilon,
+    privacy_utility_curve,
+    smallest_epsilon,
+    with_exact_epsilon,
+)
 
 __all__ = [
     "BayesianFilter",
@@ -71,6 +77,7 @@ __all__ = [
     "release_blocks",
     "release_dask",
     "smallest_epsilon",
+    "with_exact_epsilon",
 ]
 
 __version__: str
