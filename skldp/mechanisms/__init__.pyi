@@ -15,6 +15,7 @@ from skldp.mechanisms._categorical.unary import OneHotRandomizedResponse, UnaryE
 from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain, FiniteSet
 from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._guarantee_steps import GuaranteeStep
 from skldp.mechanisms._law_of import integer_law
 from skldp.mechanisms._linked import Constrained, OneHot
 from skldp.mechanisms._noise import Noise, noise_from
@@ -74,6 +75,7 @@ __all__ = [
     "FixedPoint",
     "FrequencyEstimate",
     "Gaussian",
+    "GuaranteeStep",
     "HadamardResponse",
     "Hybrid",
     "HybridThreeOutputs",

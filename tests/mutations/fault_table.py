@@ -1454,7 +1454,10 @@ MUTATIONS = [
     ),
     Mutation("estimators/_composition.py", "if self.passing and not leaks:", "if False:", _WHOLES),
     Mutation(
-        "estimators/_composition.py", "self.parts += [guarantee] * given.times", "self.parts += [guarantee]", _WHOLES
+        "estimators/_composition.py",
+        "self.parts += [(called, guarantee)] * given.times",
+        "self.parts += [(called, guarantee)]",
+        _WHOLES,
     ),
     Mutation(
         "estimators/_composition.py",
