@@ -49,8 +49,8 @@ class PrivacyGuarantee:
     model : {"local", "central"}, default="local"
         Whether each person's own release has the guarantee, or only the mixture that a trusted shuffler hands out.
     parts : tuple of GuaranteeStep, default=()
-        What it adds up, as `steps` shows it. Parts that do not add up to epsilon and delta are left out: they are those
-        of another guarantee, of which this one was made.
+        What it adds up, as `steps` shows it; two guarantees that add up other parts may be equal. Parts that do not add up
+        to epsilon and delta are left out: they are those of another guarantee, of which this one was made.
 
     Raises
     ------
@@ -80,7 +80,7 @@ class PrivacyGuarantee:
     figures: tuple[tuple[str, float], ...] = ()
     seeded: bool = False
     model: str = "local"
-    parts: tuple[GuaranteeStep, ...] = field(default=(), repr=False)
+    parts: tuple[GuaranteeStep, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_between("epsilon", self.epsilon, 0, math.inf)
