@@ -49,8 +49,8 @@ class PrivacyGuarantee:
     model : {"local", "central"}, default="local"
         Whether each person's own release has the guarantee, or only the mixture that a trusted shuffler hands out.
     parts : tuple of GuaranteeStep, default=()
-        What it adds up, as `steps` shows it; two guarantees that add up other parts may be equal. Parts that do not add up
-        to epsilon and delta are left out: they are those of another guarantee, of which this one was made.
+        What it adds up, as `steps` shows it; no part of what makes two guarantees equal. Parts that do not add up to
+        epsilon and delta are left out: they are those of another guarantee, of which this one was made.
 
     Raises
     ------
