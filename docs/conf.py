@@ -51,9 +51,12 @@ html_theme_options = {
     "footer_end": [],
 }
 # Pages without pages beneath them give their width to the text.
-html_sidebars = dict.fromkeys(["index", "start", "epsilon", "auto_examples/**"], [])
+html_sidebars = {
+    page: [] for page in ("index", "start", "epsilon", "reference", "reference/generated/**", "auto_examples/**")
+}
 
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False

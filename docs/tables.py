@@ -18,8 +18,8 @@ def suspicion():
     rows = []
     for epsilon in (0.5, 1, 2, 4, 10):
         odds = math.exp(epsilon) / 9
-        rows.append([f"{epsilon:g}", f"{odds / (1 + odds):.1%}", f"{1 / (1 + 9 * math.exp(epsilon)):.3%}"])
-    return ["epsilon", "at most", "at least"], rows
+        rows.append([f"{epsilon:g}", f"{1 / (1 + 9 * math.exp(epsilon)):.3g}", f"{odds / (1 + odds):.4f}"])
+    return ["epsilon", "no lower than", "no higher than"], rows
 
 
 def bitrand():

@@ -27,7 +27,6 @@ released = release.set_output(transform="pandas").fit_transform(wine)
 assert isinstance(released, pd.DataFrame)
 print(released.round(2).head(3))
 
-
 figure, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained", sharex=True, sharey=True)
 for axis, frame, title in zip(axes, (wine, released), ("as they are", "as released, epsilon 30 a bottle"), strict=True):
     axis.scatter(frame["alcohol"], frame["hue"], s=14, alpha=0.6)

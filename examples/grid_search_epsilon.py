@@ -39,7 +39,6 @@ for candidate, score in zip(search.cv_results_["params"], search.cv_results_["me
     mark = "  <- chosen" if candidate == search.best_params_ else ""
     print(f"epsilon {candidate['bitrandtransformer__epsilon']:5}: accuracy {score:.3f}{mark}")
 
-
 epsilons = [candidate["bitrandtransformer__epsilon"] for candidate in search.cv_results_["params"]]
 scores, chosen = search.cv_results_["mean_test_score"], search.best_params_["bitrandtransformer__epsilon"]
 figure, axis = plt.subplots(figsize=(6, 4), layout="constrained")
