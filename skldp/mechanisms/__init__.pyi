@@ -16,6 +16,7 @@ from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, d
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain, FiniteSet
 from skldp.mechanisms._field_key import FieldKey, KeyedRows
 from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._guarantee_steps import GuaranteeStep
 from skldp.mechanisms._law_of import integer_law
 from skldp.mechanisms._linked import Constrained, OneHot
 from skldp.mechanisms._noise import Noise, noise_from
@@ -78,6 +79,7 @@ __all__ = [
     "FixedPoint",
     "FrequencyEstimate",
     "Gaussian",
+    "GuaranteeStep",
     "HadamardResponse",
     "Hybrid",
     "HybridThreeOutputs",
