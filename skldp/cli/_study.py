@@ -14,6 +14,7 @@ from skldp.study._comparison import ComparisonSettings, MechanismComparison, com
 from skldp.study._datasets import BUNDLED, load_study_data
 from skldp.study._extras import require
 from skldp.study._report import TextTable, also_rankings, html_report, plot_comparison, points, ranking
+from skldp.study._tables import TABLE_FILES
 
 __all__ = ["study"]
 
@@ -35,9 +36,16 @@ class Task(StrEnum):
     REGRESSION = "regression"
 
 
+class Missing(StrEnum):
+    """What becomes of missing values."""
+
+    REFUSE = "refuse"
+    FILL = "fill"
+
+
 def study(
     context: typer.Context,
-    data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a .csv, .parquet or .npz file.")] = "digits",
+    data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a {TABLE_FILES} or .npz file.")] = "digits",
     target: Annotated[
         str | None, typer.Option(help="The column (or npz array) of the target.", rich_help_panel=_FILES)
     ] = None,
@@ -59,6 +67,34 @@ def study(
             rich_help_panel=_FILES,
         ),
     ] = None,
+    columns: Annotated[
+        Names | None,
+        typer.Option(help="The features, with commas; without, all columns.", parser=Names, rich_help_panel=_FILES),
+    ] = None,
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            help="What columns may hold, as of TablePrivatizer: a .json file or its text. Categories that it does not "
+            "declare are taken from the file.",
+            rich_help_panel=_FILES,
+        ),
+    ] = None,
+    missing: Annotated[
+        Missing,
+        typer.Option(
+            help="fill: for missing values stands the middle of the bounds, or a category of its own.",
+            rich_help_panel=_FILES,
+        ),
+    ] = Missing.REFUSE,
+    sep: Annotated[
+        str | None,
+        typer.Option(
+            help="What stands between the cells of a .csv file.",
+            show_default="a comma; in a .tsv file a tabulator",
+            rich_help_panel=_FILES,
+        ),
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="Of a .csv file.", rich_help_panel=_FILES)] = "utf-8",
     radius: Annotated[
         float | None,
         typer.Option(
@@ -156,7 +192,17 @@ def study(
         radius=radius,
     )
     loaded = load_study_data(
-        data, target=target, bounds=bounds, folds=settings.folds, task=task.value, target_bounds=target_bounds
+        data,
+        target=target,
+        bounds=bounds,
+        folds=settings.folds,
+        task=task.value,
+        target_bounds=target_bounds,
+        columns=columns,
+        schema=schema,
+        missing=missing.value,
+        separator=sep,
+        encoding=encoding,
     )
     if everything:
         named = [*PRIVATE_MODELS[loaded.task], *FEATURE_MECHANISMS]

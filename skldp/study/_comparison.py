@@ -127,6 +127,25 @@ def compare_mechanisms(
     return MechanismComparison(data, settings, n_moved, curves, left_out)
 
 
+def _in_columns(data: StudyData) -> str:
+    """Where they lay, of a file."""
+    names = data.columns_moved() if data.of_column else []
+    return f" ({', '.join(names[:4])}{', ...' if len(names) > 4 else ''})" if names else ""
+
+
+def _of_table(data: StudyData) -> list[str]:
+    """What must be known of a table's categories and of its missing values."""
+    lines = []
+    if data.found:
+        lines.append(
+            f"The categories of {', '.join(data.found)} are those in the file, which no epsilon covers: declare them "
+            "by --schema where they are not public."
+        )
+    if data.n_filled:
+        lines.append(f"For {data.n_filled:,} missing values stands the middle of the bounds, or a category of its own.")
+    return lines
+
+
 @dataclass(frozen=True)
 class ComparisonSettings:
     """How a study over mechanisms is run.
@@ -284,7 +303,8 @@ class MechanismComparison(ResultTable):
             + f"; {settings.folds} folds"
             + (f" x {settings.repeats} releases." if settings.repeats > 1 else "."),
             f"Features are scaled to [-1, 1] by their {data.bounds_source}"
-            + (f"; {self.n_moved:,} values lay outside and were clipped." if self.n_moved else "."),
+            + (f"; {self.n_moved:,} values lay outside and were clipped{_in_columns(data)}." if self.n_moved else "."),
+            *_of_table(data),
             "Training rows are released; test rows stay with their people (--clean-test)."
             if settings.clean_test
             else "Training and test rows are released (--private-test).",

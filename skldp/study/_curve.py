@@ -4,13 +4,14 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv, cross_validate
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -127,6 +128,8 @@ def privacy_utility_curve(
         # Workers warn where nobody reads it.
         warn_user("A step of the estimator has a seed: its releases are repeatable.", SeededNoiseWarning)
 
+    for name in filter(lambda one: isinstance(one, str), [scoring, *also]):
+        _check_scorer(name)
     score_name = scoring if isinstance(scoring, str) else _score_name(estimator, scoring)
     scorer = _FittingScorer(check_scoring(estimator, scoring=scoring), score_name)
     others = {name: _FittingScorer(check_scoring(estimator, scoring=name), name) for name in also}
@@ -177,6 +180,14 @@ def _check_parameters(estimator: Any, names: list[str], epsilons: list[float], n
         check_epsilon(epsilon)
     if not is_whole(n_repeats) or n_repeats < 1:
         raise ValueError(f"n_repeats must be an int >= 1. Got {n_repeats!r} instead.")
+
+
+def _check_scorer(name: Any) -> None:
+    known = get_scorer_names()
+    if name not in known:
+        near = get_close_matches(name, known, n=4)
+        hint = f", such as {', '.join(near)}" if near else " (sklearn.metrics.get_scorer_names lists them)"
+        raise ValueError(f"scoring must be the name of a scorer of scikit-learn{hint}. Got {name!r} instead.")
 
 
 def _splits(estimator: Any, X: Any, y: Any, cv: Any) -> list[_Split]:
