@@ -23,11 +23,13 @@ from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.catalogue import NUMERIC_MECHANISMS, best_mechanism, make_mechanism
+from skldp.mechanisms._numeric.distribution import DistributionEstimate
 from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
 from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.private_prior import PriorQuestion
 from skldp.mechanisms._numeric.response_on_bins import ResponseOnBins
+from skldp.mechanisms._numeric.square_wave import SquareWave
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
 from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms._release_key import ReleaseKey
@@ -71,6 +73,7 @@ __all__ = [
     "Codes",
     "Columns",
     "Constrained",
+    "DistributionEstimate",
     "Domain",
     "Duchi",
     "DuchiVector",
@@ -112,6 +115,7 @@ __all__ = [
     "SampledFeatures",
     "ScaledRows",
     "SparseRows",
+    "SquareWave",
     "SubsetSelection",
     "ThreeOutputs",
     "UnaryEncoding",
