@@ -11,11 +11,13 @@ from skldp._checks import check_whole, is_number
 from skldp.learning._likelihood import Likelihood, normal_people, step
 from skldp.learning._protocol import (
     CENTER_RADIUS,
+    LEAST_PER_NUMBER,
     LOOSEST,
     SCALE_SHARE,
     Protocol,
     as_shown_by,
     cut,
+    kept_of,
     nearest_positive,
     weighed,
 )
@@ -110,6 +112,8 @@ class ClassificationProtocol(Protocol):
     >>> bool(protocol.coefficients[1, 0] > protocol.coefficients[0, 0] + 1)
     True
     """
+
+    _least_per_number = LEAST_PER_NUMBER
 
     def __init__(
         self,
@@ -228,7 +232,7 @@ class ClassificationProtocol(Protocol):
     def _plan(self) -> list[tuple[str, int]]:
         """The steps, each with how many people it wants, from public numbers alone."""
         n = self.n_people
-        if self.sufficiency < self.least_sufficiency:
+        if not self.is_enough:
             return [("shares", n)]
         steps = self._begin() if self.fit_intercept else []
         if self._is_plain and self.fit_intercept:
@@ -379,17 +383,10 @@ class ClassificationProtocol(Protocol):
 
     def _shrink(self) -> None:
         """Shrink slopes that are smaller than was expected, as James and Stein do."""
-        state, least = self._state, max(self.ridge, _NOTHING)
-        beta, covariance = np.array(state["beta"]), np.array(state["covariance"])
-        slopes = beta[:, -self.n_features :]
-        size = ((slopes / np.diag(state["whitening"])[-self.n_features :]) ** 2).sum()
-        # The filter has gone this part of the way to what it was told, and what slopes would be if all were 0.
-        way = 1 - least * np.trace(covariance) / len(covariance)
-        noise = (np.trace(covariance) - least * (covariance**2).sum()) / len(covariance)
-        if size and way > 0:
-            kept = max(0.0, 1 - max(0, slopes.size - 2) * noise / size)
-            beta[:, -self.n_features :] *= min(1.0, kept / way)
-            state["beta"] = beta.tolist()
+        state, beta = self._state, np.array(self._state["beta"])
+        whitened = beta[:, -self.n_features :] / np.diag(state["whitening"])[-self.n_features :]
+        beta[:, -self.n_features :] *= kept_of(whitened, 1 / max(self.ridge, _NOTHING), np.array(state["covariance"]))
+        state["beta"] = beta.tolist()
 
 
 def _checked_weights(given: Any, n_classes: int) -> str | tuple[float, ...] | None:

@@ -18,6 +18,7 @@ from skldp.mechanisms._vector.privunit import PrivUnitBall
 
 __all__ = [
     "CENTER_RADIUS",
+    "LEAST_PER_NUMBER",
     "LEAST_SUFFICIENCY",
     "LOG_SCALE",
     "LOOSEST",
@@ -26,6 +27,7 @@ __all__ = [
     "Protocol",
     "as_shown_by",
     "cut",
+    "kept_of",
     "n_people_needed",
     "nearest_positive",
     "sufficiency",
@@ -34,6 +36,8 @@ __all__ = [
 
 # Below it the noise is as large as what there is to be learnt.
 LEAST_SUFFICIENCY = 8.0
+# And so many people for each number of a record, because people differ even where there is no noise.
+LEAST_PER_NUMBER = 5
 # Parts of all people who tell the size of records, and their centre.
 _LENGTH_SHARE, _CENTER_SHARE = 0.02, 0.06
 # The radius of the vectors that tell it, in units of their usual norm: few are longer.
@@ -81,13 +85,16 @@ def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
 def n_people_needed(n_features: int, epsilon: float) -> int:
     """How many people it takes before anything is learnt in rounds; a regression's ``"once"`` takes twice as many.
 
+    At a sufficiency of 8, and five for every number of a record, which is more where epsilon is large.
+
     Examples
     --------
     >>> from skldp.learning import n_people_needed
     >>> n_people_needed(9, 1.0)
     4804
     """
-    return math.ceil(LEAST_SUFFICIENCY / sufficiency(1, n_features, epsilon))
+    by_noise = math.ceil(LEAST_SUFFICIENCY / sufficiency(1, n_features, epsilon))
+    return max(by_noise, LEAST_PER_NUMBER * (n_features + 1))
 
 
 class Protocol(ABC):
@@ -111,8 +118,9 @@ class Protocol(ABC):
     # it, if any, put into the state.
     _stays_open = ""
     _told_later: tuple[str, ...] = ()
-    # Below it nothing is learnt but what is the same for every record.
+    # Below these nothing is learnt but what is the same for every record: the sufficiency, and people for each number.
     least_sufficiency = LEAST_SUFFICIENCY
+    _least_per_number = 0
 
     def __init__(
         self, n_features: int, n_people: int, epsilon: float, low: npt.ArrayLike, high: npt.ArrayLike, kind: str
@@ -135,7 +143,24 @@ class Protocol(ABC):
     @property
     def sufficiency(self) -> float:
         """See :func:`sufficiency`."""
-        return sufficiency(self.n_people, self.n_features, self.epsilon)
+        return sufficiency(self._n_learning, self.n_features, self.epsilon)
+
+    @property
+    def _n_learning(self) -> int:
+        """How many people the model is learnt from."""
+        return self.n_people
+
+    @property
+    def n_needed(self) -> int:
+        """How many people it takes before more is learnt than what is the same for every record."""
+        by_noise = math.ceil(self.n_people * self.least_sufficiency / self.sufficiency)
+        return max(by_noise, self._least_per_number * (self.n_features + 1))
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there are as many."""
+        people = self.n_people >= self._least_per_number * (self.n_features + 1)
+        return people and self.sufficiency >= self.least_sufficiency
 
     def first(self) -> Task:
         """The first task.
@@ -376,3 +401,25 @@ def weighed(told: float, error: float, prior: float, prior_error: float) -> floa
     """What was told and what was expected, each weighed by one over its variance."""
     weight = 1 / (1 + (error / prior_error) ** 2)
     return weight * told + (1 - weight) * prior
+
+
+def kept_of(numbers: npt.NDArray[np.float64], prior: float, left: npt.NDArray[np.float64]) -> float:
+    """The part to keep of numbers that a Kalman filter tells, if they turn out smaller than it expected.
+
+    As James and Stein shrink what is as small as its noise; numbers of the size that was expected are left alone.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n,)
+    prior : float
+        Their variance that the filter began with.
+    left : ndarray
+        The covariance or the variances of what is left of their errors.
+    """
+    trace, n = float(np.trace(left) if left.ndim == 2 else left.sum()), len(left)
+    # The filter has gone this part of the way to what it was told, and what numbers would be if all were 0.
+    way, noise = 1 - trace / (n * prior), (trace - float((left**2).sum()) / prior) / n
+    size = float((numbers**2).sum())
+    if not size or way <= 0:
+        return 1.0
+    return min(1.0, max(0.0, 1 - max(0, numbers.size - 2) * noise / size) / way)
