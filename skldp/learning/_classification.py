@@ -197,7 +197,8 @@ class ClassificationProtocol(Protocol):
     def _is_plain(self) -> bool:
         """Whether nothing but gradients is asked for: before products pay, whose noise does not grow with classes."""
         # A gradient tells half of what a regression's does, or less: of a class the variance is no more.
-        return self.kind == "rounds" and not self._products_pay(2 * (self.n_classes - 1))
+        pays = self._knows_sizes and self._products_pay(2 * (self.n_classes - 1))
+        return self.kind == "rounds" and not pays
 
     @property
     def _room(self) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_dimension, check_epsilon, check_whole
-from skldp.learning._tasks import Report, Task, noise_variance
+from skldp.learning._tasks import Report, Task, noise_variance, number_variance
 from skldp.learning._vectors import n_products
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -24,6 +24,8 @@ __all__ = [
     "LOOSEST",
     "PRODUCTS_LEAST",
     "SCALE_SHARE",
+    "SIZE_REACH",
+    "SIZE_SHARE",
     "Protocol",
     "as_shown_by",
     "cut",
@@ -47,6 +49,9 @@ SCALE_SHARE = 0.06
 # Products pay where their noise is below what there is: from a sufficiency of this many times the record's length on,
 # and of this at least.
 _PRODUCTS_PAY, PRODUCTS_LEAST = 7.0, 70.0
+# And no products are asked for where so small a part of the people would tell the logarithm of a record's size, which
+# reaches down to its bound over this and differs from person to person by about that much, less well than this.
+SIZE_SHARE, SIZE_REACH, _LOG_SPREAD_OF_SIZE, _SIZE_KNOWN = 0.015, 2_000.0, 1.0, 0.5
 # For a normal variable, exp(E ln |x|).
 LOG_SCALE = 0.53
 # The largest radius of vectors, in units of their usual norm: it cuts off nothing that matters, and adds noise. The
@@ -344,6 +349,12 @@ class Protocol(ABC):
         """Whether products are worth their people, beside gradients of so many columns."""
         enough = n_columns * sufficiency(self.n_people, self.n_features, self.epsilon)
         return enough >= max(PRODUCTS_LEAST, _PRODUCTS_PAY * (self.n_features + 1))
+
+    @property
+    def _knows_sizes(self) -> bool:
+        """Whether people tell how large records are, which products are told in units of."""
+        of_noise = math.log(SIZE_REACH) / 2 * math.sqrt(number_variance(self.epsilon))
+        return math.hypot(of_noise, _LOG_SPREAD_OF_SIZE) <= _SIZE_KNOWN * math.sqrt(SIZE_SHARE * self._n_learning)
 
     def _average(self, n_cohorts: int, n_last: int | None = None) -> None:
         """After a cohort of gradients: the answer is the mean of the last iterates, of the later half if not said."""

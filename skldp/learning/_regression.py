@@ -16,21 +16,19 @@ from skldp.learning._protocol import (
     LOOSEST,
     PRODUCTS_LEAST,
     SCALE_SHARE,
+    SIZE_REACH,
+    SIZE_SHARE,
     as_shown_by,
     cut,
     nearest_positive,
 )
-from skldp.learning._tasks import Report, Task, noise_variance, number_variance
+from skldp.learning._tasks import Report, Task, noise_variance
 from skldp.learning._vectors import n_products, symmetric_matrix
 
 __all__ = ["RegressionProtocol"]
 
-# Parts of all people who tell the target's centre, how long records are, their centre, the size of the vector of their
-# squares, and the squares.
-_TARGET_SHARE, _LENGTH_SHARE, _CENTER_SHARE, _SCALE_SHARE, _SQUARES_SHARE = 0.03, 0.02, 0.04, 0.015, 0.03
-# The size is told down to its bound over this; people's own logarithms are about this far apart; and no products are
-# asked for where it is known less well than this, however large epsilon is.
-_SIZE_REACH, _LOG_SPREAD_OF_SIZE, _SIZE_KNOWN = 2_000.0, 1.0, 0.5
+# Parts of all people who tell the target's centre, how long records are, their centre, and their squares.
+_TARGET_SHARE, _LENGTH_SHARE, _CENTER_SHARE, _SQUARES_SHARE = 0.03, 0.02, 0.04, 0.03
 # Where only the mean is told: the parts who tell it at first, and how far targets are from it.
 _FIRST_SHARE, _SPREAD_SHARE = 0.4, 0.1
 # Products are asked for in stages, so that each is told in the scale that the ones before it found: as many as leave
@@ -212,7 +210,7 @@ class RegressionProtocol(FewPeople):
     def _begin(self) -> list[tuple[str, int]]:
         """The steps that tell every number's centre and size, a second time in units of what the first time told."""
         n = self.n_people
-        sizes = [("scale", int(_SCALE_SHARE * n)), ("squares", int(_SQUARES_SHARE * n))]
+        sizes = [("scale", int(SIZE_SHARE * n)), ("squares", int(_SQUARES_SHARE * n))]
         if not self.fit_intercept:
             return sizes
         target, center = ("target", int(_TARGET_SHARE * n)), ("center", int(_CENTER_SHARE * n))
@@ -222,14 +220,8 @@ class RegressionProtocol(FewPeople):
     def _is_plain(self) -> bool:
         """Whether nothing but gradients is asked for: before products pay."""
         several = self.n_features + self.fit_intercept > 1
-        early = self.sufficiency < PRODUCTS_LEAST or self._error_of_size > _SIZE_KNOWN
+        early = self.sufficiency < PRODUCTS_LEAST or not self._knows_sizes
         return self.kind == "rounds" and several and self.is_enough and early
-
-    @property
-    def _error_of_size(self) -> float:
-        """How well people tell the logarithm of a record's size, which products are told in units of."""
-        of_noise = math.log(_SIZE_REACH) / 2 * math.sqrt(number_variance(self.epsilon))
-        return math.hypot(of_noise, _LOG_SPREAD_OF_SIZE) / math.sqrt(_SCALE_SHARE * self._n_learning)
 
     def _terms(self) -> npt.NDArray[np.float64]:
         """The functionals of the model's terms: the constant where there is one, and the features."""
@@ -261,7 +253,7 @@ class RegressionProtocol(FewPeople):
             functionals, radius, answer = self._record(), CENTER_RADIUS * state["radius"], "vector"
         elif name == "scale":
             functionals, radius, form = self._record(), 2.0 * width, "squares"
-            least = radius / _SIZE_REACH
+            least = radius / SIZE_REACH
         elif name == "squares":
             functionals, radius, answer, form = self._record(), 2 * state["spread"], "vector", "squares"
         elif name == "target":

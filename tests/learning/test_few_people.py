@@ -206,6 +206,10 @@ def test_no_products_are_asked_for_before_people_tell_how_large_records_are():
         assert sufficiency(few, d, epsilon) > 70
         assert not asks_products(d, few, epsilon)
         assert asks_products(d, many, epsilon)
+        # Of classes, too, however many there are.
+        for n, asks in ((few, False), (many, True)):
+            learnt = ClassificationProtocol(d, n, 3, epsilon=epsilon, low=[-1] * d, high=[1] * d)
+            assert any(name == "products" for name, _ in learnt._steps) == asks
         # Where one question is asked, it is that.
         assert asks_products(d, few, epsilon, "once")
     assert min(score_of(1, 1_700, 1.0, 0.9)) > 0.6

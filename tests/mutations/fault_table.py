@@ -1773,7 +1773,8 @@ MUTATIONS = [
     Mutation(
         "learning/_protocol.py", "people and self.sufficiency >=", "self.sufficiency >=", "learning/test_few_people.py"
     ),
-    Mutation("learning/_regression.py", "or self._error_of_size > _SIZE_KNOWN", "", "learning/test_few_people.py"),
+    Mutation("learning/_regression.py", "or not self._knows_sizes", "", "learning/test_few_people.py"),
+    Mutation("learning/_classification.py", "self._knows_sizes and ", "", "learning/test_few_people.py"),
     Mutation("learning/_regression.py", "weight *= 1 - part", "weight *= part", "learning/test_regression.py"),
     Mutation(
         "learning/_protocol.py",
