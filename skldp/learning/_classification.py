@@ -17,7 +17,6 @@ from skldp.learning._protocol import (
     Protocol,
     as_shown_by,
     cut,
-    kept_of,
     nearest_positive,
     weighed,
 )
@@ -384,10 +383,17 @@ class ClassificationProtocol(Protocol):
 
     def _shrink(self) -> None:
         """Shrink slopes that are smaller than was expected, as James and Stein do."""
-        state, beta = self._state, np.array(self._state["beta"])
-        whitened = beta[:, -self.n_features :] / np.diag(state["whitening"])[-self.n_features :]
-        beta[:, -self.n_features :] *= kept_of(whitened, 1 / max(self.ridge, _NOTHING), np.array(state["covariance"]))
-        state["beta"] = beta.tolist()
+        state, least = self._state, max(self.ridge, _NOTHING)
+        beta, covariance = np.array(state["beta"]), np.array(state["covariance"])
+        slopes = beta[:, -self.n_features :]
+        size = ((slopes / np.diag(state["whitening"])[-self.n_features :]) ** 2).sum()
+        # The filter has gone this part of the way to what it was told, and what slopes would be if all were 0.
+        way = 1 - least * np.trace(covariance) / len(covariance)
+        noise = (np.trace(covariance) - least * (covariance**2).sum()) / len(covariance)
+        if size and way > 0:
+            kept = max(0.0, 1 - max(0, slopes.size - 2) * noise / size)
+            beta[:, -self.n_features :] *= min(1.0, kept / way)
+            state["beta"] = beta.tolist()
 
 
 def _checked_weights(given: Any, n_classes: int) -> str | tuple[float, ...] | None:

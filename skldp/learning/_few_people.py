@@ -5,7 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from skldp.learning._protocol import CENTER_RADIUS, LOG_SCALE, Protocol, cut, kept_of, weighed
+from skldp.learning._protocol import CENTER_RADIUS, LOG_SCALE, Protocol, cut, weighed
 from skldp.learning._tasks import Report, Task
 
 __all__ = ["FewPeople", "kalman_steps"]
@@ -49,14 +49,12 @@ class FewPeople(Protocol):
     -----
     Errors of the model's terms are taken to be independent before anybody is asked, and features of second moment 1.
     A cohort's gradient then tells every term's error with a variance that is known, so that a Kalman filter says how
-    far to move: no step needs to be tuned, what noise cannot tell stays at 0, and the last model is the answer, whose
-    slopes are shrunk where they turn out smaller than was expected.
+    far to move: no step needs to be tuned, what noise cannot tell stays at 0, and the last model is the answer.
 
     References
     ----------
     Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018, section 4. Kalman,
-    "A new approach to linear filtering and prediction problems", 1960, equations 28 to 30. James and Stein, "Estimation
-    with quadratic loss", 1961, section 2. Huber, "Robust estimation of
+    "A new approach to linear filtering and prediction problems", 1960, equations 28 to 30. Huber, "Robust estimation of
     a location parameter", 1964, section 4 (what is cut off costs little).
     """
 
@@ -142,11 +140,9 @@ class FewPeople(Protocol):
 
     def _variances(self) -> npt.NDArray[np.float64]:
         """Of what the errors of the terms can be, in units in which features are of a size of about 1."""
-        return np.array(self._state["variances"] or self._expected_variances())
-
-    def _expected_variances(self) -> npt.NDArray[np.float64]:
-        """The same before any step."""
         state = self._state
+        if state["variances"]:
+            return np.array(state["variances"])
         total = _EXPECTED * self._deviation**2
         # The reach was told with the target's centre as far off as it may be.
         constants = [min(state["target_error"] ** 2, total)] if self.fit_intercept else []
@@ -166,17 +162,6 @@ class FewPeople(Protocol):
         moved = np.array(state["whitening"]) @ (steps * task.mean(report) / slope)
         state["beta"] = (np.array(state["beta"]) + moved).tolist()
         state["variances"] = left.tolist()
-        self._miss_step()
-
-    def _miss_step(self) -> None:
-        """After the last step, shrink slopes that turned out smaller than was expected."""
-        state = self._state
-        if state["step"] == len(self._steps) - 1:
-            beta = np.array(state["beta"])
-            prior, left = (one[-self.n_features :] for one in (self._expected_variances(), self._variances()))
-            whitened = beta[-self.n_features :] / np.diag(state["whitening"])[-self.n_features :]
-            beta[-self.n_features :] *= kept_of(whitened, float(prior[0]), left)
-            state["beta"] = beta.tolist()
 
 
 def kalman_steps(

@@ -29,7 +29,6 @@ __all__ = [
     "Protocol",
     "as_shown_by",
     "cut",
-    "kept_of",
     "n_people_needed",
     "nearest_positive",
     "sufficiency",
@@ -412,25 +411,3 @@ def weighed(told: float, error: float, prior: float, prior_error: float) -> floa
     """What was told and what was expected, each weighed by one over its variance."""
     weight = 1 / (1 + (error / prior_error) ** 2)
     return weight * told + (1 - weight) * prior
-
-
-def kept_of(numbers: npt.NDArray[np.float64], prior: float, left: npt.NDArray[np.float64]) -> float:
-    """The part to keep of numbers that a Kalman filter tells, if they turn out smaller than it expected.
-
-    As James and Stein shrink what is as small as its noise; numbers of the size that was expected are left alone.
-
-    Parameters
-    ----------
-    numbers : ndarray of shape (n,)
-    prior : float
-        Their variance that the filter began with.
-    left : ndarray
-        The covariance or the variances of what is left of their errors.
-    """
-    trace, n = float(np.trace(left) if left.ndim == 2 else left.sum()), len(left)
-    # The filter has gone this part of the way to what it was told, and what numbers would be if all were 0.
-    way, noise = 1 - trace / (n * prior), (trace - float((left**2).sum()) / prior) / n
-    size = float((numbers**2).sum())
-    if not size or way <= 0:
-        return 1.0
-    return min(1.0, max(0.0, 1 - max(0, numbers.size - 2) * noise / size) / way)

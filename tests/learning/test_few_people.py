@@ -15,7 +15,6 @@ from skldp.learning import (
     sufficiency,
 )
 from skldp.learning._few_people import kalman_steps
-from skldp.learning._protocol import kept_of
 from skldp.learning._tasks import number_variance
 from skldp.mechanisms import Noise
 
@@ -252,29 +251,3 @@ def test_no_fewer_than_five_people_a_number_learn_a_line():
     assert n_people_needed(3, 20.0) == 20
     assert ClassificationProtocol(3, 19, 2, epsilon=20.0, low=[-1] * 3, high=[1] * 3)._steps == [("shares", 19)]
     assert len(ClassificationProtocol(3, 20, 2, epsilon=20.0, low=[-1] * 3, high=[1] * 3)._steps) > 1
-
-
-def test_what_is_kept_of_numbers_is_as_james_and_stein_say():
-    prior, noise = 0.5, 0.2
-    left = np.full(4, 1 / (1 / prior + 1 / noise))
-    way = prior / (prior + noise)
-    for size in (0.05, 0.3, 1.0, 30.0):
-        raw = np.full(4, math.sqrt(size / 4))
-        by_hand = max(0.0, 1 - 2 * noise / size)
-        # What the filter has made of it, shrunk on, and never stretched.
-        assert kept_of(way * raw, prior, left) * way == pytest.approx(min(way, by_hand))
-    assert kept_of(np.zeros(4), prior, left) == kept_of(np.ones(4), prior, np.full(4, prior)) == 1
-    # Of as many columns as classes: their covariance.
-    assert kept_of(np.full((4, 2), 0.1), prior, np.diag(left)) == kept_of(np.full(8, 0.1), prior, left)
-
-
-def test_nobody_who_answers_the_last_step_leaves_slopes_to_be_shrunk():
-    learnt = RegressionProtocol(3, 2_700, epsilon=1.0, low=[-1] * 4, high=[1] * 4)
-    learnt._state |= {"step": len(learnt._steps) - 1, "beta": [0.1, 0.01, 0.01, 0.01]}
-    prior = learnt._expected_variances()
-    learnt._state["variances"] = (prior / 2).tolist()
-    learnt.next(None)
-    # Half the way, so that the noise is half of what is left.
-    expected = kept_of(np.full(3, 0.01), prior[1], prior[1:] / 2)
-    assert 0 <= expected < 1
-    np.testing.assert_allclose(learnt._state["beta"], [0.1] + [0.01 * expected] * 3)

@@ -1768,8 +1768,6 @@ MUTATIONS = [
     Mutation("learning/_few_people.py", "self._deviation**2 / report.n_people", "0.0", "learning/test_few_people.py"),
     Mutation("learning/_few_people.py", "** 2 + of_people) / slope", "** 2) / slope", "learning/test_few_people.py"),
     Mutation("learning/_few_people.py", "_LOG_SPREAD / math.sqrt(", "0.0 * (", "learning/test_few_people.py"),
-    Mutation("learning/_few_people.py", " *= kept_of(", " *= 1 + 0 * kept_of(", "learning/test_few_people.py"),
-    Mutation("learning/_protocol.py", "* noise / size) / way", "* noise / size)", "learning/test_few_people.py"),
     Mutation(
         "learning/_protocol.py", "people and self.sufficiency >=", "self.sufficiency >=", "learning/test_few_people.py"
     ),
