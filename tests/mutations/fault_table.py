@@ -1836,6 +1836,14 @@ MUTATIONS = [
     Mutation(
         "learning/_few_people.py", "(1 - steps) ** 2 * variances + ", "variances + ", "learning/test_few_people.py"
     ),
+    Mutation("learning/_few_people.py", "self._deviation**2 / report.n_people", "0.0", "learning/test_few_people.py"),
+    Mutation("learning/_few_people.py", "** 2 + of_people) / slope", "** 2) / slope", "learning/test_few_people.py"),
+    Mutation("learning/_few_people.py", "_LOG_SPREAD / math.sqrt(", "0.0 * (", "learning/test_few_people.py"),
+    Mutation(
+        "learning/_protocol.py", "people and self.sufficiency >=", "self.sufficiency >=", "learning/test_few_people.py"
+    ),
+    Mutation("learning/_regression.py", "or not self._knows_sizes", "", "learning/test_few_people.py"),
+    Mutation("learning/_classification.py", "self._knows_sizes and ", "", "learning/test_few_people.py"),
     Mutation("learning/_regression.py", "weight *= 1 - part", "weight *= part", "learning/test_regression.py"),
     Mutation(
         "learning/_protocol.py",
