@@ -1378,6 +1378,12 @@ MUTATIONS = [
         survives="a prediction outside of the output bounds is clipped whatever the kind, and certified so",
     ),
     Mutation("accounting/_ledger/feature_question.py", "law.exact_epsilon)", "2 * law.exact_epsilon)", _FEATURES),
+    Mutation(
+        "estimators/_labels.py",
+        "json.dumps([self.part, self.classes_.tolist()], default=str)",
+        "self.part",
+        "estimators/test_charged.py",
+    ),
     # Released rows that are handed out again.
     Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_KEPT, rows)\n", "", _AGAIN),
     Mutation("accounting/_ledger/plan.py", "*([] if contents is None else [contents])", "", _AGAIN),
