@@ -146,8 +146,9 @@ class PreviewsQueries:
         Parameters
         ----------
         ids : array-like of int or str, shape (n_people,)
-            People who have answered before, this question or another one that shares the ledger. Of others, a preview
-            would tell whether they are in the ledger.
+            People who have answered before, this question or another one that shares the ledger. Others are refused:
+            all of them would answer, if `epsilon` is within the budget. So who has answered is no secret from whoever
+            may ask for previews.
         repeat : bool, default=False
             As in `query`.
 
@@ -160,7 +161,7 @@ class PreviewsQueries:
         ValueError
             If an id occurs twice or is not in one form.
         LedgerError
-            If nothing is recorded of somebody, or the ledger is about another domain.
+            If there is no answer of somebody, or the ledger is about another domain.
 
         Warns
         -----
