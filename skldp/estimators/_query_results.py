@@ -185,7 +185,7 @@ class PreviewsQueries:
         """
         self._check_unchanged()
         self._check_same_ledger()
-        self.ledger_.declare(bounds=self.bounds_, features=getattr(self, "feature_names_in_", None))
+        self._declare()
         workers = joblib_workers(self.n_jobs, show=self.verbose)
         found = self.ledger_.would_answer(self.query_, ids, repeat=repeat, workers=workers)
         n_people, n_answers = found.accepted.size, np.count_nonzero(found.accepted)

@@ -47,6 +47,7 @@ _FILES = (
     "accounting/test_ledger.py accounting/test_ledger_versions.py"
 )
 _CALLS = "accounting/test_ledger_calls.py"
+_MISSING = "estimators/test_missing_values.py"
 _PARTS = "accounting/test_parts.py"
 _FEATURES = "accounting/test_features.py"
 _AGAIN = "accounting/test_releases_made_again.py"
@@ -1384,6 +1385,10 @@ MUTATIONS = [
         "self.part",
         "estimators/test_charged.py",
     ),
+    # Missing values.
+    Mutation("estimators/_bayesian_filter.py", "features=names, missing=self._missing)", "features=names)", _MISSING),
+    Mutation("estimators/_bayesian_filter.py", "np.where(np.isnan(X), self._missing, X)", "np.nan_to_num(X)", _MISSING),
+    Mutation("estimators/_from_estimator.py", "filled = is_frozen and", "filled = True and", _MISSING),
     # Released rows that are handed out again.
     Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_KEPT, rows)\n", "", _AGAIN),
     Mutation("accounting/_ledger/plan.py", "*([] if contents is None else [contents])", "", _AGAIN),
