@@ -63,6 +63,7 @@ _CHARGED = (
     "accounting/test_charges_verified.py"
 )
 _BUDGETS = "accounting/test_budget_edges.py accounting/test_filters.py accounting/test_decisions.py"
+_SPARSE = "mechanisms/test_sparse_rows.py"
 _SHUFFLED = "mechanisms/test_shuffling.py accounting/test_shuffle.py"
 
 MUTATIONS = [
@@ -1531,7 +1532,10 @@ MUTATIONS = [
     ),
     Mutation("estimators/_composition.py", "if self.passing and not leaks:", "if False:", _WHOLES),
     Mutation(
-        "estimators/_composition.py", "self.parts += [guarantee] * given.times", "self.parts += [guarantee]", _WHOLES
+        "estimators/_composition.py",
+        "self.parts += [(called, guarantee)] * given.times",
+        "self.parts += [(called, guarantee)]",
+        _WHOLES,
     ),
     Mutation(
         "estimators/_composition.py",
@@ -1745,7 +1749,7 @@ MUTATIONS = [
     ),
     Mutation(
         "estimators/_composition.py",
-        "                self.parts += [labels] * given.times\n            elif",
+        '                self.parts += [(_join(name, "label_mechanism"), labels)] * given.times\n            elif',
         "                pass\n            elif",
         "estimators/test_discriminants.py",
     ),
@@ -1799,6 +1803,29 @@ MUTATIONS = [
         "mechanisms/test_shuffling.py",
     ),
     Mutation("mechanisms/_guarantee.py", "        check_pure_local(self)\n", "", "mechanisms/test_guarantee.py"),
+    # What a table of steps shows: another guarantee's steps, no leak, markup of a name, and figures after a change.
+    Mutation(
+        "mechanisms/_guarantee.py",
+        "if self.parts and not add_up(self.parts, self.epsilon, self.delta):",
+        "if False:",
+        "mechanisms/test_guarantee_steps.py",
+    ),
+    Mutation(
+        "mechanisms/_guarantee.py",
+        "self.parts and self.basis == sentence(self.parts)",
+        "self.parts",
+        "mechanisms/test_guarantee_steps.py",
+    ),
+    Mutation(
+        "estimators/_composition.py", "parts=unbounded + steps", "parts=unbounded", "mechanisms/test_guarantee_steps.py"
+    ),
+    Mutation("_tables.py", "{html.escape(text)}", "{text}", "mechanisms/test_guarantee.py"),
+    Mutation(
+        "estimators/_guarantee_mixin.py",
+        'return "no privacy guarantee: changed after fit"',
+        "return estimator._guarantee_at_fit[0].headline()",
+        "estimators/test_notebook.py",
+    ),
     Mutation("accounting/_shuffle.py", "    check_pure_local(local)\n", "", "accounting/test_shuffle.py"),
     Mutation("accounting/_shuffle.py", "min(n - colluding, MOST_PEOPLE)", "min(n, MOST_PEOPLE)", _SHUFFLED),
     Mutation(
@@ -1809,6 +1836,21 @@ MUTATIONS = [
     ),
     Mutation("accounting/_shuffle.py", "self.rounds, measure, budget", "1, measure, budget", _SHUFFLED),
     Mutation("accounting/_blanket_laws.py", "least = (1 - p) / (1 - q)", "least = (1 - q) / (1 - q)", _SHUFFLED),
+    Mutation("mechanisms/_sparse_domain.py", "small = order[rank >= most]", "small = order[:0]", _SPARSE),
+    Mutation("mechanisms/_sparse_domain.py", 'kind="stable")[:, most:]', 'kind="stable")[:, 2 * most :]', _SPARSE),
+    Mutation("mechanisms/_vector/sparse_stretch.py", "left.any()", "left.max() > prime", _SPARSE),
+    Mutation("mechanisms/_vector/sparse_stretch.py", "(k - 1) * min(shared, n_bands)", "k * shared // 2", _SPARSE),
+    Mutation("mechanisms/_vector/sparse_stretch.py", "k * (1 + math.log(d / k))", "k * math.log(d / k)", _SPARSE),
+    Mutation("mechanisms/_vector/projected_release.py", "sparse_bound(2 * int(", "sparse_bound(int(", _SPARSE),
+    Mutation("accounting/_blanket_laws.py", "    if low + high > 1:\n", "    if low + high > 2:\n", _SHUFFLED),
+    Mutation("accounting/_blanket_laws.py", "grown(2 * n_steps): least", "grown(n_steps): least", _SHUFFLED),
+    Mutation("accounting/_blanket_laws.py", "- grown(low)) / (1 + one)", "- grown(low)) / (2 + one)", _SHUFFLED),
+    Mutation(
+        "accounting/_blanket_laws.py",
+        "if len(mechanism.laws) > 1 and mechanism.n_sampled < mechanism.n_outputs:",
+        "if False:",
+        _SHUFFLED,
+    ),
     Mutation("accounting/_blanket_laws.py", "(1 - 2 * cap) * outside", "(1 - cap) * outside", _SHUFFLED),
     Mutation("accounting/_blanket_laws.py", "slack=float(law.weights[0]) * _CAP_ERROR / 2", "slack=0.0", _SHUFFLED),
     Mutation(
