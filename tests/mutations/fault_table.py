@@ -47,6 +47,9 @@ _FILES = (
     "accounting/test_ledger.py accounting/test_ledger_versions.py"
 )
 _CALLS = "accounting/test_ledger_calls.py"
+_MISSING = "estimators/test_missing_values.py"
+_PARTS = "accounting/test_parts.py"
+_FEATURES = "accounting/test_features.py"
 _AGAIN = "accounting/test_releases_made_again.py"
 _QUESTIONS_AGAIN = "estimators/test_questions_made_again.py"
 _ERASED = "accounting/test_ledger_erasing.py"
@@ -827,7 +830,7 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_release_query.py",
-        "if named and self.row_charge != units_above(log_ratio(self._keep_count, self.other_count)):",
+        "if named and self.row_charge != units_above(log_ratio(*self._odds)):",
         "if False:",
         _CHARGED,
     ),
@@ -1342,6 +1345,51 @@ MUTATIONS = [
     Mutation("accounting/_ledger/erasures.py", "return rows is None or _hash(rows) == request", "return True", _ERASED),
     Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_ANSWER, rows)\n", "", _ERASED),
     Mutation("accounting/_ledger/book.py", "erasures.last > self.release", "False", _ERASED),
+    # Codes, bits and features that are counted by what was released of them.
+    Mutation(
+        "accounting/_release_query.py",
+        "self.own_count * (TWO_64 - self.other_count), self.other_count * (TWO_64 - self.own_count)",
+        "self.own_count, self.other_count",
+        _PARTS,
+    ),
+    Mutation("accounting/_release_query.py", "if output >> code & 1]", "if not output >> code & 1]", _PARTS),
+    Mutation("accounting/_release_query.py", "return [1 << code for code", "return [0 << code for code", _PARTS),
+    Mutation("accounting/_release_query.py", "most = _MOST_BITS if self.own_count else None", "most = None", _PARTS),
+    Mutation(
+        "accounting/_release_query.py",
+        "most = self.own_count or TWO_64 // self.n_classes",
+        "most = TWO_64 // self.n_classes",
+        _PARTS,
+    ),
+    Mutation("accounting/_release_query.py", "and len(mechanism.columns) == 1:", "and mechanism.columns:", _PARTS),
+    Mutation("accounting/_ledger/established.py", "max(found) - min(found)", "Fraction(0)", _PARTS),
+    Mutation("accounting/_ledger/established.py", "(Fraction(1, 10**40) if apart else 0)", "1", _PARTS),
+    Mutation("accounting/_ledger/book.py", "tokens.setdefault(one, os.urandom(16))", "bytes(16)", _PARTS),
+    Mutation("accounting/_ledger/feature_question.py", "self.region.move(records)", "records", _FEATURES),
+    Mutation(
+        "accounting/_ledger/feature_question.py",
+        "if region.in_block[column] or len(region.limits):",
+        "if False:",
+        _FEATURES,
+    ),
+    Mutation(
+        "accounting/_ledger/feature_question.py",
+        '"linear" if inside else "truncated"',
+        '"linear"',
+        _FEATURES,
+        survives="a prediction outside of the output bounds is clipped whatever the kind, and certified so",
+    ),
+    Mutation("accounting/_ledger/feature_question.py", "law.exact_epsilon)", "2 * law.exact_epsilon)", _FEATURES),
+    Mutation(
+        "estimators/_labels.py",
+        "json.dumps([self.part, self.classes_.tolist()], default=str)",
+        "self.part",
+        "estimators/test_charged.py",
+    ),
+    # Missing values.
+    Mutation("estimators/_bayesian_filter.py", "features=names, missing=self._missing)", "features=names)", _MISSING),
+    Mutation("estimators/_bayesian_filter.py", "np.where(np.isnan(X), self._missing, X)", "np.nan_to_num(X)", _MISSING),
+    Mutation("estimators/_from_estimator.py", "filled = is_frozen and", "filled = True and", _MISSING),
     # Released rows that are handed out again.
     Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_KEPT, rows)\n", "", _AGAIN),
     Mutation("accounting/_ledger/plan.py", "*([] if contents is None else [contents])", "", _AGAIN),
