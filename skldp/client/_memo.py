@@ -10,7 +10,7 @@ from skldp.client._fields import CategoryField, NumberField
 from skldp.client._schema import canonical_text
 from skldp.mechanisms._release_key import ReleaseKey
 
-__all__ = ["Kept", "kept_report"]
+__all__ = ["Kept", "KeptField", "kept_report"]
 
 # Raised when a draw comes to read its words in another way.
 _VERSION = b"1"
@@ -34,19 +34,39 @@ class Kept(NamedTuple):
     charges: dict[str, float]
 
 
+class KeptField(NamedTuple):
+    """A field with what its answers are bound to, beside the value.
+
+    Parameters
+    ----------
+    field : NumberField or CategoryField
+    meaning, law : bytes
+        Digests of what a code or a place in [-1, 1] stands for, and of the law.
+    epsilon : float
+    """
+
+    field: NumberField | CategoryField
+    meaning: bytes
+    law: bytes
+    epsilon: float
+
+    @classmethod
+    def of(cls, field: NumberField | CategoryField) -> "KeptField":
+        """Make it; what is shown, and what moves other values to a place, is left out."""
+        own = field.to_dict()
+        names = ("name", "type", "low", "high", "steps", "values")
+        meaning = {name: own[name] for name in names if name in own}
+        return cls(field, _digest(meaning), _digest(own["law"]), field.epsilon)
+
+
 def kept_report(
-    fields: Sequence[NumberField | CategoryField],
-    encoded: Sequence[Any],
-    key: ReleaseKey,
-    *,
-    policy: bytes,
-    person: bytes,
+    fields: Sequence[KeptField], encoded: Sequence[Any], key: ReleaseKey, *, policy: bytes, person: bytes
 ) -> Kept:
     """Answer for encoded values with the noise that is theirs.
 
     Parameters
     ----------
-    fields : sequence of NumberField or CategoryField
+    fields : sequence of KeptField
     encoded : sequence
         What the fields make of the values.
     key : ReleaseKey
@@ -59,30 +79,27 @@ def kept_report(
     --------
     >>> import os
     >>> from skldp.client import CategoryField
-    >>> from skldp.client._memo import kept_report
+    >>> from skldp.client._memo import KeptField, kept_report
     >>> from skldp.mechanisms import RandomizedResponse, ReleaseKey, integer_law
-    >>> city = CategoryField("city", ("Bonn", "Ulm"), integer_law(RandomizedResponse(1.0, 2)))
+    >>> city = KeptField.of(CategoryField("city", ("Bonn", "Ulm"), integer_law(RandomizedResponse(1.0, 2))))
     >>> key = ReleaseKey(os.urandom(32))
-    >>> one, again = (kept_report((city,), [1], key, policy=bytes(32), person=b"") for _ in range(2))
+    >>> one, again = (kept_report([city], [1], key, policy=bytes(32), person=b"") for _ in range(2))
     >>> one == again
     True
     """
     answers, values, charges = [], [], {}
-    for field, given in zip(fields, encoded, strict=True):
-        what = canonical_text(_meaning(field)).encode()
-        value = _stepped(field, given, key.subkey("skldp step", _VERSION, what, person))
+    for (field, meaning, law, epsilon), given in zip(fields, encoded, strict=True):
+        value = _stepped(field, given, key.subkey("skldp step", _VERSION, meaning, person))
         packed = struct.pack(">d", value + 0.0) if isinstance(field, NumberField) else struct.pack(">q", value)
-        about = (_VERSION, what, canonical_text(field.law.to_dict()).encode(), person, packed)
+        about = (_VERSION, meaning, law, person, packed)
         answers.append(field.draw(value, _words(key.subkey("skldp answer", *about))))
-        charges[key.subkey("skldp tag", *about).hex()] = field.epsilon
+        charges[key.subkey("skldp tag", *about).hex()] = epsilon
         values.append(packed)
     return Kept(key.subkey("skldp report", _VERSION, policy, person, *values)[:16], answers, charges)
 
 
-def _meaning(field: NumberField | CategoryField) -> dict[str, Any]:
-    """What a code or a place in [-1, 1] stands for; what is shown, and what moves other values there, is left out."""
-    own = field.to_dict()
-    return {name: own[name] for name in ("name", "type", "low", "high", "steps", "values") if name in own}
+def _digest(content: Any) -> bytes:
+    return hashlib.sha256(canonical_text(content).encode()).digest()
 
 
 def _stepped(field: NumberField | CategoryField, given: Any, shift: bytes) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeGuard
 
 from skldp.client._fields import CategoryField, NumberField, field_from_dict
 from skldp.client._ledger import DeviceLedger
-from skldp.client._memo import kept_report
+from skldp.client._memo import KeptField, kept_report
 from skldp.client._reports import pack, unpack
 from skldp.client._schema import canonical_text, digest, policy_schema, read_json, schema_error
 from skldp.mechanisms._integer_laws import secure_words, words_of
@@ -243,7 +243,7 @@ class Policy:
             if ledger is not None:
                 ledger.charge(self.sha256, self.epsilon)
             return self._draw(encoded, secure_words())
-        kept = kept_report(self.fields, encoded, secret, policy=bytes.fromhex(self.sha256), person=whose)
+        kept = kept_report(self._kept, encoded, secret, policy=bytes.fromhex(self.sha256), person=whose)
         if ledger is not None:
             ledger.charge_once(self.sha256, kept.charges)
         return self._pack(kept.report_id, kept.answers)
@@ -295,6 +295,10 @@ class Policy:
         if self.asked is not None:
             content["asked"] = dict(self.asked)
         return content | {"sha256": digest(content)}
+
+    @cached_property
+    def _kept(self) -> list[KeptField]:
+        return list(map(KeptField.of, self.fields))
 
     @cached_property
     def _expiry(self) -> datetime | None:

@@ -13,7 +13,7 @@ import pytest
 from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue
 
 from skldp.client import CategoryField, DeviceLedger, NumberField, Policy, ReleaseKey
-from skldp.client._memo import kept_report
+from skldp.client._memo import KeptField, kept_report
 from skldp.exceptions import BudgetExhaustedError
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, integer_law
 
@@ -28,9 +28,9 @@ COIN = CategoryField("coin", (False, True), integer_law(RandomizedResponse(0.5, 
 
 def answers(field, value, key=SECRET, people=range(4000)):
     """What many people answer who share a secret."""
-    encoded = field.encode(value)
+    kept, encoded = [KeptField.of(field)], [field.encode(value)]
     whose = [b"%d" % person for person in people]
-    return np.array([kept_report((field,), [encoded], key, policy=bytes(32), person=one).answers[0] for one in whose])
+    return np.array([kept_report(kept, encoded, key, policy=bytes(32), person=one).answers[0] for one in whose])
 
 
 def agree_by_chance(one, other):
