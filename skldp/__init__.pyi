@@ -30,7 +30,13 @@ from skldp.mechanisms._domain import Domain
 from skldp.mechanisms._field_key import FieldKey
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._release_key import ReleaseKey
-from skldp.study import PrivacyUtilityDisplay, audit_epsilon, privacy_utility_curve, smallest_epsilon
+from skldp.study import (
+    PrivacyUtilityDisplay,
+    audit_epsilon,
+    privacy_utility_curve,
+    smallest_epsilon,
+    with_exact_epsilon,
+)
 
 __all__ = [
     "BayesianFilter",
@@ -75,6 +81,7 @@ __all__ = [
     "release_blocks",
     "release_dask",
     "smallest_epsilon",
+    "with_exact_epsilon",
 ]
 
 __version__: str

@@ -31,6 +31,7 @@ from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
 from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms._release_key import ReleaseKey
 from skldp.mechanisms._rows import Release, RowMechanism, SampledFeatures
+from skldp.mechanisms._sparse_domain import SparseRows
 from skldp.mechanisms._vector.gaussian_width import (
     default_width,
     difference_directions,
@@ -108,6 +109,7 @@ __all__ = [
     "RowMechanism",
     "SampledFeatures",
     "ScaledRows",
+    "SparseRows",
     "SubsetSelection",
     "ThreeOutputs",
     "UnaryEncoding",
