@@ -1836,6 +1836,23 @@ MUTATIONS = [
     ),
     Mutation("accounting/_shuffle.py", "self.rounds, measure, budget", "1, measure, budget", _SHUFFLED),
     Mutation("accounting/_blanket_laws.py", "least = (1 - p) / (1 - q)", "least = (1 - q) / (1 - q)", _SHUFFLED),
+    Mutation("study/_federated/hashed_labels.py", "apart = max(", "apart = min(", "study/test_federated_models.py"),
+    Mutation(
+        "study/_federated/hashed_labels.py", "(2 * self.n_hashes)", "self.n_hashes", "study/test_federated_models.py"
+    ),
+    Mutation(
+        "study/_federated/hashed_labels.py",
+        "seeded=self.seed is not None",
+        "seeded=False",
+        "study/test_federated_models.py",
+    ),
+    Mutation("study/_federated/settings.py", "self.perturbs in _ONE_BY_ONE", "False", "study/test_federated_models.py"),
+    Mutation(
+        "study/_federated/learning.py",
+        "np.clip(theta - step * gradients, -bound, bound)",
+        "(theta - step * gradients)",
+        "study/test_federated_models.py",
+    ),
     Mutation("mechanisms/_sparse_domain.py", "small = order[rank >= most]", "small = order[:0]", _SPARSE),
     Mutation("mechanisms/_sparse_domain.py", 'kind="stable")[:, most:]', 'kind="stable")[:, 2 * most :]', _SPARSE),
     Mutation("mechanisms/_vector/sparse_stretch.py", "left.any()", "left.max() > prime", _SPARSE),
