@@ -21,6 +21,9 @@ from sphinx.util.docutils import SphinxDirective
 from skldp.cli import main
 from skldp.estimators import _diagram
 
+# What is seen whole beside two menus on a screen of 1,280 pixels.
+_MOST_COLUMNS = 98
+
 
 def setup(app):
     app.add_directive("run-python", RunPython)
@@ -107,6 +110,9 @@ class RunPython(_Live):
         return pages.setdefault(self.env.docname, {"__name__": "__page__"})
 
     def execute(self, text):
+        longest = max(map(len, text.splitlines()), default=0)
+        if longest > _MOST_COLUMNS:
+            raise ValueError(f"Code must fit into {_MOST_COLUMNS} columns, which a page shows. Got {longest} instead.")
         return text, "python", run_python(text, self.names)
 
 
