@@ -120,31 +120,41 @@ def likeliest_shares(
     ndarray of shape (n_inputs,)
         None below 0; they sum to 1.
 
+    Notes
+    -----
+    Of n answers, no shares have a log-likelihood above that of the present ones by more than n times what the largest
+    factor of the next step exceeds 1 by. Steps end where this is less than 1, far from which answers do not tell, or
+    after 20,000. With `smooth`, they end where shares no longer move.
+
     References
     ----------
-    Li, Wang, Lopuhaä-Zwakenberg, Li and Škoric, "Estimating numerical distributions under local differential privacy",
-    SIGMOD 2020, Section 5.4, whose rule to stop is another one.
+    Lindsay, "The geometry of mixture likelihoods: a general theory", Annals of Statistics 1983, Theorem 4.1 for the
+    bound; Li, Wang, Lopuhaä-Zwakenberg, Li and Škoric, "Estimating numerical distributions under local differential
+    privacy", SIGMOD 2020, Section 5.4.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skldp.mechanisms._numeric.distribution import likeliest_shares
-    >>> likeliest_shares(np.array([70.0, 30.0]), np.array([[0.75, 0.25], [0.25, 0.75]])).round(4).tolist()
+    >>> likeliest_shares(np.array([7e5, 3e5]), np.array([[0.75, 0.25], [0.25, 0.75]])).round(3).tolist()
     [0.9, 0.1]
     """
     given = np.flatnonzero(counts > 0)
     chances, weights = response[:, given], counts[given] / counts.sum()
     shares = np.full(len(response), 1 / len(response))
     for _ in range(_MOST_ITERATIONS):
-        step = shares * (chances @ (weights / (shares @ chances)))
+        factors = chances @ (weights / (shares @ chances))
+        if not smooth and counts.sum() * (factors.max() - 1) < 1:
+            break
+        step = shares * factors
         if smooth:
             padded = np.concatenate([step[:1], step, step[-1:]])
             step = padded[:-2] / 4 + padded[1:-1] / 2 + padded[2:] / 4
         step /= step.sum()
         # Far below what the noise of so many answers moves.
-        near = np.abs(step - shares).sum() < 1e-4 / math.sqrt(counts.sum()) / len(shares)
+        is_near = np.abs(step - shares).sum() < 1e-4 / math.sqrt(counts.sum()) / len(shares)
         shares = step
-        if near:
+        if smooth and is_near:
             break
     return shares
 
