@@ -7,8 +7,11 @@ Arrow record batches. A line is one estimate: how often its intervals held the p
 the mean, and the least and the largest of one), the median standard error, and the estimates' own spread.
 
 errors: the L1 error of the shares of 1,024 categories (Zipf's law) at epsilon 1 from 20,000 people, of each mechanism,
-raw and made consistent; and, where they are installed, of pure-ldp and multi-freq-ldpy, on the same people.
+raw and made consistent.
 """
+
+import argparse
+import warnings
 
 import numpy as np
 from scipy.stats import beta
@@ -17,6 +20,7 @@ from skldp import Collector
 from skldp.client import CategoryField, NumberField, Policy
 from skldp.collection._arrow import batch_of_columns
 from skldp.collection._columns import ReportColumns, answer_bytes
+from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms import (
     Duchi,
     Hybrid,
@@ -44,6 +48,7 @@ MEMBER = np.array([0.7, 0.3])
 SHOP = np.append(0.5 ** np.arange(1, 16), 0.5**15)
 KIDS = np.array([0.35, 0.25, 0.2, 0.1, 0.07, 0.03])
 QUANTILES = (0.25, 0.5, 0.75)
+TURN = 250
 
 
 def law_field(name):
@@ -150,7 +155,6 @@ def truths(n=4_000_000):
         return np.histogram(values, np.linspace(low, high, 9))[0] / n
 
     ages, pays = np.diff(beta.cdf(np.linspace(0, 1, 9), 2, 4)), shares(pay, 0, 10)
-    shop_shares = np.array([0.7 * 0 + SHOP, SHOP]).ravel()
     kids = np.searchsorted(np.cumsum(KIDS), QUANTILES)
     return {
         "mean of age (square wave)": [100 / 3],
@@ -167,7 +171,7 @@ def truths(n=4_000_000):
         "correlation of age and pay": [np.corrcoef(age, pay)[0, 1]],
         "shares of city, raw": CITY,
         "shares of shop, raw": SHOP,
-        "shares of shop by member": shop_shares,
+        "shares of shop by member": np.tile(SHOP, 2),
         "histogram of age, raw": ages,
         "histogram of pay, raw": pays,
         "histogram of hours, raw": np.diff(beta.cdf(np.linspace(0, 1, 9), 3, 3)),
@@ -195,7 +199,7 @@ def survey(n, seed):
 
 
 def coverage(n_surveys, n, seed):
-    """Print the table."""
+    """Print the table, and what is known of it after every turn."""
     true = {name: np.asarray(values, dtype=float) for name, values in truths().items()}
     held = {name: np.zeros(len(values)) for name, values in true.items()}
     values, errors = {name: [] for name in true}, {name: [] for name in true}
@@ -204,11 +208,58 @@ def coverage(n_surveys, n, seed):
             held[name] += (found.low <= true[name]) & (true[name] <= found.high)
             values[name].append(found.values)
             errors[name].append(found.standard_errors)
-    print(f"{n_surveys} surveys of {n} people, epsilon {POLICY.epsilon:.4g} in all, 95% intervals, seed {seed}")
-    print(f"{'':36}{'mean':>7}{'least':>7}{'most':>7}{'std err':>10}{'spread':>10}")
-    for name, truth in true.items():
-        known = ~np.isnan(truth)
-        rates = held[name][known] / n_surveys
-        told = np.median(np.array(errors[name])[:, known], axis=0).mean()
-        spread = np.std(np.array(values[name])[:, known], axis=0).mean()
-        print(f"{name:36}{rates.mean():7.3f}{rates.min():7.3f}{rates.max():7.3f}{told:10.4g}{spread:10.4g}", flush=True)
+        if (i + 1) % TURN and i + 1 < n_surveys:
+            continue
+        print(f"\n{i + 1} surveys of {n} people, epsilon {POLICY.epsilon:.4g} in all, 95% intervals, seed {seed}")
+        print(f"{'':36}{'mean':>7}{'least':>7}{'most':>7}{'std err':>10}{'spread':>10}")
+        for name, truth in true.items():
+            known = ~np.isnan(truth)
+            rates = held[name][known] / (i + 1)
+            told = np.median(np.array(errors[name])[:, known], axis=0).mean()
+            spread = np.std(np.array(values[name])[:, known], axis=0).mean()
+            cells = f"{rates.mean():7.3f}{rates.min():7.3f}{rates.max():7.3f}{told:10.4g}{spread:10.4g}"
+            print(f"{name:36}{cells}", flush=True)
+
+
+def distances(n, seed):
+    """Print the L1 errors of many categories."""
+    k = 1024
+    rng = np.random.default_rng(seed)
+    population = 1 / np.arange(1, k + 1)
+    codes = rng.choice(k, n, p=population / population.sum())
+    true = np.bincount(codes, minlength=k) / n
+    print(f"\nL1 error of the shares of {k} categories among {n} people, epsilon 1, seed {seed}")
+    print(f"{'':36}{'raw':>8}{'project':>9}{'likelihood':>12}{'bytes':>7}")
+    for mechanism in (RandomizedResponse(1.0, k), UnaryEncoding(1.0, k, "oue")):
+        law = integer_law(mechanism)
+        field = CategoryField("shop", tuple(range(k)), law)
+        policy = Policy("a test", (field,))
+        released = mechanism.release(codes[:, None], noise_from(np.random.default_rng([seed, 1]))).rows
+        given = released[:, 0].astype(np.uint16) if released.shape[1] == 1 else np.packbits(released, axis=1)
+        collector = Collector(policy)
+        ids = rng.integers(0, 256, (n, 16)).astype(np.uint8)
+        collector.add_batch(batch_of_columns(policy, ReportColumns(ids, (given,))))
+        kinds = None, "project", "likelihood"
+        raw, projected, likeliest = (
+            np.abs(collector.frequencies("shop", consistent=kind).values - true).sum() for kind in kinds
+        )
+        print(f"{law.name:36}{raw:8.3f}{projected:9.3f}{likeliest:12.3f}{policy.n_bytes:7}", flush=True)
+
+
+def main():
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--surveys", type=int, default=2000)
+    parser.add_argument("--people", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=["coverage", "errors"])
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore", SeededNoiseWarning)
+    if asked.only != "coverage":
+        distances(20_000, asked.seed)
+    if asked.only != "errors":
+        coverage(asked.surveys, asked.people, asked.seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -5,6 +5,7 @@ Noise of two fields is independent given the record, so that products of scores 
 one category, for whom the category is private too.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from skldp.mechanisms._integer_laws import (
     UnaryLaw,
     UnitLaw,
 )
-from skldp.mechanisms._numeric.distribution import lattice_response
+from skldp.mechanisms._numeric.distribution import ascend, lattice_response
 from skldp.mechanisms._numeric.piecewise import lattice_variance
 from skldp.mechanisms._odds import TWO_64
 
@@ -33,8 +34,9 @@ __all__ = [
     "Scores",
     "SupportScores",
     "bits",
-    "code_response",
     "code_scores",
+    "each",
+    "likeliest_codes",
     "number_parts",
     "numbers",
     "squares",
@@ -46,7 +48,7 @@ _GROUPS = 512
 # Beyond it, what two parts are told apart by is rounding.
 _WORST_CONDITION = 1e12
 _ROWS = 1 << 16
-_MOST_CODES = 4096
+_MOST_BITS = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -217,20 +219,46 @@ def code_scores(law: CodeLaw) -> PartScores:
     raise ValueError(f"The law of a category must be one that is estimated from. Got {law.name!r} instead.")
 
 
-def code_response(law: CodeLaw) -> _Floats:
-    """The probability of each answer for each code, of a law whose answers are codes.
+def likeliest_codes(law: CodeLaw, answers: _Answers) -> _Floats:
+    """The shares of codes under which the answers are likeliest.
 
     Raises
     ------
     ValueError
-        If it is of another kind, or of more than 4,096 codes.
+        If there are so many answers of so many codes that their bits take more than 1 GiB in memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.learning._answer_scores import likeliest_codes
+    >>> from skldp.mechanisms import RandomizedResponse, integer_law
+    >>> law = integer_law(RandomizedResponse(np.log(3), 2))
+    >>> likeliest_codes(law, np.repeat([0, 1], [70000, 30000]).astype(np.uint8)).round(2).tolist()
+    [0.9, 0.1]
     """
-    if not isinstance(law, ResponseLaw) or law.n_codes > _MOST_CODES:
-        raise ValueError(f"Likelihoods need randomized response of at most {_MOST_CODES} codes. Got {law.name!r}.")
-    other = law.other_count / TWO_64
-    response = np.full((law.n_codes, law.n_codes), other)
-    np.fill_diagonal(response, (TWO_64 - (law.n_codes - 1) * law.other_count) / TWO_64)
-    return response
+    # A code is this much likelier where an answer supports it, of whichever of these laws.
+    more = math.expm1(law.epsilon)
+    if isinstance(law, ResponseLaw):
+        counts = np.bincount(answers, minlength=law.n_codes).astype(np.float64)
+        given = np.flatnonzero(counts)
+
+        def back_to_codes(parts: _Floats) -> _Floats:
+            whole = np.full(law.n_codes, parts.sum())
+            whole[given] += more * parts
+            return whole
+
+        return ascend(lambda shares: 1 + more * shares[given], back_to_codes, counts[given], law.n_codes)
+    if len(answers) * law.n_codes > _MOST_BITS:
+        raise ValueError(f"The likeliest shares need at most {_MOST_BITS:,} bits of all answers. Got more instead.")
+    held = bits(answers, law.n_codes).astype(np.float32)
+
+    def mixture(shares: _Floats) -> _Floats:
+        return np.asarray(1 + more * (held @ shares.astype(np.float32)), dtype=np.float64)
+
+    def back(parts: _Floats) -> _Floats:
+        return np.asarray(parts.sum() + more * (parts.astype(np.float32) @ held), dtype=np.float64)
+
+    return ascend(mixture, back, np.ones(len(answers)), law.n_codes)
 
 
 def numbers(law: UnitLaw, answers: _Answers) -> Scores:

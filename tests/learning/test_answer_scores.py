@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from skldp.learning._answer_scores import Scores, code_response, code_scores, number_parts, numbers, squares
+from skldp.learning._answer_scores import Scores, code_scores, likeliest_codes, number_parts, numbers, squares
 from skldp.mechanisms import (
     Duchi,
     Hybrid,
@@ -128,7 +128,8 @@ CODES = [RandomizedResponse(1.0, 2), RandomizedResponse(0.5, 5), UnaryEncoding(1
 
 def code_chances(law, code):
     if law.name == "randomized_response":
-        return code_response(law)[code]
+        other = law.other_count / 2**64
+        return np.where(np.arange(law.n_codes) == code, 1 - (law.n_codes - 1) * other, other)
     own = np.array([law.own_count if i == code else law.other_count for i in range(law.n_codes)]) / 2**64
     rows = np.array(list(itertools.product([0, 1], repeat=law.n_codes)))
     return np.where(rows, own, 1 - own).prod(axis=1)
@@ -193,9 +194,31 @@ def test_a_law_that_tells_nothing_is_refused():
         code_scores(type(law)(4, 2**62))
 
 
-def test_likelihoods_are_of_codes():
-    with pytest.raises(ValueError, match="Likelihoods need randomized response"):
-        code_response(integer_law(UnaryEncoding(1.0, 3)))
+@pytest.mark.parametrize("mechanism", CODES, ids=repr)
+def test_the_likeliest_shares_are_likelier_than_others(mechanism):
+    """Than the truth and than a search around them, by the log-likelihood of the full law."""
+    law = integer_law(mechanism)
+    table = np.array([code_chances(law, code) for code in range(law.n_codes)])
+    rng = np.random.default_rng(law.n_codes)
+    truth = rng.dirichlet(np.ones(law.n_codes))
+    answers = rng.choice(law.n_answers, 5000, p=truth @ table).astype(np.uint16 if law.n_answers > 256 else np.uint8)
+
+    def log_likelihood(shares):
+        return np.log(shares @ table[:, answers]).sum()
+
+    found = likeliest_codes(law, answers)
+    assert (found >= 0).all()
+    assert found.sum() == pytest.approx(1)
+    others = [truth, np.full(law.n_codes, 1 / law.n_codes)]
+    others += [0.9 * found + 0.1 * rng.dirichlet(np.ones(law.n_codes)) for _ in range(50)]
+    # As near to the largest as the certificate says, in which bits are of single precision.
+    assert log_likelihood(found) > max(map(log_likelihood, others)) - law.n_codes / 16 - 0.1
+
+
+def test_the_likeliest_shares_are_not_sought_beyond_memory():
+    answers = np.zeros((1, 512), dtype=np.uint8)
+    with pytest.raises(ValueError, match="need at most"):
+        likeliest_codes(integer_law(UnaryEncoding(1.0, 4096)), np.broadcast_to(answers, (70_000, 512)))
 
 
 def test_products_lie_between_products():
