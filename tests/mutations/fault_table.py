@@ -2287,8 +2287,8 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_integer_laws.py",
-        "or self._reach > (self.n_cells - self.n_inner) // 2",
-        "or self._reach > self.n_cells",
+        "or self.reach > (self.n_cells - self.n_inner) // 2",
+        "or self.reach > self.n_cells",
         "mechanisms/test_integer_laws.py",
     ),
     Mutation(
