@@ -397,7 +397,7 @@ MECHANISMS = {
     "metric": mechanisms.MultivariateLaplace(3, 1.0, radius=1.0),
     "projected": mechanisms.ProjectedRelease(mechanisms.RandomProjection(3, 2, 0), 1.0),
     "projected, sparse": mechanisms.ProjectedRelease(
-        mechanisms.RandomProjection(9, 4, 0, "polynomial"), 1.0, sensitivity="sparse", max_nonzeros=1
+        mechanisms.RandomProjection(3, 2, 0, "sparse"), 1.0, sensitivity="sparse", max_nonzeros=1
     ),
     "fixed point": mechanisms.FixedPoint(10, 0),
     "responses": mechanisms.RandomizedResponse(1.0, 3),
