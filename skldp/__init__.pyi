@@ -27,7 +27,9 @@ from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
 from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
 from skldp.mechanisms._domain import Domain
+from skldp.mechanisms._field_key import FieldKey
 from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._release_key import ReleaseKey
 from skldp.study import (
     PrivacyUtilityDisplay,
     audit_epsilon,
@@ -43,6 +45,7 @@ __all__ = [
     "BoundsScaler",
     "CategoricalPrivatizer",
     "Domain",
+    "FieldKey",
     "LabelLaplace",
     "LabelLaplaceVector",
     "LabelMatrixRR",
@@ -69,6 +72,7 @@ __all__ = [
     "QueryResult",
     "RandomProjectionTransformer",
     "RegressionSummary",
+    "ReleaseKey",
     "TablePrivatizer",
     "TargetPrivatizer",
     "audit_epsilon",
