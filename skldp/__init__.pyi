@@ -35,6 +35,7 @@ from skldp.study import (
     PrivacyUtilityDisplay,
     audit_epsilon,
     privacy_utility_curve,
+    recommend,
     smallest_epsilon,
     with_exact_epsilon,
 )
@@ -80,6 +81,7 @@ __all__ = [
     "privacy_guarantee",
     "privacy_utility_curve",
     "query_from_estimator",
+    "recommend",
     "release_blocks",
     "release_dask",
     "smallest_epsilon",
