@@ -1,7 +1,7 @@
 """Policies: what a person's own device is told to release, checked before anything is believed."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from functools import cached_property
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
-from skldp.client._fields import CategoryField, NumberField, field_from_dict
+from skldp.client._fields import AnyField, NumbersField, field_from_dict
 from skldp.client._ledger import DeviceLedger
 from skldp.client._reports import pack, unpack
 from skldp.client._schema import canonical_text, digest, policy_schema, read_json, schema_error
@@ -45,12 +45,11 @@ class Policy:
     ----------
     purpose : str
         What the collection is for, to be shown to the person.
-    fields : tuple of NumberField or CategoryField
+    fields : tuple of NumberField, NumbersField or CategoryField
     expires : str, default=None
         A time of UTC such as ``"2027-01-31T00:00:00Z"``, after which nothing is released; None is never.
-    asked : dict, default=None
-        What the integers were made from, where an estimator made them: its epsilon, mechanism and weights. It is no
-        part of the law.
+    asked : list of dict, default=None
+        What the integers were made from, where estimators made them: their parameters. It is no part of the law.
 
     Raises
     ------
@@ -81,16 +80,16 @@ class Policy:
     """
 
     purpose: str
-    fields: tuple[NumberField | CategoryField, ...]
+    fields: tuple[AnyField, ...]
     expires: str | None = None
-    asked: Mapping[str, Any] | None = field(default=None, hash=False)
+    asked: Sequence[Mapping[str, Any]] | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
-        if not self.fields or not all(isinstance(field, NumberField | CategoryField) for field in self.fields):
+        if not self.fields or not all(isinstance(field, AnyField) for field in self.fields):
             raise ValueError(f"fields must be a tuple of fields, at least one. Got {self.fields!r} instead.")
-        names = [field.name for field in self.fields]
-        if len(set(names)) < len(names):
-            raise ValueError(f"Fields must have different names. Got {names!r} instead.")
+        for names in ([one.name for one in self.fields], self.names):
+            if len(set(names)) < len(names):
+                raise ValueError(f"Fields must have different names. Got {names!r} instead.")
         if not math.isfinite(self.epsilon):
             raise ValueError("The fields must have a finite epsilon together. Got an infinite one instead.")
         # Whoever made it may change what they passed.
@@ -151,6 +150,11 @@ class Policy:
     def epsilon(self) -> float:
         """The exact epsilon of one report: the sum of its fields', rounded up."""
         return round_up(sum((Fraction(field.epsilon) for field in self.fields), Fraction(0)))
+
+    @property
+    def names(self) -> list[str]:
+        """What a record calls its values."""
+        return [name for field in self.fields for name in field.names]
 
     @property
     def sha256(self) -> str:
@@ -221,8 +225,9 @@ class Policy:
             If it is broken, or of another policy or version.
         """
         report_id, answers = unpack(report, bytes.fromhex(self.sha256), [field.n_answers for field in self.fields])
-        names = (field.name for field in self.fields)
-        return Report(report_id.hex(), dict(zip(names, answers, strict=True)))
+        if not all(field.is_answer(answer) for field, answer in zip(self.fields, answers, strict=True)):
+            raise ValueError("The answers of a report must be those of its policy. Got others instead.")
+        return Report(report_id.hex(), {f.name: answer for f, answer in zip(self.fields, answers, strict=True)})
 
     @cached_property
     def _document(self) -> dict[str, Any]:
@@ -237,8 +242,12 @@ class Policy:
             "expires": self.expires,
         }
         if self.asked is not None:
-            content["asked"] = dict(self.asked)
+            content["asked"] = [dict(part) for part in self.asked]
         return content | {"sha256": digest(content)}
+
+    @cached_property
+    def _all_names(self) -> frozenset[str]:
+        return frozenset(self.names)
 
     @cached_property
     def _expiry(self) -> datetime | None:
@@ -250,10 +259,10 @@ class Policy:
             raise ValueError(f"expires must be a time such as 2027-01-31T00:00:00Z. Got {self.expires!r}.") from None
 
     def _encode(self, record: Mapping[str, Any]) -> list[Any]:
-        strange = len(set(record) - {field.name for field in self.fields})
+        strange = len(set(record) - self._all_names)
         if strange:
             raise ValueError(f"A record must have no other fields than its policy. Got {strange} others.")
-        return [field.encode(record.get(field.name)) for field in self.fields]
+        return [f.encode(record) if isinstance(f, NumbersField) else f.encode(record.get(f.name)) for f in self.fields]
 
     def _draw(self, encoded: list[Any], words: Iterator[int]) -> bytes:
         report_id = b"".join(next(words).to_bytes(8, "big") for _ in range(2))
