@@ -27,8 +27,16 @@ from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
 from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
 from skldp.mechanisms._domain import Domain
+from skldp.mechanisms._field_key import FieldKey
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study import PrivacyUtilityDisplay, audit_epsilon, privacy_utility_curve, smallest_epsilon
+from skldp.mechanisms._release_key import ReleaseKey
+from skldp.study import (
+    PrivacyUtilityDisplay,
+    audit_epsilon,
+    privacy_utility_curve,
+    smallest_epsilon,
+    with_exact_epsilon,
+)
 
 __all__ = [
     "BayesianFilter",
@@ -36,6 +44,7 @@ __all__ = [
     "BoundsScaler",
     "CategoricalPrivatizer",
     "Domain",
+    "FieldKey",
     "LabelLaplace",
     "LabelLaplaceVector",
     "LabelMatrixRR",
@@ -62,6 +71,7 @@ __all__ = [
     "QueryResult",
     "RandomProjectionTransformer",
     "RegressionSummary",
+    "ReleaseKey",
     "TablePrivatizer",
     "TargetPrivatizer",
     "audit_epsilon",
@@ -71,6 +81,7 @@ __all__ = [
     "release_blocks",
     "release_dask",
     "smallest_epsilon",
+    "with_exact_epsilon",
 ]
 
 __version__: str

@@ -4,7 +4,7 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib.parallel import get_active_backend
@@ -24,10 +24,12 @@ from skldp.estimators._validation import (
     validate_finite,
 )
 from skldp.exceptions import OutOfDomainWarning, warn_user
+from skldp.mechanisms._field_key import FieldKey
 from skldp.mechanisms._noise import noise_from
 
 __all__ = [
     "BoundedTransformer",
+    "Keyed",
     "LocalTransformer",
     "ReleasesRows",
     "check_bounds_of_type",
@@ -72,6 +74,13 @@ def in_threads(function, *arguments, n_jobs):
 _COUNTS: ContextVar[list | None] = ContextVar("counts", default=None)
 
 
+class Keyed(NamedTuple):
+    """A release that can be repeated: the secret for its field, and whose row each is."""
+
+    key: FieldKey
+    ids: Any
+
+
 class ReleasesRows(GuaranteeMixin):
     """Mix-in of the estimators that release rows through a mechanism, which ``mechanism_`` is after fit.
 
@@ -96,14 +105,18 @@ class ReleasesRows(GuaranteeMixin):
         """Whether numbers of a type can hold what is released, but for rounding."""
         return np.can_cast(self.mechanism_.output_dtype(np.dtype(np.float64)), dtype, "same_kind")
 
-    def _release_into(self, X, out, ids=None):
-        """Release what :meth:`transform` would, into `out`."""
+    def _release_into(self, X, out, ids=None, keyed=None):
+        """Release what :meth:`transform` would, into `out`; with a :class:`Keyed`, what it gives to these people."""
         check_is_fitted(self)
         self._check_unchanged()
         noisy = getattr(self, "transform_noise", True)
-        return self._release(self._rows(X, reset=False), out, noisy=noisy, ids=ids)
+        return self._release(self._rows(X, reset=False), out, noisy=noisy, ids=ids, keyed=keyed)
 
-    def _release(self, rows, out=None, *, noisy=True, ids=None):
+    def _transform_keyed(self, X, keyed):
+        """Release what :meth:`transform` would, with the noise of a :class:`Keyed`."""
+        return self._release_into(X, None, keyed=keyed)
+
+    def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
         """Release rows that were checked, with noise or without it, task by task in threads."""
         mechanism, n_rows = self.mechanism_, rows.shape[0]
         if out is None:
@@ -112,7 +125,11 @@ class ReleasesRows(GuaranteeMixin):
             out[...] = self._charged(rows, ids)
             return out
         tasks = mechanism.tasks(n_rows)
-        noise = noise_from(self.seed) if noisy else None
+        n_before = 0
+        if keyed is None:
+            noise = noise_from(self.seed) if noisy else None
+        else:
+            rows, noise, n_before = keyed.key.bind(mechanism, rows, keyed.ids)
 
         def release(rows, stream, out):
             return (mechanism.encode(rows, out) if stream is None else mechanism.release(rows, stream, out)).n_moved
@@ -126,7 +143,7 @@ class ReleasesRows(GuaranteeMixin):
             n_moved = sum(
                 in_threads(lambda task, stream: release(rows[task], stream, out[task]), tasks, streams, n_jobs=n_jobs)
             )
-        warn_out_of_domain(n_moved, math.prod(rows.shape))
+        warn_out_of_domain(n_before + n_moved, math.prod(rows.shape))
         return out
 
     def _is_charged(self, ids):
@@ -248,9 +265,9 @@ class BoundedTransformer(LocalTransformer):
         self.bounds_ = check_bounds_by_column(self.bounds, self)
         super()._declare(X)
 
-    def _release(self, rows, out=None, *, noisy=True, ids=None):
+    def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
         check_bounds_of_type(self.bounds_, rows.dtype)
-        return super()._release(rows, out, noisy=noisy, ids=ids)
+        return super()._release(rows, out, noisy=noisy, ids=ids, keyed=keyed)
 
 
 def check_bounds_of_type(bounds, dtype):

@@ -17,6 +17,7 @@ from skldp._untold import as_numbers
 from skldp.accounting._decide import RULES
 from skldp.accounting._extrema.region import region_of
 from skldp.accounting._ledger.identity import distinct_ids
+from skldp.accounting._ledger.plan import check_key
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
@@ -262,7 +263,9 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         )
         return self
 
-    def query(self, X: Any, ids: Any = None, *, repeat: bool = False) -> QueryResult:
+    def query(
+        self, X: Any, ids: Any = None, *, repeat: bool = False, idempotency_key: str | None = None
+    ) -> QueryResult:
         """Ask the people in X.
 
         Parameters
@@ -274,6 +277,10 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
             that and without a ledger, each row is somebody.
         repeat : bool, default=False
             Ask for fresh answers, at their full cost, also where there are recorded ones.
+        idempotency_key : str, default=None
+            A name for this call that nobody can guess, such as ``uuid.uuid4().hex``, of people with ids. A call whose
+            connection or process was lost is made again with it: what was recorded is handed out, at no second cost,
+            also with ``repeat=True``.
 
         Returns
         -------
@@ -283,9 +290,10 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         ------
         ValueError
             If there are no ids though there is a ledger, if one occurs twice or is not in one form, or if X has NaN or
-            infinity. Nobody is asked then.
+            infinity; if the key can be guessed, or people are their rows. Nobody is asked then.
         LedgerError
-            If the ledger is about other bounds or features, or cannot be written. Nothing is released then.
+            If the ledger is about other bounds or features, or cannot be written, or the key was that of another call.
+            Nothing is released then.
 
         Warns
         -----
@@ -294,7 +302,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         BudgetExhaustedWarning
             If all are refused; the text says why. `preview` says what is left.
         """
-        result = self._ask(X, ids, repeat=repeat, all_or_none=False)
+        result = self._ask(X, ids, repeat=repeat, all_or_none=False, key=idempotency_key)
         if result.ids and not result.accepted.any():
             warn_of_nobody(self.query_, self.ledger_.epsilon, len(result.ids))
         return result
@@ -371,11 +379,15 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
             .add(estimator=self.estimator, method_mapping=mapping)
         )
 
-    def _ask(self, X, ids, *, repeat, all_or_none):
+    def _ask(self, X, ids, *, repeat, all_or_none, key=None):
         # What can be refused without looking at a value is refused before one is looked at. Once the table is known to
         # be of numbers, nothing here or in the ledger depends on them but the answers.
         self._check_unchanged()
         self._check_same_ledger()
+        check_key(key)
+        if key is not None and ids is None and self.ids is None:
+            # Whether the rows are those of the first call would be told by whether the key is taken.
+            raise ValueError("An idempotency key goes with people who have ids: without, a row is a person.")
         workers = joblib_workers(self.n_jobs, show=self.verbose)
         noise = self._noise()
         X, people = self._people(X, ids)
@@ -396,6 +408,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
                 repeat=repeat,
                 all_or_none=all_or_none,
                 workers=workers,
+                idempotency_key=key,
             )
         return QueryResult.of(self.query_, self.ledger_, answers, people)
 

@@ -168,15 +168,17 @@ class LabelReleaser(
     def _rows(self, y, *, reset):
         return self._codes(self._labels(y), self.classes_)
 
-    def _release_into(self, y, out, ids=None):
+    def _release_into(self, y, out, ids=None, keyed=None):
         check_is_fitted(self)
         self._check_unchanged()
         y = self._labels(y)
-        return self._release_labels(self._codes(y, self.classes_), y.dtype, out, ids)
+        return self._release_labels(self._codes(y, self.classes_), y.dtype, out, ids, keyed)
 
-    def _release_labels(self, codes, dtype, out=None, ids=None):
+    def _release_labels(self, codes, dtype, out=None, ids=None, keyed=None):
         if self._is_charged(ids):
             answers = self._charged(codes, ids)
+        elif keyed is not None:
+            answers = keyed.key.release(self.mechanism_, codes, keyed.ids).rows
         else:
             answers = self.mechanism_.release(codes, noise_from(self.seed)).rows
         released = self._decoded(answers, dtype)

@@ -235,6 +235,9 @@ class TablePrivatizer(LocalTransformer):
         """
         return self._encoded(self._release_into(X, None, ids), X)
 
+    def _transform_keyed(self, X, keyed):
+        return self._encoded(self._release_into(X, None, keyed=keyed), X)
+
     def inverse_transform(self, X: Any) -> np.ndarray:
         """From ``encoding="onehot"`` back to one column each: numbers as released, the category with the largest entry.
 
@@ -347,11 +350,11 @@ class TablePrivatizer(LocalTransformer):
         if self._learnt:
             warn_learnt(f"The categories of {', '.join(self._learnt)}", "schema={...: [...]}")
 
-    def _release(self, rows, out=None, *, noisy=True, ids=None):
+    def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
         if rows.dtype == np.float32:
             # All columns are numbers then, with one pair of bounds.
             check_bounds_of_type(self.schema, rows.dtype)
-        return super()._release(rows, out, noisy=noisy, ids=ids)
+        return super()._release(rows, out, noisy=noisy, ids=ids, keyed=keyed)
 
     def _encoded(self, numbers, X):
         """Released numbers and places of categories as the columns that were asked for."""

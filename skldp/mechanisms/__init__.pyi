@@ -14,6 +14,7 @@ from skldp.mechanisms._categorical.subset import SubsetSelection
 from skldp.mechanisms._categorical.unary import OneHotRandomizedResponse, UnaryEncoding
 from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain, FiniteSet
+from skldp.mechanisms._field_key import FieldKey, KeyedRows
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._law_of import integer_law
 from skldp.mechanisms._linked import Constrained, OneHot
@@ -28,7 +29,9 @@ from skldp.mechanisms._numeric.private_prior import PriorQuestion
 from skldp.mechanisms._numeric.response_on_bins import ResponseOnBins
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
 from skldp.mechanisms._record import MixedRecord
+from skldp.mechanisms._release_key import ReleaseKey
 from skldp.mechanisms._rows import Release, RowMechanism, SampledFeatures
+from skldp.mechanisms._sparse_domain import SparseRows
 from skldp.mechanisms._vector.gaussian_width import (
     default_width,
     difference_directions,
@@ -70,6 +73,7 @@ __all__ = [
     "Domain",
     "Duchi",
     "DuchiVector",
+    "FieldKey",
     "FiniteSet",
     "FixedPoint",
     "FrequencyEstimate",
@@ -79,6 +83,7 @@ __all__ = [
     "HybridThreeOutputs",
     "Integers",
     "Interval",
+    "KeyedRows",
     "LabelLaplaceMechanism",
     "LabelLaplaceVectorMechanism",
     "Laplace",
@@ -99,10 +104,12 @@ __all__ = [
     "RandomizedResponse",
     "RandomizedResponseWithPrior",
     "Release",
+    "ReleaseKey",
     "ResponseOnBins",
     "RowMechanism",
     "SampledFeatures",
     "ScaledRows",
+    "SparseRows",
     "SubsetSelection",
     "ThreeOutputs",
     "UnaryEncoding",

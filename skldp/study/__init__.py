@@ -14,8 +14,9 @@ from skldp.study._catalogue import (
     label_mechanism,
     private_model,
 )
+from skldp.study._choice import smallest_epsilon, with_exact_epsilon
 from skldp.study._comparison import ComparisonSettings, MechanismComparison, compare_mechanisms
-from skldp.study._curve import privacy_utility_curve, smallest_epsilon
+from skldp.study._curve import privacy_utility_curve
 from skldp.study._datasets import StudyData, StudyInputError, load_study_data
 from skldp.study._display import PrivacyUtilityDisplay
 from skldp.study._federated.learning import FederatedRun, federated_learning
@@ -114,5 +115,6 @@ __all__ = [
     "rival_laws",
     "smallest_epsilon",
     "trials_needed",
+    "with_exact_epsilon",
     "worst_records",
 ]

@@ -47,14 +47,20 @@ _FILES = (
     "accounting/test_ledger.py accounting/test_ledger_versions.py"
 )
 _CALLS = "accounting/test_ledger_calls.py"
+_AGAIN = "accounting/test_releases_made_again.py"
+_QUESTIONS_AGAIN = "estimators/test_questions_made_again.py"
 _ERASED = "accounting/test_ledger_erasing.py"
 _HOSTS = "accounting/test_ledger_postgres.py"
 _DRIVER = "sqlalchemy psycopg"
 _WHOLES = "estimators/test_whole_guarantee.py estimators/test_counted_releases.py estimators/test_composition.py"
 _PROMISES = "estimators/test_promise.py"
 _PEOPLE = "estimators/test_people.py estimators/test_bayesian_filter.py"
-_CHARGED = "accounting/test_charges.py"
+_CHARGED = (
+    "accounting/test_charges.py accounting/test_units.py accounting/test_parts.py accounting/test_deltas.py "
+    "accounting/test_charges_verified.py"
+)
 _BUDGETS = "accounting/test_budget_edges.py accounting/test_filters.py accounting/test_decisions.py"
+_SPARSE = "mechanisms/test_sparse_rows.py"
 _SHUFFLED = "mechanisms/test_shuffling.py accounting/test_shuffle.py"
 
 MUTATIONS = [
@@ -1327,7 +1333,7 @@ MUTATIONS = [
         "f'WHEN EXISTS (",
         _FILES,
     ),
-    Mutation("accounting/_ledger/sqlite_store.py", "if version == MIGRATED and opening:", "if False:", _FILES),
+    Mutation("accounting/_ledger/sqlite_store.py", "if version in MIGRATED and opening:", "if False:", _FILES),
     # Calls that are made again, erased answers, and many hosts.
     Mutation("accounting/_ledger/privacy_ledger.py", "if before is not None:", "if False:", _CALLS),
     Mutation("accounting/_ledger/privacy_ledger.py", "if request != call.request:", "if False:", _CALLS),
@@ -1336,8 +1342,32 @@ MUTATIONS = [
     Mutation("accounting/_ledger/erasures.py", "return rows is None or _hash(rows) == request", "return True", _ERASED),
     Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_ANSWER, rows)\n", "", _ERASED),
     Mutation("accounting/_ledger/book.py", "erasures.last > self.release", "False", _ERASED),
+    # Released rows that are handed out again.
+    Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_KEPT, rows)\n", "", _AGAIN),
+    Mutation("accounting/_ledger/plan.py", "*([] if contents is None else [contents])", "", _AGAIN),
+    Mutation("accounting/_ledger/releasing.py", "[parameters_of(mechanism), part,", "[part,", _AGAIN),
+    Mutation("accounting/_ledger/releasing.py", "released.dtype.str, people]", "released.dtype.str]", _AGAIN),
+    Mutation("accounting/_ledger/releasing.py", "idempotency_key=key,", "idempotency_key=None,", _AGAIN),
+    Mutation("accounting/_ledger/kept_rows.py", "content, self._name(position)", "content, None", _AGAIN),
+    Mutation("accounting/_ledger/kept_rows.py", "secrets.token_bytes(_NONCE_BYTES)", "bytes(_NONCE_BYTES)", _AGAIN),
+    Mutation(
+        "accounting/_ledger/postgres_schema.py",
+        "CASE WHEN {may_see} THEN t.sealed",
+        "CASE WHEN true THEN t.sealed",
+        _AGAIN,
+        needs=_DRIVER,
+    ),
+    Mutation("estimators/_bayesian_filter.py", "idempotency_key=key,", "idempotency_key=None,", _QUESTIONS_AGAIN),
+    Mutation(
+        "estimators/_bayesian_filter.py",
+        "if key is not None and ids is None and self.ids is None:",
+        "if False:",
+        _QUESTIONS_AGAIN,
+    ),
     Mutation("accounting/_ledger/eraser.py", "certified if certified < composed else None", "certified", _ERASED),
-    Mutation("accounting/_ledger/plan.py", "mark, request, key is not None)", "mark, request, False)", _CALLS),
+    Mutation(
+        "accounting/_ledger/plan.py", "mark, digest, key is not None, kept)", "mark, digest, False, kept)", _CALLS
+    ),
     Mutation(
         "accounting/_release_query.py",
         "return cls(_ERASED, charge, sum(zcdp_of(query) for query in queries))",
@@ -1732,6 +1762,21 @@ MUTATIONS = [
     ),
     Mutation("accounting/_shuffle.py", "self.rounds, measure, budget", "1, measure, budget", _SHUFFLED),
     Mutation("accounting/_blanket_laws.py", "least = (1 - p) / (1 - q)", "least = (1 - q) / (1 - q)", _SHUFFLED),
+    Mutation("mechanisms/_sparse_domain.py", "small = order[rank >= most]", "small = order[:0]", _SPARSE),
+    Mutation("mechanisms/_sparse_domain.py", 'kind="stable")[:, most:]', 'kind="stable")[:, 2 * most :]', _SPARSE),
+    Mutation("mechanisms/_vector/sparse_stretch.py", "left.any()", "left.max() > prime", _SPARSE),
+    Mutation("mechanisms/_vector/sparse_stretch.py", "(k - 1) * min(shared, n_bands)", "k * shared // 2", _SPARSE),
+    Mutation("mechanisms/_vector/sparse_stretch.py", "k * (1 + math.log(d / k))", "k * math.log(d / k)", _SPARSE),
+    Mutation("mechanisms/_vector/projected_release.py", "sparse_bound(2 * int(", "sparse_bound(int(", _SPARSE),
+    Mutation("accounting/_blanket_laws.py", "    if low + high > 1:\n", "    if low + high > 2:\n", _SHUFFLED),
+    Mutation("accounting/_blanket_laws.py", "grown(2 * n_steps): least", "grown(n_steps): least", _SHUFFLED),
+    Mutation("accounting/_blanket_laws.py", "- grown(low)) / (1 + one)", "- grown(low)) / (2 + one)", _SHUFFLED),
+    Mutation(
+        "accounting/_blanket_laws.py",
+        "if len(mechanism.laws) > 1 and mechanism.n_sampled < mechanism.n_outputs:",
+        "if False:",
+        _SHUFFLED,
+    ),
     Mutation("accounting/_blanket_laws.py", "(1 - 2 * cap) * outside", "(1 - cap) * outside", _SHUFFLED),
     Mutation("accounting/_blanket_laws.py", "slack=float(law.weights[0]) * _CAP_ERROR / 2", "slack=0.0", _SHUFFLED),
     Mutation(

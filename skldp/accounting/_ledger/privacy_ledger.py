@@ -11,17 +11,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp.accounting._decide import Workers, decide
+from skldp.accounting._decide import Workers, decide, n_bounds
 from skldp.accounting._extrema.sampled_law import Bounds
 from skldp.accounting._ledger.book import Fingerprint
 from skldp.accounting._ledger.dry_run import DryRun
 from skldp.accounting._ledger.eraser import LedgerEraser
 from skldp.accounting._ledger.identity import distinct_ids
-from skldp.accounting._ledger.plan import Call, Draw, LedgerAnswers, Plan
+from skldp.accounting._ledger.kept_rows import KeptRows
+from skldp.accounting._ledger.plan import Call, Draw, LedgerAnswers, Plan, check_key
 from skldp.accounting._ledger.records import (
     History,
+    damage,
     recorded_call,
     recorded_outputs,
+    recorded_rows,
     who_answered,
     write_release,
 )
@@ -37,7 +40,6 @@ __all__ = ["LedgerAnswers", "PrivacyLedger"]
 
 # After so many decisions that other processes made obsolete, decide while they wait.
 _ATTEMPTS = 4
-_SHORTEST_KEY = 16
 _BY_TOKEN: "weakref.WeakValueDictionary[str, PrivacyLedger]" = weakref.WeakValueDictionary()
 _ALL: "weakref.WeakSet[PrivacyLedger]" = weakref.WeakSet()
 _OPENING = threading.RLock()
@@ -285,13 +287,7 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
             If the answers could not be committed, the ids are of another kind than those in the ledger, or the key was
             that of another call. Nothing is handed out then.
         """
-        if idempotency_key is not None and (
-            not isinstance(idempotency_key, str) or len(idempotency_key) < _SHORTEST_KEY
-        ):
-            raise ValueError(
-                f"idempotency_key must be a string of at least {_SHORTEST_KEY} characters that nobody can guess, such "
-                "as uuid.uuid4().hex. Got another one."
-            )
+        check_key(idempotency_key)
         if isinstance(checked_query(query), ReleaseQuery):
             raise ValueError(
                 "What is charged for a release is read off its mechanism: ask with release. Got an answer."
@@ -316,8 +312,18 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
         all_or_none: bool,
         workers: Workers,
         idempotency_key: str | None = None,
+        kept: KeptRows | None = None,
+        contents: Any = None,
     ) -> LedgerAnswers:
-        call = Call.make(query, distinct_ids(ids), repeat=repeat, all_or_none=all_or_none, key=idempotency_key)
+        call = Call.make(
+            query,
+            distinct_ids(ids),
+            repeat=repeat,
+            all_or_none=all_or_none,
+            key=idempotency_key,
+            kept=kept,
+            contents=contents,
+        )
         decisions: dict[Fingerprint, bool] = {}
         with self._store.asking(call.people):
             for attempt in range(_ATTEMPTS + 1):
@@ -393,6 +399,10 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
         query = self._book.query_number[call.query.key]
         last = recorded_outputs(connection, query, numbers, tenant=self._store.tenant, until=release)
         earlier = self._served(connection, call, numbers, release - 1)
+        if call.kept is not None:
+            rows, positions = recorded_rows(connection, release), np.flatnonzero(fresh)
+            with damage():
+                call.kept.restore(positions, [rows[number] for number in numbers[positions].tolist()])
         return LedgerAnswers(np.where(fresh, last, earlier), fresh)
 
     def _set_up(self, store: LedgerStore, wanted: dict[str, Any], head: str | None) -> None:
@@ -441,7 +451,7 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
         if book.table is None:
             book.table = self._rule.table_for(query)
         queries, counted = book.counted(histories)
-        after = np.full((len(histories), query.n_outputs), np.inf)
+        after = np.full((len(histories), n_bounds(query)), np.inf)
         found = decide(self._rule, queries, counted, query, table=book.table, workers=workers, after=after)
         book.foresee(query, list(undecided), after)
         return dict(zip(undecided, found, strict=True))
