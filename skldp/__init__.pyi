@@ -1,4 +1,5 @@
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.collection._batches import release_batches
 from skldp.collection._policy import Policy
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
@@ -78,6 +79,7 @@ __all__ = [
     "privacy_guarantee",
     "privacy_utility_curve",
     "query_from_estimator",
+    "release_batches",
     "release_blocks",
     "release_dask",
     "smallest_epsilon",

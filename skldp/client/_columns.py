@@ -96,6 +96,12 @@ class NumberColumn:
         center, radius = self._center_and_radius
         return center + radius * place
 
+    def bounds_as_texts(self) -> tuple[str, str]:
+        """Both bounds, to be shown: of dates as such."""
+        if self.is_date:
+            return str(np.datetime64(int(self.low), "D")), str(np.datetime64(int(self.high), "D"))
+        return f"{self.low:g}", f"{self.high:g}"
+
     def to_dict(self) -> dict[str, Any]:
         """Describe the column as it stands in a policy."""
         own = {

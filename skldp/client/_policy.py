@@ -1,7 +1,7 @@
 """Policies: what a person's own device is told to release, checked before anything is believed."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -189,12 +189,33 @@ class Policy:
         BudgetExhaustedError
             If the ledger does not admit it.
         """
-        if self._expiry is not None and datetime.now(UTC) >= self._expiry:
-            raise ValueError(f"A policy must not have expired. Got one that did at {self.expires}.")
+        self._check_not_expired()
         encoded = self._encode(record)
         if ledger is not None:
             ledger.charge(self.sha256, self.epsilon)
         return self._draw(encoded, secure_words())
+
+    def release_all(self, records: Iterable[Mapping[str, Any]]) -> list[bytes]:
+        """Release the records of several people with fresh noise, as a report each, or nothing at all.
+
+        Parameters
+        ----------
+        records : iterable of dict
+            As of :meth:`release`.
+
+        Returns
+        -------
+        list of bytes
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`release`, before anything is drawn.
+        """
+        self._check_not_expired()
+        encoded = [self._encode(record) for record in records]
+        words = secure_words()
+        return [self._draw(one, words) for one in encoded]
 
     def vector(self, record: Mapping[str, Any], random_bytes: bytes) -> bytes:
         """The report that chosen random bytes give: a test vector for other clients, which protects nothing.
@@ -257,6 +278,10 @@ class Policy:
             return datetime.strptime(self.expires, _TIME).replace(tzinfo=UTC)
         except (TypeError, ValueError):
             raise ValueError(f"expires must be a time such as 2027-01-31T00:00:00Z. Got {self.expires!r}.") from None
+
+    def _check_not_expired(self) -> None:
+        if self._expiry is not None and datetime.now(UTC) >= self._expiry:
+            raise ValueError(f"A policy must not have expired. Got one that did at {self.expires}.")
 
     def _encode(self, record: Mapping[str, Any]) -> list[Any]:
         strange = len(set(record) - self._all_names)

@@ -190,15 +190,46 @@ def draw_of_codes(law, x, words):
             return ((block + 1) * b + j - b // 2) % n_answers(law)
 
 
-def draw(law, x, words):
-    own = integers(law)
+def draw_of_places(law, x, words):
+    w = next(words)
     match law["law"]:
-        case "signs" | "sampled":
-            return draw_of_several(law, x, words)
-        case "subset" | "local_hashing" | "hadamard":
-            return draw_of_codes(law, x, words)
-        case "bins":
-            return draw(law["response"], sum(int(edge) <= x * 2.0**53 for edge in law["edges"]), words)
+        case "knots":
+            knots, v = [int(knot) for knot in law["knots"]], round(x * 2.0**53)
+            i = max(i for i in range(len(knots) - 1) if i == 0 or knots[i] <= v)
+            up = w * (knots[i + 1] - knots[i]) < (v - knots[i]) * 2**64
+            return draw(law["response"], i + 1 if up else i, words)
+        case "sign_and_bits":
+            j = len(law["flip_counts"]) - 1
+            position = abs(x) * (2**j - 1) if j else (1 + x) / 2
+            magnitude = math.floor(position)
+            if w < math.floor((position - magnitude) * 2.0**64):
+                magnitude += 1
+            bits = ("1" if x >= 0 else "0") + f"{magnitude:0{j}b}" if j else str(magnitude)
+            return int(
+                "".join(str(int(b) ^ (next(words) < int(t))) for b, t in zip(bits, law["flip_counts"], strict=True)), 2
+            )
+
+
+def draw(law, x, words):
+    drawn_by = {
+        "signs": draw_of_several,
+        "sampled": draw_of_several,
+        "subset": draw_of_codes,
+        "local_hashing": draw_of_codes,
+        "hadamard": draw_of_codes,
+        "knots": draw_of_places,
+        "sign_and_bits": draw_of_places,
+        "bins": draw_of_bins,
+    }
+    return drawn_by.get(law["law"], draw_of_thresholds)(law, x, words)
+
+
+def draw_of_bins(law, x, words):
+    return draw(law["response"], sum(int(edge) <= x * 2.0**53 for edge in law["edges"]), words)
+
+
+def draw_of_thresholds(law, x, words):
+    own = integers(law)
     w = next(words)
     match law["law"]:
         case "randomized_response":
@@ -229,21 +260,6 @@ def draw(law, x, words):
             c = math.floor(p)
             part = min(own["extra"], round((p - c) * own["extra"]))
             return c + (d - own["n_cells"] * own["base"] + part) // own["extra"]
-        case "knots":
-            knots, v = [int(knot) for knot in law["knots"]], round(x * 2.0**53)
-            i = max(i for i in range(len(knots) - 1) if i == 0 or knots[i] <= v)
-            up = w * (knots[i + 1] - knots[i]) < (v - knots[i]) * 2**64
-            return draw(law["response"], i + 1 if up else i, words)
-        case "sign_and_bits":
-            j = len(law["flip_counts"]) - 1
-            position = abs(x) * (2**j - 1) if j else (1 + x) / 2
-            magnitude = math.floor(position)
-            if w < math.floor((position - magnitude) * 2.0**64):
-                magnitude += 1
-            bits = ("1" if x >= 0 else "0") + f"{magnitude:0{j}b}" if j else str(magnitude)
-            return int(
-                "".join(str(int(b) ^ (next(words) < int(t))) for b, t in zip(bits, law["flip_counts"], strict=True)), 2
-            )
     if w < own["lattice_count"]:
         return draw(law["lattice"], x, words)
     return int(law["lattice"]["n_cells"]) + draw(law["few"], x, words)
