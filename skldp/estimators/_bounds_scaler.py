@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import warn_out_of_domain
+from skldp.estimators._diagram import DocumentedMixin
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
     FLOATS,
@@ -21,7 +22,7 @@ from skldp.mechanisms._domain import Box, round_inward
 __all__ = ["BoundsScaler"]
 
 
-class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class BoundsScaler(DocumentedMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Scale every feature from declared bounds to a common range, and learn nothing.
 
     A StandardScaler or a MinMaxScaler in front of a private step learns from the private rows, which no epsilon

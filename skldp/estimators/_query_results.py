@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skldp._tables import html_table
 from skldp.accounting import ClassQuery, PrivacyLedger
 from skldp.estimators._ledgers import joblib_workers
 from skldp.exceptions import BudgetExhaustedWarning, TooFewPeopleWarning, warn_user
@@ -73,6 +74,18 @@ class QueryResult:
             f"mean={_short(self.mean, 6)}, standard_error={_short(self.standard_error, 3)})"
         )
 
+    def _repr_html_(self):
+        return html_table(
+            "Answers to a question",
+            [
+                ("asked", f"{self.accepted.size:,}"),
+                ("answered", f"{np.count_nonzero(self.accepted):,}"),
+                ("of them now", f"{np.count_nonzero(self.fresh):,}"),
+                ("mean", _short(self.mean, 6)),
+                ("standard error", _short(self.standard_error, 3)),
+            ],
+        )
+
 
 @dataclass(frozen=True, repr=False)
 class QueryPreview:
@@ -103,6 +116,17 @@ class QueryPreview:
         return (
             f"QueryPreview({np.count_nonzero(self.accepted):,} of {self.accepted.size:,} would answer, "
             f"{np.count_nonzero(self.recorded):,} of them again, standard_error={self.standard_error:.3g})"
+        )
+
+    def _repr_html_(self):
+        return html_table(
+            "What a question would bring",
+            [
+                ("would be asked", f"{self.accepted.size:,}"),
+                ("would answer", f"{np.count_nonzero(self.accepted):,}"),
+                ("of them again", f"{np.count_nonzero(self.recorded):,}"),
+                ("standard error", f"{self.standard_error:.3g}"),
+            ],
         )
 
 

@@ -322,7 +322,7 @@ class LatticeLaw(UnitLaw):
         odd = bool(self.n_cells % 2 and self.n_inner % 2) and 1 <= self.n_inner < self.n_cells <= 2**32
         if not odd or self.base < 1 or self.extra < 1 or not 2**60 < self._total <= _TWO_63:
             self._refuse("have odd numbers of cells whose weights add up to more than 2**60 and at most 2**63")
-        if abs(self.step_exponent) > _MOST_EXPONENT or self._reach > (self.n_cells - self.n_inner) // 2:
+        if abs(self.step_exponent) > _MOST_EXPONENT or self.reach > (self.n_cells - self.n_inner) // 2:
             self._refuse("keep its inner interval among its cells")
 
     @property
@@ -343,21 +343,21 @@ class LatticeLaw(UnitLaw):
         near = drawn - self.n_cells * self.base
         if near < 0:
             return drawn // self.base
-        position = x * self._reach + (self.n_cells - self.n_inner) // 2
+        position = x * self.reach + (self.n_cells - self.n_inner) // 2
         start = math.floor(position)
         part = min(self.extra, round((position - start) * float(self.extra)))
         return start + (near + part) // self.extra
 
     def value(self, answer: int) -> float:
         """The middle of a cell."""
-        return math.ldexp(answer - self.n_cells // 2, self.step_exponent)
+        return (answer - self.n_cells // 2) * 2.0**self.step_exponent
 
     @property
     def _total(self) -> int:
         return self.n_cells * self.base + self.n_inner * self.extra
 
     @property
-    def _reach(self) -> float:
+    def reach(self) -> float:
         """How many cells the inner interval moves as x goes from 0 to 1: one quotient, rounded to a double."""
         return math.ldexp(self._total / (self.n_inner * self.extra), -self.step_exponent)
 

@@ -1484,7 +1484,10 @@ MUTATIONS = [
     ),
     Mutation("estimators/_composition.py", "if self.passing and not leaks:", "if False:", _WHOLES),
     Mutation(
-        "estimators/_composition.py", "self.parts += [guarantee] * given.times", "self.parts += [guarantee]", _WHOLES
+        "estimators/_composition.py",
+        "self.parts += [(called, guarantee)] * given.times",
+        "self.parts += [(called, guarantee)]",
+        _WHOLES,
     ),
     Mutation(
         "estimators/_composition.py",
@@ -1698,7 +1701,7 @@ MUTATIONS = [
     ),
     Mutation(
         "estimators/_composition.py",
-        "                self.parts += [labels] * given.times\n            elif",
+        '                self.parts += [(_join(name, "label_mechanism"), labels)] * given.times\n            elif',
         "                pass\n            elif",
         "estimators/test_discriminants.py",
     ),
@@ -1752,6 +1755,29 @@ MUTATIONS = [
         "mechanisms/test_shuffling.py",
     ),
     Mutation("mechanisms/_guarantee.py", "        check_pure_local(self)\n", "", "mechanisms/test_guarantee.py"),
+    # What a table of steps shows: another guarantee's steps, no leak, markup of a name, and figures after a change.
+    Mutation(
+        "mechanisms/_guarantee.py",
+        "if self.parts and not add_up(self.parts, self.epsilon, self.delta):",
+        "if False:",
+        "mechanisms/test_guarantee_steps.py",
+    ),
+    Mutation(
+        "mechanisms/_guarantee.py",
+        "self.parts and self.basis == sentence(self.parts)",
+        "self.parts",
+        "mechanisms/test_guarantee_steps.py",
+    ),
+    Mutation(
+        "estimators/_composition.py", "parts=unbounded + steps", "parts=unbounded", "mechanisms/test_guarantee_steps.py"
+    ),
+    Mutation("_tables.py", "{html.escape(text)}", "{text}", "mechanisms/test_guarantee.py"),
+    Mutation(
+        "estimators/_guarantee_mixin.py",
+        'return "no privacy guarantee: changed after fit"',
+        "return estimator._guarantee_at_fit[0].headline()",
+        "estimators/test_notebook.py",
+    ),
     Mutation("accounting/_shuffle.py", "    check_pure_local(local)\n", "", "accounting/test_shuffle.py"),
     Mutation("accounting/_shuffle.py", "min(n - colluding, MOST_PEOPLE)", "min(n, MOST_PEOPLE)", _SHUFFLED),
     Mutation(

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from skldp._tables import html_table
 from skldp.accounting._decide import Answers, Rule, RuleName, Workers
 from skldp.accounting._ledger.book import Fingerprint, LedgerBook, group_rows
 from skldp.accounting._ledger.established import is_established
@@ -297,6 +298,14 @@ class LedgerReader:
         name = type(self).__name__
         delta = "" if self.delta is None else f", delta={self.delta!r}"
         return f"{name}({self.epsilon!r}, bounds={self.bounds!r}, path={self.path!r}, rule={self.rule!r}{delta})"
+
+    def _repr_html_(self) -> str:
+        # Its settings alone: what is recorded is not looked up for a picture, which would wait for other processes.
+        settings = [("epsilon", f"{self.epsilon:g}"), ("rule", self.rule)]
+        settings += [] if self.delta is None else [("delta", f"{self.delta:g}")]
+        settings += [("bounds", "declared by the first question" if self.bounds is None else str(self.bounds))]
+        settings += [] if self.features is None else [("features", ", ".join(self.features))]
+        return html_table("Privacy ledger", [*settings, ("kept in", self.path)])
 
     @property
     def head(self) -> str:

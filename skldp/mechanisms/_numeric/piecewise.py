@@ -1,4 +1,4 @@
-r"""The Piecewise family on a lattice of outputs: PM, PM-SUB and PM-OPT."""
+r"""The Piecewise family on a lattice of outputs: PM, PM-SUB, PM-OPT and the square wave."""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from skldp.mechanisms._odds import log_ratio
 
 __all__ = ["Piecewise", "piecewise_shape"]
 
-_VARIANTS = ("pm", "sub", "opt")
+_VARIANTS = ("pm", "sub", "opt", "square_wave")
 
 
 def piecewise_shape(epsilon: float, variant: str = "pm") -> float:
@@ -26,13 +26,15 @@ def piecewise_shape(epsilon: float, variant: str = "pm") -> float:
     ----------
     epsilon : float
         Natural log, above 0.
-    variant : {"pm", "sub", "opt"}, default="pm"
+    variant : {"pm", "sub", "opt", "square_wave"}, default="pm"
 
     Returns
     -------
     float
-        :math:`e^{\varepsilon/2}` for PM, :math:`e^{\varepsilon/3}` for PM-SUB, and for PM-OPT, with
-        :math:`E = e^\varepsilon`, the root of :math:`t^4 + 2 E t^3 - 2 E t - E^2`, which minimises the worst variance.
+        :math:`e^{\varepsilon/2}` for PM, :math:`e^{\varepsilon/3}` for PM-SUB; for PM-OPT, with
+        :math:`E = e^\varepsilon`, the root of :math:`t^4 + 2 E t^3 - 2 E t - E^2`, which minimises the worst variance;
+        and for the square wave :math:`E (E - 1 - \varepsilon) / (\varepsilon E - E + 1)`, of which most is learnt where
+        all numbers are equally likely.
 
     Examples
     --------
@@ -44,6 +46,8 @@ def piecewise_shape(epsilon: float, variant: str = "pm") -> float:
         return math.exp(epsilon / 2)
     if variant == "sub":
         return math.exp(epsilon / 3)
+    if variant == "square_wave":
+        return (math.expm1(epsilon) - epsilon) / (epsilon + math.expm1(-epsilon))
     if variant != "opt":
         raise ValueError(f"variant must be one of {_VARIANTS}. Got {variant!r} instead.")
     odds = math.exp(epsilon)
@@ -75,7 +79,7 @@ class Piecewise(UnitMechanism):
     ----------
     epsilon : float
         Natural log, at least 1e-6. What exceeds 24 is not used.
-    variant : {"pm", "sub", "opt"}, default="pm"
+    variant : {"pm", "sub", "opt", "square_wave"}, default="pm"
         See ``piecewise_shape``.
     lattice_bits : int, default=24
         The outputs are up to 2^lattice_bits whole multiples of a power of two.
