@@ -4,5 +4,15 @@ from skldp.client._columns import NumberColumn
 from skldp.client._fields import CategoryField, NumberField, NumbersField
 from skldp.client._ledger import DeviceLedger
 from skldp.client._policy import Policy, Report
+from skldp.mechanisms._release_key import ReleaseKey
 
-__all__ = ["CategoryField", "DeviceLedger", "NumberColumn", "NumberField", "NumbersField", "Policy", "Report"]
+__all__ = [
+    "CategoryField",
+    "DeviceLedger",
+    "NumberColumn",
+    "NumberField",
+    "NumbersField",
+    "Policy",
+    "ReleaseKey",
+    "Report",
+]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from skldp._checks import is_whole
+from skldp._checks import check_whole, is_whole
 from skldp.client._columns import NumberColumn, column_from_dict, is_missing
 from skldp.mechanisms._group_laws import GroupLaw
 from skldp.mechanisms._integer_laws import CodeLaw, IntegerLaw, UnitLaw
@@ -87,6 +87,8 @@ class NumberField(Field):
         What stands for a value that is missing; None refuses the record.
     is_date : bool, default=False
         Take dates, or texts such as ``"2024-02-29"``, and no numbers; `whole` then.
+    steps : int, default=None
+        Into how many equal steps the bounds are divided under the memo rule ``"permanent"``, from 1 to 2^30.
 
     Raises
     ------
@@ -107,12 +109,15 @@ class NumberField(Field):
     outside: Literal["clip", "refuse"] = "clip"
     missing: float | None = None
     is_date: bool = False
+    steps: int | None = None
 
     def __post_init__(self) -> None:
         for end in ("low", "high", "missing"):
             object.__setattr__(self, end, getattr(self.column, end))
         if not isinstance(self.law, UnitLaw):
             raise ValueError(f"The law of a number must be one for [-1, 1]. Got {self.law!r} instead.")
+        if self.steps is not None:
+            check_whole("steps", self.steps, least=1, most=2**30)
 
     @cached_property
     def column(self) -> NumberColumn:
@@ -134,7 +139,8 @@ class NumberField(Field):
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the field."""
-        return self.column.to_dict() | {"law": self.law.to_dict(), "epsilon": repr(self.epsilon)}
+        own = self.column.to_dict() | {"law": self.law.to_dict(), "epsilon": repr(self.epsilon)}
+        return own if self.steps is None else own | {"steps": str(self.steps)}
 
     @property
     def _law(self) -> IntegerLaw:
@@ -291,7 +297,8 @@ def field_from_dict(given: dict[str, Any]) -> AnyField:
         return NumbersField(name, tuple(map(column_from_dict, given["columns"])), law)
     assert isinstance(law, UnitLaw)
     own = column_from_dict(given)
-    return NumberField(name, own.low, own.high, law, own.unit, own.whole, own.outside, own.missing, own.is_date)
+    steps = int(given["steps"]) if "steps" in given else None
+    return NumberField(name, own.low, own.high, law, own.unit, own.whole, own.outside, own.missing, own.is_date, steps)
 
 
 def _is_value(value: Any) -> bool:

@@ -18,7 +18,7 @@ from skldp.estimators._targets import TargetPrivatizer
 from skldp.mechanisms._columns import Categories, Columns, Integers, Interval
 from skldp.mechanisms._group_laws import GroupLaw
 from skldp.mechanisms._integer_laws import CodeLaw, UnitLaw
-from skldp.mechanisms._law_of import integer_law
+from skldp.mechanisms._law_of import integer_law, law_within_bounds
 from skldp.mechanisms._record import MixedRecord, share_out
 
 __all__ = ["KINDS", "Kind"]
@@ -55,7 +55,7 @@ class _Numbers(Kind):
         """One for each number, or one for all."""
         ends = zip(names, *(end.tolist() for end in fitted.bounds_), strict=True)
         columns = tuple(NumberColumn(name, low, high, units.get(name)) for name, low, high in ends)
-        law = integer_law(fitted.mechanism_)
+        law = law_within_bounds(fitted.mechanism_)
         if isinstance(law, GroupLaw):
             return (NumbersField(group, columns, law),)
         assert isinstance(law, UnitLaw)
@@ -109,7 +109,7 @@ class _Target(Kind):
 
     def fields(self, fitted: Any, names: Sequence[str], units: Mapping[str, str], group: str) -> tuple[AnyField, ...]:
         """The one number."""
-        law = integer_law(fitted.mechanism_)
+        law = law_within_bounds(fitted.mechanism_)
         assert isinstance(law, UnitLaw)
         low, high = fitted.bounds_
         return (NumberField(names[0], low, high, law, units.get(names[0])),)
@@ -239,7 +239,7 @@ def _field(
     if column.values is not None:
         law = _of_codes(mechanism)
         return CategoryField(name, column.values, law, unknown if None in column.values else ...)
-    law_of_number = integer_law(mechanism)
+    law_of_number = law_within_bounds(mechanism)
     assert isinstance(law_of_number, UnitLaw)
     assert not isinstance(column.domain, Categories)
     low, high = float(column.domain.low), float(column.domain.high)

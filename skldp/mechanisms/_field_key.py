@@ -18,7 +18,7 @@ from skldp.mechanisms._columns import Columns, Interval
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Domain
 from skldp.mechanisms._law_of import integer_law
 from skldp.mechanisms._noise import RowNoise
-from skldp.mechanisms._release_key import ReleaseKey, joined
+from skldp.mechanisms._release_key import ReleaseKey, joined, person_bytes
 from skldp.mechanisms._rows import Release, RowMechanism
 
 __all__ = ["FieldKey", "KeyedRows", "law_text"]
@@ -164,7 +164,7 @@ class FieldKey:
         given = mechanism._as_rows(rows)
         if not isinstance(given, np.ndarray) or given.ndim != 2 or given.shape[1] != mechanism.domain.n_features:
             raise ValueError(f"rows must be an array of the shape (n, {mechanism.domain.n_features}). Got another.")
-        people = [_person(one) for one in ids]
+        people = [person_bytes(one) for one in ids]
         if len(people) != len(given):
             raise ValueError(f"ids must be one for each of {len(given)} rows. Got {len(people)} instead.")
         field = self.field.encode("utf-8", "surrogatepass")
@@ -221,14 +221,6 @@ def _described(value: Any) -> Any:
         # An epsilon of 1 is one of 1.0.
         return int(value) if value == value // 1 else ["number", float(value).hex()]
     raise TypeError(f"The parameters of a mechanism must be numbers, texts and arrays. Got {type(value).__name__}.")
-
-
-def _person(one: Any) -> bytes:
-    if isinstance(one, str):
-        return b"s" + one.encode("utf-8", "surrogatepass")
-    if is_whole(one):
-        return b"i%d" % int(one)
-    raise TypeError(f"An id must be an integer or a string. Got {type(one).__name__} instead.")
 
 
 def _nonces(key: bytes, people: list[bytes], values: list[bytes]) -> npt.NDArray[np.uint64]:

@@ -33,7 +33,7 @@ from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.response_on_bins import ResponseOnBins
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
 
-__all__ = ["integer_law"]
+__all__ = ["integer_law", "law_within_bounds"]
 
 
 def integer_law(mechanism: Any) -> IntegerLaw:
@@ -43,16 +43,13 @@ def integer_law(mechanism: Any) -> IntegerLaw:
     ----------
     mechanism : RowMechanism
         Of one category: RandomizedResponse, LabelLaplaceMechanism, UnaryEncoding, OneHotRandomizedResponse,
-        SubsetSelection, LocalHashing, OneHotLocalHashing or HadamardResponse. Of one number: Duchi, ThreeOutputs,
-        Piecewise, Hybrid, HybridThreeOutputs or ResponseOnBins. Of several numbers together: DuchiVector;
-        BoundedFeatures of one of these or UnbiasedBitFlip, which may sample some of their features, and are of one
-        number where they have one, or release each on its own.
+        SubsetSelection, LocalHashing, OneHotLocalHashing or HadamardResponse. Of one number in [-1, 1]: Duchi,
+        ThreeOutputs, Piecewise, Hybrid or HybridThreeOutputs. Of several together: DuchiVector.
 
     Returns
     -------
     IntegerLaw
-        Of the same probabilities, to the last bit; its words are read in another order. Places of bins and knots are
-        rounded to multiples of 2^-53, which epsilon does not depend on.
+        Of the same probabilities, to the last bit; its words are read in another order.
 
     Raises
     ------
@@ -78,14 +75,45 @@ def integer_law(mechanism: Any) -> IntegerLaw:
             return HashingLaw(n, mechanism.n_buckets, mechanism.answers.other_count)
         case HadamardResponse(n_classes=n) if n > 1:
             return HadamardLaw(n, mechanism.n_blocks, mechanism.block_size, mechanism.miss_count)
+        case _:
+            return _of_numbers(mechanism)
+
+
+def law_within_bounds(mechanism: Any) -> IntegerLaw:
+    """The law that a mechanism of numbers within bounds samples of their places in [-1, 1].
+
+    Parameters
+    ----------
+    mechanism : RowMechanism
+        BoundedFeatures of one that :func:`integer_law` takes, UnbiasedBitFlip, or ResponseOnBins.
+
+    Returns
+    -------
+    IntegerLaw
+        Which does not tell the bounds. It is of one number where each is released on its own, and of all where some are
+        sampled, or all are answered together. Places of bins and knots are rounded to multiples of 2^-53, of which
+        epsilon does not depend.
+
+    Raises
+    ------
+    ValueError
+        If the mechanism is of another kind, or tells nothing.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms import BoundedFeatures, Duchi, law_within_bounds
+    >>> release = BoundedFeatures(Duchi(1.0), (0.0, 0.0), (9.0, 9.0), n_sampled=1, stated=1.0)
+    >>> law_within_bounds(release).name
+    'sampled'
+    """
+    match mechanism:
         case ResponseOnBins() if mechanism.answers.size > 1:
             return _on_bins(mechanism)
         case BoundedFeatures():
             return _sampled(mechanism, integer_law(mechanism.mechanism))
         case UnbiasedBitFlip():
             return _sampled(mechanism, BitsLaw(_flip_counts(mechanism.law)))
-        case _:
-            return _of_numbers(mechanism)
+    raise ValueError(f"The mechanism must be of numbers within bounds, and tell something. Got {mechanism!r}.")
 
 
 def _of_numbers(mechanism: Any) -> IntegerLaw:

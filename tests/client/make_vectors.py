@@ -22,6 +22,7 @@ from skldp.mechanisms import (
     UnaryEncoding,
     bitrand,
     integer_law,
+    law_within_bounds,
 )
 
 VECTORS = Path(skldp.__file__).parent / "client" / "vectors.json"
@@ -50,12 +51,12 @@ POLICY = Policy(
         CategoryField("hash", tuple(range(20)), integer_law(LocalHashing(1.0, 20))),
         CategoryField("row", tuple(range(20)), integer_law(HadamardResponse(2.0, 20))),
         NumberField("since", 18262.0, 20088.0, integer_law(Duchi(3.0)), whole=True, missing=19000.0, is_date=True),
-        NumberField("bins", 0.0, 100.0, integer_law(ResponseOnBins(3.0, 0.0, 100.0))),
-        NumberField("knots", 0.0, 100.0, integer_law(ResponseOnBins(3.0, 0.0, 100.0, unbiased=True))),
-        NumberField("binary", 0.0, 1.0, integer_law(bitrand(9.0, UNIT, calibration="exact", debias=True))),
-        NumbersField("chosen", columns("p", 4), integer_law(features(Hybrid(2.0), 4, 2))),
+        NumberField("bins", 0.0, 100.0, law_within_bounds(ResponseOnBins(3.0, 0.0, 100.0))),
+        NumberField("knots", 0.0, 100.0, law_within_bounds(ResponseOnBins(3.0, 0.0, 100.0, unbiased=True))),
+        NumberField("binary", 0.0, 1.0, law_within_bounds(bitrand(9.0, UNIT, calibration="exact", debias=True))),
+        NumbersField("chosen", columns("p", 4), law_within_bounds(features(Hybrid(2.0), 4, 2))),
         NumbersField("signs", columns("q", 3), integer_law(DuchiVector(2.0, 3))),
-        NumbersField("chosen signs", columns("r", 5), integer_law(features(DuchiVector(2.0, 4), 5, 4))),
+        NumbersField("chosen signs", columns("r", 5), law_within_bounds(features(DuchiVector(2.0, 4), 5, 4))),
     ),
 )
 NUMBERS = {f"{letter}{j}": 0.3 - j for letter, n in (("p", 4), ("q", 3), ("r", 5)) for j in range(n)}

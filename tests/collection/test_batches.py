@@ -110,7 +110,7 @@ def test_in_duckdb():
     release = release_batches(POLICY)
     with duckdb.connect() as connection:
         connection.register("people", PEOPLE)
-        of_people = connection.sql("SELECT * EXCLUDE (name) FROM people").fetch_record_batch(100)
+        of_people = connection.sql("SELECT * EXCLUDE (name) FROM people").fetch_arrow_table().to_reader(100)
         connection.register("reports", pa.RecordBatchReader.from_batches(release.schema, release(of_people)))
         kept = connection.sql("SELECT * FROM reports").arrow()
     are_releases(kept if isinstance(kept, pa.Table) else kept.read_all())

@@ -9,7 +9,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skldp.mechanisms import BoundedFeatures, Duchi, DuchiVector, Hybrid, Laplace, ThreeOutputs, bitrand, integer_law
+from skldp.mechanisms import (
+    BoundedFeatures,
+    Duchi,
+    DuchiVector,
+    Hybrid,
+    Laplace,
+    ThreeOutputs,
+    bitrand,
+    integer_law,
+    law_within_bounds,
+)
 from skldp.mechanisms._bin_laws import BitsLaw
 from skldp.mechanisms._group_laws import SampledLaw, SignsLaw
 from skldp.mechanisms._law_documents import law_from_dict
@@ -82,7 +92,7 @@ SAMPLED = [
 
 @pytest.mark.parametrize("mechanism", SAMPLED, ids=lambda mechanism: str(getattr(mechanism, "mechanism", "bits")))
 def test_each_choice_has_its_numbers_and_all_others_stand_in_the_middle(mechanism):
-    law = integer_law(mechanism)
+    law = law_within_bounds(mechanism)
     k, seen = mechanism.n_sampled, set()
     for chosen in itertools.combinations(range(4), k):
         # Floyd's choice: a number that is there already stands for the last one.
@@ -132,9 +142,9 @@ def test_the_epsilon_of_a_choice_counts_every_number_that_is_told():
 
 def test_all_features_released_alone_are_each_of_one_number():
     mechanism = BoundedFeatures(Hybrid(1.0), (0.0,) * 3, (1.0,) * 3, n_sampled=3, stated=3.0)
-    assert integer_law(mechanism) == integer_law(Hybrid(1.0))
+    assert law_within_bounds(mechanism) == integer_law(Hybrid(1.0))
     with pytest.raises(ValueError, match="Its noise has no largest number"):
-        integer_law(BoundedFeatures(Laplace(1.0), (0.0,), (1.0,), n_sampled=1, stated=1.0))
+        law_within_bounds(BoundedFeatures(Laplace(1.0), (0.0,), (1.0,), n_sampled=1, stated=1.0))
 
 
 @pytest.mark.parametrize(

@@ -2250,14 +2250,14 @@ MUTATIONS = [
     ),
     Mutation(
         "client/_ledger.py",
-        "units = math.ceil(Fraction(float(epsilon)) * _UNITS)",
-        "units = math.floor(Fraction(float(epsilon)) * _UNITS)",
+        "return math.ceil(Fraction(float(epsilon)) * _UNITS)",
+        "return math.floor(Fraction(float(epsilon)) * _UNITS)",
         "client/test_policy.py",
     ),
     Mutation(
         "client/_ledger.py",
-        "            if _total(connection) + units > limit:",
-        "            if units > limit:",
+        "        if units and _total(connection) + units > limit:",
+        "        if units > limit:",
         "client/test_policy.py",
     ),
     Mutation(
@@ -2314,6 +2314,192 @@ MUTATIONS = [
         "            secure_words().__next__()\n            ledger.charge(self.sha256, self.epsilon)\n",
         "client/test_policy.py",
     ),
+    Mutation(
+        "mechanisms/_release_key.py",
+        'len(part).to_bytes(8, "big") + part for',
+        "part for",
+        "mechanisms/test_release_key.py",
+    ),
+    Mutation("mechanisms/_release_key.py", "key=self._secret, person", "person", "mechanisms/test_release_key.py"),
+    Mutation("mechanisms/_release_key.py", ", person=person, digest", ", digest", "mechanisms/test_release_key.py"),
+    Mutation(
+        "mechanisms/_release_key.py",
+        "    if len(set(own)) < _LEAST",
+        "    if len(set(own)) < 2 or _LEAST < 0",
+        "mechanisms/test_release_key.py",
+    ),
+    Mutation(
+        "mechanisms/_release_key.py",
+        "len(secret) != _N_BYTES",
+        "len(secret) < _N_BYTES",
+        "mechanisms/test_release_key.py",
+    ),
+    Mutation(
+        "mechanisms/_release_key.py", "state.st_mode & 0o077", "state.st_mode & 0o007", "mechanisms/test_release_key.py"
+    ),
+    Mutation("mechanisms/_release_key.py", "os.O_CREAT | os.O_EXCL", "os.O_CREAT", "mechanisms/test_release_key.py"),
+    Mutation(
+        "mechanisms/_release_key.py",
+        "    if key.fingerprint != fingerprint:",
+        "    if not fingerprint:",
+        "mechanisms/test_release_key.py",
+    ),
+    Mutation("mechanisms/_release_key.py", 'return b"s" + one', "return one", "mechanisms/test_field_key.py"),
+    Mutation(
+        "mechanisms/_field_key.py",
+        'RowNoise(self.key.subkey("skldp noise", law), nonces)',
+        'RowNoise(self.key.subkey("skldp noise", field), nonces)',
+        "mechanisms/test_field_key.py",
+        survives="The nonces are those of the law as well; this key is a second lock on one door.",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "law = joined(_VERSION, law_text(mechanism).encode(), ",
+        "law = joined(_VERSION, ",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation("mechanisms/_field_key.py", ".encode(), field)", ".encode())", "mechanisms/test_field_key.py"),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "str(mechanism.output_dtype(coarse.dtype)).encode()",
+        'b""',
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "one.update(joined(person, value))",
+        "one.update(joined(value))",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "one.update(joined(person, value))",
+        "one.update(joined(person))",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "one.update(joined(person, value))",
+        "one.update(person + value)",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "for row in exact + exact.dtype.type(0)]",
+        "for row in exact]",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "return KeyedRows(coarse, ",
+        "return KeyedRows(inside.rows, ",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py", "np.floor(place + shifts)", "np.floor(place + 0.5)", "mechanisms/test_field_key.py"
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "            return [type(value).__name__, integer_law",
+        "            return [integer_law",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py", 'and mechanism.guarantee().unit != "distance"', "", "mechanisms/test_field_key.py"
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "    return domain.clip(coarse.astype(rows.dtype)).rows",
+        "    return coarse.astype(rows.dtype)",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        '_NO_LAW = {"stated", "figures"}',
+        '_NO_LAW = {"figures"}',
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "estimators/_out_of_core.py",
+        "secure and (release_key is None or release_key.key.travels)",
+        "secure",
+        "estimators/test_repeated_releases.py",
+    ),
+    Mutation(
+        "estimators/_out_of_core.py",
+        "canonical_ids(people[start : start + _MOST_IDS])",
+        "canonical_ids(people[start : start + 1])",
+        "estimators/test_repeated_releases.py",
+    ),
+    Mutation(
+        "estimators/_out_of_core.py",
+        "    if estimator.seed is not None or not getattr(",
+        "    if estimator.seed is not None and not getattr(",
+        "estimators/test_repeated_releases.py",
+    ),
+    Mutation(
+        "estimators/_base.py",
+        "rows, noise, n_before = keyed.key.bind(mechanism, rows, keyed.ids)",
+        "_, noise, n_before = keyed.key.bind(mechanism, rows, keyed.ids)",
+        "estimators/test_repeated_releases.py",
+    ),
+    Mutation(
+        "estimators/_base.py",
+        "keyed.key.bind(mechanism, rows, keyed.ids)",
+        "keyed.key.bind(mechanism, rows, range(n_rows))",
+        "estimators/test_repeated_releases.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "(_VERSION, meaning, law, person, packed)",
+        "(_VERSION, law, person, packed)",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "(_VERSION, meaning, law, person, packed)",
+        "(_VERSION, meaning, person, packed)",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "(_VERSION, meaning, law, person, packed)",
+        "(_VERSION, meaning, law, packed)",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "(_VERSION, meaning, law, person, packed)",
+        "(_VERSION, meaning, law, person)",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_memo.py", "_VERSION, policy, person, *values)", "_VERSION, person, *values)", "client/test_memo.py"
+    ),
+    Mutation(
+        "client/_memo.py", "_VERSION, policy, person, *values)", "_VERSION, policy, person)", "client/test_memo.py"
+    ),
+    Mutation("client/_memo.py", "field.steps + above)", "field.steps + 0.5)", "client/test_memo.py"),
+    Mutation("client/_memo.py", "        block += 1\n", "", "client/test_memo.py"),
+    Mutation(
+        "client/_policy.py",
+        "            ledger.charge_once(self.sha256, kept.charges)\n",
+        "            pass\n",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_ledger.py",
+        "if units and _total(connection)",
+        "if _total(connection)",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_ledger.py",
+        "sum(_units(charges[tag]) for tag in new)",
+        "sum(_units(charges[tag]) for tag in new[:1])",
+        "client/test_memo.py",
+    ),
+    Mutation("client/_ledger.py", ".fetchone() is None]", ".fetchone() is not None]", "client/test_memo.py"),
     Mutation(
         "mechanisms/_categorical/row_priors.py",
         "np.where(inside, answered, uniform)",
