@@ -42,6 +42,7 @@ from skldp.study._learning_curve import PrivateLearningCurve, private_learning_c
 from skldp.study._learning_display import PrivateLearningCurveDisplay
 from skldp.study._loss_display import PrivacyLossDisplay
 from skldp.study._planning import QuestionPlan, plan_questions
+from skldp.study._recommend import Recommendation, RecommendedOption, recommend
 from skldp.study._report import html_report, plot_comparison
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 from skldp.study._rivals import OneGradientClassifier, OneGradientRegressor, ReleasedRowsRegressor
@@ -85,6 +86,8 @@ __all__ = [
     "PrivateLearningCurve",
     "PrivateLearningCurveDisplay",
     "QuestionPlan",
+    "Recommendation",
+    "RecommendedOption",
     "ReleasedRowsRegressor",
     "StudyData",
     "StudyInputError",
@@ -124,6 +127,7 @@ __all__ = [
     "private_learning_curve",
     "private_model",
     "random_guess",
+    "recommend",
     "rival_laws",
     "smallest_epsilon",
     "trials_needed",
