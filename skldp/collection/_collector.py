@@ -1,6 +1,7 @@
 """The collector: reports of a policy in, of which each person's counts once, and estimates with intervals out."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -458,12 +459,14 @@ class Collector(ReportStore):
         self._check_number_of_reports()
         answers = self._answers
         weights = weights_of(fields, answers, asked, self.n_reports)
+        filtered = f" where {' and '.join(asked)}" if asked else ""
         if by is None:
-            return estimate(weights)
+            single = estimate(weights)
+            return replace(single, what=single.what + filtered)
         labels, parts = parts_of(fields[by])
         found = {label: estimate(weights.times(parts.of(answers[by], [i]))) for i, label in enumerate(labels)}
         what = next(iter(found.values())).what
-        return joined(found, f"{what} by {by}", several=several)
+        return joined(found, f"{what} by {by}{filtered}", several=several)
 
 
 def _ones(n: int) -> Scores:

@@ -461,3 +461,5 @@ def test_estimates_are_shown_as_tables(collector):
     assert frame.columns.tolist() == ["estimate", "std err", "low", "high"]
     assert frame.loc["Ulm", "estimate"] == found.values[1]
     assert found._repr_html_().count("<tr>") == 4
+    filtered = collector.mean("age", where={"pay": (0, 5), "city": "Bonn"})
+    assert filtered.title == "mean of age where pay and city, 600 reports, 0.95 intervals"
