@@ -10,7 +10,7 @@ from rich.console import Console
 
 from skldp.cli._options import Epsilons, Names, printable, progress_bar, rich_table, writable
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS
-from skldp.study._comparison import ComparisonSettings, MechanismComparison, compare_mechanisms
+from skldp.study._comparison import PROTECTS, ComparisonSettings, MechanismComparison, compare_mechanisms
 from skldp.study._datasets import BUNDLED, load_study_data
 from skldp.study._extras import require
 from skldp.study._report import TextTable, also_rankings, html_report, plot_comparison, points, ranking
@@ -21,7 +21,7 @@ __all__ = ["study"]
 _FILES = "File options"
 # For all mechanisms, less of each: half a minute on the digits instead of several minutes.
 _ALL, _FEW_EPSILONS, _FEW_FOLDS = Names("all"), Epsilons("1,2,5,10,20"), 3
-_MECHANISMS, _EPSILONS, _FOLDS = Names("bitrand,bitrand-exact,discriminant"), Epsilons("1,2,5,10,20,50"), 5
+_MECHANISMS, _EPSILONS, _FOLDS = Names("discriminant,privunit,bitrand-exact,bitrand"), Epsilons("0.5,1,2,5,10,20"), 5
 _OF_REGRESSION = Names("linear-rounds,linear-once,piecewise,privunit")
 _MODELS = ", ".join(dict.fromkeys(name for models in PRIVATE_MODELS.values() for name in models))
 # Above, a line for every point is more than a screen.
@@ -237,7 +237,12 @@ def study(
 
 def _tables(found: MechanismComparison) -> Iterator[TextTable]:
     if len(found.curves) <= _FEW_MECHANISMS:
-        yield points(found, title="What privacy costs")
+        first, weaker = ranking(found, within=PROTECTS), found.weaker_than_stated()
+        # What is guaranteed comes first, and what was published with what it guarantees last.
+        if any(found.ranking(PROTECTS)):
+            yield first
+        kept = [name for name in found.curves if name not in weaker]
+        yield points(found, [*kept, *weaker], title="Every point: asked for, stated, exact")
         return
     yield ranking(found)
     yield from also_rankings(found)

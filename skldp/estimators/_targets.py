@@ -288,9 +288,9 @@ class TargetPrivatizer(
                 LearntDomainWarning,
             )
 
-    def _release(self, rows, out=None, *, noisy=True, ids=None):
+    def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
         check_bounds_of_type(self.bounds_, rows.dtype)
-        return super()._release(rows, out, noisy=noisy, ids=ids)
+        return super()._release(rows, out, noisy=noisy, ids=ids, keyed=keyed)
 
     def _make_mechanism(self, epsilon, low, high, prior):
         name = self.mechanism

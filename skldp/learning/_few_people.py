@@ -25,6 +25,8 @@ _N_COHORTS = 20
 # Bounds are declared with room: targets are expected to deviate by this part of half their range, and the logarithm of
 # that to be known this well.
 _EXPECTED_DEVIATION, _LOG_ERROR = 1 / 3, 0.7
+# How far people's own logarithms are apart, normal distances being told: pi / sqrt(8).
+_LOG_SPREAD = 1.1
 # Targets are cut off so many deviations from the centre so far: a location needs no more, whose noise grows with it.
 _LOCATION_DEVIATIONS = 1.5
 # How far the reach of targets is told, above and below what is known of it; and the widths of features, in units of
@@ -107,18 +109,20 @@ class FewPeople(Protocol):
 
     def _take_location(self, task: Task, report: Report) -> None:
         # By how much the mean of what is left grows with the error.
-        self._move_target(task, report, math.erf(_LOCATION_DEVIATIONS / math.sqrt(2)))
+        slope = math.erf(_LOCATION_DEVIATIONS / math.sqrt(2))
+        self._move_target(task, report, slope, self._deviation**2 / report.n_people)
 
-    def _move_target(self, task: Task, report: Report, slope: float = 1.0) -> None:
+    def _move_target(self, task: Task, report: Report, slope: float = 1.0, of_people: float = 0.0) -> None:
         state = self._state
-        before, error = state["target_error"] ** 2, (task.standard_error(report.n_people) / slope) ** 2
+        before, error = state["target_error"] ** 2, (task.standard_error(report.n_people) / slope) ** 2 + of_people
         # What is known already counts too, which at first is that a target lies within its bounds.
         moved = state["center"][-1] + float(task.mean(report)[0]) / slope * before / (before + error)
         state["center"] = [*state["center"][:-1], float(np.clip(moved, -1, 1))]
         state["target_error"] = math.sqrt(before * error / (before + error))
 
     def _take_reach(self, task: Task, report: Report) -> None:
-        told, error = math.log(float(task.mean(report)[0])), task.log_error(report.n_people)
+        told = math.log(float(task.mean(report)[0]))
+        error = math.hypot(task.log_error(report.n_people), _LOG_SPREAD / math.sqrt(report.n_people))
         self._state["residual"] = math.exp(weighed(told, error, math.log(self._expected_reach), _LOG_ERROR))
 
     def _take_middle(self, task: Task, report: Report) -> None:
@@ -151,8 +155,10 @@ class FewPeople(Protocol):
         slope = math.erf(_TIGHTNESS * LOG_SCALE / math.sqrt(2))
         longest = np.full(len(state["beta"]), min(_LONGEST, 2 / len(state["beta"])))
         longest[: len(longest) - self.n_features] = _LONGEST_OF_CONSTANT
-        error = task.standard_error(report.n_people) / slope
-        steps, left = kalman_steps(self._variances(), error**2, longest)
+        # The gradients themselves differ from person to person, and are no longer than the radius.
+        of_people = task.radius**2 / (len(longest) * report.n_people)
+        noise = (task.standard_error(report.n_people) ** 2 + of_people) / slope**2
+        steps, left = kalman_steps(self._variances(), noise, longest)
         moved = np.array(state["whitening"]) @ (steps * task.mean(report) / slope)
         state["beta"] = (np.array(state["beta"]) + moved).tolist()
         state["variances"] = left.tolist()

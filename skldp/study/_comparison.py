@@ -16,12 +16,12 @@ from skldp.study._datasets import StudyData, StudyInputError
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve, ResultTable
 from skldp.study._study_pipeline import clean_model, study_pipeline
 
-__all__ = ["ComparisonSettings", "MechanismComparison", "compare_mechanisms"]
+__all__ = ["PROTECTS", "ComparisonSettings", "MechanismComparison", "compare_mechanisms"]
 
 # Above rounding, so that a mechanism that spends exactly what it states counts as one that keeps to it.
 _KEEPS = 1 + 1e-6
-# The largest epsilon of which the caption names the best: odds about a person then grow 55-fold at most.
-_PROTECTS = 4.0
+#: The largest epsilon of what is shown first: odds about a person then grow 55-fold at most.
+PROTECTS = 4.0
 # The score of a study, and those beside it.
 _SCORES = {"classification": ("accuracy",), "regression": ("r2", "neg_mean_absolute_error")}
 
@@ -324,7 +324,7 @@ class MechanismComparison(ResultTable):
         lines += [f"{name} was left out: {reason}" for name, reason in self.left_out.items()]
         if settings.seed is not None:
             lines.append(f"The noise comes from seed {settings.seed}: void against whoever knows it.")
-        lines.append(self._within(_PROTECTS))
+        lines.append(self._within(PROTECTS))
         return lines
 
     def _within(self, budget: float) -> str:
