@@ -14,9 +14,10 @@ from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._categorical.reports import ReportMechanism
 from skldp.mechanisms._categorical.unary import OneHotMechanism
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._primes import is_prime, number_of_digits
 from skldp.mechanisms._rows import Workspace
 
-__all__ = ["LocalHashing", "OneHotLocalHashing"]
+__all__ = ["LocalHashing", "OneHotLocalHashing", "support_of_others"]
 
 # The largest prime whose square is below 2^24: a table of one digit and its answers always fits.
 _MOST_BUCKETS = 4093
@@ -88,21 +89,21 @@ class LocalHashing(ReportMechanism):
         odds = math.exp(min(self.epsilon, _LARGEST_EPSILON))
         aim = math.floor(min(odds + 1, self.n_classes, _MOST_BUCKETS))
         below, above = aim, aim + 1
-        while not _is_prime(below):
+        while not is_prime(below):
             below -= 1
-        while not _is_prime(above):
+        while not is_prime(above):
             above += 1
 
         def variance(g: int) -> float:
             p, other = odds / (odds + g - 1), 1 / (odds + g - 1)
-            return _mean_variance(p, _support_of_others(p, other, g, self.n_classes), self.n_classes)
+            return _mean_variance(p, support_of_others(p, other, g, self.n_classes), self.n_classes)
 
         return above if above <= _MOST_BUCKETS and variance(above) < variance(below) else below
 
     @cached_property
     def n_digits(self) -> int:
         """m, how many digits a category has to the base of the number of buckets."""
-        return _n_digits(self.n_classes, self.n_buckets)
+        return number_of_digits(self.n_classes, self.n_buckets)
 
     @property
     def n_hashes(self) -> int:
@@ -133,7 +134,7 @@ class LocalHashing(ReportMechanism):
     def q(self) -> float:
         """The probability that a report supports any single other category."""
         law = self.answers
-        return _support_of_others(law.keep_probability, law.other_probability, self.n_buckets, self.n_classes)
+        return support_of_others(law.keep_probability, law.other_probability, self.n_buckets, self.n_classes)
 
     @property
     def worst_case_variance(self) -> float:
@@ -196,6 +197,10 @@ class LocalHashing(ReportMechanism):
             hashed = np.minimum(hashed, hashed - dtype.type(g))
         return np.asarray(hashed == buckets.astype(dtype))
 
+    def hashed(self, chosen: npt.NDArray[np.int64], codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The bucket of each code by the hash function of that number, from 0 to ``n_hashes - 1``, as it is chosen."""
+        return _linear_hash(chosen + 1, codes, self.n_buckets, self.n_digits)
+
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """The natural log of the probability of each report given each true code (broadcast)."""
         hashes, buckets = self._parts(released)
@@ -214,7 +219,7 @@ class LocalHashing(ReportMechanism):
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         chosen = noise.integers(self.n_hashes, rows.shape)
-        self.answers._draw(_linear_hash(chosen + 1, rows, self.n_buckets, self.n_digits), noise, out, workspace)
+        self.answers._draw(self.hashed(chosen, rows), noise, out, workspace)
         out += chosen * self.n_buckets
 
 
@@ -270,22 +275,11 @@ class OneHotLocalHashing(OneHotMechanism):
         out[...] = self.law.supported(reports)
 
 
-def _is_prime(number: int) -> bool:
-    return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
-
-
-def _n_digits(n_classes: int, base: int) -> int:
-    digits = 0
-    while base**digits < n_classes:
-        digits += 1
-    return digits
-
-
-def _support_of_others(p: float, other: float, g: int, n_classes: int) -> float:
+def support_of_others(p: float, other: float, g: int, n_classes: int) -> float:
     """How likely a report supports a category that is not the true one."""
     if n_classes == 1:
         return 0.0
-    m = _n_digits(n_classes, g)
+    m = number_of_digits(n_classes, g)
     alike = float(Fraction(g ** (m - 1) - 1, g**m - 1))
     return alike * p + (1 - alike) * other
 
