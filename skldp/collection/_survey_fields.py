@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from skldp._checks import is_number, is_whole
 from skldp.client import CategoryField, NumberField
+from skldp.client._columns import NumberColumn
 from skldp.learning._answer_scores import CellScores, PartScores, Scores, code_scores, number_parts
 
 __all__ = ["Bins", "bins_of", "category_code", "parts_of", "weights_of"]
@@ -77,7 +78,7 @@ class Bins:
         return self.fine.combined(np.clip((places[:, None] - self.fine_edges[:-1]) / widths, 0.0, 1.0))
 
 
-def center_and_radius(field: NumberField) -> tuple[float, float]:
+def center_and_radius(field: NumberField | NumberColumn) -> tuple[float, float]:
     """The middle of a number's bounds, and half their distance."""
     return field.low / 2 + field.high / 2, field.high / 2 - field.low / 2
 
