@@ -48,6 +48,8 @@ _FILES = (
 )
 _CALLS = "accounting/test_ledger_calls.py"
 _MISSING = "estimators/test_missing_values.py"
+_SOFTMAX = "accounting/test_softmax_query.py"
+_OF_CLASS = "estimators/test_class_probability.py"
 _PARTS = "accounting/test_parts.py"
 _FEATURES = "accounting/test_features.py"
 _AGAIN = "accounting/test_releases_made_again.py"
@@ -713,25 +715,25 @@ MUTATIONS = [
     # Answers and budgets.
     Mutation("accounting/_finite_query.py", "(words[:, None] >= below)", "(words[:, None] > below)", _ANSWERS),
     Mutation(
-        "accounting/_query.py",
+        "accounting/_regression_query.py",
         "np.clip(rarer, flip_threshold(self.epsilon), np.uint64(2**63))",
         "np.clip(rarer, flip_threshold(self.epsilon * 1.001), np.uint64(2**63))",
         _ANSWERS,
     ),
     Mutation(
-        "accounting/_query.py",
+        "accounting/_regression_query.py",
         "np.where(high <= low, rarer, ~rarer + np.uint64(1))",
         "np.where(high <= low, rarer, ~rarer)",
         _ANSWERS,
     ),
     Mutation(
-        "accounting/_query.py",
+        "accounting/_regression_query.py",
         "rarer = (np.minimum(low, high) * 2.0**64).astype(np.uint64)",
         "rarer = np.minimum(low, 1 - low)\n        rarer = (rarer * 2.0**64).astype(np.uint64)",
         _ANSWERS,
     ),
     Mutation(
-        "accounting/_query.py",
+        "accounting/_regression_query.py",
         "return noise.bernoulli(self.thresholds(X)).astype(np.int8)",
         "return (noise.words(1) < self.thresholds(X)).astype(np.int8)",
         f"{_ANSWERS} accounting/test_query.py",
@@ -928,7 +930,9 @@ MUTATIONS = [
     Mutation(
         "accounting/_ledger/settings.py", 'if (delta is not None) != (rule == "approximate"):', "if False:", _CHARGED
     ),
-    Mutation("estimators/_base.py", "rows, ids, all_or_none=True)", "rows, ids)", "estimators/test_charged.py"),
+    Mutation(
+        "estimators/_base.py", "part=self._part, all_or_none=True)", "part=self._part)", "estimators/test_charged.py"
+    ),
     Mutation(
         "estimators/_base.py",
         "if guarantee.delta == 0 and not math.isfinite(guarantee.plain_epsilon):",
@@ -1390,6 +1394,14 @@ MUTATIONS = [
     Mutation("estimators/_bayesian_filter.py", "features=names, missing=self._missing)", "features=names)", _MISSING),
     Mutation("estimators/_bayesian_filter.py", "np.where(np.isnan(X), self._missing, X)", "np.nan_to_num(X)", _MISSING),
     Mutation("estimators/_from_estimator.py", "filled = is_frozen and", "filled = True and", _MISSING),
+    # The probability of one class.
+    Mutation("accounting/_softmax_query.py", "- scores.max(axis=1, keepdims=True)", "", _SOFTMAX),
+    Mutation("accounting/_softmax_query.py", "odds[:, self.position] / total", "odds[:, self.position]", _SOFTMAX),
+    Mutation("accounting/_softmax_query.py", '"position": self.position}', '"position": 0}', _SOFTMAX),
+    Mutation("accounting/_extrema/realized_loss.py", "2 * len(outputs) * query.rounding", "0.0", _SOFTMAX),
+    Mutation("accounting/_extrema/realized_loss.py", "own + shares, math.inf)", "own, 1)", _SOFTMAX),
+    Mutation("estimators/_from_estimator.py", "- theirs) <= 1e-5).all())", "- theirs) <= 1e5).all())", _OF_CLASS),
+    Mutation("estimators/_bayesian_filter.py", "of_class=self.of_class\n", "\n", _OF_CLASS),
     # Released rows that are handed out again.
     Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_KEPT, rows)\n", "", _AGAIN),
     Mutation("accounting/_ledger/plan.py", "*([] if contents is None else [contents])", "", _AGAIN),
@@ -2196,7 +2208,7 @@ MUTATIONS = [
         "accounting/test_certificate_parts.py",
     ),
     Mutation(
-        "accounting/_query.py",
+        "accounting/_regression_query.py",
         "growth = self.growth if output == 1 else -self.growth",
         "growth = self.growth",
         "accounting/test_sampled_answers.py",
