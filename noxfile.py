@@ -11,7 +11,18 @@ from nox.command import CommandFailed
 
 nox.needs_version = ">=2024.4"
 nox.options.default_venv_backend = "venv"
-nox.options.sessions = ["readme", "tests", "lint", "compiled", "postgres", "flower", "docs", "package", "oldest", "others"]
+nox.options.sessions = [
+    "readme",
+    "tests",
+    "lint",
+    "compiled",
+    "postgres",
+    "flower",
+    "docs",
+    "package",
+    "oldest",
+    "others",
+]
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 LEDGER = sorted(map(str, Path("tests/accounting").glob("test_ledger*.py")))

@@ -1,4 +1,6 @@
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.collection._batches import release_batches
+from skldp.collection._collector import Collector
 from skldp.collection._flower import flower_client_app, flower_server_app
 from skldp.collection._policy import Policy
 from skldp.estimators._bayesian_filter import BayesianFilter
@@ -28,15 +30,26 @@ from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
 from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
 from skldp.mechanisms._domain import Domain
+from skldp.mechanisms._field_key import FieldKey
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study import PrivacyUtilityDisplay, audit_epsilon, privacy_utility_curve, smallest_epsilon
+from skldp.mechanisms._release_key import ReleaseKey
+from skldp.study import (
+    PrivacyUtilityDisplay,
+    audit_epsilon,
+    privacy_utility_curve,
+    recommend,
+    smallest_epsilon,
+    with_exact_epsilon,
+)
 
 __all__ = [
     "BayesianFilter",
     "BitRandTransformer",
     "BoundsScaler",
     "CategoricalPrivatizer",
+    "Collector",
     "Domain",
+    "FieldKey",
     "LabelLaplace",
     "LabelLaplaceVector",
     "LabelMatrixRR",
@@ -63,6 +76,7 @@ __all__ = [
     "QueryResult",
     "RandomProjectionTransformer",
     "RegressionSummary",
+    "ReleaseKey",
     "TablePrivatizer",
     "TargetPrivatizer",
     "audit_epsilon",
@@ -71,9 +85,12 @@ __all__ = [
     "privacy_guarantee",
     "privacy_utility_curve",
     "query_from_estimator",
+    "recommend",
+    "release_batches",
     "release_blocks",
     "release_dask",
     "smallest_epsilon",
+    "with_exact_epsilon",
 ]
 
 __version__: str

@@ -36,6 +36,10 @@ def test_study_prints_the_table_and_writes_both_files(run, tmp_path):
     assert (code, err) == (0, "")
     assert "without privacy" in out
     assert "majority" in out
+    # What is guaranteed comes before what was published.
+    assert out.index("Best mean accuracy of each mechanism among") < out.index("Every point: asked")
+    assert out.index(" bitrand-exact ", out.index("Every point: asked")) < out.index(" bitrand ")
+    assert "Asked is for the features of one person's record, and as much again for its label." in out
     assert "test rows stay with their people" in out
     with open(tmp_path / "study.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -50,7 +54,7 @@ def test_study_prints_the_table_and_writes_both_files(run, tmp_path):
 
 def test_what_is_studied_without_a_choice_ends_with_a_model_that_learns(run, tmp_path):
     for data, names in (
-        ("wine", ["bitrand", "bitrand-exact", "discriminant"]),
+        ("wine", ["discriminant", "privunit", "bitrand-exact", "bitrand"]),
         ("diabetes", ["linear-rounds", "linear-once", "piecewise", "privunit"]),
     ):
         code, _, err = run("study", data, "--epsilons", "20", "--folds", "2")
@@ -86,7 +90,15 @@ def test_study_of_a_file_with_a_seed_repeats_itself(run, tmp_path):
         (["study", "iris"], "must be one of digits"),
         (["study", "people.csv"], "needs --target"),
         (["study", "people.csv", "--target", "ill"], "--target must be a column"),
-        (["study", "people.csv", "--target", "sick"], "'city' of people.csv is not numeric"),
+        (
+            ["study", "people.csv", "--target", "sick", "--folds", "2"],
+            "needs --bounds low,high, or a CSV file of column",
+        ),
+        (["study", "people.csv", "--target", "sick", "--sep", ";;"], "one character"),
+        (["study", "people.csv", "--target", "sick", "--encoding", "utf-99"], "that Python knows"),
+        (["study", "people.csv", "--target", "sick", "--columns", "town"], "some of people.csv (age, city, sick)"),
+        (["study", "wine", "--schema", "{}", "--columns", "x"], "are for tables"),
+        (["study", "wine", "--scoring", "acuracy"], "such as accuracy, top_k_accuracy. Got 'acuracy'"),
         (["study", "one.csv", "--target", "sick"], "only one class"),
         (["study", "few.csv", "--target", "sick"], "fewer than the 5 folds"),
         (["study", "good.csv", "--target", "sick", "--folds", "2"], "needs --bounds"),
@@ -203,6 +215,29 @@ def test_numbers_in_a_file_need_declared_bounds(run, tmp_path):
     code, _, err = run("study", "wine", "--target-bounds", "0,1")
     assert code == 2
     assert "that of wine holds classes" in err
+
+
+def test_a_table_of_numbers_and_texts_with_missing_cells_is_studied(run, tmp_path):
+    lines = [
+        "species;island;bill;sex",
+        *(
+            f"{'AB'[i % 2]};{'XYZ'[i % 3]};{'' if i == 7 else 30 + i % 2 * 20};{'fm'[i % 2] if i % 9 else ''}"
+            for i in range(90)
+        ),
+    ]
+    (tmp_path / "penguins.csv").write_text("\n".join(lines), encoding="latin-1")
+    options = ["--target", "species", "--bounds", "30,45", "--sep", ";", "--encoding", "latin-1", "--folds", "2"]
+    code, out, err = run("study", "penguins.csv", *options)
+    assert (code, out) == (2, "")
+    assert (
+        "'bill' of penguins.csv has 1 missing values, the first in row 8: say what stands for them by --missing" in err
+    )
+    code, out, err = run("study", "penguins.csv", *options, "--missing", "fill", "--epsilons", "8")
+    assert (code, err) == (0, "")
+    # Half of them are 50, but for the missing one.
+    assert "44 values lay outside and were clipped (bill)." in out
+    assert "The categories of island, sex are those in the file, which no epsilon covers" in out
+    assert "For 11 missing values stands" in out
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])

@@ -13,8 +13,17 @@ PACKAGE = Path(skldp.__file__).parent
 MAY_IMPORT = {
     "mechanisms": {"numpy", "scipy", "cryptography", "numba", "skldp", *sys.stdlib_module_names},
     # Who calls a ledger brings the workers: no scikit-learn, no joblib. pandas only where somebody wants a table,
-    # a database's only where somebody gives a URL.
-    "accounting": {"numpy", "scipy", "pandas", "sqlalchemy", "psycopg", "skldp", *sys.stdlib_module_names},
+    # a database's only where somebody gives a URL; rows that are kept are encrypted.
+    "accounting": {
+        "numpy",
+        "scipy",
+        "cryptography",
+        "pandas",
+        "sqlalchemy",
+        "psycopg",
+        "skldp",
+        *sys.stdlib_module_names,
+    },
     "learning": {"numpy", "scipy", "skldp", *sys.stdlib_module_names},
     # A person's own device: numpy and cryptography come with the floor below.
     "client": {"skldp", *sys.stdlib_module_names},

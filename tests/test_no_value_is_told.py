@@ -396,6 +396,9 @@ MECHANISMS = {
     "scaled": mechanisms.ScaledRows(mechanisms.PrivUnit(3, 4.0), (0.0,) * 3, (1.0,) * 3),
     "metric": mechanisms.MultivariateLaplace(3, 1.0, radius=1.0),
     "projected": mechanisms.ProjectedRelease(mechanisms.RandomProjection(3, 2, 0), 1.0),
+    "projected, sparse": mechanisms.ProjectedRelease(
+        mechanisms.RandomProjection(3, 2, 0, "sparse"), 1.0, sensitivity="sparse", max_nonzeros=1
+    ),
     "fixed point": mechanisms.FixedPoint(10, 0),
     "responses": mechanisms.RandomizedResponse(1.0, 3),
     "prior": mechanisms.RandomizedResponseWithPrior(1.0, (0.25, 0.25, 0.5)),
@@ -419,10 +422,19 @@ MECHANISMS = {
     "record": mechanisms.CategoricalRecord(1.0, (3, 3, 3), "oue"),
 }
 READERS = ("encode", "decode", "project", "bias", "variance", "log_likelihood", "log_density")
-NO_MECHANISMS = {"BitLaw", "FrequencyEstimate", "Noise", "PrivacyGuarantee", "RandomProjection", "Release"}
+NO_MECHANISMS = {
+    "BitLaw",
+    "FrequencyEstimate",
+    "GuaranteeStep",
+    "Noise",
+    "PrivacyGuarantee",
+    "RandomProjection",
+    "Release",
+}
 DOMAINS = [
     mechanisms.Box((0.0,) * 3, (1.0,) * 3),
     mechanisms.Ball(3, 1.0),
+    mechanisms.SparseRows(3, 1, 1.0),
     mechanisms.Anywhere(3),
     mechanisms.Codes((2, 2, 2)),
     mechanisms.FiniteSet(np.eye(3)),

@@ -4,13 +4,18 @@ Every law here covers all pairs of inputs. Where the law of an answer is linear 
 are enough, because the bound is convex in either law. Where two sets of answers are likely to two inputs, disjoint sets
 are the worst: of four equal weights, ratios (p, 1) and (1, p) have the same mean of X as (p, p) and (1, 1), further
 apart. Whatever else a release tells, such as which features were sampled, only makes the bound larger.
+
+An answer that is made of another one, by chance or not, has no larger bound than that one (of each person's own, before
+the shuffler). So a bit that flips to 1 and to 0 with different chances is taken for one of three answers, of which two
+are as likely to the one input as to the other, and which leaves more to chance than a bit that flips either way alike.
 """
 
+import decimal
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import singledispatch
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 from typing import Any
 
 import numpy as np
@@ -24,6 +29,7 @@ from skldp.mechanisms._categorical.label_laws import RandomizedResponseWithPrior
 from skldp.mechanisms._categorical.randomized_response import GeneralizedRandomizedResponse
 from skldp.mechanisms._categorical.record import CategoricalRecord
 from skldp.mechanisms._categorical.unary import OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms._numeric.additive import Laplace
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
 from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
@@ -32,7 +38,7 @@ from skldp.mechanisms._numeric.private_prior import PriorQuestion
 from skldp.mechanisms._numeric.response_on_bins import ResponseOnBins
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
 from skldp.mechanisms._odds import TWO_64
-from skldp.mechanisms._shuffling import BlanketLaw
+from skldp.mechanisms._shuffling import MOST_EPSILON, BlanketLaw
 from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
 from skldp.mechanisms._vector.scaled_rows import ScaledRows
 
@@ -41,6 +47,9 @@ __all__ = ["PairLaws", "pair_laws"]
 # More kinds of answers than these are left to the bound by epsilon alone, and so are more points of a table.
 _MOST_KINDS = 2_000
 _MOST_POINTS = 5
+# Parts that the losses of Laplace noise are cut into: two values of one person stay within the kinds above.
+_PARTS = 20
+_DIGITS = 50
 # The relative error of a cap's probability is below 1e-11, and that of what follows from it below this.
 _CAP_ERROR = 1e-10
 # Whose answers are those of another mechanism, of a mixture of its inputs, or a part of them.
@@ -161,7 +170,48 @@ def _(mechanism: BoundedFeatures) -> PairLaws:
 
 
 @pair_laws.register
+def _(mechanism: Laplace) -> PairLaws:
+    r"""Of -1 and 1, which are the worst pair.
+
+    In lattice steps, of the ends -N and N and the scale s, every answer z has at least the chance
+    :math:`\omega(z) = C e^{-(|z| + N) / s}`, and the input x makes it :math:`e^{(|z| + N - |z - x|) / s}` times as
+    likely, which rises with z for :math:`x \ge 0` and falls for :math:`x \le 0`. Of two such numbers of given laws, one
+    less the other is furthest apart where the one rises and the other falls: so let x be on one side of 0 and x' on the
+    other. Then X rises with z, and to put N for x makes it less up to some z and more from there on, with the same
+    mean, which is again further apart. Rounding to the lattice mixes inputs.
+    """
+    if mechanism.exact_epsilon > MOST_EPSILON:
+        return PairLaws()
+    n_steps, scale = 2**mechanism.lattice_exponent, mechanism.scale
+    edges = sorted({1 + part * (n_steps - 1) // _PARTS for part in range(_PARTS + 1)})
+    with decimal.localcontext() as context:
+        context.prec = _DIGITS
+
+        def grown(steps: int) -> decimal.Decimal:
+            return (decimal.Decimal(steps) / scale).exp()
+
+        least, one = 1 / grown(n_steps), grown(1)
+        # Answers from N on, and 0; the others between, each taken apart into the ends of its part, with the same mean.
+        weights = {grown(2 * n_steps): least * least / (1 + 1 / one)}
+        for low, high in pairwise(edges):
+            mass = least * (1 / grown(low) - 1 / grown(high)) / (1 + 1 / one)
+            mean = least * (grown(high) - grown(low)) / (1 + one)
+            from_, to = grown(2 * low), grown(2 * high)
+            above = (mean - from_ * mass) / (to - from_)
+            weights[from_] = weights.get(from_, decimal.Decimal(0)) + mass - above
+            weights[to] = weights.get(to, decimal.Decimal(0)) + above
+        middle = least * (1 - 1 / one) / (1 + 1 / one)
+        ratios, chances = (list(map(Fraction, part)) for part in zip(*sorted(weights.items()), strict=True))
+    ones = [Fraction(1)] * len(ratios)
+    own, other = [*ratios, *ones, Fraction(1)], [*ones, *ratios, Fraction(1)]
+    return PairLaws((_law(own, other, [*chances, *chances, Fraction(middle)]),))
+
+
+@pair_laws.register
 def _(mechanism: BitFlip) -> PairLaws:
+    # Features of different laws are all released, or one knows of no law for those that are.
+    if len(mechanism.laws) > 1 and mechanism.n_sampled < mechanism.n_outputs:
+        return PairLaws()
     return _of_bits(mechanism.laws, mechanism.n_sampled)
 
 
@@ -245,9 +295,19 @@ def _together(laws: Iterable[BlanketLaw]) -> PairLaws:
 
 
 def _of_bits(laws: tuple[BitLaw, ...], n_sampled: int) -> PairLaws:
-    """Codes of which every bit differs are the worst where bits flip either way alike."""
-    if len(laws) > 1 or not laws[0].symmetric:
-        return PairLaws()
-    flips = [min(int(flip), TWO_64 - int(flip)) for flip in laws[0].from_zero if int(flip) != TWO_64 // 2]
-    bits = [_two_levels(Fraction(TWO_64 - flip, flip), Fraction(flip, TWO_64), Fraction(0)) for flip in flips]
-    return _together(law for law in bits for _ in range(n_sampled))
+    """Codes of which every bit differs are the worst where a bit is as good as three answers, two of them alike."""
+    features = [laws[place % len(laws)] for place in range(n_sampled)]
+    return _together(
+        _of_bit(Fraction(one, TWO_64), Fraction(zero, TWO_64))
+        for law in features
+        for one, zero in zip(law.from_one.tolist(), law.from_zero.tolist(), strict=True)
+        if one != zero
+    )
+
+
+def _of_bit(from_one: Fraction, from_zero: Fraction) -> BlanketLaw:
+    """A bit by its chances of a 1: told apart at most by the answer that says most."""
+    low, high = sorted((from_one, from_zero))
+    if low + high > 1:
+        low, high = 1 - high, 1 - low
+    return _two_levels(high / low, low, 1 - low - high)

@@ -47,6 +47,7 @@ __all__ = [
     "Workers",
     "added",
     "decide",
+    "n_bounds",
     "surely_admits",
 ]
 
@@ -223,7 +224,7 @@ def decide(
         In place of :meth:`Rule.loss_bounds`, for somebody who remembers losses.
     workers : map-like callable, default=map
         Applies a function to the histories that need a search, in order.
-    after : ndarray of shape (n_histories, n_outputs), default=None
+    after : ndarray of shape (n_histories, n_bounds(query)), default=None
         Takes, where the table of linear queries admits and nothing was released, what it has certified of the loss
         after each output, up to rounding.
 
@@ -261,7 +262,7 @@ def decide(
             continue
         within_room = rule if room == rule.budget else replace(rule, epsilon=nats_below(int(room)))
         some = [_answered(histories[position], costs) for position in positions]
-        losses = np.full((len(some), query.n_outputs), np.inf)
+        losses = np.full((len(some), n_bounds(query)), np.inf)
         quick = _by_table(within_room, queries, some, query, table, losses)
         if after is not None and room == rule.budget:
             after[positions] = losses
@@ -277,6 +278,11 @@ def decide(
     for (position, _, _), one in zip(left, searched, strict=True):
         admitted[position] = one
     return admitted
+
+
+def n_bounds(query: Query) -> int:
+    """How many losses a table can certify of a history before the next answer: none of a release, told by infinity."""
+    return 1 if isinstance(query, ReleaseQuery) else query.n_outputs
 
 
 def _by_table(
@@ -313,7 +319,7 @@ def _room(rule: Rule, queries: Sequence[Query], history: History, query: Query) 
         return rule.budget - released_loss(asked, outputs)
     if rule.name == "simplified":
         return rule.budget - released_loss(asked, outputs) - charge_of(query)
-    return rule.budget - max(released_loss([*asked, query], [*outputs, last]) for last in range(query.n_outputs))
+    return rule.budget - max(released_loss([*asked, query], [*outputs, last]) for last in query.worst_outputs)
 
 
 class _Cost(NamedTuple):

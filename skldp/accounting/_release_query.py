@@ -1,4 +1,4 @@
-"""A release of a person's record by any mechanism, of which no more is known than what it can cost at most."""
+"""A release of a person's record by any mechanism, at what it can cost at most, or of one code at what it did cost."""
 
 import hashlib
 import json
@@ -10,19 +10,27 @@ from functools import cached_property
 from itertools import permutations, starmap
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from skldp._checks import check_whole
 from skldp.accounting._units import UNITS, nats_above, units_above
 from skldp.mechanisms._categorical.randomized_response import GeneralizedRandomizedResponse
+from skldp.mechanisms._categorical.record import CategoricalRecord
+from skldp.mechanisms._categorical.unary import UnaryEncoding
 from skldp.mechanisms._odds import TWO_64, log_ratio
 from skldp.mechanisms._rows import RowMechanism
 
 __all__ = ["ReleaseQuery", "charge_of", "released_loss", "zcdp_of"]
 _ERASED = "erased answers"
+# A set of codes is a number that a signed 64-bit integer holds.
+_MOST_BITS = 62
+_Law = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class ReleaseQuery:
-    r"""Rows of a person, released by a mechanism: at its full epsilon, or one code of a named part by what it was.
+    r"""Rows of a person, released by a mechanism: at its full epsilon, or one code of a named part by what was told.
 
     Make one with :meth:`of`.
 
@@ -38,12 +46,16 @@ class ReleaseQuery:
     n_rows : int, default=1
         How many rows of a person are released together.
     part : str, default=None
-        What of the record the one code is that randomized response was given, such as ``"employment"``: the released
-        code is recorded then, and what releases of this part have cost is realized loss. None counts in full.
+        What of the record the one code is that randomized response or a unary encoding was given, such as
+        ``"employment"``: what was released is recorded then, and what releases of this part have cost is realized
+        loss. None counts in full.
     n_classes : int, default=1
         How many codes the part has; 1 without a part.
     other_count : int, default=0
         Of a part: how many of :math:`2^{64}` draws release each code that is not the true one. The charge follows.
+    own_count : int, default=0
+        Of a unary encoding: how many of :math:`2^{64}` draws release the true code, each on its own. 0 is randomized
+        response, of which exactly one code is released.
 
     Attributes
     ----------
@@ -54,7 +66,8 @@ class ReleaseQuery:
     epsilon : float
         `charge` in nats, rounded up; infinite where there is none.
     n_outputs : int
-        `n_classes`, or 1: that something was released.
+        `n_classes`; of a unary encoding all sets of codes, 2 to that power, each the number that has their bits; or
+        1, that something was released.
     key : str
         SHA-256 of the content.
 
@@ -72,9 +85,12 @@ class ReleaseQuery:
     One output's log-likelihood differs between any two records by at most epsilon. So the realized loss of a history
     is at most that of the other answers plus the charges of its releases.
 
-    Randomized response over the codes c of a part has two probabilities, whose log-ratio is the charge. So the
-    log-likelihood of its releases y is, but for a constant, :math:`S(c) = \sum_{i: y_i = c} \varepsilon_i`, and they
-    have cost :math:`\max_c S(c) - \min_c S(c)`: exactly, in integers.
+    Randomized response over the codes c of a part has two probabilities, whose log-ratio is the charge. So has a
+    unary encoding, whose log-likelihood of a set of codes is that of its bit c,
+    :math:`\ln \frac{p (1 - q)}{q (1 - p)} = \varepsilon` more where that is 1, and the same for all c but for that. So
+    the log-likelihood of releases y is, but for a constant, :math:`S(c) = \sum_{i: c \in y_i} \varepsilon_i`, and they
+    have cost :math:`\max_c S(c) - \min_c S(c)`: exactly, in integers. A set that holds all codes, or none, costs
+    nothing.
 
     An epsilon-LDP release has :math:`\rho = \varepsilon^2 / 2`; the discrete Gaussian of standard deviation
     :math:`\sigma` and Euclidean sensitivity :math:`\Delta` has :math:`\rho = \Delta^2 / (2 \sigma^2)`.
@@ -100,6 +116,7 @@ class ReleaseQuery:
     part: str | None = None
     n_classes: int = 1
     other_count: int = 0
+    own_count: int = 0
     kind: str = field(default="release", init=False)
 
     def __post_init__(self) -> None:
@@ -112,9 +129,12 @@ class ReleaseQuery:
         named = isinstance(self.part, str) and self.n_rows == 1 and self.row_charge is not None
         if not named and self.part is not None:
             raise ValueError(f"part must be the name of what one released code is about. Got {self.part!r} instead.")
-        check_whole("n_classes", self.n_classes, least=2 if named else 1, most=None if named else 1)
-        check_whole("other_count", self.other_count, least=int(named), most=TWO_64 // self.n_classes if named else 0)
-        if named and self.row_charge != units_above(log_ratio(self._keep_count, self.other_count)):
+        check_whole("own_count", self.own_count, least=0, most=TWO_64 - 1 if named else 0)
+        most = _MOST_BITS if self.own_count else None
+        check_whole("n_classes", self.n_classes, least=2 if named else 1, most=most if named else 1)
+        most = self.own_count or TWO_64 // self.n_classes
+        check_whole("other_count", self.other_count, least=int(named), most=most if named else 0)
+        if named and self.row_charge != units_above(log_ratio(*self._odds)):
             raise ValueError(
                 f"row_charge of a part must be the log-ratio of its probabilities. Got {self.row_charge!r} instead."
             )
@@ -133,7 +153,7 @@ class ReleaseQuery:
         mechanism : RowMechanism
         n_rows : int, default=1
         part : str, default=None
-            With randomized response alone, of one row.
+            With randomized response and unary encodings alone, of one row.
 
         Returns
         -------
@@ -153,15 +173,8 @@ class ReleaseQuery:
         name += f" of {type(inside).__name__}" if isinstance(inside, RowMechanism) else ""
         if guarantee.model == "local" and guarantee.delta == 0 and math.isfinite(guarantee.plain_epsilon):
             charge = units_above(guarantee.plain_epsilon)
-            n_classes, other_count = 1, 0
-            if part is not None:
-                if not isinstance(mechanism, GeneralizedRandomizedResponse):
-                    raise ValueError(
-                        "Releases of a part are counted by what they were where the mechanism is RandomizedResponse; "
-                        f"without part any counts in full. Got {name} instead."
-                    )
-                n_classes, other_count = mechanism.n_classes, mechanism.other_count
-            return cls(name, charge, _zcdp_of_pure(charge), int(n_rows), part, n_classes, other_count)
+            law = (1, 0, 0) if part is None else _law_of_codes(mechanism)
+            return cls(name, charge, _zcdp_of_pure(charge), int(n_rows), part, *law)
         if mechanism.zcdp is not None:
             return cls(name, None, units_above(mechanism.zcdp), int(n_rows))
         raise ValueError(
@@ -203,18 +216,36 @@ class ReleaseQuery:
         return self.n_rows * self.row_zcdp
 
     @property
-    def _keep_count(self) -> int:
-        return TWO_64 - (self.n_classes - 1) * self.other_count
+    def _odds(self) -> tuple[int, int]:
+        """How likely what is released is for the codes that it speaks for, against the others."""
+        if not self.own_count:
+            return TWO_64 - (self.n_classes - 1) * self.other_count, self.other_count
+        return self.own_count * (TWO_64 - self.other_count), self.other_count * (TWO_64 - self.own_count)
 
     @property
     def n_outputs(self) -> int:
-        """The codes of a part, or 1: only that something was released is recorded."""
-        return self.n_classes
+        """The codes of a part, or the sets of them, or 1: only that something was released is recorded."""
+        return 2**self.n_classes if self.own_count else self.n_classes
 
     @property
-    def output_values(self) -> tuple[int, ...]:
+    def output_values(self) -> Sequence[int]:
         """The outputs are their own indices."""
-        return tuple(range(self.n_classes))
+        return range(self.n_outputs)
+
+    @property
+    def worst_outputs(self) -> Sequence[int]:
+        """Outputs of which one leads to the largest loss, whatever was released before: those for a single code."""
+        return [1 << code for code in range(self.n_classes)] if self.own_count else range(self.n_classes)
+
+    def codes_of(self, output: int) -> Sequence[int]:
+        """The codes that an output speaks for."""
+        return [code for code in range(self.n_classes) if output >> code & 1] if self.own_count else [output]
+
+    def outputs_of(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """What is recorded of the released rows of a part, shape (n,)."""
+        bits = np.int64(1) << np.arange(self.n_classes, dtype=np.int64)
+        found: npt.NDArray[np.int64] = rows.astype(np.int64) @ bits if self.own_count else rows[:, 0].astype(np.int64)
+        return found
 
     @cached_property
     def epsilon(self) -> float:
@@ -234,12 +265,28 @@ class ReleaseQuery:
     def to_json(self) -> str:
         """Write the query as JSON, with charges as the integers that they are."""
         names = ("kind", "mechanism", "row_charge", "row_zcdp", "n_rows", "part", "n_classes", "other_count")
-        return json.dumps({name: getattr(self, name) for name in names}, separators=(",", ":"))
+        # Randomized response is written as it was before there was another law.
+        fields = {name: getattr(self, name) for name in names}
+        return json.dumps(fields | ({"own_count": self.own_count} if self.own_count else {}), separators=(",", ":"))
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> "ReleaseQuery":
         """Read back what JSON made of :meth:`to_json`."""
         return cls(**{name: value for name, value in fields.items() if name != "kind"})
+
+
+def _law_of_codes(mechanism: RowMechanism) -> tuple[int, int, int]:
+    """How many codes a mechanism has, and the two counts of a :class:`ReleaseQuery`."""
+    if isinstance(mechanism, CategoricalRecord) and len(mechanism.columns) == 1:
+        (mechanism,) = mechanism.columns
+    if isinstance(mechanism, GeneralizedRandomizedResponse):
+        return mechanism.n_classes, mechanism.other_count, 0
+    if isinstance(mechanism, UnaryEncoding):
+        return mechanism.n_classes, mechanism.other_count, mechanism.own_count
+    raise ValueError(
+        "Releases of a part are counted by what they were where the mechanism is RandomizedResponse or a UnaryEncoding "
+        f"of one code; without part any counts in full. Got {type(mechanism).__name__} instead."
+    )
 
 
 def _zcdp_of_pure(charge: int) -> int:
@@ -271,18 +318,19 @@ def released_loss(queries: Sequence[ReleaseQuery], outputs: Sequence[int]) -> fl
     [1.0, 0.0]
     """
     total = sum(charge_of(query) for query in queries if query.part is None)
-    parts: dict[str, tuple[int, Counter[tuple[int, int, int]]]] = {}
+    parts: dict[str, tuple[int, Counter[tuple[_Law, int, int]]]] = {}
     for query, output in zip(queries, outputs, strict=True):
         if query.part is not None:
             _, counts = parts.setdefault(query.part, (query.n_classes, Counter()))
-            counts[query.other_count, int(charge_of(query)), output] += 1
+            law, charge = (query.other_count, query.own_count), int(charge_of(query))
+            counts.update((law, charge, code) for code in query.codes_of(output))
     return total + sum(starmap(_loss_of_part, parts.values()))
 
 
-def _loss_of_part(n_classes: int, counts: Counter[tuple[int, int, int]]) -> int:
-    """The worst log-ratio of two codes, in units, from how often each law with its charge released each code."""
-    laws, seen = {(law, charge) for law, charge, _ in counts}, {output for _, _, output in counts}
-    # All codes that were never given are alike.
+def _loss_of_part(n_classes: int, counts: Counter[tuple[_Law, int, int]]) -> int:
+    """The worst log-ratio of two codes, in units, from how often each law with its charge spoke for each code."""
+    laws, seen = {(law, charge) for law, charge, _ in counts}, {code for _, _, code in counts}
+    # All codes that were never released are alike.
     codes = [*seen, *([] if len(seen) == n_classes else [-1])]
     worst = 0
     for one, other in permutations(codes, 2):

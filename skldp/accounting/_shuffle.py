@@ -72,9 +72,10 @@ def shuffled(
     .. math:: \delta(\varepsilon) \le \frac1n E\Bigl[\Bigl(\sum_{i=1}^n X_i\Bigr)_+\Bigr], \quad
               X = \frac{R_0(y) - e^\varepsilon R_1(y)}{\omega(y)} \text{ with chance } \omega(y), \text{ else } 0.
 
-    The laws of k-ary and unary responses, of the numeric mechanisms but Laplace, of symmetric bits and of PrivUnit are
-    used as the integers that are sampled give them (PrivUnit's as real numbers that are known to ten digits); other
-    mechanisms by epsilon alone, for which binary randomized response is the worst law. Rounds are composed as privacy
+    The laws of k-ary and unary responses, of the numeric mechanisms, of bits (LATENT's and OME's as three answers each)
+    and of PrivUnit are used as the integers that are sampled give them (PrivUnit's as real numbers that are known to
+    ten digits); other mechanisms, and records of many bits or values, by epsilon alone, for which binary randomized
+    response is the worst law. Rounds are composed as privacy
     losses on a grid: a curve through bounds of one round at 96 points, straight in :math:`e^\varepsilon` between them,
     dominates it, and its losses are added up.
 

@@ -23,6 +23,7 @@ from skldp.study._federated.settings import (
     noiseless,
 )
 from skldp.study._federated.study import FEDERATED_AXES, FederatedDisplay, FederatedTable, federated_study
+from skldp.study._tables import TABLE_FILES
 
 __all__ = ["federated"]
 
@@ -43,7 +44,7 @@ def _names(about: str) -> Any:
 
 
 def federated(
-    data: Annotated[str, typer.Argument(help=f"{', '.join(_CLASSES)}, or a .csv, .parquet or .npz file.")] = "digits",
+    data: Annotated[str, typer.Argument(help=f"{', '.join(_CLASSES)}, or a {TABLE_FILES} or .npz file.")] = "digits",
     target: Annotated[str | None, typer.Option(help="The column (or npz array) of labels.")] = None,
     bounds: Annotated[str | None, typer.Option(help="low,high or a .csv file of column,low,high.")] = None,
     features: Annotated[Names, _names(f"On features, {_MECHANISMS}")] = _FEATURES,

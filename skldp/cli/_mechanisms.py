@@ -3,21 +3,24 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
 
 from skldp.cli._options import Names
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.study._audit.pairs import audit_estimator
-from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism, takes_delta
-from skldp.study._datasets import StudyInputError
+from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, takes_delta
+from skldp.study._features import read_study_schema
+from skldp.study._guarantees import GUARANTEED, Sizes, fitted_mechanism
+from skldp.study._tables import StudyInputError
 
 __all__ = ["audit", "guarantee"]
 
-_NAMES = ", ".join([*FEATURE_MECHANISMS, *LABEL_MECHANISMS])
+_AUDITED = (*FEATURE_MECHANISMS, *LABEL_MECHANISMS)
+_NAMES = ", ".join(_AUDITED)
 _ALL = Names("all")
+_GUARANTEED = "; ".join(f"of {what}: {', '.join(names)}" for what, names in GUARANTEED.items())
 
 Epsilon = Annotated[float, typer.Option(help="What is asked for: natural log, one record or one label.")]
 Features = Annotated[int, typer.Option(help="Numeric features of one record.", min=1)]
@@ -27,22 +30,24 @@ High = Annotated[float, typer.Option(help="Largest value of a feature.")]
 
 
 def guarantee(
-    mechanism: Annotated[str, typer.Argument(help=f"One of: {_NAMES}.")],
+    mechanism: Annotated[str, typer.Argument(help=f"One, {_GUARANTEED}.")],
     epsilon: Epsilon = 1.0,
     features: Features = 64,
     bits: Bits = 10,
-    classes: Annotated[int, typer.Option(help="Number of classes, for labels.", min=1)] = 2,
+    classes: Annotated[int, typer.Option(help="Classes of a label, or categories of a column.", min=1)] = 2,
     low: Low = -1.0,
     high: High = 1.0,
     delta: Annotated[
         float | None, typer.Option(help="Only for gaussian and best.", show_default="1e-06 for gaussian, else 0")
     ] = None,
+    schema: Annotated[str | None, typer.Option(help="Of a table: a .json file, or its text.")] = None,
 ) -> None:
-    """Print the guarantee of a mechanism at given sizes: stated beside exact."""
+    """Print the guarantee of a mechanism, or of a model that learns, at given sizes: stated beside exact."""
     # From the middle of the bounds to a corner.
     radius = (high - low) / 2 * features**0.5 if low < high else None
-    with _both_figures_are_printed():
-        fitted = _fitted(mechanism, epsilon, features, classes, low, high, delta, n_bits=bits, radius=radius)
+    columns = None if schema is None else read_study_schema(schema)
+    sizes = Sizes(features, classes, low, high, bits, delta, columns)
+    fitted = fitted_mechanism(mechanism, epsilon, sizes, radius=radius)
     typer.echo(f"{mechanism}: {fitted.privacy_guarantee_}")
 
 
@@ -62,12 +67,15 @@ def audit(
 ) -> None:
     """Bound the epsilon of a mechanism from below, from its outputs alone; exit code 1 if a claim is refuted."""
     everything = mechanism == _ALL
+    unknown = [name for name in mechanism if name not in _AUDITED]
+    if unknown and not everything:
+        raise StudyInputError(f"The mechanism must be one of {_NAMES}. Got {unknown[0]!r} instead.")
     refuted = False
     with _both_figures_are_printed():
-        for name in [*FEATURE_MECHANISMS, *LABEL_MECHANISMS] if everything else mechanism:
+        for name in _AUDITED if everything else mechanism:
             # With all of them, it is for those that have one.
             given = None if everything and not takes_delta(name) else delta
-            fitted = _fitted(name, epsilon, features, classes, low, high, given, n_bits=bits)
+            fitted = fitted_mechanism(name, epsilon, Sizes(features, classes, low, high, bits, given))
             delta_claimed = fitted.privacy_guarantee_.delta
             result = audit_estimator(fitted, n_trials=trials, confidence=confidence, delta=delta_claimed)
             refuted |= result.refutes_claim
@@ -83,26 +91,3 @@ def _both_figures_are_printed() -> Iterator[None]:
         warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
         warnings.simplefilter("ignore", SeededNoiseWarning)
         yield
-
-
-def _fitted(
-    name: str,
-    epsilon: float,
-    features: int,
-    classes: int,
-    low: float,
-    high: float,
-    delta: float | None,
-    **options: Any,
-) -> Any:
-    """The mechanism of a name, fitted to public sizes alone."""
-    if name in LABEL_MECHANISMS:
-        labels = np.arange(classes)
-        return label_mechanism(name, epsilon=epsilon, classes=labels).fit(labels)
-    if delta is not None:
-        if not takes_delta(name):
-            having = ", ".join(filter(takes_delta, FEATURE_MECHANISMS))
-            raise StudyInputError(f"--delta is for {having}; {name} has none.")
-        options["delta"] = delta
-    made = feature_mechanism(name, epsilon=epsilon, bounds=(low, high), **options)
-    return made.fit(np.full((1, features), (low + high) / 2))

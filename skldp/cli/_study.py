@@ -10,17 +10,18 @@ from rich.console import Console
 
 from skldp.cli._options import Epsilons, Names, printable, progress_bar, rich_table, writable
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS
-from skldp.study._comparison import ComparisonSettings, MechanismComparison, compare_mechanisms
+from skldp.study._comparison import PROTECTS, ComparisonSettings, MechanismComparison, compare_mechanisms
 from skldp.study._datasets import BUNDLED, load_study_data
 from skldp.study._extras import require
 from skldp.study._report import TextTable, also_rankings, html_report, plot_comparison, points, ranking
+from skldp.study._tables import TABLE_FILES
 
 __all__ = ["study"]
 
 _FILES = "File options"
 # For all mechanisms, less of each: half a minute on the digits instead of several minutes.
 _ALL, _FEW_EPSILONS, _FEW_FOLDS = Names("all"), Epsilons("1,2,5,10,20"), 3
-_MECHANISMS, _EPSILONS, _FOLDS = Names("bitrand,bitrand-exact,discriminant"), Epsilons("1,2,5,10,20,50"), 5
+_MECHANISMS, _EPSILONS, _FOLDS = Names("discriminant,privunit,bitrand-exact,bitrand"), Epsilons("0.5,1,2,5,10,20"), 5
 _OF_REGRESSION = Names("linear-rounds,linear-once,piecewise,privunit")
 _MODELS = ", ".join(dict.fromkeys(name for models in PRIVATE_MODELS.values() for name in models))
 # Above, a line for every point is more than a screen.
@@ -35,9 +36,16 @@ class Task(StrEnum):
     REGRESSION = "regression"
 
 
+class Missing(StrEnum):
+    """What becomes of missing values."""
+
+    REFUSE = "refuse"
+    FILL = "fill"
+
+
 def study(
     context: typer.Context,
-    data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a .csv, .parquet or .npz file.")] = "digits",
+    data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a {TABLE_FILES} or .npz file.")] = "digits",
     target: Annotated[
         str | None, typer.Option(help="The column (or npz array) of the target.", rich_help_panel=_FILES)
     ] = None,
@@ -59,6 +67,34 @@ def study(
             rich_help_panel=_FILES,
         ),
     ] = None,
+    columns: Annotated[
+        Names | None,
+        typer.Option(help="The features, with commas; without, all columns.", parser=Names, rich_help_panel=_FILES),
+    ] = None,
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            help="What columns may hold, as of TablePrivatizer: a .json file or its text. Categories that it does not "
+            "declare are taken from the file.",
+            rich_help_panel=_FILES,
+        ),
+    ] = None,
+    missing: Annotated[
+        Missing,
+        typer.Option(
+            help="fill: for missing values stands the middle of the bounds, or a category of its own.",
+            rich_help_panel=_FILES,
+        ),
+    ] = Missing.REFUSE,
+    sep: Annotated[
+        str | None,
+        typer.Option(
+            help="What stands between the cells of a .csv file.",
+            show_default="a comma; in a .tsv file a tabulator",
+            rich_help_panel=_FILES,
+        ),
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="Of a .csv file.", rich_help_panel=_FILES)] = "utf-8",
     radius: Annotated[
         float | None,
         typer.Option(
@@ -156,7 +192,17 @@ def study(
         radius=radius,
     )
     loaded = load_study_data(
-        data, target=target, bounds=bounds, folds=settings.folds, task=task.value, target_bounds=target_bounds
+        data,
+        target=target,
+        bounds=bounds,
+        folds=settings.folds,
+        task=task.value,
+        target_bounds=target_bounds,
+        columns=columns,
+        schema=schema,
+        missing=missing.value,
+        separator=sep,
+        encoding=encoding,
     )
     if everything:
         named = [*PRIVATE_MODELS[loaded.task], *FEATURE_MECHANISMS]
@@ -191,7 +237,12 @@ def study(
 
 def _tables(found: MechanismComparison) -> Iterator[TextTable]:
     if len(found.curves) <= _FEW_MECHANISMS:
-        yield points(found, title="What privacy costs")
+        first, weaker = ranking(found, within=PROTECTS), found.weaker_than_stated()
+        # What is guaranteed comes first, and what was published with what it guarantees last.
+        if any(found.ranking(PROTECTS)):
+            yield first
+        kept = [name for name in found.curves if name not in weaker]
+        yield points(found, [*kept, *weaker], title="Every point: asked for, stated, exact")
         return
     yield ranking(found)
     yield from also_rankings(found)

@@ -1,13 +1,14 @@
 """What a person's own device has released, kept in one file, and the limit that the person has set."""
 
 import math
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from fractions import Fraction
 from os import PathLike, fspath
 from typing import Any
 
 from skldp._checks import check_epsilon
-from skldp.exceptions import BudgetExhaustedError
+from skldp.exceptions import BudgetExhaustedError, LedgerError
 
 __all__ = ["DeviceLedger"]
 
@@ -15,6 +16,7 @@ __all__ = ["DeviceLedger"]
 _UNITS = 2**40
 _MOST = Fraction(2**62, _UNITS)
 _TABLE = "CREATE TABLE IF NOT EXISTS spent (policy TEXT PRIMARY KEY, units INTEGER NOT NULL, reports INTEGER NOT NULL)"
+_KEPT = "CREATE TABLE IF NOT EXISTS kept (tag TEXT PRIMARY KEY)"
 _CHARGE = (
     "INSERT INTO spent VALUES (?, ?, 1) "
     "ON CONFLICT (policy) DO UPDATE SET units = units + excluded.units, reports = reports + 1"
@@ -61,7 +63,7 @@ class DeviceLedger:
     @property
     def spent(self) -> float:
         """The sum of all epsilons that were charged."""
-        with closing(self._open()) as connection:
+        with self._opened() as connection:
             return float(Fraction(_total(connection), _UNITS))
 
     def charge(self, policy: str, epsilon: float) -> None:
@@ -79,38 +81,91 @@ class DeviceLedger:
             If it would exceed the lifetime limit; nothing is charged then.
         ValueError
             If epsilon is no finite number > 0.
+        LedgerError
+            If the file cannot be read or written: on a full disk, or where it is another file. Nothing is drawn then.
         """
         check_epsilon(epsilon)
-        units = math.ceil(Fraction(float(epsilon)) * _UNITS)
-        limit = math.floor(min(Fraction(self.lifetime_epsilon), _MOST) * _UNITS)
-        with closing(self._open()) as connection:
+        with self._opened() as connection:
             # Nobody else charges between the reading of the sum and the writing of the charge.
             connection.execute("BEGIN IMMEDIATE")
-            if _total(connection) + units > limit:
-                raise BudgetExhaustedError(
-                    f"A report must stay within the lifetime limit of {self.lifetime_epsilon:g} that is set on this "
-                    f"device. Got a policy of epsilon {float(epsilon):.6g}, which exceeds what is left of it."
-                )
-            connection.execute(_CHARGE, (policy, units))
-            connection.execute("COMMIT")
+            self._spend(connection, policy, _units(epsilon))
+
+    def charge_once(self, policy: str, charges: Mapping[str, float]) -> None:
+        """Charge one report for those of its answers that were never charged before.
+
+        Parameters
+        ----------
+        policy : str
+            The SHA-256 of its policy.
+        charges : dict of str to float
+            The epsilon of each answer by its tag, which a secret makes of the value: it is kept, and tells nothing
+            without the secret.
+
+        Raises
+        ------
+        BudgetExhaustedError, ValueError, LedgerError
+            As :meth:`charge`.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from skldp.client import DeviceLedger
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = DeviceLedger(os.path.join(folder, "mine.sqlite"), lifetime_epsilon=2.0)
+        ...     ledger.charge_once("a digest", {"a tag": 1.5})
+        ...     ledger.charge_once("another digest", {"a tag": 1.5, "another tag": 0.25})
+        ...     ledger.spent
+        1.75
+        """
+        for epsilon in charges.values():
+            check_epsilon(epsilon)
+        with self._opened() as connection:
+            connection.execute(_KEPT)
+            connection.execute("BEGIN IMMEDIATE")
+            known = "SELECT 1 FROM kept WHERE tag = ?"
+            new = [tag for tag in charges if connection.execute(known, (tag,)).fetchone() is None]
+            connection.executemany("INSERT INTO kept VALUES (?)", [(tag,) for tag in new])
+            self._spend(connection, policy, sum(_units(charges[tag]) for tag in new))
 
     def reports(self) -> dict[str, int]:
         """How many reports were charged, by the SHA-256 of their policy."""
-        with closing(self._open()) as connection:
+        with self._opened() as connection:
             return dict(connection.execute("SELECT policy, reports FROM spent ORDER BY policy").fetchall())
 
     def __repr__(self) -> str:
         return f"DeviceLedger({self.path!r}, lifetime_epsilon={self.lifetime_epsilon!r})"
 
-    def _open(self) -> Any:
+    def _spend(self, connection: Any, policy: str, units: int) -> None:
+        """End a transaction with a charge, or leave it to be rolled back."""
+        limit = math.floor(min(Fraction(self.lifetime_epsilon), _MOST) * _UNITS)
+        # What was charged before is admitted, even where the person has set a lower limit since.
+        if units and _total(connection) + units > limit:
+            raise BudgetExhaustedError(
+                f"A report must stay within the lifetime limit of {self.lifetime_epsilon:g} that is set on this "
+                f"device. Got one of epsilon {units / _UNITS:.6g}, which exceeds what is left of it."
+            )
+        connection.execute(_CHARGE, (policy, units))
+        connection.execute("COMMIT")
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
         # Not at the top: a device that only shows a policy need not wait for it. A connection each time, since one
         # must not pass a fork.
         import sqlite3
 
-        connection = sqlite3.connect(self.path, isolation_level=None, timeout=30)
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute(_TABLE)
-        return connection
+        try:
+            with closing(sqlite3.connect(self.path, isolation_level=None, timeout=30)) as connection:
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute(_TABLE)
+                yield connection
+        except sqlite3.Error as error:
+            raise LedgerError(
+                f"The account must be a file that can be read and written. Got {type(error).__name__} of {self.path!r}."
+            ) from None
+
+
+def _units(epsilon: float) -> int:
+    return math.ceil(Fraction(float(epsilon)) * _UNITS)
 
 
 def _total(connection: Any) -> int:

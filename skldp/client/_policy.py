@@ -1,21 +1,23 @@
 """Policies: what a person's own device is told to release, checked before anything is believed."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
 from os import PathLike
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypeGuard
 
-from skldp.client._fields import CategoryField, NumberField, field_from_dict
+from skldp.client._fields import AnyField, NumberField, NumbersField, field_from_dict
 from skldp.client._ledger import DeviceLedger
+from skldp.client._memo import KeptField, kept_report
 from skldp.client._reports import pack, unpack
 from skldp.client._schema import canonical_text, digest, policy_schema, read_json, schema_error
 from skldp.mechanisms._integer_laws import secure_words, words_of
 from skldp.mechanisms._odds import round_up
+from skldp.mechanisms._release_key import ReleaseKey, person_bytes
 
 __all__ = ["Policy", "Report"]
 
@@ -45,12 +47,14 @@ class Policy:
     ----------
     purpose : str
         What the collection is for, to be shown to the person.
-    fields : tuple of NumberField or CategoryField
+    fields : tuple of NumberField, NumbersField or CategoryField
     expires : str, default=None
         A time of UTC such as ``"2027-01-31T00:00:00Z"``, after which nothing is released; None is never.
-    asked : dict, default=None
-        What the integers were made from, where an estimator made them: its epsilon, mechanism and weights. It is no
-        part of the law.
+    asked : list of dict, default=None
+        What the integers were made from, where estimators made them: their parameters. It is no part of the law.
+    memo : {"fresh", "permanent"}, default="fresh"
+        Whether every report is drawn anew, or is a function of a secret of the person's own, the laws and the values,
+        so that the same record gives the same report again. Numbers that are not whole need `steps` then.
 
     Raises
     ------
@@ -67,6 +71,13 @@ class Policy:
     Whoever loads one believes nothing of it: it is checked by the JSON Schema that is shipped with the package, the
     epsilons are computed anew from the integers that are sampled, and every text is compared. Loading runs no code.
 
+    Under the memo rule ``"permanent"``, `epsilon` is that of all reports together as long as no value changes: however
+    often they are asked for, by whatever policies of the same laws, fields and steps, they are equal, and there is
+    nothing to average. Of a field that has had k different values there are k independent answers, so that a person's
+    lifetime epsilon is the sum, over the fields, of k times the field's epsilon, which some answers reach; a ledger
+    charges just that. What no epsilon counts is that two reports are equal or not: who gets both learns whether
+    the record changed, and equal reports link a person over time. See :class:`~skldp.mechanisms.FieldKey`.
+
     Examples
     --------
     >>> from skldp.client import CategoryField, Policy
@@ -81,18 +92,25 @@ class Policy:
     """
 
     purpose: str
-    fields: tuple[NumberField | CategoryField, ...]
+    fields: tuple[AnyField, ...]
     expires: str | None = None
-    asked: Mapping[str, Any] | None = field(default=None, hash=False)
+    asked: Sequence[Mapping[str, Any]] | None = field(default=None, hash=False)
+    memo: Literal["fresh", "permanent"] = "fresh"
 
     def __post_init__(self) -> None:
-        if not self.fields or not all(isinstance(field, NumberField | CategoryField) for field in self.fields):
+        if not self.fields or not all(isinstance(field, AnyField) for field in self.fields):
             raise ValueError(f"fields must be a tuple of fields, at least one. Got {self.fields!r} instead.")
-        names = [field.name for field in self.fields]
-        if len(set(names)) < len(names):
-            raise ValueError(f"Fields must have different names. Got {names!r} instead.")
+        for names in ([one.name for one in self.fields], self.names):
+            if len(set(names)) < len(names):
+                raise ValueError(f"Fields must have different names. Got {names!r} instead.")
         if not math.isfinite(self.epsilon):
             raise ValueError("The fields must have a finite epsilon together. Got an infinite one instead.")
+        if self.memo == "fresh" and any(_has_steps(one) for one in self.fields):
+            raise ValueError("steps are for the memo rule 'permanent'. Got a field with some under 'fresh'.")
+        if self.memo == "permanent" and any(isinstance(one, NumbersField) for one in self.fields):
+            raise ValueError("The memo rule 'permanent' is for fields of one value. Got one of several numbers.")
+        if self.memo == "permanent" and any(_trembles(one) for one in self.fields):
+            raise ValueError("Under the memo rule 'permanent', numbers that are not whole must have steps. Got none.")
         # Whoever made it may change what they passed.
         object.__setattr__(self, "asked", deepcopy(self.asked))
         # Refuses what is no time.
@@ -127,7 +145,7 @@ class Policy:
         if digest(given) != given["sha256"]:
             raise ValueError("A policy must be the document of its own sha256. Got another one instead.")
         fields = tuple(map(field_from_dict, given["fields"]))
-        own = cls(given["purpose"], fields, given["expires"], given.get("asked"))
+        own = cls(given["purpose"], fields, given["expires"], given.get("asked"), given["memo"])
         claims = [one["epsilon"] for one in (*given["fields"], given)]
         if claims != [repr(one.epsilon) for one in (*fields, own)]:
             raise ValueError(
@@ -153,6 +171,11 @@ class Policy:
         return round_up(sum((Fraction(field.epsilon) for field in self.fields), Fraction(0)))
 
     @property
+    def names(self) -> list[str]:
+        """What a record calls its values."""
+        return [name for field in self.fields for name in field.names]
+
+    @property
     def sha256(self) -> str:
         """The SHA-256 of the document, in hexadecimal."""
         return str(self._document["sha256"])
@@ -162,15 +185,43 @@ class Policy:
         """The size of each report."""
         return len(self._pack(bytes(16), [0] * len(self.fields)))
 
-    def release(self, record: Mapping[str, Any], *, ledger: DeviceLedger | None = None) -> bytes:
-        """Release one record with fresh noise, as one report.
+    def permanent(self, steps: int = 1024) -> Self:
+        """The same policy under the memo rule ``"permanent"``.
+
+        Parameters
+        ----------
+        steps : int, default=1024
+            Of each number that is not whole.
+
+        Returns
+        -------
+        Policy
+        """
+        fields = tuple(replace(one, steps=steps) if _trembles(one) else one for one in self.fields)
+        return replace(self, fields=fields, memo="permanent")
+
+    def release(
+        self,
+        record: Mapping[str, Any],
+        *,
+        ledger: DeviceLedger | None = None,
+        secret: ReleaseKey | None = None,
+        person: int | str | None = None,
+    ) -> bytes:
+        """Release one record as one report, with fresh noise or with that of the secret.
 
         Parameters
         ----------
         record : dict
             A value for each field by its name; a field that is not there is missing.
         ledger : DeviceLedger, default=None
-            Charged before anything is drawn. None charges nobody: for whoever keeps the account elsewhere.
+            Charged before anything is drawn: under the memo rule ``"permanent"``, once for each value of each field.
+            A value that the limit does not admit sends no report, by which whoever waits for one learns of a change.
+            None charges nobody: for whoever keeps the account elsewhere.
+        secret : ReleaseKey, default=None
+            Needed under the memo rule ``"permanent"``, and only then.
+        person : int or str, default=None
+            Whose record it is, where one secret serves several people; None is the one whose device it is.
 
         Returns
         -------
@@ -180,17 +231,51 @@ class Policy:
         Raises
         ------
         ValueError
-            If the policy has expired, the record has other fields, or the policy refuses a value of it; no value is
-            shown, and nothing charged.
+            If the policy has expired, the record has other fields, the memo rule and the secret do not fit together,
+            or the policy refuses a value; no value is shown, and nothing charged.
         BudgetExhaustedError
             If the ledger does not admit it.
         """
-        if self._expiry is not None and datetime.now(UTC) >= self._expiry:
-            raise ValueError(f"A policy must not have expired. Got one that did at {self.expires}.")
+        self._check_not_expired()
+        if (secret is None) is not (self.memo == "fresh") or not isinstance(secret, ReleaseKey | None):
+            raise ValueError(
+                f"A secret is a ReleaseKey for the memo rule 'permanent', which needs one. Got {type(secret).__name__} "
+                f"for the rule {self.memo!r}."
+            )
+        whose = b"" if person is None else person_bytes(person)
         encoded = self._encode(record)
+        if secret is None:
+            if ledger is not None:
+                ledger.charge(self.sha256, self.epsilon)
+            return self._draw(encoded, secure_words())
+        kept = kept_report(self._kept, encoded, secret, policy=bytes.fromhex(self.sha256), person=whose)
         if ledger is not None:
-            ledger.charge(self.sha256, self.epsilon)
-        return self._draw(encoded, secure_words())
+            ledger.charge_once(self.sha256, kept.charges)
+        return self._pack(kept.report_id, kept.answers)
+
+    def release_all(self, records: Iterable[Mapping[str, Any]]) -> list[bytes]:
+        """Release the records of several people with fresh noise, as a report each, or nothing at all.
+
+        Parameters
+        ----------
+        records : iterable of dict
+            As of :meth:`release`.
+
+        Returns
+        -------
+        list of bytes
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`release`, before anything is drawn.
+        """
+        self._check_not_expired()
+        if self.memo != "fresh":
+            raise ValueError(f"Several records at once are released with fresh noise. Got the rule {self.memo!r}.")
+        encoded = [self._encode(record) for record in records]
+        words = secure_words()
+        return [self._draw(one, words) for one in encoded]
 
     def vector(self, record: Mapping[str, Any], random_bytes: bytes) -> bytes:
         """The report that chosen random bytes give: a test vector for other clients, which protects nothing.
@@ -221,8 +306,9 @@ class Policy:
             If it is broken, or of another policy or version.
         """
         report_id, answers = unpack(report, bytes.fromhex(self.sha256), [field.n_answers for field in self.fields])
-        names = (field.name for field in self.fields)
-        return Report(report_id.hex(), dict(zip(names, answers, strict=True)))
+        if not all(field.is_answer(answer) for field, answer in zip(self.fields, answers, strict=True)):
+            raise ValueError("The answers of a report must be those of its policy. Got others instead.")
+        return Report(report_id.hex(), {f.name: answer for f, answer in zip(self.fields, answers, strict=True)})
 
     @cached_property
     def _document(self) -> dict[str, Any]:
@@ -233,12 +319,21 @@ class Policy:
             "fields": [field.to_dict() for field in self.fields],
             "epsilon": repr(self.epsilon),
             "delta": "0",
-            "memo": "fresh",
+            "memo": self.memo,
             "expires": self.expires,
         }
         if self.asked is not None:
-            content["asked"] = dict(self.asked)
+            content["asked"] = [dict(part) for part in self.asked]
         return content | {"sha256": digest(content)}
+
+    @cached_property
+    def _all_names(self) -> frozenset[str]:
+        return frozenset(self.names)
+
+    @cached_property
+    def _kept(self) -> list[KeptField]:
+        # Under this rule, all are of one value.
+        return [KeptField.of(one) for one in self.fields if not isinstance(one, NumbersField)]
 
     @cached_property
     def _expiry(self) -> datetime | None:
@@ -249,11 +344,15 @@ class Policy:
         except (TypeError, ValueError):
             raise ValueError(f"expires must be a time such as 2027-01-31T00:00:00Z. Got {self.expires!r}.") from None
 
+    def _check_not_expired(self) -> None:
+        if self._expiry is not None and datetime.now(UTC) >= self._expiry:
+            raise ValueError(f"A policy must not have expired. Got one that did at {self.expires}.")
+
     def _encode(self, record: Mapping[str, Any]) -> list[Any]:
-        strange = len(set(record) - {field.name for field in self.fields})
+        strange = len(set(record) - self._all_names)
         if strange:
             raise ValueError(f"A record must have no other fields than its policy. Got {strange} others.")
-        return [field.encode(record.get(field.name)) for field in self.fields]
+        return [f.encode(record) if isinstance(f, NumbersField) else f.encode(record.get(f.name)) for f in self.fields]
 
     def _draw(self, encoded: list[Any], words: Iterator[int]) -> bytes:
         report_id = b"".join(next(words).to_bytes(8, "big") for _ in range(2))
@@ -261,3 +360,12 @@ class Policy:
 
     def _pack(self, report_id: bytes, answers: list[int]) -> bytes:
         return pack(bytes.fromhex(self.sha256), report_id, answers, [field.n_answers for field in self.fields])
+
+
+def _has_steps(one: AnyField) -> bool:
+    return isinstance(one, NumberField) and one.steps is not None
+
+
+def _trembles(one: AnyField) -> TypeGuard[NumberField]:
+    """Whether a field takes numbers of any digits, each of which would be a value of its own."""
+    return isinstance(one, NumberField) and one.steps is None and not one.whole

@@ -17,8 +17,9 @@ from skldp._untold import as_numbers
 from skldp.accounting._decide import RULES
 from skldp.accounting._extrema.region import region_of
 from skldp.accounting._ledger.identity import distinct_ids
+from skldp.accounting._ledger.plan import check_key
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-from skldp.estimators._from_estimator import query_from_estimator
+from skldp.estimators._from_estimator import imputed_values, query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._ledgers import ChoosesLedger, joblib_workers, split_ids, whole_numbers
 from skldp.estimators._query_results import PreviewsQueries, QueryResult, prior_of, warn_of_nobody
@@ -144,6 +145,10 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
     can be refused is refused before a value is looked at, and nothing warns of values. Only a table with NaN or
     infinity, which are no records, is refused as a whole, before anybody is asked.
 
+    **Missing values.** Behind a :class:`~sklearn.frozen.FrozenEstimator` around a fitted SimpleImputer, or around the
+    pipeline that it begins, people with NaN are asked: their record is what the imputer makes of them, moved into the
+    domain. What it fills in is declared to the ledger, so that no other model takes the same people for other records.
+
     The realized loss is about one record. Whoever is asked again must answer from the same values, and all models
     that share a ledger must have the same features in the same order: names are compared where X has them. A scaler
     that is fitted anew belongs into `estimator`, not before this step, where it changes everybody's record. For values
@@ -250,6 +255,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         bounds = (region.box[0], region.box[1]) if region.is_box else region.domain
         query = query_from_estimator(model, epsilon=self.epsilon, bounds=bounds, output_bounds=self.output_bounds)
         self.estimator_, self.query_, self.ledger_, self.bounds_, self._region = model, query, ledger, bounds, region
+        self._missing = imputed_values(model)
         self._queries = [*getattr(self, "_queries", []), query]
         self.prior_ = prior_of(query, region.move(X))
         who = "person in the ledger, by id" if self.ledger is not None else "id, or row as given, in a simulation"
@@ -262,7 +268,9 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         )
         return self
 
-    def query(self, X: Any, ids: Any = None, *, repeat: bool = False) -> QueryResult:
+    def query(
+        self, X: Any, ids: Any = None, *, repeat: bool = False, idempotency_key: str | None = None
+    ) -> QueryResult:
         """Ask the people in X.
 
         Parameters
@@ -274,6 +282,10 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
             that and without a ledger, each row is somebody.
         repeat : bool, default=False
             Ask for fresh answers, at their full cost, also where there are recorded ones.
+        idempotency_key : str, default=None
+            A name for this call that nobody can guess, such as ``uuid.uuid4().hex``, of people with ids. A call whose
+            connection or process was lost is made again with it: what was recorded is handed out, at no second cost,
+            also with ``repeat=True``.
 
         Returns
         -------
@@ -283,9 +295,10 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         ------
         ValueError
             If there are no ids though there is a ledger, if one occurs twice or is not in one form, or if X has NaN or
-            infinity. Nobody is asked then.
+            infinity; if the key can be guessed, or people are their rows. Nobody is asked then.
         LedgerError
-            If the ledger is about other bounds or features, or cannot be written. Nothing is released then.
+            If the ledger is about other bounds or features, or cannot be written, or the key was that of another call.
+            Nothing is released then.
 
         Warns
         -----
@@ -294,7 +307,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         BudgetExhaustedWarning
             If all are refused; the text says why. `preview` says what is left.
         """
-        result = self._ask(X, ids, repeat=repeat, all_or_none=False)
+        result = self._ask(X, ids, repeat=repeat, all_or_none=False, key=idempotency_key)
         if result.ids and not result.accepted.any():
             warn_of_nobody(self.query_, self.ledger_.epsilon, len(result.ids))
         return result
@@ -371,11 +384,15 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
             .add(estimator=self.estimator, method_mapping=mapping)
         )
 
-    def _ask(self, X, ids, *, repeat, all_or_none):
+    def _ask(self, X, ids, *, repeat, all_or_none, key=None):
         # What can be refused without looking at a value is refused before one is looked at. Once the table is known to
         # be of numbers, nothing here or in the ledger depends on them but the answers.
         self._check_unchanged()
         self._check_same_ledger()
+        check_key(key)
+        if key is not None and ids is None and self.ids is None:
+            # Whether the rows are those of the first call would be told by whether the key is taken.
+            raise ValueError("An idempotency key goes with people who have ids: without, a row is a person.")
         workers = joblib_workers(self.n_jobs, show=self.verbose)
         noise = self._noise()
         X, people = self._people(X, ids)
@@ -386,7 +403,8 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
                 raise ValueError(f"ids must have one id for each of the {len(X)} rows. Got {len(people)} instead.")
             if people is not None and self.ledger is None:
                 self._own_ledgers().keep_names(self.ledger_)
-            self.ledger_.declare(bounds=self.bounds_, features=getattr(self, "feature_names_in_", None))
+            self._declare()
+            X = X if self._missing is None else np.where(np.isnan(X), self._missing, X)
             check_finite(self, X)
             people = self._own_ledgers().row_identities(X) if people is None else people
             answers = self.ledger_.answer(
@@ -396,8 +414,14 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
                 repeat=repeat,
                 all_or_none=all_or_none,
                 workers=workers,
+                idempotency_key=key,
             )
         return QueryResult.of(self.query_, self.ledger_, answers, people)
+
+    def _declare(self):
+        """Bind the ledger to what a record is: its domain, its features, and what stands for those that are missing."""
+        names = getattr(self, "feature_names_in_", None)
+        self.ledger_.declare(bounds=self.bounds_, features=names, missing=self._missing)
 
     def _positive(self, y):
         """Labels as what is asked: probabilities are 0 or 1, decisions -1 or 1, classes a column each."""

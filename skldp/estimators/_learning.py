@@ -1,5 +1,6 @@
 """What the estimators that learn under local privacy have in common: more people, and what the analyst is told."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from joblib import effective_n_jobs
 
 from skldp._untold import untold
 from skldp.estimators._base import warn_out_of_domain
-from skldp.exceptions import TooFewPeopleWarning, warn_user
+from skldp.exceptions import TooFewPeopleWarning, warn_user, within_a_search
 from skldp.learning._inference import InferenceProtocol
 from skldp.learning._protocol import Protocol
 from skldp.mechanisms._domain import Box
@@ -83,9 +84,12 @@ def warn_no_errors(protocol: Protocol) -> None:
         warn_user(f"There are no intervals. {protocol.refusal}", TooFewPeopleWarning)
 
 
-def warn_moved(X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], box: Box) -> None:
-    """Count what lay outside the declared bounds, column by column."""
+def warn_moved(X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], box: Box, names: Sequence[str]) -> None:
+    """Count what lay outside the declared bounds, column by column, the target last; `names` are those of X."""
     ends = zip((*X.T, y), *box.ends, strict=True)
     *moved, targets = [np.count_nonzero((one < low) | (one > high)) for one, low, high in ends]
-    wider = f"bounds, and target_bounds for the {targets:,} targets among them," if targets else "bounds"
-    warn_out_of_domain(sum(moved) + targets, X.size + y.size, f"Declare wider {wider}")
+    wider = "bounds, and target_bounds for the targets among them," if targets else "bounds"
+    if targets and not within_a_search():
+        wider = f"bounds, and target_bounds for the {targets:,} targets among them,"
+    where = [name for name, count in zip(names, moved, strict=True) if count]
+    warn_out_of_domain(sum(moved) + targets, X.size + y.size, f"Declare wider {wider}", names=lambda: where)

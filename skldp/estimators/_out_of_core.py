@@ -9,8 +9,10 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.estimators._base import ReleasesRows, counted_out_of_domain, in_threads, warn_out_of_domain
+from skldp.accounting._ledger.identity import canonical_ids
+from skldp.estimators._base import Keyed, ReleasesRows, counted_out_of_domain, in_threads, warn_out_of_domain
 from skldp.mechanisms._domain import check_finite
+from skldp.mechanisms._field_key import FieldKey
 
 __all__ = ["release_blocks", "release_dask"]
 
@@ -22,9 +24,18 @@ _WORTH_PROCESSES = 1 << 28
 _LEAST_ROW_BYTES = 24
 # Enough for any number of threads, and few enough to keep in a list.
 _MOST_TASKS = 1024
+# As Python objects, they take some tens of bytes each.
+_MOST_IDS = 1 << 16
 
 
-def release_blocks(estimator: BaseEstimator, X: np.ndarray, out: np.ndarray) -> np.ndarray:
+def release_blocks(
+    estimator: BaseEstimator,
+    X: np.ndarray,
+    out: np.ndarray,
+    *,
+    release_key: FieldKey | None = None,
+    ids: Any = None,
+) -> np.ndarray:
     """Release every row of X into `out`, a block of rows at a time; both may be memory maps of any length.
 
     Parameters
@@ -37,6 +48,12 @@ def release_blocks(estimator: BaseEstimator, X: np.ndarray, out: np.ndarray) -> 
         The private rows.
     out : ndarray or memory map of shape (n_samples, n_features_out), or (n_samples,) for labels
         Overwritten. Of a type that holds what is released. Must not overlap X.
+    release_key : FieldKey, default=None
+        Makes the noise of a row a function of this secret, the law, the person and the value, so that a run that broke
+        off can be begun again, and the table be released again, without a second release of any row that did not
+        change. None draws anew.
+    ids : array-like of int or str, shape (n_samples,), default=None
+        Whose row each is; needed with a `release_key`, and only then.
 
     Returns
     -------
@@ -47,9 +64,10 @@ def release_blocks(estimator: BaseEstimator, X: np.ndarray, out: np.ndarray) -> 
     ValueError
         If `out` has the wrong shape or a type that does not hold what is released, is read-only or overlaps X, if a
         value is not finite or not declared (all blocks are checked before the first is released), or if `seed` is an
-        int: every block would get the same noise.
+        int: every block would get the same noise. With a `release_key`, if there is a seed or a ledger beside it, no
+        noise to be drawn, or not one id for each row.
     TypeError
-        If `estimator`, X or `out` is of another kind.
+        If `estimator`, X, `out`, `release_key` or an id is of another kind.
 
     Warns
     -----
@@ -68,6 +86,15 @@ def release_blocks(estimator: BaseEstimator, X: np.ndarray, out: np.ndarray) -> 
     """
     _check_estimator(estimator)
     _check_out(estimator, X, out)
+    people = _check_key(estimator, release_key, ids)
+    if people is not None:
+        # Left to itself, numpy would turn a list of numbers and strings into strings.
+        people = np.asarray(people, dtype=object if isinstance(people, list | tuple) else None)
+        if people.shape != (len(X),):
+            raise ValueError(f"ids must be one for each of {len(X)} rows. Got the shape {people.shape} instead.")
+        # All, before the first is released.
+        for start in range(0, len(X), _MOST_IDS):
+            canonical_ids(people[start : start + _MOST_IDS])
     row_bytes = max(array.dtype.itemsize * math.prod(array.shape[1:]) for array in (X, out))
     n_rows = max(1, _BLOCK_BYTES // max(row_bytes, _LEAST_ROW_BYTES))
     n_jobs = getattr(estimator, "n_jobs", None)
@@ -83,17 +110,21 @@ def release_blocks(estimator: BaseEstimator, X: np.ndarray, out: np.ndarray) -> 
             raise
     # A generator is advanced block by block, in their order; a copy in another process would repeat its noise.
     secure = estimator.seed is None
+    # A secret in memory goes to no other process.
+    secure_elsewhere = secure and (release_key is None or release_key.key.travels)
     in_files = _is_file(X, "r", "r+", "w+") and _is_file(out, "r+", "w+")
     large = in_files and X.nbytes >= _WORTH_PROCESSES
-    if secure and large and not getattr(estimator.mechanism_, "runs_compiled", False):
+
+    def part_of(task):
+        return estimator, X[task], out[task], n_rows, release_key, None if people is None else people[task]
+
+    if secure_elsewhere and large and not getattr(estimator.mechanism_, "runs_compiled", False):
         # Few long tasks: a worker makes the mechanism's tables anew for each.
         tasks = _runs(len(X), n_rows, 4 * effective_n_jobs(n_jobs))
-        counts = Parallel(n_jobs=n_jobs)(
-            delayed(_release_into)(estimator, X[task], out[task], n_rows) for task in tasks
-        )
+        counts = Parallel(n_jobs=n_jobs)(delayed(_release_into)(*part_of(task)) for task in tasks)
     else:
         counts = in_threads(
-            lambda task: _release_into(estimator, X[task], out[task], n_rows),
+            lambda task: _release_into(*part_of(task)),
             _runs(len(X), n_rows, _MOST_TASKS),
             n_jobs=n_jobs if secure else 1,
         )
@@ -101,7 +132,7 @@ def release_blocks(estimator: BaseEstimator, X: np.ndarray, out: np.ndarray) -> 
     return out
 
 
-def release_dask(estimator: BaseEstimator, X: Any) -> Any:
+def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | None = None, ids: Any = None) -> Any:
     """Release a dask array, data frame or series, every block in a task of its own with noise of its own.
 
     Parameters
@@ -111,28 +142,35 @@ def release_dask(estimator: BaseEstimator, X: Any) -> Any:
         are to be declared.
     X : dask.array.Array of shape (n_samples, n_features), dask.dataframe.DataFrame, or one column of labels
         The private rows. Columns are brought into one block.
+    release_key : FieldKey, default=None
+        Makes the noise of a row a function of this secret, the law, the person and the value. A task that is executed
+        again, a second computation, a worker that died: no row that did not change is released a second time.
+    ids : dask array or series of int or str, shape (n_samples,), default=None
+        Whose row each is, in partitions like those of a data frame X; needed with a `release_key`, and only then.
 
     Returns
     -------
     X_released : dask array, data frame or series
-        Not yet computed. **Every computation of it is a new release**: two of them cost twice the budget, and so does
-        a task that is executed again. Write it to storage once, and work with what was written.
+        Not yet computed. **Without a key, every computation of it is a new release**: two of them cost twice the
+        budget, and so does a task that is executed again. Write it to storage once, and work with what was written.
 
     Raises
     ------
     ValueError
         If `seed` is not None: a seed or a generator would go to every task, and give every block the same
-        noise. In the computation, by the task of a block with NaN or infinity: other blocks may have been written by
-        then, so look for them first, with ``dask.array.isfinite(X).all().compute()``.
+        noise. With a `release_key`, as :func:`release_blocks`, or if its secret is not where workers find it. In the
+        computation, by the task of a block with NaN or infinity: other blocks may have been written by
+        then, so look for them first, with ``dask.array.isfinite(X).all().compute()``; and by that of a worker who
+        finds another secret, or none.
     TypeError
-        If `estimator` or `X` is of another kind.
+        If `estimator`, `X` or `release_key` is of another kind.
     ImportError
         If dask is not installed.
 
     Notes
     -----
-    A task draws its key from the operating system's secure source of the worker that executes it; no key is part of
-    the task graph.
+    A task draws its key from the operating system's secure source of the worker that executes it, or reads the secret
+    of the `release_key` from where that says it is; neither is part of the task graph.
 
     Examples
     --------
@@ -147,27 +185,46 @@ def release_dask(estimator: BaseEstimator, X: Any) -> Any:
             "seed must be None, because it would go to every task and every block would get the same noise: "
             f"two blocks would subtract to the secret. Got {estimator.seed!r} instead."
         )
+    _check_key(estimator, release_key, ids)
+    if release_key is not None and not release_key.key.travels:
+        raise ValueError(
+            "The secret must be where every worker finds it: ReleaseKey.from_file, or a function that asks for it. "
+            "Got one of bytes, which stays in this process."
+        )
     try:
         import dask.array
     except ImportError as error:
         raise ImportError('release_dask needs dask. Install it with: pip install "skldp[dask]"') from error
     # A name of its own, so that two calls are two releases and not one result under one name.
-    release = uuid.uuid4().hex
+    common = {"estimator": estimator, "key": release_key, "release": uuid.uuid4().hex}
     if isinstance(X, dask.array.Array):
         empty = estimator._empty_release(0, X.dtype)
         if X.ndim == 2:
             X = X.rechunk({1: -1})
-        return X.map_blocks(
+        return dask.array.map_blocks(
             _release_array,
-            estimator=estimator,
-            release=release,
+            X,
+            *([] if ids is None else [_ids_beside(X, ids)]),
+            **common,
             dtype=empty.dtype,
             chunks=(X.chunks[0], *((size,) for size in empty.shape[1:])),
             meta=empty,
         )
     if hasattr(X, "map_partitions"):
-        return X.map_partitions(_release_frame, estimator=estimator, release=release, meta=_frame(estimator, X._meta))
+        people = [] if ids is None else [ids]
+        return X.map_partitions(_release_frame, *people, **common, meta=_frame(estimator, X._meta))
     raise TypeError(f"X must be a dask array or a dask data frame. Got {type(X).__name__} instead.")
+
+
+def _ids_beside(X, ids):
+    """Ids in blocks beside those of X, which has one block of columns."""
+    if not hasattr(ids, "rechunk") or ids.ndim != 1:
+        raise TypeError(f"The ids of a dask array must be one of one dimension. Got {type(ids).__name__} instead.")
+    if math.isfinite(sum(X.chunks[0]) + sum(ids.chunks[0])):
+        if ids.shape[0] != X.shape[0]:
+            raise ValueError(f"ids must be one for each of {X.shape[0]} rows. Got {ids.shape[0]} instead.")
+        ids = ids.rechunk((X.chunks[0],))
+    return ids if X.ndim == 1 else ids[:, None]
 
 
 def _check_estimator(estimator):
@@ -175,6 +232,24 @@ def _check_estimator(estimator):
         raise TypeError(f"estimator must be a transformer of this package. Got {type(estimator).__name__} instead.")
     check_is_fitted(estimator)
     estimator._check_unchanged()
+
+
+def _check_key(estimator, release_key, ids):
+    """Refuse a key without people, and what draws otherwise than by the key."""
+    if (release_key is None) != (ids is None):
+        raise ValueError(
+            "A release_key makes the noise of each person's row, whom ids name: both are needed, or neither. "
+            f"Got {'no release_key' if release_key is None else 'no ids'}."
+        )
+    if release_key is None:
+        return None
+    if not isinstance(release_key, FieldKey):
+        raise TypeError(f"release_key must be a FieldKey. Got {type(release_key).__name__} instead.")
+    if estimator.seed is not None or not getattr(estimator, "transform_noise", True):
+        raise ValueError("With a release_key, noise must be drawn, and by no seed. Got seed or transform_noise=False.")
+    if getattr(estimator, "ledger", None) is not None:
+        raise ValueError("A ledger charges every release, and a repeated one is none: with a release_key, ledger=None.")
+    return ids
 
 
 def _check_out(estimator, X, out):
@@ -211,22 +286,30 @@ def _is_file(array, *modes):
     return isinstance(array, np.memmap) and array.filename is not None and array.mode in modes
 
 
-def _release_into(estimator, X, out, n_rows):
+def _release_into(estimator, X, out, n_rows, key, ids):
     with counted_out_of_domain() as counts:
         for start in range(0, len(X), n_rows):
-            estimator._release_into(X[start : start + n_rows], np.asarray(out[start : start + n_rows]))
+            part = slice(start, start + n_rows)
+            keyed = None if key is None else Keyed(key, canonical_ids(ids[part]))
+            estimator._release_into(X[part], np.asarray(out[part]), keyed=keyed)
     return sum(counts)
 
 
-def _release_array(X, estimator, release):  # noqa: ARG001 -- dask names the task after it
+def _release_array(X, ids=None, *, estimator, key, release):  # noqa: ARG001 -- dask names the task after it
     # Workers hand over empty blocks after a selection, which scikit-learn refuses.
     if not len(X):
         return estimator._empty_release(0, X.dtype)
-    return estimator.transform(np.asarray(X))
+    return _transformed(estimator, np.asarray(X), key, ids if ids is None else np.asarray(ids).reshape(-1))
 
 
-def _release_frame(X, estimator, release):  # noqa: ARG001 -- dask names the task after it
-    return _frame(estimator, X) if not len(X) else _frame(estimator, X, estimator.transform(X))
+def _release_frame(X, ids=None, *, estimator, key, release):  # noqa: ARG001 -- dask names the task after it
+    return _frame(estimator, X) if not len(X) else _frame(estimator, X, _transformed(estimator, X, key, ids))
+
+
+def _transformed(estimator, X, key, ids):
+    if key is None:
+        return estimator.transform(X)
+    return estimator._transform_keyed(X, Keyed(key, canonical_ids(ids)))
 
 
 def _frame(estimator, X, released=None):

@@ -13,6 +13,7 @@ from skldp.estimators._validation import FLOATS, Interval, Seed, StrOptions, as_
 from skldp.mechanisms._vector.gaussian_width import projected_dimension
 from skldp.mechanisms._vector.projected_release import SENSITIVITIES, ProjectedRelease
 from skldp.mechanisms._vector.projection import RandomProjection
+from skldp.mechanisms._vector.sparse_stretch import square_of_prime
 
 __all__ = ["RandomProjectionTransformer"]
 
@@ -38,7 +39,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
     gaussian_width : "auto" or float, default="auto"
         Of the set of vectors, declared from public knowledge, as by :func:`~skldp.mechanisms.sparse_width`.
         ``"auto"`` is the paper's :math:`\sqrt{\log_2 d}`.
-    sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary", "union"}, default="gordon"
+    sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary", "union", "sparse"}, default="gordon"
         How far Phi can stretch a distance, which the Laplace noise is scaled with:
 
         - ``"gordon"``: :math:`1 + \beta`, as published. It holds with high probability over Phi, and only for records
@@ -47,14 +48,18 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
         - ``"orthonormal"``: Phi has orthonormal rows, scaled by :math:`\sqrt{d / m}`, which is the sensitivity;
         - ``"vocabulary"``: the largest stretch over all pairs of `vocabulary`;
         - ``"union"``: :math:`1 + \beta`, for records among `vocabulary_size` vectors, whichever they are. It holds with
-          high probability over Phi, and for words that needs no theorem but the law of one distance.
+          high probability over Phi, and for words that needs no theorem but the law of one distance;
+        - ``"sparse"``: for rows of at most `max_nonzeros` values that are not 0, as a bag of words has. With
+          ``projection="polynomial"`` it holds by construction, without delta; with a Gaussian Phi with `delta`.
     noise : {"laplace", "privunit"}, default="laplace"
         ``"privunit"`` releases the direction of the projected row under plain epsilon-LDP (or, with a `radius`, the
         projected row itself).
-    projection : {"gaussian", "sparse"}, default="gaussian"
+    projection : {"gaussian", "sparse", "polynomial"}, default="gaussian"
         ``"sparse"`` has :math:`\lceil \sqrt m \rceil` non-zeros in a column: on sparse rows it is several times as fast
         and takes a fraction of the memory. Gordon's theorem is not proved for it, so with Laplace noise it needs
-        ``"spectral"`` or ``"vocabulary"``. Not used with ``sensitivity="orthonormal"``.
+        ``"spectral"``, ``"vocabulary"`` or ``"sparse"``. ``"polynomial"`` is as sparse, of columns no two of which
+        share many rows; m is then the square of a prime (``"auto"``: the next one). Not used with
+        ``sensitivity="orthonormal"``.
     projection_seed : int, default=0
         Of Phi, which is public. Everyone who uses the same seed, d and m uses the same Phi.
     radius : float, default=None
@@ -63,6 +68,8 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
         Declares that the rows are among these public vectors; others are moved to the nearest.
     vocabulary_size : int, default=None
         Declares that the rows are among so many vectors, which nobody chose by looking at Phi, for ``"union"``.
+    max_nonzeros : int, default=None
+        Declares that no row has more values that are not 0, for ``"sparse"``; of a row that has, the smallest become 0.
     transform_noise : bool, default=True
         False: only `fit_transform` adds noise. `transform` then only projects.
     seed : None, int, Generator or RandomState, default=None
@@ -117,7 +124,8 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
     References
     ----------
     Feyisetan and Kasiviswanathan, "Private release of text embedding vectors", 2021, Algorithm 1 and Proposition 5.
-    Kane and Nelson, "Sparser Johnson-Lindenstrauss transforms", Journal of the ACM, 2014 (the sparse Phi).
+    Kane and Nelson, "Sparser Johnson-Lindenstrauss transforms", Journal of the ACM, 2014 (the sparse Phi). DeVore,
+    "Deterministic constructions of compressed sensing matrices", Journal of Complexity, 2007 (the polynomial one).
 
     Examples
     --------
@@ -133,6 +141,14 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
     >>> words = privatizer.set_params(sensitivity="union", vocabulary_size=400_000).fit(X)
     >>> f"{words.privacy_guarantee_.delta:.1e}"
     '1.1e-06'
+
+    Bags of at most ten of a million words, without delta:
+
+    >>> from scipy import sparse
+    >>> bags = sparse.csr_matrix((100, 1_000_000))
+    >>> few = RandomProjectionTransformer(5.0, projection="polynomial", sensitivity="sparse", max_nonzeros=10).fit(bags)
+    >>> few.n_components_, round(few.sensitivity_, 2), few.privacy_guarantee_.delta
+    (121, 3.1, 0.0)
     """
 
     _parameter_constraints: dict = {
@@ -143,11 +159,12 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
         "gaussian_width": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "sensitivity": [StrOptions(set(SENSITIVITIES))],
         "noise": [StrOptions({"laplace", "privunit"})],
-        "projection": [StrOptions({"gaussian", "sparse"})],
+        "projection": [StrOptions({"gaussian", "sparse", "polynomial"})],
         "projection_seed": [Interval(Integral, 0, None, closed="left")],
         "radius": [None, Interval(Real, 0, None, closed="neither")],
         "vocabulary": [None, "array-like"],
         "vocabulary_size": [None, Interval(Integral, 2, None, closed="left")],
+        "max_nonzeros": [None, Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -165,6 +182,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
         radius: float | None = None,
         vocabulary: npt.ArrayLike | None = None,
         vocabulary_size: int | None = None,
+        max_nonzeros: int | None = None,
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
@@ -181,6 +199,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
         self.radius = radius
         self.vocabulary = vocabulary
         self.vocabulary_size = vocabulary_size
+        self.max_nonzeros = max_nonzeros
         self.transform_noise = transform_noise
         self.seed = seed
         self.n_jobs = n_jobs
@@ -216,6 +235,8 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
         m = self.n_components
         if isinstance(m, str):
             m = projected_dimension(n_features, self.beta, self.delta, width)
+            if self.projection == "polynomial" and self.sensitivity != "orthonormal":
+                m = square_of_prime(m, n_features)
         kind = "orthonormal" if self.sensitivity == "orthonormal" else self.projection
         vocabulary = None
         if self.vocabulary is not None:
@@ -233,6 +254,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
             radius=None if self.radius is None else float(self.radius),
             vocabulary=vocabulary,
             vocabulary_size=0 if self.vocabulary_size is None else int(self.vocabulary_size),
+            max_nonzeros=None if self.max_nonzeros is None else int(self.max_nonzeros),
         )
 
     @property

@@ -16,7 +16,7 @@ from skldp.estimators._validation import check_bounds
 from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json, strict_json
 from skldp.mechanisms._domain import Codes, Domain
 
-__all__ = ["DeclaredColumn", "check_frame", "columns_of", "framed", "read_schema"]
+__all__ = ["DeclaredColumn", "check_frame", "columns_of", "framed", "read_schema", "schema_by_column"]
 
 _FORMS = (
     "(low, high) of numbers or of dates, a list of categories, a domain of skldp.mechanisms, its JSON form as a dict "
@@ -127,14 +127,7 @@ def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[
     ValueError
         If the schema names other columns, or says of one what is no declaration.
     """
-    if isinstance(schema, str):
-        schema = _of_json(schema)
-    if isinstance(schema, Columns):
-        if any(len(own) > 1 for own, _ in schema.parts):
-            raise ValueError("schema must declare every column on its own. Got columns that are declared together.")
-        schema = {own[0]: domain for own, domain in schema.parts}
-    if not isinstance(schema, Mapping):
-        schema = dict.fromkeys(names, schema)
+    schema = schema_by_column(schema, names)
     for what, some in (("misses", set(names) - set(schema)), ("names unknown", set(schema) - set(names))):
         if some:
             raise ValueError(f"schema must name every column once. It {what} {sorted(map(str, some))}.")
@@ -151,6 +144,23 @@ def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[
             got = f"Got the dtype of the column, {type(dtype).__name__}." if of_rows else error
             raise ValueError(f"schema of the column {name!r} must be {_FORMS}. {got}") from None
     return columns, learnt
+
+
+def schema_by_column(schema: Any, names: list[Any]) -> Mapping[Any, Any]:
+    """A schema of any form as a dict by column, of which nothing is checked yet; one (low, high) is that of `names`.
+
+    Raises
+    ------
+    ValueError
+        If it is a text that is no JSON, or declares columns together.
+    """
+    if isinstance(schema, str):
+        schema = _of_json(schema)
+    if isinstance(schema, Columns):
+        if any(len(own) > 1 for own, _ in schema.parts):
+            raise ValueError("schema must declare every column on its own. Got columns that are declared together.")
+        return {own[0]: domain for own, domain in schema.parts}
+    return schema if isinstance(schema, Mapping) else dict.fromkeys(names, schema)
 
 
 def check_frame(X: Any) -> None:

@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_number
@@ -235,6 +236,9 @@ class TablePrivatizer(LocalTransformer):
         """
         return self._encoded(self._release_into(X, None, ids), X)
 
+    def _transform_keyed(self, X, keyed):
+        return self._encoded(self._release_into(X, None, keyed=keyed), X)
+
     def inverse_transform(self, X: Any) -> np.ndarray:
         """From ``encoding="onehot"`` back to one column each: numbers as released, the category with the largest entry.
 
@@ -287,6 +291,13 @@ class TablePrivatizer(LocalTransformer):
 
     def _rows(self, X, *, reset):
         """The table as numbers and places of categories; with `reset`, after its schema is read."""
+        # scikit-learn refuses it as well, when the release is made.
+        container = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        if self.sparse_output and self.encoding == "onehot" and container != "default":
+            raise ValueError(
+                "sparse_output=True gives a sparse matrix, which is no frame. "
+                f"Got set_output(transform={container!r}); nothing was released."
+            )
         if isinstance(self.schema, tuple) and all(map(is_number, self.schema)):
             table = validate_finite(self, X, reset=reset)
             if reset:
@@ -347,11 +358,11 @@ class TablePrivatizer(LocalTransformer):
         if self._learnt:
             warn_learnt(f"The categories of {', '.join(self._learnt)}", "schema={...: [...]}")
 
-    def _release(self, rows, out=None, *, noisy=True, ids=None):
+    def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
         if rows.dtype == np.float32:
             # All columns are numbers then, with one pair of bounds.
             check_bounds_of_type(self.schema, rows.dtype)
-        return super()._release(rows, out, noisy=noisy, ids=ids)
+        return super()._release(rows, out, noisy=noisy, ids=ids, keyed=keyed)
 
     def _encoded(self, numbers, X):
         """Released numbers and places of categories as the columns that were asked for."""

@@ -143,10 +143,10 @@ class PrivUnitTransformer(ChargesLedger, OneToOneFeatureMixin, LocalTransformer)
             return vectors
         return ScaledRows(vectors, *(tuple(end.tolist()) for end in self.bounds_))
 
-    def _release(self, rows, out=None, *, noisy=True, ids=None):
+    def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
         if self.bounds_ is not None:
             check_bounds_of_type(self.bounds_, rows.dtype)
-        return super()._release(rows, out, noisy=noisy, ids=ids)
+        return super()._release(rows, out, noisy=noisy, ids=ids, keyed=keyed)
 
     @property
     def radius_(self):

@@ -12,6 +12,7 @@ from skldp._checks import is_number
 from skldp._untold import kind_of
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Clipped, Codes, Domain, FiniteSet, check_finite
 from skldp.mechanisms._linked import Constrained, OneHot
+from skldp.mechanisms._sparse_domain import SparseRows
 
 __all__ = ["Categories", "Columns", "Integers", "Interval", "check_column_names", "domain_from_json", "strict_json"]
 
@@ -272,6 +273,7 @@ _KINDS: dict[str, type[Domain]] = {
     "integers": Integers,
     "interval": Interval,
     "one_hot": OneHot,
+    "sparse": SparseRows,
 }
 
 

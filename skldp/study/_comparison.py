@@ -16,12 +16,12 @@ from skldp.study._datasets import StudyData, StudyInputError
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve, ResultTable
 from skldp.study._study_pipeline import clean_model, study_pipeline
 
-__all__ = ["ComparisonSettings", "MechanismComparison", "compare_mechanisms"]
+__all__ = ["PROTECTS", "ComparisonSettings", "MechanismComparison", "compare_mechanisms"]
 
 # Above rounding, so that a mechanism that spends exactly what it states counts as one that keeps to it.
 _KEEPS = 1 + 1e-6
-# The largest epsilon of which the caption names the best: odds about a person then grow 55-fold at most.
-_PROTECTS = 4.0
+#: The largest epsilon of what is shown first: odds about a person then grow 55-fold at most.
+PROTECTS = 4.0
 # The score of a study, and those beside it.
 _SCORES = {"classification": ("accuracy",), "regression": ("r2", "neg_mean_absolute_error")}
 
@@ -125,6 +125,25 @@ def compare_mechanisms(
         for name, curve in curves.items()
     }
     return MechanismComparison(data, settings, n_moved, curves, left_out)
+
+
+def _in_columns(data: StudyData) -> str:
+    """Where they lay, of a file."""
+    names = data.columns_moved() if data.of_column else []
+    return f" ({', '.join(names[:4])}{', ...' if len(names) > 4 else ''})" if names else ""
+
+
+def _of_table(data: StudyData) -> list[str]:
+    """What must be known of a table's categories and of its missing values."""
+    lines = []
+    if data.found:
+        lines.append(
+            f"The categories of {', '.join(data.found)} are those in the file, which no epsilon covers: declare them "
+            "by --schema where they are not public."
+        )
+    if data.n_filled:
+        lines.append(f"For {data.n_filled:,} missing values stands the middle of the bounds, or a category of its own.")
+    return lines
 
 
 @dataclass(frozen=True)
@@ -284,7 +303,8 @@ class MechanismComparison(ResultTable):
             + f"; {settings.folds} folds"
             + (f" x {settings.repeats} releases." if settings.repeats > 1 else "."),
             f"Features are scaled to [-1, 1] by their {data.bounds_source}"
-            + (f"; {self.n_moved:,} values lay outside and were clipped." if self.n_moved else "."),
+            + (f"; {self.n_moved:,} values lay outside and were clipped{_in_columns(data)}." if self.n_moved else "."),
+            *_of_table(data),
             "Training rows are released; test rows stay with their people (--clean-test)."
             if settings.clean_test
             else "Training and test rows are released (--private-test).",
@@ -304,7 +324,7 @@ class MechanismComparison(ResultTable):
         lines += [f"{name} was left out: {reason}" for name, reason in self.left_out.items()]
         if settings.seed is not None:
             lines.append(f"The noise comes from seed {settings.seed}: void against whoever knows it.")
-        lines.append(self._within(_PROTECTS))
+        lines.append(self._within(PROTECTS))
         return lines
 
     def _within(self, budget: float) -> str:

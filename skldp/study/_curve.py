@@ -1,20 +1,21 @@
-"""What privacy costs: the score of a pipeline over epsilon, beside what was really protected; and which to choose."""
+"""What privacy costs: the score of a pipeline over epsilon, beside what was really protected."""
 
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv, cross_validate
 from sklearn.utils.parallel import Parallel, delayed
 
-from skldp._checks import is_number, is_whole
+from skldp._checks import is_whole
 from skldp._untold import told, untold
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._validation import check_epsilon
@@ -23,7 +24,7 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.study._private_steps import has_seed, majority_estimator, private_steps, stated_together, without_privacy
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 
-__all__ = ["privacy_utility_curve", "smallest_epsilon"]
+__all__ = ["check_scorer", "privacy_utility_curve"]
 
 _Split = tuple[np.ndarray, np.ndarray]
 # What the one score is called among several; no name of scikit-learn's.
@@ -127,6 +128,8 @@ def privacy_utility_curve(
         # Workers warn where nobody reads it.
         warn_user("A step of the estimator has a seed: its releases are repeatable.", SeededNoiseWarning)
 
+    for name in filter(lambda one: isinstance(one, str), [scoring, *also]):
+        check_scorer(name)
     score_name = scoring if isinstance(scoring, str) else _score_name(estimator, scoring)
     scorer = _FittingScorer(check_scoring(estimator, scoring=scoring), score_name)
     others = {name: _FittingScorer(check_scoring(estimator, scoring=name), name) for name in also}
@@ -177,6 +180,20 @@ def _check_parameters(estimator: Any, names: list[str], epsilons: list[float], n
         check_epsilon(epsilon)
     if not is_whole(n_repeats) or n_repeats < 1:
         raise ValueError(f"n_repeats must be an int >= 1. Got {n_repeats!r} instead.")
+
+
+def check_scorer(name: Any) -> None:
+    """Refuse what is no name of a scorer of scikit-learn, and say which are nearly it.
+
+    Raises
+    ------
+    ValueError
+    """
+    known = get_scorer_names()
+    if name not in known:
+        near = get_close_matches(name, known, n=4)
+        hint = f", such as {', '.join(near)}" if near else " (sklearn.metrics.get_scorer_names lists them)"
+        raise ValueError(f"scoring must be the name of a scorer of scikit-learn{hint}. Got {name!r} instead.")
 
 
 def _splits(estimator: Any, X: Any, y: Any, cv: Any) -> list[_Split]:
@@ -369,87 +386,3 @@ class _Task:
                     return_estimator=True,
                     error_score="raise",
                 )
-
-
-def smallest_epsilon(
-    tolerance: float = 0.0, *, param_name: str | Iterable[str] | None = None, metric: str = "score"
-) -> Callable[[Mapping[str, Any]], int]:
-    """Make a `refit` rule for GridSearchCV: the smallest epsilon whose mean score is close enough to the best.
-
-    Parameters
-    ----------
-    tolerance : float, default=0.0
-        How far below the best mean score the chosen one may lie, in units of the score.
-    param_name : str or list of str, default=None
-        The parameters to read as epsilon. None takes all that are called ``epsilon`` or end with ``__epsilon``. Where
-        a candidate has several, their sum counts.
-    metric : str, default="score"
-        With several metrics, the name of the one to compare.
-
-    Returns
-    -------
-    callable
-        Takes `cv_results_`, returns the index of the chosen candidate. It can be pickled.
-
-    Raises
-    ------
-    ValueError
-        If `tolerance` is not a number >= 0.
-
-    Notes
-    -----
-    With several grids, a candidate without an epsilon parameter counts as not private: it sets the best score like
-    any other, but is chosen only if no private one is within the tolerance. The sum is of the epsilons as set;
-    ``privacy_guarantee(search.best_estimator_)`` gives the exact one of what was chosen. That of the search itself is
-    infinite where true labels, or rows without noise, choose among the candidates, as they usually do.
-
-    Examples
-    --------
-    >>> from skldp import smallest_epsilon
-    >>> rule = smallest_epsilon(0.02)
-    >>> rule({"params": [{"epsilon": 1}, {"epsilon": 4}, {"epsilon": 9}], "mean_test_score": [0.6, 0.79, 0.8]})
-    1
-    """
-    if not is_number(tolerance) or tolerance < 0:
-        raise ValueError(f"tolerance must be a finite number >= 0. Got {tolerance!r} instead.")
-    names = (param_name,) if isinstance(param_name, str) else param_name
-    return _SmallestEpsilon(float(tolerance), None if names is None else tuple(names), metric)
-
-
-def _is_epsilon(name: str) -> bool:
-    return name.rsplit("__", 1)[-1] == "epsilon"
-
-
-@dataclass(frozen=True)
-class _SmallestEpsilon:
-    tolerance: float
-    names: tuple[str, ...] | None
-    metric: str
-
-    def __call__(self, cv_results: Mapping[str, Any]) -> int:
-        key = f"mean_test_{self.metric}"
-        if key not in cv_results:
-            there = sorted(name.removeprefix("mean_test_") for name in cv_results if name.startswith("mean_test_"))
-            raise ValueError(f"metric must be one of {there}. Got {self.metric!r} instead.")
-        scores = np.asarray(cv_results[key], dtype=np.float64)
-        epsilons = np.array([self._epsilon(candidate) for candidate in cv_results["params"]])
-        if not np.isfinite(epsilons).any():
-            searched = sorted({name for candidate in cv_results["params"] for name in candidate})
-            rule = "that ends with epsilon" if self.names is None else f"among {list(self.names)}"
-            raise ValueError(
-                f"smallest_epsilon needs a searched parameter {rule}; param_name names another one. "
-                f"Got {searched} instead."
-            )
-        if np.isnan(scores).all():
-            raise ValueError("smallest_epsilon needs a score. Got only NaN instead: every fit failed.")
-        # One ulp-sized allowance: a mean that equals the best but was summed in another order is not below it.
-        enough = np.nanmax(scores) - self.tolerance
-        eligible = np.flatnonzero(scores >= enough - 1e-12 * max(1.0, abs(enough)))
-        return int(min(eligible, key=lambda index: (epsilons[index], -scores[index])))
-
-    def _epsilon(self, candidate: dict[str, Any]) -> float:
-        searched = [value for name, value in candidate.items() if self._counts(name)]
-        return float(sum(searched)) if searched else np.inf
-
-    def _counts(self, name: str) -> bool:
-        return _is_epsilon(name) if self.names is None else name in self.names

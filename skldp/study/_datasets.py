@@ -1,8 +1,8 @@
 """Data for a study: scikit-learn's bundled sets with public bounds, or a file with declared ones."""
 
-import re
 import zipfile
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,18 @@ from sklearn.utils import Bunch
 from sklearn.utils.multiclass import type_of_target
 
 from skldp._untold import untold
+from skldp.estimators._schema import DeclaredColumn, read_schema
 from skldp.estimators._validation import check_bounds
-from skldp.study._extras import require
+from skldp.mechanisms._columns import Categories, Interval
+from skldp.study._features import features_of, first_row, read_study_schema, table_columns
+from skldp.study._tables import (
+    TABLE_FILES,
+    StudyInputError,
+    is_number,
+    is_table_file,
+    read_table,
+    some_names,
+)
 
 __all__ = ["BUNDLED", "StudyData", "StudyInputError", "load_study_data"]
 
@@ -58,14 +68,6 @@ BUNDLED: dict[str, tuple[Any, Any, tuple[float, float] | None]] = {
 }
 
 
-# Features, labels, and the names of the features.
-_Table = tuple[np.ndarray, np.ndarray, list[str]]
-
-
-class StudyInputError(ValueError):
-    """The data or the options of a study cannot be used; the text is one line."""
-
-
 @dataclass(frozen=True)
 class StudyData:
     """A data set with declared bounds, of a classification or a regression.
@@ -82,6 +84,12 @@ class StudyData:
         Where they come from.
     target_bounds : (float, float) or None
         The declared bounds of a target of numbers; None where the target is a class.
+    of_column : tuple of str
+        The column of the file that each feature belongs to: categories have one feature each.
+    found : tuple of str
+        The columns whose categories were taken from the file.
+    n_filled : int
+        Missing values that the middle of the bounds, or a category of their own, stands for.
     """
 
     name: str
@@ -92,6 +100,9 @@ class StudyData:
     high: np.ndarray
     bounds_source: str
     target_bounds: tuple[float, float] | None = None
+    of_column: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+    n_filled: int = 0
 
     @property
     def task(self) -> str:
@@ -125,6 +136,12 @@ class StudyData:
         unit = (self.X - self.low) / (self.high - self.low) * 2 - 1
         return np.clip(unit, -1, 1), int(np.count_nonzero(np.abs(unit) > 1))
 
+    def columns_moved(self) -> list[str]:
+        """The columns in which values lie outside their bounds, the one with most of them first."""
+        outside = np.count_nonzero((self.low > self.X) | (self.high < self.X), axis=0)
+        names = self.of_column or self.feature_names
+        return [names[j] for j in np.argsort(-outside, kind="stable") if outside[j]]
+
 
 def load_study_data(
     source: str | Path,
@@ -134,6 +151,11 @@ def load_study_data(
     folds: int = 2,
     task: str = "auto",
     target_bounds: Any = None,
+    columns: Iterable[str] | None = None,
+    schema: Any = None,
+    missing: str = "refuse",
+    separator: str | None = None,
+    encoding: str = "utf-8",
 ) -> StudyData:
     """Load a data set and check all that a study needs of it.
 
@@ -141,20 +163,34 @@ def load_study_data(
     ----------
     source : str or Path
         "digits", "breast_cancer", "wine", "diabetes", "friedman" (50,000 rows that
-        :func:`sklearn.datasets.make_friedman1` makes up), or a CSV, Parquet or npz file.
+        :func:`sklearn.datasets.make_friedman1` makes up), or a CSV (.csv, .tsv, also with .gz), Parquet, Arrow or npz
+        file. Categories become one feature each, or one together where they are ordered, or two.
     target : str, default=None
         For a file: the column of labels. In a CSV file without a header row, its number from 0. In an npz file, the
         array of labels ("y" if None); the features are the one two-dimensional array with as many rows.
     bounds : str, Path or (low, high), default=None
-        Two numbers as ``"low,high"``, arrays of one number per feature, or a CSV file with the columns
-        ``column,low,high``. Needed for a file; None takes the published ranges of a bundled set.
+        Of the columns of numbers that `schema` does not declare: two numbers as ``"low,high"``, arrays of one number
+        per column, or a CSV file with the columns ``column,low,high``. Needed for a file that has such columns; None
+        takes the published ranges of a bundled set.
     folds : int, default=2
         Every class needs at least as many rows.
     task : {"auto", "classification", "regression"}, default="auto"
         ``"auto"`` is a regression where the target holds fractions, or more than 20 different whole numbers.
     target_bounds : str or (low, high), default=None
         Of a regression: two numbers, also as ``"low,high"``. None takes those of the target's own row in the CSV file
-        of bounds, or the published ones.
+        of bounds, or in `schema`, or the published ones.
+    columns : iterable of str, default=None
+        The features, for a table; None takes all but the target.
+    schema : dict by column, str or Path, default=None
+        What columns of a table may hold, as of :class:`~skldp.TablePrivatizer`: a dict, its JSON text, or a .json file.
+        The categories of a column of texts that it does not name are taken from the file.
+    missing : {"refuse", "fill"}, default="refuse"
+        What becomes of missing values where the schema says nothing: ``"fill"`` puts the middle of the declared bounds
+        for numbers, and a category of its own.
+    separator : str, default=None
+        Of a CSV file; None is a comma, and in .tsv files a tabulator.
+    encoding : str, default="utf-8"
+        Of a CSV file.
 
     Returns
     -------
@@ -165,7 +201,7 @@ def load_study_data(
     StudyInputError
         If anything is missing or cannot be used, in one line.
     ImportError
-        If a CSV or Parquet file is asked for and pandas is missing.
+        If a table is asked for and pandas, or for Parquet and Arrow pyarrow, is missing.
 
     Examples
     --------
@@ -176,7 +212,14 @@ def load_study_data(
     """
     if task not in ("auto", *TASKS):
         raise StudyInputError(f"The task must be one of auto, {', '.join(TASKS)}. Got {task!r} instead.")
-    published_target = None
+    if missing not in ("refuse", "fill"):
+        raise StudyInputError(f"missing must be refuse or fill. Got {missing!r} instead.")
+    path, by_column = Path(source), read_study_schema(schema)
+    of_table = str(source) not in BUNDLED and is_table_file(path)
+    if not of_table and (columns is not None or by_column or separator is not None):
+        raise StudyInputError(f"--columns, --schema and --sep are for tables, {TABLE_FILES}. Got {source}.")
+    published = published_target = frame = None
+    of_target = by_column.pop(str(target), None)
     if str(source) in BUNDLED:
         loader, published, published_target = BUNDLED[str(source)]
         bunch = loader()
@@ -184,78 +227,70 @@ def load_study_data(
         names = [str(feature) for feature in bunch.feature_names]
         if target is not None:
             raise StudyInputError(f"--target is for files; {source} has its own. Got {target!r} instead.")
-    else:
-        published = None
-        path = Path(source)
+    elif of_table:
         name = path.name
-        X, y, names = _read(path, target)
+        wanted = None if columns is None or target is None else [*columns, target]
+        y, frame = _split(name, read_table(path, columns=wanted, separator=separator, encoding=encoding), target)
+        found = table_columns(name, frame, by_column, fill=missing == "fill")
+        names = found.without_bounds
+    else:
+        name = path.name
+        X, y, names = _read_npz(path, target)
     regression = _recognised(y) == TASKS[1] if task == "auto" else task == TASKS[1]
-    if len(X) < folds:
-        raise StudyInputError(f"{name} has {len(X)} rows, fewer than the {folds} folds.")
+    if len(y) < folds:
+        raise StudyInputError(f"{name} has {len(y)} rows, fewer than the {folds} folds.")
     y = _numbers(name, y) if regression else _checked_classes(name, y, folds)
     if target_bounds is not None and not regression:
         raise StudyInputError(f"--target-bounds are for a target of numbers; that of {name} holds classes.")
-    if bounds is None and published is None:
+    if names and bounds is None and published is None:
         raise StudyInputError(
-            f"{name} needs --bounds low,high, or a CSV file of column,low,high: bounds are declared from public "
-            "knowledge and never learnt from the data."
+            f"{name} needs --bounds low,high, or a CSV file of column,low,high{_for(names, frame)}: bounds are "
+            "declared from public knowledge and never learnt from the data."
         )
-    low, high = _bounds(published if bounds is None else bounds, names)
-    source_of_bounds = "published bounds" if bounds is None else "declared bounds"
-    of_target = None
+    low, high = _bounds(published if bounds is None else bounds, names) if names else (np.empty(0), np.empty(0))
+    source_of_bounds = "published bounds" if bounds is None and published is not None else "declared bounds"
     if regression:
-        if target_bounds is None and _is_table(bounds):
-            own = str(target) in _table_of_bounds(Path(bounds)).index
-            target_bounds = np.ravel(_bounds(bounds, [str(target)])) if own else None
-        of_target = _bounds_of_target(name, published_target if target_bounds is None else target_bounds)
-    return StudyData(name, X, y, tuple(names), low, high, source_of_bounds, of_target)
+        target_bounds = _declared_target(str(target), target_bounds, bounds, of_target)
+        target_bounds = _bounds_of_target(name, published_target if target_bounds is None else target_bounds)
+    if frame is None:
+        return StudyData(name, X, y, tuple(names), low, high, source_of_bounds, target_bounds)
+    numbers = dict(zip(names, map(Interval, low.tolist(), high.tolist()), strict=True))
+    filling: Any = "middle" if missing == "fill" else None
+    declared = {own: column or DeclaredColumn(numbers[own], filling) for own, column in found.declared.items()}
+    features = features_of(name, frame, declared)
+    return StudyData(
+        *(name, features.X, y, features.names, features.low, features.high, source_of_bounds, target_bounds),
+        features.of_column,
+        found.found,
+        features.n_filled,
+    )
 
 
-def _read(path: Path, target: str | None) -> _Table:
-    readers = {".csv": _read_csv, ".parquet": _read_parquet, ".npz": _read_npz}
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        raise StudyInputError(f"Data must be one of {', '.join(BUNDLED)} or a .csv, .parquet or .npz file. Got {path}.")
+def _for(names: list[str], frame: Any) -> str:
+    """Which columns need bounds, where others do not."""
+    return "" if frame is None or len(names) == frame.shape[1] else f" for {some_names(names)}"
+
+
+def _declared_target(target: str, given: Any, bounds: Any, of_schema: Any) -> Any:
+    """The bounds of a target of numbers, wherever they are declared; None where nowhere."""
+    if given is not None:
+        return given
+    if of_schema is not None:
+        try:
+            domain = read_schema({target: of_schema}, [target], [None])[0][0].domain
+        except ValueError as error:
+            raise StudyInputError(_first_line(error)) from None
+        return None if isinstance(domain, Categories) else (float(domain.low), float(domain.high))
+    if _is_table(bounds) and target in _table_of_bounds(Path(bounds)).index:
+        return np.ravel(_bounds(bounds, [target]))
+    return None
+
+
+def _read_npz(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    if path.suffix.lower() != ".npz":
+        raise StudyInputError(f"Data must be one of {', '.join(BUNDLED)} or a {TABLE_FILES} or .npz file. Got {path}.")
     if not path.is_file():
         raise StudyInputError(f"There is no file {path}.")
-    if path.stat().st_size == 0:
-        raise StudyInputError(f"{path.name} is empty.")
-    return reader(path, target)
-
-
-def _read_csv(path: Path, target: str | None) -> _Table:
-    first_row = _parsed(path, header=None, nrows=1, dtype=str)
-    # A first row of numbers is data, not names.
-    headless = all(_is_number(cell) for cell in first_row.iloc[0])
-    return _from_frame(path.name, _parsed(path, header=None if headless else 0), target)
-
-
-def _parsed(path: Path, **options: Any) -> Any:
-    """The table of a CSV file, or an error that names the line and shows nothing that stands in it."""
-    pd = require("pandas")
-    try:
-        return pd.read_csv(path, **options)
-    except UnicodeDecodeError as error:
-        reason = f"its bytes from {error.start:,} on are not UTF-8"
-    except pd.errors.EmptyDataError:
-        reason = "there is nothing in it"
-    except (pd.errors.ParserError, ValueError, OverflowError) as error:
-        cells = re.search(r"Expected \d+ fields in line \d+, saw \d+", str(error))
-        row = re.search(r"(EOF|error|overflow).*? (row|line) \d+", str(error))
-        reason = cells.group() if cells else row.group() if row else "it cannot be parsed"
-    raise StudyInputError(f"{path.name} is no CSV file: {reason}.")
-
-
-def _read_parquet(path: Path, target: str | None) -> _Table:
-    pd = require("pandas")
-    try:
-        frame = pd.read_parquet(path)
-    except (ValueError, OSError) as error:
-        raise StudyInputError(f"{path.name} is no Parquet file that can be read ({type(error).__name__}).") from None
-    return _from_frame(path.name, frame, target)
-
-
-def _read_npz(path: Path, target: str | None) -> _Table:
     try:
         # numpy leaves open what it cannot read, if it opened it.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
@@ -267,14 +302,14 @@ def _read_npz(path: Path, target: str | None) -> _Table:
         raise StudyInputError(f"{path.name} is no npz file of plain arrays.")
     if label not in arrays or arrays[label].ndim != 1:
         raise StudyInputError(
-            f"--target must name a one-dimensional array of {path.name} ({_some(arrays)}). Got {label!r} instead."
+            f"--target must name a one-dimensional array of {path.name} ({some_names(arrays)}). Got {label!r} instead."
         )
     y = arrays[label]
     tables = [key for key, array in arrays.items() if array.ndim == 2 and len(array) == len(y)]
     if len(tables) != 1:
         raise StudyInputError(
             f"{path.name} needs exactly one two-dimensional array of {len(y)} rows beside {label!r}. "
-            f"Got {_some(tables) or 'none'} instead."
+            f"Got {some_names(tables) or 'none'} instead."
         )
     X = arrays[tables[0]]
     if X.dtype.kind not in "biuf" or not np.isfinite(X).all():
@@ -282,39 +317,27 @@ def _read_npz(path: Path, target: str | None) -> _Table:
     return X.astype(np.float64), y, [f"x{i}" for i in range(X.shape[1])]
 
 
-def _from_frame(name: str, frame: Any, target: str | None) -> _Table:
-    frame.columns = [str(column) for column in frame.columns]
+def _split(name: str, frame: Any, target: str | None) -> tuple[np.ndarray, Any]:
+    """The labels of a table, and its features."""
     if frame.empty:
         raise StudyInputError(f"{name} has no rows.")
     if target is None:
-        raise StudyInputError(f"{name} needs --target, the column of labels, one of: {_some(frame.columns)}.")
+        raise StudyInputError(f"{name} needs --target, the column of labels, one of: {some_names(frame.columns)}.")
     if target not in frame.columns:
-        raise StudyInputError(f"--target must be a column of {name} ({_some(frame.columns)}). Got {target!r} instead.")
+        names = some_names(frame.columns)
+        raise StudyInputError(f"--target must be a column of {name} ({names}). Got {target!r} instead.")
     labels, features = frame[target], frame.drop(columns=target)
     if features.shape[1] == 0:
         raise StudyInputError(f"{name} has no column beside the target {target!r}.")
     if labels.isna().any():
         raise StudyInputError(
-            f"Column {target!r} of {name} has {labels.isna().sum()} missing labels, the first in {_row(labels.isna())}."
+            f"Column {target!r} of {name} has {labels.isna().sum()} missing labels, the first in "
+            f"{first_row(labels.isna())}."
         )
-    pd = require("pandas")
-    for column in features:
-        given = features[column]
-        if not pd.api.types.is_numeric_dtype(given) or pd.api.types.is_complex_dtype(given):
-            strange = pd.to_numeric(given.astype(str), errors="coerce").isna() & given.notna()
-            where = f", first in {_row(strange)}" if strange.any() else ""
-            raise StudyInputError(f"Column {column!r} of {name} is not numeric{where}: encode it or leave it out.")
-        values = given.to_numpy(dtype=np.float64, na_value=np.nan)
-        if not np.isfinite(values).all():
-            lost = ~np.isfinite(values)
-            raise StudyInputError(
-                f"Column {column!r} of {name} has {np.count_nonzero(lost)} missing or infinite values, the first in "
-                f"{_row(lost)}."
-            )
     y = labels.to_numpy()
     if y.dtype.kind not in "biufU":
         y = np.array([str(label) for label in y], dtype=object)
-    return features.to_numpy(dtype=np.float64), y, list(features.columns)
+    return y, features
 
 
 def _recognised(y: np.ndarray) -> str:
@@ -377,17 +400,17 @@ def _is_table(bounds: Any) -> bool:
 
 def _two_numbers(text: str) -> tuple[float, float]:
     parts = text.split(",")
-    if len(parts) != 2 or not all(_is_number(part) for part in parts):
+    if len(parts) != 2 or not all(is_number(part) for part in parts):
         raise StudyInputError(f"--bounds must be low,high or a .csv file of column,low,high. Got {text!r} instead.")
     return float(parts[0]), float(parts[1])
 
 
 def _table_of_bounds(path: Path) -> Any:
-    if not path.is_file():
-        raise StudyInputError(f"There is no file {path}.")
-    table = _parsed(path)
+    table = read_table(path)
     if not {"column", "low", "high"} <= set(table.columns):
-        raise StudyInputError(f"{path.name} needs the columns column,low,high. Got {_some(table.columns)} instead.")
+        raise StudyInputError(
+            f"{path.name} needs the columns column,low,high. Got {some_names(table.columns)} instead."
+        )
     return table.assign(column=table["column"].astype(str)).drop_duplicates("column").set_index("column")
 
 
@@ -395,28 +418,8 @@ def _bounds_from_file(path: Path, names: list[str]) -> tuple[np.ndarray, np.ndar
     table = _table_of_bounds(path)
     missing = [name for name in names if name not in table.index]
     if missing:
-        raise StudyInputError(f"{path.name} has no bounds for {_some(missing)}.")
+        raise StudyInputError(f"{path.name} has no bounds for {some_names(missing)}.")
     return table.loc[names, "low"].to_numpy(), table.loc[names, "high"].to_numpy()
-
-
-def _is_number(text: Any) -> bool:
-    try:
-        return np.isfinite(float(text))
-    except (TypeError, ValueError):
-        return False
-
-
-def _row(strange: Any) -> str:
-    """Where the first of the strange ones stands, the first row below the names being 1."""
-    return f"row {int(np.flatnonzero(np.asarray(strange))[0]) + 1}"
-
-
-def _some(names: Any) -> str:
-    # Names of columns are public, and a first row of data without them is not.
-    if any(map(_is_number, names)) and not all(str(name).isdigit() for name in names):
-        return "not shown: a number among the names, so that the file may have none"
-    shown = [str(name) for name in list(names)[:8]]
-    return ", ".join(shown) + (", ..." if len(list(names)) > 8 else "")
 
 
 def _first_line(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""The picture of what privacy costs: a score over epsilon, as stated or as proved."""
+"""The picture of what privacy costs: a score over epsilon, as proved or as stated."""
 
 from typing import Any, Self
 
@@ -35,7 +35,7 @@ def _short(score: float) -> str:
 
 
 class PrivacyUtilityDisplay:
-    """Draw a privacy-utility curve over the stated or the exact epsilon.
+    """Draw a privacy-utility curve over the exact or the stated epsilon.
 
     Use :meth:`from_frame` or :meth:`from_estimator`. To compare estimators, draw the next one into ``display.ax_``
     with ``baselines=False``.
@@ -44,7 +44,7 @@ class PrivacyUtilityDisplay:
     ----------
     frame : PrivacyUtilityCurve, DataFrame or dict of arrays
         One curve, with the columns of :meth:`.PrivacyUtilityCurve.to_frame`; those of the baselines may be missing.
-    epsilon_axis : {"stated", "exact"}, default="stated"
+    epsilon_axis : {"exact", "stated"}, default="exact"
         Which epsilon the horizontal axis shows, on a log scale. Only "exact" is comparable between mechanisms.
     name : str, default=None
         The name in the legend.
@@ -64,11 +64,11 @@ class PrivacyUtilityDisplay:
     --------
     >>> from skldp.study import PrivacyUtilityDisplay
     >>> curve = {"exact_epsilon": [43.1], "score_mean": [0.8], "score_std": [0.01]}
-    >>> PrivacyUtilityDisplay.from_frame(curve, epsilon_axis="exact").line_.get_xdata().tolist()
+    >>> PrivacyUtilityDisplay.from_frame(curve).line_.get_xdata().tolist()
     [43.1]
     """
 
-    def __init__(self, frame: Any, *, epsilon_axis: str = "stated", name: str | None = None) -> None:
+    def __init__(self, frame: Any, *, epsilon_axis: str = "exact", name: str | None = None) -> None:
         self.frame = frame
         self.epsilon_axis = epsilon_axis
         self.name = name
@@ -78,7 +78,7 @@ class PrivacyUtilityDisplay:
         cls,
         frame: Any,
         *,
-        epsilon_axis: str = "stated",
+        epsilon_axis: str = "exact",
         name: str | None = None,
         ax: Any = None,
         baselines: bool = True,
@@ -89,7 +89,7 @@ class PrivacyUtilityDisplay:
         Parameters
         ----------
         frame : PrivacyUtilityCurve, DataFrame or dict of arrays
-        epsilon_axis : {"stated", "exact"}, default="stated"
+        epsilon_axis : {"exact", "stated"}, default="exact"
         name : str, default=None
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
@@ -111,7 +111,7 @@ class PrivacyUtilityDisplay:
         X: Any,
         y: Any,
         *,
-        epsilon_axis: str = "stated",
+        epsilon_axis: str = "exact",
         name: str | None = None,
         ax: Any = None,
         baselines: bool = True,
@@ -125,7 +125,7 @@ class PrivacyUtilityDisplay:
         estimator : estimator
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-        epsilon_axis : {"stated", "exact"}, default="stated"
+        epsilon_axis : {"exact", "stated"}, default="exact"
         name : str, default=None
         ax : matplotlib Axes, default=None
         baselines : bool, default=True

@@ -6,13 +6,14 @@ from types import ModuleType
 __all__ = ["require"]
 
 
-def require(name: str) -> ModuleType:
-    """Import a module that the extra ``study`` brings.
+def require(name: str, *, extra: str = "study") -> ModuleType:
+    """Import a module that an extra brings.
 
     Parameters
     ----------
     name : str
         Such as ``"matplotlib.pyplot"``.
+    extra : str, default="study"
 
     Returns
     -------
@@ -26,4 +27,4 @@ def require(name: str) -> ModuleType:
     try:
         return import_module(name)
     except ImportError:
-        raise ImportError(f'This needs {name.partition(".")[0]}: pip install "skldp[study]".') from None
+        raise ImportError(f'This needs {name.partition(".")[0]}: pip install "skldp[{extra}]".') from None

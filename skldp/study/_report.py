@@ -58,12 +58,14 @@ class TextTable:
     note: str = ""
 
 
-def ranking(comparison: MechanismComparison) -> TextTable:
+def ranking(comparison: MechanismComparison, *, within: float = math.inf) -> TextTable:
     """Put the best mean score of each mechanism within each exact epsilon side by side.
 
     Parameters
     ----------
     comparison : MechanismComparison
+    within : float, default=inf
+        The largest exact epsilon that is shown; then without the mechanisms that have no point within it.
 
     Returns
     -------
@@ -71,7 +73,7 @@ def ranking(comparison: MechanismComparison) -> TextTable:
         The baselines, then the mechanisms, the best at the largest epsilon first. A dash stands where a mechanism has
         no point within the epsilon; the best of a column is bold.
     """
-    first, budgets = comparison.first, comparison.stated_budgets()
+    first, budgets = comparison.first, [budget for budget in comparison.stated_budgets() if budget <= within]
     places = [dict(comparison.ranking(budget)) for budget in budgets]
     scores = {
         name: [place[name].score_mean if name in place else math.nan for place in places] for name in comparison.curves
@@ -81,6 +83,8 @@ def ranking(comparison: MechanismComparison) -> TextTable:
         return [-math.inf if math.isnan(score) else score for score in reversed(scores[name])]
 
     names = sorted(scores, key=from_the_last, reverse=True)
+    if math.isfinite(within):
+        names = [name for name in names if not all(map(math.isnan, scores[name]))]
     best = [next(iter(place), None) for place in places]
     rows = [
         ["without privacy", *[_score(first.clean_mean)] * len(budgets)],
@@ -88,7 +92,7 @@ def ranking(comparison: MechanismComparison) -> TextTable:
         *([name, *map(_score, scores[name])] for name in names),
     ]
     return TextTable(
-        f"Mean {first.scoring} within an exact epsilon",
+        f"Mean {first.scoring} within an exact epsilon" + (f" of at most {within:g}" if math.isfinite(within) else ""),
         ("mechanism", *(f"ε ≤ {budget:g}" for budget in budgets)),
         rows,
         frozenset((2 + names.index(name), 1 + column) for column, name in enumerate(best) if name is not None),
@@ -150,16 +154,11 @@ def points(comparison: MechanismComparison, names: Iterable[str] | None = None, 
 
     of_clean, of_majority = also(first.clean_also), also(first.majority_also)
     rows = [
-        ["without privacy", "", "inf", "", _spread(first.clean_mean, first.clean_std), *of_clean, "", ""],
+        ["without privacy", "", "", "inf", "", _spread(first.clean_mean, first.clean_std), *of_clean, "", ""],
         [
-            _learns_nothing(comparison),
-            "",
-            "0",
-            "",
+            *(_learns_nothing(comparison), "", "", "0", ""),
             _spread(first.majority_mean, first.majority_std),
-            *of_majority,
-            "",
-            "",
+            *(*of_majority, "", ""),
         ],
     ]
     ends = {1}
@@ -167,8 +166,25 @@ def points(comparison: MechanismComparison, names: Iterable[str] | None = None, 
         rows += [[name, *_point(point, also(point.also))] for point in comparison.curves[name]]
         ends.add(len(rows) - 1)
     scores = (first.scoring, *map(_named, first.also))
-    headings = ("mechanism", "stated ε", "exact ε", "δ", *scores, "fit s", "score s")
-    return TextTable(title, headings, rows, ends=frozenset(ends))
+    headings = ("mechanism", "asked ε", "stated ε", "exact ε", "δ", *scores, "fit s", "score s")
+    return TextTable(title, headings, rows, ends=frozenset(ends), note=_what_counts(comparison))
+
+
+def _what_counts(comparison: MechanismComparison) -> str:
+    """What each of the three epsilons is of, and for whom."""
+    data, settings = comparison.data, comparison.settings
+    whole = "of one person's whole record with its target"
+    if data.task == "regression" or settings.labels == "none":
+        counted = whole if data.task == "regression" else "of the features of one person's record"
+        return f"All epsilons are {counted}: asked for, stated by the mechanism, and exact."
+    fixed = settings.label_epsilon
+    label = "as much again for its label" if fixed is None else f"{fixed:g} for its label"
+    models = [name for name in comparison.curves if family_of(name) == FAMILIES[0]]
+    of_models = f" (of {', '.join(models)}: for the whole record at once)" if models else ""
+    return (
+        f"Asked is for the features of one person's record, and {label}{of_models}. Stated and exact are the sum, "
+        f"{whole}."
+    )
 
 
 def guarantee_tables(comparison: MechanismComparison) -> list[TextTable]:
@@ -199,6 +215,7 @@ def guarantee_tables(comparison: MechanismComparison) -> list[TextTable]:
 def _point(point: CurvePoint, also: list[str]) -> list[str]:
     exact = point.exact_epsilon
     return [
+        f"{point.epsilon:g}",
         f"{point.stated_epsilon:g}",
         f"{exact:,.4g}" if exact < 1000 else f"{exact:,.0f}",
         f"{point.delta:.3g}" if point.delta else "",
@@ -267,7 +284,7 @@ def plot_comparison(comparison: MechanismComparison) -> Any:
     Returns
     -------
     matplotlib Figure
-        The first row is on the stated epsilon axis, the second on the exact one. Of its own: no window is opened, and
+        The first row is on the exact epsilon axis, the second on the stated one. Of its own: no window is opened, and
         pyplot keeps no reference.
 
     Raises
@@ -281,7 +298,7 @@ def plot_comparison(comparison: MechanismComparison) -> Any:
     shape, size = ((1, 2), (11, 4.6)) if alone else ((2, len(panels)), (4.6 * len(panels), 9))
     figure = require("matplotlib.figure").Figure(figsize=size, layout="constrained")
     grid = figure.subplots(*shape, sharey=True, squeeze=False).reshape(2, -1)
-    for row, axis in zip(grid, ("stated", "exact"), strict=True):
+    for row, axis in zip(grid, ("exact", "stated"), strict=True):
         for ax, (title, names) in zip(row, panels.items(), strict=True):
             plot_panel(ax, comparison.curves, names, axis)
             ax.set_title(title, fontsize=11)

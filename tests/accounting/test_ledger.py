@@ -375,6 +375,8 @@ def test_nothing_is_changed_or_deleted(tmp_path, table):
     with ledger._store.transaction(write=True) as connection:
         if table == "erasures":
             connection.execute("INSERT INTO erasures VALUES (1, 0, 1, '')")
+        if table == "kept":
+            connection.execute("INSERT INTO kept VALUES (1, 0, '')")
         column = connection.execute(f"PRAGMA table_info({table})").fetchall()[-1][1]
         for statement in (
             f"UPDATE {table} SET {column} = 0",
@@ -425,7 +427,7 @@ def test_a_truncated_file_is_refused(tmp_path, kept):
             1,
             "schema version 1, which kept the key of the hashes .* Give a new ledger, for the same people by their ids",
         ),
-        (4, "newer skldp: it has schema version 4, and this one knows version 3"),
+        (5, "newer skldp: it has schema version 5, and this one knows version 4"),
     ],
 )
 @pytest.mark.parametrize("with_companion", [True, False])

@@ -19,6 +19,7 @@ from skldp.accounting._ledger import postgres_store
 from skldp.accounting._ledger import store as ledger_store
 from skldp.accounting._ledger.schema import seal
 from skldp.exceptions import LedgerError
+from skldp.mechanisms import RandomizedResponse
 
 forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 
@@ -186,7 +187,7 @@ def test_somebody_who_holds_the_lock_for_ever_is_not_waited_for(postgres_url, mo
     assert ledger.answer(linear(1), ["a"], ones).accepted.all()
 
 
-TABLES = ("settings", "people", "queries", "releases", "answers", "salts")
+TABLES = ("settings", "people", "queries", "releases", "answers", "kept", "salts")
 
 
 @pytest.mark.parametrize("role", ["keeper", TENANTS[0]])
@@ -196,7 +197,7 @@ def test_nothing_is_changed_deleted_or_emptied(postgres_server, postgres_schema,
     import psycopg
 
     place = postgres_server.url(schema=postgres_schema)
-    new_ledger(place).answer(linear(1), ["a"], ones)
+    new_ledger(place).release(RandomizedResponse(0.5, 3), [[1]], ["a"], idempotency_key="nobody can guess it")
     admit_tenant(place, TENANTS[0])
     column = {"settings": "name", "people": "identity", "queries": "key", "releases": "time"}.get(table, "release")
     told = "append-only" if role == "keeper" else "permission denied"

@@ -11,6 +11,7 @@ from skldp.accounting._ledger import migration, sqlite_store
 from skldp.accounting._ledger.companion import companion_of
 from skldp.accounting._ledger.schema import SCHEMA_VERSION
 from skldp.exceptions import LedgerError
+from skldp.mechanisms import RandomizedResponse
 
 # Written by the version before this schema, with the losses and the companion's entry that it gave.
 EARLIER = Path(__file__).with_name("ledger_of_version_2.sql")
@@ -109,3 +110,24 @@ def test_a_migrated_ledger_has_the_tables_of_a_new_one(earlier, tmp_path):
         return sorted((kind, name, "".join(sql.lower().replace('"', "").split())) for kind, name, sql in rows)
 
     assert schema(earlier) == schema(tmp_path / "new.ledger")
+
+
+def test_a_ledger_of_version_3_goes_on_and_keeps_rows(tmp_path):
+    """Which differs from this version in what is kept of releases alone."""
+    path = tmp_path / "a.ledger"
+    with PrivacyLedger(1.0, bounds=(-1, 1), path=path) as ledger:
+        ledger.answer(linear(1), ["ann"], lambda rows: [1])
+    connection = sqlite3.connect(path)
+    for statement in ("DROP VIEW recorded_rows", "DROP TABLE kept", "PRAGMA user_version = 3"):
+        connection.execute(statement)
+    connection.close()
+    before = path.read_bytes()
+    assert ledger_report(path, verify=True)["verification"]["ok"]
+    assert path.read_bytes() == before
+    law, key = RandomizedResponse(0.5, 3), "a key that nobody can guess"
+    with PrivacyLedger.open(path) as ledger:
+        first, again = (ledger.release(law, [[1]], ["ann"], idempotency_key=key).rows.tolist() for _ in range(2))
+        assert (first, ledger.verify().ok) == (again, True)
+    assert version_of(path) == SCHEMA_VERSION
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        sqlite3.connect(path).execute("DELETE FROM kept")

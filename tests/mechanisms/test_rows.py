@@ -15,7 +15,9 @@ from skldp.mechanisms import (
     Columns,
     Duchi,
     DuchiVector,
+    FieldKey,
     FiniteSet,
+    FlippedBits,
     Gaussian,
     HadamardResponse,
     Hybrid,
@@ -38,6 +40,7 @@ from skldp.mechanisms import (
     RandomizedResponse,
     RandomizedResponseWithPrior,
     RandomProjection,
+    ReleaseKey,
     ResponseOnBins,
     RowMechanism,
     ScaledRows,
@@ -106,6 +109,7 @@ def categorical():
     yield RandomizedResponseWithPrior(1.0, (1.0, 0.0))
     yield UnaryEncoding(0.5, 7, "sue")
     yield UnaryEncoding(20.0, 20_000, "oue")
+    yield FlippedBits(900, 2**62 - 1)
     yield OneHotRandomizedResponse(0.5, 900)
     yield SubsetSelection(0.5, 1)
     yield SubsetSelection(0.5, 300)
@@ -209,6 +213,16 @@ class TestEveryMechanism:
         whole = mechanism.release(rows, RowNoise(KEY, own)).rows
         monkeypatch.setattr(type(mechanism), "block_cells", 3 * mechanism.block_width)
         np.testing.assert_array_equal(copy.copy(mechanism).release(rows, RowNoise(KEY, own)).rows, whole)
+
+    def test_a_keyed_release_is_the_same_again_in_any_company(self, mechanism):
+        key = FieldKey(ReleaseKey(KEY), "any")
+        rows, ids = rows_for(mechanism), list(range(40))
+        whole = key.release(mechanism, rows, ids).rows
+        order = np.random.default_rng(2).permutation(40)[:23]
+        part = key.release(copy.copy(mechanism), rows[order], order.tolist()).rows
+        np.testing.assert_array_equal(part, whole[order])
+        one = key.bind(mechanism, rows[7:8], [7])
+        np.testing.assert_array_equal(mechanism.release(one.rows, one.noise).rows, whole[7:8])
 
     def test_rows_are_not_written_to_and_memory_order_does_not_matter(self, mechanism):
         rows, own = rows_for(mechanism), nonces(40)

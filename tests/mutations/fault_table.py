@@ -47,14 +47,23 @@ _FILES = (
     "accounting/test_ledger.py accounting/test_ledger_versions.py"
 )
 _CALLS = "accounting/test_ledger_calls.py"
+_MISSING = "estimators/test_missing_values.py"
+_PARTS = "accounting/test_parts.py"
+_FEATURES = "accounting/test_features.py"
+_AGAIN = "accounting/test_releases_made_again.py"
+_QUESTIONS_AGAIN = "estimators/test_questions_made_again.py"
 _ERASED = "accounting/test_ledger_erasing.py"
 _HOSTS = "accounting/test_ledger_postgres.py"
 _DRIVER = "sqlalchemy psycopg"
 _WHOLES = "estimators/test_whole_guarantee.py estimators/test_counted_releases.py estimators/test_composition.py"
 _PROMISES = "estimators/test_promise.py"
 _PEOPLE = "estimators/test_people.py estimators/test_bayesian_filter.py"
-_CHARGED = "accounting/test_charges.py"
+_CHARGED = (
+    "accounting/test_charges.py accounting/test_units.py accounting/test_parts.py accounting/test_deltas.py "
+    "accounting/test_charges_verified.py"
+)
 _BUDGETS = "accounting/test_budget_edges.py accounting/test_filters.py accounting/test_decisions.py"
+_SPARSE = "mechanisms/test_sparse_rows.py"
 _SHUFFLED = "mechanisms/test_shuffling.py accounting/test_shuffle.py"
 
 MUTATIONS = [
@@ -256,8 +265,8 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_categorical/local_hashing.py",
-        "_linear_hash(chosen + 1, rows, self.n_buckets, self.n_digits), noise",
-        "_linear_hash(chosen, rows, self.n_buckets, self.n_digits), noise",
+        "self.answers._draw(self.hashed(chosen, rows), noise",
+        "self.answers._draw(self.hashed(chosen - 1, rows), noise",
         "mechanisms/test_reports.py",
     ),
     Mutation(
@@ -821,7 +830,7 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_release_query.py",
-        "if named and self.row_charge != units_above(log_ratio(self._keep_count, self.other_count)):",
+        "if named and self.row_charge != units_above(log_ratio(*self._odds)):",
         "if False:",
         _CHARGED,
     ),
@@ -1327,7 +1336,7 @@ MUTATIONS = [
         "f'WHEN EXISTS (",
         _FILES,
     ),
-    Mutation("accounting/_ledger/sqlite_store.py", "if version == MIGRATED and opening:", "if False:", _FILES),
+    Mutation("accounting/_ledger/sqlite_store.py", "if version in MIGRATED and opening:", "if False:", _FILES),
     # Calls that are made again, erased answers, and many hosts.
     Mutation("accounting/_ledger/privacy_ledger.py", "if before is not None:", "if False:", _CALLS),
     Mutation("accounting/_ledger/privacy_ledger.py", "if request != call.request:", "if False:", _CALLS),
@@ -1336,8 +1345,77 @@ MUTATIONS = [
     Mutation("accounting/_ledger/erasures.py", "return rows is None or _hash(rows) == request", "return True", _ERASED),
     Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_ANSWER, rows)\n", "", _ERASED),
     Mutation("accounting/_ledger/book.py", "erasures.last > self.release", "False", _ERASED),
+    # Codes, bits and features that are counted by what was released of them.
+    Mutation(
+        "accounting/_release_query.py",
+        "self.own_count * (TWO_64 - self.other_count), self.other_count * (TWO_64 - self.own_count)",
+        "self.own_count, self.other_count",
+        _PARTS,
+    ),
+    Mutation("accounting/_release_query.py", "if output >> code & 1]", "if not output >> code & 1]", _PARTS),
+    Mutation("accounting/_release_query.py", "return [1 << code for code", "return [0 << code for code", _PARTS),
+    Mutation("accounting/_release_query.py", "most = _MOST_BITS if self.own_count else None", "most = None", _PARTS),
+    Mutation(
+        "accounting/_release_query.py",
+        "most = self.own_count or TWO_64 // self.n_classes",
+        "most = TWO_64 // self.n_classes",
+        _PARTS,
+    ),
+    Mutation("accounting/_release_query.py", "and len(mechanism.columns) == 1:", "and mechanism.columns:", _PARTS),
+    Mutation("accounting/_ledger/established.py", "max(found) - min(found)", "Fraction(0)", _PARTS),
+    Mutation("accounting/_ledger/established.py", "(Fraction(1, 10**40) if apart else 0)", "1", _PARTS),
+    Mutation("accounting/_ledger/book.py", "tokens.setdefault(one, os.urandom(16))", "bytes(16)", _PARTS),
+    Mutation("accounting/_ledger/feature_question.py", "self.region.move(records)", "records", _FEATURES),
+    Mutation(
+        "accounting/_ledger/feature_question.py",
+        "if region.in_block[column] or len(region.limits):",
+        "if False:",
+        _FEATURES,
+    ),
+    Mutation(
+        "accounting/_ledger/feature_question.py",
+        '"linear" if inside else "truncated"',
+        '"linear"',
+        _FEATURES,
+        survives="a prediction outside of the output bounds is clipped whatever the kind, and certified so",
+    ),
+    Mutation("accounting/_ledger/feature_question.py", "law.exact_epsilon)", "2 * law.exact_epsilon)", _FEATURES),
+    Mutation(
+        "estimators/_labels.py",
+        "json.dumps([self.part, self.classes_.tolist()], default=str)",
+        "self.part",
+        "estimators/test_charged.py",
+    ),
+    # Missing values.
+    Mutation("estimators/_bayesian_filter.py", "features=names, missing=self._missing)", "features=names)", _MISSING),
+    Mutation("estimators/_bayesian_filter.py", "np.where(np.isnan(X), self._missing, X)", "np.nan_to_num(X)", _MISSING),
+    Mutation("estimators/_from_estimator.py", "filled = is_frozen and", "filled = True and", _MISSING),
+    # Released rows that are handed out again.
+    Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_KEPT, rows)\n", "", _AGAIN),
+    Mutation("accounting/_ledger/plan.py", "*([] if contents is None else [contents])", "", _AGAIN),
+    Mutation("accounting/_ledger/releasing.py", "[parameters_of(mechanism), part,", "[part,", _AGAIN),
+    Mutation("accounting/_ledger/releasing.py", "released.dtype.str, people]", "released.dtype.str]", _AGAIN),
+    Mutation("accounting/_ledger/releasing.py", "idempotency_key=key,", "idempotency_key=None,", _AGAIN),
+    Mutation("accounting/_ledger/kept_rows.py", "content, self._name(position)", "content, None", _AGAIN),
+    Mutation("accounting/_ledger/kept_rows.py", "secrets.token_bytes(_NONCE_BYTES)", "bytes(_NONCE_BYTES)", _AGAIN),
+    Mutation(
+        "accounting/_ledger/postgres_schema.py",
+        "CASE WHEN {may_see} THEN t.sealed",
+        "CASE WHEN true THEN t.sealed",
+        _AGAIN,
+        needs=_DRIVER,
+    ),
+    Mutation("estimators/_bayesian_filter.py", "idempotency_key=key,", "idempotency_key=None,", _QUESTIONS_AGAIN),
+    Mutation(
+        "estimators/_bayesian_filter.py",
+        "if key is not None and ids is None and self.ids is None:",
+        "if False:",
+        _QUESTIONS_AGAIN,
+    ),
     Mutation("accounting/_ledger/eraser.py", "certified if certified < composed else None", "certified", _ERASED),
-    Mutation("accounting/_ledger/plan.py", "mark, request, key is not None)", "mark, request, False)", _CALLS),
+    Mutation(
+        "accounting/_ledger/plan.py", "mark, digest, key is not None, kept)", "mark, digest, False, kept)", _CALLS
+    ),
     Mutation(
         "accounting/_release_query.py",
         "return cls(_ERASED, charge, sum(zcdp_of(query) for query in queries))",
@@ -1454,7 +1532,10 @@ MUTATIONS = [
     ),
     Mutation("estimators/_composition.py", "if self.passing and not leaks:", "if False:", _WHOLES),
     Mutation(
-        "estimators/_composition.py", "self.parts += [guarantee] * given.times", "self.parts += [guarantee]", _WHOLES
+        "estimators/_composition.py",
+        "self.parts += [(called, guarantee)] * given.times",
+        "self.parts += [(called, guarantee)]",
+        _WHOLES,
     ),
     Mutation(
         "estimators/_composition.py",
@@ -1668,7 +1749,7 @@ MUTATIONS = [
     ),
     Mutation(
         "estimators/_composition.py",
-        "                self.parts += [labels] * given.times\n            elif",
+        '                self.parts += [(_join(name, "label_mechanism"), labels)] * given.times\n            elif',
         "                pass\n            elif",
         "estimators/test_discriminants.py",
     ),
@@ -1722,6 +1803,29 @@ MUTATIONS = [
         "mechanisms/test_shuffling.py",
     ),
     Mutation("mechanisms/_guarantee.py", "        check_pure_local(self)\n", "", "mechanisms/test_guarantee.py"),
+    # What a table of steps shows: another guarantee's steps, no leak, markup of a name, and figures after a change.
+    Mutation(
+        "mechanisms/_guarantee.py",
+        "if self.parts and not add_up(self.parts, self.epsilon, self.delta):",
+        "if False:",
+        "mechanisms/test_guarantee_steps.py",
+    ),
+    Mutation(
+        "mechanisms/_guarantee.py",
+        "self.parts and self.basis == sentence(self.parts)",
+        "self.parts",
+        "mechanisms/test_guarantee_steps.py",
+    ),
+    Mutation(
+        "estimators/_composition.py", "parts=unbounded + steps", "parts=unbounded", "mechanisms/test_guarantee_steps.py"
+    ),
+    Mutation("_tables.py", "{html.escape(text)}", "{text}", "mechanisms/test_guarantee.py"),
+    Mutation(
+        "estimators/_guarantee_mixin.py",
+        'return "no privacy guarantee: changed after fit"',
+        "return estimator._guarantee_at_fit[0].headline()",
+        "estimators/test_notebook.py",
+    ),
     Mutation("accounting/_shuffle.py", "    check_pure_local(local)\n", "", "accounting/test_shuffle.py"),
     Mutation("accounting/_shuffle.py", "min(n - colluding, MOST_PEOPLE)", "min(n, MOST_PEOPLE)", _SHUFFLED),
     Mutation(
@@ -1732,6 +1836,38 @@ MUTATIONS = [
     ),
     Mutation("accounting/_shuffle.py", "self.rounds, measure, budget", "1, measure, budget", _SHUFFLED),
     Mutation("accounting/_blanket_laws.py", "least = (1 - p) / (1 - q)", "least = (1 - q) / (1 - q)", _SHUFFLED),
+    Mutation("study/_federated/hashed_labels.py", "apart = max(", "apart = min(", "study/test_federated_models.py"),
+    Mutation(
+        "study/_federated/hashed_labels.py", "(2 * self.n_hashes)", "self.n_hashes", "study/test_federated_models.py"
+    ),
+    Mutation(
+        "study/_federated/hashed_labels.py",
+        "seeded=self.seed is not None",
+        "seeded=False",
+        "study/test_federated_models.py",
+    ),
+    Mutation("study/_federated/settings.py", "self.perturbs in _ONE_BY_ONE", "False", "study/test_federated_models.py"),
+    Mutation(
+        "study/_federated/learning.py",
+        "np.clip(theta - step * gradients, -bound, bound)",
+        "(theta - step * gradients)",
+        "study/test_federated_models.py",
+    ),
+    Mutation("mechanisms/_sparse_domain.py", "small = order[rank >= most]", "small = order[:0]", _SPARSE),
+    Mutation("mechanisms/_sparse_domain.py", 'kind="stable")[:, most:]', 'kind="stable")[:, 2 * most :]', _SPARSE),
+    Mutation("mechanisms/_vector/sparse_stretch.py", "left.any()", "left.max() > prime", _SPARSE),
+    Mutation("mechanisms/_vector/sparse_stretch.py", "(k - 1) * min(shared, n_bands)", "k * shared // 2", _SPARSE),
+    Mutation("mechanisms/_vector/sparse_stretch.py", "k * (1 + math.log(d / k))", "k * math.log(d / k)", _SPARSE),
+    Mutation("mechanisms/_vector/projected_release.py", "sparse_bound(2 * int(", "sparse_bound(int(", _SPARSE),
+    Mutation("accounting/_blanket_laws.py", "    if low + high > 1:\n", "    if low + high > 2:\n", _SHUFFLED),
+    Mutation("accounting/_blanket_laws.py", "grown(2 * n_steps): least", "grown(n_steps): least", _SHUFFLED),
+    Mutation("accounting/_blanket_laws.py", "- grown(low)) / (1 + one)", "- grown(low)) / (2 + one)", _SHUFFLED),
+    Mutation(
+        "accounting/_blanket_laws.py",
+        "if len(mechanism.laws) > 1 and mechanism.n_sampled < mechanism.n_outputs:",
+        "if False:",
+        _SHUFFLED,
+    ),
     Mutation("accounting/_blanket_laws.py", "(1 - 2 * cap) * outside", "(1 - cap) * outside", _SHUFFLED),
     Mutation("accounting/_blanket_laws.py", "slack=float(law.weights[0]) * _CAP_ERROR / 2", "slack=0.0", _SHUFFLED),
     Mutation(
@@ -2161,8 +2297,8 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_integer_laws.py",
-        "or self._reach > (self.n_cells - self.n_inner) // 2",
-        "or self._reach > self.n_cells",
+        "or self.reach > (self.n_cells - self.n_inner) // 2",
+        "or self.reach > self.n_cells",
         "mechanisms/test_integer_laws.py",
     ),
     Mutation(
@@ -2197,14 +2333,14 @@ MUTATIONS = [
     ),
     Mutation(
         "client/_ledger.py",
-        "units = math.ceil(Fraction(float(epsilon)) * _UNITS)",
-        "units = math.floor(Fraction(float(epsilon)) * _UNITS)",
+        "return math.ceil(Fraction(float(epsilon)) * _UNITS)",
+        "return math.floor(Fraction(float(epsilon)) * _UNITS)",
         "client/test_policy.py",
     ),
     Mutation(
         "client/_ledger.py",
-        "            if _total(connection) + units > limit:",
-        "            if units > limit:",
+        "        if units and _total(connection) + units > limit:",
+        "        if units > limit:",
         "client/test_policy.py",
     ),
     Mutation(
@@ -2227,14 +2363,14 @@ MUTATIONS = [
     ),
     Mutation(
         "collection/_policy.py",
-        "        if not math.isfinite(estimator.privacy_guarantee_.epsilon):",
-        "        if estimator.privacy_guarantee_.epsilon < 0:",
+        "    if not math.isfinite(part.fitted.privacy_guarantee_.epsilon):",
+        "    if part.fitted.privacy_guarantee_.epsilon < 0:",
         "collection/test_policy.py",
     ),
     Mutation(
         "collection/_policy.py",
-        "        if laws != [field.law for field in self.fields]:",
-        "        if len(laws) != len(self.fields):",
+        "            if again != fields:",
+        "            if len(again) != len(fields):",
         "collection/test_policy.py",
     ),
     Mutation(
@@ -2261,6 +2397,249 @@ MUTATIONS = [
         "            secure_words().__next__()\n            ledger.charge(self.sha256, self.epsilon)\n",
         "client/test_policy.py",
     ),
+    Mutation(
+        "mechanisms/_release_key.py",
+        'len(part).to_bytes(8, "big") + part for',
+        "part for",
+        "mechanisms/test_release_key.py",
+    ),
+    Mutation("mechanisms/_release_key.py", "key=self._secret, person", "person", "mechanisms/test_release_key.py"),
+    Mutation("mechanisms/_release_key.py", ", person=person, digest", ", digest", "mechanisms/test_release_key.py"),
+    Mutation(
+        "mechanisms/_release_key.py", "_LEAST_DIFFERENT = 16", "_LEAST_DIFFERENT = 1", "mechanisms/test_release_key.py"
+    ),
+    Mutation(
+        "mechanisms/_release_key.py",
+        "len(secret) != _N_BYTES",
+        "len(secret) < _N_BYTES",
+        "mechanisms/test_release_key.py",
+    ),
+    Mutation(
+        "mechanisms/_release_key.py", "state.st_mode & 0o077", "state.st_mode & 0o007", "mechanisms/test_release_key.py"
+    ),
+    Mutation("mechanisms/_release_key.py", "os.O_CREAT | os.O_EXCL", "os.O_CREAT", "mechanisms/test_release_key.py"),
+    Mutation(
+        "mechanisms/_release_key.py",
+        "    if key.fingerprint != fingerprint:",
+        "    if not fingerprint:",
+        "mechanisms/test_release_key.py",
+    ),
+    Mutation("mechanisms/_release_key.py", 'return b"s" + one', "return one", "mechanisms/test_field_key.py"),
+    Mutation(
+        "mechanisms/_field_key.py",
+        'RowNoise(self.key.subkey("skldp noise", law), nonces)',
+        'RowNoise(self.key.subkey("skldp noise", field), nonces)',
+        "mechanisms/test_field_key.py",
+        survives="The nonces are those of the law as well; this key is a second lock on one door.",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "law = joined(_VERSION, law_text(mechanism).encode(), ",
+        "law = joined(_VERSION, ",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation("mechanisms/_field_key.py", ".encode(), field)", ".encode())", "mechanisms/test_field_key.py"),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "str(mechanism.output_dtype(coarse.dtype)).encode()",
+        'b""',
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "one.update(joined(person, value))",
+        "one.update(joined(value))",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "one.update(joined(person, value))",
+        "one.update(joined(person))",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "for row in exact + exact.dtype.type(0)]",
+        "for row in exact]",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "return KeyedRows(coarse, ",
+        "return KeyedRows(inside.rows, ",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py", "np.floor(place + shifts)", "np.floor(place + 0.5)", "mechanisms/test_field_key.py"
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "            return [type(value).__name__, integer_law",
+        "            return [integer_law",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py", 'and mechanism.guarantee().unit != "distance"', "", "mechanisms/test_field_key.py"
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "    return domain.clip(coarse.astype(rows.dtype)).rows",
+        "    return coarse.astype(rows.dtype)",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        '_NO_LAW = {"stated", "figures"}',
+        '_NO_LAW = {"figures"}',
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "estimators/_out_of_core.py",
+        "secure and (release_key is None or release_key.key.travels)",
+        "secure",
+        "estimators/test_repeated_releases.py",
+    ),
+    Mutation(
+        "estimators/_out_of_core.py",
+        "canonical_ids(people[start : start + _MOST_IDS])",
+        "canonical_ids(people[start : start + 1])",
+        "estimators/test_repeated_releases.py",
+    ),
+    Mutation(
+        "estimators/_out_of_core.py",
+        "    if estimator.seed is not None or not getattr(",
+        "    if estimator.seed is not None and not getattr(",
+        "estimators/test_repeated_releases.py",
+    ),
+    Mutation(
+        "estimators/_base.py",
+        "rows, noise, n_before = keyed.key.bind(mechanism, rows, keyed.ids)",
+        "_, noise, n_before = keyed.key.bind(mechanism, rows, keyed.ids)",
+        "estimators/test_repeated_releases.py",
+    ),
+    Mutation(
+        "estimators/_base.py",
+        "keyed.key.bind(mechanism, rows, keyed.ids)",
+        "keyed.key.bind(mechanism, rows, range(n_rows))",
+        "estimators/test_repeated_releases.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "        np.not_equal(out, rows, out=out)\n",
+        "",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "self.flip_count**self.n_bits",
+        "self.flip_count",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "p * other + q * own + (g - 2) * q * other",
+        "p * other + q * own",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py", "p * own + (g - 1) * q * other,", "p * own,", "mechanisms/test_longitudinal.py"
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "log_ratio(true**self._factor, false**self._factor)",
+        "log_ratio(true, false)",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "key.release(self.first, codes, ids)",
+        "key.release(self.first, codes, ids, wave=wave)",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "kept.astype(np.int64), ids, wave=wave)",
+        "kept.astype(np.int64), ids)",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "Fraction(self.second.guarantee().epsilon) * n_reports",
+        "Fraction(self.second.guarantee().epsilon)",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py", "each * self._distinct(n_values)", "each", "mechanisms/test_longitudinal.py"
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        'return n_values if self.method == "sue" else min',
+        "return min",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "other if self._hashes is None else support",
+        "other if self._hashes else support",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        'key.personal("threshold", ids).uniform(share.shape)',
+        "0.5",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "(_VERSION, meaning, law, person, packed)",
+        "(_VERSION, law, person, packed)",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "(_VERSION, meaning, law, person, packed)",
+        "(_VERSION, meaning, person, packed)",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "(_VERSION, meaning, law, person, packed)",
+        "(_VERSION, meaning, law, packed)",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "(_VERSION, meaning, law, person, packed)",
+        "(_VERSION, meaning, law, person)",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_memo.py", "_VERSION, policy, person, *values)", "_VERSION, person, *values)", "client/test_memo.py"
+    ),
+    Mutation(
+        "client/_memo.py", "_VERSION, policy, person, *values)", "_VERSION, policy, person)", "client/test_memo.py"
+    ),
+    Mutation("client/_memo.py", "field.steps + above)", "field.steps + 0.5)", "client/test_memo.py"),
+    Mutation("client/_memo.py", "        block += 1\n", "", "client/test_memo.py"),
+    Mutation(
+        "client/_policy.py",
+        "            ledger.charge_once(self.sha256, kept.charges)\n",
+        "            pass\n",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_ledger.py",
+        "if units and _total(connection)",
+        "if _total(connection)",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_ledger.py",
+        "sum(_units(charges[tag]) for tag in new)",
+        "sum(_units(charges[tag]) for tag in new[:1])",
+        "client/test_memo.py",
+    ),
+    Mutation("client/_ledger.py", ".fetchone() is None]", ".fetchone() is not None]", "client/test_memo.py"),
     Mutation(
         "mechanisms/_categorical/row_priors.py",
         "np.where(inside, answered, uniform)",
@@ -2374,5 +2753,143 @@ MUTATIONS = [
         "risk = (1 - confidence) / len(guesses)",
         "risk = 1 - confidence ** len(guesses)",
         "study/test_inversion.py",
+    ),
+    Mutation(
+        "mechanisms/_category_laws.py",
+        "return (TWO_64 - self.miss_count) * (self.n_codes - self.set_size)",
+        "return (TWO_64 - self.miss_count) * self.set_size",
+        "mechanisms/test_category_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_category_laws.py",
+        "held = next(words) >= self.miss_count",
+        "held = next(words) > self.miss_count",
+        "mechanisms/test_category_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_category_laws.py",
+        'or not 1 <= self.miss_count < TWO_64 or self._held < self._missed:\n            self._refuse(f"have sets',
+        'or not 1 <= self.miss_count < TWO_64:\n            self._refuse(f"have sets',
+        "mechanisms/test_category_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_category_laws.py",
+        "if not codes or not is_prime(self.n_buckets):",
+        "if not codes:",
+        "mechanisms/test_category_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_category_laws.py",
+        "and answer.bit_count() == self.set_size",
+        "and answer.bit_count() >= self.set_size",
+        "mechanisms/test_category_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_category_laws.py",
+        "other = uniform_below(self.n_answers - own, words)",
+        "other = uniform_below(self.n_answers - self.block_size, words)",
+        "mechanisms/test_category_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_integer_laws.py",
+        "most = TWO_64 - TWO_64 % n",
+        "most = TWO_64",
+        "mechanisms/test_category_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_integer_laws.py",
+        "chosen.add(last if number in chosen else number)",
+        "chosen.add(number)",
+        "mechanisms/test_category_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_group_laws.py",
+        "if self._of_agreeing <= self._of_others:",
+        "if not self._of_agreeing:",
+        "mechanisms/test_group_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_group_laws.py",
+        "math.comb(d, d // 2) // 2",
+        "math.comb(d, d // 2)",
+        "mechanisms/test_group_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_group_laws.py",
+        "return 1 if isinstance(self.of_sampled, SignsLaw) else self.n_sampled",
+        "return 1",
+        "mechanisms/test_group_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_bin_laws.py",
+        "upward = next(words) * (high - low) < (place - low) * TWO_64",
+        "upward = next(words) * (high - low) < (high - place) * TWO_64",
+        "mechanisms/test_bin_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_bin_laws.py",
+        "sum((Fraction(log_ratio(TWO_64 - t, t)) for t in self.flip_counts), Fraction(0))",
+        "max((Fraction(log_ratio(TWO_64 - t, t)) for t in self.flip_counts))",
+        "mechanisms/test_bin_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_bin_laws.py",
+        "        if self._gain < 1:\n",
+        "        if self._gain < 0:\n",
+        "mechanisms/test_bin_laws.py",
+    ),
+    Mutation(
+        "client/_ledger.py",
+        "        except sqlite3.Error as error:",
+        "        except sqlite3.IntegrityError as error:",
+        "client/test_crashes.py",
+    ),
+    Mutation(
+        "client/_columns.py",
+        "        of_dates = isinstance(value, str | datetime.date | np.datetime64)",
+        "        of_dates = True",
+        "collection/test_policy.py",
+    ),
+    Mutation(
+        "client/_policy.py",
+        "        if not all(field.is_answer(answer) for field, answer in zip(self.fields, answers, strict=True)):",
+        "        if not answers:",
+        "client/test_policy.py",
+    ),
+    Mutation(
+        "client/_policy.py",
+        "        encoded = [self._encode(record) for record in records]\n        words",
+        "        encoded = (self._encode(record) for record in records)\n        words",
+        "collection/test_batches.py",
+    ),
+    Mutation(
+        "collection/_columns.py",
+        ".sum(axis=1) == field.law.set_size",
+        ".sum(axis=1) > 0",
+        "collection/test_batches.py",
+    ),
+    Mutation(
+        "collection/_kinds.py",
+        'if fitted.calibration != "exact" or not fitted.debias:',
+        'if fitted.calibration != "exact":',
+        "collection/test_policy.py",
+    ),
+    Mutation(
+        "collection/_policy.py",
+        '            if chosen and not (isinstance(transformer, str) and transformer == "drop"):',
+        "            if chosen and not isinstance(transformer, str):",
+        "collection/test_policy.py",
+    ),
+    Mutation(
+        "cli/_releases.py",
+        "        part.unlink(missing_ok=True)",
+        "        part.exists()",
+        "cli/test_policies.py",
+    ),
+    Mutation(
+        "cli/_releases.py",
+        "        os.replace(part, output)\n    finally:",
+        "    finally:\n        os.replace(part, output)",
+        "cli/test_policies.py",
     ),
 ]

@@ -79,11 +79,22 @@ def test_table_puts_the_best_at_the_largest_budget_first():
     assert ["bitrand", "–", "–"] in rows
 
 
+def test_what_is_within_a_small_epsilon_stands_alone():
+    table = ranking(small_comparison(), within=4.0)
+    assert table.headings == ("mechanism", "ε ≤ 4")
+    names = [row[0] for row in table.rows[2:]]
+    assert sorted(names) == sorted(name for name in NAMES if name != "bitrand")
+    assert all(row[1] != "–" for row in table.rows)
+    assert table.bold == {(2, 1)}
+
+
 def test_all_points_stand_in_one_table_and_in_one_file(tmp_path):
     comparison = small_comparison()
     table = points(comparison)
     assert len(table.rows) == 2 + 2 * len(NAMES)
-    assert [row[1] for row in table.rows[2:4]] == ["4", "40"]
+    assert [row[1:3] for row in table.rows[2:4]] == [["2", "4"], ["20", "40"]]
+    assert table.headings[1:4] == ("asked ε", "stated ε", "exact ε")
+    assert "and as much again for its label. Stated and exact are the sum" in table.note
     comparison.to_csv(tmp_path / "study.csv")
     with (tmp_path / "study.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

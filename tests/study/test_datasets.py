@@ -65,7 +65,12 @@ def test_reads_parquet_and_npz(write, tmp_path):
 
 
 BAD_CSV = {
-    "not numeric": ("age,city,sick\n20,Oslo,no\n30,Rome,yes\n", "Column 'city' of people.csv is not numeric"),
+    "not numeric": ("age,sick\n20,no\nOslo,yes\n", "Column 'age' of people.csv is not numeric, first in row 2"),
+    "one category": ("age,city,sick\n20,Oslo,no\n30,Oslo,yes\n", "Column 'city' of people.csv holds one category"),
+    "names": (
+        "age,name,sick\n" + "".join(f"20,person {i},{'no' if i % 2 else 'yes'}\n" for i in range(51)),
+        "Column 'name' of people.csv holds 51 different texts",
+    ),
     "empty file": ("", "people.csv is empty"),
     "only a header": ("age,sick\n", "has no rows"),
     "no such target": ("age,ill\n1,0\n2,1\n", r"--target must be a column of people.csv \(age, ill\). Got 'sick'"),

@@ -1,15 +1,18 @@
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from toy_estimators import ToyLabels, ToySigns
 
-from skldp import PrivateLinearRegression, privacy_guarantee
-from skldp.exceptions import TooFewPeopleWarning
-from skldp.study import smallest_epsilon
+from skldp import BitRandTransformer, NumericPrivatizer, PrivateLinearRegression, privacy_guarantee
+from skldp.exceptions import PrivacyGuaranteeWarning, TooFewPeopleWarning
+from skldp.study import smallest_epsilon, with_exact_epsilon
 
 
 def results(candidates, scores, **more):
@@ -94,3 +97,58 @@ def test_a_model_that_learns_without_rows_is_searched_as_any_other():
         search.fit(X, y)
     assert search.best_params_ == {"epsilon": 4.0}
     assert privacy_guarantee(search.best_estimator_).epsilon <= 4.0
+
+
+def test_a_published_two_is_no_two_beside_an_exact_five():
+    """What is stated as 2 and is 6.5 exactly loses against an exact 5, where exact ones are scored."""
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 1))
+    y = np.arange(60) % 2
+    model = make_pipeline(BitRandTransformer(), GaussianNB())
+    grid = [
+        {"bitrandtransformer__epsilon": [2.0], "bitrandtransformer__calibration": ["published"]},
+        {"bitrandtransformer__epsilon": [5.0], "bitrandtransformer__calibration": ["exact"]},
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
+        search = GridSearchCV(
+            model, grid, cv=2, scoring=with_exact_epsilon("accuracy"), refit=smallest_epsilon(1.0)
+        ).fit(X, y)
+    published, exact = search.cv_results_["mean_test_exact_epsilon"]
+    assert published == pytest.approx(6.498, abs=0.001)
+    assert 4.99 < exact <= 5
+    assert search.best_params_["bitrandtransformer__calibration"] == "exact"
+    # Told what to read, the rule reads it; and says that it orders what cannot be ordered by it.
+    without = {name: column for name, column in search.cv_results_.items() if "exact_epsilon" not in name}
+    for rule, found in (
+        (smallest_epsilon(1.0, param_name="bitrandtransformer__epsilon"), search.cv_results_),
+        (smallest_epsilon(1.0), without),
+    ):
+        with pytest.warns(PrivacyGuaranteeWarning, match="differ in bitrandtransformer__calibration, with which"):
+            assert rule(found) == 0
+
+
+def test_the_worst_fold_counts_and_what_nothing_bounds_comes_last():
+    found = {
+        "params": [{"epsilon": 1}, {"epsilon": 2}, {"epsilon": 3}, {"epsilon": 4}],
+        "mean_test_score": np.array([0.8, 0.8, 0.8, np.nan]),
+        "split0_test_exact_epsilon": np.array([1.0, 2.0, 1e150, np.nan]),
+        "split1_test_exact_epsilon": np.array([9.0, 2.5, 1e150, np.nan]),
+    }
+    assert smallest_epsilon()(found) == 1
+    found["mean_test_score"][1] = 0.5
+    assert smallest_epsilon()(found) == 0
+
+
+def test_exact_epsilons_are_scored_beside_any_score():
+    X, y = np.random.default_rng(0).uniform(-1, 1, (60, 2)), np.arange(60) % 2
+    scoring = pickle.loads(pickle.dumps(with_exact_epsilon()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Labels choose nothing here, and nothing in the second is private.
+        for model, expected in ((NumericPrivatizer(2.0), 2.0), (StandardScaler(), 1e150)):
+            pipeline = make_pipeline(model, GaussianNB())
+            search = GridSearchCV(pipeline, {"gaussiannb__var_smoothing": [1e-9]}, cv=2, scoring=scoring, refit=False)
+            column = search.fit(X, y).cv_results_["mean_test_exact_epsilon"]
+            assert column == pytest.approx([expected], rel=1e-6)
+    with pytest.raises(ValueError, match=r"such as .*roc_auc.*Got 'roc_acu'"):
+        with_exact_epsilon("roc_acu")

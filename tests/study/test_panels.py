@@ -20,7 +20,7 @@ def _close_figures():
 def test_a_panel_for_each_family_and_axis_with_the_others_in_grey():
     figure = plot_comparison(small_comparison())
     assert [ax.get_title() for ax in figure.axes] == ["bit by bit", "value by value", "whole vector"] * 2
-    assert ["stated" in ax.get_xlabel().lower() for ax in figure.axes] == [True] * 3 + [False] * 3
+    assert ["stated" in ax.get_xlabel().lower() for ax in figure.axes] == [False] * 3 + [True] * 3
     for ax in figure.axes:
         # Every mechanism, and the two baselines.
         assert len(ax.lines) == len(NAMES) + 2

@@ -32,6 +32,8 @@ __all__ = ["Fingerprint", "LedgerBook", "group_rows"]
 
 Fingerprint = tuple[int, int]
 _ROWS_AT_ONCE = 200_000
+# Of queries with more outputs, those that occur alone have tokens.
+_MOST_TABLED = 4096
 _NO_ANSWER = np.iinfo(np.int16).min
 # What is kept of everybody's answers in memory, in bytes: beyond, histories are read from the store.
 _MOST_KEPT = 1 << 28
@@ -103,6 +105,7 @@ class LedgerBook:
         self._columns: list[tuple[int, npt.NDArray[np.int16]]] = []
         self._keeps_answers = True
         self._tokens: dict[str, npt.NDArray[np.uint64]] = {}
+        self._rare_tokens: dict[str, dict[int, bytes]] = {}
         # People who were read already, but who are new with a release that was not.
         self._ahead: list[Identity] = []
         self._n_erased = 0
@@ -157,7 +160,7 @@ class LedgerBook:
 
     def add_answers(self, query: Query, numbers: npt.NDArray[np.int64], outputs: npt.NDArray[Any]) -> None:
         """Count one release's answers; nobody is in it twice."""
-        self._fingerprints[numbers] += self._query_tokens(query)[outputs]
+        self._fingerprints[numbers] += self._query_tokens(query, outputs)
         self._spent[numbers] = added(self._spent[numbers], query)
         by_table = isinstance(self.table, LinearTable) and self.table.add(query)
         self._losses[numbers] += query.epsilon if by_table else np.inf
@@ -180,7 +183,7 @@ class LedgerBook:
         if not len(known):
             return
         before = np.array(histories, dtype=np.uint64).reshape(-1, 1, 2)[known]
-        after = (before + self._query_tokens(query)[: losses.shape[1]]).reshape(-1, 2)
+        after = (before + self._query_tokens(query, np.arange(losses.shape[1]))).reshape(-1, 2)
         self._foreseen = {(a, b): loss for (a, b), loss in zip(after.tolist(), losses[known].ravel(), strict=True)}
 
     def histories_of(self, connection: Connection, members: dict[Fingerprint, int]) -> dict[Fingerprint, History]:
@@ -322,12 +325,20 @@ class LedgerBook:
         if block is not None:
             raise LedgerError(f"The ledger is damaged: release {block[0]} is missing.")
 
-    def _query_tokens(self, query: Query) -> npt.NDArray[np.uint64]:
+    def _query_tokens(self, query: Query, outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+        """A token for each of some outputs of a query, shape (n, 2)."""
+        if query.n_outputs > _MOST_TABLED:
+            tokens = self._rare_tokens.setdefault(query.key, {})
+            found, place = np.unique(outputs, return_inverse=True)
+            words = b"".join(tokens.setdefault(one, os.urandom(16)) for one in found.tolist())
+            drawn: npt.NDArray[np.uint64] = np.frombuffer(bytearray(words), dtype=np.uint64).reshape(-1, 2)
+            return drawn[place.reshape(-1)]
         if query.key not in self._tokens:
             # The last one is for an output that is not told.
-            words = np.frombuffer(os.urandom(16 * (query.n_outputs + 1)), dtype=np.uint64)
-            self._tokens[query.key] = words.reshape(-1, 2)
-        return self._tokens[query.key]
+            words = os.urandom(16 * (query.n_outputs + 1))
+            self._tokens[query.key] = np.frombuffer(words, dtype=np.uint64).reshape(-1, 2)
+        known: npt.NDArray[np.uint64] = self._tokens[query.key][outputs]
+        return known
 
 
 def _recorded_query(number: int, content: str) -> Query:

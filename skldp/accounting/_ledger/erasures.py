@@ -23,6 +23,7 @@ _OF_PERSON = """SELECT r.release, r.digest FROM releases r CROSS JOIN recorded a
 _OTHERS = "SELECT person, output FROM recorded WHERE release = :release AND person <> :person ORDER BY person"
 _WRITE = "INSERT INTO erasures (release, person, erasure, digest) VALUES (:release, :person, :erasure, :digest)"
 _ERASE_ANSWER = "DELETE FROM answers WHERE release = :release AND person = :person"
+_ERASE_KEPT = "DELETE FROM kept WHERE release = :release AND person = :person"
 _ERASE_SALT = "DELETE FROM salts WHERE release = :release"
 
 
@@ -110,6 +111,7 @@ def erase_rows(connection: Connection, erased: Sequence[Erased], erasure: int) -
     rows = [one._asdict() | {"erasure": erasure} for one in erased]
     connection.executemany(_WRITE, rows)
     connection.executemany(_ERASE_ANSWER, rows)
+    connection.executemany(_ERASE_KEPT, rows)
     connection.executemany(_ERASE_SALT, rows)
     connection.executemany(WRITE_SALT, rows)
 

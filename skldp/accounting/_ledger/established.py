@@ -1,6 +1,7 @@
 """Whether an answer was within the budget: the judgement of a ledger's verification, which takes no decision's word."""
 
 import math
+from collections.abc import Iterable
 from decimal import Context, Decimal
 from fractions import Fraction
 
@@ -27,9 +28,7 @@ def is_established(rule: Rule, query: Query, answers: Answers) -> bool:
     if rule.name == "basic" or not math.isfinite(charges):
         return False
     pairs = list(zip(queries, outputs, strict=True))
-    if rule.name != "simplified" and all(
-        _fits(rule, [*pairs, (query, output)], budget) for output in range(query.n_outputs)
-    ):
+    if rule.name != "simplified" and all(_fits(rule, [*pairs, (query, output)], budget) for output in _possible(query)):
         return True
     return _fits(rule, pairs, budget - Fraction(more))
 
@@ -56,21 +55,40 @@ def _cost_of_releases(released: list[tuple[ReleaseQuery, int]]) -> Fraction:
     full = sum((Fraction(_exact_charge(query)) for query, _ in released if query.part is None), Fraction(0))
     for part in {query.part for query, _ in released} - {None}:
         own = [(query, output) for query, output in released if query.part == part]
-        given = {output for _, output in own}
-        codes = given | ({-1} if len(given) < own[0][0].n_classes else set())
-        full += max(_log_ratio(own, one, other) for one in codes for other in codes)
+        votes = [(query, output, _vote(query)) for query, output in own]
+        scores: dict[int, Fraction] = {}
+        for query, output, vote in votes:
+            for code in _codes(query, output):
+                scores[code] = scores.get(code, Fraction(0)) + vote
+        unseen = [] if len(scores) == own[0][0].n_classes else [Fraction(0)]
+        found = [*scores.values(), *unseen]
+        # With what the digits leave open, but where everything cancels.
+        apart = max(found) - min(found)
+        full += apart + (Fraction(1, 10**40) if apart else 0)
     return full
 
 
-def _log_ratio(own: list[tuple[ReleaseQuery, int]], one: int, other: int) -> Fraction:
-    """How much likelier one code is than another after these releases, at most."""
-    total, digits = Fraction(0), Context(prec=50)
-    for law, n in {(query.other_count, query.n_classes) for query, _ in own}:
-        outputs = [output for query, output in own if (query.other_count, query.n_classes) == (law, n)]
-        ratio = digits.ln(digits.divide(Decimal(2**64 - (n - 1) * law), Decimal(law)))
-        total += (outputs.count(one) - outputs.count(other)) * Fraction(ratio)
-    # What the digits leave open.
-    return total + Fraction(1, 10**40)
+def _possible(query: Query) -> Iterable[int]:
+    """The outputs of a query, or of a set of codes, whose every code votes for itself, those of one code."""
+    if isinstance(query, ReleaseQuery) and query.own_count:
+        return (2**code for code in range(query.n_classes))
+    return range(query.n_outputs)
+
+
+def _codes(query: ReleaseQuery, output: int) -> list[int]:
+    """The codes for which what was released is likelier than for the others."""
+    digits = reversed(f"{output:b}")
+    return [code for code, digit in enumerate(digits) if digit == "1"] if query.own_count else [output]
+
+
+def _vote(query: ReleaseQuery) -> Fraction:
+    """By how much, as a log-ratio, in fifty digits."""
+    own, other, whole = query.own_count, query.other_count, 2**64
+    likely, unlikely = whole - (query.n_classes - 1) * other, other
+    if own:
+        likely, unlikely = own * (whole - other), other * (whole - own)
+    digits = Context(prec=50)
+    return Fraction(digits.ln(digits.divide(Decimal(likely), Decimal(unlikely))))
 
 
 def _exact_charge(query: Query) -> Fraction | float:

@@ -10,13 +10,16 @@ from skldp.exceptions import LedgerError
 __all__ = ["APPLICATION_ID", "MIGRATED", "create_tables", "migrate", "up_to_date_copy"]
 
 APPLICATION_ID = 0x736B6C64
-# The earlier version that can be brought to this one.
-MIGRATED = 2
+_OF_VERSION_2 = ("settings", "people", "queries", "releases", "answers")
+# The earlier versions that can be brought to this one, with their tables.
+MIGRATED = {2: _OF_VERSION_2, 3: (*_OF_VERSION_2, "salts", "erasures")}
 # Tables that are read by their whole key.
-_WITHOUT_ROWID = ("settings", "answers", "erasures")
-# What may go, and when: an answer that was erased, and the salt of a release in which one was.
+_WITHOUT_ROWID = ("settings", "answers", "kept", "erasures")
+_ONE_ERASED = "SELECT 1 FROM erasures e WHERE e.release = OLD.release AND e.person = OLD.person"
+# What may go, and when: an answer and a row that were erased, and the salt of a release in which one was.
 _ERASED = {
-    "answers": "SELECT 1 FROM erasures e WHERE e.release = OLD.release AND e.person = OLD.person",
+    "answers": _ONE_ERASED,
+    "kept": _ONE_ERASED,
     "salts": "SELECT 1 FROM erasures e WHERE e.release = OLD.release",
 }
 
@@ -38,8 +41,10 @@ def _triggers(table: str) -> Iterator[str]:
 
 
 def _create_views(connection: sqlite3.Connection) -> None:
+    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'view'")}
     for view, selection in VIEWS.items():
-        connection.execute(f"CREATE VIEW {view} AS {selection}")
+        if view not in there:
+            connection.execute(f"CREATE VIEW {view} AS {selection}")
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
@@ -55,13 +60,24 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the tables of version 2 to this one, within a transaction of the caller; the chain stays what it is.
+    """Bring the tables of an earlier version to this one, within a transaction of the caller; the chain stays as it is.
 
     Raises
     ------
     LedgerError
         If somebody's identity is none.
     """
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version == 2:
+        _bring_to_version_3(connection)
+    connection.execute(_table("kept"))
+    for trigger in _triggers("kept"):
+        connection.execute(trigger)
+    _create_views(connection)
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _bring_to_version_3(connection: sqlite3.Connection) -> None:
     people = connection.execute("SELECT person, identity FROM people").fetchall()
     if any(type(identity) not in (int, str) for _, identity in people):
         raise LedgerError("The ledger is damaged: something is in it that no ledger writes.")
@@ -80,12 +96,10 @@ def migrate(connection: sqlite3.Connection) -> None:
     triggers = [trigger for table in ("people", "releases", "salts", "erasures") for trigger in _triggers(table)]
     for trigger in (*triggers, *(one for one in _triggers("answers") if " delete " in one)):
         connection.execute(trigger)
-    _create_views(connection)
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def up_to_date_copy(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """Copy a file of version 2 to memory, for those who may not write it, and bring the copy to this version."""
+    """Copy a file of an earlier version to memory, for those who may not write it, and bring the copy up."""
     copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     try:
         connection.backup(copy)

@@ -6,6 +6,7 @@ import json
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +15,28 @@ from skldp.accounting._decide import Rule, surely_admits
 from skldp.accounting._extrema.linear_cohort import MARGIN
 from skldp.accounting._ledger.book import Fingerprint, LedgerBook, group_rows
 from skldp.accounting._ledger.identity import Identity
+from skldp.accounting._ledger.kept_rows import KeptRows
 from skldp.accounting._ledger.records import Release
 from skldp.accounting._query import Query, RegressionQuery
 
-__all__ = ["Call", "Draw", "LedgerAnswers", "Plan"]
+__all__ = ["Call", "Draw", "LedgerAnswers", "Plan", "check_key"]
 
 Draw = Callable[[npt.NDArray[np.intp]], npt.ArrayLike]
+_SHORTEST_KEY = 16
+
+
+def check_key(key: Any) -> None:
+    """Refuse an idempotency key that could be guessed.
+
+    Raises
+    ------
+    ValueError
+    """
+    if key is not None and (not isinstance(key, str) or len(key) < _SHORTEST_KEY):
+        raise ValueError(
+            f"idempotency_key must be a string of at least {_SHORTEST_KEY} characters that nobody can guess, such as "
+            "uuid.uuid4().hex. Got another one."
+        )
 
 
 @dataclass(frozen=True)
@@ -39,6 +56,8 @@ class Call:
         What it asks, under a hash that nobody can try guesses with who has not the key.
     is_named : bool, default=False
         Whether the caller gave the key.
+    kept : KeptRows, default=None
+        What the call releases, where the ledger is to keep it.
     """
 
     query: Query
@@ -48,16 +67,26 @@ class Call:
     mark: str
     request: str
     is_named: bool = False
+    kept: KeptRows | None = None
 
     @classmethod
     def make(
-        cls, query: Query, people: list[Identity], *, repeat: bool, all_or_none: bool, key: str | None = None
+        cls,
+        query: Query,
+        people: list[Identity],
+        *,
+        repeat: bool,
+        all_or_none: bool,
+        key: str | None = None,
+        kept: KeptRows | None = None,
+        contents: Any = None,
     ) -> "Call":
-        """Mark a call by its idempotency key, or by a new one."""
+        """Mark a call by its idempotency key, or by a new one; `contents` is what else it asks, as plain data."""
         own = (secrets.token_hex(16) if key is None else key).encode()
-        asked = json.dumps([query.key, repeat, all_or_none, people]).encode("ascii")
-        mark, request = hashlib.sha256(own).hexdigest(), hmac.digest(own, asked, "sha256").hex()
-        return cls(query, people, repeat, all_or_none, mark, request, key is not None)
+        request = [query.key, repeat, all_or_none, people, *([] if contents is None else [contents])]
+        asked = json.dumps(request).encode("ascii")
+        mark, digest = hashlib.sha256(own).hexdigest(), hmac.digest(own, asked, "sha256").hex()
+        return cls(query, people, repeat, all_or_none, mark, digest, key is not None, kept)
 
 
 _NO_OUTPUTS = np.zeros(0, dtype=np.int64)
@@ -153,6 +182,7 @@ class Plan:
         """Let those who may answer draw their outputs."""
         positions = self.asked[admitted]
         outputs = _checked_outputs(draw(positions), len(positions), self.call.query) if len(positions) else _NO_OUTPUTS
+        kept = self.call.kept
         numbers = self.numbers[positions]
         new = np.flatnonzero(numbers < 0)
         n_known = len(self.book.number_of)
@@ -168,6 +198,7 @@ class Plan:
             outputs=outputs,
             mark=self.call.mark,
             request=self.call.request,
+            sealed=() if kept is None else kept.seal(positions),
         )
 
     def answers(self, admitted: npt.NDArray[np.bool_], release: Release | None) -> LedgerAnswers:

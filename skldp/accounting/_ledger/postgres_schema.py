@@ -4,16 +4,18 @@ The tables are those of :mod:`~skldp.accounting._ledger.schema`, in the first sc
 Their owner makes them and can erase; whoever asks has a role of their own, a tenant, that may only read and add.
 """
 
-from skldp.accounting._ledger.schema import TABLES
+from skldp.accounting._ledger.schema import TABLES, VIEWS
 
 __all__ = ["VERSIONS", "create_statements", "grant_statements", "trigger_names"]
 
 VERSIONS = "versions"
 _CHANGES = ("update", "delete", "truncate")
+# Of which a tenant reads views alone.
+_HIDDEN = ("answers", "kept", "salts")
 # A row may go if it was erased: then an erasure tells of it, and what it has cost is charged already.
 _KEEP = """CREATE FUNCTION keep_a_ledger() RETURNS trigger LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 BEGIN
-    IF TG_OP = 'DELETE' AND TG_TABLE_NAME = 'answers' THEN
+    IF TG_OP = 'DELETE' AND TG_TABLE_NAME IN ('answers', 'kept') THEN
         IF EXISTS (SELECT 1 FROM erasures e WHERE e.release = OLD.release AND e.person = OLD.person) THEN
             RETURN OLD;
         END IF;
@@ -56,6 +58,7 @@ def create_statements(schema: str, owner: str) -> list[str]:
     """
     may_see = _MAY_SEE.format(owner="'" + owner.replace("'", "''") + "'")
     output = f"t.release, t.person, CASE WHEN {may_see} THEN t.output ELSE -1 END AS output"
+    sealed = f"t.release, t.person, CASE WHEN {may_see} THEN t.sealed END AS sealed"
     salt = f"t.release, CASE WHEN {may_see} THEN t.salt END AS salt"
     return [
         f"CREATE TABLE {VERSIONS} (version BIGINT PRIMARY KEY, time TEXT NOT NULL)",
@@ -70,6 +73,7 @@ def create_statements(schema: str, owner: str) -> list[str]:
         ),
         "CREATE TRIGGER releases_own BEFORE INSERT ON releases FOR EACH ROW EXECUTE FUNCTION own_release()",
         _SEEN.format(view="recorded", table="answers", columns=output),
+        _SEEN.format(view="recorded_rows", table="kept", columns=sealed),
         _SEEN.format(view="recorded_salts", table="salts", columns=salt),
     ]
 
@@ -87,10 +91,10 @@ def grant_statements(schema: str, tenant: str) -> list[str]:
     list of str
     """
     role = _quoted(tenant)
-    readable = [VERSIONS, *(table for table in TABLES if table not in ("answers", "salts"))]
+    readable = [VERSIONS, *(table for table in TABLES if table not in _HIDDEN)]
     return [
         f"GRANT USAGE ON SCHEMA {_quoted(schema)} TO {role}",
-        f"GRANT SELECT ON {', '.join([*readable, 'recorded', 'recorded_salts'])} TO {role}",
+        f"GRANT SELECT ON {', '.join([*readable, *VIEWS])} TO {role}",
         f"GRANT INSERT ON {', '.join(table for table in TABLES if table != 'erasures')} TO {role}",
     ]
 

@@ -11,17 +11,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp.accounting._decide import Workers, decide
+from skldp.accounting._decide import Workers, decide, n_bounds
 from skldp.accounting._extrema.sampled_law import Bounds
 from skldp.accounting._ledger.book import Fingerprint
 from skldp.accounting._ledger.dry_run import DryRun
 from skldp.accounting._ledger.eraser import LedgerEraser
 from skldp.accounting._ledger.identity import distinct_ids
-from skldp.accounting._ledger.plan import Call, Draw, LedgerAnswers, Plan
+from skldp.accounting._ledger.kept_rows import KeptRows
+from skldp.accounting._ledger.plan import Call, Draw, LedgerAnswers, Plan, check_key
 from skldp.accounting._ledger.records import (
     History,
+    damage,
     recorded_call,
     recorded_outputs,
+    recorded_rows,
     who_answered,
     write_release,
 )
@@ -29,6 +32,7 @@ from skldp.accounting._ledger.releasing import ReleasesRecords
 from skldp.accounting._ledger.schema import Connection
 from skldp.accounting._ledger.settings import checked_bounds, checked_settings, declared_bounds
 from skldp.accounting._ledger.store import MEMORY, LedgerStore, open_store
+from skldp.accounting._limits import finite_number
 from skldp.accounting._query import ClassQuery, FiniteQuery, Query, RegressionQuery, ReleaseQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._domain import Domain
@@ -37,7 +41,6 @@ __all__ = ["LedgerAnswers", "PrivacyLedger"]
 
 # After so many decisions that other processes made obsolete, decide while they wait.
 _ATTEMPTS = 4
-_SHORTEST_KEY = 16
 _BY_TOKEN: "weakref.WeakValueDictionary[str, PrivacyLedger]" = weakref.WeakValueDictionary()
 _ALL: "weakref.WeakSet[PrivacyLedger]" = weakref.WeakSet()
 _OPENING = threading.RLock()
@@ -200,7 +203,13 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
     def __reduce__(self) -> Any:
         return _reopened, (self._token, self.path, self._store.read_only)
 
-    def declare(self, *, bounds: Bounds | None = None, features: Sequence[str] | None = None) -> None:
+    def declare(
+        self,
+        *,
+        bounds: Bounds | None = None,
+        features: Sequence[str] | None = None,
+        missing: Sequence[float] | None = None,
+    ) -> None:
         """Bind the ledger to a domain, and to the features that every query is about, for good.
 
         Parameters
@@ -209,18 +218,22 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
             The domain of a person's values. None declares none.
         features : sequence of str, default=None
             Their names, in the order of the coefficients. None declares none.
+        missing : sequence of float, default=None
+            What a record has in place of each feature that is missing. None declares nothing.
 
         Raises
         ------
         ValueError
-            If they are no bounds.
+            If they are no bounds, or no finite numbers.
         LedgerError
-            If others are declared: the same coefficients about other features would be another question, and a loss
-            that takes both for one would be too small.
+            If others are declared: the same coefficients about other features would be another question, and somebody
+            whose missing values are taken for others is another record. A loss that takes both for one would be too
+            small.
         """
         wanted = {
             "bounds": None if bounds is None else checked_bounds(bounds),
             "features": None if features is None else [str(name) for name in features],
+            "missing": None if missing is None else [finite_number(value, "missing") for value in missing],
         }
         self._store.check_open()
         for name, declared in wanted.items():
@@ -285,13 +298,7 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
             If the answers could not be committed, the ids are of another kind than those in the ledger, or the key was
             that of another call. Nothing is handed out then.
         """
-        if idempotency_key is not None and (
-            not isinstance(idempotency_key, str) or len(idempotency_key) < _SHORTEST_KEY
-        ):
-            raise ValueError(
-                f"idempotency_key must be a string of at least {_SHORTEST_KEY} characters that nobody can guess, such "
-                "as uuid.uuid4().hex. Got another one."
-            )
+        check_key(idempotency_key)
         if isinstance(checked_query(query), ReleaseQuery):
             raise ValueError(
                 "What is charged for a release is read off its mechanism: ask with release. Got an answer."
@@ -316,8 +323,18 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
         all_or_none: bool,
         workers: Workers,
         idempotency_key: str | None = None,
+        kept: KeptRows | None = None,
+        contents: Any = None,
     ) -> LedgerAnswers:
-        call = Call.make(query, distinct_ids(ids), repeat=repeat, all_or_none=all_or_none, key=idempotency_key)
+        call = Call.make(
+            query,
+            distinct_ids(ids),
+            repeat=repeat,
+            all_or_none=all_or_none,
+            key=idempotency_key,
+            kept=kept,
+            contents=contents,
+        )
         decisions: dict[Fingerprint, bool] = {}
         with self._store.asking(call.people):
             for attempt in range(_ATTEMPTS + 1):
@@ -393,6 +410,10 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
         query = self._book.query_number[call.query.key]
         last = recorded_outputs(connection, query, numbers, tenant=self._store.tenant, until=release)
         earlier = self._served(connection, call, numbers, release - 1)
+        if call.kept is not None:
+            rows, positions = recorded_rows(connection, release), np.flatnonzero(fresh)
+            with damage():
+                call.kept.restore(positions, [rows[number] for number in numbers[positions].tolist()])
         return LedgerAnswers(np.where(fresh, last, earlier), fresh)
 
     def _set_up(self, store: LedgerStore, wanted: dict[str, Any], head: str | None) -> None:
@@ -441,7 +462,7 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
         if book.table is None:
             book.table = self._rule.table_for(query)
         queries, counted = book.counted(histories)
-        after = np.full((len(histories), query.n_outputs), np.inf)
+        after = np.full((len(histories), n_bounds(query)), np.inf)
         found = decide(self._rule, queries, counted, query, table=book.table, workers=workers, after=after)
         book.foresee(query, list(undecided), after)
         return dict(zip(undecided, found, strict=True))

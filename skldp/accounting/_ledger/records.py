@@ -28,6 +28,7 @@ __all__ = [
     "recorded_histories",
     "recorded_history",
     "recorded_outputs",
+    "recorded_rows",
     "timed_history",
     "who_answered",
     "write_release",
@@ -52,6 +53,8 @@ _ANSWERED = "SELECT person FROM recorded WHERE release = :release"
 _WRITE_QUERY = "INSERT INTO queries (query, key, content) VALUES (:query, :key, :content)"
 _WRITE_PERSON = "INSERT INTO people (person, identity) VALUES (:person, :identity)"
 _WRITE_ANSWER = "INSERT INTO answers (release, person, output) VALUES (:release, :person, :output)"
+_KEPT = "SELECT person, sealed FROM recorded_rows WHERE release = :release"
+_WRITE_KEPT = "INSERT INTO kept (release, person, sealed) VALUES (:release, :person, :sealed)"
 WRITE_SALT = "INSERT INTO salts (release, salt) VALUES (:release, :salt)"
 # In the order in which the chain counts them in.
 _COLUMNS = (
@@ -148,6 +151,8 @@ class Release:
         Who answered, and what.
     mark, request : str
         Those of the call.
+    sealed : list of str, default=()
+        The released rows of those who answered, where they are kept.
     """
 
     number: int
@@ -160,6 +165,7 @@ class Release:
     outputs: npt.NDArray[np.int64]
     mark: str
     request: str
+    sealed: Sequence[str] = ()
 
 
 def write_release(
@@ -204,6 +210,9 @@ def write_release(
     answers = zip(numbers.tolist(), outputs.tolist(), strict=True)
     rows = [{"release": release.number, "person": person, "output": output} for person, output in answers]
     connection.executemany(_WRITE_ANSWER, rows)
+    kept = zip(release.numbers.tolist(), release.sealed, strict=True) if release.sealed else ()
+    rows = [{"release": release.number, "person": person, "sealed": sealed} for person, sealed in kept]
+    connection.executemany(_WRITE_KEPT, rows)
     return link.value
 
 
@@ -277,3 +286,9 @@ def who_answered(connection: Connection, release: int) -> npt.NDArray[np.int64]:
     with damage():
         rows = connection.execute(_ANSWERED, {"release": release}).fetchall()
         return np.array(rows, dtype=np.int64).reshape(-1)
+
+
+def recorded_rows(connection: Connection, release: int) -> dict[int, str]:
+    """The sealed rows that are kept of a release, by the numbers of their people."""
+    with damage():
+        return dict(connection.execute(_KEPT, {"release": release}).fetchall())

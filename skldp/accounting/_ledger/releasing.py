@@ -12,7 +12,10 @@ import numpy.typing as npt
 
 from skldp.accounting._decide import Rule, Workers
 from skldp.accounting._ledger.book import LedgerBook
+from skldp.accounting._ledger.feature_question import FeatureQuestion
 from skldp.accounting._ledger.identity import Identity, canonical_ids, distinct_ids
+from skldp.accounting._ledger.kept_rows import KeptRows, parameters_of
+from skldp.accounting._ledger.plan import check_key
 from skldp.accounting._query import Query
 from skldp.accounting._release_query import ReleaseQuery
 from skldp.exceptions import LedgerError
@@ -74,6 +77,7 @@ class LedgerRelease:
 class ReleasesRecords:
     """What a ledger does for mechanisms: decide, release, commit, and only then hand out."""
 
+    features: Any
     _rule: Rule
     _book: LedgerBook
 
@@ -87,6 +91,9 @@ class ReleasesRecords:
         repeat: bool,
         all_or_none: bool,
         workers: Workers,
+        idempotency_key: str | None = None,
+        kept: KeptRows | None = None,
+        contents: Any = None,
     ) -> Any:
         """Ask people a query."""
 
@@ -100,6 +107,7 @@ class ReleasesRecords:
         part: str | None = None,
         all_or_none: bool = False,
         workers: Workers = map,
+        idempotency_key: str | None = None,
     ) -> LedgerRelease:
         r"""Release people's rows through a mechanism, at its full epsilon, or by what is released of a named part.
 
@@ -119,13 +127,21 @@ class ReleasesRecords:
             In place of `ids` where people have several rows: the id of each row's person, who is charged for each row,
             and is refused all of them or none.
         part : str, default=None
-            With :class:`~skldp.mechanisms.RandomizedResponse`: what of the record the code is, such as
-            ``"employment"``. Releases of one part are then counted together by what they were, so that opposed ones
-            cost little. A person's code of a part must stay the same, as their record must.
+            With :class:`~skldp.mechanisms.RandomizedResponse`, :class:`~skldp.mechanisms.UnaryEncoding` or a
+            :class:`~skldp.mechanisms.CategoricalRecord` of one column by ``"sue"`` or ``"oue"``: what of the record
+            the code is, such as ``"employment"``. Releases of one part are then counted together by what they were,
+            so that opposed ones cost little. With :class:`~skldp.mechanisms.Duchi` for one number: the name of a
+            feature that was declared; it is then asked as the question what that feature is, and counted together
+            with all other answers about the record. A person's value of a part must stay the same, as their record
+            must.
         all_or_none : bool, default=False
             Release nothing if anybody must be refused. With `groups`, people must have as many rows as one another.
         workers : map-like callable, default=map
             Applies a function to the histories that need a search, in order.
+        idempotency_key : str, default=None
+            A name for this call that nobody can guess, as of :meth:`PrivacyLedger.answer`. Asked again with it, the
+            ledger hands out the very rows that it released, at no second cost and without a draw, whatever the given
+            rows are by then. It keeps them encrypted under the key, which it does not store.
 
         Returns
         -------
@@ -136,17 +152,21 @@ class ReleasesRecords:
         ------
         ValueError
             If the mechanism has no guarantee that the ledger's rule can count, the rows are not of its domain, there
-            are not as many ids as rows, or an id of `ids` occurs twice. Nothing is drawn then, and nobody charged.
+            are not as many ids as rows, an id of `ids` occurs twice, or the key is too short to be no guess. Nothing is
+            drawn then, and nobody charged.
         BudgetExhaustedError
             With `all_or_none`, if anybody must be refused.
         LedgerError
-            If the charges could not be committed: nothing is handed out then.
+            If the charges could not be committed, or the key was that of another call, of another mechanism or of
+            other people: nothing is handed out then.
 
         Notes
         -----
-        Released rows are not kept in the ledger, only that they were released, and of a part its released code: a
-        second call is a second release and is charged again. A crash may lose a release, never its cost; so may an
-        error between the commits of people with different numbers of rows, who are charged in turn, the fewest first.
+        Without a key, released rows are not kept in the ledger, only that they were released, and of a part its
+        released code: a second call is a second release and is charged again. A crash may lose a release, never its
+        cost; so may an error between the commits of people with different numbers of rows, who are charged in turn,
+        the fewest first. With a key, the call made again hands out what was lost, and goes on where it ended. What is
+        erased of a person is not handed out again.
 
         The realized loss of a history with releases is that of its other answers plus the full charge of each release,
         and the realized loss of each part.
@@ -166,7 +186,12 @@ class ReleasesRecords:
         """
         if (ids is None) == (groups is None):
             raise ValueError(f"A release needs either ids or groups. Got {'neither' if ids is None else 'both'}.")
-        self._check_charge(ReleaseQuery.of(mechanism, part=part))
+        check_key(idempotency_key)
+        feature = None
+        if part is not None:
+            feature = FeatureQuestion.of(mechanism, part, self.features, self._rule.bounds)
+        if feature is None:
+            self._check_charge(ReleaseQuery.of(mechanism, part=part))
         # What a row may be refused for is found now: when budgets are charged, nothing fails.
         mechanism.encode(rows)
         given = mechanism._as_rows(rows)
@@ -181,28 +206,41 @@ class ReleasesRecords:
                 f"their own. Got people with {' and with '.join(map(str, numbers))} rows."
             )
         if part is not None and max(numbers, default=1) > 1:
-            raise ValueError(f"A person's part of a record is one code. Got people with {max(numbers)} rows.")
+            raise ValueError(f"A person's part of a record is one value. Got people with {max(numbers)} rows.")
         released = np.empty((given.shape[0], mechanism.n_outputs), dtype=mechanism.output_dtype(given.dtype))
-        accepted, moved = np.zeros(given.shape[0], dtype=bool), dict.fromkeys(numbers, 0)
+        accepted = np.zeros(given.shape[0], dtype=bool)
+        # Each commit is known by the whole call, so that a key is not that of a call of which only some is the same.
+        contents = [parameters_of(mechanism), part, released.dtype.str, people]
 
-        def draw(places: npt.NDArray[np.intp], positions: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
+        def draw(query: Query, places: npt.NDArray[np.intp], positions: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
             own = places[positions].ravel()
-            found = mechanism.release(given[own], noise_from(None))
             # A transaction that is tried again draws anew, and only what was drawn last is handed out.
-            released[own], moved[places.shape[1]] = found.rows, found.n_moved
-            return np.zeros(len(positions), dtype=np.int64) if part is None else found.rows[:, 0]
+            if feature is not None:
+                released[own, 0], answers = feature.release(given[own, 0], noise_from(None))
+                return answers
+            released[own] = mechanism.release(given[own], noise_from(None)).rows
+            if isinstance(query, ReleaseQuery) and part is not None:
+                return query.outputs_of(released[own])
+            return np.zeros(len(positions), dtype=np.int64)
 
-        for places in by_number:
+        for number, places in enumerate(by_number):
+            key = idempotency_key if idempotency_key is None or not number else f"{idempotency_key} {number}"
+            own = [people[place] for place in places[:, 0]]
+            whole = partial(ReleaseQuery.of, mechanism, n_rows=places.shape[1], part=part)
+            query = whole() if feature is None else feature.query
             answers = self._answer(
-                ReleaseQuery.of(mechanism, n_rows=places.shape[1], part=part),
-                [people[place] for place in places[:, 0]],
-                partial(draw, places),
+                query,
+                own,
+                partial(draw, query, places),
                 repeat=True,
                 all_or_none=all_or_none,
                 workers=workers,
+                idempotency_key=key,
+                kept=None if key is None else KeptRows(key, own, places, released),
+                contents=contents,
             )
             accepted[places[answers.accepted]] = True
-        return LedgerRelease(released[accepted], accepted, sum(moved.values()))
+        return LedgerRelease(released[accepted], accepted, mechanism.encode(given[accepted]).n_moved)
 
     def _check_charge(self, query: ReleaseQuery) -> None:
         if not math.isfinite(query.epsilon) and self._rule.zcdp_budget is None:

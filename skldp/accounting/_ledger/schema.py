@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 __all__ = ["SCHEMA_VERSION", "TABLES", "VIEWS", "WRITE_SETTING", "Connection", "Rows", "seal", "sealed_rows"]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 # The columns of each table, in the order in which tables refer to one another.
 TABLES = {
@@ -28,14 +28,21 @@ TABLES = {
         UNIQUE (tenant, call)""",
     "answers": """release BIGINT NOT NULL REFERENCES releases, person BIGINT NOT NULL REFERENCES people,
         output BIGINT NOT NULL, PRIMARY KEY (release, person)""",
+    # Released rows, encrypted, of a call that is known by its idempotency key.
+    "kept": """release BIGINT NOT NULL REFERENCES releases, person BIGINT NOT NULL REFERENCES people,
+        sealed TEXT NOT NULL, PRIMARY KEY (release, person)""",
     # Without its salt, a release's digest tells nothing of its answers.
     "salts": "release BIGINT PRIMARY KEY REFERENCES releases, salt TEXT NOT NULL",
     # Answers that were erased: in which release, by which one, and the digest of what that release still has.
     "erasures": """release BIGINT NOT NULL REFERENCES releases, person BIGINT NOT NULL REFERENCES people,
         erasure BIGINT NOT NULL REFERENCES releases, digest TEXT NOT NULL, PRIMARY KEY (release, person)""",
 }
-# What whoever asks reads of these two; PostgreSQL shows a tenant neither an output of another one nor its salt.
-VIEWS = {"recorded": "SELECT release, person, output FROM answers", "recorded_salts": "SELECT release, salt FROM salts"}
+# What whoever asks reads of these; PostgreSQL shows a tenant no output of another one, nor its rows and its salt.
+VIEWS = {
+    "recorded": "SELECT release, person, output FROM answers",
+    "recorded_rows": "SELECT release, person, sealed FROM kept",
+    "recorded_salts": "SELECT release, salt FROM salts",
+}
 WRITE_SETTING = "INSERT INTO settings (name, value, seal) VALUES (:name, :value, :seal)"
 
 

@@ -27,7 +27,6 @@ from skldp.exceptions import LedgerError
 
 __all__ = ["SQLiteStore"]
 
-_EARLIER = ("settings", "people", "queries", "releases", "answers")
 _OLD = (
     "The ledger {name!r} has schema version 1, which kept the key of the hashes that stood for people without ids: "
     "whoever has the file can guess records from it. It is no longer asked with. Give a new ledger, for the same "
@@ -269,14 +268,14 @@ class SQLiteStore(LedgerStore):
     def _to_read(self, connection: sqlite3.Connection) -> sqlite3.Connection:
         """The file, or a copy of an earlier version's that is of this one."""
         version = self._check_format(connection, self._check_place().st_size)
-        return up_to_date_copy(connection) if version == MIGRATED else connection
+        return up_to_date_copy(connection) if version in MIGRATED else connection
 
     def _check(self, connection: sqlite3.Connection, companion: Companion | None, *, opening: bool) -> None:
         """Prove within a transaction that this is the ledger that was opened, and that nothing of it was lost."""
         status = None if self._memory is not None else self._check_place()
         if status is not None and not self.read_only:
             version = self._check_format(connection, status.st_size)
-            if version == MIGRATED and opening:
+            if version in MIGRATED and opening:
                 migrate(connection)
         entry = None if companion is None else companion.read()
         self._check_record(connection, *((None, EMPTY) if entry is None else entry))
@@ -323,12 +322,12 @@ class SQLiteStore(LedgerStore):
             raise LedgerError(f"The file {self.name!r} is an SQLite database, but not a privacy ledger.")
         if version == 1:
             raise LedgerError(_OLD.format(name=self.name))
-        if version not in (MIGRATED, SCHEMA_VERSION):
+        if version not in (*MIGRATED, SCHEMA_VERSION):
             raise LedgerError(
                 f"The ledger {self.name!r} was made by a newer skldp: it has schema version {version}, and this one "
                 f"knows version {SCHEMA_VERSION}."
             )
-        if size < pages * page_size or not tables.issuperset(TABLES if version == SCHEMA_VERSION else _EARLIER):
+        if size < pages * page_size or not tables.issuperset(MIGRATED.get(version, TABLES)):
             raise LedgerError(f"The ledger {self.name!r} is truncated: {size} bytes of {pages * page_size} are there.")
         if journal != "delete":
             raise LedgerError(

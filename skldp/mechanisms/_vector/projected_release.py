@@ -16,6 +16,7 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._norms import row_norms
 from skldp.mechanisms._rows import Release, RowMechanism, Workspace
+from skldp.mechanisms._sparse_domain import SparseRows
 from skldp.mechanisms._vector.gaussian_width import default_width, gordon_delta, union_delta
 from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
@@ -23,7 +24,7 @@ from skldp.mechanisms._vector.projection import RandomProjection
 
 __all__ = ["SENSITIVITIES", "ProjectedRelease"]
 
-SENSITIVITIES = ("gordon", "spectral", "orthonormal", "vocabulary", "union")
+SENSITIVITIES = ("gordon", "spectral", "orthonormal", "vocabulary", "union", "sparse")
 # The singular value is shown beside Gordon's theorem only where it costs less than about a minute.
 _GRAM_WORK = 1 << 40
 # Rows that are projected at a time at least: a product of fewer takes longer.
@@ -39,20 +40,22 @@ class ProjectedRelease(RowMechanism):
     projection : RandomProjection
     epsilon : float
         Per unit of distance of the inputs with Laplace noise, per record with PrivUnit (natural log).
-    sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary", "union"}, default="gordon"
+    sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary", "union", "sparse"}, default="gordon"
         Where the bound on the stretch of a distance comes from; see :attr:`stretch`.
     noise : {"laplace", "privunit"}, default="laplace"
     beta : float, default=0.9
     width : float, default=None
         Gaussian width that ``"gordon"`` relies on; None is the paper's convention.
     stated_delta : float, default=None
-        The delta that was asked for, shown beside the proved one.
+        The delta that was asked for, shown beside the proved one. With ``"sparse"`` and a Gaussian Phi it is proved.
     radius : float, default=None
         Declares that the inputs have norms of at most this; longer ones are shortened.
     vocabulary : ndarray of shape (n_words, n_features), default=None
         Declares that the inputs are among these public vectors; others are moved to the nearest.
     vocabulary_size : int, default=0
         Of how many vectors ``"union"`` bounds the stretch: at least 2, and those of `vocabulary`, where there is one.
+    max_nonzeros : int, default=None
+        Declares that no row has more non-zero values, for ``"sparse"``; of a row that has, the smallest become 0.
 
     Attributes
     ----------
@@ -93,6 +96,7 @@ class ProjectedRelease(RowMechanism):
     radius: float | None = None
     vocabulary: np.ndarray | None = None
     vocabulary_size: int = 0
+    max_nonzeros: int | None = None
     inner: MultivariateLaplace | PrivUnit | PrivUnitBall = field(init=False, repr=False, compare=False)
 
     block_cells: ClassVar[int] = 131_072
@@ -119,6 +123,13 @@ class ProjectedRelease(RowMechanism):
             object.__setattr__(
                 self, "vocabulary", own_vectors("vocabulary", self.vocabulary, self.projection.n_features)
             )
+        if (self.sensitivity == "sparse") != (self.max_nonzeros is not None):
+            raise ValueError(
+                "max_nonzeros and sensitivity='sparse' go together, and with no vocabulary. "
+                f"Got {self.max_nonzeros!r} with {self.sensitivity!r} instead."
+            )
+        if self.sensitivity == "sparse":
+            self._check_sparse()
         if self.sensitivity == "union":
             least = 2 if self.vocabulary is None else max(2, len(self.vocabulary))
             check_whole("vocabulary_size", self.vocabulary_size, least=least)
@@ -126,12 +137,23 @@ class ProjectedRelease(RowMechanism):
             check_dimension(self.projection.n_components, least=2)
         object.__setattr__(self, "inner", self._make_inner())
 
+    def _check_sparse(self) -> None:
+        if self.vocabulary is not None:
+            raise ValueError("max_nonzeros and a vocabulary declare different domains. Got both instead of one.")
+        if self.projection.kind == "orthonormal":
+            raise ValueError("sensitivity='sparse' needs another projection. Got one of kind 'orthonormal' instead.")
+        check_whole("max_nonzeros", self.max_nonzeros, least=1, most=self.projection.n_features)
+        if self.projection.kind == "gaussian":
+            check_fraction("stated_delta, which sensitivity='sparse' proves of a Gaussian Phi,", self.stated_delta)
+
     @cached_property
-    def domain(self) -> FiniteSet | Ball | Anywhere:
-        """The vocabulary, the ball of the radius, or all vectors."""
+    def domain(self) -> FiniteSet | SparseRows | Ball | Anywhere:
+        """The vocabulary, the sparse rows, the ball of the radius, or all vectors."""
         if self.vocabulary is not None:
             return FiniteSet(self.vocabulary)
         d = self.projection.n_features
+        if self.max_nonzeros is not None:
+            return SparseRows(d, self.max_nonzeros, self.radius)
         return Anywhere(d) if self.radius is None else Ball(d, self.radius)
 
     @property
@@ -155,8 +177,11 @@ class ProjectedRelease(RowMechanism):
         ``"gordon"``: :math:`1 + \beta`, by a theorem that may fail with the probability :attr:`delta`. ``"spectral"``
         and ``"orthonormal"``: the largest singular value of the Phi that was drawn, rounded up (with orthonormal rows
         it is :math:`\sqrt{d / m}` but for their rounding to single precision). ``"vocabulary"``: the largest factor
-        over all pairs of the vocabulary.
+        over all pairs of the vocabulary. ``"sparse"``: for differences of two rows of `max_nonzeros`, by the columns of
+        a sparse or polynomial Phi, or by a union bound over the places of their values that may fail with `delta`.
         """
+        if self.max_nonzeros is not None:
+            return self.projection.sparse_bound(2 * int(self.max_nonzeros), float(self.stated_delta or 0))
         if self.sensitivity in ("gordon", "union"):
             return 1 + float(self.beta)
         if self.sensitivity == "vocabulary":
@@ -166,9 +191,11 @@ class ProjectedRelease(RowMechanism):
     @cached_property
     def delta(self) -> float:
         """Probability over the one draw of Phi that some distance is stretched by more than `stretch`."""
-        if self.sensitivity not in ("gordon", "union") or self.noise == "privunit":
+        if self.sensitivity not in ("gordon", "union", "sparse") or self.noise == "privunit":
             return 0.0
         m = self.projection.n_components
+        if self.sensitivity == "sparse":
+            return float(self.stated_delta or 0) if self.projection.kind == "gaussian" else 0.0
         if self.sensitivity == "union":
             return union_delta(m, self.beta, self.vocabulary_size)
         return gordon_delta(m, self.beta, self._width)
@@ -200,6 +227,13 @@ class ProjectedRelease(RowMechanism):
                 "a union bound: delta is the probability over the one public draw of Phi, once for all records, if "
                 f"these are among {self.vocabulary_size:,} vectors that were not chosen by looking at Phi"
             )
+        elif self.sensitivity == "sparse":
+            basis = (
+                f"for rows of at most {self.max_nonzeros:,} non-zero values: Phi stretches their distances by at most "
+                f"{_up(self.stretch)}"
+            )
+            if self.delta:
+                basis += ", but for a chance of delta over its one public draw, once for all records"
         elif self.sensitivity == "vocabulary":
             basis = f"over the vocabulary: Phi stretches its distances by at most {_up(self.stretch)}"
         else:

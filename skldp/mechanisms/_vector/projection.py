@@ -13,6 +13,13 @@ from scipy import linalg, sparse
 
 from skldp._checks import check_dimension
 from skldp.mechanisms._noise import Noise, public_stream
+from skldp.mechanisms._vector.sparse_stretch import (
+    check_square_of_prime,
+    coherent_stretch,
+    degree_of,
+    polynomial_rows,
+    support_stretch,
+)
 from skldp.mechanisms._vector.sphere import gaussians
 
 __all__ = [
@@ -57,6 +64,10 @@ def draw_codes(stream: Noise, n_columns: int, m: int) -> npt.NDArray[np.unsigned
     ndarray of the smallest unsigned type, shape (n_columns, :math:`\lceil \sqrt m \rceil`)
     """
     rows = np.stack([band.start + stream.integers(band.stop - band.start, n_columns) for band in _bands(m)])
+    return _signed(stream, rows, m)
+
+
+def _signed(stream: Noise, rows: npt.NDArray[np.int64], m: int) -> npt.NDArray[np.unsignedinteger]:
     negative = stream.bernoulli(2**63, rows.shape)
     return np.ascontiguousarray((2 * rows + negative).T.astype(np.min_scalar_type(2 * m - 1)))
 
@@ -156,6 +167,9 @@ _CHUNK = 1 << 22
 _PAIR_SLACK = 1e-5
 
 
+_KINDS = ("gaussian", "sparse", "polynomial", "orthonormal")
+
+
 @dataclass(frozen=True)
 class RandomProjection:
     r"""A public random matrix Phi of shape (m, d), the same for everyone who knows its seed.
@@ -167,23 +181,26 @@ class RandomProjection:
     n_components : int
         m, at most d.
     seed : int, default=0
-    kind : {"gaussian", "sparse", "orthonormal"}, default="gaussian"
+    kind : {"gaussian", "sparse", "polynomial", "orthonormal"}, default="gaussian"
         - ``"gaussian"``: independent entries from :math:`N(0, 1 / m)`;
         - ``"sparse"``: in every column :math:`s = \lceil \sqrt m \rceil` entries :math:`\pm 1 / \sqrt s`, one in
           each of s bands of rows (Kane and Nelson's block construction);
+        - ``"polynomial"``: such columns, of which no two share many rows (DeVore's construction, with random signs);
+          m is the square of a prime;
         - ``"orthonormal"``: orthonormal rows, scaled by :math:`\sqrt{d / m}`.
 
     Raises
     ------
     ValueError
-        If m exceeds d, a parameter is out of range, or an orthonormal matrix would be too large to keep.
+        If m exceeds d, a parameter is out of range, m is not the square of a prime for a polynomial matrix, or an
+        orthonormal one would be too large to keep.
 
     Notes
     -----
     Phi is made of single-precision numbers, 4,096 columns at a time, each block from a stream of its own. Up to 2^25
     numbers are kept (in double precision as well, once such rows are projected); a larger Gaussian Phi is made anew at
-    every use and never held as a whole, which costs about 5 ns a number. A sparse Phi is always kept, at one or two
-    bytes a non-zero (four where m is above 32,768).
+    every use and never held as a whole, which costs about 5 ns a number. A sparse or polynomial Phi is always kept, at
+    one or two bytes a non-zero (four where m is above 32,768).
 
     Examples
     --------
@@ -204,8 +221,10 @@ class RandomProjection:
             raise ValueError(
                 f"n_components must be at most n_features = {self.n_features}. Got {self.n_components!r} instead."
             )
-        if self.kind not in ("gaussian", "sparse", "orthonormal"):
-            raise ValueError(f"kind must be 'gaussian', 'sparse' or 'orthonormal'. Got {self.kind!r} instead.")
+        if self.kind not in _KINDS:
+            raise ValueError(f"kind must be one of {_KINDS}. Got {self.kind!r} instead.")
+        if self.kind == "polynomial":
+            check_square_of_prime(self.n_components)
         if self.kind == "orthonormal" and not self.kept:
             raise ValueError(
                 f"An orthonormal projection must be kept, so n_features * n_components must be at most {_KEPT:,}. "
@@ -220,12 +239,17 @@ class RandomProjection:
     @property
     def kept(self) -> bool:
         """Whether the matrix is held in memory."""
-        return self.kind == "sparse" or self.n_features * self.n_components <= _KEPT
+        return self.has_sparse_columns or self.n_features * self.n_components <= _KEPT
+
+    @property
+    def has_sparse_columns(self) -> bool:
+        """Whether its columns are held as the places of their few entries."""
+        return self.kind in ("sparse", "polynomial")
 
     @property
     def matrix(self) -> Any:
         """Phi, of shape (m, d): an array, or a sparse matrix made of what is kept. Large where it is not `kept`."""
-        if self.kind == "sparse":
+        if self.has_sparse_columns:
             return sparse_matrix(self._codes, self.n_components)
         return self._array if self.kept else self._all_columns()
 
@@ -252,7 +276,7 @@ class RandomProjection:
             width = max(1, _CHUNK // self.n_components)
             for start in range(0, self.n_features, width):
                 columns = slice(start, min(start + width, self.n_features))
-                if self.kind == "sparse":
+                if self.has_sparse_columns:
                     yield columns, dense_columns(self._codes[columns], self.n_components)
                 else:
                     yield columns, self._array[:, columns]
@@ -283,12 +307,12 @@ class RandomProjection:
             values = values.astype(np.float64)
         if out is None:
             out = np.empty((values.shape[0], self.n_components), dtype=values.dtype)
-        if sparse.issparse(values) and self.kind == "sparse":
+        if sparse.issparse(values) and self.has_sparse_columns:
             return project_sparse(values, self._codes, self.n_components, out)
         if sparse.issparse(values) and self.kept:
             out[...] = values @ self._array.T
             return out
-        if self.kept and self.kind != "sparse":
+        if self.kept and not self.has_sparse_columns:
             turned = self._array.T if values.dtype == np.float32 else self._double
             for start in range(0, len(values), _BLOCK_ROWS):
                 rows = slice(start, start + _BLOCK_ROWS)
@@ -322,7 +346,7 @@ class RandomProjection:
     @cached_property
     def gram(self) -> npt.NDArray[np.float64]:
         r""":math:`\Phi \Phi^\top`, in double precision."""
-        if self.kind == "sparse":
+        if self.has_sparse_columns:
             return code_gram(self._codes, self.n_components)
         total = np.zeros((self.n_components, self.n_components))
         for _, block in self.blocks():
@@ -338,6 +362,34 @@ class RandomProjection:
         # Each entry of the Gram matrix is a sum of d products; the eigenvalue solver is backward stable.
         error = unit * (self.n_features + 2) * np.trace(gram) + 10 * m * unit * largest
         return float(math.sqrt(largest + error) * (1 + 4 * unit))
+
+    def sparse_bound(self, n_nonzeros: int, delta: float = 0.0) -> float:
+        """The largest stretch of a vector of so many non-zero values, rounded up.
+
+        Parameters
+        ----------
+        n_nonzeros : int
+        delta : float, default=0.0
+            Where Phi is Gaussian, the chance over its draw that the bound fails; otherwise it holds as it is.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If Phi is orthonormal, or Gaussian and `delta` is not in (0, 1).
+        """
+        m, d = self.n_components, self.n_features
+        if self.kind == "gaussian":
+            return support_stretch(m, d, n_nonzeros, delta)
+        if not self.has_sparse_columns:
+            raise ValueError(f"A projection of kind {self.kind!r} has no bound for sparse vectors. Use another kind.")
+        n_bands = len(_bands(m))
+        # Random columns may share all their rows.
+        shared = degree_of(d, n_bands) if self.kind == "polynomial" else n_bands
+        return coherent_stretch(min(n_nonzeros, d), n_bands, shared, entry_size(n_bands))
 
     def vocabulary_bound(self, vocabulary: np.ndarray) -> float:
         """The largest stretch of the distance of two rows of a public finite set, rounded up.
@@ -383,8 +435,15 @@ class RandomProjection:
 
     @cached_property
     def _codes(self) -> npt.NDArray[np.unsignedinteger]:
-        parts = self._streams()
-        return np.concatenate([draw_codes(stream, part.stop - part.start, self.n_components) for part, stream in parts])
+        m = self.n_components
+        if self.kind == "sparse":
+            return np.concatenate([draw_codes(stream, part.stop - part.start, m) for part, stream in self._streams()])
+        return np.concatenate(
+            [
+                _signed(stream, polynomial_rows(part.start, part.stop - part.start, m), m)
+                for part, stream in self._streams()
+            ]
+        )
 
     def _streams(self) -> Iterator[tuple[slice, Noise]]:
         starts = range(0, self.n_features, _BLOCK_COLUMNS)

@@ -1,0 +1,178 @@
+"""Reports as Arrow record batches: one schema, whose metadata say which policy they are of and what it guarantees."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp.client import Policy
+from skldp.collection._columns import ReportColumns, answer_bytes, are_answers, columns_of
+
+__all__ = ["batch_of_columns", "batch_of_reports", "columns_of_batch", "report_schema", "require_arrow"]
+
+_REPORT_ID = "skldp_report_id"
+_VERSION = "1"
+
+
+def require_arrow(name: str = "pyarrow") -> Any:
+    """Import a part of pyarrow.
+
+    Raises
+    ------
+    ImportError
+        If it is missing.
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        raise ImportError('Arrow needs pyarrow: pip install "skldp[arrow]".') from None
+
+
+def report_schema(policy: Policy) -> Any:
+    """The schema of reports: their id, and the released integer of each field.
+
+    Parameters
+    ----------
+    policy : Policy
+        With no field of the name ``"skldp_report_id"``.
+
+    Returns
+    -------
+    pyarrow.Schema
+        A column ``"skldp_report_id"`` of 16 bytes, then one for each field in the policy's order: the smallest type of
+        unsigned integers that holds its answers or, where these need more than 64 bits, so many bytes, the highest
+        first. No column has nulls. The metadata are ``"skldp_reports"``, the version of this schema,
+        ``"skldp_policy_sha256"``, ``"skldp_epsilon"``, ``"skldp_delta"`` and ``"skldp_unit"``: of one report.
+
+    Raises
+    ------
+    ImportError
+        If pyarrow is missing.
+    ValueError
+        If a field has the name of the id.
+
+    Examples
+    --------
+    >>> from skldp.client import CategoryField, Policy
+    >>> from skldp.collection._arrow import report_schema
+    >>> from skldp.mechanisms import RandomizedResponse, integer_law
+    >>> policy = Policy("a test", (CategoryField("city", ("Bonn", "Ulm"), integer_law(RandomizedResponse(1.0, 2))),))
+    >>> report_schema(policy).names
+    ['skldp_report_id', 'city']
+    """
+    pa = require_arrow()
+    if any(field.name == _REPORT_ID for field in policy.fields):
+        raise ValueError(f"No field may have the name of the reports' id. Got {_REPORT_ID!r} among them.")
+    columns = [pa.field(_REPORT_ID, pa.binary(16), nullable=False)]
+    for field in policy.fields:
+        n_bytes = answer_bytes(field.n_answers)
+        kind = getattr(pa, f"uint{8 * n_bytes}")() if n_bytes in (1, 2, 4, 8) else pa.binary(n_bytes)
+        columns.append(pa.field(field.name, kind, nullable=False))
+    metadata = {
+        "skldp_reports": _VERSION,
+        "skldp_policy_sha256": policy.sha256,
+        "skldp_epsilon": repr(policy.epsilon),
+        "skldp_delta": "0",
+        "skldp_unit": "record",
+    }
+    return pa.schema(columns, metadata=metadata)
+
+
+def batch_of_reports(policy: Policy, reports: Sequence[bytes]) -> Any:
+    """Write reports, as a device sends them, as one record batch.
+
+    Parameters
+    ----------
+    policy : Policy
+    reports : sequence of bytes
+
+    Returns
+    -------
+    pyarrow.RecordBatch
+        With as many rows, in their order, and :func:`report_schema`.
+
+    Raises
+    ------
+    ValueError
+        If one is broken, or of another policy.
+    """
+    return batch_of_columns(policy, columns_of(policy, [policy.read(report) for report in reports]))
+
+
+def batch_of_columns(policy: Policy, columns: ReportColumns) -> Any:
+    """Write reports that are in columns as one record batch.
+
+    Parameters
+    ----------
+    policy : Policy
+    columns : ReportColumns
+
+    Returns
+    -------
+    pyarrow.RecordBatch
+    """
+    pa = require_arrow()
+    schema, n = report_schema(policy), len(columns.ids)
+    arrays = (columns.ids, *columns.answers)
+    buffers = [[None, pa.py_buffer(array.tobytes())] for array in arrays]
+    parts = [pa.Array.from_buffers(kind, n, held, 0) for kind, held in zip(schema.types, buffers, strict=True)]
+    return pa.RecordBatch.from_arrays(parts, schema=schema)
+
+
+def columns_of_batch(policy: Policy, batch: Any) -> tuple[ReportColumns, int]:
+    """Read a record batch, which may be a stranger's.
+
+    Parameters
+    ----------
+    policy : Policy
+    batch : pyarrow.RecordBatch
+        Of any order of columns, and perhaps of others beside them.
+
+    Returns
+    -------
+    columns : ReportColumns
+        Of the rows that are reports.
+    n_broken : int
+        How many rows are none: an integer that is no answer, or a null.
+
+    Raises
+    ------
+    ValueError
+        If the batch is of another policy or version, or its columns are not those of :func:`report_schema`.
+    """
+    pa = require_arrow()
+    wanted = report_schema(policy)
+    if not isinstance(batch, pa.RecordBatch):
+        raise ValueError(f"Reports must be in a pyarrow.RecordBatch. Got {type(batch).__name__} instead.")
+    metadata = batch.schema.metadata or {}
+    if any(metadata.get(name) != wanted.metadata[name] for name in (b"skldp_reports", b"skldp_policy_sha256")):
+        raise ValueError("The metadata of a batch must be those of this policy and version. Got others instead.")
+    names = batch.schema.names
+    if any(names.count(one.name) != 1 or batch.schema.field(one.name).type != one.type for one in wanted):
+        raise ValueError("The columns of a batch must have the names and types of its schema. Got others instead.")
+    kept = batch.select(wanted.names)
+    # Whose buffers are shorter than they say is refused before they are read.
+    kept.validate(full=True)
+    nulls = np.zeros(kept.num_rows, dtype=bool)
+    for column in kept.columns:
+        nulls |= column.is_null().to_numpy(zero_copy_only=False)
+    answers = tuple(
+        _numbers(column, answer_bytes(field.n_answers))
+        for column, field in zip(kept.columns[1:], policy.fields, strict=True)
+    )
+    given = ReportColumns(_cells(kept.columns[0], 16), answers)
+    whole = ~nulls & are_answers(policy, given)
+    return given.take(np.flatnonzero(whole)), int(np.count_nonzero(~whole))
+
+
+def _cells(column: Any, width: int) -> npt.NDArray[np.uint8]:
+    """The bytes of a column of so many in a row."""
+    held = np.frombuffer(column.buffers()[1] or b"", dtype=np.uint8)
+    return held[column.offset * width : (column.offset + len(column)) * width].reshape(-1, width)
+
+
+def _numbers(column: Any, width: int) -> npt.NDArray[np.unsignedinteger[Any]]:
+    cells = _cells(column, width)
+    return cells.view(f"u{width}")[:, 0] if width <= 8 else cells

@@ -1,0 +1,54 @@
+"""Released values in a frame, for training."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from skldp.client import NumberField, NumbersField, Policy
+from skldp.collection._columns import ReportColumns
+from skldp.learning._answer_scores import bits, each
+from skldp.mechanisms._category_laws import SubsetLaw
+from skldp.mechanisms._integer_laws import ResponseLaw, UnaryLaw
+
+__all__ = ["frame_of"]
+
+
+def frame_of(policy: Policy, columns: ReportColumns) -> Any:
+    """The released values of reports as a pandas DataFrame.
+
+    Parameters
+    ----------
+    policy : Policy
+    columns : ReportColumns
+
+    Raises
+    ------
+    ImportError
+        If pandas is missing.
+    """
+    try:
+        from pandas import DataFrame
+    except ImportError:
+        raise ImportError('This needs pandas: pip install "skldp[study]".') from None
+    data: dict[str, Any] = {}
+    for field, answers in zip(policy.fields, columns.answers, strict=True):
+        if isinstance(field, NumberField):
+            data[field.name] = each(field.value, answers)
+        elif isinstance(field, NumbersField):
+            for name in field.names:
+                data[name] = each(partial(_number_of, field, name), answers)
+        elif isinstance(field.law, ResponseLaw):
+            values = np.empty(len(field.values), dtype=object)
+            values[:] = field.values
+            data[field.name] = values[answers]
+        elif isinstance(field.law, UnaryLaw | SubsetLaw):
+            held = bits(answers, field.law.n_codes).astype(bool)
+            data |= {f"{field.name}={value}": held[:, code] for code, value in enumerate(field.values)}
+        else:
+            data[field.name] = answers
+    return DataFrame(data)
+
+
+def _number_of(field: NumbersField, name: str, answer: int) -> float:
+    return field.values(answer)[name]

@@ -1,0 +1,123 @@
+"""What a collector shows of itself: a table in a notebook, and one HTML page with pictures."""
+
+import html
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from skldp.client import CategoryField, NumberField, NumbersField
+from skldp.client._fields import AnyField
+from skldp.learning._survey_estimates import SurveyEstimate
+
+if TYPE_CHECKING:
+    from skldp.collection._collector import Collector
+
+__all__ = ["notebook_view", "page_of", "usual_estimates"]
+
+# More bars than this are no picture.
+_MOST_BARS = 40
+_BAR, _LABELS, _WIDTH = 18, 150, 620
+# Nothing may be fetched or run, whatever a name of a field holds.
+_HEAD = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>
+:root {{ --paper: #fff; --ink: #1c1f24; --soft: #5b6472; --rule: #d8dce2; --bar: #9cc3ea; }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --paper: #14171c; --ink: #e6e9ee; --soft: #a3adba; --rule: #363d47; --bar: #2d5f8f; }}
+}}
+body {{ margin: 0 auto; max-width: 60rem; padding: 1rem; background: var(--paper); color: var(--ink);
+  font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: break-word; }}
+h1 {{ font-size: 1.6rem; line-height: 1.2; }} h2 {{ font-size: 1.2rem; margin: 2rem 0 .5rem; }}
+p, caption {{ color: var(--soft); text-align: left; }}
+.scroll {{ overflow-x: auto; }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }}
+th, td {{ padding: .2rem .6rem; text-align: right; border-bottom: 1px solid var(--rule); white-space: nowrap; }}
+svg {{ width: 100%; max-width: 44rem; height: auto; display: block; }}
+svg text {{ fill: var(--ink); font: 12px system-ui, sans-serif; }}
+svg rect {{ fill: var(--bar); }} svg line {{ stroke: var(--ink); }}
+</style></head><body>
+"""
+
+
+def notebook_view(collector: "Collector") -> str:
+    """A small table: the policy, what it costs a person, and what came."""
+    policy, counts = collector.policy, collector.counts
+    rows = {
+        "purpose": policy.purpose,
+        "fields": ", ".join(field.name for field in policy.fields),
+        "epsilon of a report": f"{policy.epsilon:.6g}",
+        "policy (SHA-256)": policy.sha256[:16],
+        **{f"reports {name}": f"{number:,}" for name, number in counts._asdict().items()},
+    }
+    lines = [
+        f'<tr><th style="text-align:left">{html.escape(name)}</th><td>{html.escape(text)}</td></tr>'
+        for name, text in rows.items()
+    ]
+    return f"<table><caption>Collector</caption>{''.join(lines)}</table>"
+
+
+def page_of(collector: "Collector") -> str:
+    """A page of every field's estimates."""
+    title = html.escape(collector.policy.purpose)
+    if collector.n_reports < 2:
+        raise ValueError(f"A page needs at least 2 reports. Got {collector.n_reports} instead.")
+    parts = [_HEAD.format(title=title), f"<h1>{title}</h1>", notebook_view(collector)]
+    for field in collector.policy.fields:
+        unit = f" in {field.unit}" if isinstance(field, NumberField) and field.unit else ""
+        parts.append(f"<section><h2>{html.escape(field.name + unit)}</h2>")
+        for estimate, drawn in usual_estimates(collector, field):
+            if drawn and len(estimate.labels) <= _MOST_BARS:
+                parts.append(_bars(estimate))
+            parts.append(f'<div class="scroll" tabindex="0">{estimate._repr_html_()}</div>')
+            # Of one report in a hundred; where it may be anything, nothing is said.
+            moved = estimate.moved_by(0.01)
+            if (moved < estimate.most).all():
+                parts.append(f"<p>If 1% of the reports were forged, a number moves by at most {moved.max():.4g}.</p>")
+        parts.append("</section>")
+    parts.append("<p>Intervals hold the truth of the whole population, each alone, as often as they say.</p>")
+    return "\n".join([*parts, "</body></html>\n"])
+
+
+def usual_estimates(collector: "Collector", field: AnyField) -> list[tuple[SurveyEstimate, bool]]:
+    """What is estimated of a field where nobody asks for more, and whether it is one for a picture."""
+    name = field.name
+    if isinstance(field, CategoryField):
+        return [(collector.frequencies(name, consistent="project"), True)]
+    if isinstance(field, NumbersField):
+        return [(collector.mean(column), False) for column in field.names]
+    tables = []
+    for estimate, drawn in (
+        (lambda: collector.mean(name), False),
+        (lambda: collector.histogram(name, consistent="project"), True),
+        (lambda: collector.quantiles(name), False),
+        (lambda: collector.variance(name), False),
+    ):
+        # What a law does not tell is left out.
+        with suppress(ValueError):
+            tables.append((estimate(), drawn))
+    return tables
+
+
+def _bars(estimate: SurveyEstimate) -> str:
+    """A bar for each share, with the interval as a line."""
+    room = _WIDTH - _LABELS
+    most = float(max(estimate.high.max(), estimate.values.max(), 1e-9))
+    height = _BAR * len(estimate.labels)
+    lines = [
+        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" '
+        f'aria-label="{html.escape(estimate.title)}. The figures are in the table below.">'
+    ]
+    rows = zip(estimate.labels, estimate.values, estimate.low, estimate.high, strict=True)
+    for i, (label, value, low, high) in enumerate(rows):
+        top, middle = _BAR * i + 3, _BAR * i + _BAR / 2
+        length, start, end = (_LABELS + room * max(0.0, float(x)) / most for x in (value, low, high))
+        short = label if len(label) <= 20 else label[:19] + "…"
+        lines.append(
+            f'<text x="{_LABELS - 6}" y="{middle + 4:.1f}" text-anchor="end">{html.escape(short)}</text>'
+            f'<rect x="{_LABELS}" y="{top}" width="{length - _LABELS:.1f}" height="{_BAR - 6}"/>'
+            f'<line x1="{start:.1f}" x2="{end:.1f}" y1="{middle}" y2="{middle}"/>'
+        )
+    return "".join([*lines, "</svg>"])

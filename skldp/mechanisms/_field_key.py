@@ -1,0 +1,292 @@
+r"""Releases of rows that are the same again for the same record: noise as a function of secret, law, person and value.
+
+A value is first moved into the declared domain and onto a grid, and the mechanism sees what lies there: keyed on
+what was typed, a change in the ninth digit would draw anew, and the noise could be averaged away.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._checks import check_whole, is_whole
+from skldp.mechanisms._columns import Columns, Interval
+from skldp.mechanisms._domain import Anywhere, Ball, Box, Domain
+from skldp.mechanisms._law_of import integer_law
+from skldp.mechanisms._noise import RowNoise
+from skldp.mechanisms._release_key import ReleaseKey, joined, person_bytes
+from skldp.mechanisms._rows import Release, RowMechanism
+
+__all__ = ["FieldKey", "KeyedRows", "law_text"]
+
+# Raised when a mechanism comes to read its words in another way: the same words must not be read in two.
+_VERSION = b"1"
+# What was asked, and what errors and pages show; the law is another's.
+_NO_LAW = {"stated", "figures"}
+
+
+class KeyedRows(NamedTuple):
+    """Rows as a mechanism is to see them, with the noise that is theirs.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, n_features)
+        Within the domain, and on the grid.
+    noise : RowNoise
+        For one release of these rows by the mechanism that they were bound for.
+    n_moved : int
+        How many values lay outside the domain. To be seen where the rows are, and by nobody else.
+    """
+
+    rows: np.ndarray
+    noise: RowNoise
+    n_moved: int
+
+
+@dataclass(frozen=True)
+class FieldKey:
+    r"""A release secret for one field: of the same person, law and value, the release is the same.
+
+    Parameters
+    ----------
+    key : ReleaseKey
+    field : str
+        What is released of people, such as ``"salary"``. Two fields have noise of their own; under one name, equal
+        values of two fields would get equal releases, and show that they are.
+    steps : int, default=1024
+        Into how many equal steps the bounds of a number are divided, from 1 to 2^30. Numbers of a vector without
+        bounds are rounded to as many steps between plus and minus the power of two above the largest of them. Where
+        epsilon is one of a distance, nothing is rounded, so that what trembles is drawn anew.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as above.
+
+    Notes
+    -----
+    A number at the position p, counted in steps, becomes the step :math:`\lfloor p + u \rfloor`, where u, uniform on
+    (0, 1), is a function of secret, field and person alone. Over the secret the mean is that of the number,
+    so that means, and all that is linear, have no bias from the grid. One person's number comes to the same step again
+    until it moves across their next threshold; one that trembles by less than a step has two values at most.
+
+    The noise of a row is AES in the way of :class:`~skldp.mechanisms.Noise`, at a nonce that is the keyed BLAKE2b of
+    person and value, and under a key that is that of law and field. The law is told by the integers that are sampled
+    where there are some, and by the mechanism's parameters else.
+
+    **What this protects.** However often the same value is released, by retries, by other block sizes or in the next
+    survey, there is one release of it to be seen, at its exact epsilon.
+
+    **What it does not.** That two releases about a person are equal links them, and that they are not shows that the
+    value changed: nothing hides this, at any epsilon. Of k different values there are k releases, which cost k times
+    as much; that is exact, since the noise of different values is independent. A record of several columns is one
+    value. Another law, field or secret is a new release.
+
+    References
+    ----------
+    Erlingsson, Pihur and Korolova, "RAPPOR: randomized aggregatable privacy-preserving ordinal response", CCS 2014,
+    Section 3, for permanent responses; Ding, Kulkarni and Yekhanin, "Collecting telemetry data privately", NeurIPS
+    2017, Section 4, for rounding at a point of one's own.
+
+    Examples
+    --------
+    >>> import os
+    >>> from skldp.mechanisms import Duchi, FieldKey, ReleaseKey
+    >>> key = FieldKey(ReleaseKey(os.urandom(32)), "mood", steps=100)
+    >>> first = key.release(Duchi(1.0), [[0.3], [-0.9]], ids=["ann", "bob"])
+    >>> again = key.release(Duchi(1.0), [[-0.9], [0.3 + 1e-12]], ids=["bob", "ann"])
+    >>> bool((first.rows == again.rows[::-1]).all())
+    True
+    """
+
+    key: ReleaseKey
+    field: str
+    steps: int = 1024
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.key, ReleaseKey):
+            raise ValueError(f"key must be a ReleaseKey. Got {type(self.key).__name__} instead.")
+        if not isinstance(self.field, str) or not self.field:
+            raise ValueError(f"field must be a text that is not empty. Got {self.field!r} instead.")
+        check_whole("steps", self.steps, least=1, most=2**30)
+
+    def release(
+        self,
+        mechanism: RowMechanism,
+        rows: npt.ArrayLike,
+        ids: Sequence[int | str],
+        out: np.ndarray | None = None,
+        *,
+        wave: str = "",
+    ) -> Release:
+        """Release rows, each as it was released before.
+
+        Parameters
+        ----------
+        mechanism : RowMechanism
+        rows : array-like of shape (n, n_features)
+            Never written to.
+        ids : sequence of int or str, shape (n,)
+            Whose row it is. ``7`` is somebody else than ``"7"``.
+        out : ndarray of shape (n, n_outputs), default=None
+        wave : str, default=""
+            Whatever has another name is released anew, of the same values as well, and costs as much again.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        ValueError
+            As :meth:`~skldp.mechanisms.RowMechanism.release`, or if there are not as many ids as rows.
+        TypeError
+            If an id is of another type.
+        """
+        bound = self.bind(mechanism, rows, ids, wave=wave)
+        released = mechanism.release(bound.rows, bound.noise, out)
+        return Release(released.rows, bound.n_moved)
+
+    def bind(
+        self, mechanism: RowMechanism, rows: npt.ArrayLike, ids: Sequence[int | str], *, wave: str = ""
+    ) -> KeyedRows:
+        """Move rows to where the mechanism is to see them, and find the noise that is theirs.
+
+        Parameters
+        ----------
+        mechanism : RowMechanism
+        rows : array-like of shape (n, n_features)
+        ids : sequence of int or str, shape (n,)
+        wave : str, default=""
+
+        Returns
+        -------
+        KeyedRows
+
+        Raises
+        ------
+        ValueError, TypeError
+            As :meth:`release`.
+        """
+        given = mechanism._as_rows(rows)
+        if not isinstance(given, np.ndarray) or given.ndim != 2 or given.shape[1] != mechanism.domain.n_features:
+            raise ValueError(f"rows must be an array of the shape (n, {mechanism.domain.n_features}). Got another.")
+        if len(ids) != len(given):
+            raise ValueError(f"ids must be one for each of {len(given)} rows. Got {len(ids)} instead.")
+        people = list(map(person_bytes, ids))
+        inside = mechanism.domain.clip(given)
+        coarse = inside.rows
+        # Where epsilon is one of a distance, a grid would make near values of different steps farther apart.
+        if coarse.dtype.kind == "f" and mechanism.guarantee().unit != "distance":
+            shifts = self.personal(f"grid of {self.steps}", ids).uniform(coarse.shape)
+            with np.errstate(all="ignore"):
+                coarse = _on_grid(mechanism.domain, coarse, shifts, self.steps)
+        # A code in another integer type, and a number in single precision, is the same value.
+        exact = np.ascontiguousarray(coarse, dtype=np.int64 if coarse.dtype.kind in "iu" else np.float64)
+        # What reads more or fewer bits of a number reads its words in another way.
+        texts = (law_text(mechanism), str(mechanism.output_dtype(coarse.dtype)), self.field, wave)
+        law = joined(_VERSION, *map(_as_bytes, texts))
+        values = [row.tobytes() for row in exact + exact.dtype.type(0)]
+        nonces = _nonces(self.key.subkey("skldp nonce", law), people, values)
+        return KeyedRows(coarse, RowNoise(self.key.subkey("skldp noise", law), nonces), inside.n_moved)
+
+    def personal(self, purpose: str, ids: Sequence[int | str]) -> RowNoise:
+        """Noise of each person's own in this field, whatever their value: for what is fixed for a person once.
+
+        Parameters
+        ----------
+        purpose : str
+        ids : sequence of int or str, shape (n,)
+
+        Returns
+        -------
+        RowNoise
+            Of n rows.
+        """
+        what = joined(_VERSION, *map(_as_bytes, (purpose, self.field)))
+        nonces = _nonces(self.key.subkey("skldp person", what), list(map(person_bytes, ids)), [b""] * len(ids))
+        return RowNoise(self.key.subkey("skldp personal", what), nonces)
+
+
+def law_text(mechanism: RowMechanism) -> str:
+    """Tell the law of a mechanism: the same text for the same law, whatever was asked, and another for another.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms import Duchi
+    >>> from skldp.mechanisms._field_key import law_text
+    >>> law_text(Duchi(1.0))
+    '["Duchi", {"law": "two_answers", "slope": "4262278249845685248"}]'
+    """
+    return json.dumps(_described(mechanism), sort_keys=True)
+
+
+def _described(value: Any) -> Any:
+    if isinstance(value, RowMechanism):
+        try:
+            # Beside its integers, who reads the words: two mechanisms may read the same ones in two ways.
+            return [type(value).__name__, integer_law(value).to_dict()]
+        except ValueError:
+            pass
+    if is_dataclass(value):
+        own = {one.name: _described(getattr(value, one.name)) for one in fields(value) if one.name not in _NO_LAW}
+        return [type(value).__name__, own]
+    if isinstance(value, np.ndarray):
+        return [value.dtype.str, list(value.shape), hashlib.sha256(value.tobytes()).hexdigest()]
+    if isinstance(value, tuple | list):
+        return [_described(one) for one in value]
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if is_whole(value) or isinstance(value, float | np.floating):
+        # An epsilon of 1 is one of 1.0.
+        return int(value) if value == value // 1 else ["number", float(value).hex()]
+    raise TypeError(f"The parameters of a mechanism must be numbers, texts and arrays. Got {type(value).__name__}.")
+
+
+def _as_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _nonces(key: bytes, people: list[bytes], values: list[bytes]) -> npt.NDArray[np.uint64]:
+    """128 bits for each row, of whose it is and what it is."""
+    start = hashlib.blake2b(key=key, digest_size=16, person=b"skldp row")
+    digests = []
+    for person, value in zip(people, values, strict=True):
+        one = start.copy()
+        one.update(joined(person, value))
+        digests.append(one.digest())
+    return np.frombuffer(b"".join(digests), dtype=np.uint64).reshape(-1, 2).copy()
+
+
+def _on_grid(domain: Domain, rows: np.ndarray, shifts: npt.NDArray[np.float64], steps: int) -> np.ndarray:
+    """Rows of a domain, moved to steps; what is one of a list, or a whole number, is there already."""
+    if isinstance(domain, Columns):
+        moved, start = rows.copy(), 0
+        for _, part in domain.parts:
+            own = slice(start, start := start + part.n_features)
+            moved[:, own] = _on_grid(part, rows[:, own], shifts[:, own], steps)
+        return moved
+    if isinstance(domain, Box | Interval):
+        ends = domain.ends if isinstance(domain, Box) else (np.array([domain.low]), np.array([domain.high]))
+        low, high = (np.asarray(end, dtype=np.float64) for end in ends)
+        # Halves of bounds near the largest double do not overflow.
+        width = high / 2 - low / 2
+        place = np.where(width > 0, (rows / 2 - low / 2) / width, 0.0) * steps
+        share = np.minimum(np.floor(place + shifts), steps) / steps
+        # Without bias, and either end exactly.
+        coarse = low * (1 - share) + high * share
+    elif isinstance(domain, Ball | Anywhere):
+        _, exponents = np.frexp(np.abs(rows).max(axis=1, initial=0.0, keepdims=True).astype(np.float64))
+        largest = np.finfo(rows.dtype).max
+        step = np.clip(np.ldexp(2.0 / steps, exponents), np.finfo(np.float64).smallest_subnormal, 2.0**1023)
+        coarse = np.clip(np.floor(rows / step + shifts) * step, -largest, largest)
+    else:
+        return rows
+    # Rounding, and the corner of a cell beyond a ball, may lead outside by a hair.
+    return domain.clip(coarse.astype(rows.dtype)).rows

@@ -1,0 +1,207 @@
+"""Which epsilon to choose: a rule for scikit-learn's searches, and the scores that tell it what is really protected."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import check_scoring
+
+from skldp._checks import is_number
+from skldp.estimators._composition import privacy_guarantee
+from skldp.exceptions import PrivacyGuaranteeWarning, warn_user
+from skldp.study._curve import check_scorer
+
+__all__ = ["smallest_epsilon", "with_exact_epsilon"]
+
+_EXACT = "exact_epsilon"
+# What no epsilon bounds, as a score: the mean and the spread of such numbers are still numbers.
+_WITHOUT_BOUND = 1e150
+
+
+def with_exact_epsilon(scoring: str | Callable[..., float] | None = None) -> Callable[..., dict[str, float]]:
+    """Make the `scoring` of a search, or of a cross-validation, which gives each candidate's exact epsilon as well.
+
+    Parameters
+    ----------
+    scoring : str or callable, default=None
+        A scorer, as scikit-learn takes one; None is the estimator's own `score`.
+
+    Returns
+    -------
+    callable
+        For `scoring` of :class:`sklearn.model_selection.GridSearchCV` and its like: the columns are ``score``, and
+        ``exact_epsilon`` of :func:`~skldp.privacy_guarantee`, plain over the declared domain; 1e150 where nothing
+        bounds it, or the estimator promises nothing. It can be pickled.
+
+    Raises
+    ------
+    ValueError
+        If there is no scorer of that name.
+
+    See Also
+    --------
+    smallest_epsilon : The rule that chooses by it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import cross_validate
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skldp import NumericPrivatizer, with_exact_epsilon
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = make_pipeline(NumericPrivatizer(epsilon=2.0, bounds=(0, 8)), GaussianNB())
+    >>> found = cross_validate(model, X, y, cv=3, scoring=with_exact_epsilon("accuracy"))
+    >>> found["test_exact_epsilon"].round(6).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    if isinstance(scoring, str):
+        check_scorer(scoring)
+    return _WithExactEpsilon(scoring)
+
+
+@dataclass(frozen=True)
+class _WithExactEpsilon:
+    scoring: Any
+
+    def __call__(self, estimator: Any, X: Any, y: Any = None) -> dict[str, float]:
+        try:
+            exact = privacy_guarantee(estimator).plain_epsilon
+        except (AttributeError, TypeError, ValueError):
+            # Nothing in it is private, or it is a model that the composition does not know.
+            exact = np.inf
+        score = check_scoring(estimator, scoring=self.scoring)(estimator, X, y)
+        return {"score": score, _EXACT: exact if np.isfinite(exact) else _WITHOUT_BOUND}
+
+
+def smallest_epsilon(
+    tolerance: float = 0.0, *, param_name: str | Iterable[str] | None = None, metric: str = "score"
+) -> Callable[[Mapping[str, Any]], int]:
+    """Make a `refit` rule for GridSearchCV: the smallest epsilon whose mean score is close enough to the best.
+
+    Parameters
+    ----------
+    tolerance : float, default=0.0
+        How far below the best mean score the chosen one may lie, in units of the score.
+    param_name : str or list of str, default=None
+        The parameters to read as epsilon, whose sum counts. None takes the exact epsilon where
+        :func:`~skldp.with_exact_epsilon` scored it, and else all parameters that are called ``epsilon`` or end with
+        ``__epsilon``.
+    metric : str, default="score"
+        With several metrics, the name of the one to compare.
+
+    Returns
+    -------
+    callable
+        Takes `cv_results_`, returns the index of the chosen candidate. It can be pickled.
+
+    Raises
+    ------
+    ValueError
+        If `tolerance` is not a number >= 0.
+
+    Warns
+    -----
+    PrivacyGuaranteeWarning
+        If epsilons as set are compared though candidates differ in what else a private step is made of.
+
+    Notes
+    -----
+    With ``scoring=with_exact_epsilon(...)`` the exact epsilon of each candidate is compared, the largest of the folds.
+    Without it there is only what the parameters were set to, which orders candidates that differ in epsilon alone. With
+    several grids, a candidate without an epsilon parameter then counts as not private: it sets the best score like
+    any other, but is chosen only if no private one is within the tolerance.
+    ``privacy_guarantee(search.best_estimator_)`` gives the exact epsilon of what was chosen. That of the search itself
+    is infinite where true labels, or rows without noise, choose among the candidates, as they usually do.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from skldp import NumericPrivatizer, smallest_epsilon, with_exact_epsilon
+    >>> search = GridSearchCV(
+    ...     NumericPrivatizer(),
+    ...     {"epsilon": [1, 2, 4]},
+    ...     scoring=with_exact_epsilon("accuracy"),
+    ...     refit=smallest_epsilon(0.02),
+    ... )
+    >>> rule = smallest_epsilon(0.02)
+    >>> rule({"params": [{"epsilon": 1}, {"epsilon": 4}, {"epsilon": 9}], "mean_test_score": [0.6, 0.79, 0.8]})
+    1
+    """
+    if not is_number(tolerance) or tolerance < 0:
+        raise ValueError(f"tolerance must be a finite number >= 0. Got {tolerance!r} instead.")
+    names = (param_name,) if isinstance(param_name, str) else param_name
+    return _SmallestEpsilon(float(tolerance), None if names is None else tuple(names), metric)
+
+
+def _is_fold_of(column: str, metric: str) -> bool:
+    return column.startswith("split") and column.endswith(f"_test_{metric}")
+
+
+def _is_epsilon(name: str) -> bool:
+    return name.rsplit("__", 1)[-1] == "epsilon"
+
+
+@dataclass(frozen=True)
+class _SmallestEpsilon:
+    tolerance: float
+    names: tuple[str, ...] | None
+    metric: str
+
+    def __call__(self, cv_results: Mapping[str, Any]) -> int:
+        key = f"mean_test_{self.metric}"
+        if key not in cv_results:
+            there = sorted(name.removeprefix("mean_test_") for name in cv_results if name.startswith("mean_test_"))
+            raise ValueError(f"metric must be one of {there}. Got {self.metric!r} instead.")
+        scores = np.asarray(cv_results[key], dtype=np.float64)
+        epsilons = self._epsilons(cv_results)
+        if not np.isfinite(epsilons).any():
+            searched = sorted({name for candidate in cv_results["params"] for name in candidate})
+            rule = "that ends with epsilon" if self.names is None else f"among {list(self.names)}"
+            raise ValueError(
+                f"smallest_epsilon needs a searched parameter {rule}; param_name names another one. "
+                f"Got {searched} instead."
+            )
+        if np.isnan(scores).all():
+            raise ValueError("smallest_epsilon needs a score. Got only NaN instead: every fit failed.")
+        # One ulp-sized allowance: a mean that equals the best but was summed in another order is not below it.
+        enough = np.nanmax(scores) - self.tolerance
+        eligible = np.flatnonzero(scores >= enough - 1e-12 * max(1.0, abs(enough)))
+        return int(min(eligible, key=lambda index: (epsilons[index], -scores[index])))
+
+    def _epsilons(self, cv_results: Mapping[str, Any]) -> np.ndarray:
+        """What is compared: exact epsilons where they were scored, or what the parameters were set to."""
+        folds = [column for name, column in cv_results.items() if _is_fold_of(name, _EXACT)]
+        if folds and self.names is None:
+            worst = np.max(np.asarray(folds, dtype=np.float64), axis=0)
+            # What failed is NaN, and has no score either.
+            return np.where(worst < _WITHOUT_BOUND, worst, np.inf)
+        candidates = cv_results["params"]
+        others = sorted({name for candidate in candidates for name in candidate if not self._counts(name)})
+        beside = [name for name in others if self._changes_the_law(name, candidates)]
+        if beside:
+            warn_user(
+                f"The candidates differ in {', '.join(beside)}, with which the exact epsilon may differ from the one "
+                "set, which is compared here: scoring=with_exact_epsilon(...) gives the exact one to smallest_epsilon.",
+                PrivacyGuaranteeWarning,
+            )
+        return np.array([self._epsilon(candidate) for candidate in candidates])
+
+    def _changes_the_law(self, name: str, candidates: list[dict[str, Any]]) -> bool:
+        """Whether another parameter is of a step whose epsilon is searched, or a step itself, and not always the same.
+
+        A step that is left out counts as not private, which needs no warning.
+        """
+        values = [candidate[name] for candidate in candidates if name in candidate]
+        varies = len(values) < len(candidates) or len(set(map(repr, values))) > 1
+        steps = {key.rpartition("__")[0] for candidate in candidates for key in candidate if self._counts(key)}
+        is_step = any(hasattr(value, "get_params") for value in values)
+        return varies and (is_step or name.rpartition("__")[0] in steps)
+
+    def _epsilon(self, candidate: dict[str, Any]) -> float:
+        searched = [value for name, value in candidate.items() if self._counts(name)]
+        return float(sum(searched)) if searched else np.inf
+
+    def _counts(self, name: str) -> bool:
+        return _is_epsilon(name) if self.names is None else name in self.names

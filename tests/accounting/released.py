@@ -1,0 +1,36 @@
+"""Mechanisms, and what is seen of their draws, wherever a test of charged releases needs no more than that."""
+
+from skldp.accounting._ledger import privacy_ledger
+from skldp.mechanisms import BoundedFeatures, Gaussian, RandomizedResponse
+
+UNITS = 2**60
+
+
+def rr(epsilon, n_classes=3):
+    """Randomized response, of three classes."""
+    return RandomizedResponse(epsilon, n_classes)
+
+
+def gaussian(epsilon=0.5, delta=1e-6, n_values=2):
+    """Numbers from 0 to 1 with Gaussian noise."""
+    return BoundedFeatures(
+        Gaussian(epsilon, delta, n_values), (0.0,) * n_values, (1.0,) * n_values, n_sampled=n_values, stated=epsilon
+    )
+
+
+class Watched:
+    """Counts what is drawn through a mechanism, and in which order it is drawn and committed."""
+
+    def __init__(self, monkeypatch, ledger):
+        self.events, draw, write = [], RandomizedResponse._draw, privacy_ledger.write_release
+
+        def drawn(mechanism, rows, *arguments):
+            self.events.append(len(rows))
+            return draw(mechanism, rows, *arguments)
+
+        def written(*arguments, **options):
+            self.events.append("written")
+            return write(*arguments, **options)
+
+        monkeypatch.setattr(RandomizedResponse, "_draw", drawn)
+        monkeypatch.setattr(privacy_ledger, "write_release", written)

@@ -1,0 +1,325 @@
+"""Releases that are the same again: the attacks on them, each of which must fail, and their law."""
+
+import copy
+import os
+import pickle
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue, ks_pvalue
+
+from skldp.mechanisms import (
+    Ball,
+    BoundedFeatures,
+    Categories,
+    Columns,
+    Duchi,
+    FieldKey,
+    Hybrid,
+    Integers,
+    Interval,
+    MixedRecord,
+    MultivariateLaplace,
+    OneHotRandomizedResponse,
+    Piecewise,
+    PrivUnit,
+    PrivUnitBall,
+    RandomizedResponse,
+    ReleaseKey,
+    ThreeOutputs,
+    UnaryEncoding,
+    integer_law,
+)
+from skldp.mechanisms._field_key import _on_grid, law_text
+
+SECRET = bytes(range(100, 132))[::-1]
+KEY = FieldKey(ReleaseKey(SECRET), "mood")
+PEOPLE = range(20_000)
+COIN = RandomizedResponse(0.5, 2)
+
+
+def answers(key=KEY, mechanism=COIN, value=0, people=PEOPLE):
+    return key.release(mechanism, np.full((len(people), 1), value), people).rows
+
+
+def agree_by_chance(one, other):
+    """Whether two columns of answers to one coin agree as often as independent ones."""
+    p = COIN.keep_probability
+    return binomial_pvalue((one == other).sum(), one.size, p**2 + (1 - p) ** 2) > THRESHOLD
+
+
+class TestAttacks:
+    def test_jitter_buys_no_second_release(self):
+        """A thousand requests for one value that trembles: with new noise their mean would tell it to .03."""
+        tremble = 0.3 + np.random.default_rng(0).uniform(-1e-9, 1e-9, (1000, 1))
+        for mechanism in (Duchi(1.0), Piecewise(1.0), Hybrid(3.0), ThreeOutputs(1.0)):
+            assert len(np.unique(KEY.release(mechanism, tremble, ["ann"] * 1000).rows)) == 1
+        fresh = Duchi(1.0).release(tremble, KEY.bind(Duchi(1.0), tremble, range(1000)).noise).rows
+        assert abs(fresh.mean() - 0.3) < 0.3
+
+    def test_jitter_of_a_vector_buys_none_either(self):
+        vectors = np.random.default_rng(1).normal(size=5) + np.random.default_rng(2).uniform(-1e-9, 1e-9, (200, 5))
+        for mechanism in (PrivUnit(5, 2.0), PrivUnitBall(5, 2.0, 1.0)):
+            assert len(np.unique(KEY.release(mechanism, vectors, ["ann"] * 200).rows, axis=0)) == 1
+
+    def test_what_trembles_at_a_threshold_has_two_values(self):
+        tremble = np.linspace(-1 / 1024, 1 / 1024, 400)[:, None]
+        seen = {len(np.unique(KEY.bind(Duchi(1.0), tremble, [one] * 400).rows)) for one in range(50)}
+        assert seen == {2}
+
+    def test_two_fields_share_no_noise(self):
+        assert agree_by_chance(answers(), answers(FieldKey(KEY.key, "moods")))
+
+    def test_two_laws_share_no_noise(self):
+        """Of one word with two thresholds, whoever sees both answers would know what no epsilon bounds."""
+        near = RandomizedResponse(0.5 + 1e-9, 2)
+        assert near.other_count != COIN.other_count
+        assert agree_by_chance(answers(), answers(mechanism=near))
+        # The same integers, read by another mechanism from other places of its words.
+        assert integer_law(Hybrid(0.1)) == integer_law(Duchi(0.1))
+        assert law_text(Hybrid(0.1)) != law_text(Duchi(0.1))
+        assert agree_by_chance(answers(), answers(mechanism=OneHotRandomizedResponse(0.5, 2))[:, 1:])
+
+    def test_two_people_of_one_value_share_no_noise(self):
+        given = answers()
+        assert binomial_pvalue(given.sum(), given.size, COIN.other_probability) > THRESHOLD
+        assert agree_by_chance(given[:-1], given[1:])
+        assert agree_by_chance(given, answers(people=[str(one) for one in PEOPLE]))
+
+    def test_two_values_of_one_person_share_no_noise(self):
+        p = COIN.keep_probability
+        kept, flipped = answers(value=0) == 0, answers(value=1) == 1
+        assert binomial_pvalue((kept & flipped).sum(), kept.size, p**2) > THRESHOLD
+
+    def test_two_secrets_share_no_noise(self):
+        assert agree_by_chance(answers(), answers(FieldKey(ReleaseKey(SECRET[::-1]), "mood")))
+
+    def test_precisions_share_no_noise(self):
+        """What reads fewer bits of a number would read the same words in another way."""
+        rows = np.zeros((2, 1))
+        single, double = (KEY.bind(Duchi(1.0), rows.astype(kind), [1, 2]) for kind in (np.float32, np.float64))
+        assert (single.noise._nonces != double.noise._nonces).all()
+
+    def test_no_id_and_no_value_can_be_mistaken_for_another(self):
+        law = RandomizedResponse(1.0, 300)
+        ids = [1, "1", "", "i1", "s1", "1\0", "\0", -1, "-1", 10, "ä", "a\u0308"]
+        rows = np.array([[code] for code in range(300) for _ in ids])
+        nonces = KEY.bind(law, rows, ids * 300).noise._nonces
+        assert len(np.unique(nonces, axis=0)) == len(rows)
+        # The bytes of a value moved into the name.
+        one = KEY.bind(law, [[0]], ["ann"]).noise._nonces
+        assert (KEY.bind(law, [[0]], ["ann" + "\0" * 8]).noise._nonces != one).all()
+
+    def test_ids_of_one_person_are_one(self):
+        given = KEY.release(COIN, np.zeros((3, 1), int), [7, np.int64(7), np.uint8(7)]).rows
+        assert len(np.unique(given)) == 1
+        own = [KEY.bind(COIN, [[0]], [one]).noise._nonces for one in (7, np.int64(7), np.uint8(7))]
+        assert (own[0] == own[1]).all()
+        assert (own[0] == own[2]).all()
+
+    @pytest.mark.parametrize("wrong", [True, 1.0, None, b"ann", ("ann",), np.bool_(True), float("nan")])
+    def test_what_is_no_id_is_refused_and_not_shown(self, wrong):
+        with pytest.raises(TypeError, match=r"^An id must be an integer or a string\. Got \w+ instead\.$"):
+            KEY.release(COIN, [[0]], [wrong])
+
+    def test_a_fork_gives_the_same_report_and_no_other_noise_of_the_parents(self):
+        bound = KEY.bind(COIN, [[0]], ["ann"])
+        read, write = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if child == 0:
+            try:
+                told = str(COIN.release(bound.rows, bound.noise).rows.tolist())
+            except RuntimeError:
+                told = "refused"
+            os.write(write, pickle.dumps((told, answers(people=range(100)).tolist())))
+            os._exit(0)
+        os.waitpid(child, 0)
+        told, given = pickle.loads(os.read(read, 60_000))
+        os.close(read)
+        os.close(write)
+        assert told == "refused"
+        assert given == answers(people=range(100)).tolist()
+
+    def test_noise_that_was_drawn_is_not_drawn_again_for_something_else(self):
+        """Who releases twice with what `bind` gave draws on: the first answer is the record's, the next ones new."""
+        bound = KEY.bind(COIN, np.zeros((20_000, 1), int), PEOPLE)
+        first, second = (COIN.release(bound.rows, bound.noise).rows for _ in range(2))
+        assert (first == answers()).all()
+        assert agree_by_chance(first, second)
+
+
+class TestTheSameAgain:
+    def test_whatever_was_asked(self):
+        """The integers count: an epsilon, or a stated figure, that gives the same ones is the same law."""
+        one, other = (BoundedFeatures(Duchi(1.0), (0.0,), (9.0,), n_sampled=1, stated=s) for s in (1.0, 7.0))
+        assert law_text(one) == law_text(other)
+        assert law_text(Duchi(1)) == law_text(Duchi(1.0)) == law_text(Duchi(np.float64(1.0)))
+        assert law_text(PrivUnit(3, 1)) == law_text(PrivUnit(3, 1.0))
+        assert law_text(MultivariateLaplace(2, 1.0, vocabulary=np.eye(2))) != law_text(
+            MultivariateLaplace(2, 1.0, vocabulary=2 * np.eye(2))
+        )
+
+    def test_numbers_beyond_the_bounds_are_the_bound(self):
+        given = KEY.release(Duchi(1.0), [[1.0], [5.0], [1e300]], ["ann"] * 3)
+        assert len(np.unique(given.rows)) == 1
+        assert given.n_moved == 2
+
+    def test_signs_of_zero_types_and_memory_orders_do_not_matter(self):
+        for rows in ([[0.0], [-0.0]], np.array([[0], [0]], dtype=np.int8)):
+            assert len(np.unique(KEY.release(Piecewise(1.0), rows, ["ann"] * 2).rows)) == 1
+        codes = [np.array([[1]], dtype=kind) for kind in (np.int8, np.uint64, np.int64)]
+        far = KEY.bind(MultivariateLaplace(2, 1.0), [[0.0, 1.0], [-0.0, 1.0]], ["ann"] * 2)
+        assert (far.noise._nonces[0] == far.noise._nonces[1]).all()
+        assert len({KEY.bind(COIN, code, [3]).noise._nonces.tobytes() for code in codes}) == 1
+
+    def test_a_record_of_several_columns_is_one_value(self):
+        record = MixedRecord(
+            Columns.of({"a": Interval(0, 8), "b": Integers(0, 9), "c": Categories(("x", "y"))}), (1.0, 1.0, 1.0)
+        )
+        rows = np.array([[1.0, 3.0, 1.0], [1.0 + 1e-9, 3.0, 1.0], [1.0, 4.0, 1.0], [1.0, 3.0, 0.0]])
+        bound = KEY.bind(record, rows, ["ann"] * 4)
+        np.testing.assert_array_equal(bound.rows[:, 1:], rows[:, 1:])
+        same = (bound.noise._nonces[:, None] == bound.noise._nonces).all(axis=2)
+        assert same.tolist() == [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+
+    def test_nothing_is_rounded_where_epsilon_is_one_of_a_distance(self):
+        rows = np.random.default_rng(0).normal(size=(5, 3))
+        np.testing.assert_array_equal(KEY.bind(MultivariateLaplace(3, 1.0), rows, range(5)).rows, rows)
+
+    def test_no_state_is_kept(self):
+        bound = answers(people=range(50))
+        answers(people=range(100))
+        again = pickle.loads(pickle.dumps(FieldKey(ReleaseKey(a_store), "mood")))
+        np.testing.assert_array_equal(answers(again, people=range(50)), bound)
+        np.testing.assert_array_equal(answers(copy.replace(KEY) if hasattr(copy, "replace") else KEY)[:50], bound)
+
+
+def a_store():
+    return SECRET
+
+
+class TestTheLaw:
+    """The noise of many people, and of many values of one person, follows the law; the secret is fixed."""
+
+    @pytest.mark.parametrize("people", [PEOPLE, ["ann"] * 20_000], ids=["people", "values"])
+    def test_words_are_uniform(self, people):
+        values = np.arange(20_000)[:, None]
+        words = KEY.bind(RandomizedResponse(1.0, 20_000), values, people).noise.words((20_000, 2))
+        assert ks_pvalue(words[:, 0] / 2.0**64, "uniform") > THRESHOLD
+        assert ks_pvalue((words[:, 0] ^ words[:, 1]) / 2.0**64, "uniform") > THRESHOLD
+        pairs = np.bincount((words[1:, 0] >> 62 << 2 | words[:-1, 0] >> 62).astype(int), minlength=16)
+        assert chi_square_pvalue(pairs, np.full(16, 1 / 16)) > THRESHOLD
+
+    def test_of_categories(self):
+        law = RandomizedResponse(1.0, 5)
+        counts = np.bincount(answers(mechanism=law, value=3)[:, 0], minlength=5)
+        assert chi_square_pvalue(counts, law.flip_matrix[3]) > THRESHOLD
+        ones = answers(mechanism=UnaryEncoding(1.0, 4), value=1).sum(axis=0)
+        law = UnaryEncoding(1.0, 4)
+        for code, seen in enumerate(ones):
+            assert binomial_pvalue(seen, len(PEOPLE), law.p if code == 1 else law.q) > THRESHOLD
+
+    def test_of_numbers(self):
+        """Grid and coin together have the mean of the number itself, not that of a step."""
+        law = Duchi(1.0)
+        key = FieldKey(KEY.key, "mood", steps=3)
+        value = 0.21
+        given = answers(key, law, value)
+        up = Fraction(law.slope) * Fraction(value) / 2**64 + Fraction(1, 2)
+        assert binomial_pvalue((given > 0).sum(), given.size, float(up)) > THRESHOLD
+        # And not that of its nearest step, 1/3.
+        off = Fraction(law.slope) / 3 / 2**64 + Fraction(1, 2)
+        assert binomial_pvalue((given > 0).sum(), given.size, float(off)) < THRESHOLD
+
+
+class TestTheGrid:
+    BOX = BoundedFeatures(Duchi(1.0), (-1.0, 0.0), (3.0, 1e-300), n_sampled=2, stated=2.0).domain
+
+    @pytest.mark.parametrize("steps", [1, 2, 7, 1024])
+    def test_is_unbiased_and_has_so_many_steps(self, steps):
+        """Over all shifts at the middles of equal parts, of which each threshold lies between two."""
+        shifts = (np.arange(1000)[:, None] + 0.5) / 1000
+        for share in (0.0, 0.25, 0.5, 0.999, 1.0):
+            rows = np.tile(np.array([-1.0, 0.0]) + share * np.array([4.0, 1e-300]), (1000, 1))
+            moved = _on_grid(self.BOX, rows, np.tile(shifts, 2), steps)
+            assert (np.abs(moved.mean(axis=0) - rows[0]) <= np.array([4.0, 1e-300]) * (1e-3 / steps + 1e-12)).all()
+            place = (moved[:, 0] + 1) / 4 * steps
+            np.testing.assert_allclose(place, np.round(place), atol=1e-9)
+            assert np.ptp(place) < 1.001
+
+    def test_ends_stay_whatever_the_shift(self):
+        rows = np.repeat([[-1.0, 0.0], [3.0, 1e-300]], 2, axis=0)
+        shifts = np.tile([[2.0**-53], [1 - 2.0**-53]], (2, 2))
+        np.testing.assert_array_equal(_on_grid(self.BOX, rows, shifts, 1024), rows)
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("steps", [1, 1024, 2**30])
+    def test_is_total(self, dtype, steps):
+        """The largest and the smallest numbers, and bounds that are no farther apart than these."""
+        info = np.finfo(dtype)
+        numbers = [0.0, info.max, -info.max, info.tiny, info.smallest_subnormal, -info.smallest_subnormal, 1.0]
+        rows = np.array([[a, b] for a in numbers for b in numbers], dtype=dtype)
+        people = range(len(rows))
+        key = FieldKey(KEY.key, "mood", steps=steps)
+        ends = (-float(info.max), 0.0), (float(info.max), float(info.smallest_subnormal))
+        wide = BoundedFeatures(Duchi(1.0), *ends, n_sampled=2, stated=2.0)
+        for mechanism in (PrivUnit(2, 1.0), PrivUnitBall(2, 1.0, 1.0), wide):
+            bound = key.bind(mechanism, rows, people)
+            assert np.isfinite(bound.rows).all()
+            assert bound.rows.dtype == dtype
+            assert mechanism.domain.clip(bound.rows).n_moved == 0
+
+    def test_vectors_keep_their_size(self):
+        rows = np.random.default_rng(3).normal(size=(500, 8)) * 2.0 ** np.arange(-250, 250)[:, None]
+        moved = KEY.bind(PrivUnit(8, 1.0), rows, range(500)).rows
+        largest = np.abs(rows).max(axis=1)
+        assert (np.abs(moved - rows).max(axis=1) <= largest * 4 / 1024).all()
+        assert (moved != rows).any(axis=1).all()
+        assert Ball(8, 1.0).clip(KEY.bind(PrivUnitBall(8, 1.0, 1.0), rows, range(500)).rows).n_moved == 0
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        "given",
+        [
+            {"key": SECRET},
+            {"key": None},
+            {"field": ""},
+            {"field": None},
+            {"steps": 0},
+            {"steps": True},
+            {"steps": 2.0},
+            {"steps": 2**31},
+        ],
+    )
+    def test_of_parameters(self, given):
+        with pytest.raises(ValueError, match=f"^{next(iter(given))} must be"):
+            FieldKey(**({"key": KEY.key, "field": "mood"} | given))
+
+    def test_of_rows(self):
+        for ids in ([], ["ann"], ["ann", "bob", "eve"]):
+            with pytest.raises(ValueError, match="ids must be one for each of 2 rows"):
+                KEY.release(COIN, [[0], [1]], ids)
+        for rows in ([0, 1], [[0, 1]]):
+            with pytest.raises(ValueError, match="rows must be an array of the shape"):
+                KEY.release(COIN, rows, ["ann"])
+        with pytest.raises(ValueError, match="NaN"):
+            KEY.release(Duchi(1.0), [[np.nan]], ["ann"])
+
+    def test_nothing_shows_the_secret(self):
+        assert SECRET.hex()[:8] not in repr(KEY)
+        assert repr(KEY) == f"FieldKey(key=ReleaseKey(fingerprint='{KEY.key.fingerprint}'), field='mood', steps=1024)"
+
+    def test_a_parameter_of_another_kind_is_not_told_by_its_looks(self):
+        with pytest.raises(TypeError, match="parameters of a mechanism must be"):
+            law_text(Strange(object()))
+
+
+class Strange(RandomizedResponse):
+    def __init__(self, what):
+        object.__setattr__(self, "epsilon", what)
+        object.__setattr__(self, "n_classes", 1)

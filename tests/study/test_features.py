@@ -1,0 +1,122 @@
+"""Columns of any kind as features of a study: declared ones exactly so, found categories said so, no cell shown."""
+
+import json
+
+import numpy as np
+import pytest
+from marked_values import TEXT, found_in
+
+from skldp.study import StudyInputError, load_study_data
+
+pd = pytest.importorskip("pandas")
+
+PEOPLE = pd.DataFrame(
+    {
+        "sick": ["no", "yes"] * 4,
+        "island": ["Biscoe", "Dream", "Torgersen", "Dream"] * 2,
+        "sex": ["f", "m", "f", "f", "m", "f", "m", "f"],
+        "size": ["S", "L", "M", "S", "L", "M", "S", "L"],
+        "since": ["2020-01-01", "2020-12-31", "2020-07-01", "2020-01-01"] * 2,
+        "age": [20.0, 80.0, 50.0, 35.0, 20.0, 20.0, 20.0, 20.0],
+    }
+)
+SCHEMA = {
+    "island": ["Torgersen", "Biscoe", "Dream"],
+    "size": {"type": "categories", "values": ["S", "M", "L"], "ordered": True},
+    "since": {"type": "dates", "low": "2020-01-01", "high": "2020-12-31"},
+    "age": {"type": "interval", "low": 20, "high": 80},
+}
+
+
+def test_every_kind_of_column_becomes_features_within_its_bounds(tmp_path):
+    path = tmp_path / "people.csv"
+    PEOPLE.to_csv(path, index=False)
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA), encoding="utf-8")
+    for schema in (SCHEMA, json.dumps(SCHEMA), tmp_path / "schema.json", str(tmp_path / "schema.json")):
+        data = load_study_data(path, target="sick", schema=schema)
+        assert data.feature_names == (
+            *("island_Torgersen", "island_Biscoe", "island_Dream", "sex", "size", "since", "age"),
+        )
+        assert data.of_column == ("island", "island", "island", "sex", "size", "since", "age")
+        # sex alone is not declared.
+        assert (data.found, data.n_filled) == (("sex",), 0)
+        X, n_moved = data.scaled()
+        assert n_moved == 0
+        assert X[:4].tolist() == [
+            [-1, 1, -1, -1, -1, -1, -1],
+            [-1, -1, 1, 1, 1, 1, 1],
+            [1, -1, -1, -1, 0, pytest.approx(-0.002739726), 0],
+            [-1, -1, 1, -1, -1, -1, -0.5],
+        ]
+
+
+def test_columns_are_chosen_and_the_schema_bounds_the_target(tmp_path):
+    path = tmp_path / "people.tsv"
+    PEOPLE.assign(age=PEOPLE["age"] + 0.5).to_csv(path, index=False, sep="\t")
+    data = load_study_data(path, target="age", columns=["size", "sex"], schema={"age": (0, 100)})
+    assert data.target_bounds == (0.0, 100.0)
+    assert data.of_column == ("sex", "size", "size", "size")
+    assert data.found == ("sex", "size")
+    with pytest.raises(StudyInputError, match=r"must name columns of people\.tsv alone\. Got 'island' as well"):
+        load_study_data(path, target="age", columns=["size", "sex"], schema={"island": ["Dream"]})
+
+
+def test_missing_values_are_refused_or_filled_as_declared(tmp_path):
+    path = tmp_path / "people.parquet"
+    people = PEOPLE[["sick", "sex", "age"]].copy()
+    people.loc[2, "sex"] = None
+    people.loc[[3, 5], "age"] = None
+    people.to_parquet(path)
+    for column, row in (("sex", 3), ("age", 4)):
+        with pytest.raises(StudyInputError, match=f"'{column}' .* missing values, the first in row {row}.*--missing"):
+            load_study_data(path, target="sick", columns=[column], bounds="0,100")
+    data = load_study_data(path, target="sick", bounds="0,100", missing="fill")
+    assert data.feature_names == ("sex_f", "sex_m", "sex_missing", "age")
+    assert data.n_filled == 3
+    assert data.X[[2, 3]].tolist() == [[0, 0, 1, 50], [1, 0, 0, 50]]
+    own = {
+        "sex": {"type": "categories", "values": ["f", "m"], "missing": "category"},
+        "age": {"type": "interval", "low": 10, "high": 90, "missing": "middle"},
+    }
+    assert load_study_data(path, target="sick", schema=own).X.tolist() == data.X.tolist()
+
+
+def test_where_values_lie_outside_is_told_by_column(tmp_path):
+    path = tmp_path / "people.csv"
+    PEOPLE.to_csv(path, index=False)
+    data = load_study_data(path, target="sick", columns=["age", "sex"], bounds="0,40")
+    assert data.scaled()[1] == 2
+    assert data.columns_moved() == ["age"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ({"island": ["Biscoe", "Dream"]}, "people.csv: "),
+        ({"since": (0, 1)}, "people.csv: Column 'since' must"),
+        ({"age": [0, 1]}, "A list of two numbers may mean bounds"),
+        ("absent.json", "There is no file absent.json"),
+        ("[1", "must be JSON"),
+        ({"island": {"type": "nothing"}}, "known type"),
+    ],
+)
+def test_a_schema_that_does_not_fit_is_refused_without_a_cell(schema, message, tmp_path):
+    path = tmp_path / "people.csv"
+    since = np.where(np.arange(8) % 2, "2020-01-01", TEXT)
+    PEOPLE.replace("Torgersen", TEXT).assign(since=since).to_csv(path, index=False)
+    with pytest.raises(StudyInputError, match=message) as caught:
+        load_study_data(path, target="sick", bounds="0,100", schema=schema)
+    assert "\n" not in str(caught.value)
+    assert not found_in(str(caught.value))
+
+
+def test_categories_of_a_dtype_keep_their_order_and_what_is_no_table_has_no_schema(tmp_path):
+    people = PEOPLE.assign(size=pd.Categorical(PEOPLE["size"], ["S", "M", "L"], ordered=True))
+    people.to_parquet(tmp_path / "people.parquet")
+    data = load_study_data(tmp_path / "people.parquet", target="sick", columns=["size"])
+    assert (data.feature_names, data.found, data.high.tolist()) == (("size",), ("size",), [2.0])
+    assert data.X[:4, 0].tolist() == [0, 2, 1, 0]
+    np.savez(tmp_path / "people.npz", X=np.ones((8, 2)), y=[0, 1] * 4)
+    for source in ("wine", tmp_path / "people.npz"):
+        with pytest.raises(StudyInputError, match="--columns, --schema and --sep are for tables"):
+            load_study_data(source, schema={"age": (0, 1)})

@@ -1,0 +1,131 @@
+"""The reader of tables: every format gives the same frame, whole and in chunks; no error shows a cell."""
+
+import gzip
+
+import pytest
+from marked_values import TEXT, found_in
+
+from skldp.study._tables import StudyInputError, is_table_file, read_table, table_chunks
+
+pd = pytest.importorskip("pandas")
+pa = pytest.importorskip("pyarrow")
+
+PEOPLE = pd.DataFrame(
+    {
+        "age": [31.5, 64.0, 18.0, 47.25, 22.0],
+        "city": ["Ulm", "Köln", "Bonn", "Ulm", "Köln"],
+        "children": [0, 2, 0, 1, 0],
+    }
+)
+
+
+def write_arrow(people, path, new):
+    table = pa.Table.from_pandas(people, preserve_index=False)
+    with new(path, table.schema) as writer:
+        writer.write_table(table, max_chunksize=3)
+
+
+WRITERS = {
+    "people.csv": lambda people, path: people.to_csv(path, index=False),
+    "people.CSV": lambda people, path: people.to_csv(path, index=False),
+    "people.tsv": lambda people, path: people.to_csv(path, index=False, sep="\t"),
+    "people.csv.gz": lambda people, path: people.to_csv(path, index=False),
+    "people.tsv.gz": lambda people, path: people.to_csv(path, index=False, sep="\t"),
+    "people.parquet": lambda people, path: people.to_parquet(path, index=False),
+    "people.arrow": lambda people, path: write_arrow(people, path, pa.ipc.new_file),
+    "people.feather": lambda people, path: people.to_feather(path),
+    "stream.arrow": lambda people, path: write_arrow(people, path, pa.ipc.new_stream),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_format_gives_the_same_frame_whole_and_in_chunks(name, tmp_path):
+    path = tmp_path / name
+    WRITERS[name](PEOPLE, path)
+    assert is_table_file(path)
+    pd.testing.assert_frame_equal(read_table(path), PEOPLE, check_dtype=False)
+    chunks = list(table_chunks(path, n_rows=2))
+    assert all(0 < len(chunk) <= 2 for chunk in chunks)
+    together = pd.concat(chunks, ignore_index=True)
+    pd.testing.assert_frame_equal(together, PEOPLE, check_dtype=False)
+    some = read_table(path, columns=["children", "age"])
+    pd.testing.assert_frame_equal(some, PEOPLE[["age", "children"]], check_dtype=False)
+    assert all(list(chunk) == ["city"] for chunk in table_chunks(path, columns=["city"]))
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_table_without_rows_has_its_columns(name, tmp_path):
+    path = tmp_path / name
+    WRITERS[name](PEOPLE.iloc[:0], path)
+    for frame in (read_table(path), *table_chunks(path)):
+        assert (list(frame), len(frame)) == (list(PEOPLE), 0)
+
+
+def test_separators_and_encodings(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("age;city\n31;Köln\n", encoding="latin-1")
+    assert read_table(path, separator=";", encoding="latin-1")["city"].tolist() == ["Köln"]
+    with pytest.raises(StudyInputError, match="are not UTF-8"):
+        read_table(path, separator=";")
+    path.write_text("age\tcity\n31\tUlm\n", encoding="utf-8")
+    assert read_table(path, separator="\\t")["city"].tolist() == ["Ulm"]
+    # What other programs put before UTF-8 is no part of a name.
+    path.write_text("age,city\n31,Ulm\n", encoding="utf-8-sig")
+    assert list(read_table(path)) == ["age", "city"]
+
+
+def test_columns_without_names_have_numbers(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("31,1\n64,2\n", encoding="utf-8")
+    assert list(read_table(path)) == ["0", "1"]
+    assert [chunk["1"].tolist() for chunk in table_chunks(path, columns=["1"], n_rows=1)] == [[1], [2]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "message"),
+    [
+        ("people.xlsx", TEXT, {}, "must be a .csv, .tsv"),
+        ("people.parquet.gz", TEXT, {}, "must be a .csv, .tsv"),
+        ("people.csv", "", {}, "is empty"),
+        ("people.csv", "age\n1\n", {"columns": ["city"]}, r"some of people.csv \(age\). Got 'city'"),
+        ("people.csv", "age\n1\n", {"columns": []}, "Got none"),
+        ("people.csv", f"{TEXT},1\n1,2\n", {"columns": ["city"]}, "not shown: a number among the names"),
+        ("people.csv", "age\n1\n", {"separator": "ab"}, "one character"),
+        ("people.csv", "age\n1\n", {"separator": "a"}, "one character"),
+        ("people.csv", "age\n1\n", {"encoding": "latin-99"}, "Python knows"),
+        ("people.csv", f"age,city\n1,{TEXT}\n1,{TEXT},3\n", {}, "line 3"),
+        ("people.csv", f"age,city\n1,{TEXT},3\n2,{TEXT},4\n", {}, "more cells than"),
+        ("people.csv", f'age\n1\n"{TEXT}\n', {}, "no CSV file"),
+        ("people.csv", "age\n1\n".encode("utf-16") + TEXT.encode(), {}, "UTF-8"),
+        ("people.csv.gz", TEXT, {}, "gzip"),
+        ("people.csv.gz", gzip.compress(f"age\n{TEXT}\n".encode() * 99)[:-20], {}, "broken off"),
+        ("people.parquet", TEXT, {}, "no Parquet file"),
+        ("people.arrow", f"ARROW1{TEXT}", {}, "no Arrow file"),
+        ("people.arrow", "age", {"separator": ";"}, "is for .csv"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_one_line_without_a_cell(name, content, options, message, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    for read in (read_table, lambda *args, **more: list(table_chunks(*args, n_rows=1, **more))):
+        with pytest.raises(StudyInputError, match=message) as caught:
+            read(path, **options)
+        assert "\n" not in str(caught.value)
+        assert not found_in(str(caught.value))
+
+
+def test_what_breaks_off_further_down_is_refused_when_it_comes_to_that(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("age,city\n" + "1,Ulm\n" * 5 + f"1,{TEXT},3\n", encoding="utf-8")
+    chunks = table_chunks(path, n_rows=2)
+    assert len(next(chunks)) == 2
+    with pytest.raises(StudyInputError, match="line 7") as caught:
+        list(chunks)
+    assert not found_in(str(caught.value))
+
+
+def test_the_extra_is_named_where_pyarrow_is_missing(tmp_path, monkeypatch):
+    PEOPLE.to_parquet(tmp_path / "people.parquet")
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"skldp\[arrow\]"):
+        read_table(tmp_path / "people.parquet")
