@@ -1921,6 +1921,16 @@ MUTATIONS = [
     ),
     Mutation("learning/_regression.py", "or not self._knows_sizes", "", "learning/test_few_people.py"),
     Mutation("learning/_classification.py", "self._knows_sizes and ", "", "learning/test_few_people.py"),
+    # Rounds over Flower: once a person, in the file before anything is drawn, and nothing that a node says is believed.
+    Mutation("collection/_flower.py", "ledger.charge(key, epsilon)", "pass", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "reports()[key] > 1", "reports()[key] > 2", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "if key not in one[2].reports()", "", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "SystemRandom().shuffle(waiting)", "SystemRandom()", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "task.check(report)", "pass", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "report.n_people <= n_asked", "True", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "min(left, protocol.n_people)", "left", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", '["settings"] != ', '["settings"] is ', "collection/test_flower.py"),
+    Mutation("learning/_person.py", "self._spend(cost)", "pass", "collection/test_flower.py"),
     Mutation("learning/_regression.py", "weight *= 1 - part", "weight *= part", "learning/test_regression.py"),
     Mutation(
         "learning/_protocol.py",
