@@ -12,6 +12,7 @@ from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.nodes import make_refnode
 
 import skldp
+from skldp.estimators import _diagram
 
 project = "skldp"
 copyright = "2026, the skldp founders"
@@ -37,14 +38,25 @@ html_theme = "pydata_sphinx_theme"
 html_title = "skldp"
 html_static_path = ["_static"]
 html_css_files = ["skldp.css"]
+html_logo = html_favicon = "_static/mark.svg"
 html_theme_options = {
+    "logo": {"text": "skldp", "alt_text": "skldp"},
     "show_prev_next": False,
     "navigation_with_keys": False,
+    "header_links_before_dropdown": 8,
+    "navbar_align": "left",
     "secondary_sidebar_items": ["page-toc"],
+    "back_to_top_button": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
 }
-html_sidebars = {"start": [], "epsilon": [], "conclusion": [], "security": [], "contributing": []}
+# Pages without pages beneath them give their width to the text.
+html_sidebars = {
+    page: [] for page in ("index", "start", "epsilon", "reference", "reference/generated/**", "auto_examples/**")
+}
 
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
@@ -55,6 +67,7 @@ sphinx_gallery_conf = {
     # Every example is run by the build, so that none can rot.
     "filename_pattern": r"\.py$",
     "abort_on_example_error": True,
+    "within_subsection_order": "live_pages.GalleryOrder",
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
@@ -66,6 +79,10 @@ sphinx_gallery_conf = {
 warnings.filterwarnings("error", category=DeprecationWarning, module=r"(skldp|__main__)(\.|$)")
 # Examples show the package's own warnings on purpose; matplotlib's non-interactive backend is no news.
 warnings.filterwarnings("ignore", message=".*is non-interactive.*")
+
+
+# The boxes in the examples' diagrams lead to this site's own pages.
+_diagram.documentation = lambda: ".."
 
 
 def skip_scikit_learns_own(app, what, name, obj, skip, options):

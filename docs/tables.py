@@ -13,6 +13,15 @@ from skldp.study import expected_error as expected_error_bound
 from skldp.study._theory.bit_laws import error_probabilities
 
 
+def suspicion():
+    """How far a release can move a suspicion of one in ten, in either direction."""
+    rows = []
+    for epsilon in (0.5, 1, 2, 4, 10):
+        odds = math.exp(epsilon) / 9
+        rows.append([f"{epsilon:g}", f"{1 / (1 + 9 * math.exp(epsilon)):.3g}", f"{odds / (1 + odds):.4f}"])
+    return ["epsilon", "no lower than", "no higher than"], rows
+
+
 def bitrand():
     """Stated and exact epsilon of BitRand as published, 768 features of 10 bits."""
     rows = []

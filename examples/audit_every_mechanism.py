@@ -17,6 +17,7 @@ claimed epsilon refutes it; a bound near it says that the claim is tight.
 import time
 import warnings
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from skldp import (
@@ -64,6 +65,7 @@ cases = [
     ("PrivUnit, 8-d", PrivUnitTransformer(2.0), eight),
 ]
 
+proved = {}
 print(f"{'mechanism':<32}{'exact eps':>10}{'at least':>10}{'trials':>10}{'seconds':>9}")
 for name, estimator, X in cases:
     started = time.perf_counter()
@@ -71,7 +73,16 @@ for name, estimator, X in cases:
     delta = fitted.privacy_guarantee_.delta
     result = audit_estimator(fitted, n_trials=40_000, confidence=0.999, delta=delta)
     seconds = time.perf_counter() - started
+    proved[name] = (result.epsilon_lower, result.claimed)
     print(f"{name:<32}{result.claimed:>10.4g}{result.epsilon_lower:>10.4g}{result.n_trials:>10,}{seconds:>9.2f}")
+
+figure, axis = plt.subplots(figsize=(7, 6), layout="constrained")
+for place, (lower, claimed) in enumerate(reversed(proved.values())):
+    axis.barh(place, min(lower, 6), color="tab:blue", label="proved by the attack" if not place else None)
+    axis.plot([min(claimed, 6)] * 2, [place - 0.45, place + 0.45], color="black", label=None if place else "claimed")
+axis.set(yticks=range(len(proved)), yticklabels=reversed(proved), xlabel="epsilon (cut off at 6)", xlim=(0, 6.2))
+axis.legend(loc="lower right")
+plt.show()
 
 # %%
 # A fault

@@ -8,6 +8,7 @@ Private transformers keep column names and give pandas or polars frames when ask
 # %%
 # Bounds are declared for every column, from what is known about wine and not from these bottles.
 
+import matplotlib.pyplot as plt
 import pandas as pd
 import polars as pl
 from sklearn.compose import make_column_transformer
@@ -25,6 +26,12 @@ release = BitRandTransformer(epsilon=30, bounds=(low, high), calibration="exact"
 released = release.set_output(transform="pandas").fit_transform(wine)
 assert isinstance(released, pd.DataFrame)
 print(released.round(2).head(3))
+
+figure, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained", sharex=True, sharey=True)
+for axis, frame, title in zip(axes, (wine, released), ("as they are", "as released, epsilon 30 a bottle"), strict=True):
+    axis.scatter(frame["alcohol"], frame["hue"], s=14, alpha=0.6)
+    axis.set(title=title, xlabel="alcohol", ylabel="hue")
+plt.show()
 
 # %%
 # polars.

@@ -11,6 +11,7 @@ A grid search with scikit-learn's default `refit` takes the best score, which is
 # epsilon of a whole record exactly the one that is searched, and ``debias=True`` makes what is released right on
 # average. Test rows stay with their people, so they are encoded without noise. Labels have a fixed budget.
 
+import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import GridSearchCV
@@ -37,6 +38,17 @@ search.fit(X, y)
 for candidate, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
     mark = "  <- chosen" if candidate == search.best_params_ else ""
     print(f"epsilon {candidate['bitrandtransformer__epsilon']:5}: accuracy {score:.3f}{mark}")
+
+epsilons = [candidate["bitrandtransformer__epsilon"] for candidate in search.cv_results_["params"]]
+scores, chosen = search.cv_results_["mean_test_score"], search.best_params_["bitrandtransformer__epsilon"]
+figure, axis = plt.subplots(figsize=(6, 4), layout="constrained")
+axis.axhspan(scores.max() - 0.02, scores.max(), color="tab:green", alpha=0.15, label="within 0.02 of the best")
+axis.semilogx(epsilons, scores, "o-", color="tab:blue")
+axis.plot(chosen, scores[epsilons.index(chosen)], "o", markersize=14, fillstyle="none", color="black", label="chosen")
+axis.set(xlabel="epsilon of the features", ylabel="accuracy", xticks=epsilons, xticklabels=epsilons)
+axis.minorticks_off()
+axis.legend(loc="lower right")
+plt.show()
 
 # %%
 # What the chosen model releases about one person: features and label together.

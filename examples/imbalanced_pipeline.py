@@ -8,6 +8,7 @@ behind that step sees only what was released.
 
 # %%
 # One person in seven has the trait. The people's labels are private; their features are public here.
+import matplotlib.pyplot as plt
 from imblearn.pipeline import make_pipeline
 from imblearn.under_sampling import RandomUnderSampler
 from sklearn.datasets import make_classification
@@ -23,6 +24,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_sta
 # %%
 # ``LabelRR`` has ``fit_resample(X, y)`` of its own. imbalanced-learn refuses a step that also has ``transform``, so
 # ``LabelSampler`` shows it the sampler's side only. The classes are declared, not learnt from the private labels.
+scores = {}
 for epsilon in (0.5, 1.0, 2.0, 4.0):
     pipeline = make_pipeline(
         LabelSampler(LabelRR(epsilon=epsilon, classes=[0, 1])),
@@ -30,8 +32,17 @@ for epsilon in (0.5, 1.0, 2.0, 4.0):
         LogisticRegression(),
     )
     pipeline.fit(X_train, y_train)
-    score = balanced_accuracy_score(y_test, pipeline.predict(X_test))
-    print(f"epsilon {epsilon}: balanced accuracy {score:.2f}")
+    scores[epsilon] = balanced_accuracy_score(y_test, pipeline.predict(X_test))
+    print(f"epsilon {epsilon}: balanced accuracy {scores[epsilon]:.2f}")
+
+without = make_pipeline(RandomUnderSampler(random_state=0), LogisticRegression()).fit(X_train, y_train)
+figure, axis = plt.subplots(figsize=(6, 4), layout="constrained")
+axis.bar([f"{epsilon:g}" for epsilon in scores], scores.values(), color="tab:blue")
+clean = balanced_accuracy_score(y_test, without.predict(X_test))
+axis.axhline(clean, color="black", linestyle="--", label="without privacy")
+axis.set(xlabel="epsilon of a label", ylabel="balanced accuracy", ylim=(0.5, 1))
+axis.legend()
+plt.show()
 
 # %%
 # What the last pipeline guarantees, whatever is done with the released labels afterwards.

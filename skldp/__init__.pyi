@@ -1,4 +1,6 @@
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.collection._batches import release_batches
+from skldp.collection._collector import Collector
 from skldp.collection._policy import Policy
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
@@ -34,6 +36,7 @@ from skldp.study import (
     PrivacyUtilityDisplay,
     audit_epsilon,
     privacy_utility_curve,
+    recommend,
     smallest_epsilon,
     with_exact_epsilon,
 )
@@ -43,6 +46,7 @@ __all__ = [
     "BitRandTransformer",
     "BoundsScaler",
     "CategoricalPrivatizer",
+    "Collector",
     "Domain",
     "FieldKey",
     "LabelLaplace",
@@ -78,6 +82,8 @@ __all__ = [
     "privacy_guarantee",
     "privacy_utility_curve",
     "query_from_estimator",
+    "recommend",
+    "release_batches",
     "release_blocks",
     "release_dask",
     "smallest_epsilon",

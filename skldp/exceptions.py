@@ -2,6 +2,7 @@
 
 import inspect
 import warnings
+from types import FrameType
 
 __all__ = [
     "BudgetExhaustedError",
@@ -61,6 +62,36 @@ class ChangedAfterFitError(ValueError, AttributeError):
 
     An AttributeError as well, as scikit-learn's NotFittedError is: what lists attributes goes on without the guarantee.
     """
+
+
+def within_a_search() -> bool:
+    """Whether scikit-learn is fitting the same again and again: a search, or a cross-validation. For this package."""
+    return _outermost_of_search() is not None
+
+
+def first_of_a_search(message: str) -> bool:
+    """Whether a text is said for the first time in a search, or outside of one. For this package.
+
+    A search that hands its fits to other processes or threads is not seen from there: each says it for itself.
+    """
+    frame = _outermost_of_search()
+    if frame is None:
+        return True
+    # The call's own memory, which ends with it. Python's registry of what was said is emptied by every change of the
+    # filters, of which scikit-learn makes some in each fit.
+    said = frame.f_locals.setdefault("_said_by_skldp", set())
+    first = message not in said
+    said.add(message)
+    return first
+
+
+def _outermost_of_search() -> FrameType | None:
+    frame, outermost = inspect.currentframe(), None
+    while frame:
+        if frame.f_globals.get("__name__", "").startswith("sklearn.model_selection"):
+            outermost = frame
+        frame = frame.f_back
+    return outermost
 
 
 def warn_user(message: str, category: type[Warning]) -> None:

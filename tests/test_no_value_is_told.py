@@ -420,7 +420,16 @@ MECHANISMS = {
     "flipped bits": mechanisms.FlippedBits(3, 2**62),
 }
 READERS = ("encode", "decode", "project", "bias", "variance", "log_likelihood", "log_density")
-NO_MECHANISMS = {"BitLaw", "FrequencyEstimate", "Noise", "PrivacyGuarantee", "RandomProjection", "Release", "KeyedRows"}
+NO_MECHANISMS = {
+    "BitLaw",
+    "FrequencyEstimate",
+    "GuaranteeStep",
+    "KeyedRows",
+    "Noise",
+    "PrivacyGuarantee",
+    "RandomProjection",
+    "Release",
+}
 # Releases with a secret, tried below.
 NO_MECHANISMS |= {"FieldKey", "ReleaseKey", "LongitudinalCategories", "LongitudinalMean"}
 DOMAINS = [

@@ -20,10 +20,13 @@ from skldp.estimators._validation import (
     check_bounds_by_column,
     check_epsilon,
     fit_context,
+    input_names,
     validate,
     validate_finite,
 )
-from skldp.exceptions import OutOfDomainWarning, warn_user
+from skldp.exceptions import OutOfDomainWarning, first_of_a_search, warn_user, within_a_search
+from skldp.mechanisms._columns import Columns
+from skldp.mechanisms._domain import Box
 from skldp.mechanisms._field_key import FieldKey
 from skldp.mechanisms._noise import noise_from
 
@@ -35,6 +38,7 @@ __all__ = [
     "check_bounds_of_type",
     "counted_out_of_domain",
     "in_threads",
+    "outside_by_name",
     "warn_out_of_domain",
 ]
 
@@ -70,6 +74,7 @@ def in_threads(function, *arguments, n_jobs):
         return list(pool.map(function, *arguments))
 
 
+_AT_ONCE, _MOST_NAMED = 65_536, 4
 # Where a caller releases in blocks, it warns once, of all of them.
 _COUNTS: ContextVar[list | None] = ContextVar("counts", default=None)
 
@@ -91,6 +96,8 @@ class ReleasesRows(GuaranteeMixin):
     mechanism_: Any
     seed: Any
     ledger: Any
+    # What of the record a ledger is to count by what was released of it; None counts in full.
+    _part: Any = None
 
     def _rows(self, X, *, reset):
         raise NotImplementedError
@@ -143,7 +150,7 @@ class ReleasesRows(GuaranteeMixin):
             n_moved = sum(
                 in_threads(lambda task, stream: release(rows[task], stream, out[task]), tasks, streams, n_jobs=n_jobs)
             )
-        warn_out_of_domain(n_before + n_moved, math.prod(rows.shape))
+        warn_out_of_domain(n_before + n_moved, math.prod(rows.shape), names=lambda: self._columns_outside(rows))
         return out
 
     def _is_charged(self, ids):
@@ -161,9 +168,14 @@ class ReleasesRows(GuaranteeMixin):
         guarantee = self.privacy_guarantee_
         if guarantee.delta == 0 and not math.isfinite(guarantee.plain_epsilon):
             raise ValueError(f"A ledger charges a finite epsilon. Got {guarantee} instead.")
-        released = self.ledger.release(self.mechanism_, rows, ids, all_or_none=True)
-        warn_out_of_domain(released.n_moved, math.prod(rows.shape))
+        released = self.ledger.release(self.mechanism_, rows, ids, part=self._part, all_or_none=True)
+        warn_out_of_domain(released.n_moved, math.prod(rows.shape), names=lambda: self._columns_outside(rows))
         return released.rows
+
+    def _columns_outside(self, rows):
+        """The names of the columns in which something lies outside their bounds, where columns have bounds."""
+        own = hasattr(self, "n_features_in_") and isinstance(rows, np.ndarray)
+        return outside_by_name(rows, self.mechanism_.domain, input_names(self)) if own else []
 
 
 class LocalTransformer(ReleasesRows, TransformerMixin, BaseEstimator):
@@ -287,14 +299,39 @@ def counted_out_of_domain():
         _COUNTS.reset(token)
 
 
-def warn_out_of_domain(moved, total, how="Declare a wider one"):
-    """Count, in an OutOfDomainWarning, the values that were moved into the declared domain; none, no warning."""
+def outside_by_name(rows, domain, names):
+    """Those of the columns' names in which values lie outside a domain that bounds each on its own; else none."""
+    if not isinstance(domain, Box | Columns) or len(names) != rows.shape[1]:
+        return []
+    outside = np.zeros(rows.shape[1], dtype=bool)
+    for start in range(0, len(rows), _AT_ONCE):
+        block = rows[start : start + _AT_ONCE]
+        outside |= (domain.clip(block).rows != block).any(axis=0)
+    return [str(name) for name, one in zip(names, outside, strict=True) if one]
+
+
+def warn_out_of_domain(moved, total, how="Declare a wider one", names=list):
+    """Count, in an OutOfDomainWarning, the values that were moved into the declared domain; none, no warning.
+
+    Parameters
+    ----------
+    moved, total : int
+    how : str, default="Declare a wider one"
+        What is to be done.
+    names : callable, default=list
+        Gives the columns that they lay in, of which some are named; asked only if there is a warning.
+    """
     counts = _COUNTS.get()
     if counts is not None:
         counts.append(moved)
     elif moved:
-        warn_user(
-            f"{moved:,} of {total:,} values ({moved / total:.1%}) lay outside the declared domain and were moved into "
-            f"it. {how} if that is too many, from public knowledge and not from these data.",
-            OutOfDomainWarning,
+        where = [repr(name) for name in names()]
+        shown = ", ".join(where[:_MOST_NAMED]) + (", ..." if len(where) > _MOST_NAMED else "")
+        # Of a search the text is the same for all fits, and said once.
+        counted = "Values" if within_a_search() else f"{moved:,} of {total:,} values ({moved / total:.1%})"
+        text = (
+            f"{counted} lay outside the declared domain and were moved into it{f' (in {shown})' if shown else ''}. "
+            f"{how} if that is too many, from public knowledge and not from these data."
         )
+        if first_of_a_search(text):
+            warn_user(text, OutOfDomainWarning)

@@ -6,13 +6,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.estimators._base import warn_out_of_domain
+from skldp.estimators._base import outside_by_name, warn_out_of_domain
+from skldp.estimators._diagram import DocumentedMixin
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
     FLOATS,
     as_table,
     check_bounds_by_column,
     fit_context,
+    input_names,
     validate,
     validate_finite,
 )
@@ -21,7 +23,7 @@ from skldp.mechanisms._domain import Box, round_inward
 __all__ = ["BoundsScaler"]
 
 
-class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class BoundsScaler(DocumentedMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Scale every feature from declared bounds to a common range, and learn nothing.
 
     A StandardScaler or a MinMaxScaler in front of a private step learns from the private rows, which no epsilon
@@ -119,8 +121,9 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate(self, X, reset=False, dtype=FLOATS, ensure_all_finite=False)
         # The box refuses NaN and infinity when it looks at the numbers.
-        inside = Box.of(*self.bounds_).clip(X)
-        warn_out_of_domain(inside.n_moved, X.size)
+        box = Box.of(*self.bounds_)
+        inside = box.clip(X)
+        warn_out_of_domain(inside.n_moved, X.size, names=lambda: outside_by_name(X, box, input_names(self)))
         scaled = _mapped(inside.rows, self.bounds_, self.feature_range_).astype(X.dtype, copy=False)
         # What left the range by one rounding would be clipped, and counted, by the step behind.
         low, high = self.feature_range_

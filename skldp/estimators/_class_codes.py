@@ -25,6 +25,12 @@ def labels_1d(y: Any) -> np.ndarray:
     """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
+    shape = tuple(getattr(y, "shape", ()))
+    if len(shape) == 2 and shape[-1] > 1:
+        raise ValueError(
+            f"y should be a 1d array, got an array of shape {shape} instead: LabelMatrixRR releases several labels of "
+            "one record."
+        )
     labels = as_column(y)
     if not labels.size:
         raise ValueError("y must hold at least one label. Got an empty y instead.")

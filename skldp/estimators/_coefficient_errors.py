@@ -1,6 +1,5 @@
 """What estimators of coefficients say of their errors: intervals, and the table that statisticians read."""
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import check_fraction
+from skldp._tables import as_frame, html_table
 from skldp.learning._uncertainty import Estimate
 
 __all__ = ["CoefficientErrorsMixin", "RegressionSummary"]
@@ -78,11 +78,7 @@ class RegressionSummary:
         ImportError
             If pandas is missing.
         """
-        try:
-            from pandas import DataFrame
-        except ImportError:
-            raise ImportError('This needs pandas: pip install "skldp[study]".') from None
-        return DataFrame(self.to_dict(), index=list(self.names))
+        return as_frame(self.to_dict(), index=list(self.names))
 
     def __str__(self) -> str:
         head, *rows = self._cells()
@@ -94,12 +90,7 @@ class RegressionSummary:
 
     def _repr_html_(self) -> str:
         head, *rows = self._cells()
-        cells = "".join(f"<th>{html.escape(one)}</th>" for one in head)
-        lines = [f"<tr>{cells}</tr>"]
-        for name, *numbers in rows:
-            cells = "".join(f"<td>{html.escape(one)}</td>" for one in numbers)
-            lines.append(f'<tr><th style="text-align:left">{html.escape(name)}</th>{cells}</tr>')
-        return f"<table><caption>{html.escape(self.title)}</caption>{''.join(lines)}</table>"
+        return html_table(self.title, rows, head)
 
     def _cells(self) -> list[list[str]]:
         columns = self.to_dict()

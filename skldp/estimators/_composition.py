@@ -27,6 +27,7 @@ from skldp.estimators._noise_aware_discriminant import NoiseAwareDiscriminant
 from skldp.estimators._noise_aware_regression import NoiseAwareLinearRegression
 from skldp.estimators._public_steps import declared_public, effect_of_public, ignores_labels, is_row_wise
 from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._guarantee_steps import GuaranteeStep, sentence
 from skldp.mechanisms._odds import float_above, product_above
 
 __all__ = ["privacy_guarantee"]
@@ -54,6 +55,7 @@ def privacy_guarantee(
     PrivacyGuarantee
         Of one record with its features, and its label where a step randomises labels or learns from both privately.
         What no step protects is said in `basis`, and where something knows more than was released, epsilon is infinite.
+        Its `steps`, and `to_frame` as a table, name each step with what it releases.
 
     Raises
     ------
@@ -160,7 +162,8 @@ class _Walk:
     def __init__(self, public: dict[str, float | None]) -> None:
         self.public = public
         self.named: set[str] = set()
-        self.parts: list[PrivacyGuarantee] = []
+        # What is released, with the name of the step that does.
+        self.parts: list[tuple[str, PrivacyGuarantee]] = []
         # What void a guarantee of features, one of labels, and any.
         self.row_leaks: list[str] = []
         self.label_leaks: list[str] = []
@@ -202,11 +205,13 @@ class _Walk:
     def total(self) -> PrivacyGuarantee:
         """The guarantee of all that was noted."""
         parts = self.parts
-        if len({part.unit for part in parts}) > 1:
-            parts = [_of_the_record(part) for part in parts]
-        whole = reduce(add, [_repeated(part, times) for part, times in Counter(parts).items()])
-        of_rows = any(part.unit != "label" for part in parts)
-        of_labels = self.of_targets or any(part.unit == "label" for part in self.parts)
+        if len({part.unit for _, part in parts}) > 1:
+            parts = [(name, _of_the_record(part)) for name, part in parts]
+        whole = reduce(add, [_repeated(part, times) for part, times in Counter(part for _, part in parts).items()])
+        steps = tuple(part.as_step(name, times) for (name, part), times in Counter(parts).items())
+        whole = replace(whole, basis=sentence(steps), parts=steps)
+        of_rows = any(part.unit != "label" for _, part in parts)
+        of_labels = self.of_targets or any(part.unit == "label" for _, part in self.parts)
         leaks = list(self.leaks)
         notes = list(self.notes)
         if self.named:
@@ -223,9 +228,11 @@ class _Walk:
         elif self.label_leaks:
             notes.append("labels are not randomised")
         if leaks:
-            apart = whole.basis if math.isinf(whole.epsilon) else f"apart from that {_figure(whole)}, {whole.basis}"
-            basis = "; ".join(dict.fromkeys(["infinite: " + "; ".join(dict.fromkeys(leaks)), apart, *notes]))
-            return replace(whole, epsilon=math.inf, per_feature=None, figures=(), basis=basis)
+            leaks = list(dict.fromkeys(leaks))
+            apart = whole.basis if math.isinf(whole.epsilon) else f"apart from that {whole.headline()}, {whole.basis}"
+            basis = "; ".join(dict.fromkeys(["infinite: " + "; ".join(leaks), apart, *notes]))
+            unbounded = tuple(GuaranteeStep("unprotected", math.inf, unit=whole.unit, basis=leak) for leak in leaks)
+            return replace(whole, epsilon=math.inf, per_feature=None, figures=(), basis=basis, parts=unbounded + steps)
         return replace(whole, basis="; ".join(dict.fromkeys([whole.basis, *notes])))
 
     def _private(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> _Given:
@@ -236,14 +243,15 @@ class _Walk:
             # The rows' release was counted where it happened.
             labels = step.label_guarantee_
             if labels is not None:
-                self.parts += [labels] * given.times
+                self.parts += [(_join(name, "label_mechanism"), labels)] * given.times
             elif given.labels_raw:
                 self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomised")
             return given
+        called = name or type(step).__name__
         if guarantee.unit != "distance":
-            self.parts += [guarantee] * given.times
+            self.parts += [(called, guarantee)] * given.times
         elif given.raw:
-            self.parts += [self._of_the_input(name, step, guarantee, given)] * given.times
+            self.parts += [(called, self._of_the_input(name, step, guarantee, given))] * given.times
         else:
             self.notes.append(f"{_title(name, step)} works on what is released already")
         if isinstance(step, LabelPrivatizer):
@@ -403,7 +411,7 @@ class _Walk:
             self.label_leaks.append(f"{_title(name, transformer)} transforms targets without noise")
         # check_inverse transforms some targets a second time.
         releases = given.times * (2 if step.check_inverse else 1)
-        self.parts += [replace(_of_the_record(guarantee), unit="label")] * releases
+        self.parts += [(_join(name, "transformer"), replace(_of_the_record(guarantee), unit="label"))] * releases
         out = self.visit(_join(name, "regressor"), step.regressor_, replace(given, labels_raw=False))
         return replace(out, labels_raw=given.labels_raw)
 
@@ -421,7 +429,8 @@ class _Walk:
 
     def _unknown(self, name: str, step: Any) -> _Given:
         seeded = any(value is not None for key, value in step.get_params().items() if key.split("__")[-1] == "seed")
-        self.parts.append(PrivacyGuarantee(math.inf, basis="not added up", seeded=seeded))
+        unknown = PrivacyGuarantee(math.inf, basis="not added up", seeded=seeded)
+        self.parts.append((name or type(step).__name__, unknown))
         self.leaks.append(f"it is not known how often {_title(name, step)} releases what its private parts are given")
         return _Given(raw=())
 
@@ -440,7 +449,6 @@ def _repeated(part: PrivacyGuarantee, times: int) -> PrivacyGuarantee:
         per_feature=None,
         stated=None if part.stated is None else part.stated * times,
         figures=(),
-        basis=f"{times} releases, each {part.basis}",
     )
 
 
@@ -448,10 +456,6 @@ def _of_the_record(part: PrivacyGuarantee) -> PrivacyGuarantee:
     if part.unit != "distance" or part.diameter is not None:
         return part.over_diameter()
     return replace(part, epsilon=math.inf, unit="record", basis=f"no diameter declared for distances: {part.basis}")
-
-
-def _figure(guarantee: PrivacyGuarantee) -> str:
-    return str(replace(guarantee, basis="", seeded=False)).removesuffix("; ")
 
 
 def _title(name: str, step: Any) -> str:

@@ -11,20 +11,22 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from skldp.estimators._diagram import DocumentedMixin, box
 from skldp.exceptions import ChangedAfterFitError, PrivacyGuaranteeWarning, warn_user
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 
 __all__ = ["GuaranteeMixin", "attach_guarantee", "holds_guarantee", "own_guarantee"]
 
 
-class GuaranteeMixin:
+class GuaranteeMixin(DocumentedMixin):
     """Mix-in for ``privacy_guarantee_``: refused once a parameter that it depends on was changed, shown by notebooks.
 
     Setting ``privacy_guarantee_`` in ``fit`` remembers the parameters as they are. Whatever releases something calls
     ``_check_unchanged`` first. Parameters in ``_may_change`` have no influence on what is released.
 
     It stands before scikit-learn's ``BaseEstimator`` among the bases, and puts the guarantee under that one's picture
-    of a fitted estimator. What is shown as text (``sklearn.set_config(display="text")``) is left as it is.
+    of a fitted estimator, and its figures into the estimator's box in a larger picture. What is shown as text
+    (``sklearn.set_config(display="text")``) is left as it is.
 
     Examples
     --------
@@ -86,6 +88,13 @@ class GuaranteeMixin:
         # A property, as scikit-learn's: it raises AttributeError where the estimator is to be shown as text.
         draw = super()._repr_html_  # type: ignore[misc]  # of BaseEstimator, beside it among the bases
         return lambda: draw() + _guarantee_html(self)
+
+    @property
+    def _sk_visual_block_(self) -> Any:
+        caption = _guarantee_caption(self)
+        if caption is None:
+            raise AttributeError("Before a fit, the box is scikit-learn's own.")
+        return lambda: box(self, caption)
 
     def _get_fitted_attr_html(self, *args: Any, **kwargs: Any) -> Any:
         # Where scikit-learn shows fitted attributes: what was learnt from people is kept, and not shown.
@@ -181,6 +190,16 @@ def _same(before: Any, now: Any) -> bool:
     # What compares in another way than yes or no (a frame) is taken as changed.
     equal = before == now
     return isinstance(equal, bool | np.bool_) and bool(equal)
+
+
+def _guarantee_caption(estimator: GuaranteeMixin) -> str | None:
+    try:
+        guarantee = estimator.privacy_guarantee_
+    except ChangedAfterFitError:
+        return "no privacy guarantee: changed after fit"
+    except AttributeError:
+        return None
+    return guarantee.headline() + ("; void against whoever knows the seed" if guarantee.seeded else "")
 
 
 def _guarantee_html(estimator: GuaranteeMixin) -> str:

@@ -1,6 +1,6 @@
 """What the estimators that learn under local privacy have in common: more people, and what the analyst is told."""
 
-import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from joblib import effective_n_jobs
 
 from skldp._untold import untold
 from skldp.estimators._base import warn_out_of_domain
-from skldp.exceptions import TooFewPeopleWarning, warn_user
+from skldp.exceptions import TooFewPeopleWarning, warn_user, within_a_search
 from skldp.learning._inference import InferenceProtocol
 from skldp.learning._protocol import Protocol
 from skldp.mechanisms._domain import Box
@@ -69,12 +69,11 @@ def ask_more(estimator: Any, X: npt.NDArray[np.float64], y: npt.NDArray[np.float
 
 def warn_too_few(protocol: Protocol, what: str) -> None:
     """Warn where nothing can be learnt, and say how many people it takes."""
-    if protocol.sufficiency < protocol.least_sufficiency:
-        needed = math.ceil(protocol.n_people * protocol.least_sufficiency / protocol.sufficiency)
+    if not protocol.is_enough:
         warn_user(
             f"With {protocol.n_people:,} people, {protocol.n_features} features and epsilon {protocol.epsilon:.4g} the "
-            f"noise is as large as what there is to be learnt, so that {what} predicted. It takes at least {needed:,} "
-            "people, or fewer features.",
+            f"noise is as large as what there is to be learnt, so that {what} predicted. It takes at least "
+            f"{protocol.n_needed:,} people, or fewer features.",
             TooFewPeopleWarning,
         )
 
@@ -85,9 +84,12 @@ def warn_no_errors(protocol: Protocol) -> None:
         warn_user(f"There are no intervals. {protocol.refusal}", TooFewPeopleWarning)
 
 
-def warn_moved(X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], box: Box) -> None:
-    """Count what lay outside the declared bounds, column by column."""
+def warn_moved(X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], box: Box, names: Sequence[str]) -> None:
+    """Count what lay outside the declared bounds, column by column, the target last; `names` are those of X."""
     ends = zip((*X.T, y), *box.ends, strict=True)
     *moved, targets = [np.count_nonzero((one < low) | (one > high)) for one, low, high in ends]
-    wider = f"bounds, and target_bounds for the {targets:,} targets among them," if targets else "bounds"
-    warn_out_of_domain(sum(moved) + targets, X.size + y.size, f"Declare wider {wider}")
+    wider = "bounds, and target_bounds for the targets among them," if targets else "bounds"
+    if targets and not within_a_search():
+        wider = f"bounds, and target_bounds for the {targets:,} targets among them,"
+    where = [name for name, count in zip(names, moved, strict=True) if count]
+    warn_out_of_domain(sum(moved) + targets, X.size + y.size, f"Declare wider {wider}", names=lambda: where)

@@ -20,6 +20,7 @@ from skldp.estimators._validation import (
     check_epsilon,
     check_same_length,
     fit_context,
+    input_names,
     validate_finite,
 )
 from skldp.learning._classification import ClassificationProtocol
@@ -206,7 +207,8 @@ class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
 
     def _warn_moved(self, rows: npt.NDArray[np.float64], codes: npt.NDArray[np.float64]) -> None:
         low, high = check_bounds_by_column(self.bounds, self)
-        warn_moved(rows, codes, Box.of(np.append(low, 0), np.append(high, len(self.classes_) - 1)))
+        box = Box.of(np.append(low, 0), np.append(high, len(self.classes_) - 1))
+        warn_moved(rows, codes, box, input_names(self))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -32,6 +32,7 @@ class NumericPrivatizer(ChargesLedger, OneToOneFeatureMixin, BoundedTransformer)
         - ``"duchi"``: one of two answers; the best for small epsilon;
         - ``"three_outputs"``: one of three;
         - ``"piecewise"``, ``"piecewise_sub"``, ``"piecewise_opt"``: near the value, or anywhere in a range;
+        - ``"square_wave"``: the same, of a shape for whole distributions;
         - ``"hybrid"``: Piecewise or Duchi, by chance; ``"hybrid_tp"``: PM-SUB or Three-Outputs;
         - ``"laplace"``: exact discrete Laplace noise;
         - ``"ldp_fl"``: Duchi around a public centre, which is the middle of `bounds`, so the same as ``"duchi"``;

@@ -26,6 +26,7 @@ from skldp.estimators._validation import (
     check_bounds_by_column,
     check_epsilon,
     fit_context,
+    input_names,
     validate_finite,
 )
 from skldp.learning._inference import InferenceProtocol
@@ -211,7 +212,7 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, UntoldScor
         )
         warn_too_few(protocol, "the mean is")
         simulate(protocol, rows, target, noise_from(self.seed), n_threads=effective_n_jobs(self.n_jobs))
-        warn_moved(rows, target, box)
+        warn_moved(rows, target, box, input_names(self))
         self.protocol_, self._n_calls = protocol, 0
         warn_no_errors(protocol)
         self._learnt()
@@ -236,7 +237,7 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, UntoldScor
         self._check_unchanged()
         rows, target = self._records(X, y, reset=False)
         ask_more(self, rows, target)
-        warn_moved(rows, target, self._domain())
+        warn_moved(rows, target, self._domain(), input_names(self))
         self._learnt()
         return self
 

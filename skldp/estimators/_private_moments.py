@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_whole
-from skldp.estimators._base import warn_out_of_domain
+from skldp.estimators._base import outside_by_name, warn_out_of_domain
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._learning import ask_more, warn_too_few
 from skldp.estimators._validation import (
@@ -25,6 +25,7 @@ from skldp.estimators._validation import (
     check_bounds_by_column,
     check_epsilon,
     fit_context,
+    input_names,
     validate_finite,
 )
 from skldp.learning._linear_fit import LinearFit
@@ -179,7 +180,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         warn_too_few(protocol, "no more than the means and one spread are")
         n_threads = effective_n_jobs(self.n_jobs)
         simulate(protocol, rows, np.zeros(len(rows)), noise_from(self.seed), n_threads=n_threads)
-        warn_out_of_domain(box.clip(rows).n_moved, rows.size)
+        self._warn_moved(rows, box)
         self.protocol_, self._n_calls = protocol, 0
         self._learnt()
         attach_guarantee(self, protocol.guarantee())
@@ -203,7 +204,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         self._check_unchanged()
         rows = validate_finite(self, X, reset=False, dtype=np.float64)
         ask_more(self, rows, np.zeros(len(rows)))
-        warn_out_of_domain(self._domain(self.protocol_.blocks).clip(rows).n_moved, rows.size)
+        self._warn_moved(rows, self._domain(self.protocol_.blocks))
         self._learnt()
         return self
 
@@ -361,6 +362,10 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         for block in blocks:
             low[list(block)], high[list(block)] = 0.0, 1.0
         return Box.of(low, high)
+
+    def _warn_moved(self, rows: npt.NDArray[np.float64], box: Box) -> None:
+        n_moved = box.clip(rows).n_moved
+        warn_out_of_domain(n_moved, rows.size, names=lambda: outside_by_name(rows, box, input_names(self)))
 
     def _learnt(self) -> None:
         estimates = self._estimates = self.protocol_.estimates

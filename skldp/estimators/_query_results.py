@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skldp._tables import html_table
 from skldp.accounting import ClassQuery, PrivacyLedger
 from skldp.estimators._ledgers import joblib_workers
 from skldp.exceptions import BudgetExhaustedWarning, TooFewPeopleWarning, warn_user
@@ -73,6 +74,18 @@ class QueryResult:
             f"mean={_short(self.mean, 6)}, standard_error={_short(self.standard_error, 3)})"
         )
 
+    def _repr_html_(self):
+        return html_table(
+            "Answers to a question",
+            [
+                ("asked", f"{self.accepted.size:,}"),
+                ("answered", f"{np.count_nonzero(self.accepted):,}"),
+                ("of them now", f"{np.count_nonzero(self.fresh):,}"),
+                ("mean", _short(self.mean, 6)),
+                ("standard error", _short(self.standard_error, 3)),
+            ],
+        )
+
 
 @dataclass(frozen=True, repr=False)
 class QueryPreview:
@@ -103,6 +116,17 @@ class QueryPreview:
         return (
             f"QueryPreview({np.count_nonzero(self.accepted):,} of {self.accepted.size:,} would answer, "
             f"{np.count_nonzero(self.recorded):,} of them again, standard_error={self.standard_error:.3g})"
+        )
+
+    def _repr_html_(self):
+        return html_table(
+            "What a question would bring",
+            [
+                ("would be asked", f"{self.accepted.size:,}"),
+                ("would answer", f"{np.count_nonzero(self.accepted):,}"),
+                ("of them again", f"{np.count_nonzero(self.recorded):,}"),
+                ("standard error", f"{self.standard_error:.3g}"),
+            ],
         )
 
 
@@ -146,8 +170,9 @@ class PreviewsQueries:
         Parameters
         ----------
         ids : array-like of int or str, shape (n_people,)
-            People who have answered before, this question or another one that shares the ledger. Of others, a preview
-            would tell whether they are in the ledger.
+            People who have answered before, this question or another one that shares the ledger. Others are refused:
+            all of them would answer, if `epsilon` is within the budget. So who has answered is no secret from whoever
+            may ask for previews.
         repeat : bool, default=False
             As in `query`.
 
@@ -160,7 +185,7 @@ class PreviewsQueries:
         ValueError
             If an id occurs twice or is not in one form.
         LedgerError
-            If nothing is recorded of somebody, or the ledger is about another domain.
+            If there is no answer of somebody, or the ledger is about another domain.
 
         Warns
         -----
@@ -184,7 +209,7 @@ class PreviewsQueries:
         """
         self._check_unchanged()
         self._check_same_ledger()
-        self.ledger_.declare(bounds=self.bounds_, features=getattr(self, "feature_names_in_", None))
+        self._declare()
         workers = joblib_workers(self.n_jobs, show=self.verbose)
         found = self.ledger_.would_answer(self.query_, ids, repeat=repeat, workers=workers)
         n_people, n_answers = found.accepted.size, np.count_nonzero(found.accepted)

@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_number
@@ -290,6 +291,13 @@ class TablePrivatizer(LocalTransformer):
 
     def _rows(self, X, *, reset):
         """The table as numbers and places of categories; with `reset`, after its schema is read."""
+        # scikit-learn refuses it as well, when the release is made.
+        container = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        if self.sparse_output and self.encoding == "onehot" and container != "default":
+            raise ValueError(
+                "sparse_output=True gives a sparse matrix, which is no frame. "
+                f"Got set_output(transform={container!r}); nothing was released."
+            )
         if isinstance(self.schema, tuple) and all(map(is_number, self.schema)):
             table = validate_finite(self, X, reset=reset)
             if reset:

@@ -64,8 +64,9 @@ class TargetPrivatizer(
           every number, with the least variance under the prior;
         - ``"bins"``: randomized response on bins, as published, with the least expected square error under the prior
           of one answer; biased towards the middle, which no number of people undoes;
-        - ``"duchi"``, ``"three_outputs"``, ``"piecewise"``, ``"piecewise_sub"``, ``"piecewise_opt"``, ``"hybrid"``,
-          ``"hybrid_tp"``, ``"laplace"``, ``"ldp_fl"``: as of :class:`NumericPrivatizer`, unbiased;
+        - ``"duchi"``, ``"three_outputs"``, ``"piecewise"``, ``"piecewise_sub"``, ``"piecewise_opt"``,
+          ``"square_wave"``, ``"hybrid"``, ``"hybrid_tp"``, ``"laplace"``, ``"ldp_fl"``: as of
+          :class:`NumericPrivatizer`, unbiased;
         - ``"best"``: whichever of these has the least worst-case variance.
     prior : array-like of shape (n_parts,) or float, default=None
         For the bins: public probabilities of equal parts of the bounds, or the share of epsilon, inside (0, 1), that

@@ -236,7 +236,7 @@ def check_finite(estimator: BaseEstimator, X: Any, name: str = "X") -> None:
         assert_all_finite(X, estimator_name=type(estimator).__name__, input_name=name)
 
 
-def input_names(estimator, given=None):
+def input_names(estimator: Any, given: Any = None) -> list[Any]:
     """Names of the columns of X: those of the fit, or x0, x1, ...; others that are given must be the same."""
     default = [f"x{j}" for j in range(estimator.n_features_in_)]
     own = list(getattr(estimator, "feature_names_in_", default))

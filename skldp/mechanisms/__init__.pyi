@@ -16,18 +16,21 @@ from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, d
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain, FiniteSet
 from skldp.mechanisms._field_key import FieldKey, KeyedRows
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._law_of import integer_law
+from skldp.mechanisms._guarantee_steps import GuaranteeStep
+from skldp.mechanisms._law_of import integer_law, law_within_bounds
 from skldp.mechanisms._linked import Constrained, OneHot
 from skldp.mechanisms._longitudinal import FlippedBits, LongitudinalCategories, LongitudinalMean
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.catalogue import NUMERIC_MECHANISMS, best_mechanism, make_mechanism
+from skldp.mechanisms._numeric.distribution import DistributionEstimate
 from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
 from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.private_prior import PriorQuestion
 from skldp.mechanisms._numeric.response_on_bins import ResponseOnBins
+from skldp.mechanisms._numeric.square_wave import SquareWave
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
 from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms._release_key import ReleaseKey
@@ -71,6 +74,7 @@ __all__ = [
     "Codes",
     "Columns",
     "Constrained",
+    "DistributionEstimate",
     "Domain",
     "Duchi",
     "DuchiVector",
@@ -80,6 +84,7 @@ __all__ = [
     "FlippedBits",
     "FrequencyEstimate",
     "Gaussian",
+    "GuaranteeStep",
     "HadamardResponse",
     "Hybrid",
     "HybridThreeOutputs",
@@ -114,6 +119,7 @@ __all__ = [
     "SampledFeatures",
     "ScaledRows",
     "SparseRows",
+    "SquareWave",
     "SubsetSelection",
     "ThreeOutputs",
     "UnaryEncoding",
@@ -135,6 +141,7 @@ __all__ = [
     "integer_law",
     "l1_ball_width",
     "latent",
+    "law_within_bounds",
     "linear_model_bound",
     "make_mechanism",
     "noise_from",

@@ -143,7 +143,7 @@ class FieldKey:
         Raises
         ------
         ValueError
-            As :meth:`RowMechanism.release`, or if there are not as many ids as rows.
+            As :meth:`~skldp.mechanisms.RowMechanism.release`, or if there are not as many ids as rows.
         TypeError
             If an id is of another type.
         """

@@ -1,11 +1,13 @@
 """What a release really promises: the exact worst-case loss, and how several releases add up."""
 
-import html
+import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from skldp._checks import check_between, check_fraction, check_whole
+from skldp._tables import as_frame, html_table
+from skldp.mechanisms._guarantee_steps import GuaranteeStep, add_up, sentence
 from skldp.mechanisms._odds import product_above, sum_above
 
 __all__ = ["PrivacyGuarantee", "check_pure_local"]
@@ -46,6 +48,9 @@ class PrivacyGuarantee:
         Whether the noise comes from a seed; the guarantee is void against whoever knows it.
     model : {"local", "central"}, default="local"
         Whether each person's own release has the guarantee, or only the mixture that a trusted shuffler hands out.
+    parts : tuple of GuaranteeStep, default=()
+        What it adds up, as `steps` shows it; no part of what makes two guarantees equal. Parts that do not add up to
+        epsilon and delta are left out: they are those of another guarantee, of which this one was made.
 
     Raises
     ------
@@ -61,6 +66,8 @@ class PrivacyGuarantee:
     2.0
     >>> print(features)
     epsilon 1.5 per record (stated 1.5); exact
+    >>> [(step.epsilon, step.unit) for step in (features + label).steps]
+    [(1.5, 'record'), (0.5, 'label')]
     """
 
     epsilon: float
@@ -73,6 +80,7 @@ class PrivacyGuarantee:
     figures: tuple[tuple[str, float], ...] = ()
     seeded: bool = False
     model: str = "local"
+    parts: tuple[GuaranteeStep, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_between("epsilon", self.epsilon, 0, math.inf)
@@ -84,6 +92,27 @@ class PrivacyGuarantee:
             raise ValueError(f"unit must be one of {_UNITS}. Got {self.unit!r} instead.")
         if self.model not in _MODELS:
             raise ValueError(f"model must be one of {_MODELS}. Got {self.model!r} instead.")
+        if self.parts and not add_up(self.parts, self.epsilon, self.delta):
+            object.__setattr__(self, "parts", ())
+
+    @property
+    def steps(self) -> tuple[GuaranteeStep, ...]:
+        """What is counted, one step for each release; of a single one, itself."""
+        return self.parts or (self.as_step(),)
+
+    def as_step(self, name: str = "", releases: int = 1) -> GuaranteeStep:
+        """As one step of a larger guarantee.
+
+        Parameters
+        ----------
+        name : str, default=""
+        releases : int, default=1
+
+        Returns
+        -------
+        GuaranteeStep
+        """
+        return GuaranteeStep(name, self.epsilon, self.delta, self.unit, releases, self.stated, self.basis)
 
     @property
     def plain_epsilon(self) -> float:
@@ -191,15 +220,17 @@ class PrivacyGuarantee:
         left, right = self, other
         if left.unit != right.unit and "distance" in (left.unit, right.unit):
             left, right = left.over_diameter(), right.over_diameter()
+        parts = left._told_by_steps() + right._told_by_steps()
         return PrivacyGuarantee(
             epsilon=sum_above(left.epsilon, right.epsilon),
             delta=min(1.0, sum_above(left.delta, right.delta)),
             unit=left.unit if left.unit == right.unit else "record",
             stated=None if left.stated is None or right.stated is None else left.stated + right.stated,
-            basis=f"sum of ({left.basis}) and ({right.basis})",
+            basis=sentence(parts),
             diameter=_common_diameter(left, right),
             seeded=left.seeded or right.seeded,
             model=left.model,
+            parts=parts,
         )
 
     def __le__(self, other: Any) -> bool:
@@ -215,34 +246,83 @@ class PrivacyGuarantee:
 
     def __str__(self) -> str:
         """One readable line."""
-        scope = "unit of distance" if self.unit == "distance" else self.unit
+        return f"{self.headline()}; {self.basis}{'; void against whoever knows the seed' if self.seeded else ''}"
+
+    def headline(self) -> str:
+        """The figures alone, in a few words.
+
+        Examples
+        --------
+        >>> from skldp import PrivacyGuarantee
+        >>> PrivacyGuarantee(1.5, stated=1.0).headline()
+        'epsilon 1.5 per record (stated 1)'
+        """
         text = f"epsilon {_number(self.epsilon)}"
         if self.delta:
             text += f", delta {_number(self.delta)},"
-        text += f" per {scope}"
+        text += f" per {_scope(self.unit)}"
         if self.model == "central":
             text += " in the central model"
         aside = [f"{name} {_number(value)}" for name, value in self._asides()]
-        if aside:
-            text += f" ({', '.join(aside)})"
-        text += f"; {self.basis}"
-        if self.seeded:
-            text += "; void against whoever knows the seed"
-        return text
+        return f"{text} ({', '.join(aside)})" if aside else text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every figure by its name, with the steps as a list of dicts.
+
+        Examples
+        --------
+        >>> from skldp import PrivacyGuarantee
+        >>> PrivacyGuarantee(1.5).to_dict()["steps"][0]["epsilon"]
+        1.5
+        """
+        figures = asdict(replace(self, parts=()))
+        del figures["parts"]
+        return figures | {"figures": dict(self.figures), "steps": [step.to_dict() for step in self.steps]}
+
+    def to_json(self) -> str:
+        """`to_dict` as strict JSON, in which what is infinite is the string ``"inf"``.
+
+        Examples
+        --------
+        >>> import json
+        >>> from skldp import PrivacyGuarantee
+        >>> json.loads(PrivacyGuarantee(float("inf")).to_json())["epsilon"]
+        'inf'
+        """
+        return json.dumps(_without_infinity(self.to_dict()), allow_nan=False)
+
+    def to_frame(self) -> Any:
+        """The steps as a table, one row each; their column ``total`` adds up to epsilon.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns ``name``, ``epsilon``, ``delta``, ``unit``, ``releases``, ``stated``, ``basis``, ``total``.
+
+        Raises
+        ------
+        ImportError
+            If pandas is missing.
+        """
+        return as_frame([step.to_dict() for step in self.steps])
 
     def _repr_html_(self) -> str:
-        rows = [("epsilon", _number(self.epsilon)), ("delta", _number(self.delta))]
-        rows += [("per", "unit of distance" if self.unit == "distance" else self.unit)]
+        rows = [("epsilon", _number(self.epsilon)), ("delta", _number(self.delta)), ("per", _scope(self.unit))]
         rows += [(name, _number(value)) for name, value in self._asides()]
         rows += [("model", self.model), ("basis", self.basis)]
         if self.seeded:
             rows.append(("noise", "from a seed: void against whoever knows it"))
-        cells = "".join(
-            f'<tr><th style="text-align:left">{html.escape(name)}</th>'
-            f'<td style="text-align:left">{html.escape(value)}</td></tr>'
-            for name, value in rows
+        shown = html_table("Privacy guarantee", rows)
+        if len(self.steps) == 1:
+            return shown
+        steps = (
+            (step.name, _number(step.total), _scope(step.unit), f"{step.releases:,}", step.basis) for step in self.steps
         )
-        return f"<table><caption>Privacy guarantee</caption>{cells}</table>"
+        return shown + html_table("Steps", steps, ("", "epsilon", "per", "releases", "basis"))
+
+    def _told_by_steps(self) -> tuple[GuaranteeStep, ...]:
+        """The steps, if the basis says no more than they do; else what it says as one step."""
+        return self.parts if self.parts and self.basis == sentence(self.parts) else (self.as_step(),)
 
     def _asides(self) -> list[tuple[str, float]]:
         named = [("stated", self.stated), ("per feature", self.per_feature), *self.figures]
@@ -261,6 +341,18 @@ def _common_diameter(left: PrivacyGuarantee, right: PrivacyGuarantee) -> float |
     if left.unit != "distance" or left.diameter is None or right.diameter is None:
         return None
     return max(left.diameter, right.diameter)
+
+
+def _scope(unit: str) -> str:
+    return "unit of distance" if unit == "distance" else unit
+
+
+def _without_infinity(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_infinity(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_without_infinity(one) for one in value]
+    return str(value) if value in (math.inf, -math.inf) else value
 
 
 def _number(value: float) -> str:

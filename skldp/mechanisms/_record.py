@@ -145,13 +145,15 @@ class MixedRecord(RowMechanism):
 
     def guarantee(self) -> PrivacyGuarantee:
         """The exact guarantee of one record with all its columns: the sum, rounded up."""
-        each = [f"{name} {epsilon:.4g}" for name, epsilon in zip(self.columns.names, self.exact_epsilons, strict=True)]
+        names = [str(name) for name in self.columns.names]
+        each = [f"{name} {epsilon:.4g}" for name, epsilon in zip(names, self.exact_epsilons, strict=True)]
         by_column = ", ".join(each if len(each) <= _MOST_SHOWN else [*each[:_MOST_SHOWN], "..."])
         return PrivacyGuarantee(
             round_up(sum(map(Fraction, self.exact_epsilons), Fraction(0))),
             per_feature=max(self.exact_epsilons),
             stated=round_up(sum(map(Fraction, self.epsilons), Fraction(0))),
             basis=f"sum over {len(self.epsilons)} columns: {by_column}",
+            parts=tuple(part.guarantee().as_step(name) for name, part in zip(names, self.parts, strict=True)),
         )
 
     def _part(self, domain: Domain, epsilon: float) -> RowMechanism:

@@ -44,6 +44,7 @@ FEATURE_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     "piecewise": (NumericPrivatizer, {"mechanism": "piecewise"}),
     "piecewise-sub": (NumericPrivatizer, {"mechanism": "piecewise_sub"}),
     "piecewise-opt": (NumericPrivatizer, {"mechanism": "piecewise_opt"}),
+    "square-wave": (NumericPrivatizer, {"mechanism": "square_wave"}),
     "hybrid": (NumericPrivatizer, {"mechanism": "hybrid"}),
     "hybrid-tp": (NumericPrivatizer, {"mechanism": "hybrid_tp"}),
     "ldp-fl": (NumericPrivatizer, {"mechanism": "ldp_fl"}),

@@ -16,7 +16,7 @@ from skldp._untold import as_numbers
 from skldp.estimators._class_codes import declared_values, encode, labels_1d
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._learning import UntoldScore, warn_moved
-from skldp.estimators._validation import check_bounds, check_same_length, validate_finite
+from skldp.estimators._validation import check_bounds, check_same_length, input_names, validate_finite
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise, noise_from
@@ -58,7 +58,7 @@ class _BoundedRegressor(UntoldScore, RegressorMixin, _Bounded):  # type: ignore[
         low, high = check_bounds(self.bounds, rows.shape[1])
         of_target = self._of_target()
         box = Box.of(np.append(low, of_target.low), np.append(high, of_target.high))
-        warn_moved(rows, target, box)
+        warn_moved(rows, target, box, input_names(self))
         return self._unit(rows), _to_unit(target[:, None], of_target)
 
     def __sklearn_tags__(self) -> Tags:

@@ -1,18 +1,23 @@
 """A notebook shows the guarantee of what is fitted, and nothing else is changed."""
 
+import html
 import inspect
+from email.message import Message
 from html.parser import HTMLParser
+from importlib import metadata
 
 import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import Pipeline
 from sklearn.utils import estimator_html_repr
 
 import skldp
 from skldp import BayesianFilter, CategoricalPrivatizer, LabelPrivateClassifier, LabelRR, LabelSampler
-from skldp.mechanisms import PrivUnit
+from skldp.estimators._diagram import documentation
+from skldp.mechanisms import PrivUnit, estimate_frequencies
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning"),
@@ -93,6 +98,65 @@ def test_leaves_an_unfitted_one_as_it_is(name):
     estimator = clone(FITTED[name]())
     assert "Privacy guarantee" not in estimator._repr_html_()
     assert "Privacy guarantee" not in estimator._repr_mimebundle_()["text/html"]
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_its_box_in_a_pipeline_shows_the_figures(name):
+    estimator = FITTED[name]()
+    within = Pipeline([("step", estimator)])
+    caption = html.escape(estimator.privacy_guarantee_.headline())
+    assert estimator_html_repr(within).count(caption) == 1
+    assert caption not in estimator_html_repr(clone(within))
+    assert unbalanced(estimator_html_repr(within)) == unbalanced(estimator_html_repr(clone(within)))
+
+
+def test_a_box_tells_of_a_change_and_of_a_seed():
+    release = skldp.NumericPrivatizer().fit(X)
+    assert "no privacy guarantee: changed after fit" in estimator_html_repr(
+        Pipeline([("step", release.set_params(epsilon=3))])
+    )
+    seeded = skldp.NumericPrivatizer(seed=0)
+    with pytest.warns(skldp.exceptions.SeededNoiseWarning):
+        seeded.fit_transform(X)
+    assert "void against whoever knows the seed" in estimator_html_repr(Pipeline([("step", seeded)]))
+
+
+def test_a_box_links_to_the_page_where_the_package_has_an_address(monkeypatch):
+    def declared(name):
+        message = Message()
+        message["Project-URL"] = "Documentation, https://pages.example/skldp/"
+        return message
+
+    def absent(name):
+        raise metadata.PackageNotFoundError
+
+    class Derived(skldp.NumericPrivatizer):
+        pass
+
+    page = "https://pages.example/skldp/reference/generated/skldp.NumericPrivatizer.html"
+    for answer, expected in ((declared, page), (absent, "")):
+        monkeypatch.setattr(metadata, "metadata", answer)
+        documentation.cache_clear()
+        assert skldp.NumericPrivatizer()._get_doc_link() == expected
+        assert (expected in estimator_html_repr(skldp.NumericPrivatizer())) is True
+        assert Derived()._get_doc_link() == ""
+        assert skldp.BoundsScaler()._get_doc_link() == expected.replace("NumericPrivatizer", "BoundsScaler")
+    documentation.cache_clear()
+
+
+def test_results_are_shown_as_tables():
+    ledger = skldp.PrivacyLedger(2.0, bounds=(-1, 1), rule="basic")
+    for text in ("Privacy ledger", "basic", ":memory:"):
+        assert text in ledger._repr_html_()
+    survey = BayesianFilter(LinearRegression(), epsilon=1.0, output_bounds=(0, 1), ledger=ledger).fit(X, Y)
+    result = survey.query(X, ids=range(8))
+    assert '<th style="text-align:left">answered</th><td style="text-align:left">8</td>' in result._repr_html_()
+    assert "would answer" in survey.preview(range(8))._repr_html_()
+    estimate = estimate_frequencies([60, 40], 100, 0.75, 0.25, categories=np.array(["<yes>", "no"]))
+    assert "&lt;yes&gt;" in estimate._repr_html_()
+    assert "0.7<" in estimate._repr_html_()
+    assert estimate.to_frame().loc["no", "frequency"] == estimate.frequencies[1]
+    assert list(estimate_frequencies([60, 40], 100, 0.75, 0.25).to_frame().index) == [0, 1]
 
 
 @pytest.mark.parametrize("fitted", [False, True])

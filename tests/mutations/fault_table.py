@@ -47,6 +47,9 @@ _FILES = (
     "accounting/test_ledger.py accounting/test_ledger_versions.py"
 )
 _CALLS = "accounting/test_ledger_calls.py"
+_MISSING = "estimators/test_missing_values.py"
+_PARTS = "accounting/test_parts.py"
+_FEATURES = "accounting/test_features.py"
 _AGAIN = "accounting/test_releases_made_again.py"
 _QUESTIONS_AGAIN = "estimators/test_questions_made_again.py"
 _ERASED = "accounting/test_ledger_erasing.py"
@@ -827,7 +830,7 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_release_query.py",
-        "if named and self.row_charge != units_above(log_ratio(self._keep_count, self.other_count)):",
+        "if named and self.row_charge != units_above(log_ratio(*self._odds)):",
         "if False:",
         _CHARGED,
     ),
@@ -1342,6 +1345,51 @@ MUTATIONS = [
     Mutation("accounting/_ledger/erasures.py", "return rows is None or _hash(rows) == request", "return True", _ERASED),
     Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_ANSWER, rows)\n", "", _ERASED),
     Mutation("accounting/_ledger/book.py", "erasures.last > self.release", "False", _ERASED),
+    # Codes, bits and features that are counted by what was released of them.
+    Mutation(
+        "accounting/_release_query.py",
+        "self.own_count * (TWO_64 - self.other_count), self.other_count * (TWO_64 - self.own_count)",
+        "self.own_count, self.other_count",
+        _PARTS,
+    ),
+    Mutation("accounting/_release_query.py", "if output >> code & 1]", "if not output >> code & 1]", _PARTS),
+    Mutation("accounting/_release_query.py", "return [1 << code for code", "return [0 << code for code", _PARTS),
+    Mutation("accounting/_release_query.py", "most = _MOST_BITS if self.own_count else None", "most = None", _PARTS),
+    Mutation(
+        "accounting/_release_query.py",
+        "most = self.own_count or TWO_64 // self.n_classes",
+        "most = TWO_64 // self.n_classes",
+        _PARTS,
+    ),
+    Mutation("accounting/_release_query.py", "and len(mechanism.columns) == 1:", "and mechanism.columns:", _PARTS),
+    Mutation("accounting/_ledger/established.py", "max(found) - min(found)", "Fraction(0)", _PARTS),
+    Mutation("accounting/_ledger/established.py", "(Fraction(1, 10**40) if apart else 0)", "1", _PARTS),
+    Mutation("accounting/_ledger/book.py", "tokens.setdefault(one, os.urandom(16))", "bytes(16)", _PARTS),
+    Mutation("accounting/_ledger/feature_question.py", "self.region.move(records)", "records", _FEATURES),
+    Mutation(
+        "accounting/_ledger/feature_question.py",
+        "if region.in_block[column] or len(region.limits):",
+        "if False:",
+        _FEATURES,
+    ),
+    Mutation(
+        "accounting/_ledger/feature_question.py",
+        '"linear" if inside else "truncated"',
+        '"linear"',
+        _FEATURES,
+        survives="a prediction outside of the output bounds is clipped whatever the kind, and certified so",
+    ),
+    Mutation("accounting/_ledger/feature_question.py", "law.exact_epsilon)", "2 * law.exact_epsilon)", _FEATURES),
+    Mutation(
+        "estimators/_labels.py",
+        "json.dumps([self.part, self.classes_.tolist()], default=str)",
+        "self.part",
+        "estimators/test_charged.py",
+    ),
+    # Missing values.
+    Mutation("estimators/_bayesian_filter.py", "features=names, missing=self._missing)", "features=names)", _MISSING),
+    Mutation("estimators/_bayesian_filter.py", "np.where(np.isnan(X), self._missing, X)", "np.nan_to_num(X)", _MISSING),
+    Mutation("estimators/_from_estimator.py", "filled = is_frozen and", "filled = True and", _MISSING),
     # Released rows that are handed out again.
     Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_KEPT, rows)\n", "", _AGAIN),
     Mutation("accounting/_ledger/plan.py", "*([] if contents is None else [contents])", "", _AGAIN),
@@ -1484,7 +1532,10 @@ MUTATIONS = [
     ),
     Mutation("estimators/_composition.py", "if self.passing and not leaks:", "if False:", _WHOLES),
     Mutation(
-        "estimators/_composition.py", "self.parts += [guarantee] * given.times", "self.parts += [guarantee]", _WHOLES
+        "estimators/_composition.py",
+        "self.parts += [(called, guarantee)] * given.times",
+        "self.parts += [(called, guarantee)]",
+        _WHOLES,
     ),
     Mutation(
         "estimators/_composition.py",
@@ -1698,7 +1749,7 @@ MUTATIONS = [
     ),
     Mutation(
         "estimators/_composition.py",
-        "                self.parts += [labels] * given.times\n            elif",
+        '                self.parts += [(_join(name, "label_mechanism"), labels)] * given.times\n            elif',
         "                pass\n            elif",
         "estimators/test_discriminants.py",
     ),
@@ -1752,6 +1803,29 @@ MUTATIONS = [
         "mechanisms/test_shuffling.py",
     ),
     Mutation("mechanisms/_guarantee.py", "        check_pure_local(self)\n", "", "mechanisms/test_guarantee.py"),
+    # What a table of steps shows: another guarantee's steps, no leak, markup of a name, and figures after a change.
+    Mutation(
+        "mechanisms/_guarantee.py",
+        "if self.parts and not add_up(self.parts, self.epsilon, self.delta):",
+        "if False:",
+        "mechanisms/test_guarantee_steps.py",
+    ),
+    Mutation(
+        "mechanisms/_guarantee.py",
+        "self.parts and self.basis == sentence(self.parts)",
+        "self.parts",
+        "mechanisms/test_guarantee_steps.py",
+    ),
+    Mutation(
+        "estimators/_composition.py", "parts=unbounded + steps", "parts=unbounded", "mechanisms/test_guarantee_steps.py"
+    ),
+    Mutation("_tables.py", "{html.escape(text)}", "{text}", "mechanisms/test_guarantee.py"),
+    Mutation(
+        "estimators/_guarantee_mixin.py",
+        'return "no privacy guarantee: changed after fit"',
+        "return estimator._guarantee_at_fit[0].headline()",
+        "estimators/test_notebook.py",
+    ),
     Mutation("accounting/_shuffle.py", "    check_pure_local(local)\n", "", "accounting/test_shuffle.py"),
     Mutation("accounting/_shuffle.py", "min(n - colluding, MOST_PEOPLE)", "min(n, MOST_PEOPLE)", _SHUFFLED),
     Mutation(
@@ -1762,6 +1836,23 @@ MUTATIONS = [
     ),
     Mutation("accounting/_shuffle.py", "self.rounds, measure, budget", "1, measure, budget", _SHUFFLED),
     Mutation("accounting/_blanket_laws.py", "least = (1 - p) / (1 - q)", "least = (1 - q) / (1 - q)", _SHUFFLED),
+    Mutation("study/_federated/hashed_labels.py", "apart = max(", "apart = min(", "study/test_federated_models.py"),
+    Mutation(
+        "study/_federated/hashed_labels.py", "(2 * self.n_hashes)", "self.n_hashes", "study/test_federated_models.py"
+    ),
+    Mutation(
+        "study/_federated/hashed_labels.py",
+        "seeded=self.seed is not None",
+        "seeded=False",
+        "study/test_federated_models.py",
+    ),
+    Mutation("study/_federated/settings.py", "self.perturbs in _ONE_BY_ONE", "False", "study/test_federated_models.py"),
+    Mutation(
+        "study/_federated/learning.py",
+        "np.clip(theta - step * gradients, -bound, bound)",
+        "(theta - step * gradients)",
+        "study/test_federated_models.py",
+    ),
     Mutation("mechanisms/_sparse_domain.py", "small = order[rank >= most]", "small = order[:0]", _SPARSE),
     Mutation("mechanisms/_sparse_domain.py", 'kind="stable")[:, most:]', 'kind="stable")[:, 2 * most :]', _SPARSE),
     Mutation("mechanisms/_vector/sparse_stretch.py", "left.any()", "left.max() > prime", _SPARSE),
@@ -1810,6 +1901,14 @@ MUTATIONS = [
     Mutation(
         "learning/_few_people.py", "(1 - steps) ** 2 * variances + ", "variances + ", "learning/test_few_people.py"
     ),
+    Mutation("learning/_few_people.py", "self._deviation**2 / report.n_people", "0.0", "learning/test_few_people.py"),
+    Mutation("learning/_few_people.py", "** 2 + of_people) / slope", "** 2) / slope", "learning/test_few_people.py"),
+    Mutation("learning/_few_people.py", "_LOG_SPREAD / math.sqrt(", "0.0 * (", "learning/test_few_people.py"),
+    Mutation(
+        "learning/_protocol.py", "people and self.sufficiency >=", "self.sufficiency >=", "learning/test_few_people.py"
+    ),
+    Mutation("learning/_regression.py", "or not self._knows_sizes", "", "learning/test_few_people.py"),
+    Mutation("learning/_classification.py", "self._knows_sizes and ", "", "learning/test_few_people.py"),
     Mutation("learning/_regression.py", "weight *= 1 - part", "weight *= part", "learning/test_regression.py"),
     Mutation(
         "learning/_protocol.py",
@@ -2188,8 +2287,8 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_integer_laws.py",
-        "or self._reach > (self.n_cells - self.n_inner) // 2",
-        "or self._reach > self.n_cells",
+        "or self.reach > (self.n_cells - self.n_inner) // 2",
+        "or self.reach > self.n_cells",
         "mechanisms/test_integer_laws.py",
     ),
     Mutation(

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from skldp._tables import html_table
 from skldp.accounting._decide import Answers, Rule, RuleName, Workers
 from skldp.accounting._ledger.book import Fingerprint, LedgerBook, group_rows
 from skldp.accounting._ledger.established import is_established
@@ -271,7 +272,7 @@ class LedgerReader:
             raise LedgerError(f"The ledger {store.name!r} is damaged: its setting {error} is missing.") from None
         self.path = store.path
         self._store = store
-        self._declared: dict[str, Any] = {name: stored.get(name) for name in ("bounds", "features")}
+        self._declared: dict[str, Any] = {name: stored.get(name) for name in ("bounds", "features", "missing")}
         self.delta: float | None = stored.get("delta")
         # Whoever may add a setting that is not there must not loosen what is verified.
         if (self.delta is None) == (self.rule == "approximate"):
@@ -293,10 +294,24 @@ class LedgerReader:
         features = self._declared["features"]
         return None if features is None else tuple(features)
 
+    @property
+    def missing(self) -> tuple[float, ...] | None:
+        """What a record has in place of each feature that is missing, or None where nothing is declared."""
+        missing = self._declared["missing"]
+        return None if missing is None else tuple(missing)
+
     def __repr__(self) -> str:
         name = type(self).__name__
         delta = "" if self.delta is None else f", delta={self.delta!r}"
         return f"{name}({self.epsilon!r}, bounds={self.bounds!r}, path={self.path!r}, rule={self.rule!r}{delta})"
+
+    def _repr_html_(self) -> str:
+        # Its settings alone: what is recorded is not looked up for a picture, which would wait for other processes.
+        settings = [("epsilon", f"{self.epsilon:g}"), ("rule", self.rule)]
+        settings += [] if self.delta is None else [("delta", f"{self.delta:g}")]
+        settings += [("bounds", "declared by the first question" if self.bounds is None else str(self.bounds))]
+        settings += [] if self.features is None else [("features", ", ".join(self.features))]
+        return html_table("Privacy ledger", [*settings, ("kept in", self.path)])
 
     @property
     def head(self) -> str:

@@ -1,11 +1,12 @@
 r"""What randomized answers say of the true categories: unbiased frequencies, and corrected probabilities of classes."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from skldp._tables import as_frame, html_table
 from skldp._untold import as_numbers
 
 __all__ = ["FrequencyEstimate", "clean_probabilities", "estimate_frequencies", "project_onto_simplex"]
@@ -164,3 +165,28 @@ class FrequencyEstimate:
     standard_errors: npt.NDArray[np.float64]
     n: int
     categories: np.ndarray | None = None
+
+    def to_frame(self) -> Any:
+        """One row a category, with the columns ``frequency`` and ``standard_error``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the categories as its index, or their positions where they are not known.
+
+        Raises
+        ------
+        ImportError
+            If pandas is missing.
+        """
+        columns = {"frequency": self.frequencies, "standard_error": self.standard_errors}
+        return as_frame(columns, index=None if self.categories is None else list(self.categories))
+
+    def _repr_html_(self) -> str:
+        names = range(len(self.frequencies)) if self.categories is None else self.categories
+        rows = zip(names, self.frequencies, self.standard_errors, strict=True)
+        return html_table(
+            f"Frequencies from {self.n:,} reports",
+            [(str(name), f"{share:.4g}", f"{error:.2g}") for name, share, error in rows],
+            ("", "frequency", "standard error"),
+        )

@@ -9,6 +9,7 @@ from skldp.mechanisms._numeric.bounded_features import automatic_n_sampled, wors
 from skldp.mechanisms._numeric.duchi import MOST_VALUES, Duchi, DuchiVector
 from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms._numeric.piecewise import Piecewise
+from skldp.mechanisms._numeric.square_wave import SquareWave
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
 from skldp.mechanisms._numeric.unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms._odds import split_epsilon
@@ -21,6 +22,7 @@ _ALONE: dict[str, Callable[[float], UnitMechanism]] = {
     "piecewise": Piecewise,
     "piecewise_sub": lambda epsilon: Piecewise(epsilon, "sub"),
     "piecewise_opt": lambda epsilon: Piecewise(epsilon, "opt"),
+    "square_wave": SquareWave,
     "hybrid": Hybrid,
     "hybrid_tp": HybridThreeOutputs,
     "laplace": Laplace,

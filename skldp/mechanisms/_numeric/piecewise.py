@@ -1,4 +1,4 @@
-r"""The Piecewise family on a lattice of outputs: PM, PM-SUB and PM-OPT."""
+r"""The Piecewise family on a lattice of outputs: PM, PM-SUB, PM-OPT and the square wave."""
 
 import math
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._numeric.unit_interval import UnitMechanism, calibration_epsilon, unit_values
 from skldp.mechanisms._odds import log_ratio
 
-__all__ = ["Piecewise", "piecewise_shape"]
+__all__ = ["Piecewise", "lattice_variance", "piecewise_shape"]
 
-_VARIANTS = ("pm", "sub", "opt")
+_VARIANTS = ("pm", "sub", "opt", "square_wave")
 
 
 def piecewise_shape(epsilon: float, variant: str = "pm") -> float:
@@ -26,13 +26,15 @@ def piecewise_shape(epsilon: float, variant: str = "pm") -> float:
     ----------
     epsilon : float
         Natural log, above 0.
-    variant : {"pm", "sub", "opt"}, default="pm"
+    variant : {"pm", "sub", "opt", "square_wave"}, default="pm"
 
     Returns
     -------
     float
-        :math:`e^{\varepsilon/2}` for PM, :math:`e^{\varepsilon/3}` for PM-SUB, and for PM-OPT, with
-        :math:`E = e^\varepsilon`, the root of :math:`t^4 + 2 E t^3 - 2 E t - E^2`, which minimises the worst variance.
+        :math:`e^{\varepsilon/2}` for PM, :math:`e^{\varepsilon/3}` for PM-SUB; for PM-OPT, with
+        :math:`E = e^\varepsilon`, the root of :math:`t^4 + 2 E t^3 - 2 E t - E^2`, which minimises the worst variance;
+        and for the square wave :math:`E (E - 1 - \varepsilon) / (\varepsilon E - E + 1)`, of which most is learnt where
+        all numbers are equally likely.
 
     Examples
     --------
@@ -44,11 +46,20 @@ def piecewise_shape(epsilon: float, variant: str = "pm") -> float:
         return math.exp(epsilon / 2)
     if variant == "sub":
         return math.exp(epsilon / 3)
+    if variant == "square_wave":
+        return (math.expm1(epsilon) - epsilon) / (epsilon + math.expm1(-epsilon))
     if variant != "opt":
         raise ValueError(f"variant must be one of {_VARIANTS}. Got {variant!r} instead.")
     odds = math.exp(epsilon)
     # Divided by E^2, so that nothing overflows where E is large.
     return float(brentq(lambda t: (t / odds) ** 2 * t**2 + 2 * t**3 / odds - 2 * t / odds - 1, 0.5, odds, xtol=1e-13))
+
+
+def lattice_variance(n_cells: int, n_inner: int, base: int, extra: int, step: float) -> tuple[float, float, float]:
+    """The coefficients of a lattice law's variance, with its inner interval ending in mid-cell."""
+    inner = n_inner * extra / (n_cells * base + n_inner * extra)
+    cells = (1 - inner) * (n_cells**2 - 1) / 12 + inner * ((n_inner**2 - 1) / 12 + 0.25)
+    return step**2 * cells, 0.0, 1 / inner - 1
 
 
 def _nearest_odd(value: float) -> int:
@@ -75,7 +86,7 @@ class Piecewise(UnitMechanism):
     ----------
     epsilon : float
         Natural log, at least 1e-6. What exceeds 24 is not used.
-    variant : {"pm", "sub", "opt"}, default="pm"
+    variant : {"pm", "sub", "opt", "square_wave"}, default="pm"
         See ``piecewise_shape``.
     lattice_bits : int, default=24
         The outputs are up to 2^lattice_bits whole multiples of a power of two.
@@ -153,10 +164,7 @@ class Piecewise(UnitMechanism):
     @cached_property
     def variance_coefficients(self) -> tuple[float, float, float]:
         """Of the lattice law, with its inner interval ending in mid-cell."""
-        n_cells, n_inner, _, _ = self.lattice
-        inner = self._inner_probability
-        cells = (1 - inner) * (n_cells**2 - 1) / 12 + inner * ((n_inner**2 - 1) / 12 + 0.25)
-        return self.step**2 * cells, 0.0, 1 / inner - 1
+        return lattice_variance(*self.lattice, self.step)
 
     def variance(self, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Variance of the released law, element by element."""

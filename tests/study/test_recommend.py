@@ -1,0 +1,152 @@
+"""Recommendations follow from laws and declarations alone, and what is recommended is ready."""
+
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from skldp import privacy_guarantee, recommend
+from skldp.exceptions import LearntDomainWarning, OutOfDomainWarning, TooFewPeopleWarning
+from skldp.learning import n_people_needed, sufficiency
+from skldp.mechanisms import PrivUnit
+
+pd = pytest.importorskip("pandas")
+
+PEOPLE = {
+    "age": (0, 100),
+    "city": ["Bonn", "Köln", "Ulm"],
+    "size": {"type": "categories", "values": ["S", "M", "L"], "ordered": True},
+    "sick": [False, True],
+    "dose": {"type": "interval", "low": -2, "high": 2, "missing": "middle"},
+}
+ROWS = pd.DataFrame(
+    {
+        "age": np.linspace(0, 100, 60),
+        "city": ["Ulm", "Bonn", "Köln"] * 20,
+        "size": ["M", "S", "L", "L"] * 15,
+        "sick": [True, False] * 30,
+        "dose": [0.5, None, -2.0] * 20,
+    }
+)
+TABLE = np.zeros((2, 13))
+
+
+@pytest.mark.parametrize(
+    ("task", "target"),
+    [
+        ("regression", "age"),
+        ("classification", "sick"),
+        ("classification", "city"),
+        ("releases", None),
+        ("means", None),
+    ],
+)
+def test_what_is_recommended_is_ready_and_keeps_the_epsilon(task, target):
+    advice = recommend(PEOPLE, task, 2.0, len(ROWS), target=target)
+    X = ROWS if target is None else ROWS.drop(columns=target)
+    for option in advice.options:
+        estimator = pickle.loads(pickle.dumps(option)).estimator
+        with warnings.catch_warnings():
+            # Nothing is learnt from the rows but what is released.
+            warnings.simplefilter("error", LearntDomainWarning)
+            warnings.simplefilter("error", OutOfDomainWarning)
+            warnings.simplefilter("ignore", TooFewPeopleWarning)
+            fitted = estimator.fit(X, None if target is None else ROWS[target])
+        assert 1.99 < privacy_guarantee(fitted).plain_epsilon <= 2
+    assert advice.estimator is not advice.options[0].estimator
+
+
+def test_a_table_shows_its_columns_and_no_value():
+    for table in (np.full((2, 3), np.nan), pd.DataFrame(np.full((2, 3), np.nan), columns=list("abc"))):
+        advice = recommend(table, "releases", 4.0, 100)
+        assert advice.options[0].name == "PrivUnitTransformer"
+        X = pd.DataFrame(np.zeros((5, 3)), columns=getattr(table, "columns", None))
+        assert 3.99 < privacy_guarantee(advice.estimator.fit(X)).plain_epsilon <= 4
+
+
+def test_a_fit_is_judged_by_its_sufficiency_and_says_how_many_people_it_takes():
+    for n, d, epsilon in ((50_000, 13, 1.0), (300, 13, 1.0)):
+        first, second = recommend(np.zeros((1, d)), "regression", epsilon, n, target=(0, 9)).options
+        assert first.figure == second.figure == sufficiency(n, d, epsilon)
+        assert first.n_needed == pytest.approx(n_people_needed(d, epsilon), abs=1)
+        assert second.n_needed == pytest.approx(2 * n_people_needed(d, epsilon), abs=2)
+    assert "Too few people" in recommend(TABLE, "regression", 1.0, 300, target=(0, 9)).reason
+    assert first.estimator[-1].get_params()["target_bounds"] == (0.0, 9.0)
+
+
+def test_classes_are_told_by_logistic_regression_where_people_are_ample():
+    ample = math.ceil(30 * 2 / sufficiency(1, 13, 2.0))
+    for n, name in ((ample, "PrivateLogisticRegression"), (ample - 2, "PrivateDiscriminant")):
+        advice = recommend(TABLE, "classification", 2.0, n, target=["a", "b", "c"])
+        assert advice.options[0].name == name
+    assert f"With {ample:,} people" in advice.reason
+    assert "Too few people" in recommend(TABLE, "classification", 0.1, 20, target=["a", "b", "c"]).reason
+
+
+def test_releases_are_judged_by_noise_over_signal():
+    figures = {option.name: option.figure for option in recommend(TABLE, "releases", 8.0, 100).options}
+    # A unit vector's mean square is 1/13 in each feature; a uniform number's between -1 and 1 is 1/3.
+    assert figures["PrivUnitTransformer"] == pytest.approx(13 * PrivUnit(13, 8.0).second_moments()[1])
+    # Of two categories as 1 and -1: the answer agrees with probability expit(1).
+    table = {o.name: o for o in recommend({"city": ["a", "b"]}, "releases", 1.0, 100).options}["TablePrivatizer"]
+    assert table.figure == pytest.approx(1 / (2 * expit(1) - 1) ** 2 - 1, rel=1e-9)
+
+
+def test_errors_fall_with_the_root_of_the_people():
+    for task, schema in (
+        ("means", np.zeros((1, 4))),
+        ("frequencies", {"c": list("abcd"), "d": ["x"]}),
+        ("frequencies", PEOPLE),
+        ("questions", TABLE),
+    ):
+        few, many = (recommend(schema, task, 2.0, n).options[0].figure for n in (100, 10_000))
+        assert few == pytest.approx(10 * many)
+    # Duchi's two answers of one number at a small epsilon.
+    assert recommend(TABLE[:, :1], "means", 0.5, 1).options[0].figure == pytest.approx(1 / math.tanh(0.25), rel=1e-6)
+    (asked,) = recommend(TABLE, "questions", 3.0, 400, n_questions=3).options
+    assert asked.figure == pytest.approx(1 / math.tanh(0.5) / 20, rel=1e-6)
+    assert 3 * asked.estimator.epsilon <= asked.estimator.total_epsilon == 3.0
+
+
+def test_frequencies_are_those_of_every_mechanism_with_the_best_first():
+    advice = recommend({"city": list("abcdefgh"), "size": ["S", "L"]}, "frequencies", 2.0, 1_000)
+    assert advice.options[0].name == "CategoricalPrivatizer, best"
+    assert advice.options[0].figure <= 1.05**0.5 * min(option.figure for option in advice.options) * (1 + 1e-9)
+    fitted = advice.estimator.fit([["c", "L"]])
+    assert 1.99 < privacy_guarantee(fitted).plain_epsilon <= 2
+
+
+def test_it_prints_as_a_short_table():
+    lines = str(recommend(TABLE, "classification", 2.0, 5_000, target=["a", "b"])).splitlines()
+    assert lines[0] == "classification, epsilon 2, 5,000 people"
+    assert lines[1].split() == ["sufficiency", "people", "needed"]
+    assert len(lines) == 5
+    assert max(map(len, lines)) < 100
+    assert "people needed" not in str(recommend(TABLE, "releases", 2.0, 5_000))
+
+
+@pytest.mark.parametrize(
+    ("schema", "task", "given", "message"),
+    [
+        (TABLE, "rank", {}, "task must be one of regression"),
+        (TABLE, "regression", {}, "target is for regression and classification, which need one. Got None"),
+        (TABLE, "means", {"target": (0, 1)}, "target is for"),
+        (TABLE, "regression", {"target": ["a", "b"]}, "must hold numbers"),
+        (TABLE, "classification", {"target": (0, 1)}, "declared classes"),
+        (TABLE, "classification", {"target": "sick"}, "must be a column of the schema"),
+        ({"age": (0, 1)}, "regression", {"target": "age"}, "at least one column beside"),
+        ({"since": ("2020-01-01", "2021-01-01")}, "regression", {"target": (0, 1)}, "Got since of another kind"),
+        (PEOPLE, "questions", {}, "tables of numbers"),
+        ({"c": ["a", "b"]}, "means", {}, "categories alone"),
+        (TABLE, "frequencies", {}, "without them"),
+        (TABLE[0], "means", {}, "two dimensions"),
+        (TABLE, "means", {"epsilon": 0}, "epsilon"),
+        (TABLE, "means", {"n_people": 0}, "n_people"),
+    ],
+)
+def test_what_does_not_fit_is_refused(schema, task, given, message):
+    with pytest.raises(ValueError, match=message):
+        recommend(schema, task, **({"epsilon": 1.0, "n_people": 100} | given))
