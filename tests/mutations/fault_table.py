@@ -2424,15 +2424,26 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_field_key.py",
-        "law = joined(_VERSION, law_text(mechanism).encode(), ",
-        "law = joined(_VERSION, ",
+        "texts = (law_text(mechanism), ",
+        "texts = (",
         "mechanisms/test_field_key.py",
     ),
-    Mutation("mechanisms/_field_key.py", ".encode(), field)", ".encode())", "mechanisms/test_field_key.py"),
     Mutation(
         "mechanisms/_field_key.py",
-        "str(mechanism.output_dtype(coarse.dtype)).encode()",
-        'b""',
+        "self.field, wave)",
+        "self.field)",
+        "mechanisms/test_field_key.py mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "(coarse.dtype)), self.field, wave)",
+        "(coarse.dtype)), wave)",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "str(mechanism.output_dtype(coarse.dtype)), self",
+        '"", self',
         "mechanisms/test_field_key.py",
     ),
     Mutation(
