@@ -2448,14 +2448,14 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_field_key.py",
-        "one.update(joined(person, value))",
-        "one.update(joined(value))",
+        "one.update(person + value)",
+        "one.update(value)",
         "mechanisms/test_field_key.py",
     ),
     Mutation(
         "mechanisms/_field_key.py",
-        "one.update(joined(person, value))",
-        "one.update(joined(person))",
+        "one.update(person + value)",
+        "one.update(person)",
         "mechanisms/test_field_key.py",
     ),
     Mutation(
