@@ -2417,13 +2417,6 @@ MUTATIONS = [
     Mutation("mechanisms/_release_key.py", 'return b"s" + one', "return one", "mechanisms/test_field_key.py"),
     Mutation(
         "mechanisms/_field_key.py",
-        'RowNoise(self.key.subkey("skldp noise", law), nonces)',
-        'RowNoise(self.key.subkey("skldp noise", field), nonces)',
-        "mechanisms/test_field_key.py",
-        survives="The nonces are those of the law as well; this key is a second lock on one door.",
-    ),
-    Mutation(
-        "mechanisms/_field_key.py",
         "texts = (law_text(mechanism), ",
         "texts = (",
         "mechanisms/test_field_key.py",
