@@ -12,7 +12,8 @@ from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField
 from skldp.learning._answer_scores import CellScores, PartScores, Scores, code_scores, number_parts, numbers
 from skldp.learning._report_scores import SignScores, hashing_scores
 from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw
-from skldp.mechanisms._group_laws import GroupLaw, SampledLaw
+from skldp.mechanisms._group_laws import SampledLaw
+from skldp.mechanisms._integer_laws import GroupLaw
 
 __all__ = [
     "Bins",
