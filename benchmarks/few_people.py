@@ -101,6 +101,11 @@ def mostly_noise(n, rng):
     return X, line(X, rng, 0.0, 0.3, 0.3)
 
 
+def nothing_to_learn(n, rng):
+    X = np.clip(rng.standard_t(2.5, (n, 3)) / 10, -1, 1)
+    return X, line(X, rng, 0.0, 0.2, 0.0)
+
+
 TABLES = {
     "diabetes": (10, diabetes),
     "breast cancer": (10, breast_cancer),
@@ -112,6 +117,7 @@ TABLES = {
     "nearly constant, d = 10": (10, nearly_constant),
     "wide bounds, d = 6": (6, wide_bounds),
     "mostly noise, d = 5": (5, mostly_noise),
+    "nothing to learn, d = 3": (3, nothing_to_learn),
 }
 
 

@@ -67,6 +67,7 @@ sphinx_gallery_conf = {
     # Every example is run by the build, so that none can rot.
     "filename_pattern": r"\.py$",
     "abort_on_example_error": True,
+    "within_subsection_order": "live_pages.GalleryOrder",
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,

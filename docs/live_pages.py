@@ -1,8 +1,8 @@
 """Directives that run what a page shows, so that no figure and no command in it can go stale.
 
-``run-python`` executes Python and shows what it printed; the blocks of one page share their names. ``run-command``
-executes a command line in an empty folder. ``exec-table`` shows a table that a function of ``tables.py`` computes. What
-fails is an error of the build.
+``run-python`` executes Python and shows what it printed; the blocks of one page share their names, and with ``:show:``
+an object is shown as a notebook would. ``run-command`` executes a command line in an empty folder. ``exec-table`` shows
+a table that a function of ``tables.py`` computes. What fails is an error of the build.
 """
 
 import contextlib
@@ -19,6 +19,34 @@ from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from skldp.cli import main
+from skldp.estimators import _diagram
+
+# What is seen whole beside two menus on a screen of 1,280 pixels.
+_MOST_COLUMNS = 98
+
+
+# What a newcomer looks at first; the others follow by name, those of one paper beside each other.
+_FIRST = (
+    "honest_epsilon",
+    "linear_models_that_learn",
+    "frames_in_frames_out",
+    "grid_search_epsilon",
+    "imbalanced_pipeline",
+)
+
+
+class GalleryOrder:
+    """The order of the examples."""
+
+    def __init__(self, folder):
+        pass
+
+    def __repr__(self):
+        return "<GalleryOrder>"
+
+    def __call__(self, filename):
+        name = filename.removesuffix(".py")
+        return _FIRST.index(name) if name in _FIRST else len(_FIRST), name
 
 
 def setup(app):
@@ -88,9 +116,28 @@ class _Live(SphinxDirective):
 
 
 class RunPython(_Live):
-    def execute(self, text):
+    option_spec = _Live.option_spec | {"show": directives.unchanged_required}
+
+    def run(self):
+        parts = super().run()
+        if "show" in self.options:
+            # Links in its boxes lead to this site, from wherever the page is in it.
+            depth = self.env.docname.count("/")
+            _diagram.documentation = lambda: "/".join([".."] * depth) or "."
+            shown = eval(self.options["show"], self.names)._repr_html_()
+            parts.append(nodes.raw("", f'<div class="shown">{shown}</div>', format="html"))
+        return parts
+
+    @property
+    def names(self):
         pages = self.env.temp_data.setdefault("live_pages_names", {})
-        return text, "python", run_python(text, pages.setdefault(self.env.docname, {"__name__": "__page__"}))
+        return pages.setdefault(self.env.docname, {"__name__": "__page__"})
+
+    def execute(self, text):
+        longest = max(map(len, text.splitlines()), default=0)
+        if longest > _MOST_COLUMNS:
+            raise ValueError(f"Code must fit into {_MOST_COLUMNS} columns, which a page shows. Got {longest} instead.")
+        return text, "python", run_python(text, self.names)
 
 
 class RunCommand(_Live):

@@ -1,4 +1,5 @@
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.collection._collector import Collector
 from skldp.collection._policy import Policy
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
@@ -44,6 +45,7 @@ __all__ = [
     "BitRandTransformer",
     "BoundsScaler",
     "CategoricalPrivatizer",
+    "Collector",
     "Domain",
     "FieldKey",
     "LabelLaplace",

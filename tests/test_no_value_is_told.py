@@ -419,7 +419,15 @@ MECHANISMS = {
     "record": mechanisms.CategoricalRecord(1.0, (3, 3, 3), "oue"),
 }
 READERS = ("encode", "decode", "project", "bias", "variance", "log_likelihood", "log_density")
-NO_MECHANISMS = {"BitLaw", "FrequencyEstimate", "Noise", "PrivacyGuarantee", "RandomProjection", "Release"}
+NO_MECHANISMS = {
+    "BitLaw",
+    "FrequencyEstimate",
+    "GuaranteeStep",
+    "Noise",
+    "PrivacyGuarantee",
+    "RandomProjection",
+    "Release",
+}
 DOMAINS = [
     mechanisms.Box((0.0,) * 3, (1.0,) * 3),
     mechanisms.Ball(3, 1.0),

@@ -3,5 +3,6 @@
 from skldp.client._fields import CategoryField, NumberField
 from skldp.client._ledger import DeviceLedger
 from skldp.client._policy import Policy, Report
+from skldp.mechanisms._release_key import ReleaseKey
 
-__all__ = ["CategoryField", "DeviceLedger", "NumberField", "Policy", "Report"]
+__all__ = ["CategoryField", "DeviceLedger", "NumberField", "Policy", "ReleaseKey", "Report"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from skldp._checks import is_number, is_whole
+from skldp._checks import check_whole, is_number, is_whole
 from skldp.mechanisms._integer_laws import CodeLaw, IntegerLaw, UnitLaw, law_from_dict
 
 __all__ = ["CategoryField", "Field", "NumberField", "field_from_dict"]
@@ -73,6 +73,8 @@ class NumberField(Field):
         What is done with a number outside the bounds. A refusal tells the collector that there is no report.
     missing : float, default=None
         What stands for a value that is missing; None refuses the record.
+    steps : int, default=None
+        Into how many equal steps the bounds are divided under the memo rule ``"permanent"``, from 1 to 2^30.
 
     Raises
     ------
@@ -92,6 +94,7 @@ class NumberField(Field):
     whole: bool = False
     outside: Literal["clip", "refuse"] = "clip"
     missing: float | None = None
+    steps: int | None = None
 
     def __post_init__(self) -> None:
         for end in ("low", "high", "missing"):
@@ -105,6 +108,8 @@ class NumberField(Field):
             raise ValueError(f"outside must be 'clip' or 'refuse'. Got {self.outside!r} instead.")
         if self.missing is not None and not (is_number(self.missing) and self.low <= self.missing <= self.high):
             raise ValueError(f"missing must be None or a number within the bounds. Got {self.missing!r} instead.")
+        if self.steps is not None:
+            check_whole("steps", self.steps, least=1, most=2**30)
 
     def encode(self, value: Any) -> float:
         """The place of a number in [-1, 1]."""
@@ -143,6 +148,7 @@ class NumberField(Field):
             "law": self.law.to_dict(),
             "epsilon": repr(self.epsilon),
         }
+        own |= {} if self.steps is None else {"steps": str(self.steps)}
         return own if self.missing is None else own | {"missing": repr(self.missing)}
 
     @cached_property
@@ -238,7 +244,8 @@ def field_from_dict(given: dict[str, Any]) -> NumberField | CategoryField:
     assert isinstance(law, UnitLaw)
     missing = float(given["missing"]) if "missing" in given else None
     low, high, whole = float(given["low"]), float(given["high"]), given["type"] == "integer"
-    return NumberField(given["name"], low, high, law, given["unit"], whole, given["outside"], missing)
+    steps = int(given["steps"]) if "steps" in given else None
+    return NumberField(given["name"], low, high, law, given["unit"], whole, given["outside"], missing, steps)
 
 
 def _is_value(value: Any) -> bool:

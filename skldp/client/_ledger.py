@@ -1,6 +1,7 @@
 """What a person's own device has released, kept in one file, and the limit that the person has set."""
 
 import math
+from collections.abc import Mapping
 from contextlib import closing
 from fractions import Fraction
 from os import PathLike, fspath
@@ -15,6 +16,7 @@ __all__ = ["DeviceLedger"]
 _UNITS = 2**40
 _MOST = Fraction(2**62, _UNITS)
 _TABLE = "CREATE TABLE IF NOT EXISTS spent (policy TEXT PRIMARY KEY, units INTEGER NOT NULL, reports INTEGER NOT NULL)"
+_KEPT = "CREATE TABLE IF NOT EXISTS kept (tag TEXT PRIMARY KEY)"
 _CHARGE = (
     "INSERT INTO spent VALUES (?, ?, 1) "
     "ON CONFLICT (policy) DO UPDATE SET units = units + excluded.units, reports = reports + 1"
@@ -81,18 +83,47 @@ class DeviceLedger:
             If epsilon is no finite number > 0.
         """
         check_epsilon(epsilon)
-        units = math.ceil(Fraction(float(epsilon)) * _UNITS)
-        limit = math.floor(min(Fraction(self.lifetime_epsilon), _MOST) * _UNITS)
         with closing(self._open()) as connection:
             # Nobody else charges between the reading of the sum and the writing of the charge.
             connection.execute("BEGIN IMMEDIATE")
-            if _total(connection) + units > limit:
-                raise BudgetExhaustedError(
-                    f"A report must stay within the lifetime limit of {self.lifetime_epsilon:g} that is set on this "
-                    f"device. Got a policy of epsilon {float(epsilon):.6g}, which exceeds what is left of it."
-                )
-            connection.execute(_CHARGE, (policy, units))
-            connection.execute("COMMIT")
+            self._spend(connection, policy, _units(epsilon))
+
+    def charge_once(self, policy: str, charges: Mapping[str, float]) -> None:
+        """Charge one report for those of its answers that were never charged before.
+
+        Parameters
+        ----------
+        policy : str
+            The SHA-256 of its policy.
+        charges : dict of str to float
+            The epsilon of each answer by its tag, which a secret makes of the value: it is kept, and tells nothing
+            without the secret.
+
+        Raises
+        ------
+        BudgetExhaustedError, ValueError
+            As :meth:`charge`.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from skldp.client import DeviceLedger
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = DeviceLedger(os.path.join(folder, "mine.sqlite"), lifetime_epsilon=2.0)
+        ...     ledger.charge_once("a digest", {"a tag": 1.5})
+        ...     ledger.charge_once("another digest", {"a tag": 1.5, "another tag": 0.25})
+        ...     ledger.spent
+        1.75
+        """
+        for epsilon in charges.values():
+            check_epsilon(epsilon)
+        with closing(self._open()) as connection:
+            connection.execute(_KEPT)
+            connection.execute("BEGIN IMMEDIATE")
+            known = "SELECT 1 FROM kept WHERE tag = ?"
+            new = [tag for tag in charges if connection.execute(known, (tag,)).fetchone() is None]
+            connection.executemany("INSERT INTO kept VALUES (?)", [(tag,) for tag in new])
+            self._spend(connection, policy, sum(_units(charges[tag]) for tag in new))
 
     def reports(self) -> dict[str, int]:
         """How many reports were charged, by the SHA-256 of their policy."""
@@ -101,6 +132,18 @@ class DeviceLedger:
 
     def __repr__(self) -> str:
         return f"DeviceLedger({self.path!r}, lifetime_epsilon={self.lifetime_epsilon!r})"
+
+    def _spend(self, connection: Any, policy: str, units: int) -> None:
+        """End a transaction with a charge, or leave it to be rolled back."""
+        limit = math.floor(min(Fraction(self.lifetime_epsilon), _MOST) * _UNITS)
+        # What was charged before is admitted, even where the person has set a lower limit since.
+        if units and _total(connection) + units > limit:
+            raise BudgetExhaustedError(
+                f"A report must stay within the lifetime limit of {self.lifetime_epsilon:g} that is set on this "
+                f"device. Got one of epsilon {units / _UNITS:.6g}, which exceeds what is left of it."
+            )
+        connection.execute(_CHARGE, (policy, units))
+        connection.execute("COMMIT")
 
     def _open(self) -> Any:
         # Not at the top: a device that only shows a policy need not wait for it. A connection each time, since one
@@ -111,6 +154,10 @@ class DeviceLedger:
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(_TABLE)
         return connection
+
+
+def _units(epsilon: float) -> int:
+    return math.ceil(Fraction(float(epsilon)) * _UNITS)
 
 
 def _total(connection: Any) -> int:

@@ -3,19 +3,21 @@
 import math
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
 from os import PathLike
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypeGuard
 
 from skldp.client._fields import CategoryField, NumberField, field_from_dict
 from skldp.client._ledger import DeviceLedger
+from skldp.client._memo import KeptField, kept_report
 from skldp.client._reports import pack, unpack
 from skldp.client._schema import canonical_text, digest, policy_schema, read_json, schema_error
 from skldp.mechanisms._integer_laws import secure_words, words_of
 from skldp.mechanisms._odds import round_up
+from skldp.mechanisms._release_key import ReleaseKey, person_bytes
 
 __all__ = ["Policy", "Report"]
 
@@ -51,6 +53,9 @@ class Policy:
     asked : dict, default=None
         What the integers were made from, where an estimator made them: its epsilon, mechanism and weights. It is no
         part of the law.
+    memo : {"fresh", "permanent"}, default="fresh"
+        Whether every report is drawn anew, or is a function of a secret of the person's own, the laws and the values,
+        so that the same record gives the same report again. Numbers that are not whole need `steps` then.
 
     Raises
     ------
@@ -66,6 +71,13 @@ class Policy:
     A policy is a JSON document of one form, to the byte, for one content, and its ``"sha256"`` is that of this text.
     Whoever loads one believes nothing of it: it is checked by the JSON Schema that is shipped with the package, the
     epsilons are computed anew from the integers that are sampled, and every text is compared. Loading runs no code.
+
+    Under the memo rule ``"permanent"``, `epsilon` is that of all reports together as long as no value changes: however
+    often they are asked for, by whatever policies of the same laws, fields and steps, they are equal, and there is
+    nothing to average. Of a field that has had k different values there are k independent answers, so that a person's
+    lifetime epsilon is the sum, over the fields, of k times the field's epsilon, which some answers reach; a ledger
+    charges just that. What no epsilon counts is that two reports are equal or not: who gets both learns whether
+    the record changed, and equal reports link a person over time. See :class:`~skldp.mechanisms.FieldKey`.
 
     Examples
     --------
@@ -84,6 +96,7 @@ class Policy:
     fields: tuple[NumberField | CategoryField, ...]
     expires: str | None = None
     asked: Mapping[str, Any] | None = field(default=None, hash=False)
+    memo: Literal["fresh", "permanent"] = "fresh"
 
     def __post_init__(self) -> None:
         if not self.fields or not all(isinstance(field, NumberField | CategoryField) for field in self.fields):
@@ -93,6 +106,10 @@ class Policy:
             raise ValueError(f"Fields must have different names. Got {names!r} instead.")
         if not math.isfinite(self.epsilon):
             raise ValueError("The fields must have a finite epsilon together. Got an infinite one instead.")
+        if self.memo == "fresh" and any(_has_steps(one) for one in self.fields):
+            raise ValueError("steps are for the memo rule 'permanent'. Got a field with some under 'fresh'.")
+        if self.memo == "permanent" and any(_trembles(one) for one in self.fields):
+            raise ValueError("Under the memo rule 'permanent', numbers that are not whole must have steps. Got none.")
         # Whoever made it may change what they passed.
         object.__setattr__(self, "asked", deepcopy(self.asked))
         # Refuses what is no time.
@@ -127,7 +144,7 @@ class Policy:
         if digest(given) != given["sha256"]:
             raise ValueError("A policy must be the document of its own sha256. Got another one instead.")
         fields = tuple(map(field_from_dict, given["fields"]))
-        own = cls(given["purpose"], fields, given["expires"], given.get("asked"))
+        own = cls(given["purpose"], fields, given["expires"], given.get("asked"), given["memo"])
         claims = [one["epsilon"] for one in (*given["fields"], given)]
         if claims != [repr(one.epsilon) for one in (*fields, own)]:
             raise ValueError(
@@ -162,15 +179,43 @@ class Policy:
         """The size of each report."""
         return len(self._pack(bytes(16), [0] * len(self.fields)))
 
-    def release(self, record: Mapping[str, Any], *, ledger: DeviceLedger | None = None) -> bytes:
-        """Release one record with fresh noise, as one report.
+    def permanent(self, steps: int = 1024) -> Self:
+        """The same policy under the memo rule ``"permanent"``.
+
+        Parameters
+        ----------
+        steps : int, default=1024
+            Of each number that is not whole.
+
+        Returns
+        -------
+        Policy
+        """
+        fields = tuple(replace(one, steps=steps) if _trembles(one) else one for one in self.fields)
+        return replace(self, fields=fields, memo="permanent")
+
+    def release(
+        self,
+        record: Mapping[str, Any],
+        *,
+        ledger: DeviceLedger | None = None,
+        secret: ReleaseKey | None = None,
+        person: int | str | None = None,
+    ) -> bytes:
+        """Release one record as one report, with fresh noise or with that of the secret.
 
         Parameters
         ----------
         record : dict
             A value for each field by its name; a field that is not there is missing.
         ledger : DeviceLedger, default=None
-            Charged before anything is drawn. None charges nobody: for whoever keeps the account elsewhere.
+            Charged before anything is drawn: under the memo rule ``"permanent"``, once for each value of each field.
+            A value that the limit does not admit sends no report, by which whoever waits for one learns of a change.
+            None charges nobody: for whoever keeps the account elsewhere.
+        secret : ReleaseKey, default=None
+            Needed under the memo rule ``"permanent"``, and only then.
+        person : int or str, default=None
+            Whose record it is, where one secret serves several people; None is the one whose device it is.
 
         Returns
         -------
@@ -180,17 +225,28 @@ class Policy:
         Raises
         ------
         ValueError
-            If the policy has expired, the record has other fields, or the policy refuses a value of it; no value is
-            shown, and nothing charged.
+            If the policy has expired, the record has other fields, the memo rule and the secret do not fit together,
+            or the policy refuses a value; no value is shown, and nothing charged.
         BudgetExhaustedError
             If the ledger does not admit it.
         """
         if self._expiry is not None and datetime.now(UTC) >= self._expiry:
             raise ValueError(f"A policy must not have expired. Got one that did at {self.expires}.")
+        if (secret is None) is not (self.memo == "fresh") or not isinstance(secret, ReleaseKey | None):
+            raise ValueError(
+                f"A secret is a ReleaseKey for the memo rule 'permanent', which needs one. Got {type(secret).__name__} "
+                f"for the rule {self.memo!r}."
+            )
+        whose = b"" if person is None else person_bytes(person)
         encoded = self._encode(record)
+        if secret is None:
+            if ledger is not None:
+                ledger.charge(self.sha256, self.epsilon)
+            return self._draw(encoded, secure_words())
+        kept = kept_report(self._kept, encoded, secret, policy=bytes.fromhex(self.sha256), person=whose)
         if ledger is not None:
-            ledger.charge(self.sha256, self.epsilon)
-        return self._draw(encoded, secure_words())
+            ledger.charge_once(self.sha256, kept.charges)
+        return self._pack(kept.report_id, kept.answers)
 
     def vector(self, record: Mapping[str, Any], random_bytes: bytes) -> bytes:
         """The report that chosen random bytes give: a test vector for other clients, which protects nothing.
@@ -233,12 +289,16 @@ class Policy:
             "fields": [field.to_dict() for field in self.fields],
             "epsilon": repr(self.epsilon),
             "delta": "0",
-            "memo": "fresh",
+            "memo": self.memo,
             "expires": self.expires,
         }
         if self.asked is not None:
             content["asked"] = dict(self.asked)
         return content | {"sha256": digest(content)}
+
+    @cached_property
+    def _kept(self) -> list[KeptField]:
+        return list(map(KeptField.of, self.fields))
 
     @cached_property
     def _expiry(self) -> datetime | None:
@@ -261,3 +321,12 @@ class Policy:
 
     def _pack(self, report_id: bytes, answers: list[int]) -> bytes:
         return pack(bytes.fromhex(self.sha256), report_id, answers, [field.n_answers for field in self.fields])
+
+
+def _has_steps(one: NumberField | CategoryField) -> bool:
+    return isinstance(one, NumberField) and one.steps is not None
+
+
+def _trembles(one: NumberField | CategoryField) -> TypeGuard[NumberField]:
+    """Whether a field takes numbers of any digits, each of which would be a value of its own."""
+    return isinstance(one, NumberField) and one.steps is None and not one.whole

@@ -4,12 +4,17 @@ import math
 import zlib
 from collections.abc import Sequence
 
-__all__ = ["pack", "unpack"]
+__all__ = ["header", "pack", "unpack"]
 
 _VERSION = 1
 _TAG = 8
 _ID = 16
 _CHECK = 4
+
+
+def header(policy: bytes) -> bytes:
+    """What every report of a policy, given by its SHA-256, begins with: the version and the tag."""
+    return bytes([_VERSION]) + policy[:_TAG]
 
 
 def pack(policy: bytes, report_id: bytes, answers: Sequence[int], sizes: Sequence[int]) -> bytes:
@@ -34,7 +39,7 @@ def pack(policy: bytes, report_id: bytes, answers: Sequence[int], sizes: Sequenc
     number = 0
     for answer, size in zip(answers, sizes, strict=True):
         number = number * size + answer
-    body = bytes([_VERSION]) + policy[:_TAG] + report_id + number.to_bytes(_n_bytes(sizes), "big")
+    body = header(policy) + report_id + number.to_bytes(_n_bytes(sizes), "big")
     return body + zlib.crc32(body).to_bytes(_CHECK, "big")
 
 
@@ -54,7 +59,7 @@ def unpack(report: bytes, policy: bytes, sizes: Sequence[int]) -> tuple[bytes, l
     if not isinstance(report, bytes | bytearray | memoryview):
         raise ValueError(f"A report must be bytes. Got {type(report).__name__} instead.")
     given = bytes(report)
-    if given[:1] != bytes([_VERSION]) or given[1 : 1 + _TAG] != policy[:_TAG]:
+    if not given.startswith(header(policy)):
         raise ValueError("A report must be of this policy, and of version 1. Got another one instead.")
     n_bytes = 1 + _TAG + _ID + _n_bytes(sizes) + _CHECK
     if len(given) != n_bytes or zlib.crc32(given[:-_CHECK]).to_bytes(_CHECK, "big") != given[-_CHECK:]:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from skldp.client import Policy, Report
 
-__all__ = ["ReportColumns", "answer_bytes", "are_answers", "columns_of", "empty_columns", "join"]
+__all__ = ["ReportColumns", "answer_bytes", "are_answers", "columns_of", "join", "sorted_once"]
 
 
 class ReportColumns(NamedTuple):
@@ -52,15 +52,24 @@ def columns_of(policy: Policy, reports: Sequence[Report]) -> ReportColumns:
     return ReportColumns(np.frombuffer(ids, dtype=np.uint8).reshape(-1, 16), answers)
 
 
-def empty_columns(policy: Policy) -> ReportColumns:
-    """No reports of a policy."""
-    return columns_of(policy, [])
-
-
 def join(parts: Sequence[ReportColumns]) -> ReportColumns:
     """The reports of several, at least one, one after the other."""
     answers = zip(*(part.answers for part in parts), strict=True)
     return ReportColumns(np.concatenate([part.ids for part in parts]), tuple(map(np.concatenate, answers)))
+
+
+def sorted_once(columns: ReportColumns) -> ReportColumns:
+    """The reports in the order of their ids, each id once: of several reports with one, that of the least answers."""
+    high, low = columns.ids.view(">u8").T if len(columns.ids) else np.zeros((2, 0))
+    order = np.lexsort((low, high))
+    high, low = high[order], low[order]
+    # Where another id begins than the one before.
+    starts = np.flatnonzero(np.append(True, (high[1:] != high[:-1]) | (low[1:] != low[:-1]))[: len(order)])
+    ends = np.append(starts[1:], len(order))
+    for several in np.flatnonzero(ends - starts > 1):
+        rows = order[starts[several] : ends[several]]
+        order[starts[several]] = min(rows, key=lambda row: [one[row].tolist() for one in columns.answers])
+    return columns.take(order[starts])
 
 
 def are_answers(policy: Policy, columns: ReportColumns) -> npt.NDArray[np.bool_]:

@@ -96,6 +96,8 @@ class ReleasesRows(GuaranteeMixin):
     mechanism_: Any
     seed: Any
     ledger: Any
+    # What of the record a ledger is to count by what was released of it; None counts in full.
+    _part: Any = None
 
     def _rows(self, X, *, reset):
         raise NotImplementedError
@@ -166,7 +168,7 @@ class ReleasesRows(GuaranteeMixin):
         guarantee = self.privacy_guarantee_
         if guarantee.delta == 0 and not math.isfinite(guarantee.plain_epsilon):
             raise ValueError(f"A ledger charges a finite epsilon. Got {guarantee} instead.")
-        released = self.ledger.release(self.mechanism_, rows, ids, all_or_none=True)
+        released = self.ledger.release(self.mechanism_, rows, ids, part=self._part, all_or_none=True)
         warn_out_of_domain(released.n_moved, math.prod(rows.shape), names=lambda: self._columns_outside(rows))
         return released.rows
 

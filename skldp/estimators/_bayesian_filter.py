@@ -19,7 +19,7 @@ from skldp.accounting._extrema.region import region_of
 from skldp.accounting._ledger.identity import distinct_ids
 from skldp.accounting._ledger.plan import check_key
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-from skldp.estimators._from_estimator import query_from_estimator
+from skldp.estimators._from_estimator import imputed_values, query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._ledgers import ChoosesLedger, joblib_workers, split_ids, whole_numbers
 from skldp.estimators._query_results import PreviewsQueries, QueryResult, prior_of, warn_of_nobody
@@ -145,6 +145,10 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
     can be refused is refused before a value is looked at, and nothing warns of values. Only a table with NaN or
     infinity, which are no records, is refused as a whole, before anybody is asked.
 
+    **Missing values.** Behind a :class:`~sklearn.frozen.FrozenEstimator` around a fitted SimpleImputer, or around the
+    pipeline that it begins, people with NaN are asked: their record is what the imputer makes of them, moved into the
+    domain. What it fills in is declared to the ledger, so that no other model takes the same people for other records.
+
     The realized loss is about one record. Whoever is asked again must answer from the same values, and all models
     that share a ledger must have the same features in the same order: names are compared where X has them. A scaler
     that is fitted anew belongs into `estimator`, not before this step, where it changes everybody's record. For values
@@ -251,6 +255,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         bounds = (region.box[0], region.box[1]) if region.is_box else region.domain
         query = query_from_estimator(model, epsilon=self.epsilon, bounds=bounds, output_bounds=self.output_bounds)
         self.estimator_, self.query_, self.ledger_, self.bounds_, self._region = model, query, ledger, bounds, region
+        self._missing = imputed_values(model)
         self._queries = [*getattr(self, "_queries", []), query]
         self.prior_ = prior_of(query, region.move(X))
         who = "person in the ledger, by id" if self.ledger is not None else "id, or row as given, in a simulation"
@@ -398,7 +403,8 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
                 raise ValueError(f"ids must have one id for each of the {len(X)} rows. Got {len(people)} instead.")
             if people is not None and self.ledger is None:
                 self._own_ledgers().keep_names(self.ledger_)
-            self.ledger_.declare(bounds=self.bounds_, features=getattr(self, "feature_names_in_", None))
+            self._declare()
+            X = X if self._missing is None else np.where(np.isnan(X), self._missing, X)
             check_finite(self, X)
             people = self._own_ledgers().row_identities(X) if people is None else people
             answers = self.ledger_.answer(
@@ -411,6 +417,11 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
                 idempotency_key=key,
             )
         return QueryResult.of(self.query_, self.ledger_, answers, people)
+
+    def _declare(self):
+        """Bind the ledger to what a record is: its domain, its features, and what stands for those that are missing."""
+        names = getattr(self, "feature_names_in_", None)
+        self.ledger_.declare(bounds=self.bounds_, features=names, missing=self._missing)
 
     def _positive(self, y):
         """Labels as what is asked: probabilities are 0 or 1, decisions -1 or 1, classes a column each."""

@@ -24,7 +24,7 @@ from skldp.accounting._extrema.sampled_law import Bounds
 from skldp.accounting._query import MAX_GROWTH, ClassQuery, Kind, RegressionQuery
 from skldp.exceptions import OutOfDomainWarning, warn_user
 
-__all__ = ["query_from_estimator"]
+__all__ = ["imputed_values", "query_from_estimator"]
 
 _ROUNDING = 2.0**-50
 _Link = Literal["identity", "decision", "log", "logistic"]
@@ -55,7 +55,7 @@ def query_from_estimator(
         ``predict_proba`` is the logistic function of it, or which has a ``decision_function`` alone, such as LinearSVC:
         then the decision is asked. Of a linear classifier with more classes, which one it predicts is asked. A
         `Pipeline` may put StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler before it; their maps are folded
-        into the coefficients. So may a SimpleImputer, which changes nothing, since a row with NaN is not asked. A
+        into the coefficients. So may a SimpleImputer, which changes nothing about a row without NaN. A
         `TransformedTargetRegressor` may scale the target, or take its logarithm
         (``func=np.log, inverse_func=np.exp``). A `FrozenEstimator` and a refitted search are unwrapped.
     epsilon : float
@@ -134,6 +134,35 @@ def query_from_estimator(
         OutOfDomainWarning,
     )
     return query
+
+
+def imputed_values(estimator: Any) -> npt.NDArray[np.float64] | None:
+    """What a frozen SimpleImputer before all else puts in the place of NaN, shape (n_features,), or None without one.
+
+    Examples
+    --------
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from sklearn.impute import SimpleImputer
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skldp.estimators._from_estimator import imputed_values
+    >>> imputer = FrozenEstimator(SimpleImputer().fit([[0.0, 1.0], [1.0, 3.0]]))
+    >>> imputed_values(make_pipeline(imputer, Ridge())).tolist(), imputed_values(imputer.estimator)
+    ([0.5, 2.0], None)
+    """
+    is_frozen = False
+    while True:
+        if isinstance(estimator, FrozenEstimator):
+            is_frozen, estimator = True, estimator.estimator
+        elif isinstance(estimator, Pipeline):
+            estimator = estimator.steps[0][1]
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif isinstance(estimator, TransformedTargetRegressor):
+            estimator = estimator.regressor_
+        else:
+            filled = is_frozen and isinstance(estimator, SimpleImputer)
+            return np.asarray(estimator.statistics_, dtype=np.float64) if filled else None
 
 
 def _folded(steps: list[Any], coef: Any, intercept: Any) -> tuple[Any, Any]:
@@ -294,7 +323,7 @@ def _step_map(step: Any, n_features: int) -> tuple[npt.NDArray[np.float64], npt.
 
 
 def _imputer_map(step: SimpleImputer, n_features: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """An imputer of NaN does nothing to a row without it, and no other row is asked."""
+    """An imputer of NaN does nothing to a row without it, and a row with it is filled in before it is asked."""
     check_is_fitted(step)
     marks_nan = isinstance(step.missing_values, float) and math.isnan(step.missing_values)
     if not marks_nan or step.add_indicator or np.isnan(step.statistics_).any() or len(step.statistics_) != n_features:

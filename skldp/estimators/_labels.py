@@ -1,5 +1,6 @@
 """Label mechanisms: transformers of y that answer with labels, by randomized response or noise on the one-hot label."""
 
+import json
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -279,6 +280,10 @@ class LabelRR(LabelPrivatizer):
     ledger : PrivacyLedger, default=None
         Charges each person's budget for their label, at its exact epsilon, before it is handed out. Whoever releases
         then names the people, by `ids`; if anybody is refused, nothing is released.
+    part : str, default=None
+        What the label is of a person, such as ``"employment"``, to a `ledger`: labels of one part and the same classes
+        are then counted together by what was released, so that opposed ones cost little. A person's label must stay
+        the same. None charges each in full. Without a prior.
 
     Attributes
     ----------
@@ -334,6 +339,7 @@ class LabelRR(LabelPrivatizer):
         **LabelPrivatizer._parameter_constraints,
         "prior": ["array-like", None],
         "ledger": LEDGER,
+        "part": [str, None],
     }
 
     def __init__(
@@ -344,14 +350,26 @@ class LabelRR(LabelPrivatizer):
         prior: npt.ArrayLike | None = None,
         seed: Seed = None,
         ledger: PrivacyLedger | None = None,
+        part: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.classes = classes
         self.prior = prior
         self.seed = seed
         self.ledger = ledger
+        self.part = part
+
+    @property
+    def _part(self):
+        # A code is another label among other classes, whose releases must not be taken for opposed ones.
+        return None if self.part is None else json.dumps([self.part, self.classes_.tolist()], default=str)
 
     def _make_mechanism(self, classes):
+        if self.part is not None and (self.ledger is None or self.prior is not None):
+            raise ValueError(
+                "part is what a ledger counts, of randomized response over all classes. Got "
+                f"{'no ledger' if self.ledger is None else 'a prior'} beside part={self.part!r}."
+            )
         if self.prior is None:
             return RandomizedResponse(float(self.epsilon), classes.size)
         if self.classes is None:

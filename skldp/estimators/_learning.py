@@ -1,6 +1,5 @@
 """What the estimators that learn under local privacy have in common: more people, and what the analyst is told."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -70,12 +69,11 @@ def ask_more(estimator: Any, X: npt.NDArray[np.float64], y: npt.NDArray[np.float
 
 def warn_too_few(protocol: Protocol, what: str) -> None:
     """Warn where nothing can be learnt, and say how many people it takes."""
-    if protocol.sufficiency < protocol.least_sufficiency:
-        needed = math.ceil(protocol.n_people * protocol.least_sufficiency / protocol.sufficiency)
+    if not protocol.is_enough:
         warn_user(
             f"With {protocol.n_people:,} people, {protocol.n_features} features and epsilon {protocol.epsilon:.4g} the "
-            f"noise is as large as what there is to be learnt, so that {what} predicted. It takes at least {needed:,} "
-            "people, or fewer features.",
+            f"noise is as large as what there is to be learnt, so that {what} predicted. It takes at least "
+            f"{protocol.n_needed:,} people, or fewer features.",
             TooFewPeopleWarning,
         )
 

@@ -170,8 +170,9 @@ class PreviewsQueries:
         Parameters
         ----------
         ids : array-like of int or str, shape (n_people,)
-            People who have answered before, this question or another one that shares the ledger. Of others, a preview
-            would tell whether they are in the ledger.
+            People who have answered before, this question or another one that shares the ledger. Others are refused:
+            all of them would answer, if `epsilon` is within the budget. So who has answered is no secret from whoever
+            may ask for previews.
         repeat : bool, default=False
             As in `query`.
 
@@ -184,7 +185,7 @@ class PreviewsQueries:
         ValueError
             If an id occurs twice or is not in one form.
         LedgerError
-            If nothing is recorded of somebody, or the ledger is about another domain.
+            If there is no answer of somebody, or the ledger is about another domain.
 
         Warns
         -----
@@ -208,7 +209,7 @@ class PreviewsQueries:
         """
         self._check_unchanged()
         self._check_same_ledger()
-        self.ledger_.declare(bounds=self.bounds_, features=getattr(self, "feature_names_in_", None))
+        self._declare()
         workers = joblib_workers(self.n_jobs, show=self.verbose)
         found = self.ledger_.would_answer(self.query_, ids, repeat=repeat, workers=workers)
         n_people, n_answers = found.accepted.size, np.count_nonzero(found.accepted)

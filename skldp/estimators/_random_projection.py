@@ -1,6 +1,5 @@
 """RandomProjectionTransformer: vectors released in fewer dimensions, after a public projection."""
 
-import math
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ from skldp.estimators._validation import FLOATS, Interval, Seed, StrOptions, as_
 from skldp.mechanisms._vector.gaussian_width import projected_dimension
 from skldp.mechanisms._vector.projected_release import SENSITIVITIES, ProjectedRelease
 from skldp.mechanisms._vector.projection import RandomProjection
-from skldp.mechanisms._vector.sparse_stretch import next_prime
+from skldp.mechanisms._vector.sparse_stretch import square_of_prime
 
 __all__ = ["RandomProjectionTransformer"]
 
@@ -237,7 +236,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
         if isinstance(m, str):
             m = projected_dimension(n_features, self.beta, self.delta, width)
             if self.projection == "polynomial" and self.sensitivity != "orthonormal":
-                m = next_prime(math.isqrt(m - 1) + 1) ** 2
+                m = square_of_prime(m, n_features)
         kind = "orthonormal" if self.sensitivity == "orthonormal" else self.projection
         vocabulary = None
         if self.vocabulary is not None:

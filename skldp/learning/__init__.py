@@ -10,6 +10,7 @@ from skldp.learning._person import Person
 from skldp.learning._protocol import n_people_needed, sufficiency
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._simulation import simulate
+from skldp.learning._survey_estimates import SurveyEstimate
 from skldp.learning._tasks import Report, Task
 from skldp.learning._uncertainty import Estimate
 
@@ -25,6 +26,7 @@ __all__ = [
     "Person",
     "RegressionProtocol",
     "Report",
+    "SurveyEstimate",
     "Task",
     "n_people_needed",
     "simulate",

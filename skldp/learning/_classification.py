@@ -11,6 +11,7 @@ from skldp._checks import check_whole, is_number
 from skldp.learning._likelihood import Likelihood, normal_people, step
 from skldp.learning._protocol import (
     CENTER_RADIUS,
+    LEAST_PER_NUMBER,
     LOOSEST,
     SCALE_SHARE,
     Protocol,
@@ -111,6 +112,8 @@ class ClassificationProtocol(Protocol):
     True
     """
 
+    _least_per_number = LEAST_PER_NUMBER
+
     def __init__(
         self,
         n_features: int,
@@ -193,7 +196,8 @@ class ClassificationProtocol(Protocol):
     def _is_plain(self) -> bool:
         """Whether nothing but gradients is asked for: before products pay, whose noise does not grow with classes."""
         # A gradient tells half of what a regression's does, or less: of a class the variance is no more.
-        return self.kind == "rounds" and not self._products_pay(2 * (self.n_classes - 1))
+        pays = self._knows_sizes and self._products_pay(2 * (self.n_classes - 1))
+        return self.kind == "rounds" and not pays
 
     @property
     def _room(self) -> float:
@@ -228,7 +232,7 @@ class ClassificationProtocol(Protocol):
     def _plan(self) -> list[tuple[str, int]]:
         """The steps, each with how many people it wants, from public numbers alone."""
         n = self.n_people
-        if self.sufficiency < self.least_sufficiency:
+        if not self.is_enough:
             return [("shares", n)]
         steps = self._begin() if self.fit_intercept else []
         if self._is_plain and self.fit_intercept:

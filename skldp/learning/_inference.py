@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp.learning._protocol import as_shown_by, cut, sufficiency
+from skldp.learning._protocol import as_shown_by, cut
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._tails import deviation_of_tail, mean_excess, radius_that_keeps
 from skldp.learning._tasks import Report, Task, noise_variance
@@ -164,9 +164,8 @@ class InferenceProtocol(RegressionProtocol):
         return ""
 
     @property
-    def sufficiency(self) -> float:
-        """See :func:`sufficiency`: of those who learn the model."""
-        return sufficiency(self._n_model, self.n_features, self.epsilon)
+    def _n_learning(self) -> int:
+        return self._n_model
 
     def estimate(self) -> Estimate:
         """The coefficients without a ridge, and their errors.

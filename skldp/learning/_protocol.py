@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_dimension, check_epsilon, check_whole
-from skldp.learning._tasks import Report, Task, noise_variance
+from skldp.learning._tasks import Report, Task, noise_variance, number_variance
 from skldp.learning._vectors import n_products
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -18,11 +18,14 @@ from skldp.mechanisms._vector.privunit import PrivUnitBall
 
 __all__ = [
     "CENTER_RADIUS",
+    "LEAST_PER_NUMBER",
     "LEAST_SUFFICIENCY",
     "LOG_SCALE",
     "LOOSEST",
     "PRODUCTS_LEAST",
     "SCALE_SHARE",
+    "SIZE_REACH",
+    "SIZE_SHARE",
     "Protocol",
     "as_shown_by",
     "cut",
@@ -34,6 +37,8 @@ __all__ = [
 
 # Below it the noise is as large as what there is to be learnt.
 LEAST_SUFFICIENCY = 8.0
+# And so many people for each number of a record, because people differ even where there is no noise.
+LEAST_PER_NUMBER = 5
 # Parts of all people who tell the size of records, and their centre.
 _LENGTH_SHARE, _CENTER_SHARE = 0.02, 0.06
 # The radius of the vectors that tell it, in units of their usual norm: few are longer.
@@ -43,6 +48,9 @@ SCALE_SHARE = 0.06
 # Products pay where their noise is below what there is: from a sufficiency of this many times the record's length on,
 # and of this at least.
 _PRODUCTS_PAY, PRODUCTS_LEAST = 7.0, 70.0
+# And no products are asked for where so small a part of the people would tell the logarithm of a record's size, which
+# reaches down to its bound over this and differs from person to person by about that much, less well than this.
+SIZE_SHARE, SIZE_REACH, _LOG_SPREAD_OF_SIZE, _SIZE_KNOWN = 0.015, 2_000.0, 1.0, 0.5
 # For a normal variable, exp(E ln |x|).
 LOG_SCALE = 0.53
 # The largest radius of vectors, in units of their usual norm: it cuts off nothing that matters, and adds noise. The
@@ -81,13 +89,16 @@ def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
 def n_people_needed(n_features: int, epsilon: float) -> int:
     """How many people it takes before anything is learnt in rounds; a regression's ``"once"`` takes twice as many.
 
+    At a sufficiency of 8, and five for every number of a record, which is more where epsilon is large.
+
     Examples
     --------
     >>> from skldp.learning import n_people_needed
     >>> n_people_needed(9, 1.0)
     4804
     """
-    return math.ceil(LEAST_SUFFICIENCY / sufficiency(1, n_features, epsilon))
+    by_noise = math.ceil(LEAST_SUFFICIENCY / sufficiency(1, n_features, epsilon))
+    return max(by_noise, LEAST_PER_NUMBER * (n_features + 1))
 
 
 class Protocol(ABC):
@@ -111,8 +122,9 @@ class Protocol(ABC):
     # it, if any, put into the state.
     _stays_open = ""
     _told_later: tuple[str, ...] = ()
-    # Below it nothing is learnt but what is the same for every record.
+    # Below these nothing is learnt but what is the same for every record: the sufficiency, and people for each number.
     least_sufficiency = LEAST_SUFFICIENCY
+    _least_per_number = 0
 
     def __init__(
         self, n_features: int, n_people: int, epsilon: float, low: npt.ArrayLike, high: npt.ArrayLike, kind: str
@@ -135,7 +147,24 @@ class Protocol(ABC):
     @property
     def sufficiency(self) -> float:
         """See :func:`sufficiency`."""
-        return sufficiency(self.n_people, self.n_features, self.epsilon)
+        return sufficiency(self._n_learning, self.n_features, self.epsilon)
+
+    @property
+    def _n_learning(self) -> int:
+        """How many people the model is learnt from."""
+        return self.n_people
+
+    @property
+    def n_needed(self) -> int:
+        """How many people it takes before more is learnt than what is the same for every record."""
+        by_noise = math.ceil(self.n_people * self.least_sufficiency / self.sufficiency)
+        return max(by_noise, self._least_per_number * (self.n_features + 1))
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there are as many."""
+        people = self.n_people >= self._least_per_number * (self.n_features + 1)
+        return people and self.sufficiency >= self.least_sufficiency
 
     def first(self) -> Task:
         """The first task.
@@ -319,6 +348,12 @@ class Protocol(ABC):
         """Whether products are worth their people, beside gradients of so many columns."""
         enough = n_columns * sufficiency(self.n_people, self.n_features, self.epsilon)
         return enough >= max(PRODUCTS_LEAST, _PRODUCTS_PAY * (self.n_features + 1))
+
+    @property
+    def _knows_sizes(self) -> bool:
+        """Whether people tell how large records are, which products are told in units of."""
+        of_noise = math.log(SIZE_REACH) / 2 * math.sqrt(number_variance(self.epsilon))
+        return math.hypot(of_noise, _LOG_SPREAD_OF_SIZE) <= _SIZE_KNOWN * math.sqrt(SIZE_SHARE * self._n_learning)
 
     def _average(self, n_cohorts: int, n_last: int | None = None) -> None:
         """After a cohort of gradients: the answer is the mean of the last iterates, of the later half if not said."""

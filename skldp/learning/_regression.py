@@ -10,11 +10,14 @@ from skldp._checks import is_number
 from skldp.learning._few_people import FewPeople
 from skldp.learning._protocol import (
     CENTER_RADIUS,
+    LEAST_PER_NUMBER,
     LEAST_SUFFICIENCY,
     LOG_SCALE,
     LOOSEST,
     PRODUCTS_LEAST,
     SCALE_SHARE,
+    SIZE_REACH,
+    SIZE_SHARE,
     as_shown_by,
     cut,
     nearest_positive,
@@ -24,9 +27,8 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 
 __all__ = ["RegressionProtocol"]
 
-# Parts of all people who tell the target's centre, how long records are, their centre, the size of the vector of their
-# squares, and the squares.
-_TARGET_SHARE, _LENGTH_SHARE, _CENTER_SHARE, _SCALE_SHARE, _SQUARES_SHARE = 0.03, 0.02, 0.04, 0.015, 0.03
+# Parts of all people who tell the target's centre, how long records are, their centre, and their squares.
+_TARGET_SHARE, _LENGTH_SHARE, _CENTER_SHARE, _SQUARES_SHARE = 0.03, 0.02, 0.04, 0.03
 # Where only the mean is told: the parts who tell it at first, and how far targets are from it.
 _FIRST_SHARE, _SPREAD_SHARE = 0.4, 0.1
 # Products are asked for in stages, so that each is told in the scale that the ones before it found: as many as leave
@@ -99,6 +101,8 @@ class RegressionProtocol(FewPeople):
     >>> asked, bool(np.abs(protocol.coefficients - [0.5, -0.2]).max() < 0.1)
     (4000, True)
     """
+
+    _least_per_number = LEAST_PER_NUMBER
 
     def __init__(
         self,
@@ -181,7 +185,7 @@ class RegressionProtocol(FewPeople):
     def _plan(self) -> list[tuple[str, int]]:
         """The steps, each with how many people it wants, from public numbers alone."""
         n, enough = self.n_people, self.sufficiency
-        if enough < self.least_sufficiency:
+        if not self.is_enough:
             if not self.fit_intercept:
                 return [("target", n)]
             few = [("target", int(_FIRST_SHARE * n)), ("residual", int(_SPREAD_SHARE * n))]
@@ -206,7 +210,7 @@ class RegressionProtocol(FewPeople):
     def _begin(self) -> list[tuple[str, int]]:
         """The steps that tell every number's centre and size, a second time in units of what the first time told."""
         n = self.n_people
-        sizes = [("scale", int(_SCALE_SHARE * n)), ("squares", int(_SQUARES_SHARE * n))]
+        sizes = [("scale", int(SIZE_SHARE * n)), ("squares", int(_SQUARES_SHARE * n))]
         if not self.fit_intercept:
             return sizes
         target, center = ("target", int(_TARGET_SHARE * n)), ("center", int(_CENTER_SHARE * n))
@@ -216,7 +220,8 @@ class RegressionProtocol(FewPeople):
     def _is_plain(self) -> bool:
         """Whether nothing but gradients is asked for: before products pay."""
         several = self.n_features + self.fit_intercept > 1
-        return self.kind == "rounds" and several and LEAST_SUFFICIENCY <= self.sufficiency < PRODUCTS_LEAST
+        early = self.sufficiency < PRODUCTS_LEAST or not self._knows_sizes
+        return self.kind == "rounds" and several and self.is_enough and early
 
     def _terms(self) -> npt.NDArray[np.float64]:
         """The functionals of the model's terms: the constant where there is one, and the features."""
@@ -247,7 +252,8 @@ class RegressionProtocol(FewPeople):
         elif name == "center":
             functionals, radius, answer = self._record(), CENTER_RADIUS * state["radius"], "vector"
         elif name == "scale":
-            functionals, radius, least, form = self._record(), 2.0 * width, width / 1e3, "squares"
+            functionals, radius, form = self._record(), 2.0 * width, "squares"
+            least = radius / SIZE_REACH
         elif name == "squares":
             functionals, radius, answer, form = self._record(), 2 * state["spread"], "vector", "squares"
         elif name == "target":
@@ -257,7 +263,7 @@ class RegressionProtocol(FewPeople):
             first = not state["told"]
             radius = min(2.0, (4 if first else 2) * state["residual"])
             # Where its size was not told before, it may be far smaller than its bounds.
-            least = radius / (64 if self.sufficiency < self.least_sufficiency else 16)
+            least = radius / (16 if self.is_enough else 64)
             functionals = self._residual_row()[None]
         elif name == "spread":
             functionals, radius, least = whitened, 2 * root, root / 8

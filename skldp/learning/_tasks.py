@@ -28,7 +28,7 @@ from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms._vector.privunit import PrivUnitBall
 
-__all__ = ["Report", "Task", "noise_variance"]
+__all__ = ["Report", "Task", "noise_variance", "number_variance"]
 
 _FORMS = ("linear", "squares", "products", "gradient", "class_gradient")
 _ANSWERS = ("vector", "number", "log_norm")
@@ -60,6 +60,11 @@ def noise_variance(length: int, epsilon: float) -> float:
         At least 1e-12: for a large epsilon rounding is all that is left.
     """
     return max(_ball(length, epsilon).second_moments()[1], 1e-12)
+
+
+def number_variance(epsilon: float) -> float:
+    """The largest variance of a released number between -1 and 1."""
+    return _scalar(epsilon).worst_variance
 
 
 @dataclass(frozen=True)
@@ -339,7 +344,7 @@ class Task:
         if self.answer != "log_norm":
             raise ValueError(f"Only a task about norms tells a logarithm. Got {self.answer!r} instead.")
         width = math.log(self.radius / self.least)
-        return width / 2 * math.sqrt(_scalar(self.epsilon).worst_variance / n_people)
+        return width / 2 * math.sqrt(number_variance(self.epsilon) / n_people)
 
     def check(self, report: Report) -> None:
         """Refuse a report of another task, or one that no people can have given."""

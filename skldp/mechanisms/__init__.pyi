@@ -19,6 +19,7 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._guarantee_steps import GuaranteeStep
 from skldp.mechanisms._law_of import integer_law
 from skldp.mechanisms._linked import Constrained, OneHot
+from skldp.mechanisms._longitudinal import FlippedBits, LongitudinalCategories, LongitudinalMean
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
@@ -80,6 +81,7 @@ __all__ = [
     "FieldKey",
     "FiniteSet",
     "FixedPoint",
+    "FlippedBits",
     "FrequencyEstimate",
     "Gaussian",
     "GuaranteeStep",
@@ -93,6 +95,8 @@ __all__ = [
     "LabelLaplaceVectorMechanism",
     "Laplace",
     "LocalHashing",
+    "LongitudinalCategories",
+    "LongitudinalMean",
     "MixedRecord",
     "MultivariateLaplace",
     "Noise",

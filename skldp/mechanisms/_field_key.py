@@ -18,7 +18,7 @@ from skldp.mechanisms._columns import Columns, Interval
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Domain
 from skldp.mechanisms._law_of import integer_law
 from skldp.mechanisms._noise import RowNoise
-from skldp.mechanisms._release_key import ReleaseKey, joined
+from skldp.mechanisms._release_key import ReleaseKey, joined, person_bytes
 from skldp.mechanisms._rows import Release, RowMechanism
 
 __all__ = ["FieldKey", "KeyedRows", "law_text"]
@@ -115,7 +115,13 @@ class FieldKey:
         check_whole("steps", self.steps, least=1, most=2**30)
 
     def release(
-        self, mechanism: RowMechanism, rows: npt.ArrayLike, ids: Sequence[int | str], out: np.ndarray | None = None
+        self,
+        mechanism: RowMechanism,
+        rows: npt.ArrayLike,
+        ids: Sequence[int | str],
+        out: np.ndarray | None = None,
+        *,
+        wave: str = "",
     ) -> Release:
         """Release rows, each as it was released before.
 
@@ -127,6 +133,8 @@ class FieldKey:
         ids : sequence of int or str, shape (n,)
             Whose row it is. ``7`` is somebody else than ``"7"``.
         out : ndarray of shape (n, n_outputs), default=None
+        wave : str, default=""
+            Whatever has another name is released anew, of the same values as well, and costs as much again.
 
         Returns
         -------
@@ -135,15 +143,17 @@ class FieldKey:
         Raises
         ------
         ValueError
-            As :meth:`RowMechanism.release`, or if there are not as many ids as rows.
+            As :meth:`~skldp.mechanisms.RowMechanism.release`, or if there are not as many ids as rows.
         TypeError
             If an id is of another type.
         """
-        bound = self.bind(mechanism, rows, ids)
+        bound = self.bind(mechanism, rows, ids, wave=wave)
         released = mechanism.release(bound.rows, bound.noise, out)
         return Release(released.rows, bound.n_moved)
 
-    def bind(self, mechanism: RowMechanism, rows: npt.ArrayLike, ids: Sequence[int | str]) -> KeyedRows:
+    def bind(
+        self, mechanism: RowMechanism, rows: npt.ArrayLike, ids: Sequence[int | str], *, wave: str = ""
+    ) -> KeyedRows:
         """Move rows to where the mechanism is to see them, and find the noise that is theirs.
 
         Parameters
@@ -151,6 +161,7 @@ class FieldKey:
         mechanism : RowMechanism
         rows : array-like of shape (n, n_features)
         ids : sequence of int or str, shape (n,)
+        wave : str, default=""
 
         Returns
         -------
@@ -164,26 +175,41 @@ class FieldKey:
         given = mechanism._as_rows(rows)
         if not isinstance(given, np.ndarray) or given.ndim != 2 or given.shape[1] != mechanism.domain.n_features:
             raise ValueError(f"rows must be an array of the shape (n, {mechanism.domain.n_features}). Got another.")
-        people = [_person(one) for one in ids]
-        if len(people) != len(given):
-            raise ValueError(f"ids must be one for each of {len(given)} rows. Got {len(people)} instead.")
-        field = self.field.encode("utf-8", "surrogatepass")
+        if len(ids) != len(given):
+            raise ValueError(f"ids must be one for each of {len(given)} rows. Got {len(ids)} instead.")
+        people = list(map(person_bytes, ids))
         inside = mechanism.domain.clip(given)
         coarse = inside.rows
         # Where epsilon is one of a distance, a grid would make near values of different steps farther apart.
         if coarse.dtype.kind == "f" and mechanism.guarantee().unit != "distance":
-            whose = joined(_VERSION, field, b"%d" % self.steps)
-            nonces = _nonces(self.key.subkey("skldp person", whose), people, [b""] * len(people))
-            shifts = RowNoise(self.key.subkey("skldp grid", whose), nonces).uniform(coarse.shape)
+            shifts = self.personal(f"grid of {self.steps}", ids).uniform(coarse.shape)
             with np.errstate(all="ignore"):
                 coarse = _on_grid(mechanism.domain, coarse, shifts, self.steps)
         # A code in another integer type, and a number in single precision, is the same value.
         exact = np.ascontiguousarray(coarse, dtype=np.int64 if coarse.dtype.kind in "iu" else np.float64)
         # What reads more or fewer bits of a number reads its words in another way.
-        law = joined(_VERSION, law_text(mechanism).encode(), str(mechanism.output_dtype(coarse.dtype)).encode(), field)
+        texts = (law_text(mechanism), str(mechanism.output_dtype(coarse.dtype)), self.field, wave)
+        law = joined(_VERSION, *map(_as_bytes, texts))
         values = [row.tobytes() for row in exact + exact.dtype.type(0)]
         nonces = _nonces(self.key.subkey("skldp nonce", law), people, values)
         return KeyedRows(coarse, RowNoise(self.key.subkey("skldp noise", law), nonces), inside.n_moved)
+
+    def personal(self, purpose: str, ids: Sequence[int | str]) -> RowNoise:
+        """Noise of each person's own in this field, whatever their value: for what is fixed for a person once.
+
+        Parameters
+        ----------
+        purpose : str
+        ids : sequence of int or str, shape (n,)
+
+        Returns
+        -------
+        RowNoise
+            Of n rows.
+        """
+        what = joined(_VERSION, *map(_as_bytes, (purpose, self.field)))
+        nonces = _nonces(self.key.subkey("skldp person", what), list(map(person_bytes, ids)), [b""] * len(ids))
+        return RowNoise(self.key.subkey("skldp personal", what), nonces)
 
 
 def law_text(mechanism: RowMechanism) -> str:
@@ -223,12 +249,8 @@ def _described(value: Any) -> Any:
     raise TypeError(f"The parameters of a mechanism must be numbers, texts and arrays. Got {type(value).__name__}.")
 
 
-def _person(one: Any) -> bytes:
-    if isinstance(one, str):
-        return b"s" + one.encode("utf-8", "surrogatepass")
-    if is_whole(one):
-        return b"i%d" % int(one)
-    raise TypeError(f"An id must be an integer or a string. Got {type(one).__name__} instead.")
+def _as_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _nonces(key: bytes, people: list[bytes], values: list[bytes]) -> npt.NDArray[np.uint64]:

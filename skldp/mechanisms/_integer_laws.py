@@ -302,7 +302,7 @@ class LatticeLaw(UnitLaw):
 
     def value(self, answer: int) -> float:
         """The middle of a cell."""
-        return (answer - self.n_cells // 2) * 2.0**self.step_exponent
+        return math.ldexp(answer - self.n_cells // 2, self.step_exponent)
 
     @property
     def _total(self) -> int:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from os import PathLike, fspath
 from typing import Any
 
-__all__ = ["ReleaseKey", "joined"]
+from skldp._checks import is_whole
+
+__all__ = ["ReleaseKey", "joined", "person_bytes"]
 
 _N_BYTES = 32
 # Of 32 random bytes, some thirty are different ones. Fewer than 16 are with a chance below 2^-50: those of
@@ -177,6 +179,21 @@ def joined(*parts: bytes) -> bytes:
     False
     """
     return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+
+
+def person_bytes(one: Any) -> bytes:
+    """An id as bytes, of which no two ids have the same.
+
+    Raises
+    ------
+    TypeError
+        If it is no integer and no string.
+    """
+    if isinstance(one, str):
+        return b"s" + one.encode("utf-8", "surrogatepass")
+    if is_whole(one):
+        return b"i%d" % int(one)
+    raise TypeError(f"An id must be an integer or a string. Got {type(one).__name__} instead.")
 
 
 def _without_waiting(path: str, flags: int) -> int:

@@ -19,6 +19,7 @@ from skldp.study._comparison import ComparisonSettings, MechanismComparison, com
 from skldp.study._curve import privacy_utility_curve
 from skldp.study._datasets import StudyData, StudyInputError, load_study_data
 from skldp.study._display import PrivacyUtilityDisplay
+from skldp.study._federated.hashed_labels import HashedLabels
 from skldp.study._federated.learning import FederatedRun, federated_learning
 from skldp.study._federated.settings import (
     FederatedSetting,
@@ -27,8 +28,16 @@ from skldp.study._federated.settings import (
     gradients_perturbed,
     labels_perturbed,
     noiseless,
+    random_guess,
+    weights_anonymised,
 )
-from skldp.study._federated.study import FederatedDisplay, FederatedRow, FederatedTable, federated_study
+from skldp.study._federated.study import (
+    FederatedDisplay,
+    FederatedRow,
+    FederatedTable,
+    MeanDifference,
+    federated_study,
+)
 from skldp.study._learning_curve import PrivateLearningCurve, private_learning_curve
 from skldp.study._learning_display import PrivateLearningCurveDisplay
 from skldp.study._loss_display import PrivacyLossDisplay
@@ -61,11 +70,13 @@ __all__ = [
     "FederatedRun",
     "FederatedSetting",
     "FederatedTable",
+    "HashedLabels",
     "InversionAttack",
     "InversionDisplay",
     "InversionResult",
     "InversionRow",
     "InversionTable",
+    "MeanDifference",
     "MechanismComparison",
     "OneGradientClassifier",
     "OneGradientRegressor",
@@ -115,10 +126,12 @@ __all__ = [
     "privacy_utility_curve",
     "private_learning_curve",
     "private_model",
+    "random_guess",
     "recommend",
     "rival_laws",
     "smallest_epsilon",
     "trials_needed",
+    "weights_anonymised",
     "with_exact_epsilon",
     "worst_records",
 ]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from skldp._tables import html_table
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.study._extras import require
 
@@ -33,6 +34,11 @@ class ResultTable(ABC):
         """
         return require("pandas").DataFrame(self.to_dict())
 
+    def _repr_html_(self) -> str:
+        columns = self.to_dict()
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        return html_table(type(self).__name__, ([_cell(value) for value in row] for row in rows), list(columns))
+
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write the table as CSV, with a header row."""
         columns = self.to_dict()
@@ -40,6 +46,10 @@ class ResultTable(ABC):
             writer = csv.writer(file)
             writer.writerow(columns)
             writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def columns_of(table: Any) -> dict[str, np.ndarray]:

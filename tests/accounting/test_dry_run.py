@@ -69,12 +69,12 @@ def test_nothing_is_asked_or_recorded(tmp_path):
 
 
 @pytest.mark.parametrize("ids", [["eve"], ["ann", "eve"], ["eve", "mallory"]])
-def test_a_preview_does_not_tell_who_is_in_the_ledger(ids):
-    """The attack: whether eve would be refused says whether she has answered somebody else's question."""
+def test_a_preview_of_whom_the_asker_has_no_answer_of_is_refused(ids):
+    """And names nobody: of eve it tells that she is among those without an answer, and not what she would cost."""
     ledgers = [PrivacyLedger(0.5, bounds=(0, 1)) for _ in range(2)]
     for ledger in ledgers:
         ledger.answer(LINE, ["ann"], lambda people: [1])
-        with pytest.raises(LedgerError, match="people who have answered before") as error:
+        with pytest.raises(LedgerError, match="people whose answers the asker has") as error:
             ledger.would_answer(OTHER, ids)
         assert "eve" not in str(error.value)
         assert f"{len(ids) - ('ann' in ids)} of {len(ids)}" in str(error.value)

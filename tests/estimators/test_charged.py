@@ -28,6 +28,7 @@ from skldp import (
     release_blocks,
 )
 from skldp.exceptions import BudgetExhaustedError, ChangedAfterFitError, LearntDomainWarning, PrivacyGuaranteeWarning
+from skldp.mechanisms import RandomizedResponse
 
 NUMBERS = np.random.default_rng(0).uniform(-1, 1, (6, 3))
 CODES = np.array([[0, 1], [1, 0], [1, 2], [0, 0], [1, 1], [0, 2]])
@@ -165,3 +166,41 @@ def test_answers_and_releases_of_one_record_share_the_budget():
         with pytest.raises(BudgetExhaustedError):
             LabelRR(0.5, classes=[0, 1, 2], ledger=ledger).fit_transform(CODES[:, 1], ids=IDS)
         assert ledger.verify().ok
+
+
+def drawn_labels(monkeypatch, *codes):
+    """Let randomized response release these codes, one after another."""
+    left = iter(codes)
+    monkeypatch.setattr(RandomizedResponse, "_draw", lambda self, rows, noise, out, workspace: out.fill(next(left)))
+
+
+def test_labels_of_a_part_are_counted_by_what_was_released(monkeypatch, ledger):
+    """Opposed ones cost nothing together: a budget of 1.2 has room for six at 0.5, and for two of the same."""
+    drawn_labels(monkeypatch, 0, 1, 0, 1, 1, 1, 0, 0)
+    job = LabelRR(0.5, classes=["no", "yes"], ledger=ledger, part="employed")
+    for _ in range(6):
+        assert set(job.fit_transform(["yes"], ids=["ann"])) <= {"no", "yes"}
+    assert ledger.realized_loss(["ann"])[0] == pytest.approx(1.0, abs=1e-9)
+    with pytest.raises(BudgetExhaustedError):
+        job.fit_transform(["yes"], ids=["ann"])
+    assert ledger.verify().ok
+    # Without a part it counts in full.
+    plain = LabelRR(0.5, classes=["no", "yes"], ledger=ledger)
+    for _ in range(2):
+        plain.fit_transform(["yes"], ids=["bob"])
+    assert ledger.realized_loss(["bob"])[0] == pytest.approx(1.0, abs=1e-9)
+
+
+def test_labels_of_other_classes_are_another_part(monkeypatch, ledger):
+    """The attack: code 1 is "b" of one list and "c" of the next, and what looks opposed says the same."""
+    drawn_labels(monkeypatch, 0, 1)
+    for classes in (["b", "c"], ["a", "b"]):
+        LabelRR(0.5, classes=classes, ledger=ledger, part="letter").fit_transform(["b"], ids=["ann"])
+    assert ledger.realized_loss(["ann"])[0] == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"prior": [0.5, 0.5]}])
+def test_a_part_needs_a_ledger_and_all_classes(ledger, options):
+    options = options | ({"ledger": ledger} if options else {})
+    with pytest.raises(ValueError, match="part is what a ledger counts"):
+        LabelRR(0.5, classes=[0, 1], part="job", **options).fit([0, 1])

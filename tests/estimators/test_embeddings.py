@@ -30,6 +30,7 @@ def rows(n=200, d=6, dtype=np.float64):
         for seed in (None, 0)
         for maker in (
             lambda seed: RandomProjectionTransformer(sensitivity="spectral", seed=seed),
+            lambda seed: RandomProjectionTransformer(sensitivity="sparse", max_nonzeros=1, seed=seed),
             lambda seed: PrivUnitTransformer(norm=100.0, seed=seed),
         )
     ],

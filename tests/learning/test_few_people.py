@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from skldp.learning import RegressionProtocol, Report, n_people_needed, simulate
+from skldp.learning import (
+    ClassificationProtocol,
+    RegressionProtocol,
+    Report,
+    n_people_needed,
+    simulate,
+    sufficiency,
+)
 from skldp.learning._few_people import kalman_steps
+from skldp.learning._tasks import number_variance
 from skldp.mechanisms import Noise
 
 SLOPES = np.array([0.5, -0.3, 0.2])
@@ -84,7 +92,8 @@ def test_what_is_expected_of_a_reach_counts_as_much_as_its_error_says(n):
     share = 2 * math.log(0.05 / task.least) / math.log(task.radius / task.least) - 1
     report = Report(task.hash, n, (round(share / task._unit * n),))
     learnt._take_reach(task, report)
-    weights = task.log_error(n) ** -2, 0.7**-2
+    # Whose noise is counted, and how far people's own logarithms are apart.
+    weights = 1 / (task.log_error(n) ** 2 + np.pi**2 / 8 / n), 0.7**-2
     by_hand = (told * weights[0] + expected * weights[1]) / sum(weights)
     assert math.log(learnt._state["residual"]) == pytest.approx(by_hand, abs=0.02)
 
@@ -165,3 +174,80 @@ def test_steps_that_nobody_answers_cost_what_they_would_have_told(missing, least
     assert asked == 4_000
     assert score(learnt, X, y) > least
     assert np.any(learnt.coefficients) == (missing != "step")
+
+
+def score_of(d, n, epsilon, signal, seeds=10):
+    """Of a line that tells so much of the target's variance, the scores of some seeds."""
+    scores = []
+    for seed in range(seeds):
+        rng = np.random.default_rng([seed, n])
+        X = rng.uniform(-1, 1, (n + 2_000, d))
+        line = X.mean(axis=1) * math.sqrt(3 * d)
+        y = np.clip(0.2 * (math.sqrt(signal) * line + math.sqrt(1 - signal) * rng.standard_normal(len(X))), -1, 1)
+        learnt = RegressionProtocol(d, n, epsilon=epsilon, low=[-1] * (d + 1), high=[1] * (d + 1))
+        simulate(learnt, X[:n], y[:n], seeded(seed))
+        scores.append(score(learnt, X[n:], y[n:]))
+    return scores
+
+
+def asks_products(d, n, epsilon, kind="rounds"):
+    learnt = RegressionProtocol(d, n, epsilon=epsilon, low=[-1] * (d + 1), high=[1] * (d + 1), kind=kind)
+    return any(name == "products" for name, _ in learnt._steps)
+
+
+def test_no_products_are_asked_for_before_people_tell_how_large_records_are():
+    """Of one feature J = 80 is 1,700 people: 25 told a size, which products were then told in units of."""
+    for d, epsilon in ((1, 1.0), (3, 1.0), (3, 10.0)):
+        # The error that one over the root of people has is at most a half.
+        of_noise = (math.log(2_000) / 2) ** 2 * number_variance(epsilon)
+        least = (of_noise + 1) / 0.015 / 0.5**2
+        few, many = math.floor(least * 0.999), math.ceil(least * 1.001)
+        assert sufficiency(few, d, epsilon) > 70
+        assert not asks_products(d, few, epsilon)
+        assert asks_products(d, many, epsilon)
+        # Of classes, too, however many there are.
+        for n, asks in ((few, False), (many, True)):
+            learnt = ClassificationProtocol(d, n, 3, epsilon=epsilon, low=[-1] * d, high=[1] * d)
+            assert any(name == "products" for name, _ in learnt._steps) == asks
+        # Where one question is asked, it is that.
+        assert asks_products(d, few, epsilon, "once")
+    assert min(score_of(1, 1_700, 1.0, 0.9)) > 0.6
+
+
+def test_what_is_not_there_is_not_learnt_of_few_people():
+    """Without any signal: what noise tells is shrunk, and a large epsilon does not make ten people many."""
+    for d, n, epsilon in ((3, 2_700, 1.0), (3, 7_200, 1.0), (3, 64, 10.0)):
+        assert sufficiency(n, d, epsilon) > 25
+        scores = score_of(d, n, epsilon, 0.0)
+        assert np.mean(scores) > -0.15
+        assert min(scores) > -0.4
+
+
+def test_people_differ_where_there_is_no_noise():
+    """At epsilon 30 nothing else is left: variances are those of a mean of so many people."""
+    learnt = RegressionProtocol(3, 40, epsilon=30.0, low=[-1] * 4, high=[1] * 4)
+    task = learnt.task
+    assert task.standard_error(2) < 1e-3
+    learnt._take_location(task, Report(task.hash, 2, (0,)))
+    by_hand = (1 / 3) ** 2 / 2
+    assert learnt._state["target_error"] ** 2 == pytest.approx(by_hand / (1 + by_hand), rel=1e-3)
+    task = learnt._task_of("step")
+    before = learnt._variances()
+    learnt._take_step(task, Report(task.hash, 2, (0,) * 4))
+    noise = task.radius**2 / 4 / 2 / math.erf(0.35 * 0.53 / math.sqrt(2)) ** 2
+    steps = np.minimum(before / (before + noise), [0.3] + [0.2] * 3)
+    by_hand = (1 - steps) ** 2 * before + steps**2 * noise
+    np.testing.assert_allclose(learnt._state["variances"], by_hand, rtol=1e-2)
+
+
+def test_no_fewer_than_five_people_a_number_learn_a_line():
+    for kind in ("rounds", "once"):
+        for n, learns in ((19, False), (20, True)):
+            learnt = RegressionProtocol(3, n, epsilon=20.0, low=[-1] * 4, high=[1] * 4, kind=kind)
+            assert learnt.sufficiency > 50
+            assert learnt.is_enough == learns
+            assert ({"target"} >= {name for name, _ in learnt._steps} - {"residual"}) != learns
+            assert learnt.n_needed == 20
+    assert n_people_needed(3, 20.0) == 20
+    assert ClassificationProtocol(3, 19, 2, epsilon=20.0, low=[-1] * 3, high=[1] * 3)._steps == [("shares", 19)]
+    assert len(ClassificationProtocol(3, 20, 2, epsilon=20.0, low=[-1] * 3, high=[1] * 3)._steps) > 1

@@ -30,6 +30,7 @@ from skldp.mechanisms import (
     ReleaseKey,
     ThreeOutputs,
     UnaryEncoding,
+    integer_law,
 )
 from skldp.mechanisms._field_key import _on_grid, law_text
 
@@ -77,6 +78,8 @@ class TestAttacks:
         assert near.other_count != COIN.other_count
         assert agree_by_chance(answers(), answers(mechanism=near))
         # The same integers, read by another mechanism from other places of its words.
+        assert integer_law(Hybrid(0.1)) == integer_law(Duchi(0.1))
+        assert law_text(Hybrid(0.1)) != law_text(Duchi(0.1))
         assert agree_by_chance(answers(), answers(mechanism=OneHotRandomizedResponse(0.5, 2))[:, 1:])
 
     def test_two_people_of_one_value_share_no_noise(self):
@@ -169,6 +172,8 @@ class TestTheSameAgain:
         for rows in ([[0.0], [-0.0]], np.array([[0], [0]], dtype=np.int8)):
             assert len(np.unique(KEY.release(Piecewise(1.0), rows, ["ann"] * 2).rows)) == 1
         codes = [np.array([[1]], dtype=kind) for kind in (np.int8, np.uint64, np.int64)]
+        far = KEY.bind(MultivariateLaplace(2, 1.0), [[0.0, 1.0], [-0.0, 1.0]], ["ann"] * 2)
+        assert (far.noise._nonces[0] == far.noise._nonces[1]).all()
         assert len({KEY.bind(COIN, code, [3]).noise._nonces.tobytes() for code in codes}) == 1
 
     def test_a_record_of_several_columns_is_one_value(self):

@@ -17,6 +17,7 @@ from skldp.mechanisms import (
     DuchiVector,
     FieldKey,
     FiniteSet,
+    FlippedBits,
     Gaussian,
     HadamardResponse,
     Hybrid,
@@ -108,6 +109,7 @@ def categorical():
     yield RandomizedResponseWithPrior(1.0, (1.0, 0.0))
     yield UnaryEncoding(0.5, 7, "sue")
     yield UnaryEncoding(20.0, 20_000, "oue")
+    yield FlippedBits(900, 2**62 - 1)
     yield OneHotRandomizedResponse(0.5, 900)
     yield SubsetSelection(0.5, 1)
     yield SubsetSelection(0.5, 300)

@@ -14,6 +14,7 @@ from skldp.mechanisms._vector.sparse_stretch import (
     degree_of,
     next_prime,
     polynomial_rows,
+    square_of_prime,
     support_stretch,
 )
 
@@ -191,6 +192,9 @@ def test_auto_takes_the_next_square_of_a_prime():
     privatizer = RandomProjectionTransformer(1.0, projection="polynomial", sensitivity="sparse", max_nonzeros=10)
     assert privatizer.fit(X).n_components_ == 121
     assert [next_prime(n) for n in (0, 2, 4, 9, 24)] == [2, 2, 5, 11, 29]
+    # Or the largest for which there are enough columns.
+    assert [square_of_prime(64, most) for most in (64, 48, 24, 5, 200)] == [49, 25, 9, 4, 121]
+    assert privatizer.fit(np.zeros((3, 70))).n_components_ == 49
 
 
 @pytest.mark.parametrize(

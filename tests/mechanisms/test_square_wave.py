@@ -70,10 +70,12 @@ def test_the_response_to_a_bin_is_the_mean_of_its_laws(make, epsilon):
 
 def test_the_likeliest_shares_are_those_of_a_search():
     response = np.array([[0.6, 0.3, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]])
-    for counts in ([10.0, 50.0, 40.0], [95.0, 3.0, 2.0]):
-        found = likeliest_shares(np.array(counts), response)
+    for given in ([10.0, 50.0, 40.0], [95.0, 3.0, 2.0]):
+        counts = 1000 * np.array(given)
+        found = likeliest_shares(counts, response)
         grid = [np.array([a, b, 200 - a - b]) / 200 for a, b in itertools.product(range(201), repeat=2) if a + b <= 200]
-        best = max(grid, key=lambda shares: np.array(counts) @ np.log(shares @ response))
+        best = max(grid, key=lambda shares: counts @ np.log(shares @ response))
+        assert counts @ np.log(found @ response) > counts @ np.log(best @ response) - 3 / 16
         np.testing.assert_allclose(found, best, rtol=0, atol=0.006)
         assert found.sum() == pytest.approx(1)
         assert (found >= 0).all()

@@ -47,6 +47,9 @@ _FILES = (
     "accounting/test_ledger.py accounting/test_ledger_versions.py"
 )
 _CALLS = "accounting/test_ledger_calls.py"
+_MISSING = "estimators/test_missing_values.py"
+_PARTS = "accounting/test_parts.py"
+_FEATURES = "accounting/test_features.py"
 _AGAIN = "accounting/test_releases_made_again.py"
 _QUESTIONS_AGAIN = "estimators/test_questions_made_again.py"
 _ERASED = "accounting/test_ledger_erasing.py"
@@ -262,8 +265,8 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_categorical/local_hashing.py",
-        "_linear_hash(chosen + 1, rows, self.n_buckets, self.n_digits), noise",
-        "_linear_hash(chosen, rows, self.n_buckets, self.n_digits), noise",
+        "self.answers._draw(self.hashed(chosen, rows), noise",
+        "self.answers._draw(self.hashed(chosen - 1, rows), noise",
         "mechanisms/test_reports.py",
     ),
     Mutation(
@@ -827,7 +830,7 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_release_query.py",
-        "if named and self.row_charge != units_above(log_ratio(self._keep_count, self.other_count)):",
+        "if named and self.row_charge != units_above(log_ratio(*self._odds)):",
         "if False:",
         _CHARGED,
     ),
@@ -1342,6 +1345,51 @@ MUTATIONS = [
     Mutation("accounting/_ledger/erasures.py", "return rows is None or _hash(rows) == request", "return True", _ERASED),
     Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_ANSWER, rows)\n", "", _ERASED),
     Mutation("accounting/_ledger/book.py", "erasures.last > self.release", "False", _ERASED),
+    # Codes, bits and features that are counted by what was released of them.
+    Mutation(
+        "accounting/_release_query.py",
+        "self.own_count * (TWO_64 - self.other_count), self.other_count * (TWO_64 - self.own_count)",
+        "self.own_count, self.other_count",
+        _PARTS,
+    ),
+    Mutation("accounting/_release_query.py", "if output >> code & 1]", "if not output >> code & 1]", _PARTS),
+    Mutation("accounting/_release_query.py", "return [1 << code for code", "return [0 << code for code", _PARTS),
+    Mutation("accounting/_release_query.py", "most = _MOST_BITS if self.own_count else None", "most = None", _PARTS),
+    Mutation(
+        "accounting/_release_query.py",
+        "most = self.own_count or TWO_64 // self.n_classes",
+        "most = TWO_64 // self.n_classes",
+        _PARTS,
+    ),
+    Mutation("accounting/_release_query.py", "and len(mechanism.columns) == 1:", "and mechanism.columns:", _PARTS),
+    Mutation("accounting/_ledger/established.py", "max(found) - min(found)", "Fraction(0)", _PARTS),
+    Mutation("accounting/_ledger/established.py", "(Fraction(1, 10**40) if apart else 0)", "1", _PARTS),
+    Mutation("accounting/_ledger/book.py", "tokens.setdefault(one, os.urandom(16))", "bytes(16)", _PARTS),
+    Mutation("accounting/_ledger/feature_question.py", "self.region.move(records)", "records", _FEATURES),
+    Mutation(
+        "accounting/_ledger/feature_question.py",
+        "if region.in_block[column] or len(region.limits):",
+        "if False:",
+        _FEATURES,
+    ),
+    Mutation(
+        "accounting/_ledger/feature_question.py",
+        '"linear" if inside else "truncated"',
+        '"linear"',
+        _FEATURES,
+        survives="a prediction outside of the output bounds is clipped whatever the kind, and certified so",
+    ),
+    Mutation("accounting/_ledger/feature_question.py", "law.exact_epsilon)", "2 * law.exact_epsilon)", _FEATURES),
+    Mutation(
+        "estimators/_labels.py",
+        "json.dumps([self.part, self.classes_.tolist()], default=str)",
+        "self.part",
+        "estimators/test_charged.py",
+    ),
+    # Missing values.
+    Mutation("estimators/_bayesian_filter.py", "features=names, missing=self._missing)", "features=names)", _MISSING),
+    Mutation("estimators/_bayesian_filter.py", "np.where(np.isnan(X), self._missing, X)", "np.nan_to_num(X)", _MISSING),
+    Mutation("estimators/_from_estimator.py", "filled = is_frozen and", "filled = True and", _MISSING),
     # Released rows that are handed out again.
     Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_KEPT, rows)\n", "", _AGAIN),
     Mutation("accounting/_ledger/plan.py", "*([] if contents is None else [contents])", "", _AGAIN),
@@ -1788,6 +1836,23 @@ MUTATIONS = [
     ),
     Mutation("accounting/_shuffle.py", "self.rounds, measure, budget", "1, measure, budget", _SHUFFLED),
     Mutation("accounting/_blanket_laws.py", "least = (1 - p) / (1 - q)", "least = (1 - q) / (1 - q)", _SHUFFLED),
+    Mutation("study/_federated/hashed_labels.py", "apart = max(", "apart = min(", "study/test_federated_models.py"),
+    Mutation(
+        "study/_federated/hashed_labels.py", "(2 * self.n_hashes)", "self.n_hashes", "study/test_federated_models.py"
+    ),
+    Mutation(
+        "study/_federated/hashed_labels.py",
+        "seeded=self.seed is not None",
+        "seeded=False",
+        "study/test_federated_models.py",
+    ),
+    Mutation("study/_federated/settings.py", "self.perturbs in _ONE_BY_ONE", "False", "study/test_federated_models.py"),
+    Mutation(
+        "study/_federated/learning.py",
+        "np.clip(theta - step * gradients, -bound, bound)",
+        "(theta - step * gradients)",
+        "study/test_federated_models.py",
+    ),
     Mutation("mechanisms/_sparse_domain.py", "small = order[rank >= most]", "small = order[:0]", _SPARSE),
     Mutation("mechanisms/_sparse_domain.py", 'kind="stable")[:, most:]', 'kind="stable")[:, 2 * most :]', _SPARSE),
     Mutation("mechanisms/_vector/sparse_stretch.py", "left.any()", "left.max() > prime", _SPARSE),
@@ -1836,6 +1901,14 @@ MUTATIONS = [
     Mutation(
         "learning/_few_people.py", "(1 - steps) ** 2 * variances + ", "variances + ", "learning/test_few_people.py"
     ),
+    Mutation("learning/_few_people.py", "self._deviation**2 / report.n_people", "0.0", "learning/test_few_people.py"),
+    Mutation("learning/_few_people.py", "** 2 + of_people) / slope", "** 2) / slope", "learning/test_few_people.py"),
+    Mutation("learning/_few_people.py", "_LOG_SPREAD / math.sqrt(", "0.0 * (", "learning/test_few_people.py"),
+    Mutation(
+        "learning/_protocol.py", "people and self.sufficiency >=", "self.sufficiency >=", "learning/test_few_people.py"
+    ),
+    Mutation("learning/_regression.py", "or not self._knows_sizes", "", "learning/test_few_people.py"),
+    Mutation("learning/_classification.py", "self._knows_sizes and ", "", "learning/test_few_people.py"),
     Mutation("learning/_regression.py", "weight *= 1 - part", "weight *= part", "learning/test_regression.py"),
     Mutation(
         "learning/_protocol.py",
@@ -2214,8 +2287,8 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_integer_laws.py",
-        "or self._reach > (self.n_cells - self.n_inner) // 2",
-        "or self._reach > self.n_cells",
+        "or self.reach > (self.n_cells - self.n_inner) // 2",
+        "or self.reach > self.n_cells",
         "mechanisms/test_integer_laws.py",
     ),
     Mutation(
@@ -2250,14 +2323,14 @@ MUTATIONS = [
     ),
     Mutation(
         "client/_ledger.py",
-        "units = math.ceil(Fraction(float(epsilon)) * _UNITS)",
-        "units = math.floor(Fraction(float(epsilon)) * _UNITS)",
+        "return math.ceil(Fraction(float(epsilon)) * _UNITS)",
+        "return math.floor(Fraction(float(epsilon)) * _UNITS)",
         "client/test_policy.py",
     ),
     Mutation(
         "client/_ledger.py",
-        "            if _total(connection) + units > limit:",
-        "            if units > limit:",
+        "        if units and _total(connection) + units > limit:",
+        "        if units > limit:",
         "client/test_policy.py",
     ),
     Mutation(
@@ -2314,6 +2387,249 @@ MUTATIONS = [
         "            secure_words().__next__()\n            ledger.charge(self.sha256, self.epsilon)\n",
         "client/test_policy.py",
     ),
+    Mutation(
+        "mechanisms/_release_key.py",
+        'len(part).to_bytes(8, "big") + part for',
+        "part for",
+        "mechanisms/test_release_key.py",
+    ),
+    Mutation("mechanisms/_release_key.py", "key=self._secret, person", "person", "mechanisms/test_release_key.py"),
+    Mutation("mechanisms/_release_key.py", ", person=person, digest", ", digest", "mechanisms/test_release_key.py"),
+    Mutation(
+        "mechanisms/_release_key.py", "_LEAST_DIFFERENT = 16", "_LEAST_DIFFERENT = 1", "mechanisms/test_release_key.py"
+    ),
+    Mutation(
+        "mechanisms/_release_key.py",
+        "len(secret) != _N_BYTES",
+        "len(secret) < _N_BYTES",
+        "mechanisms/test_release_key.py",
+    ),
+    Mutation(
+        "mechanisms/_release_key.py", "state.st_mode & 0o077", "state.st_mode & 0o007", "mechanisms/test_release_key.py"
+    ),
+    Mutation("mechanisms/_release_key.py", "os.O_CREAT | os.O_EXCL", "os.O_CREAT", "mechanisms/test_release_key.py"),
+    Mutation(
+        "mechanisms/_release_key.py",
+        "    if key.fingerprint != fingerprint:",
+        "    if not fingerprint:",
+        "mechanisms/test_release_key.py",
+    ),
+    Mutation("mechanisms/_release_key.py", 'return b"s" + one', "return one", "mechanisms/test_field_key.py"),
+    Mutation(
+        "mechanisms/_field_key.py",
+        'RowNoise(self.key.subkey("skldp noise", law), nonces)',
+        'RowNoise(self.key.subkey("skldp noise", field), nonces)',
+        "mechanisms/test_field_key.py",
+        survives="The nonces are those of the law as well; this key is a second lock on one door.",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "law = joined(_VERSION, law_text(mechanism).encode(), ",
+        "law = joined(_VERSION, ",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation("mechanisms/_field_key.py", ".encode(), field)", ".encode())", "mechanisms/test_field_key.py"),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "str(mechanism.output_dtype(coarse.dtype)).encode()",
+        'b""',
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "one.update(joined(person, value))",
+        "one.update(joined(value))",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "one.update(joined(person, value))",
+        "one.update(joined(person))",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "for row in exact + exact.dtype.type(0)]",
+        "for row in exact]",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "return KeyedRows(coarse, ",
+        "return KeyedRows(inside.rows, ",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py", "np.floor(place + shifts)", "np.floor(place + 0.5)", "mechanisms/test_field_key.py"
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "            return [type(value).__name__, integer_law",
+        "            return [integer_law",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py", 'and mechanism.guarantee().unit != "distance"', "", "mechanisms/test_field_key.py"
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "    return domain.clip(coarse.astype(rows.dtype)).rows",
+        "    return coarse.astype(rows.dtype)",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        '_NO_LAW = {"stated", "figures"}',
+        '_NO_LAW = {"figures"}',
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "estimators/_out_of_core.py",
+        "secure and (release_key is None or release_key.key.travels)",
+        "secure",
+        "estimators/test_repeated_releases.py",
+    ),
+    Mutation(
+        "estimators/_out_of_core.py",
+        "canonical_ids(people[start : start + _MOST_IDS])",
+        "canonical_ids(people[start : start + 1])",
+        "estimators/test_repeated_releases.py",
+    ),
+    Mutation(
+        "estimators/_out_of_core.py",
+        "    if estimator.seed is not None or not getattr(",
+        "    if estimator.seed is not None and not getattr(",
+        "estimators/test_repeated_releases.py",
+    ),
+    Mutation(
+        "estimators/_base.py",
+        "rows, noise, n_before = keyed.key.bind(mechanism, rows, keyed.ids)",
+        "_, noise, n_before = keyed.key.bind(mechanism, rows, keyed.ids)",
+        "estimators/test_repeated_releases.py",
+    ),
+    Mutation(
+        "estimators/_base.py",
+        "keyed.key.bind(mechanism, rows, keyed.ids)",
+        "keyed.key.bind(mechanism, rows, range(n_rows))",
+        "estimators/test_repeated_releases.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "        np.not_equal(out, rows, out=out)\n",
+        "",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "self.flip_count**self.n_bits",
+        "self.flip_count",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "p * other + q * own + (g - 2) * q * other",
+        "p * other + q * own",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py", "p * own + (g - 1) * q * other,", "p * own,", "mechanisms/test_longitudinal.py"
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "log_ratio(true**self._factor, false**self._factor)",
+        "log_ratio(true, false)",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "key.release(self.first, codes, ids)",
+        "key.release(self.first, codes, ids, wave=wave)",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "kept.astype(np.int64), ids, wave=wave)",
+        "kept.astype(np.int64), ids)",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "Fraction(self.second.guarantee().epsilon) * n_reports",
+        "Fraction(self.second.guarantee().epsilon)",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py", "each * self._distinct(n_values)", "each", "mechanisms/test_longitudinal.py"
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        'return n_values if self.method == "sue" else min',
+        "return min",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "other if self._hashes is None else support",
+        "other if self._hashes else support",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        'key.personal("threshold", ids).uniform(share.shape)',
+        "0.5",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "(_VERSION, meaning, law, person, packed)",
+        "(_VERSION, law, person, packed)",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "(_VERSION, meaning, law, person, packed)",
+        "(_VERSION, meaning, person, packed)",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "(_VERSION, meaning, law, person, packed)",
+        "(_VERSION, meaning, law, packed)",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "(_VERSION, meaning, law, person, packed)",
+        "(_VERSION, meaning, law, person)",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_memo.py", "_VERSION, policy, person, *values)", "_VERSION, person, *values)", "client/test_memo.py"
+    ),
+    Mutation(
+        "client/_memo.py", "_VERSION, policy, person, *values)", "_VERSION, policy, person)", "client/test_memo.py"
+    ),
+    Mutation("client/_memo.py", "field.steps + above)", "field.steps + 0.5)", "client/test_memo.py"),
+    Mutation("client/_memo.py", "        block += 1\n", "", "client/test_memo.py"),
+    Mutation(
+        "client/_policy.py",
+        "            ledger.charge_once(self.sha256, kept.charges)\n",
+        "            pass\n",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_ledger.py",
+        "if units and _total(connection)",
+        "if _total(connection)",
+        "client/test_memo.py",
+    ),
+    Mutation(
+        "client/_ledger.py",
+        "sum(_units(charges[tag]) for tag in new)",
+        "sum(_units(charges[tag]) for tag in new[:1])",
+        "client/test_memo.py",
+    ),
+    Mutation("client/_ledger.py", ".fetchone() is None]", ".fetchone() is not None]", "client/test_memo.py"),
     Mutation(
         "mechanisms/_categorical/row_priors.py",
         "np.where(inside, answered, uniform)",

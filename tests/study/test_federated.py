@@ -25,6 +25,7 @@ from skldp.study import (
     noiseless,
 )
 from skldp.study._federated import learning as federated
+from skldp.study._federated.models import LinearScores
 
 
 class LaplaceStandIn(TransformerMixin, BaseEstimator):
@@ -104,10 +105,14 @@ def test_both_ways_of_training_follow_the_algorithm(iris, model, bound):
     clients = np.sort(np.random.default_rng(0).integers(7, size=len(X)))
     expected = naive_fed_sgd(X, y, clients, 6, 0.5, model, bound)
     full, one_hot = federated._with_intercept(X), (y[:, None] == np.unique(y)).astype(float)
-    released = federated._train_on_released(full, one_hot, clients, model, 6, 0.5, bound, lambda gradients: gradients)
+    learner = LinearScores(model, full.shape[1], one_hot.shape[1])
+    theta = learner.start(None)
+    send = federated._sent(False, 0.5, bound, lambda gradients: gradients)
+    released = federated._train_on_released(learner, theta, full, one_hot, clients, 6, send).reshape(expected.shape)
     np.testing.assert_allclose(released, expected, atol=1e-12)
     if bound == math.inf:
-        np.testing.assert_allclose(federated._train(full, one_hot, clients, model, 6, 0.5), expected, atol=1e-12)
+        trained = federated._train(learner, theta, full, one_hot, clients, 6, 0.5)
+        np.testing.assert_allclose(trained.reshape(expected.shape), expected, atol=1e-12)
 
 
 def test_noiseless_learning_comes_near_to_central_learning(digits, fixed_noise):

@@ -80,9 +80,15 @@ class DryRun(LedgerReader):
         ValueError
             If it is no query, or a person is named twice.
         LedgerError
-            If the query is about another domain, or nothing is recorded of somebody. Whether a person without answers
-            would be refused is the same for all of them, and needs no preview; that an id has answers at all would
-            be told by one.
+            If the query is about another domain, or the asker has no answer of somebody.
+
+        Notes
+        -----
+        Of somebody without answers it is known without a preview who would answer: everybody, if the query's epsilon
+        is within the budget. A preview of such people is refused, which tells that they are among the ids. **Who has
+        answered is no secret from whoever can ask with a ledger**: `realized_loss` and `history` tell it as well. A
+        tenant of a PostgreSQL database, who has no answer of people whom others alone have asked, is refused a
+        preview of them as of anybody else. So nobody should be shown a preview who may not know who has answered.
 
         Examples
         --------
@@ -110,8 +116,8 @@ class DryRun(LedgerReader):
                 unknown = np.count_nonzero(~told)
                 if unknown:
                     raise LedgerError(
-                        "A preview is of people who have answered before, since it would tell who has. "
-                        f"Got {unknown:,} of {len(people):,} ids of whom nothing is recorded."
+                        "A preview is of people whose answers the asker has: of anybody else it is the query's epsilon "
+                        f"that decides. Got {unknown:,} of {len(people):,} ids without such an answer."
                     )
                 before, until, tenant = book.query_number.get(query.key), book.release, self._store.tenant
                 handed = recorded_outputs(connection, before, numbers, tenant=tenant, until=until)

@@ -32,6 +32,7 @@ from skldp.accounting._ledger.releasing import ReleasesRecords
 from skldp.accounting._ledger.schema import Connection
 from skldp.accounting._ledger.settings import checked_bounds, checked_settings, declared_bounds
 from skldp.accounting._ledger.store import MEMORY, LedgerStore, open_store
+from skldp.accounting._limits import finite_number
 from skldp.accounting._query import ClassQuery, FiniteQuery, Query, RegressionQuery, ReleaseQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._domain import Domain
@@ -202,7 +203,13 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
     def __reduce__(self) -> Any:
         return _reopened, (self._token, self.path, self._store.read_only)
 
-    def declare(self, *, bounds: Bounds | None = None, features: Sequence[str] | None = None) -> None:
+    def declare(
+        self,
+        *,
+        bounds: Bounds | None = None,
+        features: Sequence[str] | None = None,
+        missing: Sequence[float] | None = None,
+    ) -> None:
         """Bind the ledger to a domain, and to the features that every query is about, for good.
 
         Parameters
@@ -211,18 +218,22 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
             The domain of a person's values. None declares none.
         features : sequence of str, default=None
             Their names, in the order of the coefficients. None declares none.
+        missing : sequence of float, default=None
+            What a record has in place of each feature that is missing. None declares nothing.
 
         Raises
         ------
         ValueError
-            If they are no bounds.
+            If they are no bounds, or no finite numbers.
         LedgerError
-            If others are declared: the same coefficients about other features would be another question, and a loss
-            that takes both for one would be too small.
+            If others are declared: the same coefficients about other features would be another question, and somebody
+            whose missing values are taken for others is another record. A loss that takes both for one would be too
+            small.
         """
         wanted = {
             "bounds": None if bounds is None else checked_bounds(bounds),
             "features": None if features is None else [str(name) for name in features],
+            "missing": None if missing is None else [finite_number(value, "missing") for value in missing],
         }
         self._store.check_open()
         for name, declared in wanted.items():

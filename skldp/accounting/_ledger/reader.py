@@ -272,7 +272,7 @@ class LedgerReader:
             raise LedgerError(f"The ledger {store.name!r} is damaged: its setting {error} is missing.") from None
         self.path = store.path
         self._store = store
-        self._declared: dict[str, Any] = {name: stored.get(name) for name in ("bounds", "features")}
+        self._declared: dict[str, Any] = {name: stored.get(name) for name in ("bounds", "features", "missing")}
         self.delta: float | None = stored.get("delta")
         # Whoever may add a setting that is not there must not loosen what is verified.
         if (self.delta is None) == (self.rule == "approximate"):
@@ -293,6 +293,12 @@ class LedgerReader:
         """The declared names of the features, in order, or None where none are declared."""
         features = self._declared["features"]
         return None if features is None else tuple(features)
+
+    @property
+    def missing(self) -> tuple[float, ...] | None:
+        """What a record has in place of each feature that is missing, or None where nothing is declared."""
+        missing = self._declared["missing"]
+        return None if missing is None else tuple(missing)
 
     def __repr__(self) -> str:
         name = type(self).__name__

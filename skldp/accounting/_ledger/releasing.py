@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from skldp.accounting._decide import Rule, Workers
 from skldp.accounting._ledger.book import LedgerBook
+from skldp.accounting._ledger.feature_question import FeatureQuestion
 from skldp.accounting._ledger.identity import Identity, canonical_ids, distinct_ids
 from skldp.accounting._ledger.kept_rows import KeptRows, parameters_of
 from skldp.accounting._ledger.plan import check_key
@@ -76,6 +77,7 @@ class LedgerRelease:
 class ReleasesRecords:
     """What a ledger does for mechanisms: decide, release, commit, and only then hand out."""
 
+    features: Any
     _rule: Rule
     _book: LedgerBook
 
@@ -128,7 +130,10 @@ class ReleasesRecords:
             With :class:`~skldp.mechanisms.RandomizedResponse`, :class:`~skldp.mechanisms.UnaryEncoding` or a
             :class:`~skldp.mechanisms.CategoricalRecord` of one column by ``"sue"`` or ``"oue"``: what of the record
             the code is, such as ``"employment"``. Releases of one part are then counted together by what they were,
-            so that opposed ones cost little. A person's code of a part must stay the same, as their record must.
+            so that opposed ones cost little. With :class:`~skldp.mechanisms.Duchi` for one number: the name of a
+            feature that was declared; it is then asked as the question what that feature is, and counted together
+            with all other answers about the record. A person's value of a part must stay the same, as their record
+            must.
         all_or_none : bool, default=False
             Release nothing if anybody must be refused. With `groups`, people must have as many rows as one another.
         workers : map-like callable, default=map
@@ -182,7 +187,11 @@ class ReleasesRecords:
         if (ids is None) == (groups is None):
             raise ValueError(f"A release needs either ids or groups. Got {'neither' if ids is None else 'both'}.")
         check_key(idempotency_key)
-        self._check_charge(ReleaseQuery.of(mechanism, part=part))
+        feature = None
+        if part is not None:
+            feature = FeatureQuestion.of(mechanism, part, self.features, self._rule.bounds)
+        if feature is None:
+            self._check_charge(ReleaseQuery.of(mechanism, part=part))
         # What a row may be refused for is found now: when budgets are charged, nothing fails.
         mechanism.encode(rows)
         given = mechanism._as_rows(rows)
@@ -197,24 +206,28 @@ class ReleasesRecords:
                 f"their own. Got people with {' and with '.join(map(str, numbers))} rows."
             )
         if part is not None and max(numbers, default=1) > 1:
-            raise ValueError(f"A person's part of a record is one code. Got people with {max(numbers)} rows.")
+            raise ValueError(f"A person's part of a record is one value. Got people with {max(numbers)} rows.")
         released = np.empty((given.shape[0], mechanism.n_outputs), dtype=mechanism.output_dtype(given.dtype))
         accepted = np.zeros(given.shape[0], dtype=bool)
         # Each commit is known by the whole call, so that a key is not that of a call of which only some is the same.
         contents = [parameters_of(mechanism), part, released.dtype.str, people]
 
-        def draw(
-            query: ReleaseQuery, places: npt.NDArray[np.intp], positions: npt.NDArray[np.intp]
-        ) -> npt.NDArray[np.int64]:
+        def draw(query: Query, places: npt.NDArray[np.intp], positions: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
             own = places[positions].ravel()
             # A transaction that is tried again draws anew, and only what was drawn last is handed out.
+            if feature is not None:
+                released[own, 0], answers = feature.release(given[own, 0], noise_from(None))
+                return answers
             released[own] = mechanism.release(given[own], noise_from(None)).rows
-            return np.zeros(len(positions), dtype=np.int64) if part is None else query.outputs_of(released[own])
+            if isinstance(query, ReleaseQuery) and part is not None:
+                return query.outputs_of(released[own])
+            return np.zeros(len(positions), dtype=np.int64)
 
         for number, places in enumerate(by_number):
             key = idempotency_key if idempotency_key is None or not number else f"{idempotency_key} {number}"
             own = [people[place] for place in places[:, 0]]
-            query = ReleaseQuery.of(mechanism, n_rows=places.shape[1], part=part)
+            whole = partial(ReleaseQuery.of, mechanism, n_rows=places.shape[1], part=part)
+            query = whole() if feature is None else feature.query
             answers = self._answer(
                 query,
                 own,

@@ -16,7 +16,7 @@ from skldp.mechanisms._categorical.unary import OneHotMechanism
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Workspace
 
-__all__ = ["LocalHashing", "OneHotLocalHashing"]
+__all__ = ["LocalHashing", "OneHotLocalHashing", "support_of_others"]
 
 # The largest prime whose square is below 2^24: a table of one digit and its answers always fits.
 _MOST_BUCKETS = 4093
@@ -95,7 +95,7 @@ class LocalHashing(ReportMechanism):
 
         def variance(g: int) -> float:
             p, other = odds / (odds + g - 1), 1 / (odds + g - 1)
-            return _mean_variance(p, _support_of_others(p, other, g, self.n_classes), self.n_classes)
+            return _mean_variance(p, support_of_others(p, other, g, self.n_classes), self.n_classes)
 
         return above if above <= _MOST_BUCKETS and variance(above) < variance(below) else below
 
@@ -133,7 +133,7 @@ class LocalHashing(ReportMechanism):
     def q(self) -> float:
         """The probability that a report supports any single other category."""
         law = self.answers
-        return _support_of_others(law.keep_probability, law.other_probability, self.n_buckets, self.n_classes)
+        return support_of_others(law.keep_probability, law.other_probability, self.n_buckets, self.n_classes)
 
     @property
     def worst_case_variance(self) -> float:
@@ -196,6 +196,10 @@ class LocalHashing(ReportMechanism):
             hashed = np.minimum(hashed, hashed - dtype.type(g))
         return np.asarray(hashed == buckets.astype(dtype))
 
+    def hashed(self, chosen: npt.NDArray[np.int64], codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The bucket of each code by the hash function of that number, from 0 to ``n_hashes - 1``, as it is chosen."""
+        return _linear_hash(chosen + 1, codes, self.n_buckets, self.n_digits)
+
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """The natural log of the probability of each report given each true code (broadcast)."""
         hashes, buckets = self._parts(released)
@@ -214,7 +218,7 @@ class LocalHashing(ReportMechanism):
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         chosen = noise.integers(self.n_hashes, rows.shape)
-        self.answers._draw(_linear_hash(chosen + 1, rows, self.n_buckets, self.n_digits), noise, out, workspace)
+        self.answers._draw(self.hashed(chosen, rows), noise, out, workspace)
         out += chosen * self.n_buckets
 
 
@@ -281,7 +285,7 @@ def _n_digits(n_classes: int, base: int) -> int:
     return digits
 
 
-def _support_of_others(p: float, other: float, g: int, n_classes: int) -> float:
+def support_of_others(p: float, other: float, g: int, n_classes: int) -> float:
     """How likely a report supports a category that is not the true one."""
     if n_classes == 1:
         return 0.0

@@ -14,7 +14,7 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._numeric.unit_interval import UnitMechanism, calibration_epsilon, unit_values
 from skldp.mechanisms._odds import log_ratio
 
-__all__ = ["Piecewise", "piecewise_shape"]
+__all__ = ["Piecewise", "lattice_variance", "piecewise_shape"]
 
 _VARIANTS = ("pm", "sub", "opt", "square_wave")
 
@@ -53,6 +53,13 @@ def piecewise_shape(epsilon: float, variant: str = "pm") -> float:
     odds = math.exp(epsilon)
     # Divided by E^2, so that nothing overflows where E is large.
     return float(brentq(lambda t: (t / odds) ** 2 * t**2 + 2 * t**3 / odds - 2 * t / odds - 1, 0.5, odds, xtol=1e-13))
+
+
+def lattice_variance(n_cells: int, n_inner: int, base: int, extra: int, step: float) -> tuple[float, float, float]:
+    """The coefficients of a lattice law's variance, with its inner interval ending in mid-cell."""
+    inner = n_inner * extra / (n_cells * base + n_inner * extra)
+    cells = (1 - inner) * (n_cells**2 - 1) / 12 + inner * ((n_inner**2 - 1) / 12 + 0.25)
+    return step**2 * cells, 0.0, 1 / inner - 1
 
 
 def _nearest_odd(value: float) -> int:
@@ -157,10 +164,7 @@ class Piecewise(UnitMechanism):
     @cached_property
     def variance_coefficients(self) -> tuple[float, float, float]:
         """Of the lattice law, with its inner interval ending in mid-cell."""
-        n_cells, n_inner, _, _ = self.lattice
-        inner = self._inner_probability
-        cells = (1 - inner) * (n_cells**2 - 1) / 12 + inner * ((n_inner**2 - 1) / 12 + 0.25)
-        return self.step**2 * cells, 0.0, 1 / inner - 1
+        return lattice_variance(*self.lattice, self.step)
 
     def variance(self, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Variance of the released law, element by element."""

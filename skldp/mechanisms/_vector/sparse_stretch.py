@@ -16,7 +16,15 @@ import numpy.typing as npt
 
 from skldp._checks import check_dimension, check_fraction
 
-__all__ = ["check_square_of_prime", "coherent_stretch", "degree_of", "next_prime", "polynomial_rows", "support_stretch"]
+__all__ = [
+    "check_square_of_prime",
+    "coherent_stretch",
+    "degree_of",
+    "next_prime",
+    "polynomial_rows",
+    "square_of_prime",
+    "support_stretch",
+]
 
 _ROUNDING = 1 + 2.0**-48
 
@@ -27,6 +35,21 @@ def next_prime(least: int) -> int:
     while any(prime % factor == 0 for factor in range(2, math.isqrt(prime) + 1)):
         prime += 1
     return prime
+
+
+def square_of_prime(least: int, most: int) -> int:
+    """The least square of a prime that is at least so large; if it is above `most`, the largest that is not.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._vector.sparse_stretch import square_of_prime
+    >>> square_of_prime(83, 10**6), square_of_prime(64, 64)
+    (121, 49)
+    """
+    prime = next_prime(math.isqrt(max(least, 1) - 1) + 1)
+    while prime > 2 and (prime * prime > most or next_prime(prime) != prime):
+        prime -= 1
+    return prime * prime
 
 
 def check_square_of_prime(m: int) -> int:

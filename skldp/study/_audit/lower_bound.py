@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from skldp._checks import check_whole, is_number
+from skldp._tables import html_table
 from skldp._untold import untold
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._noise import noise_from
@@ -443,12 +444,22 @@ class AuditResult:
         """Give the same result beside another claim."""
         return replace(self, claimed=float(epsilon))
 
+    def _repr_html_(self) -> str:
+        rows = [("epsilon at least", f"{self.epsilon_lower:.4g}"), ("delta", f"{self.delta:g}")]
+        if self.claimed is not None:
+            rows.append(("claimed", f"{self.claimed:.4g}: {self._verdict}"))
+        rows += [("confidence", f"{self.confidence:.4g}"), ("trials", f"{self.n_trials:,}"), ("event", self.event)]
+        return html_table("Audit", rows)
+
+    @property
+    def _verdict(self) -> str:
+        return "REFUTED" if self.refutes_claim else "not refuted"
+
     def __str__(self) -> str:
         """One readable line."""
         text = f"epsilon >= {self.epsilon_lower:.4g}"
         if self.delta:
             text += f" at delta {self.delta:g}"
         if self.claimed is not None:
-            verdict = "REFUTED" if self.refutes_claim else "not refuted"
-            text += f", claimed {self.claimed:.4g}: {verdict}"
+            text += f", claimed {self.claimed:.4g}: {self._verdict}"
         return f"{text} ({self.confidence:.4g} confidence, {self.n_trials:,} trials; {self.event})"

@@ -22,7 +22,13 @@ __all__ = [
     "gradients_perturbed",
     "labels_perturbed",
     "noiseless",
+    "random_guess",
+    "weights_anonymised",
 ]
+
+
+# Numbers that an anonymiser mixes one by one.
+_ONE_BY_ONE = ("anonymised coordinates", "anonymised weights")
 
 
 def noiseless() -> "FederatedSetting":
@@ -33,6 +39,16 @@ def noiseless() -> "FederatedSetting":
     FederatedSetting
     """
     return FederatedSetting("noiseless", "nothing")
+
+
+def random_guess() -> "FederatedSetting":
+    """Nothing is used: scores are drawn without a look at anything, the lower bound of every figure.
+
+    Returns
+    -------
+    FederatedSetting
+    """
+    return FederatedSetting("random guess", "everything")
 
 
 def features_perturbed(
@@ -136,6 +152,36 @@ def gradients_anonymised(
     return _setting(name, f"anonymised {message}s", mechanism, None, n_rounds)
 
 
+def weights_anonymised(mechanism: Any, *, name: str | None = None, n_rounds: int | None = None) -> "FederatedSetting":
+    """Every client takes one step from the common model and releases the weights it comes to, number by number.
+
+    That is how LDP-FL describes it: each weight is released with the whole budget, over a fixed range around 0 that is
+    the study's `gradient_bound`, an anonymiser mixes all clients', and the next model is their mean. Around the model
+    that was handed out instead of 0, it would be :func:`gradients_anonymised` at that bound over the learning rate.
+
+    Parameters
+    ----------
+    mechanism : transformer with `epsilon` and `bounds`
+    name, n_rounds
+        As in :func:`features_perturbed`.
+
+    Returns
+    -------
+    FederatedSetting
+
+    Raises
+    ------
+    ValueError
+        If the mechanism has no epsilon.
+
+    References
+    ----------
+    Sun, Qian and Chen, "LDP-FL: Practical private aggregation in federated learning with local differential privacy",
+    IJCAI 2021, Equation 2.
+    """
+    return _setting(name, "anonymised weights", mechanism, None, n_rounds)
+
+
 def _setting(
     name: str | None, perturbs: str, mechanism: Any, label_mechanism: Any, n_rounds: int | None
 ) -> "FederatedSetting":
@@ -183,7 +229,8 @@ class FederatedSetting:
     Attributes
     ----------
     name : str
-    perturbs : {"nothing", "features", "gradients", "anonymised gradients", "anonymised coordinates"}
+    perturbs : {"nothing", "everything", "features", "gradients", "anonymised gradients", "anonymised coordinates", \
+            "anonymised weights"}
     mechanism : transformer or None
     label_mechanism : label transformer or None
     n_rounds : int or None
@@ -205,7 +252,7 @@ class FederatedSetting:
     @property
     def on_gradients(self) -> bool:
         """Whether it is the clients' gradients that are released, round by round."""
-        return self.perturbs not in ("nothing", "features")
+        return self.perturbs not in ("nothing", "everything", "features")
 
     @property
     def has_epsilon(self) -> bool:
@@ -233,10 +280,12 @@ class FederatedSetting:
         # A radius that was declared is in the gradients' own units.
         if "bounds" in parameters and "norm" not in parameters:
             changes["bounds"] = (-bound, bound)
-        return _GradientRelease(mechanism.set_params(**changes), self.perturbs == "anonymised coordinates")
+        return _GradientRelease(mechanism.set_params(**changes), self.perturbs in _ONE_BY_ONE)
 
     def count_records(self, parts: list[PrivacyGuarantee]) -> Counted:
         """Count what was released once: the sum of the guarantees of features and labels."""
+        if self.perturbs == "everything":
+            return Counted(PrivacyGuarantee(0.0, basis="nothing is used"), 0.0)
         if not parts:
             return Counted(PrivacyGuarantee(math.inf, basis="nothing is perturbed"), math.inf)
         total = reduce(add, parts)

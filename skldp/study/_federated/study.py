@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.special import stdtr
 
 from skldp._checks import check_whole
 from skldp.estimators._validation import check_epsilon
@@ -20,7 +21,7 @@ from skldp.study._federated.settings import FederatedSetting
 from skldp.study._private_steps import has_seed
 from skldp.study._results import ResultTable, columns_of, columns_of_records
 
-__all__ = ["FEDERATED_AXES", "FederatedDisplay", "FederatedRow", "FederatedTable", "federated_study"]
+__all__ = ["FEDERATED_AXES", "FederatedDisplay", "FederatedRow", "FederatedTable", "MeanDifference", "federated_study"]
 
 FEDERATED_AXES = {
     "published": ("published_epsilon", "epsilon as the papers count it"),
@@ -34,6 +35,7 @@ _STYLES = {
     "gradients": ("s", "--"),
     "anonymised gradients": ("v", ":"),
     "anonymised coordinates": ("^", ":"),
+    "anonymised weights": ("<", ":"),
 }
 
 
@@ -115,11 +117,9 @@ def federated_study(
         runs.append(run)
         if progress is not None:
             progress(len(runs), len(seeds))
-    return FederatedTable(
-        tuple(
-            _row(setting, epsilon, runs[i * n_seeds : (i + 1) * n_seeds]) for i, (setting, epsilon) in enumerate(points)
-        )
-    )
+    by_point = tuple(tuple(runs[i * n_seeds : (i + 1) * n_seeds]) for i in range(len(points)))
+    rows = (_row(setting, epsilon, list(own)) for (setting, epsilon), own in zip(points, by_point, strict=True))
+    return FederatedTable(tuple(rows), by_point)
 
 
 def _seeds(seed: int | None, n_runs: int) -> list[int | None]:
@@ -212,15 +212,103 @@ class FederatedRow:
 
 
 @dataclass(frozen=True)
+class MeanDifference:
+    """What a t-test says about two settings.
+
+    Attributes
+    ----------
+    mean : float
+        The first setting's mean less the second's.
+    standard_error : float
+        Of that mean.
+    p_value : float
+        Two-sided.
+    n_pairs : int
+    """
+
+    mean: float
+    standard_error: float
+    p_value: float
+    n_pairs: int
+
+
+@dataclass(frozen=True)
 class FederatedTable(ResultTable):
     """What :func:`federated_study` found: a sequence of :class:`FederatedRow`.
 
     Attributes
     ----------
     rows : tuple of FederatedRow
+    runs : tuple of tuple of FederatedRun
+        The trainings of each row.
     """
 
     rows: tuple[FederatedRow, ...]
+    runs: tuple[tuple[FederatedRun, ...], ...] = ()
+
+    def t_test(self, first: str, second: str, *, metric: str = "accuracy") -> "MeanDifference":
+        """Two-sided t-test of two settings, paired by epsilon and by the order of trainings.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of settings.
+        metric : {"accuracy", "auc"}, default="accuracy"
+
+        Returns
+        -------
+        MeanDifference
+
+        Raises
+        ------
+        ValueError
+            If a name or the metric is unknown, or there are fewer than two pairs.
+
+        Notes
+        -----
+        The paper reports two-tailed t-tests and not what it pairs. Trainings here do not share their noise, so that a
+        pair has its epsilon in common and nothing else. A setting without an epsilon is paired with every one.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from skldp.study import federated_study, noiseless, random_guess
+        >>> X, y = load_iris(return_X_y=True)
+        >>> table = federated_study(
+        ...     X[::2], y[::2], X[1::2], y[1::2], [noiseless(), random_guess()], n_seeds=5, n_clients=25
+        ... )
+        >>> table.t_test("noiseless", "random guess").n_pairs
+        5
+        """
+        if metric not in _METRICS:
+            raise ValueError(f"metric must be one of {tuple(_METRICS)}. Got {metric!r} instead.")
+        one, two = (self._scores(name, metric) for name in (first, second))
+        one = dict.fromkeys(two, one[math.inf]) if math.inf in one else one
+        two = dict.fromkeys(one, two[math.inf]) if math.inf in two else two
+        pairs = [pair for epsilon in one.keys() & two.keys() for pair in zip(one[epsilon], two[epsilon], strict=True)]
+        if len(pairs) < 2:
+            raise ValueError(f"A t-test needs at least two pairs of trainings. Got {len(pairs)} instead.")
+        differences = np.array([a - b for a, b in pairs])
+        if not differences.any():
+            return MeanDifference(0.0, 0.0, 1.0, len(pairs))
+        error = float(differences.std(ddof=1) / math.sqrt(len(pairs)))
+        ratio = float(differences.mean()) / error if error else math.copysign(math.inf, differences[0])
+        return MeanDifference(
+            float(differences.mean()), error, float(2 * stdtr(len(pairs) - 1, -abs(ratio))), len(pairs)
+        )
+
+    def _scores(self, name: str, metric: str) -> dict[float, list[float]]:
+        """What the trainings of a setting came to, at each epsilon."""
+        found = {
+            row.epsilon: [getattr(run, metric) for run in runs]
+            for row, runs in zip(self.rows, self.runs, strict=False)
+            if row.setting == name
+        }
+        if not found:
+            raise ValueError(
+                f"A setting must be one of {[*dict.fromkeys(r.setting for r in self.rows)]}. Got {name!r}."
+            )
+        return found
 
     def __iter__(self) -> Iterator[FederatedRow]:
         return iter(self.rows)

@@ -1,0 +1,265 @@
+"""How often the intervals of a collector hold the truth, and what consistency takes from the error of large domains.
+
+Usage: python benchmarks/collector.py [--surveys 2000] [--people 5000] [--seed 0] [--only coverage errors]
+
+coverage: so many simulated surveys, each of people drawn anew from one population, whose reports go to a Collector as
+Arrow record batches. A line is one estimate: how often its intervals held the population's truth (of several numbers
+the mean, and the least and the largest of one), the median standard error, and the estimates' own spread.
+
+errors: the L1 error of the shares of 1,024 categories (Zipf's law) at epsilon 1 from 20,000 people, of each mechanism,
+raw and made consistent.
+"""
+
+import argparse
+import warnings
+
+import numpy as np
+from scipy.stats import beta
+
+from skldp import Collector
+from skldp.client import CategoryField, NumberField, Policy
+from skldp.collection._arrow import batch_of_columns
+from skldp.collection._columns import ReportColumns, answer_bytes
+from skldp.exceptions import SeededNoiseWarning
+from skldp.mechanisms import (
+    Duchi,
+    Hybrid,
+    Piecewise,
+    RandomizedResponse,
+    SquareWave,
+    UnaryEncoding,
+    integer_law,
+    noise_from,
+)
+
+MECHANISMS = {
+    "age": SquareWave(1.0),
+    "pay": Piecewise(3.0),
+    "hours": Hybrid(2.0),
+    "kids": Piecewise(2.0),
+    "yes": Duchi(0.5),
+    "city": RandomizedResponse(1.0, 4),
+    "member": RandomizedResponse(2.0, 2),
+    "shop": UnaryEncoding(1.0, 16),
+}
+BOUNDS = {"age": (0, 100), "pay": (0, 10), "hours": (0, 24), "kids": (0, 5), "yes": (0, 1)}
+CITY = np.array([0.5, 0.3, 0.2, 0.0])
+MEMBER = np.array([0.7, 0.3])
+SHOP = np.append(0.5 ** np.arange(1, 16), 0.5**15)
+KIDS = np.array([0.35, 0.25, 0.2, 0.1, 0.07, 0.03])
+QUANTILES = (0.25, 0.5, 0.75)
+TURN = 250
+
+
+def law_field(name):
+    """The field of a policy."""
+    law = integer_law(MECHANISMS[name])
+    if name in BOUNDS:
+        return NumberField(name, *BOUNDS[name], law, whole=name in ("kids", "yes"))
+    return CategoryField(name, tuple(f"{name} {i}" for i in range(law.n_codes)), law)
+
+
+POLICY = Policy("a simulated survey", tuple(map(law_field, MECHANISMS)))
+
+
+def people(n, rng):
+    """Records: pay follows age, and differs between cities; hours follow it too."""
+    age, city, member = 100 * rng.beta(2, 4, n), rng.choice(4, n, p=CITY), rng.choice(2, n, p=MEMBER)
+    pay = 0.05 * age + 1.0 * (city == 1) + 4 * rng.beta(2, 2, n) * (1 - 0.5 * member)
+    hours = 24 * beta.ppf(rng.random(n), 3, 3)
+    return {
+        "age": age,
+        "pay": pay,
+        "hours": hours,
+        "kids": rng.choice(6, n, p=KIDS).astype(float),
+        "yes": (rng.random(n) < 0.3).astype(float),
+        "city": city,
+        "member": member,
+        "shop": rng.choice(16, n, p=SHOP),
+    }
+
+
+def columns_of_people(records, seed, ids):
+    """The released integers of records, from the mechanisms for tables."""
+    answers = []
+    for i, (name, mechanism) in enumerate(MECHANISMS.items()):
+        noise = noise_from(np.random.default_rng([seed, i]))
+        law = integer_law(mechanism)
+        if name in BOUNDS:
+            low, high = BOUNDS[name]
+            rows = ((records[name] - (low + high) / 2) / ((high - low) / 2))[:, None]
+            given = numbers_to_answers(law, mechanism.release(rows, noise).rows[:, 0])
+        elif isinstance(mechanism, RandomizedResponse):
+            given = mechanism.release(records[name][:, None], noise).rows[:, 0]
+        else:
+            bits = mechanism.release(records[name][:, None], noise).rows
+            given = bits @ (1 << np.arange(law.n_codes - 1, -1, -1))
+        answers.append(np.asarray(given).astype(f"u{answer_bytes(law.n_answers)}"))
+    return ReportColumns(ids, tuple(answers))
+
+
+def numbers_to_answers(law, values):
+    """Which answer stands for each released number."""
+    if law.name == "two_answers":
+        return values > 0
+    lattice = law.lattice if law.name == "mixture" else law
+    cells = values / 2.0**lattice.step_exponent + lattice.n_cells // 2
+    if law.name == "lattice":
+        return cells
+    few = np.array([law.few.value(i) for i in range(law.few.n_answers)])
+    nearest = np.abs(values[:, None] - few).argmin(axis=1)
+    return np.where(np.isin(values, few), lattice.n_cells + nearest, cells)
+
+
+def estimates(collector):
+    """Every estimate by its name."""
+    return {
+        "mean of age (square wave)": collector.mean("age"),
+        "mean of pay (piecewise)": collector.mean("pay"),
+        "mean of hours (hybrid)": collector.mean("hours"),
+        "mean of yes (Duchi)": collector.mean("yes"),
+        "mean of pay by city": collector.mean("pay", by="city"),
+        "mean of pay where member": collector.mean("pay", where={"member": "member 1"}),
+        "mean of pay by city where member": collector.mean("pay", by="city", where={"member": "member 0"}),
+        "mean of pay where age in (20, 60)": collector.mean("pay", where={"age": (20, 60)}),
+        "variance of age": collector.variance("age"),
+        "variance of pay": collector.variance("pay"),
+        "variance of pay where member": collector.variance("pay", where={"member": "member 0"}),
+        "correlation of age and pay": collector.correlation("age", "pay"),
+        "shares of city, raw": collector.frequencies("city"),
+        "shares of shop, raw": collector.frequencies("shop"),
+        "shares of shop by member": collector.frequencies("shop", by="member"),
+        "histogram of age, raw": collector.histogram("age"),
+        "histogram of pay, raw": collector.histogram("pay"),
+        "histogram of hours, raw": collector.histogram("hours"),
+        "histogram of kids, raw": collector.histogram("kids"),
+        "cumulative of age": collector.cumulative("age"),
+        "cumulative of pay": collector.cumulative("pay"),
+        "city, projected": collector.frequencies("city", consistent="project"),
+        "city, likeliest": collector.frequencies("city", consistent="likelihood"),
+        "shop, projected": collector.frequencies("shop", consistent="project"),
+        "histogram of age, projected": collector.histogram("age", consistent="project"),
+        "histogram of pay, likeliest": collector.histogram("pay", consistent="likelihood"),
+        "quantiles of age": collector.quantiles("age", QUANTILES),
+        "quantiles of pay": collector.quantiles("pay", QUANTILES),
+        "quantiles of kids": collector.quantiles("kids", QUANTILES),
+    }
+
+
+def truths(n=4_000_000):
+    """Of the population: from its laws, or from many more people than any survey has."""
+    big = people(n, np.random.default_rng(12345))
+    age, pay, city, member = (big[name] for name in ("age", "pay", "city", "member"))
+
+    def shares(values, low, high):
+        return np.histogram(values, np.linspace(low, high, 9))[0] / n
+
+    ages, pays = np.diff(beta.cdf(np.linspace(0, 1, 9), 2, 4)), shares(pay, 0, 10)
+    kids = np.searchsorted(np.cumsum(KIDS), QUANTILES)
+    return {
+        "mean of age (square wave)": [100 / 3],
+        "mean of pay (piecewise)": [pay.mean()],
+        "mean of hours (hybrid)": [12.0],
+        "mean of yes (Duchi)": [0.3],
+        "mean of pay by city": [*(pay[city == i].mean() for i in range(3)), np.nan],
+        "mean of pay where member": [pay[member == 1].mean()],
+        "mean of pay by city where member": [*(pay[(city == i) & (member == 0)].mean() for i in range(3)), np.nan],
+        "mean of pay where age in (20, 60)": [pay[(age >= 20) & (age < 60)].mean()],
+        "variance of age": [1e4 * beta.var(2, 4)],
+        "variance of pay": [pay.var()],
+        "variance of pay where member": [pay[member == 0].var()],
+        "correlation of age and pay": [np.corrcoef(age, pay)[0, 1]],
+        "shares of city, raw": CITY,
+        "shares of shop, raw": SHOP,
+        "shares of shop by member": np.tile(SHOP, 2),
+        "histogram of age, raw": ages,
+        "histogram of pay, raw": pays,
+        "histogram of hours, raw": np.diff(beta.cdf(np.linspace(0, 1, 9), 3, 3)),
+        "histogram of kids, raw": KIDS,
+        "cumulative of age": np.cumsum(ages)[:-1],
+        "cumulative of pay": np.cumsum(pays)[:-1],
+        "city, projected": CITY,
+        "city, likeliest": CITY,
+        "shop, projected": SHOP,
+        "histogram of age, projected": ages,
+        "histogram of pay, likeliest": pays,
+        "quantiles of age": 100 * beta.ppf(QUANTILES, 2, 4),
+        "quantiles of pay": np.quantile(pay, QUANTILES),
+        "quantiles of kids": kids,
+    }
+
+
+def survey(n, seed):
+    """One survey's estimates."""
+    rng = np.random.default_rng([seed, 99])
+    ids = rng.integers(0, 256, (n, 16)).astype(np.uint8)
+    collector = Collector(POLICY)
+    collector.add_batch(batch_of_columns(POLICY, columns_of_people(people(n, rng), seed, ids)))
+    return estimates(collector)
+
+
+def coverage(n_surveys, n, seed):
+    """Print the table, and what is known of it after every turn."""
+    true = {name: np.asarray(values, dtype=float) for name, values in truths().items()}
+    held = {name: np.zeros(len(values)) for name, values in true.items()}
+    values, errors = {name: [] for name in true}, {name: [] for name in true}
+    for i in range(n_surveys):
+        for name, found in survey(n, seed + i).items():
+            held[name] += (found.low <= true[name]) & (true[name] <= found.high)
+            values[name].append(found.values)
+            errors[name].append(found.standard_errors)
+        if (i + 1) % TURN and i + 1 < n_surveys:
+            continue
+        print(f"\n{i + 1} surveys of {n} people, epsilon {POLICY.epsilon:.4g} in all, 95% intervals, seed {seed}")
+        print(f"{'':36}{'mean':>7}{'least':>7}{'most':>7}{'std err':>10}{'spread':>10}")
+        for name, truth in true.items():
+            known = ~np.isnan(truth)
+            rates = held[name][known] / (i + 1)
+            told = np.median(np.array(errors[name])[:, known], axis=0).mean()
+            spread = np.std(np.array(values[name])[:, known], axis=0).mean()
+            cells = f"{rates.mean():7.3f}{rates.min():7.3f}{rates.max():7.3f}{told:10.4g}{spread:10.4g}"
+            print(f"{name:36}{cells}", flush=True)
+
+
+def distances(n, seed):
+    """Print the L1 errors of many categories."""
+    k = 1024
+    rng = np.random.default_rng(seed)
+    population = 1 / np.arange(1, k + 1)
+    codes = rng.choice(k, n, p=population / population.sum())
+    true = np.bincount(codes, minlength=k) / n
+    print(f"\nL1 error of the shares of {k} categories among {n} people, epsilon 1, seed {seed}")
+    print(f"{'':36}{'raw':>8}{'project':>9}{'likelihood':>12}{'bytes':>7}")
+    for mechanism in (RandomizedResponse(1.0, k), UnaryEncoding(1.0, k, "oue")):
+        law = integer_law(mechanism)
+        field = CategoryField("shop", tuple(range(k)), law)
+        policy = Policy("a test", (field,))
+        released = mechanism.release(codes[:, None], noise_from(np.random.default_rng([seed, 1]))).rows
+        given = released[:, 0].astype(np.uint16) if released.shape[1] == 1 else np.packbits(released, axis=1)
+        collector = Collector(policy)
+        ids = rng.integers(0, 256, (n, 16)).astype(np.uint8)
+        collector.add_batch(batch_of_columns(policy, ReportColumns(ids, (given,))))
+        kinds = None, "project", "likelihood"
+        raw, projected, likeliest = (
+            np.abs(collector.frequencies("shop", consistent=kind).values - true).sum() for kind in kinds
+        )
+        print(f"{law.name:36}{raw:8.3f}{projected:9.3f}{likeliest:12.3f}{policy.n_bytes:7}", flush=True)
+
+
+def main():
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--surveys", type=int, default=2000)
+    parser.add_argument("--people", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=["coverage", "errors"])
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore", SeededNoiseWarning)
+    if asked.only != "coverage":
+        distances(20_000, asked.seed)
+    if asked.only != "errors":
+        coverage(asked.surveys, asked.people, asked.seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""What a collector shows of itself: a table in a notebook, and one HTML page with pictures."""
+
+import html
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from skldp.client import CategoryField, NumberField
+from skldp.learning._survey_estimates import SurveyEstimate
+
+if TYPE_CHECKING:
+    from skldp.collection._collector import Collector
+
+__all__ = ["notebook_view", "page_of"]
+
+# More bars than this are no picture.
+_MOST_BARS = 40
+_BAR, _LABELS, _WIDTH = 18, 150, 620
+# Nothing may be fetched or run, whatever a name of a field holds.
+_HEAD = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>
+:root {{ --paper: #fff; --ink: #1c1f24; --soft: #5b6472; --rule: #d8dce2; --bar: #9cc3ea; }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --paper: #14171c; --ink: #e6e9ee; --soft: #a3adba; --rule: #363d47; --bar: #2d5f8f; }}
+}}
+body {{ margin: 0 auto; max-width: 60rem; padding: 1rem; background: var(--paper); color: var(--ink);
+  font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: break-word; }}
+h1 {{ font-size: 1.6rem; line-height: 1.2; }} h2 {{ font-size: 1.2rem; margin: 2rem 0 .5rem; }}
+p, caption {{ color: var(--soft); text-align: left; }}
+.scroll {{ overflow-x: auto; }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }}
+th, td {{ padding: .2rem .6rem; text-align: right; border-bottom: 1px solid var(--rule); white-space: nowrap; }}
+svg {{ width: 100%; max-width: 44rem; height: auto; display: block; }}
+svg text {{ fill: var(--ink); font: 12px system-ui, sans-serif; }}
+svg rect {{ fill: var(--bar); }} svg line {{ stroke: var(--ink); }}
+</style></head><body>
+"""
+
+
+def notebook_view(collector: "Collector") -> str:
+    """A small table: the policy, what it costs a person, and what came."""
+    policy, counts = collector.policy, collector.counts
+    rows = {
+        "purpose": policy.purpose,
+        "fields": ", ".join(field.name for field in policy.fields),
+        "epsilon of a report": f"{policy.epsilon:.6g}",
+        "policy (SHA-256)": policy.sha256[:16],
+        **{f"reports {name}": f"{number:,}" for name, number in counts._asdict().items()},
+    }
+    lines = [
+        f'<tr><th style="text-align:left">{html.escape(name)}</th><td>{html.escape(text)}</td></tr>'
+        for name, text in rows.items()
+    ]
+    return f"<table><caption>Collector</caption>{''.join(lines)}</table>"
+
+
+def page_of(collector: "Collector") -> str:
+    """A page of every field's estimates."""
+    title = html.escape(collector.policy.purpose)
+    parts = [_HEAD.format(title=title), f"<h1>{title}</h1>", notebook_view(collector)]
+    for field in collector.policy.fields:
+        unit = f" in {field.unit}" if isinstance(field, NumberField) and field.unit else ""
+        parts.append(f"<section><h2>{html.escape(field.name + unit)}</h2>")
+        tables = _of_category(collector, field) if isinstance(field, CategoryField) else _of_number(collector, field)
+        for estimate, drawn in tables:
+            if drawn and len(estimate.labels) <= _MOST_BARS:
+                parts.append(_bars(estimate))
+            parts.append(f'<div class="scroll" tabindex="0">{estimate._repr_html_()}</div>')
+            # Of one report in a hundred.
+            moved = estimate.moved_by(0.01)
+            if np.isfinite(moved).all():
+                parts.append(f"<p>If 1% of the reports were forged, a number moves by at most {moved.max():.4g}.</p>")
+        parts.append("</section>")
+    parts.append("<p>Intervals hold the truth of the whole population, each alone, as often as they say.</p>")
+    return "\n".join([*parts, "</body></html>\n"])
+
+
+def _of_category(collector: "Collector", field: CategoryField) -> list[tuple[SurveyEstimate, bool]]:
+    estimate = collector.frequencies(field.name, consistent="project")
+    return [(estimate, True)]
+
+
+def _of_number(collector: "Collector", field: NumberField) -> list[tuple[SurveyEstimate, bool]]:
+    tables = [(collector.mean(field.name), False)]
+    try:
+        tables.append((collector.histogram(field.name, consistent="project"), True))
+        tables.append((collector.quantiles(field.name), False))
+        tables.append((collector.variance(field.name), False))
+    except ValueError:
+        # A law of few answers tells the mean alone.
+        return tables
+    return tables
+
+
+def _bars(estimate: SurveyEstimate) -> str:
+    """A bar for each share, with the interval as a line."""
+    room = _WIDTH - _LABELS
+    most = float(max(estimate.high.max(), estimate.values.max(), 1e-9))
+    height = _BAR * len(estimate.labels)
+    lines = [
+        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" '
+        f'aria-label="{html.escape(estimate.title)}. The figures are in the table below.">'
+    ]
+    rows = zip(estimate.labels, estimate.values, estimate.low, estimate.high, strict=True)
+    for i, (label, value, low, high) in enumerate(rows):
+        top, middle = _BAR * i + 3, _BAR * i + _BAR / 2
+        length, start, end = (_LABELS + room * max(0.0, float(x)) / most for x in (value, low, high))
+        short = label if len(label) <= 20 else label[:19] + "…"
+        lines.append(
+            f'<text x="{_LABELS - 6}" y="{middle + 4:.1f}" text-anchor="end">{html.escape(short)}</text>'
+            f'<rect x="{_LABELS}" y="{top}" width="{length - _LABELS:.1f}" height="{_BAR - 6}"/>'
+            f'<line x1="{start:.1f}" x2="{end:.1f}" y1="{middle}" y2="{middle}"/>'
+        )
+    return "".join([*lines, "</svg>"])

@@ -1,0 +1,377 @@
+r"""What one answer of a known law says of the value behind it, without bias: scores, whose mean is what is asked.
+
+Everything that a collector estimates is a mean of scores, a quotient of such means, or a function of a few of them.
+Noise of two fields is independent given the record, so that products of scores are scores: of a number among those of
+one category, for whom the category is private too.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp.mechanisms._integer_laws import (
+    CodeLaw,
+    LatticeLaw,
+    MixtureLaw,
+    ResponseLaw,
+    ThreeAnswersLaw,
+    TwoAnswersLaw,
+    UnaryLaw,
+    UnitLaw,
+)
+from skldp.mechanisms._numeric.distribution import ascend, lattice_response
+from skldp.mechanisms._numeric.piecewise import lattice_variance
+from skldp.mechanisms._odds import TWO_64
+
+__all__ = [
+    "CellScores",
+    "PartScores",
+    "Scores",
+    "SupportScores",
+    "bits",
+    "code_scores",
+    "each",
+    "likeliest_codes",
+    "number_parts",
+    "numbers",
+    "squares",
+]
+
+_Floats = npt.NDArray[np.float64]
+_Answers = npt.NDArray[np.unsignedinteger[Any]]
+_GROUPS = 512
+# Beyond it, what two parts are told apart by is rounding.
+_WORST_CONDITION = 1e12
+_ROWS = 1 << 16
+_MOST_BITS = 1 << 28
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One number for each report, whose mean given the value is what is asked, and between which two it lies."""
+
+    values: _Floats
+    low: float
+    high: float
+
+    def times(self, other: "Scores") -> "Scores":
+        """The product with scores of another field."""
+        ends = [one * two for one in (self.low, self.high) for two in (other.low, other.high)]
+        return Scores(self.values * other.values, min(ends), max(ends))
+
+
+class PartScores(ABC):
+    """Scores of whether a value is in each of several parts: categories, or bins.
+
+    Attributes
+    ----------
+    n_parts : int
+    low, high : ndarray of shape (n_parts,)
+        The least and the largest score of each.
+    """
+
+    low: _Floats
+    high: _Floats
+
+    @property
+    def n_parts(self) -> int:
+        """How many parts there are."""
+        return len(self.low)
+
+    @abstractmethod
+    def scores(self, answers: _Answers, part: int) -> _Floats:
+        """The scores of one part, one for each answer."""
+
+    @abstractmethod
+    def sums(self, answers: _Answers, weights: _Floats) -> tuple[_Floats, _Floats]:
+        """The sums over reports of weights times scores, and of weights times their squares, of each part."""
+
+    def of(self, answers: _Answers, parts: Sequence[int]) -> Scores:
+        """The scores of whether a value is in any of some parts, at least one."""
+        values = sum((self.scores(answers, part) for part in parts), np.zeros(len(answers)))
+        chosen = list(parts)
+        return Scores(values, float(self.low[chosen].sum()), float(self.high[chosen].sum()))
+
+
+class SupportScores(PartScores):
+    """Of a law of which each answer supports some codes: the true one with probability p, any other with q.
+
+    Parameters
+    ----------
+    n_codes : int
+    p, q : float
+    supports : callable
+        From answers and a code to whether each supports it.
+    held : callable
+        From answers and their weights to the sum over those that support each code.
+
+    Raises
+    ------
+    ValueError
+        If p is not above q.
+    """
+
+    def __init__(
+        self,
+        n_codes: int,
+        p: float,
+        q: float,
+        supports: Callable[[_Answers, int], npt.NDArray[np.bool_]],
+        held: Callable[[_Answers, _Floats], _Floats],
+    ) -> None:
+        if not p > q:
+            raise ValueError("Answers must depend on the category. Got a law of epsilon 0 instead.")
+        self.p, self.q, self._supports, self._held = p, q, supports, held
+        self.low, self.high = np.full(n_codes, -q / (p - q)), np.full(n_codes, (1 - q) / (p - q))
+
+    def scores(self, answers: _Answers, part: int) -> _Floats:
+        """The scores of one code."""
+        return np.asarray((self._supports(answers, part) - self.q) / (self.p - self.q))
+
+    def sums(self, answers: _Answers, weights: _Floats) -> tuple[_Floats, _Floats]:
+        """The sums of all codes."""
+        held, total, gain = self._held(answers, weights), weights.sum(), self.p - self.q
+        return (held - self.q * total) / gain, (held * (1 - 2 * self.q) + self.q**2 * total) / gain**2
+
+
+class CellScores(PartScores):
+    """Of a law of few cells of answers, whose response to each part is known: the least-squares inverse of that.
+
+    Parameters
+    ----------
+    response : ndarray of shape (n_parts, n_cells)
+    cells : callable
+        From answers to the numbers of their cells.
+    combine : ndarray of shape (n_sums, n_parts), default=None
+        Score these sums of parts instead.
+
+    Raises
+    ------
+    ValueError
+        If the answers do not tell the parts apart.
+    """
+
+    def __init__(
+        self,
+        response: _Floats,
+        cells: Callable[[_Answers], npt.NDArray[np.int64]],
+        combine: _Floats | None = None,
+    ) -> None:
+        self.response, self.cells = response, cells
+        # With the variances of the answers to evenly spread parts as weights: they do not depend on the answers seen.
+        usual = response.mean(axis=0)
+        weighted = response / np.where(usual > 0, usual, 1.0)
+        told_apart = weighted @ response.T
+        if len(response) > response.shape[1] or np.linalg.cond(told_apart) > _WORST_CONDITION:
+            raise ValueError(f"The answers of a law must tell the parts apart. Got too many parts: {len(response)}.")
+        inverse = np.linalg.solve(told_apart, weighted)
+        self.of_cells = inverse if combine is None else combine @ inverse
+        self.low, self.high = self.of_cells.min(axis=1), self.of_cells.max(axis=1)
+
+    def combined(self, combine: _Floats) -> "CellScores":
+        """The scores of sums of parts, shape (n_sums, n_parts)."""
+        return CellScores(self.response, self.cells, combine)
+
+    def counts(self, answers: _Answers, weights: _Floats | None = None) -> _Floats:
+        """How many answers each cell has, or the sum of their weights."""
+        return np.bincount(self.cells(answers), weights, self.response.shape[1]).astype(np.float64)
+
+    def scores(self, answers: _Answers, part: int) -> _Floats:
+        """The scores of one part."""
+        return np.asarray(self.of_cells[part][self.cells(answers)])
+
+    def sums(self, answers: _Answers, weights: _Floats) -> tuple[_Floats, _Floats]:
+        """The sums of all parts."""
+        counts = self.counts(answers, weights)
+        return self.of_cells @ counts, self.of_cells**2 @ counts
+
+
+def code_scores(law: CodeLaw) -> PartScores:
+    """The scores of the codes of a law.
+
+    Raises
+    ------
+    ValueError
+        If the answers do not depend on the code, or the law is of another kind.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.learning._answer_scores import code_scores
+    >>> from skldp.mechanisms import RandomizedResponse, integer_law
+    >>> scores = code_scores(integer_law(RandomizedResponse(np.log(3), 2)))
+    >>> scores.scores(np.array([0, 1], dtype=np.uint8), 0).round(6).tolist()
+    [1.5, -0.5]
+    """
+    n = law.n_codes
+    if isinstance(law, ResponseLaw):
+        p = (TWO_64 - (n - 1) * law.other_count) / TWO_64
+        return SupportScores(
+            n, p, law.other_count / TWO_64, np.equal, lambda a, w: np.bincount(a, w, n).astype(np.float64)
+        )
+    if isinstance(law, UnaryLaw):
+        return _of_bits(n, law.own_count / TWO_64, law.other_count / TWO_64)
+    raise ValueError(f"The law of a category must be one that is estimated from. Got {law.name!r} instead.")
+
+
+def likeliest_codes(law: CodeLaw, answers: _Answers) -> _Floats:
+    """The shares of codes under which the answers are likeliest.
+
+    Raises
+    ------
+    ValueError
+        If there are so many answers of so many codes that their bits take more than 1 GiB in memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.learning._answer_scores import likeliest_codes
+    >>> from skldp.mechanisms import RandomizedResponse, integer_law
+    >>> law = integer_law(RandomizedResponse(np.log(3), 2))
+    >>> likeliest_codes(law, np.repeat([0, 1], [70000, 30000]).astype(np.uint8)).round(2).tolist()
+    [0.9, 0.1]
+    """
+    # A code is this much likelier where an answer supports it, of whichever of these laws.
+    more = math.expm1(law.epsilon)
+    if isinstance(law, ResponseLaw):
+        counts = np.bincount(answers, minlength=law.n_codes).astype(np.float64)
+        given = np.flatnonzero(counts)
+
+        def back_to_codes(parts: _Floats) -> _Floats:
+            whole = np.full(law.n_codes, parts.sum())
+            whole[given] += more * parts
+            return whole
+
+        return ascend(lambda shares: 1 + more * shares[given], back_to_codes, counts[given], law.n_codes)
+    if len(answers) * law.n_codes > _MOST_BITS:
+        raise ValueError(f"The likeliest shares need at most {_MOST_BITS:,} bits of all answers. Got more instead.")
+    held = bits(answers, law.n_codes).astype(np.float32)
+
+    def mixture(shares: _Floats) -> _Floats:
+        return np.asarray(1 + more * (held @ shares.astype(np.float32)), dtype=np.float64)
+
+    def back(parts: _Floats) -> _Floats:
+        return np.asarray(parts.sum() + more * (parts.astype(np.float32) @ held), dtype=np.float64)
+
+    return ascend(mixture, back, np.ones(len(answers)), law.n_codes)
+
+
+def numbers(law: UnitLaw, answers: _Answers) -> Scores:
+    """The scores of a number in [-1, 1] itself."""
+    ends = [law.value(answer) for answer in _outer_answers(law)]
+    return Scores(each(law.value, answers), min(ends), max(ends))
+
+
+def squares(law: UnitLaw, answers: _Answers) -> Scores:
+    """The scores of the square of a number in [-1, 1], but for the rounding to a lattice.
+
+    Raises
+    ------
+    ValueError
+        If the mean of the squares of answers is the same for all numbers, or no function of their squares.
+    """
+    lattice = law.lattice if isinstance(law, MixtureLaw) else law
+    if not isinstance(lattice, LatticeLaw):
+        raise ValueError(f"Variances need a law of a lattice, such as 'piecewise'. Got {law.name!r} instead.")
+    # Which of a mixture's laws it was, is told; the few answers of the other one tell no squares.
+    share = law.lattice_count / TWO_64 if isinstance(law, MixtureLaw) else 1.0
+    integers = lattice.n_cells, lattice.n_inner, lattice.base, lattice.extra
+    constant, _, square = lattice_variance(*integers, 2.0**lattice.step_exponent)
+
+    def score(answer: int) -> float:
+        return (law.value(answer) ** 2 - constant) / (1 + square) / share if answer < lattice.n_cells else 0.0
+
+    ends = [score(0), score(lattice.n_cells // 2), 0.0]
+    return Scores(each(score, answers), min(ends), max(ends))
+
+
+def number_parts(law: UnitLaw, low: _Floats, high: _Floats) -> CellScores:
+    """The scores of bins, as if the numbers of one were spread evenly between its two ends in [-1, 1].
+
+    Parameters
+    ----------
+    law : UnitLaw
+    low, high : ndarray of shape (n_bins,)
+        Where both are the same, a bin is one number, and nothing is supposed.
+
+    Raises
+    ------
+    ValueError
+        If the answers do not tell the bins apart.
+    """
+    if isinstance(law, LatticeLaw | MixtureLaw):
+        lattice = law if isinstance(law, LatticeLaw) else law.lattice
+        starts, response = lattice_response(lattice, low, high, _GROUPS)
+        n_groups = response.shape[1]
+        if isinstance(law, MixtureLaw):
+            share = law.lattice_count / TWO_64
+            response = np.hstack([share * response, (1 - share) * _few_response(law.few, low, high)])
+
+        def cells(answers: _Answers) -> npt.NDArray[np.int64]:
+            found = np.searchsorted(starts, answers.astype(np.int64), side="right") - 1
+            return np.where(answers < lattice.n_cells, found, n_groups + answers.astype(np.int64) - lattice.n_cells)
+
+        return CellScores(response, cells)
+    # With few answers, bins that hold several numbers could be told apart only by what is supposed of them.
+    if isinstance(law, TwoAnswersLaw | ThreeAnswersLaw) and (low == high).all():
+        return CellScores(_few_response(law, low, high), _as_cells)
+    raise ValueError(f"Distributions need a law of a lattice, such as 'square_wave'. Got {law.name!r} instead.")
+
+
+def _of_bits(n_codes: int, p: float, q: float) -> SupportScores:
+    """Answers with a bit for each code, the first one the highest."""
+
+    def held(answers: _Answers, weights: _Floats) -> _Floats:
+        blocks = range(0, len(answers), _ROWS)
+        sums = [weights[i : i + _ROWS] @ bits(answers[i : i + _ROWS], n_codes) for i in blocks]
+        return np.asarray(sum(sums, np.zeros(n_codes)))
+
+    def supports(answers: _Answers, code: int) -> npt.NDArray[np.bool_]:
+        place = n_codes - 1 - code
+        if answers.ndim == 1:
+            return np.asarray(answers >> answers.dtype.type(place) & answers.dtype.type(1), dtype=bool)
+        return np.asarray(answers[:, -1 - place // 8] >> place % 8 & 1, dtype=bool)
+
+    return SupportScores(n_codes, p, q, supports, held)
+
+
+def bits(answers: _Answers, n_codes: int) -> npt.NDArray[np.uint8]:
+    """The bits of answers, shape (n, n_codes)."""
+    in_bytes = answers if answers.ndim == 2 else answers.astype(answers.dtype.newbyteorder(">")).view(np.uint8)
+    return np.unpackbits(in_bytes.reshape(len(answers), -1), axis=1)[:, -n_codes:]
+
+
+def _few_response(law: TwoAnswersLaw | ThreeAnswersLaw, low: _Floats, high: _Floats) -> _Floats:
+    """The chances of few answers, which are linear in the number and in its magnitude."""
+    middle = (low + high) / 2
+    if isinstance(law, TwoAnswersLaw):
+        plus = 0.5 + middle * (law.slope / TWO_64)
+        return np.stack([1 - plus, plus], axis=1)
+    # Of a bin that has 0 inside, both sides' magnitudes.
+    across = (low < 0) & (high > 0)
+    size = np.where(across, (low**2 + high**2) / 2 / np.where(across, high - low, 1.0), np.abs(middle))
+    zero = (law.zero - size * law.zero_lost) / TWO_64
+    lean = middle * ((law.zero_lost + 2 * law.wrong_lost) / TWO_64)
+    return np.stack([(1 - zero - lean) / 2, zero, (1 - zero + lean) / 2], axis=1)
+
+
+def _outer_answers(law: UnitLaw) -> list[int]:
+    """Among which are those of the least and the largest value."""
+    if isinstance(law, MixtureLaw):
+        return [*_outer_answers(law.lattice), *(law.lattice.n_answers + one for one in _outer_answers(law.few))]
+    return [0, law.n_answers - 1]
+
+
+def each(value: Callable[[int], float], answers: _Answers) -> _Floats:
+    """A value for each answer, asked once of those that are the same."""
+    different, place = np.unique(answers, return_inverse=True)
+    return np.array([value(int(one)) for one in different], dtype=np.float64)[place.reshape(-1)]
+
+
+def _as_cells(answers: _Answers) -> npt.NDArray[np.int64]:
+    return answers.astype(np.int64)

@@ -1,0 +1,355 @@
+r"""Estimates from sums of scores, with standard errors and intervals: quotients of means, and what is made of them."""
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import norm
+
+from skldp.learning._answer_scores import Scores
+
+__all__ = ["Sums", "SurveyEstimate", "correlation", "invert", "joined", "made_consistent", "quotients", "variance"]
+
+_Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SurveyEstimate:
+    """One or several numbers that were estimated from reports.
+
+    Attributes
+    ----------
+    what : str
+        Such as ``"mean of age"``.
+    labels : tuple of str
+        What each number is of.
+    values : ndarray of shape (n_labels,)
+    standard_errors : ndarray of shape (n_labels,)
+        Of privacy's noise and of who was asked, together.
+    low, high : ndarray of shape (n_labels,)
+        The ends of an interval for each; infinite where the reports say nothing.
+    level : float
+        How often such an interval holds the truth of those whom people were drawn from, each alone.
+    n : int
+        How many reports there are.
+    moved, moved_square : ndarray of shape (n_labels,)
+        The most that forged reports move a number by, of the odds of their share and of the square of these; see
+        :meth:`moved_by`.
+    held : ndarray of shape (n_labels,)
+        How much of what a number is divided by one share of forged reports can take away.
+    most : ndarray of shape (n_labels,)
+        What no reports can move a number by more than.
+    """
+
+    what: str
+    labels: tuple[str, ...]
+    values: _Floats
+    standard_errors: _Floats
+    low: _Floats
+    high: _Floats
+    level: float
+    n: int
+    moved: _Floats
+    moved_square: _Floats
+    held: _Floats
+    most: _Floats
+
+    def moved_by(self, share: float) -> _Floats:
+        r"""The most that a share of forged reports can move each number by, whatever they say.
+
+        Parameters
+        ----------
+        share : float
+            Of all reports, from 0 to 1.
+
+        Returns
+        -------
+        ndarray of shape (n_labels,)
+            Infinite where they may leave nothing to divide by.
+
+        Raises
+        ------
+        ValueError
+            If the share is not from 0 to 1.
+
+        Notes
+        -----
+        A report is one of the answers of its law, whatever was forged, so that each moves a mean by at most the
+        difference :math:`\Delta` of its largest and its least score, over n. A quotient R of two means, of which B is
+        divided by, moves by at most :math:`\rho \Delta(a - R b) / (B - \rho \Delta(b))`.
+
+        References
+        ----------
+        Cheu, Smith and Ullman, "Manipulation attacks in local differential privacy", IEEE Symposium on Security and
+        Privacy 2021.
+        """
+        if not 0 <= share <= 1:
+            raise ValueError(f"share must be from 0 to 1. Got {share!r} instead.")
+        if share == 0:
+            return np.zeros(len(self.values))
+        left = 1 - share * self.held
+        odds = share / np.where(left > 0, left, 1.0)
+        moved = np.where(left > 0, odds * self.moved + odds**2 * self.moved_square, np.inf)
+        return np.asarray(np.minimum(moved, self.most))
+
+    def scaled(self, factor: float, shift: float = 0.0) -> Self:
+        """The estimate of what was estimated times a factor above 0, and so far further."""
+        of_factor = {
+            name: getattr(self, name) * factor for name in ("standard_errors", "moved", "moved_square", "most")
+        }
+        of_both = {name: getattr(self, name) * factor + shift for name in ("values", "low", "high")}
+        return replace(self, **of_factor, **of_both)
+
+    def rounded_down(self) -> Self:
+        """The estimate of a whole number, from one that is spread evenly above it."""
+        return replace(self, **{name: np.floor(getattr(self, name)) for name in ("values", "low", "high")})
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """The columns, one number a label: what a ``pandas.DataFrame`` takes, with the labels as its index."""
+        columns = {"estimate": self.values, "std err": self.standard_errors, "low": self.low, "high": self.high}
+        return {name: column.tolist() for name, column in columns.items()}
+
+    @property
+    def title(self) -> str:
+        """What it is, and how sure."""
+        return f"{self.what}, {self.n:,} reports, {self.level:.4g} intervals"
+
+    def cells(self) -> list[list[str]]:
+        """The rows of a table of text, the first one its head."""
+        columns = self.to_dict()
+        rows = zip(self.labels, *columns.values(), strict=True)
+        return [["", *columns], *([label, *(f"{one:.5g}" for one in row)] for label, *row in rows)]
+
+    def __repr__(self) -> str:
+        cells = self.cells()
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in cells]
+        return "\n".join([self.title, *lines])
+
+    def _repr_html_(self) -> str:
+        head, *rows = self.cells()
+        lines = ["".join(f"<th>{html.escape(one)}</th>" for one in head)]
+        for label, *row in rows:
+            cells = "".join(f"<td>{html.escape(one)}</td>" for one in row)
+            lines.append(f'<th style="text-align:left">{html.escape(label)}</th>{cells}')
+        table = "".join(f"<tr>{line}</tr>" for line in lines)
+        return f"<table><caption>{html.escape(self.title)}</caption>{table}</table>"
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums over reports of scores a, of weights b, and of their products: one of each for every number.
+
+    Attributes
+    ----------
+    a, aa, ab : ndarray of shape (n_numbers,)
+    b, bb : float
+    a_low, a_high : ndarray of shape (n_numbers,)
+        Between which scores lie that are to be weighted.
+    b_low, b_high : float
+        The same of weights.
+    """
+
+    a: _Floats
+    aa: _Floats
+    ab: _Floats
+    b: float
+    bb: float
+    a_low: _Floats
+    a_high: _Floats
+    b_low: float
+    b_high: float
+
+    @classmethod
+    def of(cls, scores: Scores, weights: Scores) -> "Sums":
+        """The sums of one number's weighted scores."""
+        w, s = weights.values, scores.values
+        a = w * s
+        products, ends = (a.sum(), a @ a, a @ w), (scores.low, scores.high)
+        of_a, of_aa, of_ab, low, high = (np.array([float(one)]) for one in (*products, *ends))
+        return cls(of_a, of_aa, of_ab, float(w.sum()), float(w @ w), low, high, weights.low, weights.high)
+
+
+def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]) -> SurveyEstimate:
+    r"""The quotients of the means of a and b, with Fieller's intervals.
+
+    Parameters
+    ----------
+    sums : Sums
+    n : int
+        How many reports, at least 2.
+    level : float
+    what : str
+    labels : sequence of str
+
+    Returns
+    -------
+    SurveyEstimate
+
+    Notes
+    -----
+    The interval holds the R for which the mean of :math:`a - R b` is within :math:`z` standard errors of 0. It is exact
+    as far as means are normal, however small the mean of b; where that may be 0, the interval is infinite. Where all
+    b are 1, it is the usual one.
+
+    References
+    ----------
+    Fieller, "Some problems in interval estimation", Journal of the Royal Statistical Society B, 1954.
+    """
+    A, B, z = sums.a / n, sums.b / n, float(norm.ppf((1 + level) / 2))
+    v_aa, v_ab, v_bb = (
+        (np.asarray(products) / n - one * two) / (n - 1)
+        for products, one, two in ((sums.aa, A, A), (sums.ab, A, B), (sums.bb, B, B))
+    )
+    low, high = _fieller(A, B, v_aa, v_ab, v_bb, z)
+    unknown, zero = np.full_like(A, np.inf), np.zeros_like(A)
+    if B <= 0:
+        # Fewer than nobody is left by the filter: noise alone.
+        nothing = np.full_like(A, np.nan)
+        return SurveyEstimate(
+            what, tuple(labels), nothing, unknown, low, high, level, n, unknown, zero, unknown, unknown
+        )
+    R = A / B
+    # Of products that a small difference is left of, rounding may leave less than none.
+    errors = np.sqrt(np.maximum(v_aa - 2 * R * v_ab + R**2 * v_bb, 0.0)) / B
+    ends = [b * (a - R) for b in (sums.b_low, sums.b_high) for a in (sums.a_low, sums.a_high)]
+    moved = (np.max(ends, axis=0) - np.min(ends, axis=0)) / B
+    held = np.full_like(A, (sums.b_high - sums.b_low) / B)
+    return SurveyEstimate(what, tuple(labels), R, errors, low, high, level, n, moved, zero, held, unknown)
+
+
+def variance(number: Scores, square: Scores, weights: Scores, level: float, what: str) -> SurveyEstimate:
+    """The variance of a number, from scores of it and of its square."""
+    n, z = len(number.values), float(norm.ppf((1 + level) / 2))
+    first, second = (quotients(Sums.of(one, weights), n, level, what, (what,)) for one in (number, square))
+    value, influence = _variance_and_influence(number, square, weights)
+    values, errors = np.array([value]), np.array([np.sqrt(influence @ influence) / n])
+    # A mean m that moves by d moves its square by at most 2 |m| d + d^2.
+    return replace(
+        second,
+        values=values,
+        standard_errors=errors,
+        low=values - z * errors,
+        high=values + z * errors,
+        moved=second.moved + 2 * np.abs(first.values) * first.moved,
+        moved_square=first.moved**2,
+    )
+
+
+def correlation(
+    one: tuple[Scores, Scores], two: tuple[Scores, Scores], weights: Scores, level: float, what: str
+) -> SurveyEstimate:
+    """The correlation of two numbers, each given by scores of it and of its square, with Fieller's interval.
+
+    The quotient of the covariance and of the root of the product of both variances. Where these may be 0, the interval
+    is all of [-1, 1].
+    """
+    n, z = len(weights.values), float(norm.ppf((1 + level) / 2))
+    parts = [_variance_and_influence(*scores, weights) for scores in (one, two)]
+    total = weights.values.sum()
+    x, y = (scores[0].values - (weights.values @ scores[0].values) / total for scores in (one, two))
+    product = float(weights.values @ (x * y) / total)
+    of_product = weights.values * (x * y - product) * (n / total)
+    value, error, low, high = (np.array([number]) for number in (np.nan, np.inf, -1.0, 1.0))
+    (v_x, of_x), (v_y, of_y) = parts
+    if v_x > 0 and v_y > 0:
+        root = float(np.sqrt(v_x * v_y))
+        of_root = root / 2 * (of_x / v_x + of_y / v_y)
+        pairs = ((of_product, of_product), (of_product, of_root), (of_root, of_root))
+        v_aa, v_ab, v_bb = (np.array([a @ b]) / n**2 for a, b in pairs)
+        value = np.array([product / root])
+        error = np.sqrt(np.maximum(0.0, v_aa - 2 * value * v_ab + value**2 * v_bb)) / root
+        # A correlation is never outside: an interval may end there, and is not empty.
+        low, high = (np.clip(end, -1.0, 1.0) for end in _fieller(value * root, root, v_aa, v_ab, v_bb, z))
+    unknown, zero = np.full(1, np.inf), np.zeros(1)
+    most = 1 + np.abs(np.nan_to_num(value, nan=1.0))
+    return SurveyEstimate(what, (what,), value, error, low, high, level, n, unknown, zero, zero, most)
+
+
+def made_consistent(raw: SurveyEstimate, shares: _Floats, moved: _Floats) -> SurveyEstimate:
+    """Shares that are a distribution in the place of raw ones, whose intervals are widened to hold them.
+
+    Within [0, 1], where all shares are, an interval of a raw one loses none of its coverage, and gains some by this.
+
+    Parameters
+    ----------
+    raw : SurveyEstimate
+    shares : ndarray of shape (n_labels,)
+    moved : ndarray of shape (n_labels,)
+        The most that forged reports move each by, of the odds of their share.
+    """
+    low, high = (np.clip(end, 0.0, 1.0) for end in (raw.low, raw.high))
+    return replace(
+        raw,
+        values=shares,
+        low=np.minimum(low, shares),
+        high=np.maximum(high, shares),
+        moved=moved,
+        most=np.ones(len(shares)),
+    )
+
+
+def joined(parts: Mapping[str, SurveyEstimate], what: str, *, several: bool) -> SurveyEstimate:
+    """Estimates of groups as one, by the groups' names; with `several` numbers each, those names come before theirs."""
+    first = next(iter(parts.values()))
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts.values()])
+        for name in ("values", "standard_errors", "low", "high", "moved", "moved_square", "held", "most")
+    }
+    labels = tuple(f"{name}: {label}" if several else name for name, part in parts.items() for label in part.labels)
+    return replace(first, what=what, labels=labels, **arrays)
+
+
+def invert(cumulative: SurveyEstimate, places: _Floats, levels: _Floats, values: _Floats, what: str) -> SurveyEstimate:
+    """Quantiles, with intervals of the places at which the interval of a cumulative share holds a level.
+
+    Parameters
+    ----------
+    cumulative : SurveyEstimate
+        At ascending places, the first of share 0 and the last of share 1.
+    places : ndarray of shape (n_places,)
+    levels : ndarray of shape (n_levels,)
+    values : ndarray of shape (n_levels,)
+        The quantiles themselves.
+    what : str
+    """
+    low, high = values.copy(), values.copy()
+    for i, level in enumerate(levels):
+        held = np.flatnonzero((cumulative.low <= level) & (cumulative.high >= level))
+        if held.size:
+            # Between two places the interval may hold it as well.
+            low[i] = min(low[i], places[max(0, held[0] - 1)])
+            high[i] = max(high[i], places[min(len(places) - 1, held[-1] + 1)])
+    z = float(norm.ppf((1 + cumulative.level) / 2))
+    unknown, zero = np.full(len(levels), np.inf), np.zeros(len(levels))
+    labels = tuple(f"{level:g}" for level in levels)
+    most = np.full(len(levels), places[-1] - places[0])
+    errors = (high - low) / (2 * z)
+    n, certain = cumulative.n, cumulative.level
+    return SurveyEstimate(what, labels, values, errors, low, high, certain, n, unknown, zero, zero, most)
+
+
+def _variance_and_influence(number: Scores, square: Scores, weights: Scores) -> tuple[float, _Floats]:
+    """A variance without bias of the first order, and what each report adds to it."""
+    w, n = weights.values, len(weights.values)
+    total = w.sum()
+    mean, of_squares = float(w @ number.values / total), float(w @ square.values / total)
+    scaled = w * (n / total)
+    centred = number.values - mean
+    of_mean = scaled * centred
+    # The square of a mean is larger than that of what it estimates, by the mean's own variance.
+    value = of_squares - mean**2 + float(of_mean @ of_mean) / n**2
+    return value, np.asarray(scaled * (square.values - of_squares - 2 * mean * centred))
+
+
+def _fieller(A: _Floats, B: float, v_aa: _Floats, v_ab: _Floats, v_bb: Any, z: float) -> tuple[_Floats, _Floats]:
+    """The ends of the R with (A - R B)^2 <= z^2 (v_aa - 2 R v_ab + R^2 v_bb), where there are two."""
+    square, middle = B**2 - z**2 * v_bb, A * B - z**2 * v_ab
+    reach = np.sqrt(np.maximum(middle**2 - square * (A**2 - z**2 * v_aa), 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = (middle - reach) / square, (middle + reach) / square
+    bounded = square > 0
+    return np.where(bounded, low, -np.inf), np.where(bounded, high, np.inf)

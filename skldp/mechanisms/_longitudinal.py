@@ -1,0 +1,531 @@
+r"""The same people asked again and again: a permanent answer to each value, and a second randomisation of it per wave.
+
+One answer that is kept for ever protects a value however often it is asked for, but equal answers show that nothing
+changed. A second law between the kept answer and what is sent blurs that, at a price in every report.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._checks import check_epsilon, check_whole
+from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_frequencies
+from skldp.mechanisms._categorical.local_hashing import LocalHashing, support_of_others
+from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
+from skldp.mechanisms._categorical.unary import UnaryEncoding
+from skldp.mechanisms._domain import Box, Codes
+from skldp.mechanisms._field_key import FieldKey
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._odds import TWO_64, bernoulli, log_ratio, round_up
+from skldp.mechanisms._rows import RowMechanism, Workspace
+
+__all__ = ["FlippedBits", "LongitudinalCategories", "LongitudinalMean"]
+
+_BASIS = "exact, from the 64-bit integer probabilities that are sampled"
+
+
+@dataclass(frozen=True)
+class FlippedBits(RowMechanism):
+    """Flips each bit of a row on its own: the second step of RAPPOR.
+
+    Parameters
+    ----------
+    n_bits : int
+    flip_count : int
+        How many of 2^64 draws flip a bit, from 1 to 2^63.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms import noise_from
+    >>> from skldp.mechanisms._longitudinal import FlippedBits
+    >>> law = FlippedBits(4, flip_count=2**62)
+    >>> law.release([[0, 1, 1, 0]], noise_from()).rows.shape, round(law.guarantee().epsilon, 4)
+    ((1, 4), 4.3944)
+    """
+
+    n_bits: int
+    flip_count: int
+
+    def __post_init__(self) -> None:
+        check_whole("n_bits", self.n_bits, least=1)
+        check_whole("flip_count", self.flip_count, least=1, most=TWO_64 // 2)
+
+    @cached_property
+    def domain(self) -> Codes:
+        """Rows of bits."""
+        return Codes((2,) * self.n_bits)
+
+    @property
+    def n_outputs(self) -> int:
+        """As many as there are bits."""
+        return self.n_bits
+
+    def output_dtype(self, dtype: np.dtype) -> np.dtype:
+        """The type of a release: bool."""
+        return np.dtype(bool)
+
+    def guarantee(self) -> PrivacyGuarantee:
+        """The exact guarantee of one row, all bits of which may differ from those of another."""
+        each = (TWO_64 - self.flip_count) ** self.n_bits, self.flip_count**self.n_bits
+        return PrivacyGuarantee(log_ratio(*each), basis=_BASIS)
+
+    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
+        out[...] = rows
+
+    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        bernoulli(noise, self.flip_count, out, workspace.take("words", out.shape, np.uint16))
+        np.not_equal(out, rows, out=out)
+
+
+@dataclass(frozen=True)
+class _TwoSteps:
+    """Base: the figures of a permanent answer and of the report that is made of it.
+
+    A subclass says by which laws, `first` and `second`, and how likely both together support the own category of a
+    person and any other one, as whole numbers of 2^128.
+    """
+
+    lifetime_epsilon: float
+    report_epsilon: float
+
+    def _check(self) -> None:
+        for name in ("lifetime_epsilon", "report_epsilon"):
+            check_epsilon(getattr(self, name))
+        if not self.report_epsilon < self.first.guarantee().epsilon:
+            raise ValueError(
+                "report_epsilon must be smaller than lifetime_epsilon, or there is nothing to randomise a second "
+                f"time. Got {self.report_epsilon!r} and {self.lifetime_epsilon!r} instead."
+            )
+
+    @property
+    @abstractmethod
+    def first(self) -> RowMechanism:
+        """The law of the permanent answer."""
+
+    @property
+    @abstractmethod
+    def second(self) -> RowMechanism:
+        """The law of a report, of the permanent answer."""
+
+    @property
+    @abstractmethod
+    def exact_epsilon(self) -> float:
+        """The exact epsilon of one report, rounded up."""
+
+    def guarantee(self) -> PrivacyGuarantee:
+        """The exact guarantee of one report alone, by both laws together."""
+        return PrivacyGuarantee(self.exact_epsilon, stated=self.report_epsilon, basis=_BASIS)
+
+    def lifetime_guarantee(self, n_values: int = 1) -> PrivacyGuarantee:
+        """The guarantee of all reports of a person, however many, who has so many different values.
+
+        Parameters
+        ----------
+        n_values : int, default=1
+
+        Returns
+        -------
+        PrivacyGuarantee
+            For people whose values change at the same waves: the exact sum of the epsilons of the permanent answers,
+            which ever more reports come arbitrarily near to. When they change is told by
+            :meth:`change_guarantee` alone.
+        """
+        check_whole("n_values", n_values, least=1)
+        each = Fraction(self.first.guarantee().epsilon)
+        return PrivacyGuarantee(
+            round_up(each * self._distinct(n_values)),
+            stated=round_up(Fraction(float(self.lifetime_epsilon)) * n_values),
+            basis=f"permanent answers to {n_values} values, for people whose values change at the same waves",
+        )
+
+    def change_guarantee(self, n_reports: int) -> PrivacyGuarantee:
+        """The guarantee of so many reports, whatever the values are and whenever they change.
+
+        Parameters
+        ----------
+        n_reports : int
+
+        Returns
+        -------
+        PrivacyGuarantee
+            By the second law alone, whose epsilon every report spends; an upper bound.
+        """
+        check_whole("n_reports", n_reports, least=1)
+        return PrivacyGuarantee(
+            round_up(Fraction(self.second.guarantee().epsilon) * n_reports),
+            basis=f"the second randomisation of {n_reports} reports, whatever changed between them",
+        )
+
+    def _distinct(self, n_values: int) -> int:
+        """How many permanent answers so many values have at most."""
+        return n_values
+
+    def _reports(self, codes: npt.ArrayLike, ids: Sequence[int | str], key: FieldKey, wave: str) -> np.ndarray:
+        kept = key.release(self.first, codes, ids).rows
+        return key.release(self.second, kept.astype(np.int64), ids, wave=wave).rows
+
+
+@dataclass(frozen=True)
+class LongitudinalCategories(_TwoSteps):
+    r"""Categories of people who are asked in several waves: permanent answers, each wave randomised again.
+
+    Parameters
+    ----------
+    lifetime_epsilon : float
+        Natural log: of all reports of one value together.
+    report_epsilon : float
+        Of one report alone; smaller.
+    n_classes : int
+        k, at least 2 and at most 2^20.
+    method : {"hashing", "sue", "krr"}, default="hashing"
+        Randomized response over the categories (L-GRR), over the bits of a unary encoding (basic RAPPOR, L-SUE), or
+        over the few buckets of a hash function that every person draws once (LOLOHA), of which a person has no more
+        permanent answers than there are buckets, however often the value changes.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Of the first law with the probabilities :math:`p_1, q_1` and the second with :math:`p_2, q_2`, over g answers,
+
+    .. math:: p = p_1 p_2 + (g - 1) q_1 q_2, \qquad q = p_1 q_2 + q_1 p_2 + (g - 2) q_1 q_2,
+
+    and :math:`\varepsilon = \ln (p / q)` for one report, computed of the integers that are sampled. For bits,
+    g is 2 and :math:`\varepsilon = 2 \ln (p / q)`. The second law is the one that spends `report_epsilon`, and not
+    more. A wave that is asked for twice gives the same reports.
+
+    Estimates are of one wave. Those of several waves have the permanent answers in common: their mean over waves is
+    unbiased, but no mean over waves has a standard error below that of the permanent answers.
+
+    References
+    ----------
+    Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014, Sections 2 and 3; Arcolezi, Pinzon, Palamidessi and Gambs,
+    "Frequency estimation of evolving data under local differential privacy", EDBT 2023, Section 3.
+
+    Examples
+    --------
+    >>> import os
+    >>> from skldp.mechanisms import FieldKey, LongitudinalCategories, ReleaseKey
+    >>> law = LongitudinalCategories(2.0, 1.0, n_classes=50)
+    >>> key = FieldKey(ReleaseKey(os.urandom(32)), "home page")
+    >>> monday = law.release([[3], [17]], ids=["ann", "bob"], key=key, wave="monday")
+    >>> again = law.release([[3], [17]], ids=["ann", "bob"], key=key, wave="monday")
+    >>> bool((monday == again).all()), law.estimate_frequencies(monday).frequencies.shape
+    (True, (50,))
+    >>> [round(law.lifetime_guarantee(n).epsilon, 6) for n in (1, 2, 3, 50)]
+    [2.0, 4.0, 6.0, 6.0]
+    """
+
+    n_classes: int
+    method: Literal["hashing", "sue", "krr"] = "hashing"
+
+    def __post_init__(self) -> None:
+        check_whole("n_classes", self.n_classes, least=2, most=2**20)
+        if self.method not in ("hashing", "sue", "krr"):
+            raise ValueError(f"method must be 'hashing', 'sue' or 'krr'. Got {self.method!r} instead.")
+        self._check()
+
+    @cached_property
+    def n_answers(self) -> int:
+        """g, among how many answers each step chooses; of bits, 2."""
+        if self._hashes is not None:
+            return self._hashes.n_buckets
+        return 2 if self.method == "sue" else int(self.n_classes)
+
+    @cached_property
+    def first(self) -> RandomizedResponse | UnaryEncoding:
+        """The law of the permanent answer."""
+        if self.method == "sue":
+            return UnaryEncoding(self.lifetime_epsilon, self.n_classes, "sue")
+        return RandomizedResponse(self.lifetime_epsilon, self.n_answers)
+
+    @cached_property
+    def second(self) -> RandomizedResponse | FlippedBits:
+        """The law of a report, of the permanent answer."""
+        g, others = self.n_answers, self._factor
+        p, q = self._first_counts[0] / TWO_64, self._first_counts[1] / TWO_64
+        odds = math.exp(self.report_epsilon / others)
+        # Solved for the odds of the second law.
+        epsilon = math.log((odds * (p + (g - 2) * q) - (g - 1) * q) / (p - odds * q))
+        while True:
+            law = RandomizedResponse(epsilon, g)
+            if self._epsilon_of(law.keep_count, law.other_count) <= self.report_epsilon:
+                return FlippedBits(int(self.n_classes), law.other_count) if self.method == "sue" else law
+            # Rounding led beyond what was asked by a hair.
+            epsilon *= 1 - 2.0**-44
+
+    @cached_property
+    def exact_epsilon(self) -> float:
+        """The exact epsilon of one report, rounded up."""
+        return self._epsilon_of(*self._second_counts)
+
+    @cached_property
+    def p(self) -> float:
+        """The probability that a report supports the person's own category."""
+        return float(Fraction(self._both(*self._second_counts)[0], TWO_64**2))
+
+    @cached_property
+    def q(self) -> float:
+        """The probability that a report supports any other category."""
+        other = float(Fraction(self._both(*self._second_counts)[1], TWO_64**2))
+        return other if self._hashes is None else support_of_others(self.p, other, self.n_answers, self.n_classes)
+
+    def release(
+        self, codes: npt.ArrayLike, ids: Sequence[int | str], key: FieldKey, wave: str
+    ) -> npt.NDArray[np.int64] | npt.NDArray[np.bool_]:
+        """Release one wave.
+
+        Parameters
+        ----------
+        codes : array-like of int, shape (n, 1)
+        ids : sequence of int or str, shape (n,)
+            Whose value it is.
+        key : FieldKey
+            The same one in every wave.
+        wave : str
+            Its name; what is released again under the same name is the same.
+
+        Returns
+        -------
+        ndarray of shape (n, 1), or (n, n_classes) for bits
+            With ``"hashing"``, which hash function is the person's, and the bucket: a whole number.
+
+        Raises
+        ------
+        ValueError
+            If something is no code, there are not as many ids, or the wave has no name.
+        """
+        if not isinstance(wave, str) or not wave:
+            raise ValueError(f"wave must be a text that is not empty. Got {wave!r} instead.")
+        if self._hashes is None:
+            return self._reports(codes, ids, key, wave)
+        checked = self._hashes.domain.clip(self._hashes.domain.as_rows(codes)).rows
+        if checked.shape != (len(ids), 1):
+            raise ValueError(f"codes must have the shape ({len(ids)}, 1). Got another.")
+        chosen = key.personal(f"one of {self._hashes.n_hashes} hashes", ids).integers(
+            self._hashes.n_hashes, checked.shape
+        )
+        buckets = self._reports(self._hashes.hashed(chosen, checked), ids, key, wave)
+        reports: npt.NDArray[np.int64] = chosen * self.n_answers + buckets
+        return reports
+
+    def estimate_frequencies(
+        self, reports: npt.ArrayLike, of: Literal["sample", "population"] = "sample"
+    ) -> FrequencyEstimate:
+        """Estimate without bias how often each category occurs in a wave.
+
+        Parameters
+        ----------
+        reports : array-like
+            What was released in one wave, one row a person.
+        of : {"sample", "population"}, default="sample"
+            Whose frequencies the standard errors are about; see `estimate_frequencies`.
+
+        Returns
+        -------
+        FrequencyEstimate
+            Not clipped: that would bias it.
+
+        Raises
+        ------
+        ValueError
+            If a report is none of this law's, or there are too few.
+        """
+        if self._hashes is not None:
+            whole = np.asarray(reports).reshape(-1)
+            counts, n = self._hashes.support_counts(whole), whole.size
+        elif self.method == "sue":
+            rows = np.asarray(reports).astype(np.int64, casting="safe")
+            bits = self.second.domain.clip(rows).rows
+            counts, n = bits.sum(axis=0), len(bits)
+        else:
+            given = self.first.domain.clip(np.asarray(reports)).rows.reshape(-1)
+            counts, n = np.bincount(given, minlength=self.n_classes), given.size
+        return estimate_frequencies(counts, n, self.p, self.q, of=of)
+
+    # An answer over a list is one; two bits of a unary encoding differ.
+    @property
+    def _factor(self) -> int:
+        return 2 if self.method == "sue" else 1
+
+    @cached_property
+    def _hashes(self) -> LocalHashing | None:
+        """The hash functions, with as many buckets as are best for one report."""
+        return LocalHashing(self.report_epsilon, self.n_classes) if self.method == "hashing" else None
+
+    def _distinct(self, n_values: int) -> int:
+        return n_values if self.method == "sue" else min(n_values, self.n_answers)
+
+    @cached_property
+    def _first_counts(self) -> tuple[int, int]:
+        own = self.first.own_count if isinstance(self.first, UnaryEncoding) else self.first.keep_count
+        return own, self.first.other_count
+
+    @cached_property
+    def _second_counts(self) -> tuple[int, int]:
+        if isinstance(self.second, FlippedBits):
+            return TWO_64 - self.second.flip_count, self.second.flip_count
+        return self.second.keep_count, self.second.other_count
+
+    def _both(self, own: int, other: int) -> tuple[int, int]:
+        """Of 2^128, how likely both laws together give the own answer, and any single other one."""
+        p, q = self._first_counts
+        g = self.n_answers
+        return p * own + (g - 1) * q * other, p * other + q * own + (g - 2) * q * other
+
+    def _epsilon_of(self, own: int, other: int) -> float:
+        true, false = self._both(own, other)
+        return log_ratio(true**self._factor, false**self._factor)
+
+
+@dataclass(frozen=True)
+class LongitudinalMean(_TwoSteps):
+    r"""The mean of a number of people who are asked in several waves, by one bit each: dBitFlip's one-bit mean.
+
+    Parameters
+    ----------
+    lifetime_epsilon : float
+        Natural log: of all reports of one value together; twice as much, at most, of all reports ever.
+    report_epsilon : float
+        Of one report alone; smaller.
+    low, high : float
+        Declared bounds; what lies outside is clipped.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Every person draws a threshold u once, uniform between the bounds; a value counts as `high` where it is above, and
+    as `low` else, which is right in the mean over people. Of both there is a permanent answer, and a report is that
+    answer, flipped anew in each wave. A value that changes without crossing its person's threshold changes nothing.
+
+    .. math:: \hat\mu = l + (h - l) \frac{c / n - q}{p - q}
+
+    for c of n reports of the high end, with p and q as for :class:`LongitudinalCategories` over two answers.
+
+    References
+    ----------
+    Ding, Kulkarni and Yekhanin, "Collecting telemetry data privately", NeurIPS 2017: 1BitMean of Section 3.1, its
+    memoization by rounding at a point of one's own in Section 4.1, and output perturbation in Section 4.2.
+
+    Examples
+    --------
+    >>> import os
+    >>> from skldp.mechanisms import FieldKey, LongitudinalMean, ReleaseKey
+    >>> law = LongitudinalMean(2.0, 1.0, low=0, high=24)
+    >>> key = FieldKey(ReleaseKey(os.urandom(32)), "hours")
+    >>> monday = law.release([[7.5], [3.25]], ids=["ann", "bob"], key=key, wave="monday")
+    >>> monday.shape, round(law.lifetime_guarantee(100).epsilon, 6)
+    ((2, 1), 4.0)
+    """
+
+    low: float
+    high: float
+
+    _N_ENDS: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        # Refuses what are no bounds.
+        _ = self._box
+        self._check()
+
+    @property
+    def first(self) -> RandomizedResponse | UnaryEncoding:
+        """The law of the permanent answer to either end."""
+        return self._ends.first
+
+    @property
+    def second(self) -> RandomizedResponse | FlippedBits:
+        """The law of a report, of the permanent answer."""
+        return self._ends.second
+
+    @property
+    def exact_epsilon(self) -> float:
+        """The exact epsilon of one report, rounded up."""
+        return self._ends.exact_epsilon
+
+    def release(
+        self, rows: npt.ArrayLike, ids: Sequence[int | str], key: FieldKey, wave: str
+    ) -> npt.NDArray[np.int64] | npt.NDArray[np.bool_]:
+        """Release one wave.
+
+        Parameters
+        ----------
+        rows : array-like of shape (n, 1)
+        ids : sequence of int or str, shape (n,)
+        key : FieldKey
+            The same one in every wave. Its `steps` do not matter.
+        wave : str
+            Its name.
+
+        Returns
+        -------
+        ndarray of int64, shape (n, 1)
+            1 for the high end.
+
+        Raises
+        ------
+        ValueError
+            If a number is not finite, there are not as many ids, or the wave has no name.
+        """
+        given = self._box.as_rows(rows)
+        if given.shape != (len(ids), 1):
+            raise ValueError(f"rows must have the shape ({len(ids)}, 1). Got another.")
+        share = (self._box.clip(given).rows / 2 - self._box.ends[0] / 2) / self._box.radius
+        codes = share > key.personal("threshold", ids).uniform(share.shape)
+        return self._ends.release(codes.astype(np.int64), ids, key, wave)
+
+    def estimate_mean(self, reports: npt.ArrayLike) -> tuple[float, float]:
+        """Estimate the mean of a wave.
+
+        Parameters
+        ----------
+        reports : array-like of int, shape (n, 1)
+            At least two.
+
+        Returns
+        -------
+        mean : float
+            Without bias; may lie outside the bounds.
+        standard_error : float
+            Of the mean in the population that these people were drawn from at random, whose square is unbiased; that
+            of the mean among these people is smaller.
+
+        Raises
+        ------
+        ValueError
+            If a report is none of this law's, or there are too few.
+        """
+        ends = self._ends.estimate_frequencies(reports, of="population")
+        width = float(self.high) - float(self.low)
+        return float(self.low) + width * float(ends.frequencies[1]), width * float(ends.standard_errors[1])
+
+    def _distinct(self, n_values: int) -> int:
+        return min(n_values, self._N_ENDS)
+
+    @cached_property
+    def _box(self) -> Box:
+        return Box((self.low,), (self.high,))
+
+    @cached_property
+    def _ends(self) -> LongitudinalCategories:
+        return LongitudinalCategories(self.lifetime_epsilon, self.report_epsilon, self._N_ENDS, "krr")

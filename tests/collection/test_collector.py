@@ -1,0 +1,463 @@
+"""The collector: each report counts once, nobody else's counts, and estimates are those of plain formulas."""
+
+import itertools
+import pickle
+import re
+from statistics import NormalDist
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skldp import Collector
+from skldp.client import CategoryField, NumberField, Policy
+from skldp.collection._arrow import batch_of_reports
+from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, SquareWave, UnaryEncoding, integer_law
+
+Z = NormalDist().inv_cdf(0.975)
+CITIES = ("Bonn", "Ulm", None)
+POLICY = Policy(
+    "a <test>",
+    (
+        NumberField("age", 0, 100, integer_law(SquareWave(2.0)), "years"),
+        NumberField("pay", 0, 10, integer_law(Piecewise(2.0))),
+        CategoryField("city", CITIES, integer_law(RandomizedResponse(2.0, 3))),
+        CategoryField("shop", tuple(range(70)), integer_law(UnaryEncoding(2.0, 70))),
+        NumberField("kids", 0, 5, integer_law(Piecewise(3.0)), whole=True),
+        NumberField("yes", 0, 1, integer_law(Duchi(1.0)), whole=True),
+    ),
+)
+OTHER = Policy("another", POLICY.fields)
+
+
+def report(rng, policy=POLICY):
+    """A report whose noise is that of a generator."""
+    record = {
+        "age": 100 * rng.beta(2, 4),
+        "pay": 10 * rng.random(),
+        "city": CITIES[rng.choice(3, p=[0.6, 0.3, 0.1])],
+        "shop": min(69, int(rng.geometric(0.4))),
+        "kids": int(rng.choice(6)),
+        "yes": int(rng.random() < 0.3),
+    }
+    # More words than any report takes.
+    return policy.vector(record, rng.bytes(8 * 200))
+
+
+@pytest.fixture(scope="module")
+def reports():
+    rng = np.random.default_rng(5)
+    return [report(rng) for _ in range(600)]
+
+
+@pytest.fixture(scope="module")
+def collector(reports):
+    return collect(reports)
+
+
+def collect(some):
+    made = Collector(POLICY)
+    for one in some:
+        assert made.add(one)
+    return made
+
+
+def everything(made):
+    """All estimates, to the bit."""
+    found = (
+        made.mean("age"),
+        made.mean("pay", by="city", where={"age": (20, 60)}),
+        made.variance("pay"),
+        made.correlation("age", "pay"),
+        made.frequencies("city", consistent="likelihood"),
+        made.frequencies("shop", consistent="project"),
+        made.histogram("age"),
+        made.quantiles("age"),
+    )
+    return [
+        (one.values.tobytes(), one.low.tobytes(), one.high.tobytes(), one.standard_errors.tobytes()) for one in found
+    ]
+
+
+# Reports in.
+
+
+def test_nothing_but_reports_of_the_policy_counts(reports):
+    made = Collector(POLICY)
+    mine, theirs = reports[0], report(np.random.default_rng(1), OTHER)
+    flipped = mine[:-1] + bytes([mine[-1] ^ 1])
+    another_version = b"\2" + mine[1:]
+    wrong = [theirs, another_version, b"", b"no report", flipped, mine[:-1], mine + b"\0"]
+    assert [made.add(one) for one in wrong] == [False] * len(wrong)
+    assert made.counts == (0, 4, 3, 0)
+    assert made.add(bytearray(mine))
+    assert made.counts == (1, 4, 3, 0)
+    with pytest.raises(TypeError, match="A report must be bytes"):
+        made.add("text")
+
+
+def test_a_report_counts_once_by_its_id_and_equal_answers_are_two_people(reports):
+    made = collect([reports[0], reports[1], reports[0], reports[0]])
+    assert made.counts == (2, 0, 0, 2)
+    # Of another id, and the same answers.
+    twin = POLICY._pack(bytes(16), list(POLICY.read(reports[0]).answers.values()))
+    made.add(twin)
+    assert made.counts == (3, 0, 0, 2)
+    made.add(reports[1])
+    assert made.counts == (3, 0, 0, 3)
+
+
+def test_of_two_reports_with_one_id_the_same_counts_in_every_order(reports):
+    ids = bytes.fromhex(POLICY.read(reports[0]).report_id)
+    forged = [POLICY._pack(ids, list(POLICY.read(one).answers.values())) for one in reports[:3]]
+    frames = [collect([reports[9], *order]).to_frame() for order in itertools.permutations(forged)]
+    assert all(frame.equals(frames[0]) for frame in frames)
+    least = min(forged)
+    assert collect([reports[9], least]).to_frame().equals(frames[0])
+
+
+def test_collectors_merge_to_the_bit_in_any_order(reports, collector):
+    parts = [collect(reports[:200] + reports[:7]), collect(reports[350:]), collect(reports[200:400])]
+    parts[1].add(b"no report")
+    parts[2].add(reports[0][:-1])
+    for order in itertools.permutations(parts):
+        merged = order[0].merge(*order[1:])
+        assert merged.counts == (600, 1, 1, 57)
+        assert everything(merged) == everything(collector)
+    # Each stays as it was, and one by one is the same as at once.
+    assert parts[0].counts == (200, 0, 0, 7)
+    one_by_one = Collector(POLICY).merge(parts[2]).merge(parts[1]).merge(parts[0])
+    assert everything(pickle.loads(pickle.dumps(one_by_one))) == everything(collector)
+    with pytest.raises(ValueError, match="must be of the same policy"):
+        parts[0].merge(Collector(OTHER))
+
+
+def test_estimates_may_be_asked_between_reports(reports, collector):
+    made = Collector(POLICY)
+    for i, one in enumerate(reports):
+        made.add(one)
+        if i % 100 == 50:
+            made.mean("age")
+    assert everything(made) == everything(collector)
+
+
+def test_many_single_reports_are_put_away(reports, collector, monkeypatch):
+    monkeypatch.setattr("skldp.collection._report_store._WAITING", 7)
+    assert everything(collect(reports)) == everything(collector)
+
+
+# Files.
+
+
+@pytest.mark.parametrize("n_at_a_time", [1, 3, 1 << 16])
+def test_files_of_reports(reports, collector, tmp_path, monkeypatch, n_at_a_time):
+    monkeypatch.setattr("skldp.collection._report_files._REPORTS", n_at_a_time)
+    path = tmp_path / "reports.bin"
+    path.write_bytes(b"".join(reports))
+    made = Collector(POLICY)
+    made.add_file(path)
+    assert made.counts == (600, 0, 0, 0)
+    assert everything(made) == everything(collector)
+    # Truncated ones, another's, and rubbish in between: the next one is found again.
+    theirs = report(np.random.default_rng(1), OTHER)
+    cut, flipped = reports[0][:-5], reports[1][:-1] + bytes([reports[1][-1] ^ 1])
+    parts = [cut, reports[2], flipped, flipped, reports[3], theirs, reports[4], b"rubbish", reports[5][:9], reports[6]]
+    path.write_bytes(b"".join([*parts, reports[7][:20]]))
+    made = Collector(POLICY)
+    made.add_file(path)
+    assert made.counts == (4, 2, 5, 0)
+    path.write_bytes(b"")
+    made.add_file(path)
+    assert made.counts == (4, 2, 5, 0)
+    path.write_bytes(b"rubbish alone" * 100)
+    made.add_file(path)
+    assert made.counts == (4, 3, 5, 0)
+
+
+@pytest.mark.parametrize("form", ["file", "stream", "parquet"])
+def test_files_of_arrow(reports, collector, tmp_path, form):
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    batches = [batch_of_reports(POLICY, reports[:250]), batch_of_reports(POLICY, reports[250:])]
+    path = str(tmp_path / "reports")
+    if form == "parquet":
+        pq.write_table(pa.Table.from_batches(batches), path)
+    else:
+        writer = pa.ipc.new_file if form == "file" else pa.ipc.new_stream
+        with pa.OSFile(path, "wb") as file, writer(file, batches[0].schema) as out:
+            for batch in batches:
+                out.write_batch(batch)
+    made = Collector(POLICY)
+    made.add_file(path)
+    assert made.counts == (600, 0, 0, 0)
+    assert everything(made) == everything(collector)
+    made.add_batch(batches[0])
+    assert made.counts == (600, 0, 0, 250)
+    # Another's rows are foreign, and a file that is cut off is broken.
+    theirs = Collector(OTHER)
+    theirs.add_file(path)
+    assert theirs.counts == (0, 600, 0, 0)
+    content = (tmp_path / "reports").read_bytes()
+    (tmp_path / "cut").write_bytes(content[: len(content) // 2])
+    made.add_file(tmp_path / "cut")
+    assert made.counts.accepted == 600
+    assert made.counts.broken == 1
+
+
+def test_what_cannot_be_read_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        Collector(POLICY).add_file(tmp_path / "missing")
+    with pytest.raises(TypeError, match=re.escape("Reports must be in a pyarrow.RecordBatch")):
+        Collector(POLICY).add_batch([1, 2])
+
+
+# Estimates, against plain formulas over the frame of what was released.
+
+
+def indicator(frame, value):
+    """The scores of a city."""
+    law = POLICY.fields[2].law
+    p, q = 1 - 2 * law.other_count / 2**64, law.other_count / 2**64
+    held = frame["city"].isna() if value is None else frame["city"] == value
+    return (held.to_numpy() - q) / (p - q)
+
+
+def test_means_are_those_of_what_was_released(collector):
+    frame = collector.to_frame()
+    assert len(frame) == 600
+    for name in ("age", "pay", "kids", "yes"):
+        found, y = collector.mean(name), frame[name].to_numpy()
+        error = y.std(ddof=1) / np.sqrt(600)
+        assert found.labels == (name,)
+        assert found.values == pytest.approx([y.mean()], rel=1e-9)
+        assert found.standard_errors == pytest.approx([error], rel=1e-9)
+        assert [found.low[0], found.high[0]] == pytest.approx([y.mean() - Z * error, y.mean() + Z * error], rel=1e-9)
+        narrow = collector.mean(name, level=0.5)
+        assert narrow.high - narrow.values == pytest.approx(NormalDist().inv_cdf(0.75) * narrow.standard_errors)
+
+
+def test_means_of_groups_are_quotients_and_fiellers_interval_ends_where_it_should(collector):
+    frame = collector.to_frame()
+    found = collector.mean("pay", by="city")
+    assert found.labels == ("Bonn", "Ulm", "None")
+    for i, city in enumerate(CITIES):
+        w, y = indicator(frame, city), frame["pay"].to_numpy()
+        ratio = (w * y).sum() / w.sum()
+        assert found.values[i] == pytest.approx(ratio, rel=1e-9)
+        rest = w * (y - ratio)
+        assert found.standard_errors[i] == pytest.approx(rest.std(ddof=1) / np.sqrt(600) / w.mean(), rel=1e-6)
+        for end in (found.low[i], found.high[i]):
+            if np.isfinite(end):
+                at_end = w * (y - end)
+                assert abs(at_end.mean()) == pytest.approx(Z * at_end.std(ddof=1) / np.sqrt(600), rel=1e-6)
+    assert np.isfinite(found.high[:2]).all()
+
+
+def test_filters_are_products(collector):
+    frame = collector.to_frame()
+    w = indicator(frame, "Bonn") + indicator(frame, None)
+    y = frame["pay"].to_numpy()
+    found = collector.mean("pay", where={"city": ["Bonn", None]})
+    assert found.values == pytest.approx([(w * y).sum() / w.sum()])
+    # All of a number's bounds, and all of the cities, are no filter.
+    everyone = collector.mean("pay", where={"age": (0, 101), "city": list(CITIES)})
+    assert everyone.values == pytest.approx(collector.mean("pay").values, rel=1e-9)
+
+
+def test_a_filter_that_leaves_nobody_says_that_it_knows_nothing(collector):
+    found = collector.mean("pay", by="city", where={"kids": (5, 6), "age": (95, 100)})
+    assert (found.low[2], found.high[2]) == (-np.inf, np.inf)
+
+
+def test_variances_and_correlations_are_those_of_moments(collector):
+    frame = collector.to_frame()
+    age, pay = ((frame[name].to_numpy() - low) / low for name, low in (("age", 50.0), ("pay", 5.0)))
+
+    def of_square(mechanism, y):
+        constant, _, square = mechanism.variance_coefficients
+        return (y**2 - constant) / (1 + square)
+
+    moments = []
+    for mechanism, y in ((SquareWave(2.0), age), (Piecewise(2.0), pay)):
+        moments.append(of_square(mechanism, y).mean() - y.mean() ** 2 + y.var() / 600)
+    assert collector.variance("age").values == pytest.approx([moments[0] * 50**2], rel=1e-6)
+    assert collector.variance("pay").values == pytest.approx([moments[1] * 5**2], rel=1e-6)
+    covariance = (age * pay).mean() - age.mean() * pay.mean()
+    found = collector.correlation("age", "pay")
+    assert found.values == pytest.approx([covariance / np.sqrt(moments[0] * moments[1])], rel=1e-6)
+    assert -1 <= found.low[0] <= found.high[0] <= 1
+
+
+def test_frequencies_are_those_of_the_inverted_response(collector):
+    frame = collector.to_frame()
+    found = collector.frequencies("city")
+    assert found.labels == ("Bonn", "Ulm", "None")
+    for i, city in enumerate(CITIES):
+        scores = indicator(frame, city)
+        assert found.values[i] == pytest.approx(scores.mean(), rel=1e-9)
+        assert found.standard_errors[i] == pytest.approx(scores.std(ddof=1) / np.sqrt(600), rel=1e-9)
+    law = POLICY.fields[3].law
+    p, q = law.own_count / 2**64, law.other_count / 2**64
+    shop = collector.frequencies("shop")
+    bits = frame[[f"shop={i}" for i in range(70)]].to_numpy()
+    assert shop.values == pytest.approx((bits.mean(axis=0) - q) / (p - q), abs=1e-12)
+
+
+@pytest.mark.parametrize("consistent", ["project", "likelihood"])
+def test_consistent_shares_are_a_distribution_within_their_intervals(collector, consistent):
+    for method, name in (("histogram", "age"), ("histogram", "kids"), ("frequencies", "city"), ("frequencies", "shop")):
+        raw = getattr(collector, method)(name)
+        found = getattr(collector, method)(name, consistent=consistent)
+        assert (found.values >= 0).all()
+        assert found.values.sum() == pytest.approx(1)
+        assert ((found.low <= found.values) & (found.values <= found.high)).all()
+        # They hold all that the raw one holds of what can be.
+        assert (found.low <= np.clip(raw.low, 0, 1)).all()
+        assert (found.high >= np.clip(raw.high, 0, 1)).all()
+        assert ((found.low >= 0) & (found.high <= 1)).all()
+
+
+def test_shares_of_bins_sum_to_one_and_are_the_steps_of_the_cumulative_ones(collector):
+    for bins in (4, [0, 10, 30, 100], [10, 30], None):
+        shares = collector.histogram("age", bins=bins)
+        assert shares.values.sum() == pytest.approx(1, abs=1e-9)
+        assert collector.cumulative("age", bins=bins).values == pytest.approx(np.cumsum(shares.values)[:-1], abs=1e-9)
+    assert collector.histogram("age", bins=[10, 30]).labels == ("[0, 10)", "[10, 30)", "[30, 100]")
+    assert collector.histogram("kids").labels == ("0", "1", "2", "3", "4", "5")
+    assert collector.histogram("yes").values == pytest.approx(
+        [1 - collector.mean("yes").values[0], collector.mean("yes").values[0]], abs=1e-9
+    )
+
+
+def test_quantiles_ascend_within_their_intervals(collector):
+    found = collector.quantiles("age", (0.1, 0.5, 0.9))
+    assert found.labels == ("0.1", "0.5", "0.9")
+    assert (np.diff(found.values) >= 0).all()
+    assert ((found.low <= found.values) & (found.values <= found.high)).all()
+    kids = collector.quantiles("kids")
+    assert set(kids.values) | set(kids.low) | set(kids.high) <= set(range(7))
+
+
+# What forged reports can do.
+
+
+def test_forged_reports_move_estimates_by_no_more_than_is_said(reports):
+    """The worst that 30 of 600 can do to a mean and to a share, done."""
+    share, honest = 30 / 600, reports[:570]
+    laws = {field.name: field.law for field in POLICY.fields}
+    before = collect(reports)
+    for name, answers, radius in (("age", (0, laws["age"].n_answers - 1), 50), ("yes", (0, 1), 0.5)):
+        bound = before.mean(name).moved_by(share)[0]
+        law = laws[name]
+        assert bound == pytest.approx(share * radius * (law.value(answers[1]) - law.value(answers[0])), rel=1e-9)
+        for answer in answers:
+            after = collect(honest + forged(30, name, answer))
+            moved = abs(after.mean(name).values - before.mean(name).values)[0]
+            assert bound / 4 < moved <= bound
+    for code in range(3):
+        bound = before.frequencies("city").moved_by(share)[code]
+        after = collect(honest + forged(30, "city", code))
+        moved = abs(after.frequencies("city").values - before.frequencies("city").values)[code]
+        assert bound / 4 < moved <= bound
+        projected = [one.frequencies("city", consistent="project").values for one in (before, after)]
+        assert (
+            abs(projected[1] - projected[0]).max()
+            <= before.frequencies("city", consistent="project").moved_by(share).max()
+        )
+    for estimate in (lambda one: one.mean("age", by="city"), lambda one: one.variance("age")):
+        bound = estimate(before).moved_by(share)
+        after = collect(honest + forged(30, "age", 0))
+        assert (abs(estimate(after).values - estimate(before).values) <= bound).all()
+
+
+def forged(n, name, answer):
+    """Reports that all give one answer to a field, and the first one to all others."""
+    answers = [answer if field.name == name else 0 for field in POLICY.fields]
+    return [POLICY._pack(i.to_bytes(16, "big"), answers) for i in range(n)]
+
+
+def test_no_forged_reports_move_nothing_and_too_many_anything(collector):
+    grouped = collector.mean("pay", by="city")
+    assert grouped.moved_by(0.0).tolist() == [0.0, 0.0, 0.0]
+    assert grouped.moved_by(1.0).tolist() == [np.inf] * 3
+    assert collector.frequencies("city", consistent="likelihood").moved_by(0.01).tolist() == [1.0] * 3
+    for share in (-0.1, 1.1, np.nan):
+        with pytest.raises(ValueError, match="share must be from 0 to 1"):
+            grouped.moved_by(share)
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("ask", "rule"),
+    [
+        (lambda c: c.mean("nobody"), "A field must be one of"),
+        (lambda c: c.mean("city"), "estimated of numbers"),
+        (lambda c: c.frequencies("age"), "Frequencies are of categories"),
+        (lambda c: c.mean("age", by="age"), "must all be different fields"),
+        (lambda c: c.mean("age", by="city", where={"city": "Bonn"}), "must all be different fields"),
+        (lambda c: c.correlation("age", "age"), "must all be different fields"),
+        (lambda c: c.mean("age", where={"city": "Berlin"}), "must be one of the values"),
+        (lambda c: c.mean("age", where={"city": []}), "must have a value"),
+        (lambda c: c.mean("age", where={"pay": 3}), "must be \\(low, high\\)"),
+        (lambda c: c.mean("age", where={"pay": (3, 2)}), "low < high within its bounds"),
+        (lambda c: c.mean("age", where={"pay": (11, 12)}), "low < high within its bounds"),
+        (lambda c: c.mean("age", level=1.0), "level"),
+        (lambda c: c.variance("yes"), "Variances need a law of a lattice"),
+        (lambda c: c.histogram("age", bins=0), "bins must be from 1 to 256"),
+        (lambda c: c.histogram("age", bins="auto"), "number of bins, or their edges"),
+        (lambda c: c.histogram("age", bins=[50, 20]), "Edges must ascend"),
+        (lambda c: c.histogram("age", bins=[50, 200]), "Edges must ascend"),
+        (lambda c: c.histogram("age", consistent="both"), "consistent must be"),
+        (lambda c: c.frequencies("city", consistent="likelihood", by="yes"), "is of all reports"),
+        (lambda c: c.quantiles("age", [0.0]), "levels"),
+    ],
+)
+def test_what_cannot_be_estimated_is_refused(collector, ask, rule):
+    with pytest.raises(ValueError, match=rule):
+        ask(collector)
+
+
+def test_too_few_reports_are_refused(reports):
+    for ask in (lambda c: c.mean("age"), lambda c: c.frequencies("city"), lambda c: c.quantiles("age")):
+        with pytest.raises(ValueError, match="at least 2 reports"):
+            ask(collect(reports[:1]))
+
+
+# What is shown.
+
+
+def test_a_frame_has_what_was_released(reports):
+    made = collect(reports[:3])
+    frame = made.to_frame()
+    by_id = sorted(map(POLICY.read, reports[:3]), key=lambda one: one.report_id)
+    age, *_, yes = POLICY.fields
+    assert frame["age"].tolist() == [age.value(one.answers["age"]) for one in by_id]
+    assert frame["yes"].tolist() == [yes.value(one.answers["yes"]) for one in by_id]
+    assert [None if city != city else city for city in frame["city"]] == [CITIES[one.answers["city"]] for one in by_id]
+    bits = frame[[f"shop={i}" for i in range(70)]].to_numpy()
+    assert [int("".join(map(str, row.astype(int))), 2) for row in bits] == [one.answers["shop"] for one in by_id]
+
+
+def test_what_is_shown_is_escaped_and_loads_nothing(collector):
+    page, view = collector.page(), collector._repr_html_()
+    for text in (page, view):
+        assert "a <test>" not in text
+        assert "a &lt;test&gt;" in text
+    assert page.startswith("<!doctype html>")
+    assert "default-src 'none'" in page
+    assert not re.search(r"(src|href)=|<script|url\(", page)
+    assert page.count("<svg") == page.count("</svg>") == 5
+    assert "nan" not in page
+    assert repr(collector) == "Collector('a <test>', ReportCounts(accepted=600, foreign=0, broken=0, doubled=0))"
+
+
+def test_estimates_are_shown_as_tables(collector):
+    found = collector.mean("age", by="city")
+    text, frame = repr(found), pd.DataFrame(found.to_dict(), index=found.labels)
+    assert text.splitlines()[0] == "mean of age by city, 600 reports, 0.95 intervals"
+    assert [line.split()[0] for line in text.splitlines()[1:]] == ["estimate", "Bonn", "Ulm", "None"]
+    assert frame.columns.tolist() == ["estimate", "std err", "low", "high"]
+    assert frame.loc["Ulm", "estimate"] == found.values[1]
+    assert found._repr_html_().count("<tr>") == 4

@@ -1,0 +1,227 @@
+"""Scores of answers: their mean under the exact law is what they are said to score, between the ends that are said."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from skldp.learning._answer_scores import Scores, code_scores, likeliest_codes, number_parts, numbers, squares
+from skldp.mechanisms import (
+    Duchi,
+    Hybrid,
+    HybridThreeOutputs,
+    Piecewise,
+    RandomizedResponse,
+    SquareWave,
+    ThreeOutputs,
+    UnaryEncoding,
+    integer_law,
+)
+from skldp.mechanisms._integer_laws import MixtureLaw, TwoAnswersLaw, UnitLaw
+
+POINTS = (-1.0, -0.6, 0.0, 0.25, 1.0)
+LATTICES = [Piecewise(1.0, "pm", 6), Piecewise(0.5, "opt", 6), SquareWave(2.0, 6)]
+MIXTURES = [Hybrid(1.0, 6), Hybrid(3.0, 6), HybridThreeOutputs(2.0, 6)]
+FEW = [Duchi(1.0), ThreeOutputs(1.0), ThreeOutputs(5.0)]
+
+
+def lattice_chances(mechanism, x):
+    weights = mechanism.output_law(x)[1]
+    return np.array([weight / sum(weights) for weight in weights])
+
+
+def few_chances(law, x):
+    """By counting the words, of which there are too many, in their order: where each answer begins."""
+    if isinstance(law, TwoAnswersLaw):
+        plus = (2**63 + x * law.slope) / 2**64
+        return np.array([1 - plus, plus])
+    zero = (law.zero - abs(x) * law.zero_lost) / 2**64
+    wrong = (law.wrong - abs(x) * law.wrong_lost) / 2**64
+    right = 1 - zero - wrong
+    return np.array([right, zero, wrong] if x < 0 else [wrong, zero, right])
+
+
+def chances(mechanism, x):
+    """The exact law of the answers to a number."""
+    law = integer_law(mechanism)
+    if isinstance(law, MixtureLaw):
+        share = law.lattice_count / 2**64
+        parts = share * lattice_chances(mechanism.piecewise, x), (1 - share) * few_chances(law.few, x)
+        return np.concatenate(parts)
+    return lattice_chances(mechanism, x) if mechanism in LATTICES else few_chances(law, x)
+
+
+def all_answers(law):
+    return np.arange(law.n_answers, dtype=np.uint32)
+
+
+@pytest.mark.parametrize("mechanism", LATTICES + MIXTURES + FEW, ids=repr)
+def test_numbers_are_without_bias(mechanism):
+    law = integer_law(mechanism)
+    assert isinstance(law, UnitLaw)
+    scores = numbers(law, all_answers(law))
+    assert (scores.low, scores.high) == (scores.values.min(), scores.values.max())
+    for x in POINTS:
+        # Chances are of the lattice's fractions of a cell, to 2^-50 or so.
+        assert chances(mechanism, x) @ scores.values == pytest.approx(x, abs=1e-12 * scores.high)
+
+
+@pytest.mark.parametrize("mechanism", LATTICES + MIXTURES, ids=repr)
+def test_squares_are_without_bias_but_for_a_quarter_of_a_step(mechanism):
+    law = integer_law(mechanism)
+    lattice = law.lattice if isinstance(law, MixtureLaw) else law
+    scores = squares(law, all_answers(law))
+    assert (scores.low, scores.high) == pytest.approx((scores.values.min(), scores.values.max()))
+    for x in POINTS:
+        wrong = chances(mechanism, x) @ scores.values - x**2
+        assert -(4.0**lattice.step_exponent) / 3 < wrong <= 1e-12 * scores.high
+
+
+@pytest.mark.parametrize("mechanism", FEW, ids=repr)
+def test_few_answers_tell_no_squares(mechanism):
+    with pytest.raises(ValueError, match="Variances need a law of a lattice"):
+        squares(integer_law(mechanism), np.zeros(2, dtype=np.uint8))
+
+
+@pytest.mark.parametrize("mechanism", LATTICES + MIXTURES, ids=repr)
+@pytest.mark.parametrize("n_bins", [2, 7])
+def test_scores_of_bins_are_those_of_evenly_spread_numbers(mechanism, n_bins):
+    law = integer_law(mechanism)
+    edges = np.linspace(-1, 1, n_bins + 1)
+    parts = number_parts(law, edges[:-1], edges[1:])
+    answers = all_answers(law)
+    table = np.array([parts.scores(answers, part) for part in range(n_bins)])
+    np.testing.assert_allclose(parts.low, table.min(axis=1))
+    np.testing.assert_allclose(parts.high, table.max(axis=1))
+    for i, (low, high) in enumerate(itertools.pairwise(edges)):
+        inside = low + (high - low) * (np.arange(100) + 0.5) / 100
+        mean = np.mean([chances(mechanism, x) for x in inside], axis=0)
+        np.testing.assert_allclose(table @ mean, np.arange(n_bins) == i, rtol=0, atol=4e-3)
+
+
+@pytest.mark.parametrize("mechanism", LATTICES + MIXTURES + FEW, ids=repr)
+def test_scores_of_points_suppose_nothing(mechanism):
+    law = integer_law(mechanism)
+    points = np.array([-1.0, 0.5]) if law.n_answers == 2 else np.array([-1.0, 0.0, 0.5])
+    parts = number_parts(law, points, points)
+    table = np.array([parts.scores(all_answers(law), part) for part in range(len(points))])
+    for i, x in enumerate(points):
+        np.testing.assert_allclose(table @ chances(mechanism, x), np.arange(len(points)) == i, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", FEW, ids=repr)
+def test_few_answers_tell_no_bins(mechanism):
+    with pytest.raises(ValueError, match="Distributions need a law of a lattice"):
+        number_parts(integer_law(mechanism), np.array([-1.0, 0.0]), np.array([0.0, 1.0]))
+    with pytest.raises(ValueError, match="must tell the parts apart"):
+        number_parts(integer_law(mechanism), *[np.linspace(-1, 1, 4)] * 2)
+
+
+def test_bins_that_the_law_does_not_tell_apart_are_refused():
+    edges = np.linspace(-1, 1, 700)
+    with pytest.raises(ValueError, match="must tell the parts apart"):
+        number_parts(integer_law(SquareWave(1.0)), edges[:-1], edges[1:])
+
+
+CODES = [RandomizedResponse(1.0, 2), RandomizedResponse(0.5, 5), UnaryEncoding(1.0, 5), UnaryEncoding(2.0, 9)]
+
+
+def code_chances(law, code):
+    if law.name == "randomized_response":
+        other = law.other_count / 2**64
+        return np.where(np.arange(law.n_codes) == code, 1 - (law.n_codes - 1) * other, other)
+    own = np.array([law.own_count if i == code else law.other_count for i in range(law.n_codes)]) / 2**64
+    rows = np.array(list(itertools.product([0, 1], repeat=law.n_codes)))
+    return np.where(rows, own, 1 - own).prod(axis=1)
+
+
+@pytest.mark.parametrize("mechanism", CODES, ids=repr)
+def test_scores_of_codes_are_without_bias(mechanism):
+    law = integer_law(mechanism)
+    parts, n = code_scores(law), law.n_codes
+    answers = np.arange(law.n_answers, dtype=np.uint8 if law.n_answers <= 256 else np.uint16)
+    table = np.array([parts.scores(answers, code) for code in range(n)])
+    np.testing.assert_allclose(table.min(axis=1), parts.low)
+    np.testing.assert_allclose(table.max(axis=1), parts.high)
+    for code in range(n):
+        np.testing.assert_allclose(table @ code_chances(law, code), np.arange(n) == code, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [9, 40, 64, 65, 70, 300])
+def test_bits_are_read_in_their_order(n):
+    """In integers, and where these do not suffice in bytes."""
+    rng = np.random.default_rng(n)
+    table = rng.integers(0, 2, (7, n))
+    numbers_of = [int("".join(map(str, row)), 2) for row in table]
+    size = -(-n // 8)
+    if n <= 64:
+        size = next(one for one in (1, 2, 4, 8) if one >= size)
+        answers = np.array(numbers_of, dtype=f"u{size}")
+    else:
+        data = b"".join(number.to_bytes(size, "big") for number in numbers_of)
+        answers = np.frombuffer(data, np.uint8).reshape(-1, size)
+    parts = code_scores(integer_law(UnaryEncoding(1.0, n)))
+    weights = rng.normal(size=7)
+    for code in range(n):
+        np.testing.assert_array_equal(parts.scores(answers, code) > 0, table[:, code] == 1)
+    scores = np.array([parts.scores(answers, code) for code in range(n)])
+    sums, of_squares = parts.sums(answers, weights)
+    np.testing.assert_allclose(sums, scores @ weights)
+    np.testing.assert_allclose(of_squares, scores**2 @ weights)
+
+
+def test_sums_are_those_of_scores():
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=50)
+    edges = np.linspace(-1, 1, 6)
+    law = integer_law(Hybrid(2.0, 6))
+    cases = [(code_scores(integer_law(one)), integer_law(one).n_codes) for one in CODES[:2]]
+    cases.append((number_parts(law, edges[:-1], edges[1:]), law.n_answers))
+    for parts, n_answers in cases:
+        answers = rng.integers(0, n_answers, 50).astype(np.uint8)
+        scores = np.array([parts.scores(answers, part) for part in range(parts.n_parts)])
+        sums, of_squares = parts.sums(answers, weights)
+        np.testing.assert_allclose(sums, scores @ weights)
+        np.testing.assert_allclose(of_squares, scores**2 @ weights)
+        some = parts.of(answers, [0, 1])
+        np.testing.assert_allclose(some.values, scores[0] + scores[1])
+        assert some.low <= some.values.min() <= some.values.max() <= some.high
+
+
+def test_a_law_that_tells_nothing_is_refused():
+    law = integer_law(RandomizedResponse(1.0, 4))
+    with pytest.raises(ValueError, match="must depend on the category"):
+        code_scores(type(law)(4, 2**62))
+
+
+@pytest.mark.parametrize("mechanism", CODES, ids=repr)
+def test_the_likeliest_shares_are_likelier_than_others(mechanism):
+    """Than the truth and than a search around them, by the log-likelihood of the full law."""
+    law = integer_law(mechanism)
+    table = np.array([code_chances(law, code) for code in range(law.n_codes)])
+    rng = np.random.default_rng(law.n_codes)
+    truth = rng.dirichlet(np.ones(law.n_codes))
+    answers = rng.choice(law.n_answers, 5000, p=truth @ table).astype(np.uint16 if law.n_answers > 256 else np.uint8)
+
+    def log_likelihood(shares):
+        return np.log(shares @ table[:, answers]).sum()
+
+    found = likeliest_codes(law, answers)
+    assert (found >= 0).all()
+    assert found.sum() == pytest.approx(1)
+    others = [truth, np.full(law.n_codes, 1 / law.n_codes)]
+    others += [0.9 * found + 0.1 * rng.dirichlet(np.ones(law.n_codes)) for _ in range(50)]
+    # As near to the largest as the certificate says, in which bits are of single precision.
+    assert log_likelihood(found) > max(map(log_likelihood, others)) - law.n_codes / 16 - 0.1
+
+
+def test_the_likeliest_shares_are_not_sought_beyond_memory():
+    answers = np.zeros((1, 512), dtype=np.uint8)
+    with pytest.raises(ValueError, match="need at most"):
+        likeliest_codes(integer_law(UnaryEncoding(1.0, 4096)), np.broadcast_to(answers, (70_000, 512)))
+
+
+def test_products_lie_between_products():
+    one, two = Scores(np.array([-2.0, 3.0]), -2.0, 3.0), Scores(np.array([-5.0, 1.0]), -5.0, 1.0)
+    product = one.times(two)
+    assert (product.values.tolist(), product.low, product.high) == ([10.0, 3.0], -15.0, 10.0)

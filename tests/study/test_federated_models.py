@@ -1,0 +1,296 @@
+"""Attributes and networks, baselines behind a hash, weights that are released, and t-tests of a study."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.optimize import check_grad
+from scipy.stats import ttest_rel
+from sklearn.datasets import load_digits
+from sklearn.metrics import roc_auc_score
+from sklearn.neural_network import MLPClassifier
+
+from skldp import LabelMatrixRR, NumericPrivatizer, PrivUnitTransformer
+from skldp.exceptions import SeededNoiseWarning
+from skldp.study import (
+    FederatedTable,
+    HashedLabels,
+    features_perturbed,
+    federated_learning,
+    federated_study,
+    gradients_perturbed,
+    labels_perturbed,
+    noiseless,
+    random_guess,
+    weights_anonymised,
+)
+from skldp.study._federated.models import LinearScores, Network
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    X = X / 8 - 1
+    return X[:1200], y[:1200], X[1200:], y[1200:]
+
+
+@pytest.fixture(scope="module")
+def attributes(digits):
+    X, y, X_test, y_test = digits
+
+    def of(label):
+        return np.column_stack([label % 2 == 1, label >= 5, np.isin(label, (0, 6, 8, 9))]).astype(int)
+
+    return X, of(y), X_test, of(y_test)
+
+
+def loss(model, theta, rows, targets, weights):
+    scores = model.scores(theta, rows)
+    if model.loss == "softmax":
+        each = np.log(np.exp(scores).sum(axis=1)) - (scores * targets).sum(axis=1)
+    elif model.loss == "sigmoid":
+        each = (np.log1p(np.exp(scores)) - scores * targets).sum(axis=1)
+    else:
+        each = ((scores - targets) ** 2).sum(axis=1) / 2
+    return weights @ each
+
+
+@pytest.mark.parametrize("kind", ["softmax", "sigmoid", "linear"])
+@pytest.mark.parametrize("hidden", [None, (7,), (5, 4)])
+def test_gradients_are_those_of_the_loss(kind, hidden):
+    rng = np.random.default_rng(0)
+    model = LinearScores(kind, 6, 3) if hidden is None else Network(kind, 6, 3, hidden)
+    rows, weights = rng.normal(size=(20, 6)), rng.uniform(size=20)
+    targets = np.eye(3)[rng.integers(3, size=20)]
+    theta = rng.normal(size=model.n_parameters) / 2
+    error = check_grad(
+        lambda t: loss(model, t, rows, targets, weights), lambda t: model.gradient(t, rows, targets, weights), theta
+    )
+    assert error < 1e-5
+    # Of several clients at once, client by client.
+    stacked = model.gradient(theta, rows.reshape(4, 5, 6), targets.reshape(4, 5, 3), weights.reshape(4, 5))
+    assert stacked.shape == (4, model.n_parameters)
+    np.testing.assert_allclose(stacked.sum(axis=0), model.gradient(theta, rows, targets, weights), atol=1e-12)
+
+
+def test_a_network_has_the_scores_of_scikit_learns():
+    X, y = load_digits(return_X_y=True)
+    X = X[:300] / 8 - 1
+    theirs = MLPClassifier((8, 6), max_iter=5, random_state=0)
+    for _ in range(5):
+        theirs.partial_fit(X, y[:300], classes=range(10))
+    ours = Network("softmax", 65, 10, (8, 6))
+    theta = np.concatenate([np.vstack([w, b]).ravel() for w, b in zip(theirs.coefs_, theirs.intercepts_, strict=True)])
+    rows = np.column_stack([X, np.ones(len(X))])
+    np.testing.assert_allclose(ours.predictions(ours.scores(theta, rows)), theirs.predict_proba(X), atol=1e-12)
+
+
+def test_a_network_learns_what_a_linear_model_cannot(fixed_noise):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(1500, 2))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    data = X[:1000], y[:1000], X[1000:], y[1000:]
+    linear = federated_learning(*data, n_clients=50, n_rounds=300)
+    network = federated_learning(*data, n_clients=50, n_rounds=600, model="network", hidden=(16,), learning_rate=0.5)
+    assert linear.accuracy < 0.65
+    assert network.accuracy > 0.9
+
+
+@pytest.mark.parametrize("model", ["softmax", "linear", "network"])
+def test_attributes_are_learnt_each_by_itself(attributes, model, fixed_noise):
+    rate = 0.1 if model == "network" else "auto"
+    run = federated_learning(*attributes, n_clients=100, n_rounds=200, model=model, hidden=(32,), learning_rate=rate)
+    assert run.accuracy > 0.8
+    assert run.auc > 0.85
+
+
+def test_the_area_of_attributes_is_the_mean_of_theirs(attributes, fixed_noise):
+    X, y, X_test, y_test = attributes
+    run = federated_learning(*attributes, n_clients=1200, n_rounds=3)
+    single = []
+    for j in range(y.shape[1]):
+        # A client a row: the mean of their gradients is that of all rows.
+        one = federated_learning(X, y[:, [j]], X_test, y_test[:, [j]], n_clients=1200, n_rounds=3)
+        single.append((one.accuracy, one.auc))
+    np.testing.assert_allclose((run.accuracy, run.auc), np.mean(single, axis=0), atol=1e-12)
+    assert roc_auc_score(y_test[:, 0], X_test @ np.ones(X.shape[1])) < run.auc
+
+
+def test_attributes_are_released_by_a_matrix_of_labels(attributes, fixed_noise):
+    setting = labels_perturbed(LabelMatrixRR(classes=[0, 1]))
+    run = federated_learning(*attributes, setting=setting, epsilon=12.0, n_clients=100, n_rounds=100)
+    assert run.guarantee.unit == "label"
+    assert run.guarantee.epsilon == pytest.approx(12.0)
+    poor = federated_learning(*attributes, setting=setting, epsilon=0.01, n_clients=100, n_rounds=100)
+    assert poor.auc < 0.7
+    assert run.auc > 0.8
+
+
+def test_privunit_releases_gradients_of_a_declared_norm(digits, fixed_noise):
+    setting = gradients_perturbed(PrivUnitTransformer(norm=1.0), name="PrivUnit")
+    run = federated_learning(*digits, setting=setting, epsilon=3.0, n_clients=600, n_rounds=3, gradient_bound=1.0)
+    assert run.guarantee.epsilon == pytest.approx(3.0)
+    rich = federated_learning(*digits, setting=setting, epsilon=3e4, n_clients=600, n_rounds=3, gradient_bound=1.0)
+    assert rich.accuracy > run.accuracy
+
+
+def test_weights_are_released_one_by_one(digits, fixed_noise):
+    setting = weights_anonymised(NumericPrivatizer(mechanism="ldp_fl"), name="weights")
+    run = federated_learning(*digits, setting=setting, epsilon=2.0, n_clients=300, n_rounds=2, gradient_bound=0.5)
+    times = 65 * 10 * 2
+    assert run.published_epsilon == pytest.approx(2.0)
+    assert run.guarantee.epsilon == pytest.approx(2.0 * times)
+    assert run.shuffled.model == "central"
+    clean = federated_learning(*digits, n_clients=300, n_rounds=2)
+    rich = federated_learning(*digits, setting=setting, epsilon=30.0, n_clients=300, n_rounds=2, gradient_bound=0.5)
+    # Two values each, so that noise is left at any epsilon: of 300 clients.
+    assert run.accuracy <= rich.accuracy + 0.1
+    assert clean.accuracy > 0.6
+
+
+def test_steps_on_weights_are_those_on_gradients_where_nothing_is_clipped():
+    from skldp.study._federated.learning import _sent
+
+    gradients = np.array([[0.1, -0.2], [0.3, 0.0]])
+    theta = np.array([0.5, -0.5])
+    sent = [_sent(weights, 0.5, 10.0, lambda rows: rows)(theta, gradients) for weights in (True, False)]
+    np.testing.assert_allclose(sent[0], sent[1])
+    np.testing.assert_allclose(sent[0], theta - 0.5 * gradients.mean(axis=0))
+    # A fixed range around 0 holds for the weights themselves.
+    np.testing.assert_allclose(_sent(True, 0.5, 0.2, lambda rows: rows)(theta, gradients), [0.2, -0.2])
+
+
+def test_a_random_guess_looks_at_nothing(digits, fixed_noise):
+    run = federated_learning(*digits, setting=random_guess(), n_clients=10)
+    assert run.accuracy < 0.2
+    assert abs(run.auc - 0.5) < 0.1
+    assert run.guarantee.epsilon == run.published_epsilon == 0.0
+    table = federated_study(*digits, [random_guess()], n_seeds=2, n_clients=10)
+    assert (len(table), table[0].exact_epsilon) == (1, 0.0)
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+def test_a_t_test_is_that_of_the_pairs(digits):
+    settings = [
+        noiseless(),
+        features_perturbed(NumericPrivatizer(transform_noise=False), name="features"),
+        random_guess(),
+    ]
+    table = federated_study(*digits, settings, epsilons=(1.0, 8.0), n_seeds=3, seed=0, n_clients=50, n_rounds=3)
+    found = [[run.accuracy for run in runs] for runs in table.runs]
+    _, at_one, at_eight, chance = found
+    result = table.t_test("features", "random guess")
+    expected = ttest_rel(at_one + at_eight, chance + chance)
+    assert (result.n_pairs, result.p_value) == (6, pytest.approx(expected.pvalue))
+    assert result.mean == pytest.approx(np.mean(at_one + at_eight) - np.mean(chance))
+    assert result.mean / result.standard_error == pytest.approx(expected.statistic)
+    both = table.t_test("noiseless", "random guess", metric="auc")
+    assert both.n_pairs == 3
+    assert both.mean > 0
+    same = table.t_test("noiseless", "noiseless")
+    assert (same.mean, same.p_value) == (0.0, 1.0)
+    with pytest.raises(ValueError, match=r"must be one of.*Got 'others'"):
+        table.t_test("noiseless", "others")
+    with pytest.raises(ValueError, match="metric"):
+        table.t_test("noiseless", "features", metric="loss")
+    with pytest.raises(ValueError, match="at least two pairs"):
+        FederatedTable(table.rows[:1], (table.runs[0][:1],)).t_test("noiseless", "noiseless")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": "network"}, "must be a number for a network"),
+        ({"model": "network", "learning_rate": 0.1, "hidden": (0,)}, "Every number in hidden"),
+        ({"model": "mlp"}, "model must be one of"),
+    ],
+)
+def test_refuses_bad_networks(digits, changes, message):
+    with pytest.raises(ValueError, match=message):
+        federated_learning(*digits, **changes)
+
+
+def test_refuses_what_is_no_attribute(attributes):
+    X, y, X_test, y_test = attributes
+    with pytest.raises(ValueError, match=r"columns of 0 and 1.*Got 3 in y and 2"):
+        federated_learning(X, y, X_test, y_test[:, :2])
+    with pytest.raises(ValueError, match="columns of 0 and 1"):
+        federated_learning(X, 2 * y, X_test, y_test)
+
+
+CLASSES = ["a", "b", "c"]
+
+
+def test_a_released_filter_estimates_the_class_without_bias():
+    labels = HashedLabels(1.5, classes=CLASSES, n_bits=6)
+    labels.fit_transform(CLASSES)
+    flip = labels._flip / 2**64
+    outputs = np.array(list(itertools.product((False, True), repeat=6)))
+    for code, own in enumerate(labels.filters_):
+        differs = (outputs ^ own).sum(axis=1)
+        chances = flip**differs * (1 - flip) ** (6 - differs)
+        np.testing.assert_allclose(chances @ labels._decoded(outputs), np.eye(3)[code], atol=1e-12)
+    ratios = [
+        np.log(flip / (1 - flip)) * ((outputs ^ one).sum(axis=1) - (outputs ^ two).sum(axis=1))
+        for one, two in itertools.permutations(labels.filters_, 2)
+    ]
+    assert labels.privacy_guarantee_.epsilon == pytest.approx(np.max(ratios))
+    assert labels.privacy_guarantee_.unit == "label"
+
+
+def test_rappor_spends_at_most_what_the_paper_states():
+    """2 h ln((1 - p / 2) / (p / 2)), which filters without a common bit attain."""
+    far = HashedLabels(2.0, classes=range(4), n_bits=512)
+    far.fit_transform([0])
+    assert far.privacy_guarantee_.epsilon == pytest.approx(2.0, rel=1e-9)
+    near = HashedLabels(2.0, classes=range(2), n_bits=4)
+    near._bloom = lambda n_classes: np.array([[True, True, False, False], [True, False, True, False]])
+    near.fit_transform([0])
+    assert near.privacy_guarantee_.epsilon == pytest.approx(1.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", ["rappor", "olh"])
+def test_hashed_labels_train_a_federated_model(digits, mechanism, fixed_noise):
+    setting = labels_perturbed(HashedLabels(classes=range(10), mechanism=mechanism), name=mechanism)
+    run = federated_learning(*digits, setting=setting, epsilon=12.0, n_clients=100, n_rounds=60)
+    assert run.guarantee.unit == "label"
+    assert run.guarantee.epsilon <= 12.0 * (1 + 1e-9)
+    assert run.accuracy > 0.7
+
+
+def test_the_noise_of_hashed_labels(fixed_noise):
+    rows = HashedLabels(3.0, classes=range(5), mechanism="olh").fit_transform([2] * 20_000)
+    np.testing.assert_allclose(rows.mean(axis=0), np.eye(5)[2], atol=0.05)
+    rows = HashedLabels(3.0, classes=range(5)).fit_transform([2] * 20_000)
+    np.testing.assert_allclose(rows.mean(axis=0), np.eye(5)[2], atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"classes": None}, "must be declared"),
+        ({"mechanism": "cms"}, "'rappor' or 'olh'"),
+        ({"epsilon": 0.0}, "finite number > 0"),
+        ({"n_bits": 0}, "n_bits"),
+        ({"n_hashes": 40}, "n_hashes"),
+        ({"n_bits": 2}, "linearly independent"),
+    ],
+)
+def test_refuses_bad_hashed_labels_before_it_looks_at_one(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        HashedLabels(**{"classes": CLASSES, **parameters}).fit_transform(None)
+
+
+def test_a_label_that_is_not_declared_is_not_told():
+    with pytest.raises(ValueError, match=r"declared|classes") as caught:
+        HashedLabels(classes=CLASSES).fit_transform(["secret"])
+    assert "secret" not in str(caught.value)
+
+
+def test_a_seed_of_hashed_labels_is_warned_of():
+    one = HashedLabels(classes=CLASSES, seed=0)
+    with pytest.warns(SeededNoiseWarning):
+        rows = one.fit_transform(CLASSES)
+    assert one.privacy_guarantee_.seeded
+    with pytest.warns(SeededNoiseWarning):
+        np.testing.assert_array_equal(rows, HashedLabels(classes=CLASSES, seed=0).fit_transform(CLASSES))
