@@ -1,4 +1,5 @@
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.collection._batches import release_batches
 from skldp.collection._collector import Collector
 from skldp.collection._policy import Policy
 from skldp.estimators._bayesian_filter import BayesianFilter
@@ -82,6 +83,7 @@ __all__ = [
     "privacy_utility_curve",
     "query_from_estimator",
     "recommend",
+    "release_batches",
     "release_blocks",
     "release_dask",
     "smallest_epsilon",

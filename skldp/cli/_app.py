@@ -10,6 +10,8 @@ from skldp.accounting import ledger_report
 from skldp.cli._federated import federated
 from skldp.cli._mechanisms import audit, guarantee
 from skldp.cli._options import rich_table
+from skldp.cli._policies import policy_app
+from skldp.cli._releases import collect, release
 from skldp.cli._study import study
 from skldp.estimators._ledgers import joblib_workers
 
@@ -40,6 +42,9 @@ app.command()(study)
 app.command()(guarantee)
 app.command()(audit)
 app.command()(federated)
+app.add_typer(policy_app, name="policy")
+app.command()(release)
+app.command()(collect)
 
 
 @app.command()

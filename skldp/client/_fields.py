@@ -1,22 +1,25 @@
 """The fields of a policy: what a value may be on a person's own device, and the law that answers for it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from skldp._checks import check_whole, is_number, is_whole
-from skldp.mechanisms._integer_laws import CodeLaw, IntegerLaw, UnitLaw, law_from_dict
+from skldp._checks import check_whole, is_whole
+from skldp.client._columns import NumberColumn, column_from_dict, is_missing
+from skldp.mechanisms._group_laws import GroupLaw
+from skldp.mechanisms._integer_laws import CodeLaw, IntegerLaw, UnitLaw
+from skldp.mechanisms._law_documents import law_from_dict
 
-__all__ = ["CategoryField", "Field", "NumberField", "field_from_dict"]
+__all__ = ["AnyField", "CategoryField", "NumberField", "NumbersField", "field_from_dict"]
 
 _LARGEST_WHOLE = 2**53
 
 
 @dataclass(frozen=True)
 class Field(ABC):
-    """One value of a record. A subclass is a frozen dataclass."""
+    """What of a record is answered for at once. A subclass is a frozen dataclass."""
 
     name: str
 
@@ -27,12 +30,12 @@ class Field(ABC):
 
     @property
     def n_answers(self) -> int:
-        """How many different answers there are."""
+        """Answers are whole numbers from 0 to below this."""
         return self._law.n_answers
 
     @abstractmethod
     def encode(self, value: Any) -> Any:
-        """What the law takes for a value of the record, None where it is missing.
+        """What the law takes for a value of the record, None where it is missing; or for a record of several values.
 
         Raises
         ------
@@ -49,6 +52,15 @@ class Field(ABC):
         """Describe the field as it stands in a policy."""
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What the record calls its values."""
+        return (self.name,)
+
+    def is_answer(self, answer: int) -> bool:
+        """Whether a number, perhaps a stranger's, is an answer of the field."""
+        return self._law.is_answer(answer)
+
+    @property
     @abstractmethod
     def _law(self) -> IntegerLaw:
         """The law."""
@@ -56,13 +68,13 @@ class Field(ABC):
 
 @dataclass(frozen=True)
 class NumberField(Field):
-    r"""A number within declared bounds.
+    r"""A number within declared bounds, or a date.
 
     Parameters
     ----------
     name : str
     low, high : float
-        Finite, and ``low < high``.
+        Finite, and ``low < high``. Of a date, days since 1970.
     law : IntegerLaw
         For numbers in [-1, 1].
     unit : str, default=None
@@ -73,6 +85,8 @@ class NumberField(Field):
         What is done with a number outside the bounds. A refusal tells the collector that there is no report.
     missing : float, default=None
         What stands for a value that is missing; None refuses the record.
+    is_date : bool, default=False
+        Take dates, or texts such as ``"2024-02-29"``, and no numbers; `whole` then.
     steps : int, default=None
         Into how many equal steps the bounds are divided under the memo rule ``"permanent"``, from 1 to 2^30.
 
@@ -94,38 +108,26 @@ class NumberField(Field):
     whole: bool = False
     outside: Literal["clip", "refuse"] = "clip"
     missing: float | None = None
+    is_date: bool = False
     steps: int | None = None
 
     def __post_init__(self) -> None:
         for end in ("low", "high", "missing"):
-            if is_number(getattr(self, end)):
-                object.__setattr__(self, end, float(getattr(self, end)))
-        if not (is_number(self.low) and is_number(self.high)) or not self.high / 2 - self.low / 2 > 0:
-            raise ValueError(f"Bounds must be finite numbers with low < high. Got {(self.low, self.high)!r} instead.")
+            object.__setattr__(self, end, getattr(self.column, end))
         if not isinstance(self.law, UnitLaw):
             raise ValueError(f"The law of a number must be one for [-1, 1]. Got {self.law!r} instead.")
-        if self.outside not in ("clip", "refuse"):
-            raise ValueError(f"outside must be 'clip' or 'refuse'. Got {self.outside!r} instead.")
-        if self.missing is not None and not (is_number(self.missing) and self.low <= self.missing <= self.high):
-            raise ValueError(f"missing must be None or a number within the bounds. Got {self.missing!r} instead.")
         if self.steps is not None:
             check_whole("steps", self.steps, least=1, most=2**30)
 
+    @cached_property
+    def column(self) -> NumberColumn:
+        """The number without its law."""
+        bounds = self.low, self.high
+        return NumberColumn(self.name, *bounds, self.unit, self.whole, self.outside, self.missing, self.is_date)
+
     def encode(self, value: Any) -> float:
         """The place of a number in [-1, 1]."""
-        # A pandas NaN, and that of a spreadsheet, is what is missing.
-        if value is None or (isinstance(value, float) and value != value):
-            if self.missing is None:
-                raise ValueError(f"Field {self.name!r} must not be missing. Got nothing instead.")
-            value = self.missing
-        if not is_number(value):
-            raise ValueError(f"Field {self.name!r} must be a finite number. Got {type(value).__name__} instead.")
-        number = float(round(float(value))) if self.whole else float(value)
-        inside = min(max(number, self.low), self.high)
-        if inside != number and self.outside == "refuse":
-            raise ValueError(f"Field {self.name!r} must lie within its bounds. Got a number outside instead.")
-        center, radius = self._center_and_radius
-        return min(max((inside - center) / radius, -1.0), 1.0)
+        return self.column.encode(value)
 
     def draw(self, encoded: float, words: Iterator[int]) -> int:
         """Answer for a place in [-1, 1]."""
@@ -133,27 +135,73 @@ class NumberField(Field):
 
     def value(self, answer: int) -> float:
         """The number that an answer stands for, without bias."""
-        center, radius = self._center_and_radius
-        return center + radius * self.law.value(answer)
+        return float(self.column.number(self.law.value(answer)))
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the field."""
-        own = {
+        own = self.column.to_dict() | {"law": self.law.to_dict(), "epsilon": repr(self.epsilon)}
+        return own if self.steps is None else own | {"steps": str(self.steps)}
+
+    @property
+    def _law(self) -> IntegerLaw:
+        return self.law
+
+
+@dataclass(frozen=True)
+class NumbersField(Field):
+    """Several numbers of a record that are answered for together, or of which some are chosen and told.
+
+    Parameters
+    ----------
+    name : str
+        Of the answer; the record has the names of the columns.
+    columns : tuple of NumberColumn
+        Of different names.
+    law : GroupLaw
+        For as many numbers in [-1, 1].
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as above.
+    """
+
+    columns: tuple[NumberColumn, ...]
+    law: GroupLaw
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.columns, tuple) or not all(isinstance(one, NumberColumn) for one in self.columns):
+            raise ValueError(f"columns must be a tuple of columns of numbers. Got {self.columns!r} instead.")
+        if not isinstance(self.law, GroupLaw) or self.law.n_values != len(self.columns):
+            raise ValueError(f"The law must be of {len(self.columns)} numbers. Got {self.law!r} instead.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def encode(self, value: Mapping[str, Any]) -> tuple[float, ...]:
+        """The places of the numbers of a record in [-1, 1]."""
+        return tuple(column.encode(value.get(column.name)) for column in self.columns)
+
+    def draw(self, encoded: tuple[float, ...], words: Iterator[int]) -> int:
+        """Answer for places in [-1, 1]."""
+        return self.law.draw(encoded, words)
+
+    def values(self, answer: int) -> dict[str, float]:
+        """The numbers that an answer stands for, each without bias; what was not chosen stands in the middle."""
+        pairs = zip(self.columns, self.law.values(answer), strict=True)
+        return {column.name: column.number(place) for column, place in pairs}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the field."""
+        return {
             "name": self.name,
-            "type": "integer" if self.whole else "number",
-            "unit": self.unit,
-            "low": repr(self.low),
-            "high": repr(self.high),
-            "outside": self.outside,
+            "type": "numbers",
+            "columns": [column.to_dict() for column in self.columns],
             "law": self.law.to_dict(),
             "epsilon": repr(self.epsilon),
         }
-        own |= {} if self.steps is None else {"steps": str(self.steps)}
-        return own if self.missing is None else own | {"missing": repr(self.missing)}
-
-    @cached_property
-    def _center_and_radius(self) -> tuple[float, float]:
-        return self.low / 2 + self.high / 2, self.high / 2 - self.low / 2
 
     @property
     def _law(self) -> IntegerLaw:
@@ -229,7 +277,10 @@ class CategoryField(Field):
         return self.law
 
 
-def field_from_dict(given: dict[str, Any]) -> NumberField | CategoryField:
+AnyField = NumberField | NumbersField | CategoryField
+
+
+def field_from_dict(given: dict[str, Any]) -> AnyField:
     """Read a field of a document that the schema has let pass.
 
     Raises
@@ -237,15 +288,17 @@ def field_from_dict(given: dict[str, Any]) -> NumberField | CategoryField:
     ValueError
         If its parameters do not fit together, or its integers are those of no law.
     """
-    law = law_from_dict(given["law"])
+    name, law = given["name"], law_from_dict(given["law"])
     if given["type"] == "category":
         assert isinstance(law, CodeLaw)
-        return CategoryField(given["name"], tuple(given["values"]), law, given.get("unknown", ...))
+        return CategoryField(name, tuple(given["values"]), law, given.get("unknown", ...))
+    if given["type"] == "numbers":
+        assert isinstance(law, GroupLaw)
+        return NumbersField(name, tuple(map(column_from_dict, given["columns"])), law)
     assert isinstance(law, UnitLaw)
-    missing = float(given["missing"]) if "missing" in given else None
-    low, high, whole = float(given["low"]), float(given["high"]), given["type"] == "integer"
+    own = column_from_dict(given)
     steps = int(given["steps"]) if "steps" in given else None
-    return NumberField(given["name"], low, high, law, given["unit"], whole, given["outside"], missing, steps)
+    return NumberField(name, own.low, own.high, law, own.unit, own.whole, own.outside, own.missing, own.is_date, steps)
 
 
 def _is_value(value: Any) -> bool:
@@ -254,7 +307,7 @@ def _is_value(value: Any) -> bool:
 
 def _key(value: Any) -> Any:
     """What tells values of a list apart, of which 1, 1.0 and True are equal."""
-    if value is None or (isinstance(value, float) and value != value):
+    if is_missing(value):
         return None
     if isinstance(value, bool | str):
         return value

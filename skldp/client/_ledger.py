@@ -1,14 +1,14 @@
 """What a person's own device has released, kept in one file, and the limit that the person has set."""
 
 import math
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from fractions import Fraction
 from os import PathLike, fspath
 from typing import Any
 
 from skldp._checks import check_epsilon
-from skldp.exceptions import BudgetExhaustedError
+from skldp.exceptions import BudgetExhaustedError, LedgerError
 
 __all__ = ["DeviceLedger"]
 
@@ -63,7 +63,7 @@ class DeviceLedger:
     @property
     def spent(self) -> float:
         """The sum of all epsilons that were charged."""
-        with closing(self._open()) as connection:
+        with self._opened() as connection:
             return float(Fraction(_total(connection), _UNITS))
 
     def charge(self, policy: str, epsilon: float) -> None:
@@ -81,9 +81,11 @@ class DeviceLedger:
             If it would exceed the lifetime limit; nothing is charged then.
         ValueError
             If epsilon is no finite number > 0.
+        LedgerError
+            If the file cannot be read or written: on a full disk, or where it is another file. Nothing is drawn then.
         """
         check_epsilon(epsilon)
-        with closing(self._open()) as connection:
+        with self._opened() as connection:
             # Nobody else charges between the reading of the sum and the writing of the charge.
             connection.execute("BEGIN IMMEDIATE")
             self._spend(connection, policy, _units(epsilon))
@@ -101,7 +103,7 @@ class DeviceLedger:
 
         Raises
         ------
-        BudgetExhaustedError, ValueError
+        BudgetExhaustedError, ValueError, LedgerError
             As :meth:`charge`.
 
         Examples
@@ -117,7 +119,7 @@ class DeviceLedger:
         """
         for epsilon in charges.values():
             check_epsilon(epsilon)
-        with closing(self._open()) as connection:
+        with self._opened() as connection:
             connection.execute(_KEPT)
             connection.execute("BEGIN IMMEDIATE")
             known = "SELECT 1 FROM kept WHERE tag = ?"
@@ -127,7 +129,7 @@ class DeviceLedger:
 
     def reports(self) -> dict[str, int]:
         """How many reports were charged, by the SHA-256 of their policy."""
-        with closing(self._open()) as connection:
+        with self._opened() as connection:
             return dict(connection.execute("SELECT policy, reports FROM spent ORDER BY policy").fetchall())
 
     def __repr__(self) -> str:
@@ -145,15 +147,21 @@ class DeviceLedger:
         connection.execute(_CHARGE, (policy, units))
         connection.execute("COMMIT")
 
-    def _open(self) -> Any:
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
         # Not at the top: a device that only shows a policy need not wait for it. A connection each time, since one
         # must not pass a fork.
         import sqlite3
 
-        connection = sqlite3.connect(self.path, isolation_level=None, timeout=30)
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute(_TABLE)
-        return connection
+        try:
+            with closing(sqlite3.connect(self.path, isolation_level=None, timeout=30)) as connection:
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute(_TABLE)
+                yield connection
+        except sqlite3.Error as error:
+            raise LedgerError(
+                f"The account must be a file that can be read and written. Got {type(error).__name__} of {self.path!r}."
+            ) from None
 
 
 def _units(epsilon: float) -> int:

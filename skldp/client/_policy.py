@@ -1,7 +1,7 @@
 """Policies: what a person's own device is told to release, checked before anything is believed."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from functools import cached_property
 from os import PathLike
 from typing import Any, Literal, NamedTuple, Self, TypeGuard
 
-from skldp.client._fields import CategoryField, NumberField, field_from_dict
+from skldp.client._fields import AnyField, NumberField, NumbersField, field_from_dict
 from skldp.client._ledger import DeviceLedger
 from skldp.client._memo import KeptField, kept_report
 from skldp.client._reports import pack, unpack
@@ -47,12 +47,11 @@ class Policy:
     ----------
     purpose : str
         What the collection is for, to be shown to the person.
-    fields : tuple of NumberField or CategoryField
+    fields : tuple of NumberField, NumbersField or CategoryField
     expires : str, default=None
         A time of UTC such as ``"2027-01-31T00:00:00Z"``, after which nothing is released; None is never.
-    asked : dict, default=None
-        What the integers were made from, where an estimator made them: its epsilon, mechanism and weights. It is no
-        part of the law.
+    asked : list of dict, default=None
+        What the integers were made from, where estimators made them: their parameters. It is no part of the law.
     memo : {"fresh", "permanent"}, default="fresh"
         Whether every report is drawn anew, or is a function of a secret of the person's own, the laws and the values,
         so that the same record gives the same report again. Numbers that are not whole need `steps` then.
@@ -93,21 +92,23 @@ class Policy:
     """
 
     purpose: str
-    fields: tuple[NumberField | CategoryField, ...]
+    fields: tuple[AnyField, ...]
     expires: str | None = None
-    asked: Mapping[str, Any] | None = field(default=None, hash=False)
+    asked: Sequence[Mapping[str, Any]] | None = field(default=None, hash=False)
     memo: Literal["fresh", "permanent"] = "fresh"
 
     def __post_init__(self) -> None:
-        if not self.fields or not all(isinstance(field, NumberField | CategoryField) for field in self.fields):
+        if not self.fields or not all(isinstance(field, AnyField) for field in self.fields):
             raise ValueError(f"fields must be a tuple of fields, at least one. Got {self.fields!r} instead.")
-        names = [field.name for field in self.fields]
-        if len(set(names)) < len(names):
-            raise ValueError(f"Fields must have different names. Got {names!r} instead.")
+        for names in ([one.name for one in self.fields], self.names):
+            if len(set(names)) < len(names):
+                raise ValueError(f"Fields must have different names. Got {names!r} instead.")
         if not math.isfinite(self.epsilon):
             raise ValueError("The fields must have a finite epsilon together. Got an infinite one instead.")
         if self.memo == "fresh" and any(_has_steps(one) for one in self.fields):
             raise ValueError("steps are for the memo rule 'permanent'. Got a field with some under 'fresh'.")
+        if self.memo == "permanent" and any(isinstance(one, NumbersField) for one in self.fields):
+            raise ValueError("The memo rule 'permanent' is for fields of one value. Got one of several numbers.")
         if self.memo == "permanent" and any(_trembles(one) for one in self.fields):
             raise ValueError("Under the memo rule 'permanent', numbers that are not whole must have steps. Got none.")
         # Whoever made it may change what they passed.
@@ -170,6 +171,11 @@ class Policy:
         return round_up(sum((Fraction(field.epsilon) for field in self.fields), Fraction(0)))
 
     @property
+    def names(self) -> list[str]:
+        """What a record calls its values."""
+        return [name for field in self.fields for name in field.names]
+
+    @property
     def sha256(self) -> str:
         """The SHA-256 of the document, in hexadecimal."""
         return str(self._document["sha256"])
@@ -230,8 +236,7 @@ class Policy:
         BudgetExhaustedError
             If the ledger does not admit it.
         """
-        if self._expiry is not None and datetime.now(UTC) >= self._expiry:
-            raise ValueError(f"A policy must not have expired. Got one that did at {self.expires}.")
+        self._check_not_expired()
         if (secret is None) is not (self.memo == "fresh") or not isinstance(secret, ReleaseKey | None):
             raise ValueError(
                 f"A secret is a ReleaseKey for the memo rule 'permanent', which needs one. Got {type(secret).__name__} "
@@ -247,6 +252,30 @@ class Policy:
         if ledger is not None:
             ledger.charge_once(self.sha256, kept.charges)
         return self._pack(kept.report_id, kept.answers)
+
+    def release_all(self, records: Iterable[Mapping[str, Any]]) -> list[bytes]:
+        """Release the records of several people with fresh noise, as a report each, or nothing at all.
+
+        Parameters
+        ----------
+        records : iterable of dict
+            As of :meth:`release`.
+
+        Returns
+        -------
+        list of bytes
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`release`, before anything is drawn.
+        """
+        self._check_not_expired()
+        if self.memo != "fresh":
+            raise ValueError(f"Several records at once are released with fresh noise. Got the rule {self.memo!r}.")
+        encoded = [self._encode(record) for record in records]
+        words = secure_words()
+        return [self._draw(one, words) for one in encoded]
 
     def vector(self, record: Mapping[str, Any], random_bytes: bytes) -> bytes:
         """The report that chosen random bytes give: a test vector for other clients, which protects nothing.
@@ -277,8 +306,9 @@ class Policy:
             If it is broken, or of another policy or version.
         """
         report_id, answers = unpack(report, bytes.fromhex(self.sha256), [field.n_answers for field in self.fields])
-        names = (field.name for field in self.fields)
-        return Report(report_id.hex(), dict(zip(names, answers, strict=True)))
+        if not all(field.is_answer(answer) for field, answer in zip(self.fields, answers, strict=True)):
+            raise ValueError("The answers of a report must be those of its policy. Got others instead.")
+        return Report(report_id.hex(), {f.name: answer for f, answer in zip(self.fields, answers, strict=True)})
 
     @cached_property
     def _document(self) -> dict[str, Any]:
@@ -293,12 +323,17 @@ class Policy:
             "expires": self.expires,
         }
         if self.asked is not None:
-            content["asked"] = dict(self.asked)
+            content["asked"] = [dict(part) for part in self.asked]
         return content | {"sha256": digest(content)}
 
     @cached_property
+    def _all_names(self) -> frozenset[str]:
+        return frozenset(self.names)
+
+    @cached_property
     def _kept(self) -> list[KeptField]:
-        return list(map(KeptField.of, self.fields))
+        # Under this rule, all are of one value.
+        return [KeptField.of(one) for one in self.fields if not isinstance(one, NumbersField)]
 
     @cached_property
     def _expiry(self) -> datetime | None:
@@ -309,11 +344,15 @@ class Policy:
         except (TypeError, ValueError):
             raise ValueError(f"expires must be a time such as 2027-01-31T00:00:00Z. Got {self.expires!r}.") from None
 
+    def _check_not_expired(self) -> None:
+        if self._expiry is not None and datetime.now(UTC) >= self._expiry:
+            raise ValueError(f"A policy must not have expired. Got one that did at {self.expires}.")
+
     def _encode(self, record: Mapping[str, Any]) -> list[Any]:
-        strange = len(set(record) - {field.name for field in self.fields})
+        strange = len(set(record) - self._all_names)
         if strange:
             raise ValueError(f"A record must have no other fields than its policy. Got {strange} others.")
-        return [field.encode(record.get(field.name)) for field in self.fields]
+        return [f.encode(record) if isinstance(f, NumbersField) else f.encode(record.get(f.name)) for f in self.fields]
 
     def _draw(self, encoded: list[Any], words: Iterator[int]) -> bytes:
         report_id = b"".join(next(words).to_bytes(8, "big") for _ in range(2))
@@ -323,10 +362,10 @@ class Policy:
         return pack(bytes.fromhex(self.sha256), report_id, answers, [field.n_answers for field in self.fields])
 
 
-def _has_steps(one: NumberField | CategoryField) -> bool:
+def _has_steps(one: AnyField) -> bool:
     return isinstance(one, NumberField) and one.steps is not None
 
 
-def _trembles(one: NumberField | CategoryField) -> TypeGuard[NumberField]:
+def _trembles(one: AnyField) -> TypeGuard[NumberField]:
     """Whether a field takes numbers of any digits, each of which would be a value of its own."""
     return isinstance(one, NumberField) and one.steps is None and not one.whole

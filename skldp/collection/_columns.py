@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.client import Policy, Report
+from skldp.mechanisms._category_laws import SubsetLaw
 
 __all__ = ["ReportColumns", "answer_bytes", "are_answers", "columns_of", "join", "sorted_once"]
 
@@ -82,6 +83,10 @@ def are_answers(policy: Policy, columns: ReportColumns) -> npt.NDArray[np.bool_]
             largest = (field.n_answers - 1).to_bytes(answers.shape[1], "big")
             # Of fixed length, bytes are in the order of the numbers that they are.
             fits &= np.array([row.tobytes() <= largest for row in answers], dtype=bool)
+        if isinstance(field.law, SubsetLaw):
+            # Of all rows of bits, those alone that have as many ones as a set has members.
+            cells = np.frombuffer(answers.tobytes(), dtype=np.uint8).reshape(len(fits), answer_bytes(field.n_answers))
+            fits &= np.unpackbits(cells, axis=1).sum(axis=1) == field.law.set_size
     return fits
 
 

@@ -1,23 +1,23 @@
 """Policies from fitted estimators, and estimators of the same integers from policies."""
 
 import math
-from typing import Any, Self
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.client import CategoryField, NumberField
 from skldp.client import Policy as DevicePolicy
-from skldp.estimators._labels import LabelLaplace, LabelRR
-from skldp.estimators._schema import DeclaredColumn
-from skldp.estimators._table import TablePrivatizer
-from skldp.mechanisms._columns import Categories, Columns, Integers, Interval
-from skldp.mechanisms._integer_laws import CodeLaw, IntegerLaw, UnitLaw
-from skldp.mechanisms._law_of import integer_law
-from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
-from skldp.mechanisms._record import MixedRecord, share_out
+from skldp.client._fields import AnyField
+from skldp.collection._kinds import KINDS
 
 __all__ = ["Policy"]
+
+# What labels and targets are called, which have no column of a table.
+_NAMES = {"LabelRR": "label", "LabelLaplace": "label", "TargetPrivatizer": "target"}
 
 
 class Policy(DevicePolicy):
@@ -46,7 +46,7 @@ class Policy(DevicePolicy):
     @classmethod
     def from_estimator(
         cls,
-        estimator: TablePrivatizer | LabelRR | LabelLaplace,
+        estimator: Any,
         *,
         purpose: str,
         units: dict[str, str] | None = None,
@@ -56,9 +56,12 @@ class Policy(DevicePolicy):
 
         Parameters
         ----------
-        estimator : TablePrivatizer, LabelRR or LabelLaplace
-            Fitted, with declared categories. Numbers and dates outside their bounds are clipped, and what is missing
-            or unknown treated as by the estimator; a label is the field ``"label"``.
+        estimator : estimator
+            Fitted, with declared categories and bounds: a TablePrivatizer, a NumericPrivatizer of any mechanism but
+            ``"laplace"`` and ``"gaussian"``, a BitRandTransformer of ``calibration="exact", debias=True``, a
+            CategoricalPrivatizer, a TargetPrivatizer (the field ``"target"``), a LabelRR or a LabelLaplace
+            (``"label"``); a ColumnTransformer of such; or a Pipeline whose first step is one, what follows being the
+            collector's. Values are treated as by the estimator: numbers and dates outside their bounds are clipped.
         purpose : str
             What the collection is for, to be shown to the person.
         units : dict by column, default=None
@@ -75,38 +78,36 @@ class Policy(DevicePolicy):
         ------
         ValueError
             If the estimator is of another kind, learnt a domain from rows, or a column has no law of integers.
-        """
-        check_is_fitted(estimator)
-        if not math.isfinite(estimator.privacy_guarantee_.epsilon):
-            raise ValueError("A policy publishes its categories, which must be declared. Got learnt ones instead.")
-        if isinstance(estimator, TablePrivatizer):
-            fields: tuple[NumberField | CategoryField, ...] = _fields_of_table(estimator, dict(units or {}))
-            shares = dict.fromkeys(estimator.epsilons_, 1.0) if estimator.shares == "equal" else estimator.shares
-            mechanism, weights = estimator.mechanism, [shares[name] for name in estimator.epsilons_]
-        elif isinstance(estimator, LabelRR | LabelLaplace):
-            values = tuple(estimator.classes_.tolist())
-            law = integer_law(estimator.mechanism_)
-            assert isinstance(law, CodeLaw)
-            fields = (CategoryField("label", values, law),)
-            mechanism, weights = type(estimator).__name__, [1.0]
-        else:
-            raise ValueError(
-                "A policy is made from a TablePrivatizer, a LabelRR or a LabelLaplace. "
-                f"Got {type(estimator).__name__} instead."
-            )
-        asked = {
-            "epsilon": repr(float(estimator.epsilon)),
-            "mechanism": mechanism,
-            "weights": [repr(float(weight)) for weight in weights],
-        }
-        return cls(purpose, fields, expires, asked)
 
-    def to_estimator(self) -> TablePrivatizer | LabelRR | LabelLaplace:
+        Notes
+        -----
+        No policy has what draws real numbers, PrivUnit, Gaussian and Laplace vectors and random projections: two
+        clients would not meet bit for bit, and the epsilon of a device could not be computed from what it is told.
+        Where some of several numbers are released, chosen for each person, or all together, they are one field, a
+        `NumbersField`.
+        """
+        parts = list(_parts(estimator))
+        if not parts:
+            raise ValueError("A policy needs something to release. Got an estimator that drops all columns.")
+        named = set(units or {})
+        strange = named - {name for part in parts for name in part.names}
+        if strange:
+            raise ValueError(f"units must be of columns of the table. Got some of {sorted(strange)} instead.")
+        fields: list[AnyField] = []
+        asked = []
+        for part in parts:
+            own, about = _described(part, dict(units or {}))
+            fields.extend(own)
+            asked.append(about)
+        return cls(purpose, tuple(fields), expires, asked)
+
+    def to_estimator(self) -> Any:
         """Make the estimator, not fitted, that samples with the integers of this policy.
 
         Returns
         -------
-        TablePrivatizer, LabelRR or LabelLaplace
+        estimator
+            Of the kind that the policy was made from; a ColumnTransformer takes its columns by the names of the fields.
 
         Raises
         ------
@@ -115,94 +116,84 @@ class Policy(DevicePolicy):
         """
         if self.asked is None:
             raise ValueError("The policy must say what its integers were made from. Got one written by hand.")
-        epsilon, mechanism = float(self.asked["epsilon"]), str(self.asked["mechanism"])
-        made: TablePrivatizer | LabelRR | LabelLaplace
-        if mechanism in _OF_LABELS:
-            values = np.array(_category(self.fields[0]).values)
-            made = _OF_LABELS[mechanism](epsilon, classes=values)
-            laws = [integer_law(made._make_mechanism(values))]
-        else:
-            weights = [float(weight) for weight in self.asked["weights"]]
-            columns = {field.name: _column(field) for field in self.fields}
-            made = TablePrivatizer(
-                epsilon,
-                schema={name: column.domain.to_dict() | _missing(column) for name, column in columns.items()},
-                shares=dict(zip(columns, weights, strict=True)),
-                mechanism=mechanism,
-                handle_unknown="missing" if any(_takes_unknown(field) for field in self.fields) else "error",
-            )
-            coded = Columns.of({name: column.coded for name, column in columns.items()})
-            laws = _laws(MixedRecord(coded, share_out(epsilon, weights), mechanism))
-        if laws != [field.law for field in self.fields]:
-            raise ValueError("What was asked must give the integers of the policy. Got other integers instead.")
-        return made
+        left, made = iter(self.fields), []
+        for asked in self.asked:
+            fields = tuple(islice(left, int(asked["n_fields"])))
+            if asked["estimator"] not in KINDS or not fields:
+                raise ValueError("What was asked must be of estimators and fields that there are. Got another.")
+            kind = KINDS[asked["estimator"]]
+            one = kind.make(asked, fields)
+            again = kind.remade(kind.make(asked, fields), asked, fields)
+            if again != fields:
+                raise ValueError("What was asked must give the integers of the policy. Got other integers instead.")
+            made.append((asked.get("name"), one, [name for field in fields for name in field.names]))
+        if next(left, None) is not None:
+            raise ValueError("What was asked must give every field of the policy. Got fewer fields instead.")
+        if len(made) == 1 and made[0][0] is None:
+            return made[0][1]
+        return ColumnTransformer(made)
 
 
-_OF_LABELS: dict[str, type[LabelRR] | type[LabelLaplace]] = {"LabelRR": LabelRR, "LabelLaplace": LabelLaplace}
+class _Part(NamedTuple):
+    """One fitted estimator, with the names of its columns, and its own name where it is one of several."""
+
+    fitted: Any
+    names: list[str]
+    label: str | None
 
 
-def _laws(record: MixedRecord) -> list[IntegerLaw]:
-    return [integer_law(part.mechanism if isinstance(part, BoundedFeatures) else part) for part in record.parts]
-
-
-def _fields_of_table(table: TablePrivatizer, units: dict[str, str]) -> tuple[NumberField | CategoryField, ...]:
-    """The fields of a fitted table, each with the law of its column."""
-    strange = set(units) - set(map(str, table.epsilons_))
-    if strange:
-        raise ValueError(f"units must be of columns of the table. Got some of {sorted(strange)} instead.")
-    unknown = None if table.handle_unknown == "missing" else ...
-    return tuple(
-        _field(str(name), column, law, units.get(str(name)), unknown)
-        for name, column, law in zip(table.epsilons_, table.columns_, _laws(table.mechanism_), strict=True)
-    )
-
-
-def _field(
-    name: str, column: DeclaredColumn, law: IntegerLaw, unit: str | None, unknown: Any
-) -> NumberField | CategoryField:
-    if column.is_date:
-        raise ValueError(f"A policy has numbers and categories. Got dates in the column {name!r} instead.")
-    if column.values is not None:
-        assert isinstance(law, CodeLaw)
-        return CategoryField(name, column.values, law, unknown)
-    assert isinstance(law, UnitLaw)
-    assert not isinstance(column.domain, Categories)
-    low, high = float(column.domain.low), float(column.domain.high)
-    missing = _middle(low, high) if column.missing else None
-    return NumberField(name, low, high, law, unit, isinstance(column.domain, Integers), "clip", missing)
-
-
-def _column(field: NumberField | CategoryField) -> DeclaredColumn:
-    """The column of a table that does with values what a field does."""
-    if isinstance(field, CategoryField):
-        if None in field.values[:-1] or (field.unknown is not ... and field.unknown is not None):
-            raise ValueError(f"In a table, unknown values are missing ones. Field {field.name!r} has another rule.")
-        missing = field.values[-1] is None
-        return DeclaredColumn(
-            Categories(field.values[:-1] if missing else field.values), "category" if missing else None
-        )
-    if field.outside != "clip" or field.missing not in (None, _middle(field.low, field.high)):
+def _parts(estimator: Any, names: list[str] | None = None, label: str | None = None) -> Iterator[_Part]:
+    if isinstance(estimator, Pipeline):
+        steps = (step for _, step in estimator.steps if step is not None and not isinstance(step, str))
+        yield from _parts(next(steps, None), names, label)
+    elif isinstance(estimator, ColumnTransformer):
+        if label is not None:
+            raise ValueError("A ColumnTransformer must hold no other one. Got one within another.")
+        check_is_fitted(estimator)
+        of_table = names or _input_names(estimator)
+        for own, transformer, columns in estimator.transformers_:
+            chosen = _chosen(of_table, columns)
+            if chosen and not (isinstance(transformer, str) and transformer == "drop"):
+                yield from _parts(transformer, chosen, own)
+    elif type(estimator).__name__ not in KINDS or not isinstance(estimator, KINDS[type(estimator).__name__].estimator):
         raise ValueError(
-            f"In a table, numbers outside are clipped and missing ones in the middle. Field {field.name!r} has "
-            "another rule."
+            f"A policy is made from one of {', '.join(KINDS)}, a ColumnTransformer of these, or a Pipeline that begins "
+            f"with one. Got {type(estimator).__name__} instead."
         )
-    domain = Integers(int(field.low), int(field.high)) if field.whole else Interval(field.low, field.high)
-    return DeclaredColumn(domain, None if field.missing is None else "middle")
+    else:
+        check_is_fitted(estimator)
+        own_name = _NAMES.get(type(estimator).__name__)
+        yield _Part(estimator, names or ([own_name] if own_name else _input_names(estimator)), label)
 
 
-def _category(field: NumberField | CategoryField) -> CategoryField:
-    if not isinstance(field, CategoryField):
-        raise ValueError("A policy of labels must have a category. Got a number instead.")
-    return field
+def _described(part: _Part, units: Mapping[str, str]) -> tuple[tuple[AnyField, ...], dict[str, Any]]:
+    """The fields of an estimator, and what its integers follow from."""
+    if not math.isfinite(part.fitted.privacy_guarantee_.epsilon):
+        raise ValueError("A policy publishes its domain, which must be declared. Got a learnt one instead.")
+    name = type(part.fitted).__name__
+    kind = KINDS[name]
+    asked = kind.asked(part.fitted)
+    fields = kind.fields(part.fitted, part.names, units, part.label or "numbers")
+    own = {"estimator": name, "epsilon": repr(float(part.fitted.epsilon)), "n_fields": str(len(fields))} | asked
+    return fields, own if part.label is None else own | {"name": part.label}
 
 
-def _takes_unknown(field: NumberField | CategoryField) -> bool:
-    return isinstance(field, CategoryField) and field.unknown is not ...
+def _input_names(estimator: Any) -> list[str]:
+    given = getattr(estimator, "feature_names_in_", None)
+    if given is None and hasattr(estimator, "epsilons_"):
+        given = list(estimator.epsilons_)
+    return [f"x{j}" for j in range(estimator.n_features_in_)] if given is None else [str(name) for name in given]
 
 
-def _missing(column: DeclaredColumn) -> dict[str, Any]:
-    return {"missing": column.missing} if column.missing else {}
-
-
-def _middle(low: float, high: float) -> float:
-    return low / 2 + high / 2
+def _chosen(names: list[str], columns: Any) -> list[str]:
+    """The names of the columns that a ColumnTransformer gives to one of its parts."""
+    if isinstance(columns, str):
+        return [columns]
+    if isinstance(columns, slice):
+        if isinstance(columns.start, str) or isinstance(columns.stop, str):
+            raise ValueError("Columns must be a list of names, places or a mask. Got a slice of names instead.")
+        return names[columns]
+    listed = list(columns) if np.ndim(columns) else [columns]
+    if all(isinstance(one, str) for one in listed):
+        return listed
+    return np.array(names, dtype=object)[np.asarray(listed)].tolist()

@@ -17,7 +17,7 @@ from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain, FiniteS
 from skldp.mechanisms._field_key import FieldKey, KeyedRows
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._guarantee_steps import GuaranteeStep
-from skldp.mechanisms._law_of import integer_law
+from skldp.mechanisms._law_of import integer_law, law_within_bounds
 from skldp.mechanisms._linked import Constrained, OneHot
 from skldp.mechanisms._longitudinal import FlippedBits, LongitudinalCategories, LongitudinalMean
 from skldp.mechanisms._noise import Noise, noise_from
@@ -141,6 +141,7 @@ __all__ = [
     "integer_law",
     "l1_ball_width",
     "latent",
+    "law_within_bounds",
     "linear_model_bound",
     "make_mechanism",
     "noise_from",

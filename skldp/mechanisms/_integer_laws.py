@@ -17,7 +17,21 @@ from typing import Any, ClassVar
 from skldp._checks import is_whole
 from skldp.mechanisms._odds import TWO_64, log_ratio
 
-__all__ = ["CodeLaw", "IntegerLaw", "UnitLaw", "law_from_dict", "secure_words", "words_of"]
+__all__ = [
+    "CodeLaw",
+    "IntegerLaw",
+    "LatticeLaw",
+    "MixtureLaw",
+    "ResponseLaw",
+    "ThreeAnswersLaw",
+    "TwoAnswersLaw",
+    "UnaryLaw",
+    "UnitLaw",
+    "secure_words",
+    "uniform_below",
+    "uniform_subset",
+    "words_of",
+]
 
 _TWO_63 = 2**63
 # What a device has room for: answers of a list, and bits of one report's field.
@@ -45,9 +59,41 @@ def words_of(data: bytes) -> Iterator[int]:
     raise ValueError(f"A draw must find a word of 8 bytes. Got {len(data)} bytes in all, which are too few.")
 
 
+def uniform_below(n: int, words: Iterator[int]) -> int:
+    """A whole number below n <= 2^64, each as likely: words are drawn anew while they would favour some.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._integer_laws import uniform_below
+    >>> uniform_below(10, iter([2**64 - 1, 123]))
+    3
+    """
+    most = TWO_64 - TWO_64 % n
+    word = next(words)
+    while word >= most:
+        word = next(words)
+    return word % n
+
+
+def uniform_subset(n: int, size: int, words: Iterator[int]) -> list[int]:
+    """A set of so many numbers below n, in ascending order; each set is as likely (Floyd's algorithm).
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._integer_laws import uniform_subset
+    >>> uniform_subset(5, 3, iter([1, 1, 0]))
+    [0, 1, 3]
+    """
+    chosen: set[int] = set()
+    for last in range(n - size, n):
+        number = uniform_below(last + 1, words)
+        chosen.add(last if number in chosen else number)
+    return sorted(chosen)
+
+
 @dataclass(frozen=True)
 class IntegerLaw(ABC):
-    """A law of one answer, a whole number from 0 to ``n_answers - 1``. A subclass is a frozen dataclass of integers.
+    """A law of one answer, a whole number below `n_answers`. A subclass is a frozen dataclass of integers.
 
     Raises
     ------
@@ -66,7 +112,7 @@ class IntegerLaw(ABC):
     @property
     @abstractmethod
     def n_answers(self) -> int:
-        """How many different answers there are."""
+        """Answers are from 0 to below this; there may be fewer, see :meth:`is_answer`."""
 
     @property
     @abstractmethod
@@ -77,11 +123,13 @@ class IntegerLaw(ABC):
     def _check(self) -> None:
         """Refuse integers for which `epsilon` or a draw would not be what it says."""
 
+    def is_answer(self, answer: int) -> bool:
+        """Whether a number, perhaps a stranger's, is an answer of the law."""
+        return 0 <= answer < self.n_answers
+
     def to_dict(self) -> dict[str, Any]:
         """Describe the law; integers are decimal texts, which every reader of JSON keeps."""
-        own = {one.name: getattr(self, one.name) for one in fields(self)}
-        own_texts = {k: v.to_dict() if isinstance(v, IntegerLaw) else str(v) for k, v in own.items()}
-        return {"law": self.name} | own_texts
+        return {"law": self.name} | {one.name: _text(getattr(self, one.name)) for one in fields(self)}
 
     def _refuse(self, rule: str) -> None:
         raise ValueError(f"A law {self.name!r} must {rule}. Got {self!r} instead.")
@@ -350,40 +398,7 @@ class MixtureLaw(UnitLaw):
         return self.lattice.value(answer) if answer < n else self.few.value(answer - n)
 
 
-_LAWS: dict[str, type[IntegerLaw]] = {
-    law.name: law for law in (ResponseLaw, UnaryLaw, TwoAnswersLaw, ThreeAnswersLaw, LatticeLaw, MixtureLaw)
-}
-
-
-def law_from_dict(given: Any) -> IntegerLaw:
-    """Read a law from what :meth:`IntegerLaw.to_dict` gives, or from a stranger.
-
-    Raises
-    ------
-    ValueError
-        If it is no such law.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms._integer_laws import law_from_dict
-    >>> law_from_dict({"law": "two_answers", "slope": "4611686018427387904"}).epsilon
-    1.0986122886681098
-    """
-    kind = _LAWS.get(given["law"]) if isinstance(given, dict) and isinstance(given.get("law"), str) else None
-    if kind is None or set(given) != {"law"} | {one.name for one in fields(kind)}:
-        raise ValueError(f"A law must be one of {sorted(_LAWS)}, with its integers and nothing else. Got another.")
-    return kind(**{name: _read(value) for name, value in given.items() if name != "law"})
-
-
-def _read(value: Any) -> Any:
-    """An integer from its only decimal text, or a law within a law."""
-    if isinstance(value, dict):
-        if value.get("law") == MixtureLaw.name:
-            raise ValueError("A law must hold no mixture within a mixture. Got one.")
-        return law_from_dict(value)
-    if not isinstance(value, str) or len(value) > 20 or not value.removeprefix("-").isdecimal():
-        raise ValueError("The integers of a law must be decimal texts of at most 20 signs. Got something else.")
-    number = int(value)
-    if str(number) != value:
-        raise ValueError("The integers of a law must be in their only decimal text. Got another one.")
-    return number
+def _text(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(map(_text, value))
+    return value.to_dict() if isinstance(value, IntegerLaw) else str(value)

@@ -77,6 +77,7 @@ def table_chunks(
     separator: str | None = None,
     encoding: str = "utf-8",
     n_rows: int = _CHUNK,
+    as_texts: bool = False,
 ) -> Iterator[Any]:
     r"""Read a table in chunks, of which one is in memory at a time.
 
@@ -86,6 +87,9 @@ def table_chunks(
         As of :func:`read_table`.
     n_rows : int, default=65536
         Of a chunk, at most.
+    as_texts : bool, default=False
+        Whether the cells of a CSV file stay texts, so that no chunk's types depend on its cells; empty ones alone are
+        missing then.
 
     Yields
     ------
@@ -107,7 +111,7 @@ def table_chunks(
     >>> [len(chunk) for chunk in table_chunks(path, n_rows=2)]
     [2, 1]
     """
-    return _frames(Path(path), columns, separator, encoding, n_rows)
+    return _frames(Path(path), columns, separator, encoding, n_rows, as_texts)
 
 
 def is_table_file(path: str | Path) -> bool:
@@ -147,7 +151,12 @@ def _ending(path: Path) -> str:
 
 
 def _frames(
-    path: Path, columns: Iterable[str] | None, separator: str | None, encoding: str, n_rows: int | None
+    path: Path,
+    columns: Iterable[str] | None,
+    separator: str | None,
+    encoding: str,
+    n_rows: int | None,
+    as_texts: bool = False,
 ) -> Iterator[Any]:
     ending = _ending(path)
     if not is_table_file(path):
@@ -158,7 +167,9 @@ def _frames(
         raise StudyInputError(f"{path.name} is empty.")
     wanted = None if columns is None else list(dict.fromkeys(columns))
     if ending in _SEPARATORS:
-        options = {"sep": _separator(separator, _SEPARATORS[ending]), "encoding": _encoding(encoding)}
+        options: dict[str, Any] = {"sep": _separator(separator, _SEPARATORS[ending]), "encoding": _encoding(encoding)}
+        # A text such as NA may be a category, and then an empty cell alone is missing.
+        options |= {"dtype": str, "keep_default_na": False, "na_values": [""]} if as_texts else {}
         yield from _of_csv(path, wanted, n_rows, options)
         return
     if separator is not None:
@@ -184,7 +195,7 @@ def _encoding(name: str) -> str:
 
 
 def _of_csv(path: Path, wanted: list[str] | None, n_rows: int | None, options: dict[str, Any]) -> Iterator[Any]:
-    first_row = _parsed(path, header=None, nrows=1, dtype=str, **options)
+    first_row = _parsed(path, **options | {"header": None, "nrows": 1, "dtype": str})
     # A first row of numbers is data, not names.
     headless = all(is_number(cell) for cell in first_row.iloc[0])
     header = None if headless else 0

@@ -1,5 +1,6 @@
 """A client written from FORMAT.md alone, with nothing of the package: the standard library and no more."""
 
+import datetime
 import hashlib
 import json
 import math
@@ -32,7 +33,36 @@ def n_answers(law):
             return 3
         case "lattice":
             return own["n_cells"]
+        case "subset":
+            return 2 ** own["n_codes"]
+        case "local_hashing":
+            return own["n_buckets"] * (own["n_buckets"] ** digits(law) - 1)
+        case "hadamard":
+            return own["n_blocks"] * own["block_size"]
+        case "bins" | "knots" | "sign_and_bits":
+            of = {"bins": len(law.get("answers", "")), "knots": len(law.get("knots", ""))}
+            return of[law["law"]] if law["law"] in of else 2 ** len(law["flip_counts"])
+        case "signs":
+            return 2 ** own["n_values"]
+        case "sampled":
+            return math.comb(own["n_values"], own["n_sampled"]) * of_chosen(law)
     return n_answers(law["lattice"]) + n_answers(law["few"])
+
+
+def digits(law):
+    m = 0
+    while int(law["n_buckets"]) ** m < int(law["n_codes"]):
+        m += 1
+    return m
+
+
+def of_chosen(law):
+    one = law["of_sampled"]
+    return n_answers(one) if one["law"] == "signs" else n_answers(one) ** int(law["n_sampled"])
+
+
+def agreeing(d):
+    return sum(math.comb(d, a) for a in range(d + 1) if 2 * a > d)
 
 
 def epsilon(law):
@@ -51,10 +81,31 @@ def epsilon(law):
             return max(of_sign, math.log(own["zero"] / z)) if own["zero"] else of_sign
         case "lattice":
             return math.log((own["base"] + own["extra"]) / own["base"])
+        case "subset":
+            k, w, miss = own["n_codes"], own["set_size"], own["miss_count"]
+            return math.log((2**64 - miss) * (k - w) / (miss * w))
+        case "local_hashing":
+            return math.log((2**64 - (own["n_buckets"] - 1) * own["other_count"]) / own["other_count"])
+        case "hadamard":
+            half, miss = own["block_size"] // 2, own["miss_count"]
+            return math.log((2**64 - miss) * (n_answers(law) - half) / (miss * half))
+        case "bins" | "knots":
+            return epsilon(law["response"])
+        case "sign_and_bits":
+            return sum(math.log((2**64 - int(t)) / int(t)) for t in law["flip_counts"])
+        case "signs":
+            c, t = agreeing(own["n_values"]), own["agreeing_count"]
+            return math.log(t * (2 ** own["n_values"] - c) / ((2**64 - t) * c))
+        case "sampled":
+            one = law["of_sampled"]
+            return epsilon(one) * (1 if one["law"] == "signs" else own["n_sampled"])
     return max(epsilon(law["lattice"]), epsilon(law["few"]))
 
 
-def given_to_the_law(field, value):
+def given_to_the_law(field, record):
+    if field["type"] == "numbers":
+        return [given_to_the_law(column, record) for column in field["columns"]]
+    value = record.get(field["name"])
     if field["type"] == "category":
         for place, one in enumerate(field["values"]):
             if type(one) is type(value) and one == value:
@@ -62,7 +113,9 @@ def given_to_the_law(field, value):
         return next(i for i, one in enumerate(field["values"]) if one is field["unknown"] or one == field["unknown"])
     if value is None:
         value = float(field["missing"])
-    if field["type"] == "integer":
+    elif field["type"] == "date":
+        value = (datetime.date(*map(int, value[:10].split("-"))) - datetime.date(1970, 1, 1)).days
+    if field["type"] != "number":
         value = round(value)
     low, high = float(field["low"]), float(field["high"])
     value = min(max(float(value), low), high)
@@ -70,8 +123,114 @@ def given_to_the_law(field, value):
     return min(max(x, -1.0), 1.0)
 
 
+def below(n, words):
+    w = next(words)
+    while w >= 2**64 // n * n:
+        w = next(words)
+    return w % n
+
+
+def subset(n, size, words):
+    chosen = []
+    for last in range(n - size, n):
+        number = below(last + 1, words)
+        chosen.append(last if number in chosen else number)
+    return sorted(chosen)
+
+
+def column(number, row, odd):
+    """By counting through the columns."""
+    fitting = (y for y in range(2**20) if bin(y & row).count("1") % 2 == odd)
+    return next(y for place, y in enumerate(fitting) if place == number)
+
+
+def draw_of_several(law, x, words):
+    own = integers(law)
+    if law["law"] == "sampled":
+        chosen = subset(own["n_values"], own["n_sampled"], words)
+        answer = sum(math.comb(place, i + 1) for i, place in enumerate(chosen))
+        one = law["of_sampled"]
+        if one["law"] == "signs":
+            return answer * n_answers(one) + draw_of_several(one, [x[place] for place in chosen], words)
+        for place in chosen:
+            answer = answer * n_answers(one) + draw(one, x[place], words)
+        return answer
+    d = own["n_values"]
+    signs = "".join("1" if next(words) // 2 < round(one * 2.0**62) + 2**62 else "0" for one in x)
+    kind = next(words) < own["agreeing_count"]
+    while True:
+        row = "".join(f"{next(words):064b}" for _ in range(math.ceil(d / 64)))[:d]
+        if (2 * sum(a == b for a, b in zip(row, signs, strict=True)) > d) == kind:
+            return int(row, 2)
+
+
+def draw_of_codes(law, x, words):
+    own = integers(law)
+    if law["law"] == "local_hashing":
+        g, m = own["n_buckets"], digits(law)
+        a = below(g**m - 1, words)
+        bucket = sum((a + 1) // g**i % g * (x // g**i % g) for i in range(m)) % g
+        response = {"law": "randomized_response", "n_codes": str(g), "other_count": law["other_count"]}
+        return a * g + draw(response, bucket, words)
+    w = next(words)
+    match law["law"]:
+        case "subset":
+            with_own = w >= own["miss_count"]
+            others = subset(own["n_codes"] - 1, own["set_size"] - with_own, words)
+            members = {other if other < x else other + 1 for other in others} | ({x} if with_own else set())
+            return int("".join("1" if place in members else "0" for place in range(own["n_codes"])), 2)
+        case "hadamard":
+            b = own["block_size"]
+            block, row = divmod(x, b - 1)
+            if w >= own["miss_count"]:
+                return block * b + column(below(b // 2, words), row + 1, 0)
+            j = below(n_answers(law) - b // 2, words)
+            if j < b // 2:
+                return block * b + column(j, row + 1, 1)
+            return ((block + 1) * b + j - b // 2) % n_answers(law)
+
+
+def draw_of_places(law, x, words):
+    w = next(words)
+    match law["law"]:
+        case "knots":
+            knots, v = [int(knot) for knot in law["knots"]], round(x * 2.0**53)
+            i = max(i for i in range(len(knots) - 1) if i == 0 or knots[i] <= v)
+            up = w * (knots[i + 1] - knots[i]) < (v - knots[i]) * 2**64
+            return draw(law["response"], i + 1 if up else i, words)
+        case "sign_and_bits":
+            j = len(law["flip_counts"]) - 1
+            position = abs(x) * (2**j - 1) if j else (1 + x) / 2
+            magnitude = math.floor(position)
+            if w < math.floor((position - magnitude) * 2.0**64):
+                magnitude += 1
+            bits = ("1" if x >= 0 else "0") + f"{magnitude:0{j}b}" if j else str(magnitude)
+            return int(
+                "".join(str(int(b) ^ (next(words) < int(t))) for b, t in zip(bits, law["flip_counts"], strict=True)), 2
+            )
+
+
 def draw(law, x, words):
-    own, w = integers(law), next(words)
+    drawn_by = {
+        "signs": draw_of_several,
+        "sampled": draw_of_several,
+        "subset": draw_of_codes,
+        "local_hashing": draw_of_codes,
+        "hadamard": draw_of_codes,
+        "knots": draw_of_places,
+        "sign_and_bits": draw_of_places,
+        "bins": draw_of_bins,
+    }
+    return drawn_by.get(law["law"], draw_of_thresholds)(law, x, words)
+
+
+def draw_of_bins(law, x, words):
+    return draw(law["response"], sum(int(edge) <= x * 2.0**53 for edge in law["edges"]), words)
+
+
+def draw_of_thresholds(law, x, words):
+    own = integers(law)
+    w = next(words)
     match law["law"]:
         case "randomized_response":
             s = w // own["other_count"] + 1
@@ -113,7 +272,7 @@ def report(policy, record, random_bytes):
     number, product = 0, 1
     for field in policy["fields"]:
         n = n_answers(field["law"])
-        number = number * n + draw(field["law"], given_to_the_law(field, record.get(field["name"])), words)
+        number = number * n + draw(field["law"], given_to_the_law(field, record), words)
         product *= n
     k = 0
     while 256**k < product:

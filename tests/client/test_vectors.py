@@ -32,6 +32,15 @@ def test_vectors_reach_both_parts_of_every_law():
         assert {answer >= law.lattice.n_answers for answer in seen[name]} == {False, True}
     assert len(seen["city"]) == 5
     assert len(seen["bits"]) > 4
+    assert len(seen["set"]) > 10
+    assert {POLICY.fields[8].law.n_hashes > 20, len(seen["hash"]) > 20, len(seen["row"]) > 15} == {True}
+    assert seen["since"] == {0, 1}
+    assert min(map(len, (seen["bins"], seen["knots"], seen["signs"]))) >= 3
+    assert len(seen["binary"]) >= 4
+    (chosen,) = (field for field in POLICY.fields if field.name == "chosen")
+    told = [frozenset(name for name, value in chosen.values(answer).items() if value) for answer in seen["chosen"]]
+    assert len(set(told)) == 6
+    assert len(seen["chosen signs"]) > 20
 
 
 def test_a_second_client_computes_the_epsilon_that_is_claimed():

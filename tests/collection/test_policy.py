@@ -1,12 +1,27 @@
 """Policies from estimators: the integers that are sampled, and nothing that was learnt from rows."""
 
+from datetime import date, datetime
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
-from skldp import LabelLaplace, LabelRR, NumericPrivatizer, Policy, TablePrivatizer
+from skldp import (
+    BitRandTransformer,
+    CategoricalPrivatizer,
+    LabelLaplace,
+    LabelRR,
+    NumericPrivatizer,
+    Policy,
+    PrivUnitTransformer,
+    TablePrivatizer,
+    TargetPrivatizer,
+)
 from skldp.exceptions import LearntDomainWarning
-from skldp.mechanisms import integer_law
+from skldp.mechanisms import integer_law, law_within_bounds
 
 PEOPLE = pd.DataFrame({"age": [31.0, None], "city": ["Ulm", None], "n": [1, 2], "pay": [3.5, 4.5]})
 SCHEMA = {
@@ -85,15 +100,161 @@ def test_a_parameter_changed_after_fit_makes_no_policy():
         Policy.from_estimator(changed, purpose="a test")
 
 
+NUMBERS = np.array([[0.5, -0.5, 0.0]])
+MORE_BOUNDS = ([-1.0, -2.0, 0.0], [1.0, 2.0, 8.0])
+EVERY = [
+    *(
+        NumericPrivatizer(4.0, mechanism=name, bounds=MORE_BOUNDS, n_sampled_features="all").fit(NUMBERS)
+        for name in ("duchi", "three_outputs", "piecewise", "piecewise_sub", "hybrid", "hybrid_tp", "ldp_fl", "best")
+    ),
+    *(
+        NumericPrivatizer(4.0, mechanism=name, bounds=MORE_BOUNDS, n_sampled_features=2).fit(NUMBERS)
+        for name in ("hybrid", "duchi_vector", "best")
+    ),
+    NumericPrivatizer(1.0, mechanism="duchi_vector", bounds=MORE_BOUNDS).fit(NUMBERS),
+    NumericPrivatizer(1.0, mechanism="best", bounds=(0, 5)).fit(pd.DataFrame({"age": [3.0], "size": [2.0]})),
+    *(
+        BitRandTransformer(e, calibration="exact", debias=True, bounds=MORE_BOUNDS, n_sampled_features=k).fit(NUMBERS)
+        for e, k in ((2.0, None), (9.0, 3), (20.0, 2))
+    ),
+    *(
+        CategoricalPrivatizer(2.0, mechanism=name, categories=[list("abcdefghijk"), [3, 1, 2], [True, False]]).fit(
+            np.array([["a", 3, True]], dtype=object)
+        )
+        for name in ("krr", "sue", "oue", "subset", "hashing", "best")
+    ),
+    *(
+        TargetPrivatizer(e, bounds=(10, 90), mechanism=name, prior=prior).fit([20.0, 30.0])
+        for e, name, prior in (
+            (1.0, "unbiased_bins", None),
+            (4.0, "unbiased_bins", [0.1, 0.9]),
+            (3.0, "bins", [0.5, 0.5]),
+            (2.0, "best", None),
+            (2.0, "piecewise", None),
+            (3.0, "bins", 0.5),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "fitted",
+    EVERY,
+    ids=lambda one: f"{type(one).__name__}-{one.mechanism}" if hasattr(one, "mechanism") else type(one).__name__,
+)
+def test_a_round_trip_of_every_estimator_changes_no_integer(fitted):
+    policy = Policy.from_json(Policy.from_estimator(fitted, purpose="a test").to_json())
+    made = policy.to_estimator()
+    assert type(made) is type(fitted)
+    if isinstance(fitted, TargetPrivatizer):
+        again = made.fit([20.0])
+    elif isinstance(fitted, CategoricalPrivatizer):
+        again = made.fit(np.array([["a", 3, True]], dtype=object))
+    else:
+        names = getattr(fitted, "feature_names_in_", None)
+        rows = NUMBERS[:, : fitted.n_features_in_]
+        again = made.fit(rows if names is None else pd.DataFrame(rows, columns=names))
+    # What the table samples: a mechanism is equal where its integers and its bounds are.
+    if isinstance(fitted, CategoricalPrivatizer):
+        assert again.mechanism_.columns == fitted.mechanism_.columns
+    elif not isinstance(fitted, TargetPrivatizer) or fitted.prior != 0.5:
+        assert law_within_bounds(again.mechanism_) == law_within_bounds(fitted.mechanism_)
+    assert Policy.from_estimator(again, purpose="a test") == policy
+    told = again.privacy_guarantee_.epsilon
+    assert policy.epsilon == pytest.approx(told, rel=1e-9)
+    assert policy.epsilon <= fitted.epsilon
+    record = (
+        dict.fromkeys(policy.names, 3)
+        if not isinstance(fitted, CategoricalPrivatizer)
+        else {"x0": "a", "x1": 3, "x2": True}
+    )
+    assert policy.read(policy.release(record)).answers.keys() == {one.name for one in policy.fields}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+def test_a_column_transformer_and_a_pipeline_have_one_policy():
+    frame = pd.DataFrame({"age": [31.0], "pay": [9.0], "city": ["Ulm"], "x": [1], "n": [0.5]})
+    columns = ColumnTransformer(
+        [
+            ("numbers", NumericPrivatizer(3.0, bounds=(0, 100), n_sampled_features=1), ["age", "pay"]),
+            ("places", CategoricalPrivatizer(1.0, categories=[["Bonn", "Ulm"]]), ["city"]),
+            (
+                "rest",
+                Pipeline([("first", "passthrough"), ("own", NumericPrivatizer(1.0)), ("scale", StandardScaler())]),
+                [4],
+            ),
+        ]
+    ).fit(frame)
+    for fitted in (columns, Pipeline([("private", columns), ("scale", StandardScaler())]).fit(frame)):
+        policy = Policy.from_json(Policy.from_estimator(fitted, purpose="a test", units={"age": "years"}).to_json())
+        assert policy.names == ["age", "pay", "city", "n"]
+        assert [field.name for field in policy.fields] == ["numbers", "city", "n"]
+        assert policy.epsilon == pytest.approx(5.0, rel=1e-6)
+        again = policy.to_estimator().fit(frame)
+        assert again.named_transformers_["numbers"].mechanism_ == columns.named_transformers_["numbers"].mechanism_
+        assert Policy.from_estimator(again, purpose="a test", units={"age": "years"}) == policy
+        answers = policy.read(policy.release({"age": 3, "pay": 5, "city": "Ulm", "n": 0.5})).answers
+        assert policy.fields[0].values(answers["numbers"]).keys() == {"age", "pay"}
+
+
+def test_columns_of_an_array_are_named_by_their_places():
+    numbers = ColumnTransformer(
+        [("a", NumericPrivatizer(1.0), slice(0, 1)), ("b", NumericPrivatizer(1.0), [False, False, True])],
+        remainder="drop",
+    ).fit(NUMBERS)
+    assert Policy.from_estimator(numbers, purpose="a test").names == ["x0", "x2"]
+
+
+def test_dates_and_missing_rules_go_there_and_back():
+    schema = {
+        "since": {"type": "dates", "low": "2020-01-01", "high": "2024-12-31", "missing": "middle"},
+        "until": ("2020-01-01", "2030-12-31"),
+    }
+    frame = pd.DataFrame({"since": ["2021-03-01", None], "until": pd.to_datetime(["2022-01-01", "2029-01-01"])})
+    fitted = TablePrivatizer(3.0, schema=schema).fit(frame)
+    policy = Policy.from_json(Policy.from_estimator(fitted, purpose="a test").to_json())
+    again = policy.to_estimator()
+    assert Policy.from_estimator(again.fit(frame), purpose="a test") == policy
+    since, until = policy.fields
+    for value in (
+        "2021-03-01",
+        "2021-03-01T23:59",
+        date(2021, 3, 1),
+        datetime(2021, 3, 1, 5),
+        np.datetime64("2021-03-01"),
+        pd.Timestamp("2021-03-01"),
+    ):
+        numbers = fitted.columns_[0].as_numbers(np.array(["2021-03-01"]), np.array([False]), "since", unknown="error")
+        assert since.encode(value) == pytest.approx((numbers[0] - 19175.0) / 913.0, abs=1e-12)
+    assert {since.encode(missing) for missing in (None, float("nan"), pd.NaT, np.datetime64("NaT"))} == {0.0}
+    for strange in (20210301, "2021-13-01", "20210301", "2021-03-01x", "2021-W09-1", True, 3.5, ["2021-03-01"]):
+        with pytest.raises(ValueError, match="must be a date") as refusal:
+            until.encode(strange)
+        assert "2021" not in str(refusal.value)
+
+
 def test_what_has_no_policy_is_refused():
     cases = [
-        (NumericPrivatizer(1.0).fit([[0.5]]), "is made from a TablePrivatizer"),
+        (PrivUnitTransformer(1.0).fit([[0.5, 0.5]]), "A policy is made from one of"),
+        (NumericPrivatizer(1.0, mechanism="laplace").fit([[0.5]]), "Its noise has no largest number"),
+        (NumericPrivatizer(1.0, mechanism="gaussian", delta=1e-6).fit([[0.5]]), "Its noise has no largest number"),
+        (BitRandTransformer(1.0, calibration="exact").fit([[0.5]]), "calibration='exact' and debias=True"),
         (table(mechanism="laplace"), "must be of integers"),
+        (CategoricalPrivatizer(1.0, categories=[["a"], ["a", "b"]]).fit([["a", "b"]]), "tells something"),
         (LabelRR(1.0, classes=[0, 1, 2], prior=[0.5, 0.4, 0.1]).fit([0, 1, 2]), "must be of integers"),
         (LabelRR(1.0, classes=[0.5, 1.5]).fit([0.5, 1.5]), "values must be a tuple of texts"),
+        (
+            ColumnTransformer([("a", NumericPrivatizer(1.0), [0])], remainder="passthrough").fit(NUMBERS),
+            "is made from one",
+        ),
+        (ColumnTransformer([("a", StandardScaler(), [0])]).fit(NUMBERS), "is made from one of"),
+        (ColumnTransformer([("a", "drop", [0])]).fit(NUMBERS), "drops all columns"),
+        (Pipeline([("scale", StandardScaler()), ("own", NumericPrivatizer(1.0))]).fit(NUMBERS), "is made from one of"),
+        (
+            ColumnTransformer([("a", NumericPrivatizer(1.0), [0]), ("b", NumericPrivatizer(1.0), [0])]).fit(NUMBERS),
+            "must have different names",
+        ),
     ]
-    dates = pd.DataFrame({"since": ["2021-03-01"]})
-    cases.append((TablePrivatizer(1.0, schema={"since": ("2020-01-01", "2024-12-31")}).fit(dates), "Got dates"))
     for estimator, rule in cases:
         with pytest.raises(ValueError, match=rule):
             Policy.from_estimator(estimator, purpose="a test")
@@ -101,20 +262,38 @@ def test_what_has_no_policy_is_refused():
         Policy.from_estimator(table(), purpose="a test", units={"wages": "euros"})
 
 
+def test_learnt_bounds_of_targets_are_not_published():
+    with pytest.warns(LearntDomainWarning):
+        learnt = TargetPrivatizer(1.0).fit([12.5, 77.25])
+    with pytest.raises(ValueError, match="must be declared") as refusal:
+        Policy.from_estimator(learnt, purpose="a test")
+    assert "12.5" not in str(refusal.value)
+
+
 def test_what_is_passed_to_a_policy_can_be_changed_without_it():
     policy = Policy.from_estimator(table(), purpose="a test")
-    asked = {"epsilon": "7.3", "mechanism": "best", "weights": ["1.0", "1.0", "1.0", "1.0"]}
+    asked = [dict(part) for part in policy.asked]
     own = Policy("a test", policy.fields, None, asked)
-    asked["weights"][0] = "2.0"
+    asked[0]["epsilon"] = "2.0"
     assert own == policy
     assert hash(own) == hash(policy)
     assert Policy.from_json(own.to_json()) == own
 
 
-def test_asked_parameters_that_give_other_integers_are_refused():
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"epsilon": "7.4"}, "must give the integers of the policy"),
+        ({"n_fields": "3"}, "argument|must give"),
+        ({"estimator": "LabelRR"}, "too many values|needs a category"),
+        ({"estimator": "os.system"}, "must be of estimators"),
+        ({"n_fields": "0"}, "must be of estimators"),
+    ],
+)
+def test_asked_parameters_that_give_other_integers_are_refused(changes, rule):
     policy = Policy.from_estimator(table(), purpose="a test")
-    with pytest.raises(ValueError, match="must give the integers of the policy"):
-        Policy(policy.purpose, policy.fields, None, policy.asked | {"epsilon": "7.4"}).to_estimator()
+    with pytest.raises(ValueError, match=rule):
+        Policy(policy.purpose, policy.fields, None, [policy.asked[0] | changes]).to_estimator()
     with pytest.raises(ValueError, match="Got one written by hand"):
         Policy(policy.purpose, policy.fields).to_estimator()
 

@@ -26,10 +26,10 @@ from skldp.mechanisms._integer_laws import (
     ThreeAnswersLaw,
     TwoAnswersLaw,
     UnaryLaw,
-    law_from_dict,
     secure_words,
     words_of,
 )
+from skldp.mechanisms._law_documents import law_from_dict
 
 EPSILONS = [1e-3, 0.5, 1.0, 2.0, 4.0, 10.0]
 POINTS = [-1.0, -0.75, -1e-9, -0.0, 0.0, 0.1, 1 / 3, 0.9999, 1.0]

@@ -14,6 +14,7 @@ from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._categorical.reports import ReportMechanism
 from skldp.mechanisms._categorical.unary import OneHotMechanism
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._primes import is_prime, number_of_digits
 from skldp.mechanisms._rows import Workspace
 
 __all__ = ["LocalHashing", "OneHotLocalHashing", "support_of_others"]
@@ -88,9 +89,9 @@ class LocalHashing(ReportMechanism):
         odds = math.exp(min(self.epsilon, _LARGEST_EPSILON))
         aim = math.floor(min(odds + 1, self.n_classes, _MOST_BUCKETS))
         below, above = aim, aim + 1
-        while not _is_prime(below):
+        while not is_prime(below):
             below -= 1
-        while not _is_prime(above):
+        while not is_prime(above):
             above += 1
 
         def variance(g: int) -> float:
@@ -102,7 +103,7 @@ class LocalHashing(ReportMechanism):
     @cached_property
     def n_digits(self) -> int:
         """m, how many digits a category has to the base of the number of buckets."""
-        return _n_digits(self.n_classes, self.n_buckets)
+        return number_of_digits(self.n_classes, self.n_buckets)
 
     @property
     def n_hashes(self) -> int:
@@ -274,22 +275,11 @@ class OneHotLocalHashing(OneHotMechanism):
         out[...] = self.law.supported(reports)
 
 
-def _is_prime(number: int) -> bool:
-    return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
-
-
-def _n_digits(n_classes: int, base: int) -> int:
-    digits = 0
-    while base**digits < n_classes:
-        digits += 1
-    return digits
-
-
 def support_of_others(p: float, other: float, g: int, n_classes: int) -> float:
     """How likely a report supports a category that is not the true one."""
     if n_classes == 1:
         return 0.0
-    m = _n_digits(n_classes, g)
+    m = number_of_digits(n_classes, g)
     alike = float(Fraction(g ** (m - 1) - 1, g**m - 1))
     return alike * p + (1 - alike) * other
 

@@ -107,22 +107,22 @@ class ResponseOnBins(RowMechanism):
     @cached_property
     def inner(self) -> RandomizedResponse:
         """The randomized response over the answers."""
-        return RandomizedResponse(float(self.epsilon), len(self._bins.answers))
+        return RandomizedResponse(float(self.epsilon), len(self.unit_bins.answers))
 
     @cached_property
     def answers(self) -> npt.NDArray[np.float64]:
         """What is released, ascending."""
-        return self._of_unit(self._bins.answers)
+        return self._of_unit(self.unit_bins.answers)
 
     @cached_property
     def places(self) -> npt.NDArray[np.float64]:
         """The inner edges of the bins; with ``unbiased=True`` the knots, of which the bounds are the outer ones."""
-        return self._of_unit(self._bins.places)
+        return self._of_unit(self.unit_bins.places)
 
     @property
     def expected_loss(self) -> float:
         """The mean square error of an answer under the prior."""
-        return float(self.domain.radius[0] ** 2 * self._bins.expected_loss)
+        return float(self.domain.radius[0] ** 2 * self.unit_bins.expected_loss)
 
     @property
     def exact_epsilon(self) -> float:
@@ -187,12 +187,13 @@ class ResponseOnBins(RowMechanism):
         of_bins = clean_probabilities(shares, self.inner.flip_matrix)[0]
         n_parts = refined_prior(self.prior).size
         middles = (np.arange(n_parts) + 0.5) * (2 / n_parts) - 1
-        bins = np.searchsorted(np.asarray(self._bins.places), middles)
+        bins = np.searchsorted(np.asarray(self.unit_bins.places), middles)
         estimate: npt.NDArray[np.float64] = (of_bins / np.bincount(bins, minlength=of_bins.size))[bins]
         return estimate
 
     @cached_property
-    def _bins(self) -> Bins:
+    def unit_bins(self) -> Bins:
+        """Where the bins or knots lie within [-1, 1], and their answers."""
         return (best_knots if self.unbiased else best_bins)(float(self.epsilon), self.prior)
 
     def _of_unit(self, unit: tuple[float, ...]) -> npt.NDArray[np.float64]:

@@ -1,0 +1,130 @@
+"""``skldp policy new|show|check``: what people's own devices are to release, as one document."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from skldp.cli._options import printable, writable
+from skldp.client import CategoryField, NumberColumn, NumbersField
+from skldp.client._fields import AnyField
+from skldp.collection._policy import Policy
+from skldp.estimators._schema import DeclaredColumn, read_schema
+from skldp.estimators._table import TablePrivatizer
+from skldp.mechanisms._columns import Categories, Columns, domain_from_json
+from skldp.study._extras import require
+
+__all__ = ["policy_app"]
+
+policy_app = typer.Typer(help="Make, show and check policies: what a person's device releases, by which integers.")
+
+# A list of categories is shown as so many of them.
+_MOST_SHOWN = 4
+
+File = Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar="POLICY")]
+
+
+@policy_app.command()
+def new(
+    schema: Annotated[
+        str, typer.Argument(help="What columns may hold, as of TablePrivatizer: a .json file, or its text.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to write it.", parser=writable(".json"), metavar="PATH")
+    ],
+    purpose: Annotated[str, typer.Option(help="What the collection is for, to be shown to people.")],
+    epsilon: Annotated[float, typer.Option(help="Of one record with all its columns: natural log.")] = 1.0,
+    mechanism: Annotated[str, typer.Option(help="Of numbers and dates, as of TablePrivatizer.")] = "best",
+    unit: Annotated[
+        list[str] | None, typer.Option(help="Of a number, to be shown: age=years. May be given several times.")
+    ] = None,
+    unknown: Annotated[
+        bool, typer.Option("--unknown-is-missing", help="Categories that are not declared count as missing values.")
+    ] = False,
+    expires: Annotated[
+        str | None, typer.Option(help="After which nothing is released, in UTC: 2027-01-31T00:00:00Z.")
+    ] = None,
+) -> None:
+    """Make a policy from declared columns: their epsilon is shared out equally."""
+    text = Path(schema).read_text(encoding="utf-8") if schema.endswith(".json") else schema
+    units = dict(_pair(one) for one in unit or [])
+    table = TablePrivatizer(
+        epsilon, schema=text, mechanism=mechanism, handle_unknown="missing" if unknown else "error"
+    ).fit(_public_rows(text))
+    made = Policy.from_estimator(table, purpose=purpose, units=units, expires=expires)
+    made.save(output)
+    typer.echo(printable(f"Wrote {output}: epsilon {made.epsilon:.6g} a record, sha256 {made.sha256}."))
+
+
+@policy_app.command()
+def show(file: File) -> None:
+    """Show what a policy has people release, and at which exact epsilon; it is checked first."""
+    policy = Policy.load(file)
+    typer.echo(printable(policy.purpose))
+    for field in policy.fields:
+        typer.echo(printable(f"  {field.name}: {_values(field)}; {field.law.name}, epsilon {field.epsilon:.4g}"))
+    expires = f"until {policy.expires}" if policy.expires else "without end"
+    typer.echo(printable(f"epsilon {policy.epsilon:.6g} a record, {policy.n_bytes} bytes a report, {expires}"))
+    typer.echo(f"sha256 {policy.sha256}")
+
+
+@policy_app.command()
+def check(
+    file: File,
+    most: Annotated[float | None, typer.Option("--most", help="The largest epsilon of a record that is right.")] = None,
+) -> None:
+    """Check that a policy is one, and that its integers give the epsilon that it claims; exit code 2 if not."""
+    policy = Policy.load(file)
+    if most is not None and not policy.epsilon <= most:
+        raise ValueError(f"The epsilon of the policy must be at most {most:g}. Got {policy.epsilon:.6g} instead.")
+    again = "no estimator made it" if policy.asked is None else "an estimator gives the same integers"
+    if policy.asked is not None:
+        policy.to_estimator()
+    typer.echo(
+        f"right: epsilon {policy.epsilon:.6g} a record, from the integers of {len(policy.fields)} fields; {again}"
+    )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, unit = text.partition("=")
+    if not (name and sign and unit):
+        raise typer.BadParameter(f"A unit must be a column and its unit, such as age=years. Got {text!r} instead.")
+    return name, unit
+
+
+def _public_rows(text: str) -> Any:
+    """A frame of one row of the declared columns, that anybody may know."""
+    try:
+        content = json.loads(text)
+    except ValueError:
+        raise ValueError("The schema must be a .json file, or JSON. Got another text instead.") from None
+    domain = domain_from_json(text) if isinstance(content, dict) and content.get("type") == "columns" else None
+    names = list(domain.names) if isinstance(domain, Columns) else list(content) if isinstance(content, dict) else []
+    if not names:
+        raise ValueError("The schema must declare columns by their names. Got none instead.")
+    columns, _ = read_schema(text, names, [None] * len(names))
+    return require("pandas").DataFrame({name: _least(one) for name, one in zip(names, columns, strict=True)})
+
+
+def _least(column: DeclaredColumn) -> Any:
+    np = require("numpy")
+    return column.from_numbers(np.array([0 if isinstance(column.domain, Categories) else column.domain.low]))
+
+
+def _values(field: AnyField) -> str:
+    if isinstance(field, CategoryField):
+        shown = [json.dumps(value, ensure_ascii=False) for value in field.values[:_MOST_SHOWN]]
+        more = f", ... ({len(field.values)} in all)" if len(field.values) > _MOST_SHOWN else ""
+        unknown = "" if field.unknown is ... else f"; others are {json.dumps(field.unknown, ensure_ascii=False)}"
+        return ", ".join(shown) + more + unknown
+    if isinstance(field, NumbersField):
+        return "; ".join(f"{one.name} {_bounds(one)}" for one in field.columns)
+    return _bounds(field.column)
+
+
+def _bounds(column: NumberColumn) -> str:
+    low, high = column.bounds_as_texts()
+    missing = "" if column.missing is None else "; missing ones have a stand-in"
+    unit = f" {column.unit}" if column.unit else ""
+    return f"{low} to {high}{unit}{'; others are refused' if column.outside == 'refuse' else ''}{missing}"

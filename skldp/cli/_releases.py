@@ -1,0 +1,150 @@
+"""``skldp release`` and ``skldp collect``: a table in, a file of reports out; files of reports in, estimates out."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from skldp.cli._options import printable, progress_bar, writable
+from skldp.client import CategoryField, NumberColumn
+from skldp.client._columns import is_missing
+from skldp.client._fields import AnyField
+from skldp.collection._arrow import report_schema, require_arrow
+from skldp.collection._batches import released_batch
+from skldp.collection._collector import Collector
+from skldp.collection._page import usual_estimates
+from skldp.collection._policy import Policy
+from skldp.study._tables import table_chunks
+
+__all__ = ["collect", "release"]
+
+
+def release(
+    policy_file: Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar="POLICY")],
+    table: Annotated[
+        Path,
+        typer.Argument(help="A row for each person: .csv, .tsv (also with .gz), .parquet or .arrow.", metavar="TABLE"),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="Where to write reports.", parser=writable(".arrow", ".parquet"), metavar="PATH"
+        ),
+    ],
+    sep: Annotated[
+        str | None,
+        typer.Option(
+            help="What stands between the cells of a .csv file.", show_default="a comma; in a .tsv file a tabulator"
+        ),
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="Of a .csv file.")] = "utf-8",
+    chunk: Annotated[int, typer.Option(help="Rows that are in memory at a time.", min=1)] = 65_536,
+) -> None:
+    """Release a table: one report for each row, with fresh noise, and nothing that the policy does not name.
+
+    If the policy refuses a value, nothing is written. Each run is another release of the same people.
+    """
+    policy = Policy.load(policy_file)
+    chunks = table_chunks(table, columns=policy.names, separator=sep, encoding=encoding, n_rows=chunk, as_texts=True)
+    n = 0
+    with progress_bar(Console()) as progress, _written(output, report_schema(policy)) as write:
+        bar = progress.add_task("releasing", total=None)
+        for frame in chunks:
+            write(released_batch(policy, {name: _cells(policy, name, frame[name]) for name in policy.names}))
+            n += len(frame)
+            progress.update(bar, completed=n)
+    typer.echo(printable(f"Released {n:,} records at epsilon {policy.epsilon:.6g} each: {output}."))
+
+
+def collect(
+    policy_file: Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar="POLICY")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Reports: .arrow or .parquet files, or bytes one after the other.")
+    ],
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", help="Where to write a page of all estimates.", parser=writable(".html"), metavar="PATH"
+        ),
+    ] = None,
+    csv_path: Annotated[
+        Path | None,
+        typer.Option("--csv", help="Where to write released values, for training.", parser=writable(), metavar="PATH"),
+    ] = None,
+) -> None:
+    """Collect reports of a policy, each once, and estimate with intervals what they tell of all people."""
+    collector = Collector(Policy.load(policy_file))
+    with progress_bar(Console()) as progress:
+        bar = progress.add_task("collecting", total=len(files))
+        for path in files:
+            collector.add_file(path)
+            progress.advance(bar)
+    estimates = [one for field in collector.policy.fields for one, _ in usual_estimates(collector, field)]
+    # Before anything is printed, which a terminal may refuse.
+    if report is not None:
+        report.write_text(collector.page(), encoding="utf-8")
+    if csv_path is not None:
+        collector.to_frame().to_csv(csv_path, index=False)
+    counts = ", ".join(f"{number:,} {name}" for name, number in collector.counts._asdict().items())
+    typer.echo(printable(f"{collector.policy.purpose}: reports {counts}; epsilon {collector.policy.epsilon:.6g} each."))
+    for estimate in estimates:
+        typer.echo(printable(f"\n{estimate}"))
+    for path in filter(None, (report, csv_path)):
+        typer.echo(printable(f"Wrote {path}."))
+
+
+@contextmanager
+def _written(output: Path, schema: Any) -> Iterator[Callable[[Any], None]]:
+    """A file that is there once all of it is: what fails in the middle leaves none."""
+    arrow = require_arrow("pyarrow.parquet") if output.suffix.lower() == ".parquet" else require_arrow()
+    part = output.with_name(output.name + ".part")
+    try:
+        of_file = arrow.ParquetWriter if output.suffix.lower() == ".parquet" else arrow.ipc.new_file
+        with of_file(str(part), schema) as writer:
+            yield writer.write_batch
+        os.replace(part, output)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _cells(policy: Policy, name: str, column: Any) -> list[Any]:
+    """The values of a column as the policy means them, whatever a file makes of them."""
+    (field,) = (one for one in policy.fields if name in one.names)
+    value_of = _category_of(field) if isinstance(field, CategoryField) else _number_of(field, name)
+    return [None if is_missing(cell) else value_of(cell) for cell in column.tolist()]
+
+
+def _category_of(field: CategoryField) -> Callable[[Any], Any]:
+    texts = {str(value): value for value in field.values if value is not None}
+    # As other programs write them.
+    texts |= {str(value).lower(): value for value in field.values if isinstance(value, bool)}
+    texts |= {value: value for value in field.values if isinstance(value, str)}
+
+    def value_of(cell: Any) -> Any:
+        # Whole numbers with missing ones among them come as doubles.
+        if isinstance(cell, float) and cell.is_integer():
+            return int(cell)
+        return texts.get(cell, cell) if isinstance(cell, str) else cell
+
+    return value_of
+
+
+def _number_of(field: AnyField, name: str) -> Callable[[Any], Any]:
+    (column,) = (one for one in _columns(field) if one.name == name)
+
+    def value_of(cell: Any) -> Any:
+        try:
+            return float(cell) if isinstance(cell, str) and not column.is_date else cell
+        except ValueError:
+            # Which the policy refuses, without showing it.
+            return cell
+
+    return value_of
+
+
+def _columns(field: AnyField) -> tuple[NumberColumn, ...]:
+    return (field.column,) if hasattr(field, "column") else getattr(field, "columns", ())
