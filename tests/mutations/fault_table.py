@@ -928,7 +928,9 @@ MUTATIONS = [
     Mutation(
         "accounting/_ledger/settings.py", 'if (delta is not None) != (rule == "approximate"):', "if False:", _CHARGED
     ),
-    Mutation("estimators/_base.py", "rows, ids, all_or_none=True)", "rows, ids)", "estimators/test_charged.py"),
+    Mutation(
+        "estimators/_base.py", "part=self._part, all_or_none=True)", "part=self._part)", "estimators/test_charged.py"
+    ),
     Mutation(
         "estimators/_base.py",
         "if guarantee.delta == 0 and not math.isfinite(guarantee.plain_epsilon):",
