@@ -155,8 +155,8 @@ def recommend(
 
     - models: the sufficiency :math:`J = n / (v D^2)` of :func:`skldp.learning.sufficiency`, divided by one less than
       the classes, about one over the part of the variance that privacy takes from a fit. At least 8 is needed, and
-      people for each number. For classes, logistic regression is taken from 30 on; below it the discriminant, whose one question has
-      :math:`(K - 1)(d + 1)` numbers instead of their products, and needs a sufficiency of 0.5 of its own.
+      some people for each number. For classes, logistic regression is taken from 30 on; below it the discriminant,
+      whose one question has :math:`(K - 1) d` numbers instead of products, and needs a sufficiency of 0.5 of its own.
     - releases: the variance of the noise in a feature over that of the signal: of a whole vector's direction by
       PrivUnit :math:`v d`, since it has :math:`1 / d` in each feature; of values :math:`V / (1/3)` by their
       worst-case variance; of a category of k by randomized response :math:`1 / (p - q)^2 - 1`.
