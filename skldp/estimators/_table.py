@@ -87,6 +87,8 @@ class TablePrivatizer(LocalTransformer):
     ----------
     columns_ : list of DeclaredColumn
         What each column may hold, in the order of the table.
+    shares_ : dict by column
+        The weights by which epsilon was shared out.
     epsilons_ : dict by column
         The exact epsilon of each.
     mechanism_ : MixedRecord
@@ -355,6 +357,7 @@ class TablePrivatizer(LocalTransformer):
                 "Released columns must have different names, each that of a column and a category. Got one twice; "
                 "rename a column."
             )
+        self.shares_ = {name: float(weights[name]) for name in names}
         self.epsilons_ = dict(zip(names, self.mechanism_.exact_epsilons, strict=True))
         attach_guarantee(self, self.mechanism_.guarantee(), "the categories" if self._learnt else "")
         if self._learnt:
