@@ -2770,6 +2770,23 @@ MUTATIONS = [
         "risk = 1 - confidence ** len(guesses)",
         "study/test_inversion.py",
     ),
+    Mutation("study/_choice.py", "worst = np.max(", "worst = np.min(", "study/test_grid_search.py"),
+    Mutation("study/_choice.py", "if folds and self.names is None:", "if False:", "study/test_grid_search.py"),
+    Mutation("study/_choice.py", "else _WITHOUT_BOUND}", "else 0.0}", "study/test_grid_search.py"),
+    Mutation("study/_features.py", "found.append(name)", "pass", "study/test_features.py"),
+    Mutation("study/_features.py", "if missing.any() and not fill and", "if False and", "study/test_features.py"),
+    Mutation("study/_tables.py", "if nameless.any():", "if False:", "study/test_tables.py"),
+    Mutation("study/_recommend.py", "asked.epsilon / asked.n_questions", "asked.epsilon", "study/test_recommend.py"),
+    Mutation(
+        "study/_declared_table.py", 'handle_unknown="ignore"', 'handle_unknown="error"', "study/test_recommend.py"
+    ),
+    Mutation(
+        "estimators/_table.py",
+        'if self.sparse_output and self.encoding == "onehot" and container != "default":',
+        "if False:",
+        "estimators/test_out_of_domain.py",
+    ),
+    Mutation("exceptions.py", "said.add(message)", "pass", "estimators/test_out_of_domain.py"),
     Mutation(
         "mechanisms/_category_laws.py",
         "return (TWO_64 - self.miss_count) * (self.n_codes - self.set_size)",
