@@ -11,7 +11,7 @@ from skldp.learning._survey_estimates import SurveyEstimate
 if TYPE_CHECKING:
     from skldp.collection._collector import Collector
 
-__all__ = ["notebook_view", "page_of"]
+__all__ = ["notebook_view", "page_of", "usual_estimates"]
 
 # More bars than this are no picture.
 _MOST_BARS = 40
@@ -68,7 +68,7 @@ def page_of(collector: "Collector") -> str:
     for field in collector.policy.fields:
         unit = f" in {field.unit}" if isinstance(field, NumberField) and field.unit else ""
         parts.append(f"<section><h2>{html.escape(field.name + unit)}</h2>")
-        for estimate, drawn in _tables(collector, field):
+        for estimate, drawn in usual_estimates(collector, field):
             if drawn and len(estimate.labels) <= _MOST_BARS:
                 parts.append(_bars(estimate))
             parts.append(f'<div class="scroll" tabindex="0">{estimate._repr_html_()}</div>')
@@ -81,8 +81,8 @@ def page_of(collector: "Collector") -> str:
     return "\n".join([*parts, "</body></html>\n"])
 
 
-def _tables(collector: "Collector", field: AnyField) -> list[tuple[SurveyEstimate, bool]]:
-    """The estimates of a field, and which are drawn."""
+def usual_estimates(collector: "Collector", field: AnyField) -> list[tuple[SurveyEstimate, bool]]:
+    """What is estimated of a field where nobody asks for more, and whether it is one for a picture."""
     name = field.name
     if isinstance(field, CategoryField):
         return [(collector.frequencies(name, consistent="project"), True)]
