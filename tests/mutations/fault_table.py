@@ -1414,7 +1414,7 @@ MUTATIONS = [
     Mutation("accounting/_ledger/kept_rows.py", "secrets.token_bytes(_NONCE_BYTES)", "bytes(_NONCE_BYTES)", _AGAIN),
     Mutation(
         "accounting/_ledger/postgres_schema.py",
-        "CASE WHEN {may_see} THEN t.sealed",
+        "CASE WHEN {_may_see(owner)} THEN t.sealed",
         "CASE WHEN true THEN t.sealed",
         _AGAIN,
         needs=_DRIVER,
