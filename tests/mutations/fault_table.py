@@ -1410,7 +1410,7 @@ MUTATIONS = [
     Mutation("accounting/_ledger/releasing.py", "[parameters_of(mechanism), part,", "[part,", _AGAIN),
     Mutation("accounting/_ledger/releasing.py", "released.dtype.str, people]", "released.dtype.str]", _AGAIN),
     Mutation("accounting/_ledger/releasing.py", "idempotency_key=key,", "idempotency_key=None,", _AGAIN),
-    Mutation("accounting/_ledger/kept_rows.py", "content, self._name(position)", "content, None", _AGAIN),
+    Mutation("accounting/_ledger/kept_rows.py", 'json.dumps(self.people[position]).encode("ascii")', 'b""', _AGAIN),
     Mutation("accounting/_ledger/kept_rows.py", "secrets.token_bytes(_NONCE_BYTES)", "bytes(_NONCE_BYTES)", _AGAIN),
     Mutation(
         "accounting/_ledger/postgres_schema.py",
