@@ -1,5 +1,7 @@
 """A release whose caller never heard of it: the same rows at no second cost, for nothing else than the same call."""
 
+import base64
+import math
 import sqlite3
 
 import numpy as np
@@ -150,13 +152,16 @@ def test_what_is_erased_is_not_handed_out_again(place):
     assert (ledger.realized_loss(PEOPLE).tolist(), ledger.verify().ok) == (losses, True)
 
 
-def test_no_file_tells_a_row_or_its_key(tmp_path):
+def test_no_file_tells_a_row_or_its_key(monkeypatch, tmp_path):
+    """Of rows whose bytes are nowhere by chance."""
     path = tmp_path / "a.ledger"
+    monkeypatch.setattr(BoundedFeatures, "_draw", lambda self, rows, noise, out, workspace: out.fill(math.pi))
     with new_ledger(path) as ledger:
-        found = ledger.release(RandomizedResponse(0.5, 3), [[0], [1], [2]], PEOPLE, idempotency_key=KEY)
-    content = path.read_bytes()
-    assert KEY.encode() not in content
-    assert found.rows.tobytes() not in content
+        found = ledger.release(NUMBERS, ROWS, PEOPLE, idempotency_key=KEY)
+    content, row = path.read_bytes(), np.full(2, math.pi).tobytes()
+    assert found.rows.tobytes() == 3 * row
+    for secret in (KEY.encode(), row, row.hex().encode(), base64.b64encode(row)[:-4], base64.b85encode(row)):
+        assert secret not in content
     # The same code twice is not the same text twice.
     texts = KeptRows(KEY, ["ann"], np.array([[0]]), np.zeros((1, 1), dtype=np.int64))
     assert texts.seal([0]) != texts.seal([0])

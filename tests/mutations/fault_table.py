@@ -1410,11 +1410,11 @@ MUTATIONS = [
     Mutation("accounting/_ledger/releasing.py", "[parameters_of(mechanism), part,", "[part,", _AGAIN),
     Mutation("accounting/_ledger/releasing.py", "released.dtype.str, people]", "released.dtype.str]", _AGAIN),
     Mutation("accounting/_ledger/releasing.py", "idempotency_key=key,", "idempotency_key=None,", _AGAIN),
-    Mutation("accounting/_ledger/kept_rows.py", "content, self._name(position)", "content, None", _AGAIN),
+    Mutation("accounting/_ledger/kept_rows.py", 'json.dumps(self.people[position]).encode("ascii")', 'b""', _AGAIN),
     Mutation("accounting/_ledger/kept_rows.py", "secrets.token_bytes(_NONCE_BYTES)", "bytes(_NONCE_BYTES)", _AGAIN),
     Mutation(
         "accounting/_ledger/postgres_schema.py",
-        "CASE WHEN {may_see} THEN t.sealed",
+        "CASE WHEN {_may_see(owner)} THEN t.sealed",
         "CASE WHEN true THEN t.sealed",
         _AGAIN,
         needs=_DRIVER,
