@@ -29,6 +29,8 @@ from skldp.mechanisms._rows import RowMechanism, Workspace
 
 __all__ = ["FlippedBits", "LongitudinalCategories", "LongitudinalMean"]
 
+# Of a second law that changes next to nothing.
+_LARGEST_EPSILON = 44.0
 _BASIS = "exact, from the 64-bit integer probabilities that are sampled"
 
 
@@ -261,14 +263,17 @@ class LongitudinalCategories(_TwoSteps):
         g, others = self.n_answers, self._factor
         p, q = self._first_counts[0] / TWO_64, self._first_counts[1] / TWO_64
         odds = math.exp(self.report_epsilon / others)
-        # Solved for the odds of the second law.
-        epsilon = math.log((odds * (p + (g - 2) * q) - (g - 1) * q) / (p - odds * q))
+        # Solved for the odds of the second law, which have no end where hardly anything is left to it.
+        left = p - odds * q
+        epsilon = math.log((odds * (p + (g - 2) * q) - (g - 1) * q) / left) if left > 2.0**-50 else _LARGEST_EPSILON
+        lower = 2.0**-44
         while True:
             law = RandomizedResponse(epsilon, g)
             if self._epsilon_of(law.keep_count, law.other_count) <= self.report_epsilon:
                 return FlippedBits(int(self.n_classes), law.other_count) if self.method == "sue" else law
-            # Rounding led beyond what was asked by a hair.
-            epsilon *= 1 - 2.0**-44
+            # Rounding led beyond what was asked by a hair, or by more where it is near to that of a lifetime.
+            epsilon *= 1 - lower
+            lower = min(2 * lower, 0.5)
 
     @cached_property
     def exact_epsilon(self) -> float:

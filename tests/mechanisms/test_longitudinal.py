@@ -115,6 +115,16 @@ class TestOneReport:
         assert 0.5 < frequencies.var() / exact < 2
 
 
+@pytest.mark.parametrize("method", ["hashing", "sue", "krr"])
+@pytest.mark.parametrize("lifetime", [1e-6, 1.0, 30.0])
+def test_next_to_nothing_may_be_left_to_the_second_step(method, lifetime):
+    first = LongitudinalCategories(lifetime, lifetime / 2, 4, method).first.exact_epsilon
+    for asked in (math.nextafter(first, 0.0), first * (1 - 1e-9), first * 0.99, first / 1000):
+        law = LongitudinalCategories(lifetime, asked, 4, method)
+        assert law.exact_epsilon <= asked
+        assert law.exact_epsilon > asked * (1 - 1e-3)
+
+
 class TestMany:
     COIN = LongitudinalCategories(2.0, 1.0, 2, "krr")
     THREE = LongitudinalCategories(1.5, 0.7, 3, "krr")
