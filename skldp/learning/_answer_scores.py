@@ -18,9 +18,10 @@ from skldp.mechanisms._bin_laws import BinsLaw, BitsLaw
 from skldp.mechanisms._categorical.hadamard import hadamard_transform, is_odd
 from skldp.mechanisms._categorical.local_hashing import linear_hash, support_of_others, support_sums
 from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw, SubsetLaw
-from skldp.mechanisms._group_laws import GroupLaw, SampledLaw
+from skldp.mechanisms._group_laws import SampledLaw
 from skldp.mechanisms._integer_laws import (
     CodeLaw,
+    GroupLaw,
     LatticeLaw,
     MixtureLaw,
     ResponseLaw,
