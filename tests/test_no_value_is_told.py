@@ -425,6 +425,7 @@ MECHANISMS = {
 READERS = ("encode", "decode", "project", "bias", "variance", "log_likelihood", "log_density")
 NO_MECHANISMS = {
     "BitLaw",
+    "DistributionEstimate",
     "FrequencyEstimate",
     "GuaranteeStep",
     "KeyedRows",

@@ -12,6 +12,7 @@ import pytest
 from skldp import Collector
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
 from skldp.collection._arrow import batch_of_reports
+from skldp.learning._survey_estimates import made_consistent
 from skldp.mechanisms import (
     Duchi,
     HadamardResponse,
@@ -326,6 +327,14 @@ def test_consistent_shares_are_a_distribution_within_their_intervals(collector, 
         assert (found.low <= np.clip(raw.low, 0, 1)).all()
         assert (found.high >= np.clip(raw.high, 0, 1)).all()
         assert ((found.low >= 0) & (found.high <= 1)).all()
+
+
+def test_an_interval_is_widened_to_hold_a_consistent_share(collector):
+    raw = collector.frequencies("city")
+    for shares in (np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])):
+        found = made_consistent(raw, shares, np.ones(3))
+        np.testing.assert_array_equal(found.low, np.minimum(np.clip(raw.low, 0, 1), shares))
+        np.testing.assert_array_equal(found.high, np.maximum(np.clip(raw.high, 0, 1), shares))
 
 
 def test_shares_of_bins_sum_to_one_and_are_the_steps_of_the_cumulative_ones(collector):
