@@ -2836,8 +2836,8 @@ MUTATIONS = [
     ),
     Mutation(
         "client/_columns.py",
-        "        of_dates = isinstance(value, str | datetime.date | np.datetime64)",
-        "        of_dates = True",
+        "([0-9]{2})(?:[T ]|\\Z)",
+        "([0-9]{2})",
         "collection/test_policy.py",
     ),
     Mutation(
