@@ -190,10 +190,9 @@ class _Table(Kind):
 
     def asked(self, fitted: Any) -> dict[str, Any]:
         """The mechanism of numbers, and the weights of the columns."""
-        shares = dict.fromkeys(fitted.epsilons_, 1.0) if fitted.shares == "equal" else fitted.shares
         return {
             "mechanism": fitted.mechanism,
-            "numbers": [repr(float(shares[name])) for name in fitted.epsilons_],
+            "numbers": [repr(fitted.shares_[name]) for name in fitted.epsilons_],
         }
 
     def make(self, asked: Mapping[str, Any], fields: Sequence[AnyField]) -> Any:

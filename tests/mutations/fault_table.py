@@ -34,6 +34,8 @@ class Mutation(NamedTuple):
 
 
 _NOISE = "mechanisms/test_randomness.py"
+_COLLECTOR = "collection/test_collector.py"
+_SCORES = "learning/test_answer_scores.py"
 _CATEGORIES = "mechanisms/test_sampled_categories.py"
 _NUMBERS = "mechanisms/test_sampled_numbers.py"
 _BITS = "mechanisms/test_sampled_bits.py"
@@ -48,6 +50,8 @@ _FILES = (
 )
 _CALLS = "accounting/test_ledger_calls.py"
 _MISSING = "estimators/test_missing_values.py"
+_SOFTMAX = "accounting/test_softmax_query.py"
+_OF_CLASS = "estimators/test_class_probability.py"
 _PARTS = "accounting/test_parts.py"
 _FEATURES = "accounting/test_features.py"
 _AGAIN = "accounting/test_releases_made_again.py"
@@ -713,25 +717,25 @@ MUTATIONS = [
     # Answers and budgets.
     Mutation("accounting/_finite_query.py", "(words[:, None] >= below)", "(words[:, None] > below)", _ANSWERS),
     Mutation(
-        "accounting/_query.py",
+        "accounting/_regression_query.py",
         "np.clip(rarer, flip_threshold(self.epsilon), np.uint64(2**63))",
         "np.clip(rarer, flip_threshold(self.epsilon * 1.001), np.uint64(2**63))",
         _ANSWERS,
     ),
     Mutation(
-        "accounting/_query.py",
+        "accounting/_regression_query.py",
         "np.where(high <= low, rarer, ~rarer + np.uint64(1))",
         "np.where(high <= low, rarer, ~rarer)",
         _ANSWERS,
     ),
     Mutation(
-        "accounting/_query.py",
+        "accounting/_regression_query.py",
         "rarer = (np.minimum(low, high) * 2.0**64).astype(np.uint64)",
         "rarer = np.minimum(low, 1 - low)\n        rarer = (rarer * 2.0**64).astype(np.uint64)",
         _ANSWERS,
     ),
     Mutation(
-        "accounting/_query.py",
+        "accounting/_regression_query.py",
         "return noise.bernoulli(self.thresholds(X)).astype(np.int8)",
         "return (noise.words(1) < self.thresholds(X)).astype(np.int8)",
         f"{_ANSWERS} accounting/test_query.py",
@@ -928,7 +932,9 @@ MUTATIONS = [
     Mutation(
         "accounting/_ledger/settings.py", 'if (delta is not None) != (rule == "approximate"):', "if False:", _CHARGED
     ),
-    Mutation("estimators/_base.py", "rows, ids, all_or_none=True)", "rows, ids)", "estimators/test_charged.py"),
+    Mutation(
+        "estimators/_base.py", "part=self._part, all_or_none=True)", "part=self._part)", "estimators/test_charged.py"
+    ),
     Mutation(
         "estimators/_base.py",
         "if guarantee.delta == 0 and not math.isfinite(guarantee.plain_epsilon):",
@@ -1390,6 +1396,14 @@ MUTATIONS = [
     Mutation("estimators/_bayesian_filter.py", "features=names, missing=self._missing)", "features=names)", _MISSING),
     Mutation("estimators/_bayesian_filter.py", "np.where(np.isnan(X), self._missing, X)", "np.nan_to_num(X)", _MISSING),
     Mutation("estimators/_from_estimator.py", "filled = is_frozen and", "filled = True and", _MISSING),
+    # The probability of one class.
+    Mutation("accounting/_softmax_query.py", "- scores.max(axis=1, keepdims=True)", "", _SOFTMAX),
+    Mutation("accounting/_softmax_query.py", "odds[:, self.position] / total", "odds[:, self.position]", _SOFTMAX),
+    Mutation("accounting/_softmax_query.py", '"position": self.position}', '"position": 0}', _SOFTMAX),
+    Mutation("accounting/_extrema/realized_loss.py", "2 * len(outputs) * query.rounding", "0.0", _SOFTMAX),
+    Mutation("accounting/_extrema/realized_loss.py", "own + shares, math.inf)", "own, 1)", _SOFTMAX),
+    Mutation("estimators/_from_estimator.py", "- theirs) <= 1e-5).all())", "- theirs) <= 1e5).all())", _OF_CLASS),
+    Mutation("estimators/_bayesian_filter.py", "of_class=self.of_class\n", "\n", _OF_CLASS),
     # Released rows that are handed out again.
     Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_KEPT, rows)\n", "", _AGAIN),
     Mutation("accounting/_ledger/plan.py", "*([] if contents is None else [contents])", "", _AGAIN),
@@ -1909,6 +1923,16 @@ MUTATIONS = [
     ),
     Mutation("learning/_regression.py", "or not self._knows_sizes", "", "learning/test_few_people.py"),
     Mutation("learning/_classification.py", "self._knows_sizes and ", "", "learning/test_few_people.py"),
+    # Rounds over Flower: once a person, in the file before anything is drawn, and nothing that a node says is believed.
+    Mutation("collection/_flower.py", "ledger.charge(key, epsilon)", "pass", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "reports()[key] > 1", "reports()[key] > 2", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "if key not in one[2].reports()", "", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "SystemRandom().shuffle(waiting)", "SystemRandom()", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "task.check(report)", "pass", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "report.n_people <= n_asked", "True", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "min(left, protocol.n_people)", "left", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", '["settings"] != ', '["settings"] is ', "collection/test_flower.py"),
+    Mutation("learning/_person.py", "self._spend(cost)", "pass", "collection/test_flower.py"),
     Mutation("learning/_regression.py", "weight *= 1 - part", "weight *= part", "learning/test_regression.py"),
     Mutation(
         "learning/_protocol.py",
@@ -2196,7 +2220,7 @@ MUTATIONS = [
         "accounting/test_certificate_parts.py",
     ),
     Mutation(
-        "accounting/_query.py",
+        "accounting/_regression_query.py",
         "growth = self.growth if output == 1 else -self.growth",
         "growth = self.growth",
         "accounting/test_sampled_answers.py",
@@ -2417,34 +2441,38 @@ MUTATIONS = [
     Mutation("mechanisms/_release_key.py", 'return b"s" + one', "return one", "mechanisms/test_field_key.py"),
     Mutation(
         "mechanisms/_field_key.py",
-        'RowNoise(self.key.subkey("skldp noise", law), nonces)',
-        'RowNoise(self.key.subkey("skldp noise", field), nonces)',
-        "mechanisms/test_field_key.py",
-        survives="The nonces are those of the law as well; this key is a second lock on one door.",
-    ),
-    Mutation(
-        "mechanisms/_field_key.py",
-        "law = joined(_VERSION, law_text(mechanism).encode(), ",
-        "law = joined(_VERSION, ",
-        "mechanisms/test_field_key.py",
-    ),
-    Mutation("mechanisms/_field_key.py", ".encode(), field)", ".encode())", "mechanisms/test_field_key.py"),
-    Mutation(
-        "mechanisms/_field_key.py",
-        "str(mechanism.output_dtype(coarse.dtype)).encode()",
-        'b""',
+        "texts = (law_text(mechanism), ",
+        "texts = (",
         "mechanisms/test_field_key.py",
     ),
     Mutation(
         "mechanisms/_field_key.py",
-        "one.update(joined(person, value))",
-        "one.update(joined(value))",
+        "self.field, wave)",
+        "self.field)",
+        "mechanisms/test_field_key.py mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "(coarse.dtype)), self.field, wave)",
+        "(coarse.dtype)), wave)",
         "mechanisms/test_field_key.py",
     ),
     Mutation(
         "mechanisms/_field_key.py",
-        "one.update(joined(person, value))",
-        "one.update(joined(person))",
+        "str(mechanism.output_dtype(coarse.dtype)), self",
+        '"", self',
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "one.update(person + value)",
+        "one.update(value)",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "one.update(person + value)",
+        "one.update(person)",
         "mechanisms/test_field_key.py",
     ),
     Mutation(
@@ -2743,6 +2771,131 @@ MUTATIONS = [
         "risk = (1 - confidence) / len(guesses)",
         "risk = 1 - confidence ** len(guesses)",
         "study/test_inversion.py",
+    ),
+    Mutation("study/_choice.py", "worst = np.max(", "worst = np.min(", "study/test_grid_search.py"),
+    Mutation("study/_choice.py", "if folds and self.names is None:", "if False:", "study/test_grid_search.py"),
+    Mutation("study/_choice.py", "else _WITHOUT_BOUND}", "else 0.0}", "study/test_grid_search.py"),
+    Mutation("study/_features.py", "found.append(name)", "pass", "study/test_features.py"),
+    Mutation("study/_features.py", "if missing.any() and not fill and", "if False and", "study/test_features.py"),
+    Mutation("study/_tables.py", "if nameless.any():", "if False:", "study/test_tables.py"),
+    Mutation("study/_recommend.py", "asked.epsilon / asked.n_questions", "asked.epsilon", "study/test_recommend.py"),
+    Mutation(
+        "study/_declared_table.py", 'handle_unknown="ignore"', 'handle_unknown="error"', "study/test_recommend.py"
+    ),
+    Mutation(
+        "estimators/_table.py",
+        'if self.sparse_output and self.encoding == "onehot" and container != "default":',
+        "if False:",
+        "estimators/test_out_of_domain.py",
+    ),
+    Mutation("exceptions.py", "said.add(message)", "pass", "estimators/test_out_of_domain.py"),
+    Mutation(
+        "collection/_columns.py", "order[starts[several]] = min(rows,", "order[starts[several]] = max(rows,", _COLLECTOR
+    ),
+    Mutation(
+        "collection/_columns.py",
+        "(high[1:] != high[:-1]) | (low[1:] != low[:-1])",
+        "(high[1:] != high[:-1]) & (low[1:] != low[:-1])",
+        _COLLECTOR,
+    ),
+    Mutation(
+        "collection/_columns.py",
+        "fits &= answers <= answers.dtype.type(field.n_answers - 1)",
+        "fits &= True",
+        "collection/test_arrow.py",
+    ),
+    Mutation(
+        "collection/_arrow.py",
+        'for name in (b"skldp_reports", b"skldp_policy_sha256")',
+        'for name in (b"skldp_reports",)',
+        "collection/test_arrow.py",
+    ),
+    Mutation(
+        "collection/_arrow.py",
+        "whole = ~nulls & are_answers(policy, given)",
+        "whole = are_answers(policy, given)",
+        "collection/test_arrow.py",
+    ),
+    Mutation(
+        "collection/_report_files.py",
+        "own = given.startswith(header(bytes.fromhex(policy.sha256)))",
+        "own = True",
+        _COLLECTOR,
+    ),
+    Mutation("collection/_report_files.py", "following = held.find(start, place + 1)", "following = -1", _COLLECTOR),
+    Mutation(
+        "collection/_report_store.py",
+        "return ReportCounts(n, self._foreign, self._broken, self._read - n)",
+        "return ReportCounts(self._read, self._foreign, self._broken, 0)",
+        _COLLECTOR,
+    ),
+    Mutation(
+        "collection/_report_store.py",
+        "if any(one.policy.sha256 != self.policy.sha256 for one in every):",
+        "if False:",
+        _COLLECTOR,
+    ),
+    Mutation("collection/_collector.py", "if len(set(names)) < len(names):", "if False:", _COLLECTOR),
+    Mutation(
+        "learning/_answer_scores.py",
+        "return _of_bits(n, p, (law.set_size - p) / (n - 1))",
+        "return _of_bits(n, p, law.set_size / n)",
+        _SCORES,
+    ),
+    Mutation(
+        "learning/_answer_scores.py",
+        "self._gain = 1 - law.miss_count / TWO_64 * (1 + law.block_size / 2 / others)",
+        "self._gain = 1 - law.miss_count / TWO_64",
+        _SCORES,
+    ),
+    Mutation(
+        "learning/_answer_scores.py",
+        "(held * (1 - 2 * self.q) + self.q**2 * total) / gain**2",
+        "held * (1 - self.q) ** 2 / gain**2",
+        _SCORES,
+    ),
+    Mutation(
+        "learning/_answer_scores.py",
+        "(law.value(answer) ** 2 - constant) / (1 + square) / share",
+        "(law.value(answer) ** 2 - constant) / (1 + square)",
+        _SCORES,
+    ),
+    Mutation(
+        "learning/_answer_scores.py",
+        "return [0, half - 1, half, law.n_answers - 1]",
+        "return [0, law.n_answers - 1]",
+        _SCORES,
+    ),
+    Mutation(
+        "learning/_survey_estimates.py", "left = 1 - share * self.held", "left = np.ones_like(self.held)", _COLLECTOR
+    ),
+    Mutation(
+        "learning/_survey_estimates.py",
+        "np.where(bounded, low, -np.inf), np.where(bounded, high, np.inf)",
+        "low, high",
+        _COLLECTOR,
+    ),
+    Mutation(
+        "learning/_survey_estimates.py", "v_aa - 2 * R * v_ab + R**2 * v_bb, 0.0)) / B", "v_aa, 0.0)) / B", _COLLECTOR
+    ),
+    Mutation("learning/_survey_estimates.py", "low=np.minimum(low, shares),", "low=low,", _COLLECTOR),
+    Mutation(
+        "mechanisms/_numeric/distribution.py",
+        "inside**2 / 2 + width * np.maximum(u - width, 0.0)",
+        "inside**2 / 2",
+        "mechanisms/test_square_wave.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/distribution.py",
+        "if not smooth and n * (factors.max() - 1) < n_inputs / 16:",
+        "if not smooth:",
+        "mechanisms/test_square_wave.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/piecewise.py",
+        "return (math.expm1(epsilon) - epsilon) / (epsilon + math.expm1(-epsilon))",
+        "return (math.expm1(epsilon) - epsilon) / epsilon",
+        "mechanisms/test_square_wave.py",
     ),
     Mutation(
         "mechanisms/_category_laws.py",
