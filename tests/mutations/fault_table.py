@@ -3018,12 +3018,6 @@ MUTATIONS = [
         "collection/test_policy.py",
     ),
     Mutation(
-        "collection/_policy.py",
-        '            if chosen and not (isinstance(transformer, str) and transformer == "drop"):',
-        "            if chosen and not isinstance(transformer, str):",
-        "collection/test_policy.py",
-    ),
-    Mutation(
         "cli/_releases.py",
         "        part.unlink(missing_ok=True)",
         "        part.exists()",
