@@ -25,8 +25,8 @@ MAY_IMPORT = {
         *sys.stdlib_module_names,
     },
     "learning": {"numpy", "scipy", "skldp", *sys.stdlib_module_names},
-    # A person's own device: numpy and cryptography come with the floor below.
-    "client": {"skldp", *sys.stdlib_module_names},
+    # A person's own device; cryptography comes with the floor below.
+    "client": {"numpy", "skldp", *sys.stdlib_module_names},
 }
 
 

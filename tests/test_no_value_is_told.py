@@ -426,6 +426,7 @@ READERS = ("encode", "decode", "project", "bias", "variance", "log_likelihood", 
 NO_MECHANISMS = {
     "BitLaw",
     "DistributionEstimate",
+    "DistributionEstimate",
     "FrequencyEstimate",
     "GuaranteeStep",
     "KeyedRows",
