@@ -426,7 +426,6 @@ READERS = ("encode", "decode", "project", "bias", "variance", "log_likelihood", 
 NO_MECHANISMS = {
     "BitLaw",
     "DistributionEstimate",
-    "DistributionEstimate",
     "FrequencyEstimate",
     "GuaranteeStep",
     "KeyedRows",
