@@ -35,6 +35,7 @@ from skldp import (
     LatentTransformer,
     NumericPrivatizer,
     OMETransformer,
+    PrivUnitTransformer,
 )
 from skldp.exceptions import SeededNoiseWarning
 from skldp.study import (
@@ -45,6 +46,7 @@ from skldp.study import (
     gradients_anonymised,
     gradients_perturbed,
     noiseless,
+    random_guess,
 )
 
 warnings.simplefilter("ignore", SeededNoiseWarning)
@@ -109,11 +111,16 @@ features += [
     features_perturbed(NumericPrivatizer(mechanism=mechanism, **on_features), name=short)
     for short, mechanism in NUMERIC.items()
 ]
+features.append(random_guess())
 gradients = [noiseless(), features_perturbed(bitrand, name="BitRand as published")]
 gradients += [
     gradients_perturbed(NumericPrivatizer(mechanism=mechanism), name=short)
     for short, mechanism in {**NUMERIC, "LDP-FL": "ldp_fl"}.items()
 ]
+# The ball around the box that the others are clipped to.
+gradient_bound = 0.02 if name.startswith("AG") else 0.1
+privunit = PrivUnitTransformer(norm=gradient_bound * ((X.shape[1] + 1) * len(classes)) ** 0.5)
+gradients.append(gradients_perturbed(privunit, name="PrivUnit"))
 anonymised = [
     noiseless(),
     features_perturbed(bitrand, name="BitRand as published"),
@@ -121,6 +128,7 @@ anonymised = [
     gradients_anonymised(NumericPrivatizer(mechanism="piecewise"), message="gradient", name="PM, mixed by gradient"),
     gradients_anonymised(NumericPrivatizer(mechanism="hybrid"), name="HM, mixed by coordinate"),
     gradients_anonymised(NumericPrivatizer(mechanism="ldp_fl"), name="LDP-FL, mixed by coordinate"),
+    gradients_anonymised(privunit, message="gradient", name="PrivUnit, mixed by gradient"),
 ]
 labels = [noiseless()]
 for label_epsilon in (1.0, 2.5):
@@ -150,7 +158,7 @@ def train(settings, n_rounds):
         n_seeds=N_SEEDS,
         n_clients=n_clients,
         n_rounds=n_rounds,
-        gradient_bound=0.02 if name.startswith("AG") else 0.1,
+        gradient_bound=gradient_bound,
         seed=0,
     )
 

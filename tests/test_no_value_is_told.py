@@ -396,6 +396,9 @@ MECHANISMS = {
     "scaled": mechanisms.ScaledRows(mechanisms.PrivUnit(3, 4.0), (0.0,) * 3, (1.0,) * 3),
     "metric": mechanisms.MultivariateLaplace(3, 1.0, radius=1.0),
     "projected": mechanisms.ProjectedRelease(mechanisms.RandomProjection(3, 2, 0), 1.0),
+    "projected, sparse": mechanisms.ProjectedRelease(
+        mechanisms.RandomProjection(3, 2, 0, "sparse"), 1.0, sensitivity="sparse", max_nonzeros=1
+    ),
     "fixed point": mechanisms.FixedPoint(10, 0),
     "responses": mechanisms.RandomizedResponse(1.0, 3),
     "prior": mechanisms.RandomizedResponseWithPrior(1.0, (0.25, 0.25, 0.5)),
@@ -431,6 +434,7 @@ NO_MECHANISMS = {
 DOMAINS = [
     mechanisms.Box((0.0,) * 3, (1.0,) * 3),
     mechanisms.Ball(3, 1.0),
+    mechanisms.SparseRows(3, 1, 1.0),
     mechanisms.Anywhere(3),
     mechanisms.Codes((2, 2, 2)),
     mechanisms.FiniteSet(np.eye(3)),

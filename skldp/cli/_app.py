@@ -11,7 +11,7 @@ from skldp.cli._federated import federated
 from skldp.cli._mechanisms import audit, guarantee
 from skldp.cli._options import rich_table
 from skldp.cli._policies import policy_app
-from skldp.cli._releases import release
+from skldp.cli._releases import collect, release
 from skldp.cli._study import study
 from skldp.estimators._ledgers import joblib_workers
 
@@ -44,6 +44,7 @@ app.command()(audit)
 app.command()(federated)
 app.add_typer(policy_app, name="policy")
 app.command()(release)
+app.command()(collect)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""``skldp release``: a table in, a file of reports out, by the integers of a policy."""
+"""``skldp release`` and ``skldp collect``: a table in, a file of reports out; files of reports in, estimates out."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,10 +15,12 @@ from skldp.client._columns import is_missing
 from skldp.client._fields import AnyField
 from skldp.collection._arrow import report_schema, require_arrow
 from skldp.collection._batches import released_batch
+from skldp.collection._collector import Collector
+from skldp.collection._page import usual_estimates
 from skldp.collection._policy import Policy
 from skldp.study._tables import table_chunks
 
-__all__ = ["release"]
+__all__ = ["collect", "release"]
 
 
 def release(
@@ -56,6 +58,43 @@ def release(
             n += len(frame)
             progress.update(bar, completed=n)
     typer.echo(printable(f"Released {n:,} records at epsilon {policy.epsilon:.6g} each: {output}."))
+
+
+def collect(
+    policy_file: Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar="POLICY")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Reports: .arrow or .parquet files, or bytes one after the other.")
+    ],
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", help="Where to write a page of all estimates.", parser=writable(".html"), metavar="PATH"
+        ),
+    ] = None,
+    csv_path: Annotated[
+        Path | None,
+        typer.Option("--csv", help="Where to write released values, for training.", parser=writable(), metavar="PATH"),
+    ] = None,
+) -> None:
+    """Collect reports of a policy, each once, and estimate with intervals what they tell of all people."""
+    collector = Collector(Policy.load(policy_file))
+    with progress_bar(Console()) as progress:
+        bar = progress.add_task("collecting", total=len(files))
+        for path in files:
+            collector.add_file(path)
+            progress.advance(bar)
+    estimates = [one for field in collector.policy.fields for one, _ in usual_estimates(collector, field)]
+    # Before anything is printed, which a terminal may refuse.
+    if report is not None:
+        report.write_text(collector.page(), encoding="utf-8")
+    if csv_path is not None:
+        collector.to_frame().to_csv(csv_path, index=False)
+    counts = ", ".join(f"{number:,} {name}" for name, number in collector.counts._asdict().items())
+    typer.echo(printable(f"{collector.policy.purpose}: reports {counts}; epsilon {collector.policy.epsilon:.6g} each."))
+    for estimate in estimates:
+        typer.echo(printable(f"\n{estimate}"))
+    for path in filter(None, (report, csv_path)):
+        typer.echo(printable(f"Wrote {path}."))
 
 
 @contextmanager

@@ -91,8 +91,8 @@ class NumberColumn:
         center, radius = self._center_and_radius
         return min(max((inside - center) / radius, -1.0), 1.0)
 
-    def number(self, place: float) -> float:
-        """The number at a place, which may lie outside [-1, 1]."""
+    def number(self, place: Any) -> Any:
+        """The number at a place, or an array of places, which may lie outside [-1, 1]."""
         center, radius = self._center_and_radius
         return center + radius * place
 

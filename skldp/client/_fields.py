@@ -135,7 +135,7 @@ class NumberField(Field):
 
     def value(self, answer: int) -> float:
         """The number that an answer stands for, without bias."""
-        return self.column.number(self.law.value(answer))
+        return float(self.column.number(self.law.value(answer)))
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the field."""

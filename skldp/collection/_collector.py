@@ -7,12 +7,19 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_fraction
-from skldp.client import CategoryField, NumberField
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField
 from skldp.collection._frames import frame_of
 from skldp.collection._page import notebook_view, page_of
 from skldp.collection._report_store import ReportStore
-from skldp.collection._survey_fields import bins_of, center_and_radius, parts_of, weights_of
-from skldp.learning._answer_scores import PartScores, Scores, code_scores, likeliest_codes, numbers, squares
+from skldp.collection._survey_fields import (
+    bins_of,
+    category_scores,
+    center_and_radius,
+    group_scores,
+    parts_of,
+    weights_of,
+)
+from skldp.learning._answer_scores import PartScores, Scores, likeliest_codes, numbers, squares
 from skldp.learning._survey_estimates import (
     Sums,
     SurveyEstimate,
@@ -108,15 +115,20 @@ class Collector(ReportStore):
         ValueError
             If there are fewer than two reports, or a parameter is not as above.
         """
-        number = self._number(field)
-        scores = numbers(number.law, self._answers[field])
+        group = next((one for one in self._groups if field in one.names), None)
+        if group is None:
+            number: NumberField | NumberColumn = self._number(field)
+            scores = numbers(self._number(field).law, self._answers[field])
+        else:
+            number = group.columns[group.names.index(field)]
+            scores = group_scores(group, field, self._answers[group.name])
         center, radius = center_and_radius(number)
 
         def one(weights: Scores) -> SurveyEstimate:
             raw = quotients(Sums.of(scores, weights), self.n_reports, level, f"mean of {field}", (field,))
             return raw.scaled(radius, center)
 
-        return self._grouped(one, (field,), by, where, level)
+        return self._grouped(one, (group.name if group else field,), by, where, level)
 
     def variance(
         self, field: str, *, by: str | None = None, where: Mapping[str, Any] | None = None, level: float = 0.95
@@ -224,7 +236,7 @@ class Collector(ReportStore):
         category = self._field(field)
         if not isinstance(category, CategoryField):
             raise ValueError(f"Frequencies are of categories; of a number, see histogram. Got {field!r} instead.")
-        scores, answers = code_scores(category.law), self._answers[field]
+        scores, answers = category_scores(category), self._answers[field]
 
         def likeliest() -> npt.NDArray[np.float64]:
             return likeliest_codes(category.law, answers)
@@ -389,8 +401,12 @@ class Collector(ReportStore):
         if self.n_reports < 2:
             raise ValueError(f"Estimates need at least 2 reports. Got {self.n_reports} instead.")
 
+    @property
+    def _groups(self) -> list[NumbersField]:
+        return [field for field in self.policy.fields if isinstance(field, NumbersField)]
+
     def _field(self, name: str) -> CategoryField | NumberField:
-        fields = {field.name: field for field in self.policy.fields}
+        fields = {one.name: one for one in self.policy.fields if not isinstance(one, NumbersField)}
         if name not in fields:
             raise ValueError(f"A field must be one of {sorted(fields)}. Got {name!r} instead.")
         return fields[name]
@@ -449,8 +465,9 @@ class Collector(ReportStore):
         check_fraction("level", level)
         asked = dict(where or {})
         names = [*used, *([] if by is None else [by]), *asked]
-        fields = {name: self._field(name) for name in names}
-        if len(fields) < len(names):
+        groups = {group.name for group in self._groups}
+        fields = {name: self._field(name) for name in names if name not in groups or name not in used}
+        if len(set(names)) < len(names):
             # The noise of one answer is not independent of itself.
             raise ValueError(f"Fields, group and filter must all be different fields. Got {names!r} instead.")
         if whole and len(names) > len(used):

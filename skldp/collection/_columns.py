@@ -85,11 +85,8 @@ def are_answers(policy: Policy, columns: ReportColumns) -> npt.NDArray[np.bool_]
             fits &= np.array([row.tobytes() <= largest for row in answers], dtype=bool)
         if isinstance(field.law, SubsetLaw):
             # Of all rows of bits, those alone that have as many ones as a set has members.
-            cells = np.frombuffer(answers.tobytes(), dtype=np.uint8)
-            fits &= (
-                np.unpackbits(cells.reshape(len(fits), answer_bytes(field.n_answers)), axis=1).sum(axis=1)
-                == field.law.set_size
-            )
+            cells = np.frombuffer(answers.tobytes(), dtype=np.uint8).reshape(len(fits), answer_bytes(field.n_answers))
+            fits &= np.unpackbits(cells, axis=1).sum(axis=1) == field.law.set_size
     return fits
 
 

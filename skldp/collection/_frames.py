@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from skldp.client import CategoryField, Policy
+from skldp.client import NumberField, NumbersField, Policy
 from skldp.collection._columns import ReportColumns
+from skldp.collection._survey_fields import group_numbers
 from skldp.learning._answer_scores import bits, each
+from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw
 from skldp.mechanisms._integer_laws import ResponseLaw
 
 __all__ = ["frame_of"]
@@ -31,7 +33,12 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
         raise ImportError('This needs pandas: pip install "skldp[study]".') from None
     data: dict[str, Any] = {}
     for field, answers in zip(policy.fields, columns.answers, strict=True):
-        if not isinstance(field, CategoryField):
+        if isinstance(field, NumbersField):
+            places = group_numbers(field, answers)
+            data |= {one.name: one.number(places[:, j]) for j, one in enumerate(field.columns)}
+        elif isinstance(field.law, HashingLaw | HadamardLaw):
+            data |= {field.name: answers}
+        elif isinstance(field, NumberField):
             data[field.name] = each(field.value, answers)
         elif isinstance(field.law, ResponseLaw):
             values = np.empty(len(field.values), dtype=object)

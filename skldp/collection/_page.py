@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skldp.client import CategoryField, NumberField
+from skldp.client import CategoryField, NumberField, NumbersField
+from skldp.client._fields import AnyField
 from skldp.learning._survey_estimates import SurveyEstimate
+from skldp.mechanisms._bin_laws import BinsLaw
 
 if TYPE_CHECKING:
     from skldp.collection._collector import Collector
 
-__all__ = ["notebook_view", "page_of"]
+__all__ = ["notebook_view", "page_of", "usual_estimates"]
 
 # More bars than this are no picture.
 _MOST_BARS = 40
@@ -66,8 +68,7 @@ def page_of(collector: "Collector") -> str:
     for field in collector.policy.fields:
         unit = f" in {field.unit}" if isinstance(field, NumberField) and field.unit else ""
         parts.append(f"<section><h2>{html.escape(field.name + unit)}</h2>")
-        tables = _of_category(collector, field) if isinstance(field, CategoryField) else _of_number(collector, field)
-        for estimate, drawn in tables:
+        for estimate, drawn in usual_estimates(collector, field):
             if drawn and len(estimate.labels) <= _MOST_BARS:
                 parts.append(_bars(estimate))
             parts.append(f'<div class="scroll" tabindex="0">{estimate._repr_html_()}</div>')
@@ -80,13 +81,13 @@ def page_of(collector: "Collector") -> str:
     return "\n".join([*parts, "</body></html>\n"])
 
 
-def _of_category(collector: "Collector", field: CategoryField) -> list[tuple[SurveyEstimate, bool]]:
-    estimate = collector.frequencies(field.name, consistent="project")
-    return [(estimate, True)]
-
-
-def _of_number(collector: "Collector", field: NumberField) -> list[tuple[SurveyEstimate, bool]]:
-    tables = [(collector.mean(field.name), False)]
+def usual_estimates(collector: "Collector", field: AnyField) -> list[tuple[SurveyEstimate, bool]]:
+    """What is estimated of a field where nobody asks for more, and whether it is one for a picture."""
+    if isinstance(field, CategoryField):
+        return [(collector.frequencies(field.name, consistent="project"), True)]
+    if isinstance(field, NumbersField):
+        return [(collector.mean(name), False) for name in field.names]
+    tables = [] if isinstance(field.law, BinsLaw) else [(collector.mean(field.name), False)]
     try:
         tables.append((collector.histogram(field.name, consistent="project"), True))
         tables.append((collector.quantiles(field.name), False))

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp.mechanisms._bin_laws import BinsLaw, BitsLaw
+from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw, SubsetLaw
 from skldp.mechanisms._integer_laws import (
     CodeLaw,
     LatticeLaw,
@@ -216,6 +218,9 @@ def code_scores(law: CodeLaw) -> PartScores:
         )
     if isinstance(law, UnaryLaw):
         return _of_bits(n, law.own_count / TWO_64, law.other_count / TWO_64)
+    if isinstance(law, SubsetLaw):
+        p = (TWO_64 - law.miss_count) / TWO_64
+        return _of_bits(n, p, (law.set_size - p) / (n - 1))
     raise ValueError(f"The law of a category must be one that is estimated from. Got {law.name!r} instead.")
 
 
@@ -225,7 +230,8 @@ def likeliest_codes(law: CodeLaw, answers: _Answers) -> _Floats:
     Raises
     ------
     ValueError
-        If there are so many answers of so many codes that their bits take more than 1 GiB in memory.
+        If there are so many answers of so many codes that their bits take more than 1 GiB in memory, or the law is one
+        of reports that are numbers of their own.
 
     Examples
     --------
@@ -238,6 +244,8 @@ def likeliest_codes(law: CodeLaw, answers: _Answers) -> _Floats:
     """
     # A code is this much likelier where an answer supports it, of whichever of these laws.
     more = math.expm1(law.epsilon)
+    if isinstance(law, HashingLaw | HadamardLaw):
+        raise ValueError(f"The likeliest shares are of rows of bits, or of codes. Got {law.name!r} instead.")
     if isinstance(law, ResponseLaw):
         counts = np.bincount(answers, minlength=law.n_codes).astype(np.float64)
         given = np.flatnonzero(counts)
@@ -262,7 +270,15 @@ def likeliest_codes(law: CodeLaw, answers: _Answers) -> _Floats:
 
 
 def numbers(law: UnitLaw, answers: _Answers) -> Scores:
-    """The scores of a number in [-1, 1] itself."""
+    """The scores of a number in [-1, 1] itself.
+
+    Raises
+    ------
+    ValueError
+        If answers have a bias.
+    """
+    if isinstance(law, BinsLaw):
+        raise ValueError("A mean needs answers without bias, such as of 'unbiased_bins'. Got a law of bins instead.")
     ends = [law.value(answer) for answer in _outer_answers(law)]
     return Scores(each(law.value, answers), min(ends), max(ends))
 
@@ -362,6 +378,9 @@ def _few_response(law: TwoAnswersLaw | ThreeAnswersLaw, low: _Floats, high: _Flo
 
 def _outer_answers(law: UnitLaw) -> list[int]:
     """Among which are those of the least and the largest value."""
+    if isinstance(law, BitsLaw):
+        half = law.n_answers // 2
+        return [0, half - 1, half, law.n_answers - 1]
     if isinstance(law, MixtureLaw):
         return [*_outer_answers(law.lattice), *(law.lattice.n_answers + one for one in _outer_answers(law.few))]
     return [0, law.n_answers - 1]

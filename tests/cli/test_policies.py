@@ -147,3 +147,30 @@ def test_a_table_without_a_column_is_refused(run, policy, tmp_path):
     assert code == 2
     assert "city" in wrong
     assert not (tmp_path / "reports.arrow").exists()
+
+
+def test_reports_are_collected_from_several_files(run, policy, tmp_path):
+    text = "\n".join(ROWS) + "\n"
+    (tmp_path / "people.csv").write_text(text)
+    for output in ("one.arrow", "two.parquet"):
+        assert run("release", "policy.json", "people.csv", "-o", output)[0] == 0
+    (tmp_path / "three.bin").write_bytes(policy.release({"age": 9, "since": "2020-01-01", "member": True}))
+    arguments = ["policy.json", "one.arrow", "two.parquet", "three.bin", "one.arrow", "--report", "page.html"]
+    code, said, wrong = run("collect", *arguments, "--csv", "rows.csv")
+    assert (code, wrong) == (0, "")
+    assert said.startswith("a survey: reports 7 accepted, 0 foreign, 0 broken, 3 doubled; epsilon ")
+    for part in ("mean of age", "shares of city", "Wrote page.html.", "Wrote rows.csv."):
+        assert part in said
+    assert "a survey" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert len((tmp_path / "rows.csv").read_text().splitlines()) == 8
+    for name in ("somebody", "another"):
+        assert name not in said
+
+
+def test_too_few_reports_and_files_that_are_none_are_one_line(run, policy, tmp_path):
+    code, said, wrong = run("collect", "policy.json", "nothing.arrow", "--report", "page.html")
+    assert (code, said, wrong.count("\n")) == (2, "", 1)
+    (tmp_path / "three.bin").write_bytes(policy.release({"age": 9, "since": "2020-01-01", "member": True}))
+    code, said, wrong = run("collect", "policy.json", "three.bin", "--report", "page.html")
+    assert (code, said, wrong.count("\n")) == (2, "", 1)
+    assert not (tmp_path / "page.html").exists()

@@ -9,14 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skldp.client import CategoryField, DeviceLedger, NumberField, Policy
+from skldp.client import CategoryField, DeviceLedger, NumberColumn, NumberField, NumbersField, Policy
+from skldp.client._reports import pack
 from skldp.client._schema import canonical_text, digest, policy_schema, schema_error
 from skldp.exceptions import BudgetExhaustedError
 from skldp.mechanisms import (
     Duchi,
+    DuchiVector,
     Hybrid,
     HybridThreeOutputs,
     RandomizedResponse,
+    SubsetSelection,
     ThreeOutputs,
     UnaryEncoding,
     integer_law,
@@ -341,3 +344,57 @@ print(sorted({{"sklearn", "scipy", "joblib", "pandas"}} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_report_of_what_is_no_set_is_refused():
+    values = tuple(range(7))
+    law = integer_law(SubsetSelection(1.0, 7))
+    policy = Policy("sets", (CategoryField("set", values, law),))
+    for answer in (0, 0b1111111, 0b1):
+        with pytest.raises(ValueError, match="must be those of its policy"):
+            policy.read(pack(bytes.fromhex(policy.sha256), bytes(16), [answer], [law.n_answers]))
+    assert policy.read(pack(bytes.fromhex(policy.sha256), bytes(16), [0b11], [law.n_answers])).answers == {"set": 3}
+
+
+def test_numbers_of_a_group_keep_to_their_own_names_and_rules():
+    columns = (NumberColumn("a", 0, 1), NumberColumn("b", 0, 1, outside="refuse"))
+    law = integer_law(DuchiVector(2.0, 2))
+    policy = Policy("two numbers", (NumbersField("both", columns, law),))
+    assert Policy.from_json(policy.to_json()) == policy
+    assert policy.read(policy.release({"a": 0.5, "b": 0.5})).answers.keys() == {"both"}
+    for record, rule in (
+        ({"both": 1}, "no other fields"),
+        ({"a": 1}, "'b' must not be missing"),
+        ({"a": 1, "b": 2}, "'b' must lie"),
+    ):
+        with pytest.raises(ValueError, match=rule):
+            policy.release(record)
+    for fields, rule in (
+        ((NumbersField("both", columns, law), NumberField("a", 0, 1, integer_law(Duchi(1.0)))), "different names"),
+        (
+            (
+                NumbersField("x", columns, law),
+                NumbersField("x", (NumberColumn("c", 0, 1), NumberColumn("d", 0, 1)), law),
+            ),
+            "different names",
+        ),
+    ):
+        with pytest.raises(ValueError, match=rule):
+            Policy("two numbers", fields)
+    with pytest.raises(ValueError, match="law must be of 1 numbers"):
+        NumbersField("both", columns[:1], law)
+    with pytest.raises(ValueError, match="columns must be a tuple"):
+        NumbersField("both", ("a", "b"), law)
+    with pytest.raises(ValueError, match="is for fields of one value"):
+        Policy("two numbers", policy.fields, memo="permanent")
+    with pytest.raises(ValueError, match="A date must be whole"):
+        NumberColumn("since", 0, 1, is_date=True)
+
+
+def test_several_people_are_released_together_or_not_at_all():
+    reports = POLICY.release_all([RECORD, RECORD])
+    assert len({POLICY.read(one).report_id for one in reports}) == 2
+    with pytest.raises(ValueError, match="must not be missing"):
+        POLICY.release_all([RECORD, RECORD | {"pulse": None}])
+    with pytest.raises(ValueError, match="released with fresh noise"):
+        POLICY.permanent().release_all([RECORD])

@@ -123,7 +123,7 @@ def test_attack_columns_that_share_most_stay_within_the_bound():
             overlap = np.asarray(abs(matrix).T @ abs(matrix[:, chosen]).sum(axis=1)).ravel()
             overlap[chosen] = -1
             chosen.append(int(overlap.argmax()))
-        part = abs(matrix[:, chosen]).toarray()
+        part = abs(matrix[:, chosen]).toarray().astype(np.float64)
         assert 1 < np.linalg.norm(part, 2) <= projection.sparse_bound(k)
 
 

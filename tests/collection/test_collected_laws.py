@@ -1,0 +1,109 @@
+"""Estimates from sets, hashes, Hadamard's reports, bits and numbers told together: scores whose mean is exact."""
+
+import numpy as np
+import pytest
+
+from skldp import Collector
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
+from skldp.collection._survey_fields import category_scores
+from skldp.mechanisms import (
+    BoundedFeatures,
+    DuchiVector,
+    HadamardResponse,
+    Hybrid,
+    LocalHashing,
+    ResponseOnBins,
+    SubsetSelection,
+    bitrand,
+    integer_law,
+    law_within_bounds,
+)
+
+N_CODES = 11
+MECHANISMS = [
+    kind(epsilon, N_CODES) for kind in (SubsetSelection, LocalHashing, HadamardResponse) for epsilon in (0.5, 2.0)
+]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
+def test_the_mean_score_of_a_code_is_1_for_its_own_and_0_for_all_others(mechanism):
+    law = integer_law(mechanism)
+    field = CategoryField("x", tuple(range(N_CODES)), law)
+    answers = np.array([one for one in range(law.n_answers) if law.is_answer(one)], dtype=np.uint16)
+    reports = answers
+    if isinstance(mechanism, SubsetSelection):
+        reports = np.array([[int(bit) for bit in f"{one:0{N_CODES}b}"] for one in answers.tolist()])
+    chances = np.array(
+        [np.exp(mechanism.log_likelihood(reports, np.full(len(answers), code))) for code in range(N_CODES)]
+    )
+    scores = category_scores(field)
+    each = np.array([scores.scores(answers, code) for code in range(N_CODES)])
+    np.testing.assert_allclose(chances @ each.T, np.eye(N_CODES), atol=1e-9)
+    assert (each >= scores.low[:, None] - 1e-12).all()
+    assert (each <= scores.high[:, None] + 1e-12).all()
+    weights = np.random.default_rng(0).normal(size=len(answers))
+    sums, squares = scores.sums(answers, weights)
+    np.testing.assert_allclose(sums, each @ weights, atol=1e-8)
+    np.testing.assert_allclose(squares, each**2 @ weights, atol=1e-7)
+
+
+@pytest.fixture(scope="module")
+def collector():
+    columns = tuple(NumberColumn(name, 0, 10) for name in "abc")
+    some = law_within_bounds(BoundedFeatures(Hybrid(2.0), (0.0,) * 3, (1.0,) * 3, n_sampled=2, stated=4.0))
+    bits = law_within_bounds(bitrand(6.0, ([0.0], [1.0]), calibration="exact", debias=True))
+    bins = law_within_bounds(ResponseOnBins(3.0, 0.0, 1.0))
+    values = tuple(f"v{i}" for i in range(N_CODES))
+    policy = Policy(
+        "many laws",
+        (
+            NumbersField("some", columns, some),
+            NumbersField("signs", (NumberColumn("d", 0, 1), NumberColumn("e", 0, 1)), integer_law(DuchiVector(2.0, 2))),
+            NumberField("binary", 0.0, 1.0, bits),
+            NumberField("bins", 0.0, 1.0, bins),
+            CategoryField("hash", values, integer_law(LocalHashing(2.0, N_CODES))),
+            CategoryField("set", values, integer_law(SubsetSelection(2.0, N_CODES))),
+            CategoryField("row", values, integer_law(HadamardResponse(2.0, N_CODES))),
+        ),
+    )
+    words = np.random.default_rng(7)
+    record = {"a": 1.0, "b": 5.0, "c": 9.0, "d": 0.2, "e": 0.8, "binary": 0.7, "bins": 0.5}
+    made = Collector(policy)
+    for i in range(3000):
+        values_of = dict.fromkeys(("hash", "set", "row"), f"v{i % 2}")
+        made.add(policy.vector(record | values_of, words.bytes(8 * 80)))
+    assert made.counts.accepted == 3000
+    return made
+
+
+def test_means_of_numbers_that_are_told_together(collector):
+    frame = collector.to_frame()
+    for name, truth in (("a", 1.0), ("b", 5.0), ("c", 9.0), ("d", 0.2), ("e", 0.8), ("binary", 0.7)):
+        estimate = collector.mean(name)
+        assert estimate.values[0] == pytest.approx(frame[name].mean(), rel=1e-9)
+        # The seed is fixed: five standard errors.
+        assert abs(estimate.values[0] - truth) < 5 * estimate.standard_errors[0]
+    with pytest.raises(ValueError, match="needs answers without bias"):
+        collector.mean("bins")
+    with pytest.raises(ValueError, match="must be one of"):
+        collector.mean("some")
+    with pytest.raises(ValueError, match="must be one of"):
+        collector.mean("binary", by="signs")
+    grouped = collector.mean("a", by="set")
+    assert len(grouped.labels) == N_CODES
+
+
+def test_frequencies_of_every_law(collector):
+    for name in ("hash", "set", "row"):
+        estimate = collector.frequencies(name)
+        truth = np.array([0.5, 0.5] + [0.0] * (N_CODES - 2))
+        assert (np.abs(estimate.values - truth) < 5 * estimate.standard_errors).all()
+    for name in ("hash", "row"):
+        with pytest.raises(ValueError, match="likeliest shares are of rows of bits"):
+            collector.frequencies(name, consistent="likelihood")
+
+
+def test_the_page_shows_all_of_them(collector):
+    page = collector.page()
+    for name in ("mean of a", "mean of e", "binary", "hash", "row"):
+        assert name in page
