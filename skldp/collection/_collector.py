@@ -1,25 +1,27 @@
 """The collector: reports of a policy in, of which each person's counts once, and estimates with intervals out."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_fraction
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField
+from skldp.client import CategoryField, NumberField, NumbersField
 from skldp.collection._frames import frame_of
 from skldp.collection._page import notebook_view, page_of
 from skldp.collection._report_store import ReportStore
-from skldp.collection._survey_fields import (
-    bins_of,
-    category_scores,
-    center_and_radius,
-    group_scores,
-    parts_of,
-    weights_of,
+from skldp.collection._survey_fields import bins_of, center_and_radius, parts_of, weights_of
+from skldp.learning._answer_scores import (
+    PartScores,
+    Scores,
+    code_scores,
+    grouped_number,
+    likeliest_codes,
+    numbers,
+    squares,
 )
-from skldp.learning._answer_scores import PartScores, Scores, likeliest_codes, numbers, squares
 from skldp.learning._survey_estimates import (
     Sums,
     SurveyEstimate,
@@ -115,20 +117,13 @@ class Collector(ReportStore):
         ValueError
             If there are fewer than two reports, or a parameter is not as above.
         """
-        group = next((one for one in self._groups if field in one.names), None)
-        if group is None:
-            number: NumberField | NumberColumn = self._number(field)
-            scores = numbers(self._number(field).law, self._answers[field])
-        else:
-            number = group.columns[group.names.index(field)]
-            scores = group_scores(group, field, self._answers[group.name])
-        center, radius = center_and_radius(number)
+        own, scores, center, radius = self._number_scores(field)
 
         def one(weights: Scores) -> SurveyEstimate:
             raw = quotients(Sums.of(scores, weights), self.n_reports, level, f"mean of {field}", (field,))
             return raw.scaled(radius, center)
 
-        return self._grouped(one, (group.name if group else field,), by, where, level)
+        return self._grouped(one, (own,), by, where, level)
 
     def variance(
         self, field: str, *, by: str | None = None, where: Mapping[str, Any] | None = None, level: float = 0.95
@@ -236,7 +231,7 @@ class Collector(ReportStore):
         category = self._field(field)
         if not isinstance(category, CategoryField):
             raise ValueError(f"Frequencies are of categories; of a number, see histogram. Got {field!r} instead.")
-        scores, answers = category_scores(category), self._answers[field]
+        scores, answers = code_scores(category.law), self._answers[field]
 
         def likeliest() -> npt.NDArray[np.float64]:
             return likeliest_codes(category.law, answers)
@@ -362,7 +357,8 @@ class Collector(ReportStore):
         -------
         pandas.DataFrame
             Of a number the unbiased one that its answer stands for, of a category that is answered for by another one
-            that one, and of rows of bits a column for each bit, such as ``"city=Bonn"``.
+            that one, of rows of bits a column for each bit, such as ``"city=Bonn"``, and of hashes and Hadamard's
+            reports their number.
 
         Raises
         ------
@@ -401,21 +397,30 @@ class Collector(ReportStore):
         if self.n_reports < 2:
             raise ValueError(f"Estimates need at least 2 reports. Got {self.n_reports} instead.")
 
-    @property
-    def _groups(self) -> list[NumbersField]:
-        return [field for field in self.policy.fields if isinstance(field, NumbersField)]
-
     def _field(self, name: str) -> CategoryField | NumberField:
-        fields = {one.name: one for one in self.policy.fields if not isinstance(one, NumbersField)}
-        if name not in fields:
-            raise ValueError(f"A field must be one of {sorted(fields)}. Got {name!r} instead.")
-        return fields[name]
+        fields = {field.name: field for field in self.policy.fields}
+        found = fields.get(name)
+        if found is None or isinstance(found, NumbersField):
+            if name in self.policy.names:
+                raise ValueError(f"Of numbers that are answered for together, means alone are known. Got {name!r}.")
+            raise ValueError(f"A field must be one of {sorted(self.policy.names)}. Got {name!r} instead.")
+        return found
 
     def _number(self, name: str) -> NumberField:
         field = self._field(name)
         if not isinstance(field, NumberField):
             raise ValueError(f"This is estimated of numbers; of a category, see frequencies. Got {name!r} instead.")
         return field
+
+    def _number_scores(self, name: str) -> tuple[str, Scores, float, float]:
+        """The field that a number is of, its scores in [-1, 1], and the middle and half the length of its bounds."""
+        for field in self.policy.fields:
+            if isinstance(field, NumbersField) and name in field.names:
+                place = field.names.index(name)
+                scores = grouped_number(field.law, self._answers[field.name], place)
+                return field.name, scores, *center_and_radius(field.columns[place])
+        number = self._number(name)
+        return name, numbers(number.law, self._answers[name]), *center_and_radius(number)
 
     def _sums(self, scores: PartScores, answers: npt.NDArray[np.unsignedinteger[Any]], weights: Scores) -> Sums:
         w = weights.values
@@ -464,9 +469,8 @@ class Collector(ReportStore):
         """Estimate for all, or for each group, of those that a filter leaves."""
         check_fraction("level", level)
         asked = dict(where or {})
-        names = [*used, *([] if by is None else [by]), *asked]
-        groups = {group.name for group in self._groups}
-        fields = {name: self._field(name) for name in names if name not in groups or name not in used}
+        others = [*([] if by is None else [by]), *asked]
+        fields, names = {name: self._field(name) for name in others}, [*used, *others]
         if len(set(names)) < len(names):
             # The noise of one answer is not independent of itself.
             raise ValueError(f"Fields, group and filter must all be different fields. Got {names!r} instead.")
@@ -475,12 +479,14 @@ class Collector(ReportStore):
         self._check_number_of_reports()
         answers = self._answers
         weights = weights_of(fields, answers, asked, self.n_reports)
+        filtered = f" where {' and '.join(asked)}" if asked else ""
         if by is None:
-            return estimate(weights)
+            single = estimate(weights)
+            return replace(single, what=single.what + filtered)
         labels, parts = parts_of(fields[by])
         found = {label: estimate(weights.times(parts.of(answers[by], [i]))) for i, label in enumerate(labels)}
         what = next(iter(found.values())).what
-        return joined(found, f"{what} by {by}", several=several)
+        return joined(found, f"{what} by {by}{filtered}", several=several)
 
 
 def _ones(n: int) -> Scores:

@@ -1,15 +1,15 @@
 """Released values in a frame, for training."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from skldp.client import NumberField, NumbersField, Policy
 from skldp.collection._columns import ReportColumns
-from skldp.collection._survey_fields import group_numbers
 from skldp.learning._answer_scores import bits, each
-from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw
-from skldp.mechanisms._integer_laws import ResponseLaw
+from skldp.mechanisms._category_laws import SubsetLaw
+from skldp.mechanisms._integer_laws import ResponseLaw, UnaryLaw
 
 __all__ = ["frame_of"]
 
@@ -33,18 +33,22 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
         raise ImportError('This needs pandas: pip install "skldp[study]".') from None
     data: dict[str, Any] = {}
     for field, answers in zip(policy.fields, columns.answers, strict=True):
-        if isinstance(field, NumbersField):
-            places = group_numbers(field, answers)
-            data |= {one.name: one.number(places[:, j]) for j, one in enumerate(field.columns)}
-        elif isinstance(field.law, HashingLaw | HadamardLaw):
-            data |= {field.name: answers}
-        elif isinstance(field, NumberField):
+        if isinstance(field, NumberField):
             data[field.name] = each(field.value, answers)
+        elif isinstance(field, NumbersField):
+            for name in field.names:
+                data[name] = each(partial(_number_of, field, name), answers)
         elif isinstance(field.law, ResponseLaw):
             values = np.empty(len(field.values), dtype=object)
             values[:] = field.values
             data[field.name] = values[answers]
-        else:
+        elif isinstance(field.law, UnaryLaw | SubsetLaw):
             held = bits(answers, field.law.n_codes).astype(bool)
             data |= {f"{field.name}={value}": held[:, code] for code, value in enumerate(field.values)}
+        else:
+            data[field.name] = answers
     return DataFrame(data)
+
+
+def _number_of(field: NumbersField, name: str, answer: int) -> float:
+    return field.values(answer)[name]

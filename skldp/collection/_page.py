@@ -1,14 +1,12 @@
 """What a collector shows of itself: a table in a notebook, and one HTML page with pictures."""
 
 import html
+from contextlib import suppress
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from skldp.client import CategoryField, NumberField, NumbersField
 from skldp.client._fields import AnyField
 from skldp.learning._survey_estimates import SurveyEstimate
-from skldp.mechanisms._bin_laws import BinsLaw
 
 if TYPE_CHECKING:
     from skldp.collection._collector import Collector
@@ -64,6 +62,8 @@ def notebook_view(collector: "Collector") -> str:
 def page_of(collector: "Collector") -> str:
     """A page of every field's estimates."""
     title = html.escape(collector.policy.purpose)
+    if collector.n_reports < 2:
+        raise ValueError(f"A page needs at least 2 reports. Got {collector.n_reports} instead.")
     parts = [_HEAD.format(title=title), f"<h1>{title}</h1>", notebook_view(collector)]
     for field in collector.policy.fields:
         unit = f" in {field.unit}" if isinstance(field, NumberField) and field.unit else ""
@@ -72,9 +72,9 @@ def page_of(collector: "Collector") -> str:
             if drawn and len(estimate.labels) <= _MOST_BARS:
                 parts.append(_bars(estimate))
             parts.append(f'<div class="scroll" tabindex="0">{estimate._repr_html_()}</div>')
-            # Of one report in a hundred.
+            # Of one report in a hundred; where it may be anything, nothing is said.
             moved = estimate.moved_by(0.01)
-            if np.isfinite(moved).all():
+            if (moved < estimate.most).all():
                 parts.append(f"<p>If 1% of the reports were forged, a number moves by at most {moved.max():.4g}.</p>")
         parts.append("</section>")
     parts.append("<p>Intervals hold the truth of the whole population, each alone, as often as they say.</p>")
@@ -83,18 +83,21 @@ def page_of(collector: "Collector") -> str:
 
 def usual_estimates(collector: "Collector", field: AnyField) -> list[tuple[SurveyEstimate, bool]]:
     """What is estimated of a field where nobody asks for more, and whether it is one for a picture."""
+    name = field.name
     if isinstance(field, CategoryField):
-        return [(collector.frequencies(field.name, consistent="project"), True)]
+        return [(collector.frequencies(name, consistent="project"), True)]
     if isinstance(field, NumbersField):
-        return [(collector.mean(name), False) for name in field.names]
-    tables = [] if isinstance(field.law, BinsLaw) else [(collector.mean(field.name), False)]
-    try:
-        tables.append((collector.histogram(field.name, consistent="project"), True))
-        tables.append((collector.quantiles(field.name), False))
-        tables.append((collector.variance(field.name), False))
-    except ValueError:
-        # A law of few answers tells the mean alone.
-        return tables
+        return [(collector.mean(column), False) for column in field.names]
+    tables = []
+    for estimate, drawn in (
+        (lambda: collector.mean(name), False),
+        (lambda: collector.histogram(name, consistent="project"), True),
+        (lambda: collector.quantiles(name), False),
+        (lambda: collector.variance(name), False),
+    ):
+        # What a law does not tell is left out.
+        with suppress(ValueError):
+            tables.append((estimate(), drawn))
     return tables
 
 

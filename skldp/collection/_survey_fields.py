@@ -8,22 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import is_number, is_whole
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField
-from skldp.learning._answer_scores import CellScores, PartScores, Scores, code_scores, number_parts, numbers
-from skldp.learning._report_scores import SignScores, hashing_scores
-from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw
-from skldp.mechanisms._group_laws import GroupLaw, SampledLaw
+from skldp.client import CategoryField, NumberField
+from skldp.client._columns import NumberColumn
+from skldp.learning._answer_scores import CellScores, PartScores, Scores, code_scores, number_parts
 
-__all__ = [
-    "Bins",
-    "bins_of",
-    "category_code",
-    "category_scores",
-    "group_numbers",
-    "group_scores",
-    "parts_of",
-    "weights_of",
-]
+__all__ = ["Bins", "bins_of", "category_code", "parts_of", "weights_of"]
 
 _Floats = npt.NDArray[np.float64]
 # Bins in which numbers are supposed to be spread evenly, of which shown ones are sums: the larger epsilon is, the less
@@ -141,39 +130,10 @@ def category_code(field: CategoryField, value: Any) -> int:
     return found[0]
 
 
-def category_scores(field: CategoryField) -> PartScores:
-    """The scores of the categories of a field, whatever its law."""
-    if isinstance(field.law, HashingLaw):
-        return hashing_scores(field.law)
-    return SignScores(field.law) if isinstance(field.law, HadamardLaw) else code_scores(field.law)
-
-
-def group_numbers(field: NumbersField, answers: npt.NDArray[np.unsignedinteger[Any]]) -> _Floats:
-    """The places in [-1, 1] that answers for several numbers stand for, shape (n, n_columns)."""
-    whole = answers.tolist() if answers.ndim == 1 else [int.from_bytes(row.tobytes(), "big") for row in answers]
-    return np.array([field.law.values(one) for one in whole], dtype=np.float64).reshape(-1, len(field.columns))
-
-
-def group_scores(field: NumbersField, name: str, answers: npt.NDArray[np.unsignedinteger[Any]]) -> Scores:
-    """The scores of one of several numbers itself."""
-    largest = _largest(field.law)
-    return Scores(group_numbers(field, answers)[:, field.names.index(name)], -largest, largest)
-
-
-def _largest(law: GroupLaw) -> float:
-    if not isinstance(law, SampledLaw):
-        return abs(law.values(0)[0])
-    alone = law.of_sampled
-    if isinstance(alone, GroupLaw):
-        return _largest(alone) * law.n_values / law.n_sampled
-    ends = numbers(alone, np.empty(0, dtype=np.uint8))
-    return max(-ends.low, ends.high) * law.n_values / law.n_sampled
-
-
 def parts_of(field: CategoryField | NumberField) -> tuple[tuple[str, ...], PartScores]:
     """The names and scores of categories, or of the usual bins."""
     if isinstance(field, CategoryField):
-        return tuple(map(str, field.values)), category_scores(field)
+        return tuple(map(str, field.values)), code_scores(field.law)
     bins = bins_of(field, None)
     return bins.labels, bins.scores
 
@@ -207,7 +167,7 @@ def weights_of(
             codes = sorted({category_code(field, value) for value in values})
             if not codes:
                 raise ValueError(f"A filter of {name!r} must have a value. Got an empty list instead.")
-            one = category_scores(field).of(answers[name], codes)
+            one = code_scores(field.law).of(answers[name], codes)
         else:
             if not isinstance(wanted, tuple) or len(wanted) != 2 or not all(map(is_number, wanted)):
                 raise ValueError(f"A filter of the number {name!r} must be (low, high). Got {wanted!r} instead.")

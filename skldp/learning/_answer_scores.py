@@ -15,7 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.mechanisms._bin_laws import BinsLaw, BitsLaw
+from skldp.mechanisms._categorical.hadamard import hadamard_transform, is_odd
+from skldp.mechanisms._categorical.local_hashing import linear_hash, support_of_others, support_sums
 from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw, SubsetLaw
+from skldp.mechanisms._group_laws import GroupLaw, SampledLaw
 from skldp.mechanisms._integer_laws import (
     CodeLaw,
     LatticeLaw,
@@ -29,15 +32,18 @@ from skldp.mechanisms._integer_laws import (
 from skldp.mechanisms._numeric.distribution import ascend, lattice_response
 from skldp.mechanisms._numeric.piecewise import lattice_variance
 from skldp.mechanisms._odds import TWO_64
+from skldp.mechanisms._primes import number_of_digits
 
 __all__ = [
     "CellScores",
     "PartScores",
     "Scores",
+    "SignScores",
     "SupportScores",
     "bits",
     "code_scores",
     "each",
+    "grouped_number",
     "likeliest_codes",
     "number_parts",
     "numbers",
@@ -128,17 +134,59 @@ class SupportScores(PartScores):
     ) -> None:
         if not p > q:
             raise ValueError("Answers must depend on the category. Got a law of epsilon 0 instead.")
-        self.p, self.q, self._supports, self._held = p, q, supports, held
+        self.p, self.q, self.supports, self._held = p, q, supports, held
         self.low, self.high = np.full(n_codes, -q / (p - q)), np.full(n_codes, (1 - q) / (p - q))
 
     def scores(self, answers: _Answers, part: int) -> _Floats:
         """The scores of one code."""
-        return np.asarray((self._supports(answers, part) - self.q) / (self.p - self.q))
+        return np.asarray((self.supports(answers, part) - self.q) / (self.p - self.q))
 
     def sums(self, answers: _Answers, weights: _Floats) -> tuple[_Floats, _Floats]:
         """The sums of all codes."""
         held, total, gain = self._held(answers, weights), weights.sum(), self.p - self.q
         return (held - self.q * total) / gain, (held * (1 - 2 * self.q) + self.q**2 * total) / gain**2
+
+
+class SignScores(PartScores):
+    """Of Hadamard response: the sign of a report in a code's row, or 0 where it is of another block.
+
+    Parameters
+    ----------
+    law : HadamardLaw
+
+    Raises
+    ------
+    ValueError
+        If its answers do not depend on the code.
+    """
+
+    def __init__(self, law: HadamardLaw) -> None:
+        others = law.n_answers - law.block_size // 2
+        self._gain = 1 - law.miss_count / TWO_64 * (1 + law.block_size / 2 / others)
+        if not self._gain > 0:
+            raise ValueError("Answers must depend on the category. Got a law of epsilon 0 instead.")
+        self._law = law
+        self.low, self.high = (np.full(law.n_codes, sign / self._gain) for sign in (-1.0, 1.0))
+
+    def scores(self, answers: _Answers, part: int) -> _Floats:
+        """The scores of one code."""
+        own, of_block = self.supports(answers, part), self._is_of_block(answers, part)
+        return np.asarray((2.0 * own - of_block) / self._gain)
+
+    def supports(self, answers: _Answers, part: int) -> npt.NDArray[np.bool_]:
+        """Whether each report is one of the code's own."""
+        row = part % (self._law.block_size - 1) + 1
+        return self._is_of_block(answers, part) & ~is_odd(answers.astype(np.int64) % self._law.block_size & row)
+
+    def sums(self, answers: _Answers, weights: _Floats) -> tuple[_Floats, _Floats]:
+        """The sums of all codes, by one transform."""
+        size, n = self._law.block_size, self._law.n_codes
+        table = np.bincount(answers, weights, self._law.n_answers).reshape(-1, size)
+        signed = hadamard_transform(table)[:, 1:].reshape(-1)[:n]
+        return signed / self._gain, np.repeat(table.sum(axis=1), size - 1)[:n] / self._gain**2
+
+    def _is_of_block(self, answers: _Answers, part: int) -> npt.NDArray[np.bool_]:
+        return np.asarray(answers.astype(np.int64) // self._law.block_size == part // (self._law.block_size - 1))
 
 
 class CellScores(PartScores):
@@ -193,7 +241,7 @@ class CellScores(PartScores):
         return self.of_cells @ counts, self.of_cells**2 @ counts
 
 
-def code_scores(law: CodeLaw) -> PartScores:
+def code_scores(law: CodeLaw) -> "SupportScores | SignScores":
     """The scores of the codes of a law.
 
     Raises
@@ -219,8 +267,12 @@ def code_scores(law: CodeLaw) -> PartScores:
     if isinstance(law, UnaryLaw):
         return _of_bits(n, law.own_count / TWO_64, law.other_count / TWO_64)
     if isinstance(law, SubsetLaw):
-        p = (TWO_64 - law.miss_count) / TWO_64
+        p = 1 - law.miss_count / TWO_64
         return _of_bits(n, p, (law.set_size - p) / (n - 1))
+    if isinstance(law, HashingLaw):
+        return _of_hashes(law)
+    if isinstance(law, HadamardLaw):
+        return SignScores(law)
     raise ValueError(f"The law of a category must be one that is estimated from. Got {law.name!r} instead.")
 
 
@@ -230,8 +282,7 @@ def likeliest_codes(law: CodeLaw, answers: _Answers) -> _Floats:
     Raises
     ------
     ValueError
-        If there are so many answers of so many codes that their bits take more than 1 GiB in memory, or the law is one
-        of reports that are numbers of their own.
+        If there are so many answers of so many codes that their bits take more than 1 GiB in memory.
 
     Examples
     --------
@@ -244,8 +295,6 @@ def likeliest_codes(law: CodeLaw, answers: _Answers) -> _Floats:
     """
     # A code is this much likelier where an answer supports it, of whichever of these laws.
     more = math.expm1(law.epsilon)
-    if isinstance(law, HashingLaw | HadamardLaw):
-        raise ValueError(f"The likeliest shares are of rows of bits, or of codes. Got {law.name!r} instead.")
     if isinstance(law, ResponseLaw):
         counts = np.bincount(answers, minlength=law.n_codes).astype(np.float64)
         given = np.flatnonzero(counts)
@@ -258,13 +307,16 @@ def likeliest_codes(law: CodeLaw, answers: _Answers) -> _Floats:
         return ascend(lambda shares: 1 + more * shares[given], back_to_codes, counts[given], law.n_codes)
     if len(answers) * law.n_codes > _MOST_BITS:
         raise ValueError(f"The likeliest shares need at most {_MOST_BITS:,} bits of all answers. Got more instead.")
-    held = bits(answers, law.n_codes).astype(np.float32)
+    parts = code_scores(law)
+    held = np.empty((len(answers), law.n_codes), dtype=np.float32)
+    for code in range(law.n_codes):
+        held[:, code] = parts.supports(answers, code)
 
     def mixture(shares: _Floats) -> _Floats:
         return np.asarray(1 + more * (held @ shares.astype(np.float32)), dtype=np.float64)
 
-    def back(parts: _Floats) -> _Floats:
-        return np.asarray(parts.sum() + more * (parts.astype(np.float32) @ held), dtype=np.float64)
+    def back(sums: _Floats) -> _Floats:
+        return np.asarray(sums.sum() + more * (sums.astype(np.float32) @ held), dtype=np.float64)
 
     return ascend(mixture, back, np.ones(len(answers)), law.n_codes)
 
@@ -275,12 +327,23 @@ def numbers(law: UnitLaw, answers: _Answers) -> Scores:
     Raises
     ------
     ValueError
-        If answers have a bias.
+        If what its answers stand for is biased.
     """
     if isinstance(law, BinsLaw):
-        raise ValueError("A mean needs answers without bias, such as of 'unbiased_bins'. Got a law of bins instead.")
+        raise ValueError("Means need answers without bias, such as those of knots. Got a law of bins instead.")
     ends = [law.value(answer) for answer in _outer_answers(law)]
     return Scores(each(law.value, answers), min(ends), max(ends))
+
+
+def grouped_number(law: GroupLaw, answers: _Answers, place: int) -> Scores:
+    """The scores of one of several numbers in [-1, 1] that are answered for together, or some of them."""
+    if isinstance(law, SampledLaw) and isinstance(law.of_sampled, UnitLaw):
+        of_one = max(abs(law.of_sampled.value(answer)) for answer in _outer_answers(law.of_sampled))
+        largest = of_one * law.n_values / law.n_sampled
+    else:
+        # Signs of one magnitude.
+        largest = max(map(abs, law.values(0)))
+    return Scores(each(lambda answer: law.values(answer)[place], answers), -largest, largest)
 
 
 def squares(law: UnitLaw, answers: _Answers) -> Scores:
@@ -356,6 +419,22 @@ def _of_bits(n_codes: int, p: float, q: float) -> SupportScores:
     return SupportScores(n_codes, p, q, supports, held)
 
 
+def _of_hashes(law: HashingLaw) -> SupportScores:
+    """Answers that support all codes which their hash function takes to their bucket."""
+    n, g, other = law.n_codes, law.n_buckets, law.other_count / TWO_64
+    p = (TWO_64 - (g - 1) * law.other_count) / TWO_64
+    n_digits = number_of_digits(n, g)
+
+    def supports(answers: _Answers, code: int) -> npt.NDArray[np.bool_]:
+        hashes, buckets = np.divmod(answers.astype(np.int64), g)
+        return np.asarray(linear_hash(hashes + 1, np.full_like(hashes, code), g, n_digits) == buckets)
+
+    def held(answers: _Answers, weights: _Floats) -> _Floats:
+        return np.asarray(support_sums(answers.astype(np.int64), n, g, weights), dtype=np.float64)
+
+    return SupportScores(n, p, support_of_others(p, other, g, n), supports, held)
+
+
 def bits(answers: _Answers, n_codes: int) -> npt.NDArray[np.uint8]:
     """The bits of answers, shape (n, n_codes)."""
     in_bytes = answers if answers.ndim == 2 else answers.astype(answers.dtype.newbyteorder(">")).view(np.uint8)
@@ -378,18 +457,20 @@ def _few_response(law: TwoAnswersLaw | ThreeAnswersLaw, low: _Floats, high: _Flo
 
 def _outer_answers(law: UnitLaw) -> list[int]:
     """Among which are those of the least and the largest value."""
-    if isinstance(law, BitsLaw):
-        half = law.n_answers // 2
-        return [0, half - 1, half, law.n_answers - 1]
     if isinstance(law, MixtureLaw):
         return [*_outer_answers(law.lattice), *(law.lattice.n_answers + one for one in _outer_answers(law.few))]
+    if isinstance(law, BitsLaw):
+        # Either sign, of no bit and of all bits of the magnitude.
+        half = law.n_answers // 2
+        return [0, half - 1, half, law.n_answers - 1]
     return [0, law.n_answers - 1]
 
 
 def each(value: Callable[[int], float], answers: _Answers) -> _Floats:
     """A value for each answer, asked once of those that are the same."""
-    different, place = np.unique(answers, return_inverse=True)
-    return np.array([value(int(one)) for one in different], dtype=np.float64)[place.reshape(-1)]
+    different, place = np.unique(answers, axis=0, return_inverse=True)
+    whole = [int(one) if one.ndim == 0 else int.from_bytes(one.tobytes(), "big") for one in different]
+    return np.array([value(one) for one in whole], dtype=np.float64)[place.reshape(-1)]
 
 
 def _as_cells(answers: _Answers) -> npt.NDArray[np.int64]:

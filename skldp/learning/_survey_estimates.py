@@ -115,7 +115,7 @@ class SurveyEstimate:
     @property
     def title(self) -> str:
         """What it is, and how sure."""
-        return f"{self.what}, {self.n:,} reports, {self.level:.4g} intervals"
+        return f"{self.what}, {self.n:,} reports, {100 * self.level:.4g}% intervals"
 
     def cells(self) -> list[list[str]]:
         """The rows of a table of text, the first one its head."""

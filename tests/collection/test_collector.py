@@ -10,9 +10,20 @@ import pandas as pd
 import pytest
 
 from skldp import Collector
-from skldp.client import CategoryField, NumberField, Policy
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
 from skldp.collection._arrow import batch_of_reports
-from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, SquareWave, UnaryEncoding, integer_law
+from skldp.mechanisms import (
+    Duchi,
+    HadamardResponse,
+    LocalHashing,
+    Piecewise,
+    RandomizedResponse,
+    SquareWave,
+    SubsetSelection,
+    UnaryEncoding,
+    integer_law,
+)
+from skldp.mechanisms._group_laws import SampledLaw
 
 Z = NormalDist().inv_cdf(0.975)
 CITIES = ("Bonn", "Ulm", None)
@@ -338,6 +349,53 @@ def test_quantiles_ascend_within_their_intervals(collector):
     assert set(kids.values) | set(kids.low) | set(kids.high) <= set(range(7))
 
 
+def test_large_domains_of_every_law(reports):
+    """Sets, hashes and Hadamard's reports: the same estimates as those of the mechanism for tables."""
+    rng = np.random.default_rng(8)
+    kinds = SubsetSelection(1.0, 70), LocalHashing(1.0, 70), HadamardResponse(1.0, 70), RandomizedResponse(1.0, 70)
+    fields = [CategoryField(f"f{i}", tuple(range(70)), integer_law(one)) for i, one in enumerate(kinds)]
+    policy = Policy("a test", tuple(fields))
+    made = Collector(policy)
+    for _ in range(300):
+        record = {field.name: int(rng.integers(0, 70)) for field in fields}
+        made.add(policy.vector(record, rng.bytes(8 * 400)))
+    frame = made.to_frame()
+    for field, mechanism in zip(fields[1:3], kinds[1:3], strict=True):
+        wanted = mechanism.estimate_frequencies(frame[field.name].to_numpy(), of="population")
+        found = made.frequencies(field.name)
+        np.testing.assert_allclose(found.values, wanted.frequencies, atol=1e-12)
+        np.testing.assert_allclose(found.standard_errors, wanted.standard_errors, rtol=1e-9)
+    bits = frame[[f"f0={i}" for i in range(70)]].to_numpy()
+    assert (bits.sum(axis=1) == kinds[0].set_size).all()
+    expected = (bits.mean(axis=0) - kinds[0].q) / (kinds[0].p - kinds[0].q)
+    np.testing.assert_allclose(made.frequencies("f0").values, expected, atol=1e-12)
+    for field in fields:
+        for kind in ("project", "likelihood"):
+            assert made.frequencies(field.name, consistent=kind).values.sum() == pytest.approx(1)
+
+
+def test_of_numbers_that_are_answered_for_together_means_are_known():
+    rng = np.random.default_rng(9)
+    columns = tuple(NumberColumn(name, 0, high) for name, high in (("a", 10), ("b", 20), ("c", 30)))
+    city = CategoryField("city", CITIES, integer_law(RandomizedResponse(2.0, 3)))
+    policy = Policy("a test", (NumbersField("abc", columns, SampledLaw(3, 1, integer_law(Duchi(1.0)))), city))
+    made = Collector(policy)
+    for _ in range(200):
+        made.add(policy.vector({"a": 5, "b": 20, "c": 0, "city": "Ulm"}, rng.bytes(8 * 50)))
+    frame = made.to_frame()
+    for name in "abc":
+        assert made.mean(name).values == pytest.approx([frame[name].mean()], rel=1e-9)
+        assert made.mean(name, by="city").labels == ("Bonn", "Ulm", "None")
+    for ask in (
+        lambda: made.variance("a"),
+        lambda: made.mean("a", by="b"),
+        lambda: made.mean("a", where={"b": (0, 1)}),
+    ):
+        with pytest.raises(ValueError, match="means alone are known"):
+            ask()
+    assert made.page().count("<h2>") == 2
+
+
 # What forged reports can do.
 
 
@@ -456,8 +514,10 @@ def test_what_is_shown_is_escaped_and_loads_nothing(collector):
 def test_estimates_are_shown_as_tables(collector):
     found = collector.mean("age", by="city")
     text, frame = repr(found), pd.DataFrame(found.to_dict(), index=found.labels)
-    assert text.splitlines()[0] == "mean of age by city, 600 reports, 0.95 intervals"
+    assert text.splitlines()[0] == "mean of age by city, 600 reports, 95% intervals"
     assert [line.split()[0] for line in text.splitlines()[1:]] == ["estimate", "Bonn", "Ulm", "None"]
     assert frame.columns.tolist() == ["estimate", "std err", "low", "high"]
     assert frame.loc["Ulm", "estimate"] == found.values[1]
     assert found._repr_html_().count("<tr>") == 4
+    filtered = collector.mean("age", where={"pay": (0, 5), "city": "Bonn"})
+    assert filtered.title == "mean of age where pay and city, 600 reports, 95% intervals"

@@ -5,19 +5,33 @@ import itertools
 import numpy as np
 import pytest
 
-from skldp.learning._answer_scores import Scores, code_scores, likeliest_codes, number_parts, numbers, squares
+from skldp.learning._answer_scores import (
+    Scores,
+    code_scores,
+    grouped_number,
+    likeliest_codes,
+    number_parts,
+    numbers,
+    squares,
+)
 from skldp.mechanisms import (
     Duchi,
+    DuchiVector,
+    HadamardResponse,
     Hybrid,
     HybridThreeOutputs,
+    LocalHashing,
     Piecewise,
     RandomizedResponse,
     SquareWave,
+    SubsetSelection,
     ThreeOutputs,
     UnaryEncoding,
     integer_law,
 )
-from skldp.mechanisms._integer_laws import MixtureLaw, TwoAnswersLaw, UnitLaw
+from skldp.mechanisms._bin_laws import BinsLaw, BitsLaw, KnotsLaw
+from skldp.mechanisms._group_laws import SampledLaw
+from skldp.mechanisms._integer_laws import MixtureLaw, ResponseLaw, TwoAnswersLaw, UnitLaw
 
 POINTS = (-1.0, -0.6, 0.0, 0.25, 1.0)
 LATTICES = [Piecewise(1.0, "pm", 6), Piecewise(0.5, "opt", 6), SquareWave(2.0, 6)]
@@ -123,10 +137,28 @@ def test_bins_that_the_law_does_not_tell_apart_are_refused():
         number_parts(integer_law(SquareWave(1.0)), edges[:-1], edges[1:])
 
 
-CODES = [RandomizedResponse(1.0, 2), RandomizedResponse(0.5, 5), UnaryEncoding(1.0, 5), UnaryEncoding(2.0, 9)]
+CODES = [
+    RandomizedResponse(1.0, 2),
+    RandomizedResponse(0.5, 5),
+    UnaryEncoding(1.0, 5),
+    UnaryEncoding(2.0, 9),
+    SubsetSelection(1.0, 2),
+    SubsetSelection(0.5, 9),
+    LocalHashing(1.0, 5),
+    LocalHashing(0.7, 11),
+    HadamardResponse(1.0, 2),
+    HadamardResponse(0.5, 6),
+    HadamardResponse(2.5, 13),
+]
 
 
-def code_chances(law, code):
+def code_chances(law, code, mechanism):
+    """The exact law of the answers to a code, by the mechanism for tables where that has one of its reports."""
+    if isinstance(mechanism, LocalHashing | HadamardResponse):
+        return np.exp(mechanism.log_likelihood(np.arange(law.n_answers), code))
+    if isinstance(mechanism, SubsetSelection):
+        rows = np.array(list(itertools.product([0, 1], repeat=law.n_codes)))
+        return np.exp(mechanism.log_likelihood(rows, np.full(len(rows), code)))
     if law.name == "randomized_response":
         other = law.other_count / 2**64
         return np.where(np.arange(law.n_codes) == code, 1 - (law.n_codes - 1) * other, other)
@@ -144,7 +176,7 @@ def test_scores_of_codes_are_without_bias(mechanism):
     np.testing.assert_allclose(table.min(axis=1), parts.low)
     np.testing.assert_allclose(table.max(axis=1), parts.high)
     for code in range(n):
-        np.testing.assert_allclose(table @ code_chances(law, code), np.arange(n) == code, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(table @ code_chances(law, code, mechanism), np.arange(n) == code, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [9, 40, 64, 65, 70, 300])
@@ -175,10 +207,10 @@ def test_sums_are_those_of_scores():
     weights = rng.normal(size=50)
     edges = np.linspace(-1, 1, 6)
     law = integer_law(Hybrid(2.0, 6))
-    cases = [(code_scores(integer_law(one)), integer_law(one).n_codes) for one in CODES[:2]]
+    cases = [(code_scores(integer_law(one)), integer_law(one).n_answers) for one in CODES]
     cases.append((number_parts(law, edges[:-1], edges[1:]), law.n_answers))
     for parts, n_answers in cases:
-        answers = rng.integers(0, n_answers, 50).astype(np.uint8)
+        answers = rng.integers(0, n_answers, 50).astype(np.uint8 if n_answers <= 256 else np.uint16)
         scores = np.array([parts.scores(answers, part) for part in range(parts.n_parts)])
         sums, of_squares = parts.sums(answers, weights)
         np.testing.assert_allclose(sums, scores @ weights)
@@ -186,6 +218,42 @@ def test_sums_are_those_of_scores():
         some = parts.of(answers, [0, 1])
         np.testing.assert_allclose(some.values, scores[0] + scores[1])
         assert some.low <= some.values.min() <= some.values.max() <= some.high
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        integer_law(DuchiVector(1.0, 3)),
+        SampledLaw(3, 2, integer_law(ThreeOutputs(1.0))),
+        SampledLaw(3, 1, integer_law(Piecewise(1.0, "pm", 3))),
+        SampledLaw(4, 3, integer_law(DuchiVector(1.0, 3))),
+    ],
+    ids=repr,
+)
+def test_numbers_that_are_answered_for_together_are_what_their_law_says(law):
+    answers = np.arange(law.n_answers, dtype=np.uint16)
+    for place in range(law.n_values):
+        scores = grouped_number(law, answers, place)
+        assert scores.values.tolist() == [law.values(int(answer))[place] for answer in answers]
+        assert (scores.low, scores.high) == pytest.approx((scores.values.min(), scores.values.max()))
+
+
+def test_numbers_of_knots_are_what_their_answers_stand_for():
+    law = KnotsLaw(ResponseLaw(3, 2**61), (-(2**53), 2**50, 2**53))
+    scores = numbers(law, all_answers(law))
+    assert scores.values.tolist() == [law.value(answer) for answer in range(law.n_answers)]
+    assert (scores.low, scores.high) == (scores.values.min(), scores.values.max())
+
+
+def test_numbers_of_bits_lie_between_the_ends_that_are_said():
+    law = BitsLaw((2**61, 2**62, 2**62))
+    scores = numbers(law, all_answers(law))
+    assert (scores.low, scores.high) == (scores.values.min(), scores.values.max())
+
+
+def test_means_of_bins_are_refused():
+    with pytest.raises(ValueError, match="without bias"):
+        numbers(BinsLaw(ResponseLaw(2, 2**61), (0,), (-(2**52), 2**52)), np.zeros(2, dtype=np.uint8))
 
 
 def test_a_law_that_tells_nothing_is_refused():
@@ -198,10 +266,12 @@ def test_a_law_that_tells_nothing_is_refused():
 def test_the_likeliest_shares_are_likelier_than_others(mechanism):
     """Than the truth and than a search around them, by the log-likelihood of the full law."""
     law = integer_law(mechanism)
-    table = np.array([code_chances(law, code) for code in range(law.n_codes)])
+    table = np.array([code_chances(law, code, mechanism) for code in range(law.n_codes)])
     rng = np.random.default_rng(law.n_codes)
     truth = rng.dirichlet(np.ones(law.n_codes))
-    answers = rng.choice(law.n_answers, 5000, p=truth @ table).astype(np.uint16 if law.n_answers > 256 else np.uint8)
+    chances_of_answers = truth @ table
+    dtype = np.uint16 if law.n_answers > 256 else np.uint8
+    answers = rng.choice(law.n_answers, 5000, p=chances_of_answers / chances_of_answers.sum()).astype(dtype)
 
     def log_likelihood(shares):
         return np.log(shares @ table[:, answers]).sum()

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._odds import TWO_64, bernoulli, check_representable, least_count, log_ratio
 from skldp.mechanisms._rows import Workspace
 
-__all__ = ["HadamardResponse"]
+__all__ = ["HadamardResponse", "hadamard_transform", "is_odd"]
 
 # Beyond this there are more blocks than categories anyway.
 _LARGEST_EPSILON = 40.0
@@ -167,7 +167,7 @@ class HadamardResponse(ReportMechanism):
         in_block = np.bincount(checked, minlength=self.n_reports).reshape(self.n_blocks, self.block_size)
         # The mean of a sign, and of its square: whether the report is of the category's block.
         squares = np.repeat(in_block.sum(axis=1), self.block_size - 1)[: self.n_classes] / n
-        means = _hadamard_transform(in_block)[:, 1:].reshape(-1)[: self.n_classes] / n
+        means = hadamard_transform(in_block)[:, 1:].reshape(-1)[: self.n_classes] / n
         frequencies = means / self.gain
         if of == "sample":
             variance = (squares - means * self.gain) / n
@@ -181,7 +181,7 @@ class HadamardResponse(ReportMechanism):
         if self.n_classes == 1:
             return np.zeros(reports.shape)
         blocks, rows = np.divmod(own, self.block_size - 1)
-        held = (reports // self.block_size == blocks) & ~_is_odd((rows + 1) & (reports % self.block_size))
+        held = (reports // self.block_size == blocks) & ~is_odd((rows + 1) & (reports % self.block_size))
         n_own = self.block_size // 2
         own_log = math.log(self.own_count) - math.log(TWO_64 * n_own)
         other_log = math.log(self.miss_count) - math.log(TWO_64 * (self.n_reports - n_own))
@@ -233,7 +233,7 @@ def _mean_variance(chances: tuple[float, float, float], n_own: int, n_classes: i
     return (squares - gain**2) / (n_classes * gain**2) if gain else math.inf
 
 
-def _is_odd(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def is_odd(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Whether the number of ones among the bits is odd, for numbers below 2^32."""
     folded = numbers
     for shift in (16, 8, 4, 2, 1):
@@ -249,10 +249,10 @@ def _place_of_sign(
     lowest = rows & -rows
     below = numbers & (lowest - 1)
     columns = ((numbers - below) << 1) + below
-    return columns + np.where(_is_odd(columns & rows) != negative, lowest, 0)
+    return columns + np.where(is_odd(columns & rows) != negative, lowest, 0)
 
 
-def _hadamard_transform(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def hadamard_transform(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Multiply rows, whose length is a power of two, by Sylvester's Hadamard matrix."""
     n_rows, size = rows.shape
     step = 1

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._primes import is_prime, number_of_digits
 from skldp.mechanisms._rows import Workspace
 
-__all__ = ["LocalHashing", "OneHotLocalHashing", "support_of_others"]
+__all__ = ["LocalHashing", "OneHotLocalHashing", "linear_hash", "support_of_others", "support_sums"]
 
 # The largest prime whose square is below 2^24: a table of one digit and its answers always fits.
 _MOST_BUCKETS = 4093
@@ -168,19 +168,11 @@ class LocalHashing(ReportMechanism):
 
     def support_counts(self, reports: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """How many of the reports support each category, shape (n_classes,)."""
-        hashes, buckets = self._parts(reports)
-        g, m, n = self.n_buckets, self.n_digits, hashes.size
+        checked = self._reports(reports).reshape(-1)
         if self.n_classes == 1:
-            return np.array([n])
-        # The low digits of all categories are transformed together, for each value of their high digits.
-        sizes = [size for size in range(1, m + 1) if g ** (size + 1) <= _MOST_CELLS]
-        n_low = min(sizes, key=lambda d: -(-self.n_classes // g**d) * (n + (d - 1) * g ** (d + 2) + g ** (d + 1)))
-        high, low = np.divmod(hashes.reshape(-1), g**n_low)
-        counts = []
-        for value in range(-(-self.n_classes // g**n_low)):
-            rest = (buckets.reshape(-1) - _linear_hash(high, np.full_like(high, value), g, m - n_low)) % g
-            counts.append(_zeros_by_category(np.bincount(low * g + rest, minlength=g ** (n_low + 1)), g, n_low))
-        return np.concatenate(counts)[: self.n_classes]
+            return np.array([checked.size])
+        counts: npt.NDArray[np.int64] = support_sums(checked, self.n_classes, self.n_buckets)
+        return counts
 
     def supported(self, reports: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Which categories each report supports, shape (n, n_classes)."""
@@ -199,13 +191,13 @@ class LocalHashing(ReportMechanism):
 
     def hashed(self, chosen: npt.NDArray[np.int64], codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The bucket of each code by the hash function of that number, from 0 to ``n_hashes - 1``, as it is chosen."""
-        return _linear_hash(chosen + 1, codes, self.n_buckets, self.n_digits)
+        return linear_hash(chosen + 1, codes, self.n_buckets, self.n_digits)
 
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """The natural log of the probability of each report given each true code (broadcast)."""
         hashes, buckets = self._parts(released)
         chosen, categories = np.broadcast_arrays(hashes, self._codes(codes))
-        own = _linear_hash(chosen, categories, self.n_buckets, self.n_digits)
+        own = linear_hash(chosen, categories, self.n_buckets, self.n_digits)
         return self.answers.log_likelihood(buckets, own) - math.log(self.n_hashes)
 
     def _parts(self, reports: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -275,6 +267,23 @@ class OneHotLocalHashing(OneHotMechanism):
         out[...] = self.law.supported(reports)
 
 
+def support_sums(
+    reports: npt.NDArray[np.int64], n_classes: int, g: int, weights: npt.NDArray[np.float64] | None = None
+) -> Any:
+    """How many of the reports support each category, or the sum of their weights, shape (n_classes,)."""
+    hashes, buckets = np.divmod(reports, g)
+    hashes, m, n = hashes + 1, number_of_digits(n_classes, g), reports.size
+    # The low digits of all categories are transformed together, for each value of their high digits.
+    sizes = [size for size in range(1, m + 1) if g ** (size + 1) <= _MOST_CELLS]
+    n_low = min(sizes, key=lambda d: -(-n_classes // g**d) * (n + (d - 1) * g ** (d + 2) + g ** (d + 1)))
+    high, low = np.divmod(hashes, g**n_low)
+    counts = []
+    for value in range(-(-n_classes // g**n_low)):
+        rest = (buckets - linear_hash(high, np.full_like(high, value), g, m - n_low)) % g
+        counts.append(_zeros_by_category(np.bincount(low * g + rest, weights, g ** (n_low + 1)), g, n_low))
+    return np.concatenate(counts)[:n_classes]
+
+
 def support_of_others(p: float, other: float, g: int, n_classes: int) -> float:
     """How likely a report supports a category that is not the true one."""
     if n_classes == 1:
@@ -290,7 +299,7 @@ def _mean_variance(p: float, q: float, n_classes: int) -> float:
     return (p * (1 - p) + (n_classes - 1) * q * (1 - q)) / (n_classes * gain**2) if gain else math.inf
 
 
-def _linear_hash(
+def linear_hash(
     left: npt.NDArray[np.int64], right: npt.NDArray[np.int64], base: int, n_digits: int
 ) -> npt.NDArray[np.int64]:
     """The sum of products of digits, modulo the base, of integers of one shape."""
@@ -300,7 +309,7 @@ def _linear_hash(
     return total % base
 
 
-def _zeros_by_category(counts: npt.NDArray[np.int64], base: int, n_digits: int) -> npt.NDArray[np.int64]:
+def _zeros_by_category(counts: npt.NDArray[Any], base: int, n_digits: int) -> npt.NDArray[Any]:
     """For each category v the count of all (a, y) with y - <a, v> = 0, from the counts of (a, y) in their order."""
     answers, places = np.arange(base), np.outer(np.arange(base), np.arange(base)) % base
     done = 1
