@@ -11,7 +11,18 @@ from nox.command import CommandFailed
 
 nox.needs_version = ">=2024.4"
 nox.options.default_venv_backend = "venv"
-nox.options.sessions = ["readme", "tests", "lint", "compiled", "postgres", "docs", "package", "oldest", "others"]
+nox.options.sessions = [
+    "readme",
+    "tests",
+    "lint",
+    "compiled",
+    "postgres",
+    "flower",
+    "docs",
+    "package",
+    "oldest",
+    "others",
+]
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 LEDGER = sorted(map(str, Path("tests/accounting").glob("test_ledger*.py")))
@@ -73,6 +84,14 @@ def postgres(session):
     required = {"SKLDP_POSTGRES": "required"}
     session.run("python", "-m", "pytest", "-q", "-m", "not statistical", *LEDGER, env=required)
     session.run("python", "tests/mutations/test_mutations.py", "4", "0", "psycopg", env=required)
+
+
+@nox.session
+def flower(session):
+    """Test rounds over a real server of Flower's and two nodes; without Flower this fails."""
+    session.install("-e", ".[test,flower]")
+    nodes = sorted(map(str, Path("tests/collection").glob("test_flower*.py")))
+    session.run("python", "-m", "pytest", "-q", "-m", "not statistical", *nodes, env={"SKLDP_FLOWER": "required"})
 
 
 @nox.session

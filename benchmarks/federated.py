@@ -94,7 +94,7 @@ def study(title, data, settings, repeats, epsilons, tests=(), metric="accuracy",
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--only", choices=["images", "attributes", "texts"])
+    parser.add_argument("--only", choices=["images", "network", "attributes", "texts"])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 2.5, 5.0, 10.0])
     options = parser.parse_args()
     warnings.simplefilter("ignore", SeededNoiseWarning)
@@ -106,17 +106,6 @@ def main():
         data = digits()
         rivals = [("BitRand as published", "PM on features"), ("BitRand, exact", "PM on features")]
         study("Images, features, softmax", data, ends + features(1.0), repeats, epsilons, rivals, n_rounds=100, **many)
-        study(
-            "Images, features, network",
-            data,
-            ends + features(1.0),
-            repeats,
-            epsilons,
-            rivals,
-            n_rounds=300,
-            **many,
-            **network,
-        )
         versus = [("PrivUnit on gradients", "PM on gradients"), ("PrivUnit on gradients", "HM on gradients")]
         few = {"n_rounds": 5, "gradient_bound": 0.1, **many}
         study("Images, gradients, softmax", data, ends + gradients(0.1, 650), repeats, epsilons, versus, **few)
@@ -131,6 +120,10 @@ def main():
             n_rounds=100,
             **many,
         )
+    if options.only in (None, "network"):
+        rivals = [("BitRand as published", "PM on features"), ("BitRand, exact", "PM on features")]
+        learning = {"n_rounds": 300, **many, **network}
+        study("Images, features, network", digits(), ends + features(1.0), repeats, epsilons, rivals, **learning)
     if options.only in (None, "attributes"):
         data = digits(attributes=True)
         settings = [*ends, *features(1.0), labels_perturbed(LabelMatrixRR(classes=[0, 1]), name="attributes by RR")]

@@ -1,6 +1,7 @@
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.collection._batches import release_batches
 from skldp.collection._collector import Collector
+from skldp.collection._flower import flower_client_app, flower_server_app
 from skldp.collection._policy import Policy
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
@@ -79,6 +80,8 @@ __all__ = [
     "TablePrivatizer",
     "TargetPrivatizer",
     "audit_epsilon",
+    "flower_client_app",
+    "flower_server_app",
     "privacy_guarantee",
     "privacy_utility_curve",
     "query_from_estimator",

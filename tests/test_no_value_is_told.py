@@ -420,17 +420,21 @@ MECHANISMS = {
         (1.0,) * 3,
     ),
     "record": mechanisms.CategoricalRecord(1.0, (3, 3, 3), "oue"),
+    "flipped bits": mechanisms.FlippedBits(3, 2**62),
 }
 READERS = ("encode", "decode", "project", "bias", "variance", "log_likelihood", "log_density")
 NO_MECHANISMS = {
     "BitLaw",
     "FrequencyEstimate",
     "GuaranteeStep",
+    "KeyedRows",
     "Noise",
     "PrivacyGuarantee",
     "RandomProjection",
     "Release",
 }
+# Releases with a secret, tried below.
+NO_MECHANISMS |= {"FieldKey", "ReleaseKey", "LongitudinalCategories", "LongitudinalMean"}
 DOMAINS = [
     mechanisms.Box((0.0,) * 3, (1.0,) * 3),
     mechanisms.Ball(3, 1.0),
@@ -453,6 +457,33 @@ def test_every_public_mechanism_is_tried():
     tried = {type(one).__name__ for one in (*MECHANISMS.values(), *DOMAINS)}
     abstract = {name for name in public if inspect.isabstract(getattr(mechanisms, name))}
     assert public - NO_MECHANISMS - abstract == tried & public
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_keyed_releases_tell_no_value_and_no_id(name):
+    mechanism = MECHANISMS[name]
+    key = mechanisms.FieldKey(mechanisms.ReleaseKey(bytes(range(32))), "a field")
+    if isinstance(mechanism, mechanisms.FixedPoint):
+        pytest.skip("it releases nothing")
+    with listening() as hear:
+        for kind, make in EITHER.items():
+            hear(f"rows, {kind}", key.release, mechanism, make(), range(len(ROWS)))
+            hear(f"ids, {kind}", key.release, mechanism, ROWS[:, : mechanism.domain.n_features], make())
+            hear(f"a key of values, {kind}", mechanisms.ReleaseKey, make())
+
+
+@pytest.mark.parametrize("method", ["hashing", "sue", "krr"])
+def test_waves_tell_no_value_and_no_id(method):
+    key = mechanisms.FieldKey(mechanisms.ReleaseKey(bytes(range(32))), "a field")
+    categories = mechanisms.LongitudinalCategories(2.0, 1.0, 3, method)
+    mean = mechanisms.LongitudinalMean(2.0, 1.0, 0.0, 1.0)
+    with listening() as hear:
+        for kind, make in EITHER.items():
+            for law in (categories, mean):
+                hear(f"rows, {kind}", law.release, make(), range(len(ROWS)), key, "a")
+                hear(f"ids, {kind}", law.release, np.zeros((len(ROWS), 1), dtype=int), make(), key, "a")
+            hear(f"reports, {kind}", categories.estimate_frequencies, make())
+            hear(f"reports of means, {kind}", mean.estimate_mean, make())
 
 
 @pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: type(domain).__name__)

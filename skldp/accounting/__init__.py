@@ -17,7 +17,15 @@ from skldp.accounting._ledger.reader import LedgerReader, ledger_report
 from skldp.accounting._ledger.releasing import LedgerRelease
 from skldp.accounting._ledger.store import admit_tenant
 from skldp.accounting._odometer import LossHistory, Utilization, budget_utilization, loss_history
-from skldp.accounting._query import ClassQuery, FiniteQuery, Query, RegressionQuery, ReleaseQuery, query_from_json
+from skldp.accounting._query import (
+    ClassQuery,
+    FiniteQuery,
+    Query,
+    RegressionQuery,
+    ReleaseQuery,
+    SoftmaxQuery,
+    query_from_json,
+)
 from skldp.accounting._shuffle import shuffled, shuffled_closed_form
 
 __all__ = [
@@ -39,6 +47,7 @@ __all__ = [
     "RegressionQuery",
     "ReleaseQuery",
     "SimplifiedBayesianPrivacyFilter",
+    "SoftmaxQuery",
     "Utilization",
     "admit_tenant",
     "advanced_composition",

@@ -17,9 +17,46 @@ from skldp.mechanisms._categorical.frequency import estimate_frequencies
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._noise import Noise
 
-__all__ = ["ClassQuery", "loss_of_classes"]
+__all__ = ["ClassQuery", "checked_classes", "loss_of_classes"]
 
 _MOST_CLASSES = 1000
+
+
+def checked_classes(
+    given: npt.ArrayLike, of_classes: npt.ArrayLike
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Refuse coefficients and intercepts that are not those of a linear model with a row for each class.
+
+    Parameters
+    ----------
+    given, of_classes : array-like of shape (n_classes, n_features) and (n_classes,)
+
+    Returns
+    -------
+    coef, intercept : ndarray
+
+    Raises
+    ------
+    ValueError
+    """
+    coef = np.array(given, dtype=np.float64) + 0.0
+    intercept = np.array(of_classes, dtype=np.float64) + 0.0
+    if coef.ndim != 2 or 0 in coef.shape or not 2 <= len(coef) <= _MOST_CLASSES:
+        raise ValueError(
+            f"coef must have shape (n_classes, n_features), of 2 to {_MOST_CLASSES} classes. "
+            f"Got shape {coef.shape} instead."
+        )
+    if intercept.shape != (len(coef),):
+        raise ValueError(f"intercept must have shape ({len(coef)},). Got shape {intercept.shape} instead.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_small = np.abs(coef).sum(axis=1).max() <= LARGEST and np.abs(intercept).max() <= LARGEST
+    # NaN is not small.
+    if not is_small:
+        raise ValueError(
+            "A query must be finite with room to spare, whoever is asked: coefficients that add up to at most "
+            f"{LARGEST:g}, and intercepts of at most that size. Got {given!r} and {of_classes!r} instead."
+        )
+    return coef, intercept
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,23 +120,7 @@ class ClassQuery:
     kind: ClassVar[str] = "classes"
 
     def __post_init__(self) -> None:
-        coef = np.array(self.coef, dtype=np.float64) + 0.0
-        intercept = np.array(self.intercept, dtype=np.float64) + 0.0
-        if coef.ndim != 2 or 0 in coef.shape or not 2 <= len(coef) <= _MOST_CLASSES:
-            raise ValueError(
-                f"coef must have shape (n_classes, n_features), of 2 to {_MOST_CLASSES} classes. "
-                f"Got shape {coef.shape} instead."
-            )
-        if intercept.shape != (len(coef),):
-            raise ValueError(f"intercept must have shape ({len(coef)},). Got shape {intercept.shape} instead.")
-        with np.errstate(over="ignore", invalid="ignore"):
-            is_small = np.abs(coef).sum(axis=1).max() <= LARGEST and np.abs(intercept).max() <= LARGEST
-        # NaN is not small.
-        if not is_small:
-            raise ValueError(
-                "A query must be finite with room to spare, whoever is asked: coefficients that add up to at most "
-                f"{LARGEST:g}, and intercepts of at most that size. Got {self.coef!r} and {self.intercept!r} instead."
-            )
+        coef, intercept = checked_classes(self.coef, self.intercept)
         object.__setattr__(self, "coef", read_only(coef))
         object.__setattr__(self, "intercept", read_only(intercept))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))

@@ -22,7 +22,7 @@ from skldp._checks import check_fraction
 from skldp.accounting._extrema.sampled_law import Bounds, Floats
 from skldp.accounting._finite_query import read_only
 from skldp.accounting._odometer import History, loss_of, pairs_of
-from skldp.accounting._query import ClassQuery, FiniteQuery, ReleaseQuery
+from skldp.accounting._query import ClassQuery, FiniteQuery, ReleaseQuery, SoftmaxQuery
 
 __all__ = ["Belief", "knowledge_gain", "learning_limit", "realized_g_leakage", "sharpest_belief"]
 
@@ -362,8 +362,10 @@ def sharpest_belief(
     """
     check_fraction("chance", chance)
     pairs = pairs_of(history)
-    if any(isinstance(query, ClassQuery | ReleaseQuery) for query, _ in pairs):
-        raise ValueError("Where class questions and releases tell most is not searched for. Got a history with one.")
+    if any(isinstance(query, ClassQuery | ReleaseQuery | SoftmaxQuery) for query, _ in pairs):
+        raise ValueError(
+            "Where questions about classes and releases tell most is not searched for. Got a history with one."
+        )
     found = loss_of(pairs, bounds, domain, tol)
     if found.x_high is not None and found.x_low is not None:
         return Belief(np.array([chance, 1 - chance]), np.stack([found.x_high, found.x_low])), np.array([1.0, 0.0])

@@ -215,9 +215,9 @@ class Policy:
         record : dict
             A value for each field by its name; a field that is not there is missing.
         ledger : DeviceLedger, default=None
-            Charged before anything is drawn: under the memo rule ``"permanent"``, once for each value of each field.
-            A value that the limit does not admit sends no report, by which whoever waits for one learns of a change.
-            None charges nobody: for whoever keeps the account elsewhere.
+            Charged before anything is handed out; under the memo rule ``"permanent"``, once for each value of each
+            field. A value that the limit does not admit sends no report, by which whoever waits for one learns of a
+            change. None charges nobody: for whoever keeps the account elsewhere.
         secret : ReleaseKey, default=None
             Needed under the memo rule ``"permanent"``, and only then.
         person : int or str, default=None

@@ -19,6 +19,7 @@ from skldp.accounting._extrema.region import region_of
 from skldp.accounting._ledger.identity import distinct_ids
 from skldp.accounting._ledger.plan import check_key
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.accounting._query import SoftmaxQuery
 from skldp.estimators._from_estimator import imputed_values, query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._ledgers import ChoosesLedger, joblib_workers, split_ids, whole_numbers
@@ -79,6 +80,9 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
     output_bounds : tuple (a, b), default=None
         The two values of an answer. None takes the range of the model over `bounds`, and (0, 1) for a classifier.
         A model that can leave them is truncated to them, with a warning.
+    of_class : label, default=None
+        Of a softmax model with more than two classes, such as a LogisticRegression: the class whose predicted
+        probability is asked, between 0 and 1. None asks which class is predicted.
     ledger : PrivacyLedger, default=None
         Where answers are recorded. Models that share a ledger share its budgets, which are people's by their ids. None
         keeps one in memory, which all clones of this estimator share: for simulations.
@@ -106,7 +110,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
     ----------
     estimator_ : estimator
         The fitted model.
-    query_ : RegressionQuery or ClassQuery
+    query_ : RegressionQuery, ClassQuery or SoftmaxQuery
         What is asked.
     bounds_ : tuple of two ndarrays of shape (n_features,), or Domain
     ledger_ : PrivacyLedger
@@ -184,6 +188,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         "total_epsilon": [None, *EPSILON],
         "bounds": [None, *BOUNDS, Domain],
         "output_bounds": [None, *BOUNDS],
+        "of_class": "no_validation",
         "ledger": [None, PrivacyLedger],
         "ids": [None, str, Interval(Integral, 0, None, closed="left")],
         "rule": [StrOptions(set(RULES) - {"approximate"})],
@@ -201,6 +206,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         total_epsilon: float | None = None,
         bounds: Any = None,
         output_bounds: tuple[float, float] | None = None,
+        of_class: Any = None,
         ledger: PrivacyLedger | None = None,
         ids: str | None = None,
         rule: str = "bayesian",
@@ -215,6 +221,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         self.total_epsilon = total_epsilon
         self.bounds = bounds
         self.output_bounds = output_bounds
+        self.of_class = of_class
         self.ledger = ledger
         self.ids = ids
         self.rule = rule
@@ -253,7 +260,9 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         check_column_names(region.domain, getattr(self, "feature_names_in_", None))
         model = clone(self.estimator).fit(X, y, **self._routed(fit_params))
         bounds = (region.box[0], region.box[1]) if region.is_box else region.domain
-        query = query_from_estimator(model, epsilon=self.epsilon, bounds=bounds, output_bounds=self.output_bounds)
+        query = query_from_estimator(
+            model, epsilon=self.epsilon, bounds=bounds, output_bounds=self.output_bounds, of_class=self.of_class
+        )
         self.estimator_, self.query_, self.ledger_, self.bounds_, self._region = model, query, ledger, bounds, region
         self._missing = imputed_values(model)
         self._queries = [*getattr(self, "_queries", []), query]
@@ -427,6 +436,8 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         """Labels as what is asked: probabilities are 0 or 1, decisions -1 or 1, classes a column each."""
         if self.query_.kind == "classes":
             return (y[:, None] == self.estimator_.classes_).astype(np.float64)
+        if isinstance(self.query_, SoftmaxQuery):
+            return (y == self.estimator_.classes_[self.query_.position]).astype(np.float64)
         positive = (y == self.estimator_.classes_[-1]).astype(np.float64)
         return positive if self.query_.kind == "logistic" else 2 * positive - 1
 

@@ -21,7 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting._extrema.region import Region, region_of
 from skldp.accounting._extrema.sampled_law import Bounds
-from skldp.accounting._query import MAX_GROWTH, ClassQuery, Kind, RegressionQuery
+from skldp.accounting._query import ClassQuery, RegressionQuery, SoftmaxQuery
+from skldp.accounting._regression_query import MAX_GROWTH, Kind
 from skldp.exceptions import OutOfDomainWarning, warn_user
 
 __all__ = ["imputed_values", "query_from_estimator"]
@@ -44,7 +45,8 @@ def query_from_estimator(
     epsilon: float,
     bounds: Bounds | None = None,
     output_bounds: tuple[float, float] | None = None,
-) -> RegressionQuery | ClassQuery:
+    of_class: Any = None,
+) -> RegressionQuery | ClassQuery | SoftmaxQuery:
     r"""Make a query of a fitted linear model.
 
     Parameters
@@ -66,19 +68,24 @@ def query_from_estimator(
     output_bounds : tuple (a, b), default=None
         The range of the two-valued answer. For a regressor, None takes the exact range of the prediction over
         `bounds`, and for a decision that of the decision. A classifier with probabilities has (0, 1).
+    of_class : label, default=None
+        Of a softmax model with more than two classes: the one whose predicted probability is asked. None asks which
+        class is predicted.
 
     Returns
     -------
-    RegressionQuery or ClassQuery
+    RegressionQuery, ClassQuery or SoftmaxQuery
         ``"linear"`` where the model stays within `output_bounds` over `bounds`, ``"truncated"`` where it may leave
         them, ``"exponential"`` with a log link, ``"logistic"`` for a classifier with probabilities; a
-        :class:`~skldp.accounting.ClassQuery` for more than two classes.
+        :class:`~skldp.accounting.ClassQuery` for more than two classes, and a
+        :class:`~skldp.accounting.SoftmaxQuery` for one of them.
 
     Raises
     ------
     ValueError
         If the model is not linear, has several outputs, or has another number of features than `bounds`; if neither
-        `bounds` nor `output_bounds` is given for a regressor; if `output_bounds` is given for classes.
+        `bounds` nor `output_bounds` is given for a regressor; if `output_bounds` is given for classes; if `of_class`
+        is none of more than two classes of a softmax model.
     NotFittedError
         If it is not fitted.
 
@@ -102,7 +109,14 @@ def query_from_estimator(
     """
     steps, target, model = _unwrap(estimator)
     if is_classifier(model) and len(getattr(model, "classes_", [])) > 2:
-        return _class_query(estimator, steps, model, epsilon=epsilon, bounds=bounds, output_bounds=output_bounds)
+        return _class_query(
+            estimator, steps, model, epsilon=epsilon, bounds=bounds, output_bounds=output_bounds, of_class=of_class
+        )
+    if of_class is not None:
+        raise ValueError(
+            "of_class is one of more than two classes of a classifier: of two, the probability of the second is what "
+            f"is asked. Got of_class={of_class!r} and {type(model).__name__}."
+        )
     coef, intercept, link = _model_map(model)
     coef, intercept, link = _with_target(target, coef, intercept, link)
     coef, intercept = _folded(steps, coef, intercept)
@@ -184,8 +198,9 @@ def _class_query(
     epsilon: float,
     bounds: Bounds | None,
     output_bounds: tuple[float, float] | None,
-) -> ClassQuery:
-    """The query of which class a model predicts."""
+    of_class: Any,
+) -> ClassQuery | SoftmaxQuery:
+    """The query of which class a model predicts, or of the probability of one."""
     if output_bounds is not None:
         raise ValueError(f"A question about classes has no output_bounds. Got {output_bounds!r} instead.")
     name, n_classes = type(model).__name__, len(model.classes_)
@@ -209,7 +224,28 @@ def _class_query(
         raise ValueError(
             f"The model must predict the class whose theta x + c is largest. Got other predictions from {name}."
         )
-    return query
+    return query if of_class is None else _softmax_query(estimator, model, query, points, of_class)
+
+
+def _softmax_query(
+    estimator: Any, model: Any, query: ClassQuery, points: npt.NDArray[np.float64], of_class: Any
+) -> SoftmaxQuery:
+    """The query of the probability of one class, if the model's is that of the softmax."""
+    classes = list(model.classes_)
+    if of_class not in classes:
+        raise ValueError(f"of_class must be one of the model's classes {classes!r}. Got {of_class!r} instead.")
+    found = SoftmaxQuery(query.coef, query.intercept, classes.index(of_class), query.epsilon)
+    is_softmax = hasattr(model, "predict_proba")
+    if is_softmax:
+        with _without_names():
+            theirs = estimator.predict_proba(points)[:, found.position]
+        is_softmax = bool((np.abs(found.unit_response(points) - theirs) <= 1e-5).all())
+    if not is_softmax:
+        raise ValueError(
+            "A question about the probability of one class needs a model whose predict_proba is the softmax of "
+            f"theta x + c, such as LogisticRegression. Got {type(model).__name__} instead."
+        )
+    return found
 
 
 def _unwrap(estimator: Any) -> tuple[list[Any], Any, Any]:

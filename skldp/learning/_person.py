@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,9 @@ class Person:
     y : float
     epsilon : float
         The most that the one answer may cost, natural log.
+    spend : callable, default=None
+        Called with the cost before anything is drawn, to write it down where it outlasts this object. Whatever it
+        raises refuses the task.
 
     Raises
     ------
@@ -42,12 +46,15 @@ class Person:
     1
     """
 
-    def __init__(self, x: npt.ArrayLike, y: Any, *, epsilon: float) -> None:
+    def __init__(
+        self, x: npt.ArrayLike, y: Any, *, epsilon: float, spend: Callable[[float], object] | None = None
+    ) -> None:
         check_epsilon(epsilon)
         record = as_numbers(x, "x")
         if record.ndim != 1 or not np.isfinite(record).all() or not is_number(y):
             raise ValueError("x must be a list of finite numbers and y one. Got something else instead.")
         self._x, self._y, self._left = record.copy(), float(y), float(epsilon)
+        self._spend = spend
         self._pid, self._lock = os.getpid(), threading.Lock()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -94,4 +101,6 @@ class Person:
                 raise BudgetExhaustedError(f"The answer would cost epsilon {cost:.4g}, of {left:.4g} that is left.")
             # Spent before the answer exists: a crash may lose it, never its cost.
             self._left = 0.0
+            if self._spend is not None:
+                self._spend(cost)
         return read.release(self._x[None], [self._y], noise_from()).to_json()

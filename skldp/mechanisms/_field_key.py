@@ -177,7 +177,7 @@ class FieldKey:
             raise ValueError(f"rows must be an array of the shape (n, {mechanism.domain.n_features}). Got another.")
         if len(ids) != len(given):
             raise ValueError(f"ids must be one for each of {len(given)} rows. Got {len(ids)} instead.")
-        people = list(map(person_bytes, ids))
+        people = _people(ids)
         inside = mechanism.domain.clip(given)
         coarse = inside.rows
         # Where epsilon is one of a distance, a grid would make near values of different steps farther apart.
@@ -208,7 +208,7 @@ class FieldKey:
             Of n rows.
         """
         what = joined(_VERSION, *map(_as_bytes, (purpose, self.field)))
-        nonces = _nonces(self.key.subkey("skldp person", what), list(map(person_bytes, ids)), [b""] * len(ids))
+        nonces = _nonces(self.key.subkey("skldp person", what), _people(ids), [b""] * len(ids))
         return RowNoise(self.key.subkey("skldp personal", what), nonces)
 
 
@@ -253,13 +253,18 @@ def _as_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
+def _people(ids: Sequence[int | str]) -> list[bytes]:
+    """Each id behind its length, so that it cannot be mistaken whatever follows."""
+    return [joined(person_bytes(one)) for one in ids]
+
+
 def _nonces(key: bytes, people: list[bytes], values: list[bytes]) -> npt.NDArray[np.uint64]:
     """128 bits for each row, of whose it is and what it is."""
     start = hashlib.blake2b(key=key, digest_size=16, person=b"skldp row")
     digests = []
     for person, value in zip(people, values, strict=True):
         one = start.copy()
-        one.update(joined(person, value))
+        one.update(person + value)
         digests.append(one.digest())
     return np.frombuffer(b"".join(digests), dtype=np.uint64).reshape(-1, 2).copy()
 

@@ -131,7 +131,7 @@ def test_what_is_learnt_of_a_class_stays_within_the_limit():
     prior = Belief([0.01, 0.01, 0.98], points=[LEFT, MIDDLE, RIGHT])
     gain = knowledge_gain(prior, answers, [1.0, 0.0, 0.0])
     assert 3.0 < gain <= learning_limit(answers)[1]
-    with pytest.raises(ValueError, match="class questions"):
+    with pytest.raises(ValueError, match="questions about classes"):
         sharpest_belief(answers)
 
 

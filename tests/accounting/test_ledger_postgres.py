@@ -371,3 +371,26 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch, name):
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r'pip install "skldp\[postgres\]"'):
         PrivacyLedger(1.0, path="postgresql://keeper@host/database")
+
+
+def test_a_ledger_of_version_3_is_brought_up_by_its_owner(postgres_server, postgres_url, postgres_schema):
+    """Its tenants ask again from then on, with rights to what is new; before, they are told the version."""
+    key, law = "a key that nobody can guess", RandomizedResponse(0.2, 3)
+    with new_ledger(postgres_url) as ledger:
+        ledger.answer(linear(1), ["a"], ones)
+        admit_tenant(postgres_url, TENANTS[0])
+    statements = "DROP VIEW recorded_rows", "DROP TABLE kept", "UPDATE versions SET version = 3"
+    run_at(postgres_url, *statements)
+    url = postgres_server.url(TENANTS[0], postgres_schema)
+    for place, options in ((url, {}), (postgres_url, {"read_only": True})):
+        with pytest.raises(LedgerError, match="schema version 3, and this skldp knows version 4"):
+            PrivacyLedger.open(place, **options)
+    PrivacyLedger.open(postgres_url).close()
+    with PrivacyLedger.open(url) as clinic:
+        first, again = (clinic.release(law, [[1]], ["a"], idempotency_key=key).rows.tolist() for _ in range(2))
+    assert first == again
+    with PrivacyLedger.open(postgres_url) as ledger:
+        assert ledger.realized_loss(["a"]).round(9).tolist() == [0.5]
+        assert ledger.verify().problems == ()
+    with pytest.raises(Exception, match="append-only"):
+        run_at(postgres_url, "DELETE FROM kept")

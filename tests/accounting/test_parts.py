@@ -254,7 +254,7 @@ def test_a_part_keeps_its_codes_and_is_one_code():
         ledger.release(rr(0.2), [[0]], ["ann"], part="job")
         with pytest.raises(LedgerError, match="has 3 codes in this ledger"):
             ledger.release(rr(0.2, 4), [[0]], ["ann"], part="job")
-        with pytest.raises(ValueError, match="one code"):
+        with pytest.raises(ValueError, match="one value"):
             ledger.release(rr(0.2), [[0]] * 2, groups=["ann"] * 2, part="job")
         two = CategoricalRecord(0.4, (3, 3), "sue")
         for mechanism, part in ((PrivUnit(2, 0.2), "job"), (two, "job"), (rr(0.2), 3)):

@@ -15,7 +15,7 @@ from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue
 from skldp.client import CategoryField, DeviceLedger, NumberField, Policy, ReleaseKey
 from skldp.client._memo import KeptField, kept_report
 from skldp.exceptions import BudgetExhaustedError
-from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, integer_law
+from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, UnaryEncoding, integer_law
 
 SECRET = ReleaseKey(bytes(range(100, 132))[::-1])
 OTHER = ReleaseKey(bytes(range(7, 231, 7)))
@@ -104,6 +104,18 @@ def test_the_noise_follows_the_law():
     counts = np.bincount(answers(CITY, "Ulm"), minlength=3)
     kept = 1 - 2 * law.other_count / 2**64
     assert chi_square_pvalue(counts, [(1 - kept) / 2, kept, (1 - kept) / 2]) > THRESHOLD
+
+
+def test_a_draw_of_many_words_repeats_none_of_them():
+    bits = CategoryField("bits", tuple(range(40)), integer_law(UnaryEncoding(0.5, 40, "sue")))
+    given = np.array([[int(bit) for bit in f"{answer:040b}"] for answer in answers(bits, 39, people=range(500))])[
+        :, :32
+    ]
+    ones = bits.law.other_count / 2**64
+    alike = ones**2 + (1 - ones) ** 2
+    for apart in (8, 16, 24):
+        pairs = given[:, :-apart] == given[:, apart:]
+        assert binomial_pvalue(pairs.sum(), pairs.size, alike) > THRESHOLD
 
 
 @pytest.mark.parametrize("steps", [1, 3])

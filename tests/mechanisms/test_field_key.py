@@ -1,6 +1,5 @@
 """Releases that are the same again: the attacks on them, each of which must fail, and their law."""
 
-import copy
 import os
 import pickle
 import warnings
@@ -57,7 +56,8 @@ class TestAttacks:
         for mechanism in (Duchi(1.0), Piecewise(1.0), Hybrid(3.0), ThreeOutputs(1.0)):
             assert len(np.unique(KEY.release(mechanism, tremble, ["ann"] * 1000).rows)) == 1
         fresh = Duchi(1.0).release(tremble, KEY.bind(Duchi(1.0), tremble, range(1000)).noise).rows
-        assert abs(fresh.mean() - 0.3) < 0.3
+        # Of as many people, what one person's noise would have told.
+        assert binomial_pvalue((fresh > 0).sum(), 1000, 0.5 + 0.3 * Duchi(1.0).slope / 2**64) > THRESHOLD
 
     def test_jitter_of_a_vector_buys_none_either(self):
         vectors = np.random.default_rng(1).normal(size=5) + np.random.default_rng(2).uniform(-1e-9, 1e-9, (200, 5))
@@ -195,7 +195,7 @@ class TestTheSameAgain:
         answers(people=range(100))
         again = pickle.loads(pickle.dumps(FieldKey(ReleaseKey(a_store), "mood")))
         np.testing.assert_array_equal(answers(again, people=range(50)), bound)
-        np.testing.assert_array_equal(answers(copy.replace(KEY) if hasattr(copy, "replace") else KEY)[:50], bound)
+        np.testing.assert_array_equal(answers(people=range(50)), bound)
 
 
 def a_store():

@@ -48,6 +48,8 @@ _FILES = (
 )
 _CALLS = "accounting/test_ledger_calls.py"
 _MISSING = "estimators/test_missing_values.py"
+_SOFTMAX = "accounting/test_softmax_query.py"
+_OF_CLASS = "estimators/test_class_probability.py"
 _PARTS = "accounting/test_parts.py"
 _FEATURES = "accounting/test_features.py"
 _AGAIN = "accounting/test_releases_made_again.py"
@@ -713,25 +715,25 @@ MUTATIONS = [
     # Answers and budgets.
     Mutation("accounting/_finite_query.py", "(words[:, None] >= below)", "(words[:, None] > below)", _ANSWERS),
     Mutation(
-        "accounting/_query.py",
+        "accounting/_regression_query.py",
         "np.clip(rarer, flip_threshold(self.epsilon), np.uint64(2**63))",
         "np.clip(rarer, flip_threshold(self.epsilon * 1.001), np.uint64(2**63))",
         _ANSWERS,
     ),
     Mutation(
-        "accounting/_query.py",
+        "accounting/_regression_query.py",
         "np.where(high <= low, rarer, ~rarer + np.uint64(1))",
         "np.where(high <= low, rarer, ~rarer)",
         _ANSWERS,
     ),
     Mutation(
-        "accounting/_query.py",
+        "accounting/_regression_query.py",
         "rarer = (np.minimum(low, high) * 2.0**64).astype(np.uint64)",
         "rarer = np.minimum(low, 1 - low)\n        rarer = (rarer * 2.0**64).astype(np.uint64)",
         _ANSWERS,
     ),
     Mutation(
-        "accounting/_query.py",
+        "accounting/_regression_query.py",
         "return noise.bernoulli(self.thresholds(X)).astype(np.int8)",
         "return (noise.words(1) < self.thresholds(X)).astype(np.int8)",
         f"{_ANSWERS} accounting/test_query.py",
@@ -928,7 +930,9 @@ MUTATIONS = [
     Mutation(
         "accounting/_ledger/settings.py", 'if (delta is not None) != (rule == "approximate"):', "if False:", _CHARGED
     ),
-    Mutation("estimators/_base.py", "rows, ids, all_or_none=True)", "rows, ids)", "estimators/test_charged.py"),
+    Mutation(
+        "estimators/_base.py", "part=self._part, all_or_none=True)", "part=self._part)", "estimators/test_charged.py"
+    ),
     Mutation(
         "estimators/_base.py",
         "if guarantee.delta == 0 and not math.isfinite(guarantee.plain_epsilon):",
@@ -1390,6 +1394,14 @@ MUTATIONS = [
     Mutation("estimators/_bayesian_filter.py", "features=names, missing=self._missing)", "features=names)", _MISSING),
     Mutation("estimators/_bayesian_filter.py", "np.where(np.isnan(X), self._missing, X)", "np.nan_to_num(X)", _MISSING),
     Mutation("estimators/_from_estimator.py", "filled = is_frozen and", "filled = True and", _MISSING),
+    # The probability of one class.
+    Mutation("accounting/_softmax_query.py", "- scores.max(axis=1, keepdims=True)", "", _SOFTMAX),
+    Mutation("accounting/_softmax_query.py", "odds[:, self.position] / total", "odds[:, self.position]", _SOFTMAX),
+    Mutation("accounting/_softmax_query.py", '"position": self.position}', '"position": 0}', _SOFTMAX),
+    Mutation("accounting/_extrema/realized_loss.py", "2 * len(outputs) * query.rounding", "0.0", _SOFTMAX),
+    Mutation("accounting/_extrema/realized_loss.py", "own + shares, math.inf)", "own, 1)", _SOFTMAX),
+    Mutation("estimators/_from_estimator.py", "- theirs) <= 1e-5).all())", "- theirs) <= 1e5).all())", _OF_CLASS),
+    Mutation("estimators/_bayesian_filter.py", "of_class=self.of_class\n", "\n", _OF_CLASS),
     # Released rows that are handed out again.
     Mutation("accounting/_ledger/erasures.py", "    connection.executemany(_ERASE_KEPT, rows)\n", "", _AGAIN),
     Mutation("accounting/_ledger/plan.py", "*([] if contents is None else [contents])", "", _AGAIN),
@@ -1909,6 +1921,16 @@ MUTATIONS = [
     ),
     Mutation("learning/_regression.py", "or not self._knows_sizes", "", "learning/test_few_people.py"),
     Mutation("learning/_classification.py", "self._knows_sizes and ", "", "learning/test_few_people.py"),
+    # Rounds over Flower: once a person, in the file before anything is drawn, and nothing that a node says is believed.
+    Mutation("collection/_flower.py", "ledger.charge(key, epsilon)", "pass", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "reports()[key] > 1", "reports()[key] > 2", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "if key not in one[2].reports()", "", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "SystemRandom().shuffle(waiting)", "SystemRandom()", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "task.check(report)", "pass", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "report.n_people <= n_asked", "True", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "min(left, protocol.n_people)", "left", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", '["settings"] != ', '["settings"] is ', "collection/test_flower.py"),
+    Mutation("learning/_person.py", "self._spend(cost)", "pass", "collection/test_flower.py"),
     Mutation("learning/_regression.py", "weight *= 1 - part", "weight *= part", "learning/test_regression.py"),
     Mutation(
         "learning/_protocol.py",
@@ -2196,7 +2218,7 @@ MUTATIONS = [
         "accounting/test_certificate_parts.py",
     ),
     Mutation(
-        "accounting/_query.py",
+        "accounting/_regression_query.py",
         "growth = self.growth if output == 1 else -self.growth",
         "growth = self.growth",
         "accounting/test_sampled_answers.py",
@@ -2417,34 +2439,38 @@ MUTATIONS = [
     Mutation("mechanisms/_release_key.py", 'return b"s" + one', "return one", "mechanisms/test_field_key.py"),
     Mutation(
         "mechanisms/_field_key.py",
-        'RowNoise(self.key.subkey("skldp noise", law), nonces)',
-        'RowNoise(self.key.subkey("skldp noise", field), nonces)',
-        "mechanisms/test_field_key.py",
-        survives="The nonces are those of the law as well; this key is a second lock on one door.",
-    ),
-    Mutation(
-        "mechanisms/_field_key.py",
-        "law = joined(_VERSION, law_text(mechanism).encode(), ",
-        "law = joined(_VERSION, ",
-        "mechanisms/test_field_key.py",
-    ),
-    Mutation("mechanisms/_field_key.py", ".encode(), field)", ".encode())", "mechanisms/test_field_key.py"),
-    Mutation(
-        "mechanisms/_field_key.py",
-        "str(mechanism.output_dtype(coarse.dtype)).encode()",
-        'b""',
+        "texts = (law_text(mechanism), ",
+        "texts = (",
         "mechanisms/test_field_key.py",
     ),
     Mutation(
         "mechanisms/_field_key.py",
-        "one.update(joined(person, value))",
-        "one.update(joined(value))",
+        "self.field, wave)",
+        "self.field)",
+        "mechanisms/test_field_key.py mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "(coarse.dtype)), self.field, wave)",
+        "(coarse.dtype)), wave)",
         "mechanisms/test_field_key.py",
     ),
     Mutation(
         "mechanisms/_field_key.py",
-        "one.update(joined(person, value))",
-        "one.update(joined(person))",
+        "str(mechanism.output_dtype(coarse.dtype)), self",
+        '"", self',
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "one.update(person + value)",
+        "one.update(value)",
+        "mechanisms/test_field_key.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "one.update(person + value)",
+        "one.update(person)",
         "mechanisms/test_field_key.py",
     ),
     Mutation(

@@ -38,8 +38,9 @@ from skldp.accounting._extrema.region import Region, region_of
 from skldp.accounting._extrema.region_search import RegionSearch
 from skldp.accounting._extrema.sampled_law import Bounds, Floats, SampledLaw, middle_and_half, sampled_law
 from skldp.accounting._extrema.sigmoid_sum import sigmoid_sum
-from skldp.accounting._query import FiniteQuery, Query, RegressionQuery
+from skldp.accounting._query import FiniteQuery, Query, RegressionQuery, SoftmaxQuery
 from skldp.accounting._release_query import ReleaseQuery, charge_of, released_loss
+from skldp.accounting._softmax_query import answers_by_question
 from skldp.accounting._units import nats_above, nats_below, units_above, units_below
 
 __all__ = ["LossBounds", "g_leakage_bound", "realized_loss"]
@@ -73,7 +74,7 @@ def realized_loss(
 
     Parameters
     ----------
-    queries : sequence of RegressionQuery, ClassQuery, FiniteQuery or ReleaseQuery
+    queries : sequence of RegressionQuery, ClassQuery, SoftmaxQuery, FiniteQuery or ReleaseQuery
         Releases count in full, or by what the codes of their part were, beside the joint loss of the other answers.
     outputs : sequence of int
         The output of each query: 0 or 1 for a regression (0 means a, 1 means b).
@@ -145,22 +146,19 @@ def realized_loss(
             for part in ends
         ]
         return _grouped(parts)
-    classes = [(query, output) for query, output in zip(queries, outputs, strict=True) if isinstance(query, ClassQuery)]
-    if classes:
-        own = loss_of_classes(classes)
-        others = [(q, output) for q, output in zip(queries, outputs, strict=True) if not isinstance(q, ClassQuery)]
-        rest = realized_loss(
-            [query for query, _ in others],
-            [output for _, output in others],
-            bounds=bounds,
-            domain=domain,
-            tol=tol,
-            threshold=None if threshold is None else max(threshold - own, 0.0),
-        )
+    pairs = list(zip(queries, outputs, strict=True))
+    others = [(query, output) for query, output in pairs if not isinstance(query, ClassQuery | SoftmaxQuery)]
+    if len(others) < len(pairs):
+        own = loss_of_classes((query, output) for query, output in pairs if isinstance(query, ClassQuery))
+        shares = _loss_of_shares([(query, output) for query, output in pairs if isinstance(query, SoftmaxQuery)], tol)
+        own = math.nextafter(own + shares, math.inf) if shares else own
+        left = None if threshold is None else max(threshold - own, 0.0)
+        asked, given = [query for query, _ in others], [output for _, output in others]
+        rest = realized_loss(asked, given, bounds=bounds, domain=domain, tol=tol, threshold=left)
         return _with_classes(rest, own, tol)
-    asked = [query for query in queries if isinstance(query, RegressionQuery | FiniteQuery)]
-    if domain is not None or any(isinstance(query, FiniteQuery) for query in asked):
-        return _loss_over_points(asked, outputs, domain)
+    whole = [query for query in queries if isinstance(query, RegressionQuery | FiniteQuery)]
+    if domain is not None or any(isinstance(query, FiniteQuery) for query in whole):
+        return _loss_over_points(whole, outputs, domain)
     if not queries:
         return LossBounds(0.0, 0.0, None, None, True, "nothing was answered")
     if bounds is None:
@@ -332,11 +330,21 @@ def _common_features(queries: Sequence[Query]) -> int:
     return sizes.pop()
 
 
+def _loss_of_shares(answers: Sequence[tuple[SoftmaxQuery, int]], tol: float) -> float:
+    """Bound what questions for the probability of a class have cost, each over all that a probability can be."""
+    parts: list[float] = []
+    for query, outputs in answers_by_question(answers):
+        found = realized_loss([query.share] * len(outputs), outputs, bounds=(0.0, 1.0), tol=tol)
+        # Two records, of which each may have been computed otherwise every time.
+        parts += [found.upper, 2 * len(outputs) * query.rounding]
+    return math.nextafter(math.fsum(parts), math.inf) if parts else 0.0
+
+
 def _with_classes(rest: "LossBounds", own: float, tol: float) -> "LossBounds":
-    """Add what class questions cost at most to the loss of all other answers."""
+    """Add what questions about classes cost at most to the loss of all other answers."""
     upper = math.nextafter(rest.upper + own, math.inf) if own else rest.upper
     lower = max(0.0, rest.lower - own)
-    reason = "class questions were bounded on their own" if own else rest.reason
+    reason = "questions about classes were bounded on their own" if own else rest.reason
     return LossBounds(lower, upper, rest.x_high, rest.x_low, upper - lower <= tol, reason)
 
 

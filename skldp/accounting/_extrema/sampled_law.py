@@ -1,6 +1,6 @@
 r"""The law that is really sampled, with a stated bound on every rounding: what certificates are about.
 
-:meth:`~skldp.accounting._query.RegressionQuery.sample` draws the output 1 with probability :math:`T(x) / 2^{64}`, where
+:meth:`~skldp.accounting.RegressionQuery.sample` draws the output 1 with probability :math:`T(x) / 2^{64}`, where
 the integer T comes out of a dozen floating-point operations on a person's values. This module says how far that can lie
 from exact arithmetic. Write :math:`w = a \cdot x + o` for where an answer's prediction lies between its output bounds
 (0 where this very answer is least likely, 1 where it is most likely; for a logistic query, its signed argument; for an

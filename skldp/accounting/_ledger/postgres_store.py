@@ -21,7 +21,14 @@ from typing import Any
 from skldp.accounting._ledger import store
 from skldp.accounting._ledger.companion import EMPTY
 from skldp.accounting._ledger.identity import Identity
-from skldp.accounting._ledger.postgres_schema import VERSIONS, create_statements, grant_statements, trigger_names
+from skldp.accounting._ledger.postgres_schema import (
+    MIGRATED,
+    VERSIONS,
+    create_statements,
+    grant_statements,
+    migrate_statements,
+    trigger_names,
+)
 from skldp.accounting._ledger.schema import SCHEMA_VERSION, WRITE_SETTING, Connection, sealed_rows
 from skldp.accounting._ledger.store import ConflictError, LedgerStore, keep_forever
 from skldp.exceptions import LedgerError
@@ -42,6 +49,10 @@ _WHERE = """SELECT current_schema(), current_user, current_setting('fsync'),
                    CAST(to_regnamespace(current_schema()) AS oid), to_regclass('versions') IS NOT NULL"""
 _TRIGGERS = """SELECT t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
                WHERE c.relnamespace = to_regnamespace(current_schema()) AND t.tgenabled IN ('O', 'A')"""
+_VERSION_AND_OWNER = """SELECT (SELECT MAX(version) FROM versions), tableowner FROM pg_tables
+                        WHERE schemaname = current_schema() AND tablename = 'answers'"""
+_TENANTS = """SELECT DISTINCT grantee FROM information_schema.role_table_grants WHERE table_schema = current_schema()
+              AND table_name = 'answers' AND privilege_type = 'INSERT' AND grantee <> current_user"""
 _PEOPLE_LOCKS = "SELECT pg_advisory_lock(:space, one) FROM unnest(CAST(:locks AS INTEGER[])) AS one"
 
 
@@ -167,6 +178,8 @@ class PostgresStore(LedgerStore):
                 if settings is None or read_only:
                     raise LedgerError(f"There is no ledger at {self.name!r}.")
                 self._make(session, schema, settings)
+            elif not read_only:
+                self._bring_up(session, schema)
         with self.transaction(write=False):
             pass
         self._was_open = True
@@ -288,10 +301,24 @@ class PostgresStore(LedgerStore):
             for statement in create_statements(schema, self.tenant):
                 session.exec_driver_sql(statement)
             connection = _Statements(session, self._sql.text)
-            entry = {"version": SCHEMA_VERSION, "time": datetime.now(UTC).isoformat(timespec="seconds")}
-            connection.execute(f"INSERT INTO {VERSIONS} (version, time) VALUES (:version, :time)", entry)
+            _enter_version(connection)
             token = secrets.token_hex(16)
             connection.executemany(WRITE_SETTING, sealed_rows(token, {"token": token, **settings}))
+        session.commit()
+
+    def _bring_up(self, session: Any, schema: str) -> None:
+        """Bring a ledger of the version before to this one, if its owner opens it."""
+        version, owner = session.execute(self._sql.text(_VERSION_AND_OWNER)).one()
+        if (version, owner) != (MIGRATED, self.tenant):
+            return
+        session.execute(self._sql.text("SELECT pg_advisory_lock(:space, :one)"), self._named(_MAKING_LOCK))
+        self._isolate(session, "SERIALIZABLE", read_only=False)
+        # Somebody else may have done so meanwhile.
+        if session.execute(self._sql.text(_VERSION_AND_OWNER)).one()[0] == MIGRATED:
+            tenants = [tenant for (tenant,) in session.execute(self._sql.text(_TENANTS))]
+            for statement in migrate_statements(schema, self.tenant, tenants):
+                session.exec_driver_sql(statement)
+            _enter_version(_Statements(session, self._sql.text))
         session.commit()
 
     def _locking(self, locks: list[int]) -> Any:
@@ -389,6 +416,11 @@ class PostgresStore(LedgerStore):
                 f"The ledger {self.name!r} has schema version {version}, and this skldp knows version {SCHEMA_VERSION}."
             )
         self._check_record(connection, None, EMPTY)
+
+
+def _enter_version(connection: _Statements) -> None:
+    entry = {"version": SCHEMA_VERSION, "time": datetime.now(UTC).isoformat(timespec="seconds")}
+    connection.execute(f"INSERT INTO {VERSIONS} (version, time) VALUES (:version, :time)", entry)
 
 
 def _set_up_session(driver_connection: Any, _: Any) -> None:

@@ -33,7 +33,15 @@ from skldp.accounting._ledger.schema import Connection
 from skldp.accounting._ledger.settings import checked_bounds, checked_settings, declared_bounds
 from skldp.accounting._ledger.store import MEMORY, LedgerStore, open_store
 from skldp.accounting._limits import finite_number
-from skldp.accounting._query import ClassQuery, FiniteQuery, Query, RegressionQuery, ReleaseQuery, checked_query
+from skldp.accounting._query import (
+    ClassQuery,
+    FiniteQuery,
+    Query,
+    RegressionQuery,
+    ReleaseQuery,
+    SoftmaxQuery,
+    checked_query,
+)
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._domain import Domain
 
@@ -76,7 +84,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_anew)
 
 
-def _domain(query: RegressionQuery | ClassQuery | FiniteQuery) -> str:
+def _domain(query: RegressionQuery | ClassQuery | SoftmaxQuery | FiniteQuery) -> str:
     return f"{query.n_points} points" if isinstance(query, FiniteQuery) else f"{query.n_features} features"
 
 
@@ -445,7 +453,7 @@ class PrivacyLedger(ReleasesRecords, DryRun, LedgerEraser):
                 f"A ledger is about one domain: {self._store.name!r} has queries over "
                 f"{_domain(before)}. Got a query over {_domain(query)} instead."
             )
-        if isinstance(query, RegressionQuery | ClassQuery) and self.rule != "basic":
+        if isinstance(query, RegressionQuery | ClassQuery | SoftmaxQuery) and self.rule != "basic":
             bounds = self._rule.bounds
             if bounds is None:
                 raise LedgerError(f"A ledger needs bounds before it is asked with rule={self.rule!r}: declare them.")

@@ -1,0 +1,222 @@
+"""A real server of Flower's and two of its nodes on the loopback address, one of which is killed and comes back.
+
+With ``SKLDP_FLOWER=required`` in the environment, as continuous integration sets it, a Flower that is missing fails.
+Seconds that a node may take are in ``SKLDP_FLOWER_TIMEOUT``, for a machine that does other work as well.
+"""
+
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skldp.client import DeviceLedger
+from skldp.learning import DiscriminantProtocol, Report
+
+REQUIRED = os.environ.get("SKLDP_FLOWER") == "required"
+TIMEOUT = float(os.environ.get("SKLDP_FLOWER_TIMEOUT", "25"))
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not REQUIRED and not find_spec("flwr"),
+        reason="Flower is not installed: nox -s flower runs this with it.",
+    ),
+]
+
+N, EPSILON = 200, 8.0
+APP = '''
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+
+from skldp import flower_client_app, flower_server_app
+from skldp.client import DeviceLedger
+from skldp.learning import DiscriminantProtocol
+
+FOLDER = Path({folder!r})
+
+
+class Device(DeviceLedger):
+    """Whose program is killed between the charge and the answer, once, when it is told."""
+
+    def charge(self, policy, epsilon):
+        super().charge(policy, epsilon)
+        try:
+            (FOLDER / "kill").unlink()
+        except FileNotFoundError:
+            return
+        (FOLDER / "killed").write_text(self.path)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def people(context):
+    part = context.node_config["part"]
+    X, y = np.load(FOLDER / "X.npy"), np.load(FOLDER / "y.npy")
+    for i in range(part, {n}, 2):
+        # Only the second node's.
+        kind = Device if part else DeviceLedger
+        yield X[i], y[i], kind(FOLDER / f"{{i}}.sqlite", lifetime_epsilon={epsilon})
+
+
+class Recorded(DiscriminantProtocol):
+    def next(self, reports):
+        with open(FOLDER / "reports.txt", "a", encoding="utf-8") as file:
+            file.write(" ".join(report.to_json().replace(" ", "") for report in reports) + "\\n")
+        return super().next(reports)
+
+
+def protocol(context):
+    return Recorded(2, {n}, 2, epsilon={epsilon}, low=[-1, -1], high=[1, 1])
+
+
+client = flower_client_app(people, purpose="a test")
+server = flower_server_app(protocol, FOLDER / "state.json", least_nodes=2, timeout={timeout})
+'''
+SETTINGS = """
+[project]
+name = "rounds"
+version = "1.0.0"
+description = "a test"
+license = { file = "LICENSE" }
+dependencies = ["flwr>=1.41"]
+
+[tool.flwr.app]
+publisher = "test"
+fab-format-version = 1
+flwr-version-target = "1.41.0"
+
+[tool.flwr.app.components]
+serverapp = "rounds.app:server"
+clientapp = "rounds.app:client"
+"""
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+class Flower:
+    """Its programs, each with those that it starts in a group of its own."""
+
+    def __init__(self, folder):
+        self.folder, self.port, self.running = folder, free_port(), {}
+        root = str(Path(__file__).parents[2])
+        self.environment = os.environ | {
+            "FLWR_HOME": str(folder / "home"),
+            "FLWR_TELEMETRY_ENABLED": "0",
+            "FLWR_DISABLE_UPDATE_CHECK": "1",
+            "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": root,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        }
+
+    def start(self, name, *command):
+        with open(self.folder / f"{name}.log", "a", encoding="utf-8") as log:
+            self.running[name] = subprocess.Popen(
+                command, env=self.environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
+
+    def node(self, part):
+        self.start(
+            f"node{part}",
+            *("flower-supernode", "--insecure", "--superlink", f"127.0.0.1:{self.port}"),
+            *("--host", "127.0.0.1", "--port", str(free_port()), "--node-config", f"part={part}"),
+        )
+
+    def kill(self, name):
+        process = self.running.pop(name)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def log(self):
+        return "\n".join(f"{path.name}\n{path.read_text()[-3_000:]}" for path in self.folder.glob("*.log"))
+
+    def until(self, condition):
+        for _ in range(int(8 * TIMEOUT / 0.2)):
+            if condition():
+                return
+            time.sleep(0.2)
+        raise AssertionError(self.log())
+
+
+@pytest.fixture
+def flower(tmp_path):
+    programs = Flower(tmp_path)
+    yield programs
+    for name in list(programs.running):
+        programs.kill(name)
+
+
+def listens(port):
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_rounds_over_flower_with_a_node_that_is_killed_and_comes_back(flower, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=N)
+    X = np.clip(rng.normal(np.where(y, 0.5, -0.5)[:, None], 0.1, (N, 2)), -1, 1)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    app = tmp_path / "app"
+    (app / "rounds").mkdir(parents=True)
+    (tmp_path / "home").mkdir()
+    (app / "pyproject.toml").write_text(SETTINGS)
+    (app / "LICENSE").write_text("None.")
+    (app / "rounds/__init__.py").write_text("")
+    settings = {"folder": str(tmp_path), "n": N, "epsilon": EPSILON, "timeout": TIMEOUT}
+    (app / "rounds/app.py").write_text(APP.format(**settings))
+    here = f'[superlink]\ndefault = "here"\n[superlink.here]\naddress = "127.0.0.1:{flower.port}"\ninsecure = true\n'
+    (tmp_path / "home/config.toml").write_text(here)
+
+    link = ("--disable-runtime-dependency-installation", "--host", "127.0.0.1", "--port", str(flower.port))
+    flower.start("link", "flower-superlink", "--insecure", *link)
+    flower.until(lambda: listens(flower.port))
+    flower.node(0)
+    flower.node(1)
+    # The first of the second node's people who is asked does not live to answer.
+    (tmp_path / "kill").touch()
+    flower.start("run", "flwr", "run", str(app), "here")
+    flower.until((tmp_path / "killed").exists)
+    flower.kill("node1")
+    flower.node(1)
+    state = tmp_path / "state.json"
+    settings = {"n_features": 2, "n_people": N, "n_classes": 2, "epsilon": EPSILON, "low": [-1] * 2, "high": [1] * 2}
+
+    def done():
+        return state.exists() and DiscriminantProtocol.from_json(state.read_text()).task is None
+
+    flower.until(done)
+
+    # Nobody took part twice, and who was killed after the charge never again.
+    key = hashlib.sha256(b"skldp: rounds\0a test").hexdigest()
+    ledgers = [DeviceLedger(tmp_path / f"{i}.sqlite", lifetime_epsilon=EPSILON) for i in range(N)]
+    answered = [ledger.reports().get(key, 0) for ledger in ledgers]
+    assert set(answered) <= {0, 1}
+    lost = int(Path((tmp_path / "killed").read_text()).stem)
+    assert answered[lost] == 1
+    assert max(ledger.spent for ledger in ledgers) <= EPSILON
+    cohorts = [
+        list(map(Report.from_json, line.split())) for line in (tmp_path / "reports.txt").read_text().splitlines()
+    ]
+    counted = sum(report.n_people for cohort in cohorts for report in cohort)
+    assert N / 2 < counted < sum(answered)
+    # Both nodes' were counted, the second one's after it had come back.
+    assert any(len(cohort) == 2 for cohort in cohorts)
+    # The same reports in one process: the same state, to the bit.
+    again = DiscriminantProtocol(**settings)
+    for cohort in cohorts:
+        again.next(cohort)
+    assert json.loads(again.to_json()) == json.loads(state.read_text())
