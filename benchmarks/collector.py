@@ -23,10 +23,13 @@ from skldp.collection._columns import ReportColumns, answer_bytes
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms import (
     Duchi,
+    HadamardResponse,
     Hybrid,
+    LocalHashing,
     Piecewise,
     RandomizedResponse,
     SquareWave,
+    SubsetSelection,
     UnaryEncoding,
     integer_law,
     noise_from,
@@ -230,18 +233,20 @@ def distances(n, seed):
     true = np.bincount(codes, minlength=k) / n
     print(f"\nL1 error of the shares of {k} categories among {n} people, epsilon 1, seed {seed}")
     print(f"{'':36}{'raw':>8}{'project':>9}{'likelihood':>12}{'bytes':>7}")
-    for mechanism in (RandomizedResponse(1.0, k), UnaryEncoding(1.0, k, "oue")):
+    kinds = RandomizedResponse, UnaryEncoding, SubsetSelection, LocalHashing, HadamardResponse
+    for mechanism in (kind(1.0, k) for kind in kinds):
         law = integer_law(mechanism)
         field = CategoryField("shop", tuple(range(k)), law)
         policy = Policy("a test", (field,))
         released = mechanism.release(codes[:, None], noise_from(np.random.default_rng([seed, 1]))).rows
-        given = released[:, 0].astype(np.uint16) if released.shape[1] == 1 else np.packbits(released, axis=1)
+        in_bits = released.shape[1] > 1
+        given = np.packbits(released, axis=1) if in_bits else released[:, 0].astype(f"u{answer_bytes(law.n_answers)}")
         collector = Collector(policy)
         ids = rng.integers(0, 256, (n, 16)).astype(np.uint8)
         collector.add_batch(batch_of_columns(policy, ReportColumns(ids, (given,))))
-        kinds = None, "project", "likelihood"
+        forms = None, "project", "likelihood"
         raw, projected, likeliest = (
-            np.abs(collector.frequencies("shop", consistent=kind).values - true).sum() for kind in kinds
+            np.abs(collector.frequencies("shop", consistent=form).values - true).sum() for form in forms
         )
         print(f"{law.name:36}{raw:8.3f}{projected:9.3f}{likeliest:12.3f}{policy.n_bytes:7}", flush=True)
 

@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 from skldp._checks import check_whole, is_whole
 from skldp.client._columns import NumberColumn, column_from_dict, is_missing
-from skldp.mechanisms._group_laws import GroupLaw
-from skldp.mechanisms._integer_laws import CodeLaw, IntegerLaw, UnitLaw
+from skldp.mechanisms._integer_laws import CodeLaw, GroupLaw, IntegerLaw, UnitLaw
 from skldp.mechanisms._law_documents import law_from_dict
 
 __all__ = ["AnyField", "CategoryField", "NumberField", "NumbersField", "field_from_dict"]

@@ -16,8 +16,7 @@ from skldp.estimators._schema import DeclaredColumn
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
 from skldp.mechanisms._columns import Categories, Columns, Integers, Interval
-from skldp.mechanisms._group_laws import GroupLaw
-from skldp.mechanisms._integer_laws import CodeLaw, UnitLaw
+from skldp.mechanisms._integer_laws import CodeLaw, GroupLaw, UnitLaw
 from skldp.mechanisms._law_of import integer_law, law_within_bounds
 from skldp.mechanisms._record import MixedRecord, share_out
 
@@ -191,10 +190,9 @@ class _Table(Kind):
 
     def asked(self, fitted: Any) -> dict[str, Any]:
         """The mechanism of numbers, and the weights of the columns."""
-        shares = dict.fromkeys(fitted.epsilons_, 1.0) if fitted.shares == "equal" else fitted.shares
         return {
             "mechanism": fitted.mechanism,
-            "numbers": [repr(float(shares[name])) for name in fitted.epsilons_],
+            "numbers": [repr(fitted.shares_[name]) for name in fitted.epsilons_],
         }
 
     def make(self, asked: Mapping[str, Any], fields: Sequence[AnyField]) -> Any:

@@ -30,7 +30,7 @@ from skldp.estimators._validation import (
 )
 from skldp.mechanisms._columns import Columns
 from skldp.mechanisms._numeric.catalogue import JOINT_MECHANISMS, NUMERIC_MECHANISMS
-from skldp.mechanisms._record import MixedRecord, share_out
+from skldp.mechanisms._record import MixedRecord, least_variance_weights, share_out
 
 __all__ = ["TablePrivatizer"]
 
@@ -56,8 +56,10 @@ class TablePrivatizer(LocalTransformer):
         - a polars ``Enum``, a pandas ``CategoricalDtype``, or ``"dtype"``: that of the column.
 
         One (low, high) alone is that of all columns.
-    shares : "equal" or dict by column, default="equal"
-        How epsilon is shared out: equally, or in proportion to weights. A column of one category takes part as well.
+    shares : "equal", "variance" or dict by column, default="equal"
+        How epsilon is shared out: equally; so that the sum of the columns' worst-case variances is least, of a number
+        in half the width of its bounds, and of a category's frequency; or in proportion to weights. A column of one
+        category takes part as well, with little of ``"variance"``.
     mechanism : str, default="best"
         Of the numbers and dates: ``"best"`` is that with the least worst-case variance at a column's epsilon, or one by
         name, as of :class:`NumericPrivatizer` for one number. Categories are released by randomized response.
@@ -85,6 +87,8 @@ class TablePrivatizer(LocalTransformer):
     ----------
     columns_ : list of DeclaredColumn
         What each column may hold, in the order of the table.
+    shares_ : dict by column
+        The weights by which epsilon was shared out.
     epsilons_ : dict by column
         The exact epsilon of each.
     mechanism_ : MixedRecord
@@ -143,7 +147,7 @@ class TablePrivatizer(LocalTransformer):
         **LocalTransformer._parameter_constraints,
         "ledger": LEDGER,
         "schema": [dict, tuple, str, Columns],
-        "shares": [StrOptions({"equal"}), dict],
+        "shares": [StrOptions({"equal", "variance"}), dict],
         "mechanism": [StrOptions({*NUMERIC_MECHANISMS, "best"} - set(JOINT_MECHANISMS))],
         "encoding": [StrOptions({"onehot", "columns"})],
         "handle_unknown": [StrOptions({"error", "missing"})],
@@ -155,7 +159,7 @@ class TablePrivatizer(LocalTransformer):
         epsilon: float = 1.0,
         *,
         schema: Any = (-1, 1),
-        shares: Literal["equal"] | Mapping[str, float] = "equal",
+        shares: Literal["equal", "variance"] | Mapping[str, float] = "equal",
         mechanism: str = "best",
         encoding: Literal["onehot", "columns"] = "onehot",
         handle_unknown: Literal["error", "missing"] = "error",
@@ -340,7 +344,7 @@ class TablePrivatizer(LocalTransformer):
     def _declare(self, X):
         check_epsilon(self.epsilon)
         names = self._schema_names
-        weights = dict.fromkeys(names, 1) if isinstance(self.shares, str) else self.shares
+        weights = self._weights(names)
         if set(weights) != set(names):
             raise InvalidParameterError(f"shares must name every column once. Got {self.shares!r} instead.")
         self.mechanism_ = MixedRecord(
@@ -353,10 +357,17 @@ class TablePrivatizer(LocalTransformer):
                 "Released columns must have different names, each that of a column and a category. Got one twice; "
                 "rename a column."
             )
+        self.shares_ = {name: float(weights[name]) for name in names}
         self.epsilons_ = dict(zip(names, self.mechanism_.exact_epsilons, strict=True))
         attach_guarantee(self, self.mechanism_.guarantee(), "the categories" if self._learnt else "")
         if self._learnt:
             warn_learnt(f"The categories of {', '.join(self._learnt)}", "schema={...: [...]}")
+
+    def _weights(self, names):
+        if self.shares == "variance":
+            domains = [column.coded for column in self.columns_]
+            return dict(zip(names, least_variance_weights(domains, float(self.epsilon), self.mechanism), strict=True))
+        return dict.fromkeys(names, 1) if isinstance(self.shares, str) else self.shares
 
     def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
         if rows.dtype == np.float32:

@@ -18,9 +18,10 @@ from skldp.mechanisms._bin_laws import BinsLaw, BitsLaw
 from skldp.mechanisms._categorical.hadamard import hadamard_transform, is_odd
 from skldp.mechanisms._categorical.local_hashing import linear_hash, support_of_others, support_sums
 from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw, SubsetLaw
-from skldp.mechanisms._group_laws import GroupLaw, SampledLaw
+from skldp.mechanisms._group_laws import SampledLaw
 from skldp.mechanisms._integer_laws import (
     CodeLaw,
+    GroupLaw,
     LatticeLaw,
     MixtureLaw,
     ResponseLaw,
@@ -450,7 +451,8 @@ def _few_response(law: TwoAnswersLaw | ThreeAnswersLaw, low: _Floats, high: _Flo
     # Of a bin that has 0 inside, both sides' magnitudes.
     across = (low < 0) & (high > 0)
     size = np.where(across, (low**2 + high**2) / 2 / np.where(across, high - low, 1.0), np.abs(middle))
-    zero = (law.zero - size * law.zero_lost) / TWO_64
+    # Quotients first: an array times a large integer is none of doubles in every version of numpy.
+    zero = law.zero / TWO_64 - size * (law.zero_lost / TWO_64)
     lean = middle * ((law.zero_lost + 2 * law.wrong_lost) / TWO_64)
     return np.stack([(1 - zero - lean) / 2, zero, (1 - zero + lean) / 2], axis=1)
 

@@ -1,36 +1,20 @@
 """Laws of several numbers that are answered for together: some of them, chosen anew for every record, or all."""
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from skldp.mechanisms._integer_laws import IntegerLaw, UnitLaw, uniform_subset
+from skldp.mechanisms._integer_laws import GroupLaw, UnitLaw, uniform_subset
 from skldp.mechanisms._odds import TWO_64, log_ratio, round_up
 
-__all__ = ["GroupLaw", "SampledLaw", "SignsLaw"]
+__all__ = ["SampledLaw", "SignsLaw"]
 
 _MOST_VALUES = 2**16
 # What a device has room for, of one report's field.
 _MOST_ANSWER_BITS = 2**16
-
-
-@dataclass(frozen=True)
-class GroupLaw(IntegerLaw):
-    """Base of the laws of `n_values` numbers in [-1, 1]."""
-
-    n_values: int
-
-    @abstractmethod
-    def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
-        """Answer for as many doubles in [-1, 1]."""
-
-    @abstractmethod
-    def values(self, answer: int) -> list[float]:
-        """The numbers that an answer stands for, each of which has the mean of its place but for rounding."""
 
 
 @dataclass(frozen=True)

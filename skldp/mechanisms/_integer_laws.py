@@ -10,7 +10,7 @@ import math
 import os
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from skldp.mechanisms._odds import TWO_64, log_ratio
 
 __all__ = [
     "CodeLaw",
+    "GroupLaw",
     "IntegerLaw",
     "LatticeLaw",
     "MixtureLaw",
@@ -157,6 +158,21 @@ class UnitLaw(IntegerLaw):
     @abstractmethod
     def value(self, answer: int) -> float:
         """The number that an answer stands for, whose mean is that of x but for rounding."""
+
+
+@dataclass(frozen=True)
+class GroupLaw(IntegerLaw):
+    """Base of the laws of `n_values` numbers in [-1, 1]."""
+
+    n_values: int
+
+    @abstractmethod
+    def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
+        """Answer for as many doubles in [-1, 1]."""
+
+    @abstractmethod
+    def values(self, answer: int) -> list[float]:
+        """The numbers that an answer stands for, each of which has the mean of its place but for rounding."""
 
 
 @dataclass(frozen=True)

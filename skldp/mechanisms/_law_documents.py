@@ -1,35 +1,30 @@
 """Laws from documents, which may be a stranger's."""
 
 from dataclasses import fields
+from importlib import import_module
 from typing import Any
 
-from skldp.mechanisms._bin_laws import BinsLaw, BitsLaw, KnotsLaw
-from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw, SubsetLaw
-from skldp.mechanisms._group_laws import SampledLaw, SignsLaw
-from skldp.mechanisms._integer_laws import (
-    IntegerLaw,
-    LatticeLaw,
-    MixtureLaw,
-    ResponseLaw,
-    ThreeAnswersLaw,
-    TwoAnswersLaw,
-    UnaryLaw,
-)
+from skldp.mechanisms._integer_laws import IntegerLaw
 
-__all__ = ["law_from_dict"]
+__all__ = ["LAWS", "law_from_dict"]
 
-_OF_CODES: tuple[type[IntegerLaw], ...] = (ResponseLaw, UnaryLaw, SubsetLaw, HashingLaw, HadamardLaw)
-_OF_NUMBERS: tuple[type[IntegerLaw], ...] = (
-    TwoAnswersLaw,
-    ThreeAnswersLaw,
-    LatticeLaw,
-    MixtureLaw,
-    BinsLaw,
-    KnotsLaw,
-    BitsLaw,
-)
-_OF_GROUPS: tuple[type[IntegerLaw], ...] = (SignsLaw, SampledLaw)
-_LAWS = {law.name: law for law in _OF_CODES + _OF_NUMBERS + _OF_GROUPS}
+#: The module and the class of each law, by its name in documents. A device imports those alone that it is told.
+LAWS = {
+    "randomized_response": ("_integer_laws", "ResponseLaw"),
+    "unary_encoding": ("_integer_laws", "UnaryLaw"),
+    "two_answers": ("_integer_laws", "TwoAnswersLaw"),
+    "three_answers": ("_integer_laws", "ThreeAnswersLaw"),
+    "lattice": ("_integer_laws", "LatticeLaw"),
+    "mixture": ("_integer_laws", "MixtureLaw"),
+    "subset": ("_category_laws", "SubsetLaw"),
+    "local_hashing": ("_category_laws", "HashingLaw"),
+    "hadamard": ("_category_laws", "HadamardLaw"),
+    "bins": ("_bin_laws", "BinsLaw"),
+    "knots": ("_bin_laws", "KnotsLaw"),
+    "sign_and_bits": ("_bin_laws", "BitsLaw"),
+    "signs": ("_group_laws", "SignsLaw"),
+    "sampled": ("_group_laws", "SampledLaw"),
+}
 # A mixture within a choice is the deepest of all laws, and no text of another nests deeper.
 _DEEPEST = 3
 
@@ -54,10 +49,12 @@ def law_from_dict(given: Any) -> IntegerLaw:
 def _law(given: Any, deepest: int) -> IntegerLaw:
     if not deepest:
         raise ValueError("A law must hold no mixture within a mixture. Got one.")
-    kind = _LAWS.get(given["law"]) if isinstance(given, dict) and isinstance(given.get("law"), str) else None
+    place = LAWS.get(given["law"]) if isinstance(given, dict) and isinstance(given.get("law"), str) else None
+    kind = None if place is None else getattr(import_module(f"skldp.mechanisms.{place[0]}"), place[1])
     if kind is None or set(given) != {"law"} | {one.name for one in fields(kind)}:
-        raise ValueError(f"A law must be one of {sorted(_LAWS)}, with its integers and nothing else. Got another.")
-    return kind(**{name: _read(value, deepest) for name, value in given.items() if name != "law"})
+        raise ValueError(f"A law must be one of {sorted(LAWS)}, with its integers and nothing else. Got another.")
+    made: IntegerLaw = kind(**{name: _read(value, deepest) for name, value in given.items() if name != "law"})
+    return made
 
 
 def _read(value: Any, deepest: int) -> Any:

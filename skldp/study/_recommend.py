@@ -19,8 +19,10 @@ from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._validation import check_epsilon
 from skldp.estimators._vector import PrivUnitTransformer
+from skldp.learning._classification import ClassificationProtocol
 from skldp.learning._discriminant import DiscriminantProtocol
-from skldp.learning._protocol import LEAST_SUFFICIENCY, sufficiency
+from skldp.learning._protocol import Protocol
+from skldp.learning._regression import RegressionProtocol
 from skldp.mechanisms._categorical.catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._columns import Integers, Interval
@@ -152,9 +154,9 @@ def recommend(
     are ordered):
 
     - models: the sufficiency :math:`J = n / (v D^2)` of :func:`skldp.learning.sufficiency`, divided by one less than
-      the classes, about one over the part of the variance that privacy takes from a fit. At least 8 is needed. For
-      classes, logistic regression is taken from 30 on; below it the discriminant, whose one question has
-      :math:`(K - 1)(d + 1)` numbers instead of their products, and needs a sufficiency of 0.5 of its own.
+      the classes, about one over the part of the variance that privacy takes from a fit. At least 8 is needed, and
+      some people for each number. For classes, logistic regression is taken from 30 on; below it the discriminant,
+      whose one question has :math:`(K - 1) d` numbers instead of products, and needs a sufficiency of 0.5 of its own.
     - releases: the variance of the noise in a feature over that of the signal: of a whole vector's direction by
       PrivUnit :math:`v d`, since it has :math:`1 / d` in each feature; of values :math:`V / (1/3)` by their
       worst-case variance; of a category of k by randomized response :math:`1 / (p - q)^2 - 1`.
@@ -208,15 +210,15 @@ class _Asked:
     def answer(self, measure: str, options: Sequence[RecommendedOption], reason: str) -> Recommendation:
         return Recommendation(self.task, self.epsilon, self.n, measure, tuple(options), reason)
 
-    def model(self, estimator: Any, sufficient: float, least: float) -> RecommendedOption:
-        """A model on the encoded table, with the people that it takes."""
+    def model(self, name: str, estimator: Any, protocol: Protocol) -> RecommendedOption:
+        """A model on the encoded table, with the people that its protocol takes."""
         if self.table.not_encoded:
             raise ValueError(
                 "Models take numbers, and categories that are never missing; dates must be numbers first, of days. "
                 f"Got {', '.join(self.table.not_encoded[:4])} of another kind."
             )
-        name, needed = type(estimator).__name__, math.ceil(self.n * least / sufficient)
-        return RecommendedOption(name, sufficient, needed, make_pipeline(self.table.encoder(), estimator))
+        whole = make_pipeline(self.table.encoder(), estimator)
+        return RecommendedOption(name, protocol.sufficiency, protocol.n_needed, whole)
 
     def too_few(self, options: Sequence[RecommendedOption]) -> str:
         needed = min(option.n_needed or 0 for option in options)
@@ -227,26 +229,19 @@ def _regression(asked: _Asked) -> Recommendation:
     domain = asked.table.target.domain if asked.table.target else None
     if not isinstance(domain, Interval | Integers):
         raise ValueError("The target of a regression must hold numbers. Got categories instead.")
-    bounds = (float(domain.low), float(domain.high))
-    sufficient = sufficiency(asked.n, asked.table.n_features, asked.epsilon)
+    bounds, d = (float(domain.low), float(domain.high)), asked.table.n_features
+    low, high = [-1.0] * (d + 1), [1.0] * (d + 1)
+    in_rounds = RegressionProtocol(d, asked.n, epsilon=asked.epsilon, low=low, high=high)
+    once = RegressionProtocol(d, asked.n, epsilon=asked.epsilon, low=low, high=high, kind="once")
+    name, of_once = "PrivateLinearRegression", PrivateLinearRegression(asked.epsilon, target_bounds=bounds)
     options = [
-        asked.model(PrivateLinearRegression(asked.epsilon, target_bounds=bounds), sufficient, LEAST_SUFFICIENCY),
-        # All that it learns is told by one cohort, which takes twice as many.
-        asked.model(
-            PrivateLinearRegression(asked.epsilon, target_bounds=bounds, protocol="once"),
-            sufficient,
-            2 * LEAST_SUFFICIENCY,
-        ),
+        asked.model(name, clone(of_once), in_rounds),
+        asked.model(f"{name}, once", of_once.set_params(protocol="once"), once),
     ]
-    options[1] = RecommendedOption(f"{options[1].name}, once", *_fields(options[1]))
-    if sufficient < LEAST_SUFFICIENCY:
-        return asked.answer("sufficiency", options, asked.too_few(options))
-    part = f"Privacy takes about {min(1, 1 / sufficient):.2g} of the variance that a fit without it explains."
-    return asked.answer("sufficiency", options, part)
-
-
-def _fields(option: RecommendedOption) -> tuple[float, int | None, Any]:
-    return option.figure, option.n_needed, option.estimator
+    part = (
+        f"Privacy takes about {min(1, 1 / in_rounds.sufficiency):.2g} of the variance that a fit without it explains."
+    )
+    return asked.answer("sufficiency", options, part if in_rounds.is_enough else asked.too_few(options))
 
 
 def _classification(asked: _Asked) -> Recommendation:
@@ -254,20 +249,20 @@ def _classification(asked: _Asked) -> Recommendation:
     if classes is None or len(classes) < 2:
         raise ValueError("The target of a classification must have at least two declared classes. Got another.")
     d, listed = asked.table.n_features, list(classes)
-    of_rows = sufficiency(asked.n, d, asked.epsilon) / (len(listed) - 1)
-    protocol = DiscriminantProtocol(d, asked.n, len(listed), epsilon=asked.epsilon, low=[-1] * d, high=[1] * d)
-    of_tensor = protocol.sufficiency
-    logistic = asked.model(PrivateLogisticRegression(asked.epsilon, classes=listed), of_rows, LEAST_SUFFICIENCY)
-    discriminant = asked.model(
-        PrivateDiscriminant(asked.epsilon, classes=listed), of_tensor, DiscriminantProtocol.least_sufficiency
+    box: dict[str, Any] = {"epsilon": asked.epsilon, "low": [-1.0] * d, "high": [1.0] * d}
+    of_rows = ClassificationProtocol(d, asked.n, len(listed), **box)
+    of_tensor = DiscriminantProtocol(d, asked.n, len(listed), **box)
+    logistic = asked.model(
+        "PrivateLogisticRegression", PrivateLogisticRegression(asked.epsilon, classes=listed), of_rows
     )
-    if of_rows >= _AMPLE:
+    discriminant = asked.model("PrivateDiscriminant", PrivateDiscriminant(asked.epsilon, classes=listed), of_tensor)
+    if of_rows.is_enough and of_rows.sufficiency >= _AMPLE:
         reason = "People are ample: what logistic regression asks is exact, and its noise small."
         return asked.answer("sufficiency", [logistic, discriminant], reason)
     options = [discriminant, logistic]
-    if of_tensor < DiscriminantProtocol.least_sufficiency:
+    if not of_tensor.is_enough:
         return asked.answer("sufficiency", options, asked.too_few(options))
-    ample = math.ceil(asked.n * _AMPLE / of_rows)
+    ample = math.ceil(asked.n * _AMPLE / of_rows.sufficiency)
     return asked.answer("sufficiency", options, f"With {ample:,} people it would be logistic regression.")
 
 

@@ -22,6 +22,7 @@ _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _OF_ARROW = (".parquet", ".arrow", ".feather")
 # A chunk of a table of a hundred columns then has some 50 MB.
 _CHUNK = 65_536
+_NAMELESS = "\0"
 
 
 class StudyInputError(ValueError):
@@ -200,12 +201,22 @@ def _of_csv(path: Path, wanted: list[str] | None, n_rows: int | None, options: d
     header = None if headless else 0
     names = list(map(str, _parsed(path, header=header, nrows=0, **options).columns))
     places = range(len(names)) if wanted is None else _places(path, wanted, names)
-    options["header"] = header
-    with _parsed(path, chunksize=n_rows, iterator=True, **options) as file:
+    # One column more than there are: what stands in it has no name. Left to pandas, such cells are refused or dropped,
+    # by its version and by where a chunk begins.
+    options |= {"header": None, "skiprows": int(not headless), "names": [*names, _NAMELESS]}
+    options |= {"chunksize": n_rows, "iterator": True}
+    with _parsed(path, **options) as file:
         # In chunks until there is none, or all at once.
         read = file.read if n_rows is None else lambda: next(file, None)
+        n_before = 0
         while (chunk := _read_by(path, read, options["encoding"])) is not None:
-            # Not left to pandas, which then reads over rows with too many cells.
+            nameless = chunk[_NAMELESS].notna().to_numpy()
+            if nameless.any():
+                row = n_before + int(nameless.argmax()) + 1
+                raise StudyInputError(f"{path.name} is no CSV file: row {row:,} has more cells than there are names.")
+            if not n_before and [str(cell) for cell in chunk.head(1).to_numpy().ravel()[:-1]] == names:
+                raise StudyInputError(f"{path.name} is no CSV file: it begins with an empty line.")
+            n_before += len(chunk)
             yield _named(chunk.iloc[:, list(places)])
             if n_rows is None:
                 return
@@ -213,7 +224,7 @@ def _of_csv(path: Path, wanted: list[str] | None, n_rows: int | None, options: d
 
 def _parsed(path: Path, **options: Any) -> Any:
     pd = require("pandas")
-    # Types by the whole column, where it is read whole.
+    # Types by the whole column, where it is read whole. No column of cells is one of names of rows.
     read = partial(pd.read_csv, path, low_memory=False, index_col=False, **options)
     return _read_by(path, read, options["encoding"])
 
@@ -223,11 +234,9 @@ def _read_by(path: Path, read: Any, encoding: str) -> Any:
     pd = require("pandas")
     try:
         with warnings.catch_warnings():
-            # Of cells that have no name, and would be left out.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
+            # Of cells that have no name, which are looked for.
+            warnings.simplefilter("ignore", pd.errors.ParserWarning)
             return read()
-    except pd.errors.ParserWarning:
-        reason = "rows have more cells than the first row has names"
     except UnicodeError as error:
         where = f" from {error.start:,} on" if isinstance(error, UnicodeDecodeError) else ""
         reason = f"its bytes{where} are not {encoding.upper()}"

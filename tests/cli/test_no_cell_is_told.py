@@ -35,7 +35,7 @@ BAD = {
     "a class for each row": (csv(*[f"{i / 24},0.5,{WHOLE + i}" for i in range(24)]), r"class .* has 1 row"),
     "a label that is a number": (csv(*[f"0.5,0.5,{NUMBER + i / 8}" for i in range(24)]), "Got continuous"),
     "no header": (csv(f"{NUMBER},0.5,{TEXT}", *GOOD, head=None), "numbers? among .* names"),
-    "too many cells": (csv(*GOOD, f"0.5,0.5,no,{TEXT}"), "line 26"),
+    "too many cells": (csv(*GOOD, f"0.5,0.5,no,{TEXT}"), "row 25 has more cells"),
     "no text": (csv(*GOOD).encode() + TEXT.encode("utf-16"), "UTF-8"),
     "an open quote": (csv(*GOOD, f'0.5,0.5,"{TEXT}'), "no CSV file"),
 }

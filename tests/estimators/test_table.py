@@ -1,6 +1,8 @@
 """TablePrivatizer: any table with a declared schema, one epsilon for a record, and the same table back."""
 
+import itertools
 import json
+import math
 import pickle
 from datetime import date
 from fractions import Fraction
@@ -22,7 +24,16 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp import TablePrivatizer, privacy_guarantee
 from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, OutOfDomainWarning, SeededNoiseWarning
-from skldp.mechanisms import Ball, Categories, Columns, Integers, Interval, MixedRecord, RandomizedResponse
+from skldp.mechanisms import (
+    Ball,
+    Categories,
+    Columns,
+    Integers,
+    Interval,
+    MixedRecord,
+    RandomizedResponse,
+    best_mechanism,
+)
 from skldp.mechanisms._record import share_out
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
@@ -409,3 +420,32 @@ def test_a_seed_makes_releases_repeatable_and_says_so():
     with pytest.warns(SeededNoiseWarning):
         np.testing.assert_array_equal(table.transform(frame), first)
     assert table.privacy_guarantee_.seeded
+
+
+def test_shares_by_variance_make_the_sum_of_variances_least():
+    schema = {"age": (0, 100), "city": list("abcdefghijkl"), "sick": [False, True], "one": ["x"]}
+    X = pd.DataFrame({"age": [3.0], "city": ["a"], "sick": [True], "one": ["x"]})
+
+    def total(epsilons):
+        own = {"age": best_mechanism(epsilons["age"], 1)[1].worst_variance}
+        for name, k in (("city", 12), ("sick", 2)):
+            e = math.exp(epsilons[name])
+            p, q = e / (e + k - 1), 1 / (e + k - 1)
+            # Averaged over the categories, of which one is kept with p and the others come up with q.
+            own[name] = (p * (1 - p) + (k - 1) * q * (1 - q)) / k / (p - q) ** 2
+        return sum(own.values())
+
+    for epsilon in (1.0, 6.0):
+        table = TablePrivatizer(epsilon, schema=schema, shares="variance").fit(X)
+        shares = table.epsilons_
+        assert table.privacy_guarantee_.epsilon <= epsilon
+        assert sum(table.mechanism_.epsilons) == pytest.approx(epsilon, rel=1e-3)
+        assert table.mechanism_.epsilons[3] < 0.05 * epsilon
+        least = total(shares)
+        assert least < total(TablePrivatizer(epsilon, schema=schema).fit(X).epsilons_)
+        # No small change of two shares makes it less, beyond the grid's hundredth.
+        for taken, handed in itertools.permutations(("age", "city", "sick"), 2):
+            moved = shares | {taken: shares[taken] * 0.9, handed: shares[handed] + shares[taken] * 0.1}
+            assert total(moved) > least * (1 - 1e-3)
+    alone = TablePrivatizer(2.0, schema={"age": (0, 1)}, shares="variance").fit(X[["age"]])
+    assert alone.epsilons_["age"] == pytest.approx(2.0)

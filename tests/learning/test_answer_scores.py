@@ -162,7 +162,7 @@ def code_chances(law, code, mechanism):
     if law.name == "randomized_response":
         other = law.other_count / 2**64
         return np.where(np.arange(law.n_codes) == code, 1 - (law.n_codes - 1) * other, other)
-    own = np.array([law.own_count if i == code else law.other_count for i in range(law.n_codes)]) / 2**64
+    own = np.array([(law.own_count if i == code else law.other_count) / 2**64 for i in range(law.n_codes)])
     rows = np.array(list(itertools.product([0, 1], repeat=law.n_codes)))
     return np.where(rows, own, 1 - own).prod(axis=1)
 

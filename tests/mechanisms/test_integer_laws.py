@@ -3,6 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from skldp.mechanisms import (
     integer_law,
 )
 from skldp.mechanisms._integer_laws import (
+    IntegerLaw,
     LatticeLaw,
     MixtureLaw,
     ResponseLaw,
@@ -29,7 +31,7 @@ from skldp.mechanisms._integer_laws import (
     secure_words,
     words_of,
 )
-from skldp.mechanisms._law_documents import law_from_dict
+from skldp.mechanisms._law_documents import LAWS, law_from_dict
 
 EPSILONS = [1e-3, 0.5, 1.0, 2.0, 4.0, 10.0]
 POINTS = [-1.0, -0.75, -1e-9, -0.0, 0.0, 0.1, 1 / 3, 0.9999, 1.0]
@@ -259,3 +261,15 @@ def test_secure_words_come_from_the_operating_system(monkeypatch):
     words = secure_words()
     assert [next(words) for _ in range(17)][-1] == int.from_bytes(bytes(range(8)), "big")
     assert asked == [128, 128]
+
+
+def test_documents_name_every_law_by_its_own_name():
+    found = {getattr(import_module(f"skldp.mechanisms.{module}"), name) for module, name in LAWS.values()}
+    kinds = [IntegerLaw]
+    while kinds:
+        kind = kinds.pop()
+        kinds += kind.__subclasses__()
+        # Bases have no name of their own.
+        assert (kind in found) == hasattr(kind, "name")
+    assert {kind.name for kind in found} == set(LAWS)
+    assert {kind.name: (kind.__module__.rpartition(".")[2], kind.__name__) for kind in found} == LAWS

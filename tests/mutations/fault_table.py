@@ -34,6 +34,8 @@ class Mutation(NamedTuple):
 
 
 _NOISE = "mechanisms/test_randomness.py"
+_COLLECTOR = "collection/test_collector.py"
+_SCORES = "learning/test_answer_scores.py"
 _CATEGORIES = "mechanisms/test_sampled_categories.py"
 _NUMBERS = "mechanisms/test_sampled_numbers.py"
 _BITS = "mechanisms/test_sampled_bits.py"
@@ -2769,6 +2771,131 @@ MUTATIONS = [
         "risk = (1 - confidence) / len(guesses)",
         "risk = 1 - confidence ** len(guesses)",
         "study/test_inversion.py",
+    ),
+    Mutation("study/_choice.py", "worst = np.max(", "worst = np.min(", "study/test_grid_search.py"),
+    Mutation("study/_choice.py", "if folds and self.names is None:", "if False:", "study/test_grid_search.py"),
+    Mutation("study/_choice.py", "else _WITHOUT_BOUND}", "else 0.0}", "study/test_grid_search.py"),
+    Mutation("study/_features.py", "found.append(name)", "pass", "study/test_features.py"),
+    Mutation("study/_features.py", "if missing.any() and not fill and", "if False and", "study/test_features.py"),
+    Mutation("study/_tables.py", "if nameless.any():", "if False:", "study/test_tables.py"),
+    Mutation("study/_recommend.py", "asked.epsilon / asked.n_questions", "asked.epsilon", "study/test_recommend.py"),
+    Mutation(
+        "study/_declared_table.py", 'handle_unknown="ignore"', 'handle_unknown="error"', "study/test_recommend.py"
+    ),
+    Mutation(
+        "estimators/_table.py",
+        'if self.sparse_output and self.encoding == "onehot" and container != "default":',
+        "if False:",
+        "estimators/test_out_of_domain.py",
+    ),
+    Mutation("exceptions.py", "said.add(message)", "pass", "estimators/test_out_of_domain.py"),
+    Mutation(
+        "collection/_columns.py", "order[starts[several]] = min(rows,", "order[starts[several]] = max(rows,", _COLLECTOR
+    ),
+    Mutation(
+        "collection/_columns.py",
+        "(high[1:] != high[:-1]) | (low[1:] != low[:-1])",
+        "(high[1:] != high[:-1]) & (low[1:] != low[:-1])",
+        _COLLECTOR,
+    ),
+    Mutation(
+        "collection/_columns.py",
+        "fits &= answers <= answers.dtype.type(field.n_answers - 1)",
+        "fits &= True",
+        "collection/test_arrow.py",
+    ),
+    Mutation(
+        "collection/_arrow.py",
+        'for name in (b"skldp_reports", b"skldp_policy_sha256")',
+        'for name in (b"skldp_reports",)',
+        "collection/test_arrow.py",
+    ),
+    Mutation(
+        "collection/_arrow.py",
+        "whole = ~nulls & are_answers(policy, given)",
+        "whole = are_answers(policy, given)",
+        "collection/test_arrow.py",
+    ),
+    Mutation(
+        "collection/_report_files.py",
+        "own = given.startswith(header(bytes.fromhex(policy.sha256)))",
+        "own = True",
+        _COLLECTOR,
+    ),
+    Mutation("collection/_report_files.py", "following = held.find(start, place + 1)", "following = -1", _COLLECTOR),
+    Mutation(
+        "collection/_report_store.py",
+        "return ReportCounts(n, self._foreign, self._broken, self._read - n)",
+        "return ReportCounts(self._read, self._foreign, self._broken, 0)",
+        _COLLECTOR,
+    ),
+    Mutation(
+        "collection/_report_store.py",
+        "if any(one.policy.sha256 != self.policy.sha256 for one in every):",
+        "if False:",
+        _COLLECTOR,
+    ),
+    Mutation("collection/_collector.py", "if len(set(names)) < len(names):", "if False:", _COLLECTOR),
+    Mutation(
+        "learning/_answer_scores.py",
+        "return _of_bits(n, p, (law.set_size - p) / (n - 1))",
+        "return _of_bits(n, p, law.set_size / n)",
+        _SCORES,
+    ),
+    Mutation(
+        "learning/_answer_scores.py",
+        "self._gain = 1 - law.miss_count / TWO_64 * (1 + law.block_size / 2 / others)",
+        "self._gain = 1 - law.miss_count / TWO_64",
+        _SCORES,
+    ),
+    Mutation(
+        "learning/_answer_scores.py",
+        "(held * (1 - 2 * self.q) + self.q**2 * total) / gain**2",
+        "held * (1 - self.q) ** 2 / gain**2",
+        _SCORES,
+    ),
+    Mutation(
+        "learning/_answer_scores.py",
+        "(law.value(answer) ** 2 - constant) / (1 + square) / share",
+        "(law.value(answer) ** 2 - constant) / (1 + square)",
+        _SCORES,
+    ),
+    Mutation(
+        "learning/_answer_scores.py",
+        "return [0, half - 1, half, law.n_answers - 1]",
+        "return [0, law.n_answers - 1]",
+        _SCORES,
+    ),
+    Mutation(
+        "learning/_survey_estimates.py", "left = 1 - share * self.held", "left = np.ones_like(self.held)", _COLLECTOR
+    ),
+    Mutation(
+        "learning/_survey_estimates.py",
+        "np.where(bounded, low, -np.inf), np.where(bounded, high, np.inf)",
+        "low, high",
+        _COLLECTOR,
+    ),
+    Mutation(
+        "learning/_survey_estimates.py", "v_aa - 2 * R * v_ab + R**2 * v_bb, 0.0)) / B", "v_aa, 0.0)) / B", _COLLECTOR
+    ),
+    Mutation("learning/_survey_estimates.py", "low=np.minimum(low, shares),", "low=low,", _COLLECTOR),
+    Mutation(
+        "mechanisms/_numeric/distribution.py",
+        "inside**2 / 2 + width * np.maximum(u - width, 0.0)",
+        "inside**2 / 2",
+        "mechanisms/test_square_wave.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/distribution.py",
+        "if not smooth and n * (factors.max() - 1) < n_inputs / 16:",
+        "if not smooth:",
+        "mechanisms/test_square_wave.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/piecewise.py",
+        "return (math.expm1(epsilon) - epsilon) / (epsilon + math.expm1(-epsilon))",
+        "return (math.expm1(epsilon) - epsilon) / epsilon",
+        "mechanisms/test_square_wave.py",
     ),
     Mutation(
         "mechanisms/_category_laws.py",

@@ -74,6 +74,13 @@ def test_separators_and_encodings(tmp_path):
     assert list(read_table(path)) == ["age", "city"]
 
 
+def test_a_separator_at_the_end_of_rows_is_no_cell(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("age,city\n31,Ulm,\n64,Bonn,\n", encoding="utf-8")
+    assert read_table(path)["city"].tolist() == ["Ulm", "Bonn"]
+    assert [chunk["age"].tolist() for chunk in table_chunks(path, n_rows=1)] == [[31], [64]]
+
+
 def test_columns_without_names_have_numbers(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("31,1\n64,2\n", encoding="utf-8")
@@ -93,8 +100,10 @@ def test_columns_without_names_have_numbers(tmp_path):
         ("people.csv", "age\n1\n", {"separator": "ab"}, "one character"),
         ("people.csv", "age\n1\n", {"separator": "a"}, "one character"),
         ("people.csv", "age\n1\n", {"encoding": "latin-99"}, "Python knows"),
-        ("people.csv", f"age,city\n1,{TEXT}\n1,{TEXT},3\n", {}, "line 3"),
-        ("people.csv", f"age,city\n1,{TEXT},3\n2,{TEXT},4\n", {}, "more cells than"),
+        ("people.csv", f"age,city\n1,{TEXT}\n1,{TEXT},3\n", {}, "row 2 has more"),
+        ("people.csv", f"age,city\n1,{TEXT}\n1,{TEXT},3,4\n", {}, "line 3|row 2"),
+        ("people.csv", f"\nage,city\n1,{TEXT}\n", {}, "begins with an empty line"),
+        ("people.csv", f"age,city\n1,{TEXT},3\n2,{TEXT},4\n", {}, "row 1 has more cells than"),
         ("people.csv", f'age\n1\n"{TEXT}\n', {}, "no CSV file"),
         ("people.csv", "age\n1\n".encode("utf-16") + TEXT.encode(), {}, "UTF-8"),
         ("people.csv.gz", TEXT, {}, "gzip"),
@@ -119,7 +128,7 @@ def test_what_breaks_off_further_down_is_refused_when_it_comes_to_that(tmp_path)
     path.write_text("age,city\n" + "1,Ulm\n" * 5 + f"1,{TEXT},3\n", encoding="utf-8")
     chunks = table_chunks(path, n_rows=2)
     assert len(next(chunks)) == 2
-    with pytest.raises(StudyInputError, match="line 7") as caught:
+    with pytest.raises(StudyInputError, match="row 6 ") as caught:
         list(chunks)
     assert not found_in(str(caught.value))
 
