@@ -6,20 +6,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-import numpy as np
-
 from skldp._checks import is_number
 
 __all__ = ["NumberColumn", "column_from_dict", "is_missing"]
 
 _EPOCH = datetime.date(1970, 1, 1)
+_FIRST_DAY, _LAST_DAY = (datetime.date.min - _EPOCH).days, (datetime.date.max - _EPOCH).days
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ]|\Z)")
 
 
 def is_missing(value: Any) -> bool:
     """Whether a value is what tables have where there is none: None, NaN, NaT, or the NA of pandas."""
-    nothing = value is None or type(value).__name__ in ("NAType", "NaTType")
-    return nothing or (isinstance(value, float | np.floating | np.datetime64) and bool(value != value))
+    kind = type(value).__name__
+    # numpy's kinds by their names, since nothing here needs it.
+    may_be_none = isinstance(value, float) or kind in ("float16", "float32", "longdouble", "datetime64")
+    return value is None or kind in ("NAType", "NaTType") or (may_be_none and bool(value != value))
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class NumberColumn:
             raise ValueError(f"missing must be None or a number within the bounds. Got {self.missing!r} instead.")
         if self.is_date and not (self.whole and self.unit is None):
             raise ValueError("A date must be whole, and have no unit. Got another one instead.")
+        if self.is_date and not (self.low >= _FIRST_DAY and self.high <= _LAST_DAY):
+            raise ValueError("The bounds of a date must be of the years 1 to 9999. Got others instead.")
 
     def encode(self, value: Any) -> float:
         """The place of a value of the record in [-1, 1].
@@ -99,7 +102,7 @@ class NumberColumn:
     def bounds_as_texts(self) -> tuple[str, str]:
         """Both bounds, to be shown: of dates as such."""
         if self.is_date:
-            return str(np.datetime64(int(self.low), "D")), str(np.datetime64(int(self.high), "D"))
+            return str(_EPOCH + datetime.timedelta(self.low)), str(_EPOCH + datetime.timedelta(self.high))
         return f"{self.low:g}", f"{self.high:g}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,7 +124,7 @@ class NumberColumn:
 
     def _day(self, value: Any) -> float:
         # All of these write themselves as such a text; what follows the day is a time of it.
-        of_dates = isinstance(value, str | datetime.date | np.datetime64)
+        of_dates = isinstance(value, str | datetime.date) or type(value).__name__ == "datetime64"
         found = _DATE.match(str(value)) if of_dates else None
         try:
             day = datetime.date(*map(int, found.groups())) if found else None

@@ -389,6 +389,9 @@ def test_numbers_of_a_group_keep_to_their_own_names_and_rules():
         Policy("two numbers", policy.fields, memo="permanent")
     with pytest.raises(ValueError, match="A date must be whole"):
         NumberColumn("since", 0, 1, is_date=True)
+    with pytest.raises(ValueError, match="of the years 1 to 9999"):
+        NumberColumn("since", 0, 1e300, whole=True, is_date=True)
+    assert NumberColumn("x", 0, 9, missing=2).encode(np.float32("nan")) == NumberColumn("x", 0, 9).encode(2)
 
 
 def test_several_people_are_released_together_or_not_at_all():

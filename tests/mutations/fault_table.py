@@ -2989,8 +2989,8 @@ MUTATIONS = [
     ),
     Mutation(
         "client/_columns.py",
-        "        of_dates = isinstance(value, str | datetime.date | np.datetime64)",
-        "        of_dates = True",
+        "([0-9]{2})(?:[T ]|\\Z)",
+        "([0-9]{2})",
         "collection/test_policy.py",
     ),
     Mutation(
@@ -3015,12 +3015,6 @@ MUTATIONS = [
         "collection/_kinds.py",
         'if fitted.calibration != "exact" or not fitted.debias:',
         'if fitted.calibration != "exact":',
-        "collection/test_policy.py",
-    ),
-    Mutation(
-        "collection/_policy.py",
-        '            if chosen and not (isinstance(transformer, str) and transformer == "drop"):',
-        "            if chosen and not isinstance(transformer, str):",
         "collection/test_policy.py",
     ),
     Mutation(
