@@ -2981,6 +2981,7 @@ MUTATIONS = [
         "        if self._gain < 0:\n",
         "mechanisms/test_bin_laws.py",
     ),
+    Mutation("client/_ledger.py", "self.path = abspath(path)", "self.path = str(path)", "client/test_crashes.py"),
     Mutation(
         "client/_ledger.py",
         "        except sqlite3.Error as error:",
