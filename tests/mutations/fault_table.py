@@ -1402,6 +1402,7 @@ MUTATIONS = [
     Mutation("accounting/_softmax_query.py", '"position": self.position}', '"position": 0}', _SOFTMAX),
     Mutation("accounting/_extrema/realized_loss.py", "2 * len(outputs) * query.rounding", "0.0", _SOFTMAX),
     Mutation("accounting/_extrema/realized_loss.py", "own + shares, math.inf)", "own, 1)", _SOFTMAX),
+    Mutation("accounting/_extrema/realized_loss.py", "nats_above(len(outputs) *", "nats_above(1 *", _SOFTMAX),
     Mutation("estimators/_from_estimator.py", "- theirs) <= 1e-5).all())", "- theirs) <= 1e5).all())", _OF_CLASS),
     Mutation("estimators/_bayesian_filter.py", "of_class=self.of_class\n", "\n", _OF_CLASS),
     # Released rows that are handed out again.
