@@ -2067,10 +2067,11 @@ MUTATIONS = [
     ),
     Mutation(
         "estimators/_schema.py",
-        "if len(given) == 2 and all(map(is_number, given)):",
-        "if False:",
+        "if of_numbers or of_dates:",
+        "if of_dates:",
         "estimators/test_table.py",
     ),
+    Mutation("estimators/_schema.py", "if of_numbers or of_dates:", "if of_numbers:", "test_newcomers.py"),
     Mutation("estimators/_schema.py", "learnt.append(str(name))", "pass", "estimators/test_table.py"),
     Mutation(
         "estimators/_schema.py",
