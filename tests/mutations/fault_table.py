@@ -2604,7 +2604,7 @@ MUTATIONS = [
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
-        "mechanisms/_longitudinal.py",
+        "mechanisms/_longitudinal_mean.py",
         'key.personal("threshold", ids).uniform(share.shape)',
         "0.5",
         "mechanisms/test_longitudinal.py",
