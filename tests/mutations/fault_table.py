@@ -2883,8 +2883,8 @@ MUTATIONS = [
     ),
     Mutation(
         "learning/_survey_estimates.py",
-        "ends = (-unknown, unknown)",
-        "ends = (low, high)",
+        "anything = (-unknown, unknown)",
+        "anything = (low, high)",
         "learning/test_survey_estimates.py",
     ),
     Mutation(
@@ -2898,8 +2898,14 @@ MUTATIONS = [
     ),
     Mutation(
         "learning/_survey_estimates.py",
-        "if not np.isfinite([*second.low, *second.high]).all():",
-        "if False:",
+        "known = np.isfinite(second.low) & np.isfinite(second.high)",
+        "known = np.isfinite(values)",
+        "learning/test_survey_estimates.py",
+    ),
+    Mutation(
+        "learning/_survey_estimates.py",
+        "first.moved**2 / n if weights.low == weights.high else",
+        "first.moved**2 / n if n else",
         "learning/test_survey_estimates.py",
     ),
     Mutation("learning/_survey_estimates.py", "low=np.minimum(low, shares),", "low=low,", _COLLECTOR),
