@@ -2777,6 +2777,13 @@ MUTATIONS = [
     Mutation("study/_choice.py", "else _WITHOUT_BOUND}", "else 0.0}", "study/test_grid_search.py"),
     Mutation("study/_features.py", "found.append(name)", "pass", "study/test_features.py"),
     Mutation("study/_features.py", "if missing.any() and not fill and", "if False and", "study/test_features.py"),
+    Mutation(
+        "study/_tables.py",
+        "if any(map(is_number, cells)) and",
+        "if any(map(is_number, listed)) and",
+        "study/test_tables.py",
+    ),
+    Mutation("study/_tables.py", "given.count(name) > 1", "given.count(name) > 2", "study/test_tables.py"),
     Mutation("study/_tables.py", "if nameless.any():", "if False:", "study/test_tables.py"),
     Mutation("study/_recommend.py", "asked.epsilon / asked.n_questions", "asked.epsilon", "study/test_recommend.py"),
     Mutation(
