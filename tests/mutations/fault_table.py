@@ -1402,6 +1402,7 @@ MUTATIONS = [
     Mutation("accounting/_softmax_query.py", '"position": self.position}', '"position": 0}', _SOFTMAX),
     Mutation("accounting/_extrema/realized_loss.py", "2 * len(outputs) * query.rounding", "0.0", _SOFTMAX),
     Mutation("accounting/_extrema/realized_loss.py", "own + shares, math.inf)", "own, 1)", _SOFTMAX),
+    Mutation("accounting/_extrema/realized_loss.py", "nats_above(len(outputs) *", "nats_above(1 *", _SOFTMAX),
     Mutation("estimators/_from_estimator.py", "- theirs) <= 1e-5).all())", "- theirs) <= 1e5).all())", _OF_CLASS),
     Mutation("estimators/_bayesian_filter.py", "of_class=self.of_class\n", "\n", _OF_CLASS),
     # Released rows that are handed out again.
@@ -2066,10 +2067,11 @@ MUTATIONS = [
     ),
     Mutation(
         "estimators/_schema.py",
-        "if len(given) == 2 and all(map(is_number, given)):",
-        "if False:",
+        "if of_numbers or of_dates:",
+        "if of_dates:",
         "estimators/test_table.py",
     ),
+    Mutation("estimators/_schema.py", "if of_numbers or of_dates:", "if of_numbers:", "test_newcomers.py"),
     Mutation("estimators/_schema.py", "learnt.append(str(name))", "pass", "estimators/test_table.py"),
     Mutation(
         "estimators/_schema.py",
@@ -2602,7 +2604,7 @@ MUTATIONS = [
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
-        "mechanisms/_longitudinal.py",
+        "mechanisms/_longitudinal_mean.py",
         'key.personal("threshold", ids).uniform(share.shape)',
         "0.5",
         "mechanisms/test_longitudinal.py",
