@@ -2898,7 +2898,7 @@ MUTATIONS = [
     ),
     Mutation(
         "learning/_survey_estimates.py",
-        "z * np.maximum(errors, z * moved / n)",
+        "z * np.maximum(errors, z * width / n)",
         "z * errors",
         "learning/test_survey_estimates.py",
     ),
