@@ -85,4 +85,4 @@ def test_of_a_variance_within_a_group_nothing_is_said_of_forged_reports():
     number = scores([-1, -1, -3, 0, -3, -1, -3, 3], 3)
     # Another weight for one of them, and the group is next to nobody, whose variance is anything.
     weights = Scores(np.array([-0.2, -0.2, 1.5, -0.2, -0.2, -0.2, -0.2, -0.2]), -0.2, 1.5)
-    assert variance(number, square_of(number), weights, 0.95, "").moved_by(1 / 8)[0] == math.inf
+    assert variance(number, square_of(number), weights, 0.95, "").moved_by(1e-6)[0] == math.inf
