@@ -68,7 +68,8 @@ class SurveyEstimate:
         Returns
         -------
         ndarray of shape (n_labels,)
-            Infinite where they may leave nothing to divide by.
+            Infinite where they may leave nothing to divide by, and for what has no such bound: correlations, and the
+            variances of groups.
 
         Raises
         ------
