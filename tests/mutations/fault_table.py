@@ -2779,6 +2779,13 @@ MUTATIONS = [
     Mutation("study/_choice.py", "else _WITHOUT_BOUND}", "else 0.0}", "study/test_grid_search.py"),
     Mutation("study/_features.py", "found.append(name)", "pass", "study/test_features.py"),
     Mutation("study/_features.py", "if missing.any() and not fill and", "if False and", "study/test_features.py"),
+    Mutation(
+        "study/_tables.py",
+        "if any(map(is_number, cells)) and",
+        "if any(map(is_number, listed)) and",
+        "study/test_tables.py",
+    ),
+    Mutation("study/_tables.py", "given.count(name) > 1", "given.count(name) > 2", "study/test_tables.py"),
     Mutation("study/_tables.py", "if nameless.any():", "if False:", "study/test_tables.py"),
     Mutation("study/_recommend.py", "asked.epsilon / asked.n_questions", "asked.epsilon", "study/test_recommend.py"),
     Mutation(
@@ -2885,13 +2892,13 @@ MUTATIONS = [
     ),
     Mutation(
         "learning/_survey_estimates.py",
-        "ends = (-unknown, unknown)",
-        "ends = (low, high)",
+        "anything = (-unknown, unknown)",
+        "anything = (low, high)",
         "learning/test_survey_estimates.py",
     ),
     Mutation(
         "learning/_survey_estimates.py",
-        "z * np.maximum(errors, z * moved / n)",
+        "z * np.maximum(errors, z * width / n)",
         "z * errors",
         "learning/test_survey_estimates.py",
     ),
@@ -2900,8 +2907,14 @@ MUTATIONS = [
     ),
     Mutation(
         "learning/_survey_estimates.py",
-        "if not np.isfinite([*second.low, *second.high]).all():",
-        "if False:",
+        "known = np.isfinite(second.low) & np.isfinite(second.high)",
+        "known = np.isfinite(values)",
+        "learning/test_survey_estimates.py",
+    ),
+    Mutation(
+        "learning/_survey_estimates.py",
+        "first.moved**2 / n if weights.low == weights.high else",
+        "first.moved**2 / n if n else",
         "learning/test_survey_estimates.py",
     ),
     Mutation("learning/_survey_estimates.py", "low=np.minimum(low, shares),", "low=low,", _COLLECTOR),
