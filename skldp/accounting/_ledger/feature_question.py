@@ -68,7 +68,7 @@ class FeatureQuestion:
         if bounds is None or features is None or list(features).count(part) != 1:
             raise ValueError(
                 "A number that is counted by what was released of it is a feature of the record: declare them first, "
-                f"PrivacyLedger.declare(bounds=..., features=[...]), each under its own name. "
+                "PrivacyLedger.declare(bounds=..., features=[...]), each under its own name. "
                 f"Got part={part!r} and the features {features!r}."
             )
         region, column = region_of(bounds, n_features=len(features)), list(features).index(part)
