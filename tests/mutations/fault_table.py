@@ -1372,6 +1372,12 @@ MUTATIONS = [
     Mutation("accounting/_ledger/established.py", "(Fraction(1, 10**40) if apart else 0)", "1", _PARTS),
     Mutation("accounting/_ledger/book.py", "tokens.setdefault(one, os.urandom(16))", "bytes(16)", _PARTS),
     Mutation("accounting/_ledger/feature_question.py", "self.region.move(records)", "records", _FEATURES),
+    Mutation("accounting/_ledger/feature_question.py", "count(part) != 1", "count(part) < 1", _FEATURES),
+    Mutation("accounting/_release_query.py", "else [*sorted(told), untold]", "else sorted(told)", _PARTS),
+    Mutation(
+        "accounting/_release_query.py", "codes = sorted(told) if untold", "codes = [untold or 0] if untold", _PARTS
+    ),
+    Mutation("accounting/_ledger/established.py", "codes = [*old, new] if", "codes = [new] if", _PARTS),
     Mutation(
         "accounting/_ledger/feature_question.py",
         "if region.in_block[column] or len(region.limits):",
