@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 from postgres_server import PostgresServer, find_programs
 
-from skldp.mechanisms import _noise as randomness
+from skldp.mechanisms import _integer_laws, _noise
 
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.register_profile("fresh", derandomize=False, deadline=None, database=None, print_blob=True)
@@ -42,7 +42,10 @@ class FixedKeys:
 @pytest.fixture
 def fixed_noise(monkeypatch):
     """Key every stream of this process from a counter: a test that compares with a threshold cannot fail by chance."""
-    monkeypatch.setattr(randomness, "os", FixedKeys())
+    keys = FixedKeys()
+    # Of estimators and ledgers, and of a device.
+    monkeypatch.setattr(_noise, "os", keys)
+    monkeypatch.setattr(_integer_laws, "os", keys)
 
 
 @pytest.fixture(scope="session")

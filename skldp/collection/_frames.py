@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from skldp._tables import as_frame
 from skldp.client import NumberField, NumbersField, Policy
 from skldp.collection._columns import ReportColumns
 from skldp.learning._answer_scores import bits, each
@@ -27,10 +28,6 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
     ImportError
         If pandas is missing.
     """
-    try:
-        from pandas import DataFrame
-    except ImportError:
-        raise ImportError('This needs pandas: pip install "skldp[study]".') from None
     data: dict[str, Any] = {}
     for field, answers in zip(policy.fields, columns.answers, strict=True):
         if isinstance(field, NumberField):
@@ -47,7 +44,7 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
             data |= {f"{field.name}={value}": held[:, code] for code, value in enumerate(field.values)}
         else:
             data[field.name] = answers
-    return DataFrame(data)
+    return as_frame(data)
 
 
 def _number_of(field: NumbersField, name: str, answer: int) -> float:

@@ -19,7 +19,8 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._guarantee_steps import GuaranteeStep
 from skldp.mechanisms._law_of import integer_law, law_within_bounds
 from skldp.mechanisms._linked import Constrained, OneHot
-from skldp.mechanisms._longitudinal import FlippedBits, LongitudinalCategories, LongitudinalMean
+from skldp.mechanisms._longitudinal import FlippedBits, LongitudinalCategories
+from skldp.mechanisms._longitudinal_mean import LongitudinalMean
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures

@@ -85,7 +85,7 @@ def test_what_declares_no_columns_makes_no_policy(run, tmp_path, arguments):
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz", ".parquet", ".arrow"])
 @pytest.mark.parametrize("output", ["reports.arrow", "reports.parquet"])
-def test_every_kind_of_table_becomes_the_same_reports(run, policy, tmp_path, ending, output):
+def test_every_kind_of_table_becomes_the_same_reports(fixed_noise, run, policy, tmp_path, ending, output):
     path = tmp_path / f"people{ending}"
     text = "\n".join(ROWS) + "\n"
     if ending == ".csv.gz":
@@ -149,7 +149,7 @@ def test_a_table_without_a_column_is_refused(run, policy, tmp_path):
     assert not (tmp_path / "reports.arrow").exists()
 
 
-def test_reports_are_collected_from_several_files(run, policy, tmp_path):
+def test_reports_are_collected_from_several_files(fixed_noise, run, policy, tmp_path):
     text = "\n".join(ROWS) + "\n"
     (tmp_path / "people.csv").write_text(text)
     for output in ("one.arrow", "two.parquet"):

@@ -42,7 +42,7 @@ CLASSES = np.arange(N) % 2
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
-def test_the_columns_are_named_and_no_others(estimator):
+def test_the_columns_are_named_and_no_others(fixed_noise, estimator):
     call = getattr(estimator, "fit_transform", estimator.fit)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore", TooFewPeopleWarning)
@@ -58,7 +58,7 @@ def test_many_columns_are_not_all_named_and_those_without_names_have_numbers():
         NumericPrivatizer().fit_transform(np.tile([0, 2, 2, 2, 2, 2], (4, 1)))
 
 
-def test_a_search_warns_once():
+def test_a_search_warns_once(fixed_noise):
     model = make_pipeline(NumericPrivatizer(bounds=BOUNDS), LogisticRegression())
     search = GridSearchCV(model, {"numericprivatizer__epsilon": [1.0, 2.0]}, cv=3, refit=False)
     for _ in range(2):

@@ -54,7 +54,7 @@ def test_steps_of_another_guarantee_are_left_out(change):
     assert (step.epsilon, step.delta) == (changed.epsilon, changed.delta)
 
 
-def test_a_pipeline_names_its_steps():
+def test_a_pipeline_names_its_steps(fixed_noise):
     columns = make_column_transformer((release(3.0), [0]), (release(3.0), [1]), (release(1.0), [2]))
     private = LabelPrivateClassifier(LogisticRegression(), label_mechanism=LabelRR(2.0, classes=[0, 1]))
     guarantee = privacy_guarantee(make_pipeline(columns, StandardScaler(), private).fit(X, Y))

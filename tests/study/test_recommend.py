@@ -44,7 +44,7 @@ TABLE = np.zeros((2, 13))
         ("means", None),
     ],
 )
-def test_what_is_recommended_is_ready_and_keeps_the_epsilon(task, target):
+def test_what_is_recommended_is_ready_and_keeps_the_epsilon(fixed_noise, task, target):
     advice = recommend(PEOPLE, task, 2.0, len(ROWS), target=target)
     X = ROWS if target is None else ROWS.drop(columns=target)
     for option in advice.options:
