@@ -9,7 +9,6 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.frozen import FrozenEstimator
@@ -26,6 +25,7 @@ from skldp.estimators._labels import LabelPrivatizer
 from skldp.estimators._noise_aware_discriminant import NoiseAwareDiscriminant
 from skldp.estimators._noise_aware_regression import NoiseAwareLinearRegression
 from skldp.estimators._public_steps import declared_public, effect_of_public, ignores_labels, is_row_wise
+from skldp.estimators._selected_columns import repeats, selects_none
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._guarantee_steps import GuaranteeStep, sentence
 from skldp.mechanisms._odds import float_above, product_above
@@ -34,6 +34,8 @@ __all__ = ["privacy_guarantee"]
 
 # Single precision holds numbers a few times as large.
 _LARGEST = 1e38
+# What learns from the predictions of a stage for people whose labels the next one releases.
+_PRIOR = "the prior of the next stage"
 
 
 def privacy_guarantee(
@@ -144,6 +146,8 @@ class _Given:
         Whether it may be a sparse matrix that a step made.
     transformed : bool
         Whether something learns from the transform of the rows that the estimator was fitted on.
+    predicted : bool
+        Whether labels are released by what is predicted for rows that it was not fitted on.
     """
 
     raw: tuple[str, ...] = ("the whole",)
@@ -154,6 +158,7 @@ class _Given:
     largest: float = math.inf
     sparse: bool = False
     transformed: bool = False
+    predicted: bool = False
 
 
 class _Walk:
@@ -236,9 +241,11 @@ class _Walk:
         return replace(whole, basis="; ".join(dict.fromkeys([whole.basis, *notes])))
 
     def _private(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> _Given:
-        if given.again and not getattr(step, "transform_noise", True):
-            self.leaks.append(f"{_title(name, step)} transforms without noise, and {given.again} learns from that")
         of_releases = isinstance(step, NoiseAwareDiscriminant | NoiseAwareLinearRegression)
+        is_model = guarantee.unit != "label" and get_tags(step).target_tags.required and not of_releases
+        if given.again and (not getattr(step, "transform_noise", True) or (is_model and given.predicted)):
+            does = "predicts" if is_model else "transforms"
+            self.leaks.append(f"{_title(name, step)} {does} without noise, and {given.again} learns from that")
         if of_releases and not given.raw:
             # The rows' release was counted where it happened.
             labels = step.label_guarantee_
@@ -259,11 +266,15 @@ class _Walk:
         if isinstance(step, LabelSampler):
             return replace(given, labels_raw=False)
         if isinstance(step, LabelPrivate):
-            inner = self.visit(_join(name, "estimator"), step.estimator_, replace(given, labels_raw=False))
+            within = replace(given, labels_raw=False)
+            if getattr(step, "stages", 1) > 1:
+                # The model of a stage is fitted to the rows of all before, and transforms those of the next.
+                within = replace(within, times=given.times * step.stages, again=_PRIOR, predicted=True)
+            inner = self.visit(_join(name, "estimator"), step.estimator_, within)
             return replace(inner, labels_raw=given.labels_raw)
         if guarantee.unit == "label":
             return given
-        self.of_targets |= get_tags(step).target_tags.required and not of_releases
+        self.of_targets |= is_model
         return replace(given, raw=(), stretch=1.0, sparse=False)
 
     def _of_the_input(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> PrivacyGuarantee:
@@ -348,9 +359,9 @@ class _Walk:
                 chosen = _join(name, inner)
                 self.row_leaks.append(f"the columns of {chosen!r} are chosen by a function that gets all rows")
         branches = [
-            (inner, branch, replace(given, stretch=None) if _repeats(columns, step.n_features_in_) else given)
+            (inner, branch, replace(given, stretch=None) if repeats(columns, step.n_features_in_) else given)
             for inner, branch, columns in step.transformers_
-            if not _selects_none(columns)
+            if not selects_none(columns)
         ]
         given = self._branches(name, branches, step.transformer_weights, given)
         if given.raw and given.sparse and step.sparse_threshold != 0:
@@ -464,23 +475,6 @@ def _title(name: str, step: Any) -> str:
 
 def _join(name: str, inner: str) -> str:
     return f"{name}__{inner}" if name else inner
-
-
-def _repeats(columns: Any, n_columns: int) -> bool:
-    """Whether a column is listed twice, which stretches distances."""
-    is_list = hasattr(columns, "__len__") and not isinstance(columns, str)
-    if not is_list or np.asarray(columns).dtype == bool:
-        return False
-    # The last column is -1 as well.
-    return len({column if isinstance(column, str) else column % n_columns for column in columns}) < len(columns)
-
-
-def _selects_none(columns: Any) -> bool:
-    """Whether a branch has no column, and so is not fitted."""
-    if not hasattr(columns, "__len__"):
-        return False
-    selected = np.asarray(columns)
-    return not (selected.any() if selected.dtype == bool else selected.size)
 
 
 def _product_above(stretch: float | None, factor: float | None) -> float | None:

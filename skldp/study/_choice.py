@@ -37,7 +37,7 @@ def with_exact_epsilon(scoring: str | Callable[..., float] | None = None) -> Cal
     Raises
     ------
     ValueError
-        If there is no scorer of that name.
+        If there is no scorer of that name, or `scoring` is several.
 
     See Also
     --------
@@ -58,6 +58,8 @@ def with_exact_epsilon(scoring: str | Callable[..., float] | None = None) -> Cal
     """
     if isinstance(scoring, str):
         check_scorer(scoring)
+    elif scoring is not None and not callable(scoring):
+        raise ValueError(f"scoring must be None, the name of one scorer, or a callable. Got {scoring!r} instead.")
     return _WithExactEpsilon(scoring)
 
 

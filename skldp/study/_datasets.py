@@ -325,7 +325,9 @@ def _split(name: str, frame: Any, target: str | None) -> tuple[np.ndarray, Any]:
         raise StudyInputError(f"{name} needs --target, the column of labels, one of: {some_names(frame.columns)}.")
     if target not in frame.columns:
         names = some_names(frame.columns)
-        raise StudyInputError(f"--target must be a column of {name} ({names}). Got {target!r} instead.")
+        parted = len(frame.columns) == 1 and any(mark in names for mark in ";\t|")
+        hint = " Say by --sep what stands between its cells." if parted else ""
+        raise StudyInputError(f"--target must be a column of {name} ({names}). Got {target!r} instead.{hint}")
     labels, features = frame[target], frame.drop(columns=target)
     if features.shape[1] == 0:
         raise StudyInputError(f"{name} has no column beside the target {target!r}.")

@@ -5,13 +5,24 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from laws import THRESHOLD, binomial_pvalue
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skldp import LabelLaplace, LabelPrivateClassifier, LabelRR, PrivacyLedger, privacy_guarantee
+from skldp import (
+    LabelLaplace,
+    LabelPrivateClassifier,
+    LabelRR,
+    NumericPrivatizer,
+    PrivacyLedger,
+    PrivateDiscriminant,
+    privacy_guarantee,
+)
 from skldp.estimators._label_stages import cohorts, of_people, rows_of
 from skldp.exceptions import ChangedAfterFitError
 from skldp.mechanisms import noise_from
@@ -203,3 +214,33 @@ def test_stages_pay_where_the_first_cohort_tells_most_classes_apart():
         return classifier.fit(rows, labels).score(rows, labels)
 
     assert all(score(2, seed) > score(1, seed) + 0.03 for seed in range(4))
+
+
+def test_every_stage_releases_the_features_of_those_before_again(fixed_noise):
+    X, y = np.random.default_rng(0).uniform(-1, 1, (60, 2)), np.arange(60) % 2
+    labels = LabelRR(2.0, classes=[0, 1])
+    inner = make_pipeline(NumericPrivatizer(3.0, mechanism="laplace"), KNeighborsClassifier(1))
+    model = LabelPrivateClassifier(inner, label_mechanism=labels, stages=3).fit(X, y)
+    # The attack: two models hold other releases of the rows of the first cohort.
+    first, last = model.stages_[0][-1]._fit_X, model.stages_[-1][-1]._fit_X
+    assert len(first) == 20
+    assert len(last) == 60
+    assert not set(map(tuple, first)) & set(map(tuple, last))
+    assert 10.99 < privacy_guarantee(model).epsilon <= 11
+    assert privacy_guarantee(clone(model).set_params(stages=1).fit(X, y)).epsilon <= 5
+
+
+@pytest.mark.parametrize(
+    ("estimator", "does"),
+    [
+        (make_pipeline(NumericPrivatizer(3.0, transform_noise=False), GaussianNB()), "transforms"),
+        (PrivateDiscriminant(3.0, classes=[0, 1]), "predicts"),
+        (VotingClassifier([("a", PrivateDiscriminant(3.0, classes=[0, 1]))], voting="soft"), "predicts"),
+    ],
+)
+def test_a_prior_of_rows_without_noise_voids_the_guarantee_of_features(estimator, does, fixed_noise):
+    X, y = np.random.default_rng(0).uniform(-1, 1, (400, 2)), np.arange(400) % 2
+    model = LabelPrivateClassifier(estimator, label_mechanism=LabelRR(2.0, classes=[0, 1]), stages=2).fit(X, y)
+    guarantee = privacy_guarantee(model)
+    assert guarantee.epsilon == np.inf
+    assert f"{does} without noise, and " in guarantee.basis

@@ -1585,7 +1585,7 @@ MUTATIONS = [
         "False",
         _WHOLES,
     ),
-    Mutation("estimators/_composition.py", "< len(columns)\n", "< 0\n", _WHOLES),
+    Mutation("estimators/_selected_columns.py", "< len(columns)\n", "< 0\n", _WHOLES),
     Mutation("estimators/_composition.py", "norm = math.hypot(*known)", "norm = max(known)", _WHOLES),
     Mutation("estimators/_guarantee_mixin.py", "        if changed:\n", "        if False:\n", _PROMISES),
     Mutation(
@@ -1631,7 +1631,7 @@ MUTATIONS = [
     ),
     Mutation(
         "estimators/_composition.py",
-        "self.of_targets |= get_tags(step).target_tags.required and not of_releases",
+        "self.of_targets |= is_model",
         "self.of_targets |= False",
         "estimators/test_private_guarantees.py",
     ),
@@ -2078,6 +2078,18 @@ MUTATIONS = [
         "estimators/test_table.py",
     ),
     Mutation("estimators/_schema.py", "if of_numbers or of_dates:", "if of_numbers:", "test_newcomers.py"),
+    Mutation(
+        "estimators/_composition.py",
+        "times=given.times * step.stages",
+        "times=given.times",
+        "estimators/test_label_stages.py",
+    ),
+    Mutation(
+        "estimators/_composition.py",
+        'getattr(step, "transform_noise", True) or (is_model and given.predicted)',
+        'getattr(step, "transform_noise", True)',
+        "estimators/test_label_stages.py",
+    ),
     Mutation("estimators/_schema.py", "learnt.append(str(name))", "pass", "estimators/test_table.py"),
     Mutation(
         "estimators/_schema.py",

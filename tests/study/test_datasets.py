@@ -74,6 +74,7 @@ BAD_CSV = {
     "empty file": ("", "people.csv is empty"),
     "only a header": ("age,sick\n", "has no rows"),
     "no such target": ("age,ill\n1,0\n2,1\n", r"--target must be a column of people.csv \(age, ill\). Got 'sick'"),
+    "another separator": ("age;sick\n1;no\n2;yes\n", r"\(age;sick\).*by --sep what stands between its cells"),
     "nothing beside the target": ("sick\n0\n1\n", "no column beside"),
     "one class": ("age,sick\n1,no\n2,no\n", "only one class"),
     "missing value": ("age,sick\n1,no\n,yes\n", "Column 'age' of people.csv has 1 missing"),

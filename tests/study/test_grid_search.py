@@ -152,3 +152,5 @@ def test_exact_epsilons_are_scored_beside_any_score():
             assert column == pytest.approx([expected], rel=1e-6)
     with pytest.raises(ValueError, match=r"such as .*roc_auc.*Got 'roc_acu'"):
         with_exact_epsilon("roc_acu")
+    with pytest.raises(ValueError, match=r"the name of one scorer.*Got \['accuracy', 'f1_macro'\]"):
+        with_exact_epsilon(["accuracy", "f1_macro"])

@@ -45,6 +45,8 @@ def test_makers_of_estimators_are_audited_by_their_own_names(fixed_noise):
 def test_an_unknown_name_is_refused():
     with pytest.raises(StudyInputError, match="nothing"):
         inversion_study(["nothing"], RECORDS, [1.0])
+    with pytest.raises(ValueError, match=r"a list of names, or a dict\. Got 'privunit'"):
+        inversion_study("privunit", RECORDS, [1.0])
 
 
 def test_the_picture_shows_the_best_attack_below_the_bound(table, tmp_path):

@@ -109,7 +109,7 @@ def inversion_study(
     StudyInputError
         If there is no such mechanism.
     ValueError
-        As :func:`audit_inversion` does.
+        If `mechanisms` is one name alone, or as :func:`audit_inversion` does.
 
     Examples
     --------
@@ -120,6 +120,8 @@ def inversion_study(
     (['decoder', 'nearest'], 4)
     """
     known = np.asarray(candidates)
+    if isinstance(mechanisms, str):
+        raise ValueError(f"mechanisms must be a list of names, or a dict. Got {mechanisms!r} instead.")
     if not isinstance(mechanisms, Mapping):
         domain = (known.min(), known.max()) if bounds is None else bounds
         mechanisms = {name: _named(name, domain) for name in mechanisms}
