@@ -1,8 +1,9 @@
 """Directives that run what a page shows, so that no figure and no command in it can go stale.
 
 ``run-python`` executes Python and shows what it printed; the blocks of one page share their names, and with ``:show:``
-an object is shown as a notebook would. ``run-command`` executes a command line in an empty folder. ``exec-table`` shows
-a table that a function of ``tables.py`` computes. What fails is an error of the build.
+an object is shown as a notebook would. ``run-command`` executes command lines in an empty folder, or with ``:folder:`` in
+the one that a name of the page's Python holds. ``exec-table`` shows a table that a function of ``tables.py`` computes. What
+fails is an error of the build.
 """
 
 import contextlib
@@ -66,15 +67,15 @@ def run_python(code, names):
     return printed.getvalue()
 
 
-def run_command(line):
-    """Execute a ``skldp`` command in an empty folder and give what it printed."""
+def run_command(line, folder):
+    """Execute a ``skldp`` command in a folder and give what it printed."""
     name, *arguments = shlex.split(line)
     if name != "skldp":
         raise ValueError(f"Only skldp commands are run here. Got {line!r} instead.")
     printed = io.StringIO()
     # In this process: a new one would spend seconds on imports, for every command of every page.
     with contextlib.ExitStack() as stack:
-        stack.enter_context(contextlib.chdir(stack.enter_context(tempfile.TemporaryDirectory())))
+        stack.enter_context(contextlib.chdir(folder))
         stack.enter_context(_environment(COLUMNS="100", NO_COLOR="1"))
         stack.enter_context(contextlib.redirect_stdout(printed))
         stack.enter_context(contextlib.redirect_stderr(printed))
@@ -103,6 +104,11 @@ class _Live(SphinxDirective):
     has_content = True
     option_spec = {"hide-output": directives.flag}
 
+    @property
+    def names(self):
+        pages = self.env.temp_data.setdefault("live_pages_names", {})
+        return pages.setdefault(self.env.docname, {"__name__": "__page__"})
+
     def run(self):
         text = "\n".join(self.content)
         try:
@@ -128,11 +134,6 @@ class RunPython(_Live):
             parts.append(nodes.raw("", f'<div class="shown">{shown}</div>', format="html"))
         return parts
 
-    @property
-    def names(self):
-        pages = self.env.temp_data.setdefault("live_pages_names", {})
-        return pages.setdefault(self.env.docname, {"__name__": "__page__"})
-
     def execute(self, text):
         longest = max(map(len, text.splitlines()), default=0)
         if longest > _MOST_COLUMNS:
@@ -141,8 +142,12 @@ class RunPython(_Live):
 
 
 class RunCommand(_Live):
+    option_spec = _Live.option_spec | {"folder": directives.unchanged_required}
+
     def execute(self, text):
-        return text, "bash", "".join(run_command(line) for line in text.splitlines())
+        with tempfile.TemporaryDirectory() as empty:
+            folder = self.names[self.options["folder"]] if "folder" in self.options else empty
+            return text, "bash", "".join(run_command(line, folder) for line in text.splitlines())
 
 
 class ExecTable(SphinxDirective):

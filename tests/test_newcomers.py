@@ -146,6 +146,12 @@ def test_ten_lines_lead_from_a_file_to_a_scored_private_pipeline(pipeline, colum
     ("schema", "match"),
     [
         ({"age": [0, 100]}, r"may mean bounds, for which write \(0, 100\)"),
+        ('{"age": [0, 100]}', '"type": "interval", "low": 0, "high": 100}'),
+        ('{"age": ["2020-01-01", "2024-12-31"]}', 'two dates may mean bounds.*"type": "dates", "low": "2020-01-01"'),
+        ({"age": ("no", "yes")}, "categories are a list"),
+        ({"age": ("2024-12-31", "2020-01-01")}, "the first before the last.*'2024-12-31'"),
+        ({"age": ("2020-01-01", 20_000)}, "Bounds of dates must be two"),
+        ({"age": {"type": "dates", "low": "2020-01-01"}}, "Bounds of dates must be two"),
         ({"age": ("2020-01-01", "2024-12-31")}, "Dates must be dates, or texts .* Got numbers"),
         ({"years": (0, 100)}, r"misses \['age'\]"),
         ("schema.json", "not the path of a file"),
@@ -154,3 +160,29 @@ def test_ten_lines_lead_from_a_file_to_a_scored_private_pipeline(pipeline, colum
 def test_a_wrong_schema_says_what_to_write(schema, match):
     with pytest.raises(ValueError, match=match):
         skldp.TablePrivatizer(schema=schema).fit(pd.DataFrame({"age": [31.0, 64.0]}))
+
+
+def test_years_as_texts_are_categories():
+    frame = pd.DataFrame({"year": ["2020", "2021"]})
+    table = skldp.TablePrivatizer(schema={"year": ["2020", "2021"]}).fit(frame)
+    assert table.get_feature_names_out().tolist() == ["year_2020", "year_2021"]
+
+
+def test_advice_takes_what_a_newcomer_has():
+    two_classes = skldp.recommend({"age": (0, 100), "sick": [0, 1]}, "classification", 2.0, 1_000, target="sick")
+    assert two_classes.estimator[-1].classes == [0, 1]
+    given = skldp.recommend({"age": (0, 100)}, "classification", 2.0, 1_000, target=[0, 1])
+    assert str(given) == str(two_classes)
+    assert "PrivateLinear" in str(skldp.recommend({0: (0, 100), 1: (0, 9)}, "regression", 2.0, 1_000, target=1))
+    with pytest.raises(ValueError, match="Got list instead"):
+        skldp.recommend([(0, 100)], "releases", 2.0, 1_000)
+    with pytest.raises(ValueError, match="a list of at least two declared classes"):
+        skldp.recommend({"age": (0, 100)}, "classification", 2.0, 1_000, target=(0, 1))
+
+
+@pytest.mark.parametrize("task", ["releases", "means"])
+def test_whatever_is_advised_for_an_array_takes_it(task):
+    X = np.random.default_rng(0).uniform(-1, 1, (30, 4))
+    for option in skldp.recommend(X, task, 4.0, 30).options:
+        assert 3.99 < skldp.privacy_guarantee(option.estimator.fit(X)).epsilon <= 4, option.name
+        option.estimator.fit(pd.DataFrame(X))

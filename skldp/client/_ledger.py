@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from fractions import Fraction
-from os import PathLike, fspath
+from os import PathLike
+from os.path import abspath
 from typing import Any
 
 from skldp._checks import check_epsilon
@@ -57,7 +58,8 @@ class DeviceLedger:
 
     def __init__(self, path: str | PathLike[str], *, lifetime_epsilon: float) -> None:
         check_epsilon(lifetime_epsilon)
-        self.path = fspath(path)
+        # Wherever the process goes: another file would know of nothing, and so would what SQLite keeps in memory.
+        self.path = abspath(path)
         self.lifetime_epsilon = float(lifetime_epsilon)
 
     @property

@@ -176,7 +176,7 @@ def imputed_values(estimator: Any) -> npt.NDArray[np.float64] | None:
             estimator = estimator.regressor_
         else:
             filled = is_frozen and isinstance(estimator, SimpleImputer)
-            return np.asarray(estimator.statistics_, dtype=np.float64) if filled else None
+            return _statistics(estimator) if filled else None
 
 
 def _folded(steps: list[Any], coef: Any, intercept: Any) -> tuple[Any, Any]:
@@ -362,12 +362,18 @@ def _imputer_map(step: SimpleImputer, n_features: int) -> tuple[npt.NDArray[np.f
     """An imputer of NaN does nothing to a row without it, and a row with it is filled in before it is asked."""
     check_is_fitted(step)
     marks_nan = isinstance(step.missing_values, float) and math.isnan(step.missing_values)
-    if not marks_nan or step.add_indicator or np.isnan(step.statistics_).any() or len(step.statistics_) != n_features:
+    values = _statistics(step)
+    if not marks_nan or step.add_indicator or np.isnan(values).any() or len(values) != n_features:
         raise ValueError(
             "A SimpleImputer must fill in NaN alone, without an indicator and without dropping a feature, so that it "
             f"leaves whole rows as they are. Got {step!r} instead."
         )
     return np.ones(n_features), np.zeros(n_features)
+
+
+def _statistics(step: SimpleImputer) -> npt.NDArray[np.float64]:
+    """What an imputer fills in; a constant is kept by scikit-learn as a Python object."""
+    return np.asarray(step.statistics_, dtype=np.float64)
 
 
 def _output_range(coef: np.ndarray, intercept: float, region: Region) -> tuple[float, float]:

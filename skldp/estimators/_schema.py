@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Number
@@ -20,7 +21,7 @@ __all__ = ["DeclaredColumn", "check_frame", "columns_of", "framed", "read_schema
 
 _FORMS = (
     "(low, high) of numbers or of dates, a list of categories, a domain of skldp.mechanisms, its JSON form as a dict "
-    "with 'missing' beside it, a polars Enum, or a pandas CategoricalDtype"
+    "(or of type 'dates') with 'missing' beside it, a polars Enum, or a pandas CategoricalDtype"
 )
 _EPOCH = np.datetime64(0, "D")
 
@@ -219,17 +220,22 @@ def _column(given: Any) -> DeclaredColumn:
         fields = dict(given)
         missing = fields.pop("missing", None)
         if fields.get("type") == "dates":
-            return DeclaredColumn(_dates(fields["low"], fields["high"]), missing, is_date=True)
+            return DeclaredColumn(_dates(fields.get("low"), fields.get("high")), missing, is_date=True)
         # Through JSON, so that a dict means what a file says.
         return _of_domain(domain_from_json(json.dumps(fields)), missing)
     if hasattr(given, "categories"):
         values = [value.item() if isinstance(value, np.generic) else value for value in list(given.categories)]
         return DeclaredColumn(Categories(tuple(values), bool(getattr(given, "ordered", True))))
     if isinstance(given, list):
-        if len(given) == 2 and all(map(is_number, given)):
+        # A file of JSON has no tuples, and would declare two dates as all that a column may hold.
+        of_numbers, of_dates = (len(given) == 2 and all(map(is_one, given)) for is_one in (is_number, _is_iso_date))
+        if of_numbers or of_dates:
+            what, kind = ("dates", "dates") if of_dates else ("numbers", "interval")
+            low, high = (json.dumps(value, default=float) for value in given)
             raise ValueError(
-                f"A list of two numbers may mean bounds, for which write {tuple(given)!r}, and two categories, for "
-                f'which write {{"type": "categories", "values": {given!r}}}.'
+                f"A list of two {what} may mean bounds, for which write {tuple(given)!r} or "
+                f'{{"type": "{kind}", "low": {low}, "high": {high}}}, and two categories, for which write '
+                f'{{"type": "categories", "values": [{low}, {high}]}}.'
             )
         return DeclaredColumn(Categories(tuple(given)))
     if isinstance(given, tuple) and len(given) == 2:
@@ -254,9 +260,21 @@ def _of_domain(domain: Domain, missing: Any = None) -> DeclaredColumn:
     return DeclaredColumn(domain, missing)
 
 
+def _is_iso_date(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", value) is not None
+
+
 def _dates(low: Any, high: Any) -> Integers:
-    low_day, high_day = np.array([low, high], dtype="datetime64[D]").astype(np.int64).tolist()
-    return Integers(low_day, high_day)
+    try:
+        days = np.array([low, high], dtype="datetime64[D]")
+    except (ValueError, TypeError):
+        days = np.array([])
+    if isinstance(low, Number) or isinstance(high, Number) or not (days.size == 2 and days[0] < days[1]):
+        raise ValueError(
+            "Bounds of dates must be two, such as ('2020-01-01', '2024-12-31'), the first before the last; categories "
+            f"are a list. Got {(low, high)!r} instead."
+        )
+    return Integers(*days.astype(np.int64).tolist())
 
 
 def _days(values: np.ndarray) -> np.ndarray:

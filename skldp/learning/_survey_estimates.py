@@ -193,24 +193,32 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
     -----
     The interval holds the R for which the mean of :math:`a - R b` is within :math:`z` standard errors of 0. It is exact
     as far as means are normal, however small the mean of b; where that may be 0, the interval is infinite. Where all
-    b are 1, it is the usual one.
+    b are 1, it is the usual one. A few reports may be all alike, as if there were no variance: for intervals no mean
+    has a standard error below :math:`z \Delta / n`, of scores that lie within :math:`\Delta`, which is about what
+    Wilson's interval comes to where a rare answer is never seen.
 
     References
     ----------
-    Fieller, "Some problems in interval estimation", Journal of the Royal Statistical Society B, 1954.
+    Fieller, "Some problems in interval estimation", Journal of the Royal Statistical Society B, 1954; Wilson, "Probable
+    inference, the law of succession, and statistical inference", Journal of the American Statistical Association 1927.
     """
     A, B, z = sums.a / n, sums.b / n, float(norm.ppf((1 + level) / 2))
     v_aa, v_ab, v_bb = (
         (np.asarray(products) / n - one * two) / (n - 1)
         for products, one, two in ((sums.aa, A, A), (sums.ab, A, B), (sums.bb, B, B))
     )
-    low, high = _fieller(A, B, v_aa, v_ab, v_bb, z)
+    products = [b * a for b in (sums.b_low, sums.b_high) for a in (sums.a_low, sums.a_high)]
+    least_aa, least_bb = (
+        (z * np.ptp(np.asarray(ends), axis=0) / n) ** 2 for ends in (products, [sums.b_low, sums.b_high])
+    )
+    low, high = _fieller(A, B, np.maximum(v_aa, least_aa), v_ab, np.maximum(v_bb, least_bb), z)
     unknown, zero = np.full_like(A, np.inf), np.zeros_like(A)
     if B <= 0:
         # Fewer than nobody is left by the filter: noise alone.
         nothing = np.full_like(A, np.nan)
+        anything = (-unknown, unknown)
         return SurveyEstimate(
-            what, tuple(labels), nothing, unknown, low, high, level, n, unknown, zero, unknown, unknown
+            what, tuple(labels), nothing, unknown, *anything, level, n, unknown, zero, unknown, unknown
         )
     R = A / B
     # Of products that a small difference is left of, rounding may leave less than none.
@@ -225,16 +233,21 @@ def variance(number: Scores, square: Scores, weights: Scores, level: float, what
     """The variance of a number, from scores of it and of its square."""
     n, z = len(number.values), float(norm.ppf((1 + level) / 2))
     first, second = (quotients(Sums.of(one, weights), n, level, what, (what,)) for one in (number, square))
+    if not np.isfinite([*second.low, *second.high]).all():
+        # Where nobody may be left, nothing is known of the square, and no more of its difference to another.
+        return second
     value, influence = _variance_and_influence(number, square, weights)
     values, errors = np.array([value]), np.array([np.sqrt(influence @ influence) / n])
     # A mean m that moves by d moves its square by at most 2 |m| d + d^2.
+    moved = second.moved + 2 * np.abs(first.values) * first.moved
+    reach = z * np.maximum(errors, z * moved / n)
     return replace(
         second,
         values=values,
         standard_errors=errors,
-        low=values - z * errors,
-        high=values + z * errors,
-        moved=second.moved + 2 * np.abs(first.values) * first.moved,
+        low=values - reach,
+        high=values + reach,
+        moved=moved,
         moved_square=first.moved**2,
     )
 
@@ -248,25 +261,32 @@ def correlation(
     is all of [-1, 1].
     """
     n, z = len(weights.values), float(norm.ppf((1 + level) / 2))
+    value, error, low, high = (np.array([number]) for number in (np.nan, np.inf, -1.0, 1.0))
+    unknown, zero, most = np.full(1, np.inf), np.zeros(1), np.full(1, 2.0)
+    nothing = SurveyEstimate(what, (what,), value, error, low, high, level, n, unknown, zero, zero, most)
+    if not all(np.isfinite(variance(*scores, weights, level, what).low).all() for scores in (one, two)):
+        return nothing
     parts = [_variance_and_influence(*scores, weights) for scores in (one, two)]
     total = weights.values.sum()
     x, y = (scores[0].values - (weights.values @ scores[0].values) / total for scores in (one, two))
     product = float(weights.values @ (x * y) / total)
     of_product = weights.values * (x * y - product) * (n / total)
-    value, error, low, high = (np.array([number]) for number in (np.nan, np.inf, -1.0, 1.0))
     (v_x, of_x), (v_y, of_y) = parts
-    if v_x > 0 and v_y > 0:
-        root = float(np.sqrt(v_x * v_y))
-        of_root = root / 2 * (of_x / v_x + of_y / v_y)
-        pairs = ((of_product, of_product), (of_product, of_root), (of_root, of_root))
-        v_aa, v_ab, v_bb = (np.array([a @ b]) / n**2 for a, b in pairs)
-        value = np.array([product / root])
-        error = np.sqrt(np.maximum(0.0, v_aa - 2 * value * v_ab + value**2 * v_bb)) / root
-        # A correlation is never outside: an interval may end there, and is not empty.
-        low, high = (np.clip(end, -1.0, 1.0) for end in _fieller(value * root, root, v_aa, v_ab, v_bb, z))
-    unknown, zero = np.full(1, np.inf), np.zeros(1)
-    most = 1 + np.abs(np.nan_to_num(value, nan=1.0))
-    return SurveyEstimate(what, (what,), value, error, low, high, level, n, unknown, zero, zero, most)
+    if not (v_x > 0 and v_y > 0):
+        return nothing
+    root = float(np.sqrt(v_x * v_y))
+    of_root = root / 2 * (of_x / v_x + of_y / v_y)
+    pairs = ((of_product, of_product), (of_product, of_root), (of_root, of_root))
+    v_aa, v_ab, v_bb = (np.array([a @ b]) / n**2 for a, b in pairs)
+    value = np.array([product / root])
+    error = np.sqrt(np.maximum(0.0, v_aa - 2 * value * v_ab + value**2 * v_bb)) / root
+    # As for other means, of products of numbers that lie up to half their span from the middle.
+    spans = [scores[0].high - scores[0].low for scores in (one, two)]
+    least = z * spans[0] * spans[1] / 2 * max(abs(weights.low), abs(weights.high)) / total
+    # A correlation is never outside: an interval may end there, and is not empty.
+    ends = _fieller(value * root, root, np.maximum(v_aa, least**2), v_ab, v_bb, z)
+    low, high = (np.clip(end, -1.0, 1.0) for end in ends)
+    return replace(nothing, values=value, standard_errors=error, low=low, high=high, most=1 + np.abs(value))
 
 
 def made_consistent(raw: SurveyEstimate, shares: _Floats, moved: _Floats) -> SurveyEstimate:

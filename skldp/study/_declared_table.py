@@ -12,7 +12,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._schema import DeclaredColumn, read_schema, schema_by_column
-from skldp.mechanisms._columns import Categories
+from skldp.mechanisms._columns import Categories, Columns, Interval
 
 __all__ = ["DeclaredTable"]
 
@@ -38,8 +38,10 @@ class DeclaredTable:
     target: DeclaredColumn | None
 
     @classmethod
-    def of(cls, schema: Any, target: Any = None) -> "DeclaredTable":
+    def of(cls, schema: Any, target: Any = None, *, of_classes: bool = False) -> "DeclaredTable":
         """Read a schema, or of an array or a frame the number or the names of its columns.
+
+        `of_classes` says that a list is the target's classes, even one of two numbers.
 
         Raises
         ------
@@ -50,13 +52,21 @@ class DeclaredTable:
             if len(schema.shape) != 2:
                 raise ValueError(f"A table must have two dimensions. Got shape {schema.shape} instead.")
             schema = dict.fromkeys(getattr(schema, "columns", range(schema.shape[1])), (-1, 1))
+        if not isinstance(schema, str | Mapping | Columns):
+            raise ValueError(
+                f"schema must be a dict by column, JSON text, Columns or a table. Got {type(schema).__name__} instead."
+            )
         by_column = dict(schema_by_column(schema, []))
         of_target = None
         if target is not None:
-            given = by_column.pop(target, None) if isinstance(target, str) else target
+            is_name = isinstance(target, str | int)
+            given = by_column.pop(target, None) if is_name else target
             if given is None:
                 raise ValueError(f"target must be a column of the schema, or what it may hold. Got {target!r} instead.")
-            of_target = read_schema({"target": given}, ["target"], [None])[0][0]
+            if of_classes and isinstance(given, list):
+                given = Categories(tuple(given))
+            name = target if is_name else "target"
+            of_target = read_schema({name: given}, [name], [None])[0][0]
         if not by_column:
             raise ValueError("schema must declare at least one column beside the target. Got none instead.")
         columns, _ = read_schema(by_column, list(by_column), [None] * len(by_column))
@@ -88,6 +98,15 @@ class DeclaredTable:
         by_name = all(isinstance(name, str) for name in self.numbers)
         # Two pairs in a list could be read as all lower and all upper bounds.
         return dict(zip(self.numbers, ends, strict=True)) if by_name else tuple(np.transpose(ends).tolist())
+
+    @property
+    def schema(self) -> Any:
+        """As TablePrivatizer takes it, which names the columns of an array itself: of like numbers the bounds alone."""
+        first, *others = self.columns.values()
+        alike = self.needs_no_encoder and all(other == first for other in others)
+        if alike and not any(isinstance(name, str) for name in self.columns) and isinstance(first.domain, Interval):
+            return (float(first.domain.low), float(first.domain.high))
+        return dict(self.columns)
 
     @property
     def needs_no_encoder(self) -> bool:

@@ -194,7 +194,8 @@ def recommend(
     modelled = task in ("regression", "classification")
     if modelled != (target is not None):
         raise ValueError(f"target is for regression and classification, which need one. Got {target!r} for {task}.")
-    return answers[task](_Asked(DeclaredTable.of(schema, target), task, float(epsilon), n_people, n_questions))
+    table = DeclaredTable.of(schema, target, of_classes=task == "classification")
+    return answers[task](_Asked(table, task, float(epsilon), n_people, n_questions))
 
 
 @dataclass(frozen=True)
@@ -247,7 +248,7 @@ def _regression(asked: _Asked) -> Recommendation:
 def _classification(asked: _Asked) -> Recommendation:
     classes = asked.table.target.values if asked.table.target else None
     if classes is None or len(classes) < 2:
-        raise ValueError("The target of a classification must have at least two declared classes. Got another.")
+        raise ValueError("The target of a classification must be a list of at least two declared classes. Got others.")
     d, listed = asked.table.n_features, list(classes)
     box: dict[str, Any] = {"epsilon": asked.epsilon, "low": [-1.0] * d, "high": [1.0] * d}
     of_rows = ClassificationProtocol(d, asked.n, len(listed), **box)
@@ -275,10 +276,8 @@ def _releases(asked: _Asked) -> Recommendation:
         else _noise_of_response(share, c.values)
         for c in table.columns.values()
     ]
-    schema = dict(table.columns)
-    options = [
-        RecommendedOption("TablePrivatizer", sum(alone) / len(alone), None, TablePrivatizer(epsilon, schema=schema))
-    ]
+    whole_table = TablePrivatizer(epsilon, schema=table.schema)
+    options = [RecommendedOption("TablePrivatizer", sum(alone) / len(alone), None, whole_table)]
     if not table.not_encoded:
         d = table.n_features
         _, mechanism, n_sampled = best_mechanism(epsilon, d)
@@ -321,9 +320,7 @@ def _means(asked: _Asked) -> Recommendation:
         numeric = NumericPrivatizer(epsilon, bounds=table.bounds, mechanism="best")
         options.append(RecommendedOption("NumericPrivatizer, best", math.sqrt(variance / asked.n), None, numeric))
     alone = math.sqrt(best_mechanism(share, 1)[1].worst_variance / asked.n)
-    options.append(
-        RecommendedOption("TablePrivatizer", alone, None, TablePrivatizer(epsilon, schema=dict(table.columns)))
-    )
+    options.append(RecommendedOption("TablePrivatizer", alone, None, TablePrivatizer(epsilon, schema=table.schema)))
     options.sort(key=lambda option: option.figure)
     return asked.answer("standard error", options, "At most, in units of half the width of a column's bounds.")
 
@@ -337,7 +334,7 @@ def _frequencies(asked: _Asked) -> Recommendation:
     if table.numbers or table.not_encoded:
         share = asked.epsilon / len(table.columns)
         error = max(_error(asked.n, "krr", share, len(c.values or ())) for c in several.values())
-        whole = TablePrivatizer(asked.epsilon, schema=dict(table.columns))
+        whole = TablePrivatizer(asked.epsilon, schema=table.schema)
         option = RecommendedOption("TablePrivatizer", error, None, whole)
         return asked.answer("standard error", [option], "Of a frequency, where the other columns are released as well.")
     categories = [list(column.values or ()) for column in table.columns.values()]

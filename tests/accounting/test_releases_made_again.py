@@ -192,11 +192,15 @@ def test_kept_rows_are_append_only(place):
     assert run_at(place, "SELECT COUNT(*) FROM kept") == [(3,)]
 
 
-@pytest.mark.parametrize("key", ["short", "", 7])
+@pytest.mark.parametrize("key", ["short", "", 7, b"sixteen bytes or more", "\ud800" * 16])
 def test_a_key_that_can_be_guessed_is_refused_before_a_draw(key):
     with PrivacyLedger(1.0) as ledger:
-        with pytest.raises(ValueError, match="at least 16 characters that nobody can guess"):
-            ledger.release(NUMBERS, ROWS, PEOPLE, idempotency_key=key)
+        for call in (
+            lambda: ledger.release(NUMBERS, ROWS, PEOPLE, idempotency_key=key),
+            lambda: ledger.answer(linear(1), PEOPLE, ones, idempotency_key=key),
+        ):
+            with pytest.raises(ValueError, match="at least 16 characters that nobody can guess"):
+                call()
         assert ledger.verify().n_releases == 0
 
 

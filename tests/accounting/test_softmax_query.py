@@ -115,6 +115,15 @@ def test_what_rounding_can_move_is_counted():
     assert realized_loss([query] * 2, [1, 0]).upper >= bare + 4 * math.expm1(25.0) * 44 * 2.0**-53
 
 
+@pytest.mark.parametrize("epsilon", [1e-9, 1.0, 30.0])
+def test_no_answer_costs_more_than_its_epsilon(epsilon):
+    """However far rounding moves the probability, it is drawn from integers of that epsilon."""
+    query = SoftmaxQuery(THREE.coef, THREE.intercept, 2, epsilon)
+    for outputs in ([0], [1], [1, 1, 1]):
+        most = len(outputs) * query.exact_epsilon
+        assert most * (1 - 1e-3) <= realized_loss([query] * len(outputs), outputs).upper <= most * (1 + 2**-50) + 1e-17
+
+
 def test_filters_and_ledgers_take_such_questions(tmp_path):
     path, rows = tmp_path / "a.ledger", np.linspace(-1, 1, 40)[:, None]
     answers = iter([1, 0, 1, 0])

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from skldp.client import DeviceLedger, NumberField, Policy
-from skldp.exceptions import LedgerError
+from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms import Duchi, integer_law
 
 POLICY = Policy("a survey of ages", (NumberField("age", 0.0, 100.0, integer_law(Duchi(0.5))),))
@@ -159,7 +159,7 @@ def test_two_forks_share_one_limit_and_no_noise(tmp_path):
 FULL = """
 import resource, signal, sys
 from skldp.client import DeviceLedger, Policy
-from skldp.exceptions import LedgerError
+from skldp.exceptions import BudgetExhaustedError, LedgerError
 
 folder = sys.argv[1]
 policy = Policy.load(folder + "/policy.json")
@@ -204,3 +204,22 @@ def test_an_account_that_cannot_be_kept_releases_nothing(tmp_path, monkeypatch, 
     with pytest.raises(LedgerError, match="must be a file that can be read and written") as refusal:
         POLICY.release({"age": 41.5}, ledger=DeviceLedger(path, lifetime_epsilon=10.0))
     assert "41.5" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", [":memory:", "mine"])
+def test_an_account_is_one_file_wherever_the_process_goes(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    ledger = DeviceLedger(name, lifetime_epsilon=1.5)
+    ledger.charge("a digest", 1.0)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pytest.raises(BudgetExhaustedError):
+        ledger.charge("a digest", 1.0)
+    assert ledger.spent == 1.0
+
+
+def test_an_account_without_a_name_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # SQLite would keep it nowhere.
+    with pytest.raises(LedgerError, match="must be a file"):
+        DeviceLedger("", lifetime_epsilon=1.5).charge("a digest", 1.0)

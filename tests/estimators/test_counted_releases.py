@@ -35,9 +35,9 @@ SEEN: Counter = Counter()
 class Counted(ToySigns):
     """Randomised signs at epsilon 1, which notes whose they are."""
 
-    def _release(self, rows, out=None, *, noisy=True, ids=None):
+    def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
         SEEN.update(value % 100 for value in rows[:, 0].tolist() if value in X_VALUES)
-        return super()._release(rows, out, noisy=noisy)
+        return super()._release(rows, out, noisy=noisy, ids=ids, keyed=keyed)
 
 
 class Weighted(ClassifierMixin, BaseEstimator):

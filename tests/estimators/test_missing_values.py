@@ -50,6 +50,14 @@ def test_a_person_with_nan_is_the_record_that_the_imputer_makes(monkeypatch, led
     assert ledger.verify().ok
 
 
+def test_a_constant_is_filled_in_like_a_mean(ledger):
+    """Which scikit-learn keeps as a Python object."""
+    constant = FrozenEstimator(SimpleImputer(strategy="constant", fill_value=0.5).fit(PUBLIC))
+    assert survey(make_pipeline(constant, Ridge()), ledger).query(PEOPLE, ids=IDS).accepted.all()
+    assert ledger.missing == (0.5, 0.5)
+    survey(make_pipeline(imputer(0.5, 0.5), Ridge()), ledger).query(PEOPLE, ids=IDS)
+
+
 def test_the_same_person_is_never_another_record(ledger):
     """The attack: two imputers ask two records of one person, whose losses a certificate takes for one record's."""
     survey(make_pipeline(imputer(0.5, 0.0), Ridge()), ledger).query(PEOPLE, ids=IDS)

@@ -1402,6 +1402,7 @@ MUTATIONS = [
     Mutation("accounting/_softmax_query.py", '"position": self.position}', '"position": 0}', _SOFTMAX),
     Mutation("accounting/_extrema/realized_loss.py", "2 * len(outputs) * query.rounding", "0.0", _SOFTMAX),
     Mutation("accounting/_extrema/realized_loss.py", "own + shares, math.inf)", "own, 1)", _SOFTMAX),
+    Mutation("accounting/_extrema/realized_loss.py", "nats_above(len(outputs) *", "nats_above(1 *", _SOFTMAX),
     Mutation("estimators/_from_estimator.py", "- theirs) <= 1e-5).all())", "- theirs) <= 1e5).all())", _OF_CLASS),
     Mutation("estimators/_bayesian_filter.py", "of_class=self.of_class\n", "\n", _OF_CLASS),
     # Released rows that are handed out again.
@@ -2066,10 +2067,11 @@ MUTATIONS = [
     ),
     Mutation(
         "estimators/_schema.py",
-        "if len(given) == 2 and all(map(is_number, given)):",
-        "if False:",
+        "if of_numbers or of_dates:",
+        "if of_dates:",
         "estimators/test_table.py",
     ),
+    Mutation("estimators/_schema.py", "if of_numbers or of_dates:", "if of_numbers:", "test_newcomers.py"),
     Mutation("estimators/_schema.py", "learnt.append(str(name))", "pass", "estimators/test_table.py"),
     Mutation(
         "estimators/_schema.py",
@@ -2878,6 +2880,30 @@ MUTATIONS = [
     Mutation(
         "learning/_survey_estimates.py", "v_aa - 2 * R * v_ab + R**2 * v_bb, 0.0)) / B", "v_aa, 0.0)) / B", _COLLECTOR
     ),
+    Mutation(
+        "learning/_survey_estimates.py", "np.maximum(v_aa, least_aa)", "v_aa", "learning/test_survey_estimates.py"
+    ),
+    Mutation(
+        "learning/_survey_estimates.py",
+        "ends = (-unknown, unknown)",
+        "ends = (low, high)",
+        "learning/test_survey_estimates.py",
+    ),
+    Mutation(
+        "learning/_survey_estimates.py",
+        "z * np.maximum(errors, z * moved / n)",
+        "z * errors",
+        "learning/test_survey_estimates.py",
+    ),
+    Mutation(
+        "learning/_survey_estimates.py", "np.maximum(v_aa, least**2)", "v_aa", "learning/test_survey_estimates.py"
+    ),
+    Mutation(
+        "learning/_survey_estimates.py",
+        "if not np.isfinite([*second.low, *second.high]).all():",
+        "if False:",
+        "learning/test_survey_estimates.py",
+    ),
     Mutation("learning/_survey_estimates.py", "low=np.minimum(low, shares),", "low=low,", _COLLECTOR),
     Mutation(
         "mechanisms/_numeric/distribution.py",
@@ -2981,6 +3007,7 @@ MUTATIONS = [
         "        if self._gain < 0:\n",
         "mechanisms/test_bin_laws.py",
     ),
+    Mutation("client/_ledger.py", "self.path = abspath(path)", "self.path = str(path)", "client/test_crashes.py"),
     Mutation(
         "client/_ledger.py",
         "        except sqlite3.Error as error:",

@@ -48,8 +48,7 @@ __all__ = ["LossBounds", "g_leakage_bound", "realized_loss"]
 # The vertex table is the fastest exact minimum up to here (about 0.1 s).
 _MOST_VERTEX_EVALUATIONS = 2.0**23
 # Branching on the box beats branching on the answers up to so many features with more answers than so many times that,
-# unless the maximum is a whole face or a kink that lies across the box: then it meets more and more boxes, but cuts few
-# answers.
+# unless the maximum is a whole face or a kink across the box: then it meets ever more boxes, but cuts few answers.
 _FEW_FEATURES = 4
 _FEW_ANSWERS = 3
 _FIRST_BOX_NODES = 10_000
@@ -334,9 +333,10 @@ def _loss_of_shares(answers: Sequence[tuple[SoftmaxQuery, int]], tol: float) -> 
     """Bound what questions for the probability of a class have cost, each over all that a probability can be."""
     parts: list[float] = []
     for query, outputs in answers_by_question(answers):
-        found = realized_loss([query.share] * len(outputs), outputs, bounds=(0.0, 1.0), tol=tol)
-        # Two records, of which each may have been computed otherwise every time.
-        parts += [found.upper, 2 * len(outputs) * query.rounding]
+        own = realized_loss([query.share] * len(outputs), outputs, bounds=(0.0, 1.0), tol=tol).upper
+        # Two records, of which each may have been computed otherwise every time; what is drawn costs no more for that.
+        own = math.nextafter(own + 2 * len(outputs) * query.rounding, math.inf)
+        parts.append(min(own, nats_above(len(outputs) * int(charge_of(query)))))
     return math.nextafter(math.fsum(parts), math.inf) if parts else 0.0
 
 

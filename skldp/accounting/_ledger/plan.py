@@ -32,7 +32,10 @@ def check_key(key: Any) -> None:
     ------
     ValueError
     """
-    if key is not None and (not isinstance(key, str) or len(key) < _SHORTEST_KEY):
+    if key is None:
+        return
+    # Lone halves of surrogates are no characters and have no bytes: an error that said so would carry the key.
+    if not isinstance(key, str) or len(key) < _SHORTEST_KEY or key.encode(errors="replace").decode() != key:
         raise ValueError(
             f"idempotency_key must be a string of at least {_SHORTEST_KEY} characters that nobody can guess, such as "
             "uuid.uuid4().hex. Got another one."
