@@ -2897,8 +2897,8 @@ MUTATIONS = [
     ),
     Mutation(
         "learning/_survey_estimates.py",
-        "ends = (-unknown, unknown)",
-        "ends = (low, high)",
+        "anything = (-unknown, unknown)",
+        "anything = (zero, zero)",
         "learning/test_survey_estimates.py",
     ),
     Mutation(
