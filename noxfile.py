@@ -25,7 +25,8 @@ nox.options.sessions = [
 ]
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
-LEDGER = sorted(map(str, Path("tests/accounting").glob("test_ledger*.py")))
+ACCOUNTING = Path("tests/accounting")
+LEDGER = [*sorted(map(str, ACCOUNTING.glob("test_ledger*.py"))), str(ACCOUNTING / "test_releases_made_again.py")]
 COMPILED = ["tests/mechanisms/test_kernels.py", "tests/estimators/test_out_of_core.py"]
 # The oldest versions have no wheels above Python 3.12.
 OLDEST = next((version for version in ("3.11", "3.12") if shutil.which(f"python{version}")), "3.11")

@@ -1,9 +1,9 @@
 """Directives that run what a page shows, so that no figure and no command in it can go stale.
 
-``run-python`` executes Python and shows what it printed; the blocks of one page share their names, and with ``:show:``
-an object is shown as a notebook would. ``run-command`` executes command lines in an empty folder, or with ``:folder:`` in
-the one that a name of the page's Python holds. ``exec-table`` shows a table that a function of ``tables.py`` computes. What
-fails is an error of the build.
+``run-python`` executes Python and shows what it printed; the blocks of one page share their names, and with
+``:show:`` an object is shown as a notebook would. ``run-command`` executes command lines in an empty folder, or with
+``:folder:`` in the one that a name of the page's Python holds. ``exec-table`` shows a table that a function of
+``tables.py`` computes. What fails is an error of the build.
 """
 
 import contextlib

@@ -217,7 +217,7 @@ def test_numbers_in_a_file_need_declared_bounds(run, tmp_path):
     assert "that of wine holds classes" in err
 
 
-def test_a_table_of_numbers_and_texts_with_missing_cells_is_studied(run, tmp_path):
+def test_a_table_of_numbers_and_texts_with_missing_cells_is_studied(fixed_noise, run, tmp_path):
     lines = [
         "species;island;bill;sex",
         *(

@@ -319,7 +319,8 @@ def _room(rule: Rule, queries: Sequence[Query], history: History, query: Query) 
         return rule.budget - released_loss(asked, outputs)
     if rule.name == "simplified":
         return rule.budget - released_loss(asked, outputs) - charge_of(query)
-    return rule.budget - max(released_loss([*asked, query], [*outputs, last]) for last in query.worst_outputs)
+    possible = query.worst_outputs(asked, outputs)
+    return rule.budget - max(released_loss([*asked, query], [*outputs, last]) for last in possible)
 
 
 class _Cost(NamedTuple):

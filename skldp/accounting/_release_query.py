@@ -232,10 +232,22 @@ class ReleaseQuery:
         """The outputs are their own indices."""
         return range(self.n_outputs)
 
-    @property
-    def worst_outputs(self) -> Sequence[int]:
-        """Outputs of which one leads to the largest loss, whatever was released before: those for a single code."""
-        return [1 << code for code in range(self.n_classes)] if self.own_count else range(self.n_classes)
+    def worst_outputs(self, queries: Sequence[Any], outputs: Sequence[int]) -> Sequence[int]:
+        """Outputs of which one leads to the largest loss after these answers: those for a single code.
+
+        All codes that were never released are alike, and one of them stands for them.
+        """
+        if self.part is None:
+            return range(1)
+        told = {
+            code
+            for query, output in zip(queries, outputs, strict=True)
+            if isinstance(query, ReleaseQuery) and query.part == self.part
+            for code in query.codes_of(output)
+        }
+        untold = next((code for code in range(self.n_classes) if code not in told), None)
+        codes = sorted(told) if untold is None else [*sorted(told), untold]
+        return [1 << code for code in codes] if self.own_count else codes
 
     def codes_of(self, output: int) -> Sequence[int]:
         """The codes that an output speaks for."""

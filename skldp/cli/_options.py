@@ -87,7 +87,14 @@ def printable(text: str) -> str:
 def progress_bar(console: Console) -> Progress:
     """A bar that counts and goes away; none where nobody watches."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    return _Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+class _Bar(Progress):
+    def stop(self) -> None:
+        """Stop it; older versions of rich leave an empty line also where no bar was shown."""
+        if not self.disable:
+            super().stop()
 
 
 def rich_table(

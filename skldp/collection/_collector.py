@@ -62,7 +62,8 @@ class Collector(ReportStore):
     field. With scores :math:`s` whose mean given the record is 1 in a group and 0 outside, whatever the group's own
     noise, a mean within it is :math:`\sum s_i y_i / \sum s_i`, and a filter is a product of such scores: grouping by a
     private field is possible, and costs precision. Intervals are those of normal means, and of their quotients
-    (Fieller's), which are infinite where the reports do not show that anybody is left.
+    (Fieller's), which are infinite where the reports do not show that anybody is left; those of a few reports are never
+    narrower than a rare answer that was not seen would make them.
 
     Distributions of numbers suppose that they are spread evenly within bins that are finer than those that are shown;
     whole numbers of few values suppose nothing. What a policy replaces is counted as what it is replaced by: a missing

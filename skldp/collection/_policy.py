@@ -1,6 +1,7 @@
 """Policies from fitted estimators, and estimators of the same integers from policies."""
 
 import math
+from collections import UserList
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple, Self
@@ -193,7 +194,9 @@ def _chosen(names: list[str], columns: Any) -> list[str]:
         if isinstance(columns.start, str) or isinstance(columns.stop, str):
             raise ValueError("Columns must be a list of names, places or a mask. Got a slice of names instead.")
         return names[columns]
-    listed = list(columns) if np.ndim(columns) else [columns]
+    # What is left over comes, with scikit-learn 1.6, in a list that warns when it is looked into.
+    held: Any = columns.data if isinstance(columns, UserList) else columns
+    listed: list[Any] = list(held) if np.ndim(held) else [held]
     if all(isinstance(one, str) for one in listed):
         return listed
     return np.array(names, dtype=object)[np.asarray(listed)].tolist()

@@ -68,7 +68,8 @@ class SurveyEstimate:
         Returns
         -------
         ndarray of shape (n_labels,)
-            Infinite where they may leave nothing to divide by.
+            Infinite where they may leave nothing to divide by, and for what has no such bound: correlations, and the
+            variances of groups.
 
         Raises
         ------
@@ -233,14 +234,17 @@ def variance(number: Scores, square: Scores, weights: Scores, level: float, what
     """The variance of a number, from scores of it and of its square."""
     n, z = len(number.values), float(norm.ppf((1 + level) / 2))
     first, second = (quotients(Sums.of(one, weights), n, level, what, (what,)) for one in (number, square))
-    if not np.isfinite([*second.low, *second.high]).all():
-        # Where nobody may be left, nothing is known of the square, and no more of its difference to another.
+    if np.isnan(second.values).any():
         return second
     value, influence = _variance_and_influence(number, square, weights)
     values, errors = np.array([value]), np.array([np.sqrt(influence @ influence) / n])
     # A mean m that moves by d moves its square by at most 2 |m| d + d^2.
-    moved = second.moved + 2 * np.abs(first.values) * first.moved
-    reach = z * np.maximum(errors, z * moved / n)
+    width = second.moved + 2 * np.abs(first.values) * first.moved
+    # Where nobody may be left, nothing is known of the square, and no more of its difference to another.
+    known = np.isfinite(second.low) & np.isfinite(second.high)
+    reach = np.where(known, z * np.maximum(errors, z * width / n), np.inf)
+    # What the mean's own variance moves by is bounded where all reports weigh the same.
+    moved = width + first.moved**2 / n if weights.low == weights.high else np.full(1, np.inf)
     return replace(
         second,
         values=values,

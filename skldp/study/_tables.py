@@ -137,8 +137,10 @@ def is_number(text: Any) -> bool:
 def some_names(names: Iterable[Any]) -> str:
     """The first few names of columns, unless they may be cells of a first row."""
     listed = list(names)
+    # Read with another separator, a row is one name.
+    cells = [cell for name in listed for cell in re.split(r"[,;|\t]", str(name))]
     # Names of columns are public, and a first row of data without them is not.
-    if any(map(is_number, listed)) and not all(str(name).isdigit() for name in listed):
+    if any(map(is_number, cells)) and not all(str(name).isdigit() for name in listed):
         return "not shown: a number among the names, so that the file may have none"
     return ", ".join(str(name) for name in listed[:8]) + (", ..." if len(listed) > 8 else "")
 
@@ -201,6 +203,10 @@ def _of_csv(path: Path, wanted: list[str] | None, n_rows: int | None, options: d
     header = None if headless else 0
     names = list(map(str, _parsed(path, header=header, nrows=0, **options).columns))
     places = range(len(names)) if wanted is None else _places(path, wanted, names)
+    given = [] if headless else first_row.iloc[0].tolist()
+    if twice := [name for name in wanted or [] if given.count(name) > 1]:
+        # pandas takes the first one, whatever is meant.
+        raise StudyInputError(f"A column that is read must be in {path.name} once. Got {twice[0]!r} more than once.")
     # One column more than there are: what stands in it has no name. Left to pandas, such cells are refused or dropped,
     # by its version and by where a chunk begins.
     options |= {"header": None, "skiprows": int(not headless), "names": [*names, _NAMELESS]}

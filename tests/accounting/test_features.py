@@ -168,6 +168,15 @@ def test_what_is_no_free_feature_is_refused(domain, part, match):
         assert ledger.verify().n_releases == 0
 
 
+def test_a_name_of_two_features_is_the_name_of_neither():
+    """The attack: an answer about the second is counted, and cancelled, as one about the first."""
+    with PrivacyLedger(1.0, bounds=(-1, 1)) as ledger:
+        ledger.declare(features=["x", "x"])
+        with pytest.raises(ValueError, match="each under its own name"):
+            ledger.release(duchi(), [[0.5]], ["ann"], part="x")
+        assert ledger.verify().n_releases == 0
+
+
 def test_other_mechanisms_and_several_numbers_have_no_such_part():
     several = BoundedFeatures(Duchi(0.5), (0.0, 0.0), (1.0, 1.0), n_sampled=2, stated=1.0)
     with opened() as ledger:

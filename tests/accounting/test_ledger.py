@@ -595,7 +595,9 @@ def test_a_summary_without_pandas(monkeypatch):
 def test_what_is_no_query_is_refused_by_the_rule(query):
     ledger = PrivacyLedger(1.0, bounds=(-1, 1))
     for ask in (lambda: ledger.answer(query, ["a"], outputs_of(1)), lambda: ledger.was_asked(query)):
-        with pytest.raises(ValueError, match=r"must be a RegressionQuery, a ClassQuery, a SoftmaxQuery or a FiniteQuery\. Got"):
+        with pytest.raises(
+            ValueError, match=r"must be a RegressionQuery, a ClassQuery, a SoftmaxQuery or a FiniteQuery\. Got"
+        ):
             ask()
     assert ledger.verify().n_releases == 0
 

@@ -60,3 +60,29 @@ def test_where_fewer_than_nobody_is_left_nothing_is_known(weights):
     found = correlation((one, square_of(one)), (two, square_of(two)), left, 0.95, "")
     assert math.isnan(found.values[0])
     assert (found.low[0], found.high[0]) == (-1, 1)
+
+
+def test_a_variance_of_few_who_may_be_nobody_has_no_bounds():
+    number = scores([-1, 1, -3, 3, 1, 0, 1, -3, 1, 0, -3, -3, 0, 1, 1, -3, -3, -1, -1], 3)
+    weights = Scores(np.where(np.arange(19) < 16, -0.2, 1.5), -0.2, 1.5)
+    assert weights.values.sum() > 0
+    found = variance(number, square_of(number), weights, 0.95, "")
+    assert (found.low[0], found.high[0]) == (-math.inf, math.inf)
+
+
+def test_no_forged_report_moves_a_variance_by_more_than_is_said():
+    rng = np.random.default_rng(0)
+    for n in (2, 3, 5, 20):
+        values, everyone = rng.choice([-3.0, -1.0, 0.0, 3.0], size=n), Scores(np.ones(n), 1.0, 1.0)
+        before = variance(scores(values, 3), square_of(scores(values, 3)), everyone, 0.95, "")
+        for forged in (-3.0, 0.0, 3.0):
+            number = scores([forged, *values[1:]], 3)
+            after = variance(number, square_of(number), everyone, 0.95, "")
+            assert abs(after.values - before.values)[0] <= before.moved_by(1 / n)[0]
+
+
+def test_of_a_variance_within_a_group_nothing_is_said_of_forged_reports():
+    number = scores([-1, -1, -3, 0, -3, -1, -3, 3], 3)
+    # Another weight for one of them, and the group is next to nobody, whose variance is anything.
+    weights = Scores(np.array([-0.2, -0.2, 1.5, -0.2, -0.2, -0.2, -0.2, -0.2]), -0.2, 1.5)
+    assert variance(number, square_of(number), weights, 0.95, "").moved_by(1e-6)[0] == math.inf

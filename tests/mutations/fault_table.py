@@ -1372,6 +1372,12 @@ MUTATIONS = [
     Mutation("accounting/_ledger/established.py", "(Fraction(1, 10**40) if apart else 0)", "1", _PARTS),
     Mutation("accounting/_ledger/book.py", "tokens.setdefault(one, os.urandom(16))", "bytes(16)", _PARTS),
     Mutation("accounting/_ledger/feature_question.py", "self.region.move(records)", "records", _FEATURES),
+    Mutation("accounting/_ledger/feature_question.py", "count(part) != 1", "count(part) < 1", _FEATURES),
+    Mutation("accounting/_release_query.py", "else [*sorted(told), untold]", "else sorted(told)", _PARTS),
+    Mutation(
+        "accounting/_release_query.py", "codes = sorted(told) if untold", "codes = [untold or 0] if untold", _PARTS
+    ),
+    Mutation("accounting/_ledger/established.py", "codes = [*old, new] if", "codes = [new] if", _PARTS),
     Mutation(
         "accounting/_ledger/feature_question.py",
         "if region.in_block[column] or len(region.limits):",
@@ -2791,6 +2797,13 @@ MUTATIONS = [
     Mutation("study/_choice.py", "else _WITHOUT_BOUND}", "else 0.0}", "study/test_grid_search.py"),
     Mutation("study/_features.py", "found.append(name)", "pass", "study/test_features.py"),
     Mutation("study/_features.py", "if missing.any() and not fill and", "if False and", "study/test_features.py"),
+    Mutation(
+        "study/_tables.py",
+        "if any(map(is_number, cells)) and",
+        "if any(map(is_number, listed)) and",
+        "study/test_tables.py",
+    ),
+    Mutation("study/_tables.py", "given.count(name) > 1", "given.count(name) > 2", "study/test_tables.py"),
     Mutation("study/_tables.py", "if nameless.any():", "if False:", "study/test_tables.py"),
     Mutation("study/_recommend.py", "asked.epsilon / asked.n_questions", "asked.epsilon", "study/test_recommend.py"),
     Mutation(
@@ -2898,12 +2911,12 @@ MUTATIONS = [
     Mutation(
         "learning/_survey_estimates.py",
         "anything = (-unknown, unknown)",
-        "anything = (zero, zero)",
+        "anything = (low, high)",
         "learning/test_survey_estimates.py",
     ),
     Mutation(
         "learning/_survey_estimates.py",
-        "z * np.maximum(errors, z * moved / n)",
+        "z * np.maximum(errors, z * width / n)",
         "z * errors",
         "learning/test_survey_estimates.py",
     ),
@@ -2912,8 +2925,14 @@ MUTATIONS = [
     ),
     Mutation(
         "learning/_survey_estimates.py",
-        "if not np.isfinite([*second.low, *second.high]).all():",
-        "if False:",
+        "known = np.isfinite(second.low) & np.isfinite(second.high)",
+        "known = np.isfinite(values)",
+        "learning/test_survey_estimates.py",
+    ),
+    Mutation(
+        "learning/_survey_estimates.py",
+        "first.moved**2 / n if weights.low == weights.high else",
+        "first.moved**2 / n if n else",
         "learning/test_survey_estimates.py",
     ),
     Mutation("learning/_survey_estimates.py", "low=np.minimum(low, shares),", "low=low,", _COLLECTOR),

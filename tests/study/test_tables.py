@@ -138,3 +138,20 @@ def test_the_extra_is_named_where_pyarrow_is_missing(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"skldp\[arrow\]"):
         read_table(tmp_path / "people.parquet")
+
+
+def test_a_column_that_is_there_twice_is_refused_where_it_is_read(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("age,city,age\n31,Ulm,64\n")
+    with pytest.raises(StudyInputError, match=r"must be in people\.csv once\. Got 'age' more than once"):
+        read_table(path, columns=["city", "age"])
+    assert read_table(path, columns=["city"])["city"].tolist() == ["Ulm"]
+
+
+@pytest.mark.parametrize("separator", [";", "|", "\t"])
+def test_a_first_row_of_cells_is_not_shown_where_the_separator_is_another(tmp_path, separator):
+    path = tmp_path / "people.csv"
+    path.write_text(separator.join([TEXT, "3", "2020-01-01"]) + "\n")
+    with pytest.raises(StudyInputError, match="not shown") as refusal:
+        read_table(path, columns=["age"])
+    assert not found_in(str(refusal.value))

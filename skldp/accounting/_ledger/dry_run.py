@@ -142,6 +142,6 @@ def _is_told(queries: Sequence[Query], history: History) -> bool:
 def _before_and_after(rule: Rule, query: Query, answers: Answers) -> tuple[float, float]:
     """What a history has cost, and what it will have cost at most with one more answer."""
     queries, outputs = answers
-    possible = query.worst_outputs if isinstance(query, ReleaseQuery) else range(query.n_outputs)
+    possible = query.worst_outputs(*answers) if isinstance(query, ReleaseQuery) else range(query.n_outputs)
     after = [lower_and_upper(rule, ([*queries, query], [*outputs, output]))[1] for output in possible]
     return lower_and_upper(rule, answers)[1], max(after)

@@ -28,7 +28,9 @@ def is_established(rule: Rule, query: Query, answers: Answers) -> bool:
     if rule.name == "basic" or not math.isfinite(charges):
         return False
     pairs = list(zip(queries, outputs, strict=True))
-    if rule.name != "simplified" and all(_fits(rule, [*pairs, (query, output)], budget) for output in _possible(query)):
+    if rule.name != "simplified" and all(
+        _fits(rule, [*pairs, (query, output)], budget) for output in _possible(query, pairs)
+    ):
         return True
     return _fits(rule, pairs, budget - Fraction(more))
 
@@ -68,11 +70,15 @@ def _cost_of_releases(released: list[tuple[ReleaseQuery, int]]) -> Fraction:
     return full
 
 
-def _possible(query: Query) -> Iterable[int]:
-    """The outputs of a query, or of a set of codes, whose every code votes for itself, those of one code."""
-    if isinstance(query, ReleaseQuery) and query.own_count:
-        return (2**code for code in range(query.n_classes))
-    return range(query.n_outputs)
+def _possible(query: Query, pairs: list[tuple[Query, int]]) -> Iterable[int]:
+    """The outputs of a query; of a part, where each code votes for itself, those of one code, one for all new codes."""
+    if not isinstance(query, ReleaseQuery) or query.part is None:
+        return range(query.n_outputs)
+    votes = [_codes(one, output) for one, output in pairs if isinstance(one, ReleaseQuery) and one.part == query.part]
+    old: set[int] = set().union(*votes)
+    new = next(code for code in range(len(old) + 1) if code not in old)
+    codes = [*old, new] if new < query.n_classes else [*old]
+    return [2**code for code in codes] if query.own_count else codes
 
 
 def _codes(query: ReleaseQuery, output: int) -> list[int]:

@@ -59,16 +59,17 @@ class FeatureQuestion:
         Raises
         ------
         ValueError
-            If the part is no declared feature, or the feature is not free of the others.
+            If the part is not the name of one declared feature, or the feature is not free of the others.
         """
         law = mechanism.mechanism if isinstance(mechanism, BoundedFeatures) else mechanism
         domain = mechanism.domain if isinstance(mechanism, RowMechanism) else None
         if not isinstance(law, Duchi) or not isinstance(domain, Box) or domain.n_features != 1:
             return None
-        if bounds is None or features is None or part not in features:
+        if bounds is None or features is None or list(features).count(part) != 1:
             raise ValueError(
                 "A number that is counted by what was released of it is a feature of the record: declare them first, "
-                f"PrivacyLedger.declare(bounds=..., features=[...]). Got part={part!r} and the features {features!r}."
+                "PrivacyLedger.declare(bounds=..., features=[...]), each under its own name. "
+                f"Got part={part!r} and the features {features!r}."
             )
         region, column = region_of(bounds, n_features=len(features)), list(features).index(part)
         if region.in_block[column] or len(region.limits):
