@@ -129,5 +129,7 @@ def test_a_ledger_of_version_3_goes_on_and_keeps_rows(tmp_path):
         first, again = (ledger.release(law, [[1]], ["ann"], idempotency_key=key).rows.tolist() for _ in range(2))
         assert (first, ledger.verify().ok) == (again, True)
     assert version_of(path) == SCHEMA_VERSION
+    connection = sqlite3.connect(path)
     with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-        sqlite3.connect(path).execute("DELETE FROM kept")
+        connection.execute("DELETE FROM kept")
+    connection.close()
