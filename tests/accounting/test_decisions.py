@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting._decide import RULES, Rule, added, decide, surely_admits
+from skldp.accounting import LossBounds
+from skldp.accounting._decide import RULES, Rule, _losses_admit, added, decide, surely_admits
 from skldp.accounting._query import FiniteQuery, RegressionQuery
 
 QUERIES = [
@@ -38,6 +39,13 @@ def test_ten_tenths_are_one():
     histories = [([0] * 9, [1] * 9), ([0] * 10, [1] * 10)]
     assert decide(rule, QUERIES, histories, QUERIES[0]) == [True, False]
     assert rule.loss_bounds([QUERIES[0]] * 10, [1] * 10).upper == pytest.approx(1.0)
+
+
+def test_a_certified_loss_may_reach_the_budget_and_not_the_next_double():
+    rule, query = Rule("bayesian", 0.6, (-1, 1)), QUERIES[0]
+    for upper, admitted in ((0.6, True), (np.nextafter(0.6, 1), False), (np.inf, False)):
+        bounds = LossBounds(0.0, upper, None, None, True, "")
+        assert _losses_admit(rule, lambda *asked, bounds=bounds: bounds, query, ([], [])) is admitted
 
 
 def test_what_is_left_to_search_goes_to_the_workers_in_order():

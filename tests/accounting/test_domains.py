@@ -122,6 +122,14 @@ def test_linear_forms_over_a_domain_and_over_its_parts(domain, seed):
         assert region.is_possible(low, high)[inside.any(axis=0)].all()
 
 
+@pytest.mark.parametrize("price", [-1.0, np.inf, -np.inf, np.nan])
+def test_a_price_that_proves_nothing_is_not_paid(price):
+    """Whoever is paid for an inequality would get a bound below the maximum."""
+    region = region_of(Constrained(Box((0.0, 0.0), (1.0, 1.0)), ((1.0, 1.0),), (1.5,), (0.0, 0.0)))
+    coef, ends = np.array([[-1.0, -1.0]]), (region.box[:1], region.box[1:])
+    assert region.largest_priced(coef, np.array([[price]]), *ends)[0] >= 0.0
+
+
 def test_an_inequality_is_kept_with_the_roundings_that_it_was_decided_with():
     # .1 + .2 is above .3 as doubles, and so is their sum: a limit of exactly that sum must not be taken for less.
     limit = 0.1 + 0.2
