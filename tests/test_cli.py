@@ -155,6 +155,7 @@ def test_guarantee_shows_stated_beside_exact(run):
     )
 
 
+@pytest.mark.slow
 def test_study_of_all_mechanisms_writes_one_report(run, tmp_path):
     options = ["--epsilons", "20", "--folds", "2", "--report", "study.html", "--picture", "study.svg", "--seed", "1"]
     code, out, err = run("study", "wine", "--mechanism", "all", *options)

@@ -55,6 +55,7 @@ def test_so_is_the_one_that_branching_proves(problem):
     assert found.lower <= worst + 1e-12
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(mixed_problems())
 def test_no_two_records_of_a_mixed_domain_differ_by_more(problem):

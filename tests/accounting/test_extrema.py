@@ -243,6 +243,7 @@ def by_linear_program(problem, low, high):
     return -found.fun
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_features", "n_queries"), [(5, 9), (9, 5)])
 def test_relaxations_are_solved_to_what_a_linear_program_finds(n_features, n_queries):
     rng = np.random.default_rng(n_features)

@@ -21,6 +21,7 @@ def answers_of(n_features):
     )
 
 
+@pytest.mark.slow
 @given(st.lists(answers_of(3), min_size=1, max_size=4), st.floats(0.5, 1.5))
 @settings(max_examples=40, deadline=None)
 def test_who_is_found_could_not_have_been_admitted(histories, share):

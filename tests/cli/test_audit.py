@@ -3,6 +3,7 @@ import pytest
 from skldp.study import _catalogue as catalogue
 
 
+@pytest.mark.slow
 def test_every_mechanism_of_the_catalogue_stands(run, fixed_noise):
     code, out, err = run("audit", "--trials", "2000", "--confidence", "0.999999")
     assert (code, err) == (0, "")

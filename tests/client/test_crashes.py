@@ -51,6 +51,7 @@ for _ in range(kills):
 """
 
 
+@pytest.mark.slow
 def test_a_hundred_kills_forget_nothing_and_hand_out_nothing_unrecorded(tmp_path):
     POLICY.save(tmp_path / "policy.json")
     subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), "100"], check=True, timeout=240)
