@@ -19,6 +19,7 @@ from skldp.exceptions import BudgetExhaustedError
 from skldp.learning._person import Person
 from skldp.learning._protocol import Protocol
 from skldp.learning._reports import Report
+from skldp.mechanisms._noise import noise_from
 
 __all__ = ["flower_client_app", "flower_server_app"]
 
@@ -76,6 +77,7 @@ def flower_client_app(people: Callable[[Any], _People], *, purpose: str) -> Any:
     if not isinstance(purpose, str) or not purpose:
         raise ValueError(f"purpose must be a text of at least one letter. Got {purpose!r} instead.")
     flower = _flower()
+    # Its decorators, and those of the server, have types in some versions of Flower alone.
     app = flower.clientapp.ClientApp()
 
     def reply(message: Any, told: dict[str, Any]) -> Any:
@@ -288,8 +290,15 @@ def _taking_part(ledger: DeviceLedger, purpose: str) -> Callable[[float], None]:
 
 def _cohort(left: dict[int, int], wanted: int) -> dict[int, int]:
     """How many people of every node are asked, everybody who is left being as likely."""
-    counts = np.array(list(left.values()))
-    chosen = np.random.default_rng().multivariate_hypergeometric(counts, min(wanted, int(counts.sum())))
+    counts = np.array(list(left.values()), dtype=np.int64)
+    total = int(counts.sum())
+    # Those who are fewer are drawn one after another, which keeps memory to a cohort's: who is asked, or who is not.
+    n_drawn = min(wanted, max(0, total - wanted))
+    places, noise = np.empty(0, dtype=np.int64), noise_from()
+    while places.size < n_drawn:
+        places = np.union1d(places, noise.integers(total, n_drawn - places.size))
+    drawn = np.bincount(np.searchsorted(np.cumsum(counts), places, side="right"), minlength=counts.size)
+    chosen = drawn if n_drawn == wanted else counts - drawn
     return {node: int(n) for node, n in zip(left, chosen, strict=True) if n}
 
 

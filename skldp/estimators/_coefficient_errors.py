@@ -1,6 +1,6 @@
 """What estimators of coefficients say of their errors: intervals, and the table that statisticians read."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,6 +108,11 @@ class RegressionSummary:
 class CoefficientErrorsMixin:
     """Mix-in for intervals and a summary, of an estimator whose `protocol_` told errors where `inference` is True."""
 
+    # Of the estimator, beside it among the bases.
+    n_features_in_: int
+    protocol_: Any
+    _check_unchanged: Callable[[], None]
+
     @available_if(_asked_for_errors)
     def confidence_intervals(self, level: float = 0.95) -> npt.NDArray[np.float64]:
         """Where the coefficients without a ridge lie, so often as the level says.
@@ -150,9 +155,9 @@ class CoefficientErrorsMixin:
         """
         check_fraction("level", level)
         estimate = self._estimate()
-        n_features = self.n_features_in_  # type: ignore[attr-defined]  # of BaseEstimator, beside it
+        n_features = self.n_features_in_
         names = [*getattr(self, "feature_names_in_", [f"x{i}" for i in range(n_features)])]
-        protocol = self.protocol_  # type: ignore[attr-defined]  # of the estimator
+        protocol = self.protocol_
         title = (
             f"Least squares of {protocol.n_people:,} people, each under epsilon {protocol.epsilon:.4g}; "
             f"t with {estimate.degrees} degrees of freedom"
@@ -161,6 +166,6 @@ class CoefficientErrorsMixin:
 
     def _estimate(self) -> Estimate:
         check_is_fitted(self)
-        self._check_unchanged()  # type: ignore[attr-defined]  # of GuaranteeMixin
-        estimate: Estimate = self.protocol_.estimate()  # type: ignore[attr-defined]  # as above
+        self._check_unchanged()
+        estimate: Estimate = self.protocol_.estimate()
         return estimate

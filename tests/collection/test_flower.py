@@ -194,10 +194,12 @@ def test_everybody_who_is_left_is_as_likely():
     assert module._cohort({1: 0, 2: 5}, 3) == {2: 3}
     assert module._cohort({1: 2, 2: 5}, 30) == {1: 2, 2: 5}
     assert module._cohort({1: 0}, 3) == {}
-    several = module._cohort({1: 30_000, 2: 70_000}, 50_000)
-    assert sum(several.values()) == 50_000
-    # Ninety standard deviations.
-    assert abs(several[1] - 15_000) < 6_500
+    # Few of many, half, and most, who are drawn by who is not asked; ninety standard deviations and more.
+    for wanted, room in ((5_000, 2_900), (50_000, 6_500), (95_000, 2_900)):
+        several = module._cohort({1: 30_000, 3: 0, 2: 70_000}, wanted)
+        assert sum(several.values()) == wanted
+        assert 3 not in several
+        assert abs(several[1] - 0.3 * wanted) < room
 
 
 def test_settings_are_refused_before_flower_is_needed(tmp_path):
