@@ -9,7 +9,15 @@ import numpy.typing as npt
 from skldp._tables import as_frame, html_table
 from skldp._untold import as_numbers
 
-__all__ = ["FrequencyEstimate", "clean_probabilities", "estimate_frequencies", "project_onto_simplex"]
+__all__ = ["FrequencyEstimate", "check_reports", "clean_probabilities", "estimate_frequencies", "project_onto_simplex"]
+
+
+def check_reports(n: int, of: str) -> None:
+    """Refuse what frequencies are not of, and too few reports for them."""
+    if of not in ("sample", "population"):
+        raise ValueError(f"of must be 'sample' or 'population'. Got {of!r} instead.")
+    if n < (1 if of == "sample" else 2):
+        raise ValueError(f"Frequencies of the {of} need more reports. Got {n!r} instead.")
 
 
 def estimate_frequencies(
@@ -65,10 +73,7 @@ def estimate_frequencies(
     >>> estimate_frequencies([60, 40], n=100, p=0.75, q=0.25).frequencies.tolist()
     [0.7, 0.30000000000000004]
     """
-    if of not in ("sample", "population"):
-        raise ValueError(f"of must be 'sample' or 'population'. Got {of!r} instead.")
-    if n < (1 if of == "sample" else 2):
-        raise ValueError(f"Frequencies of the {of} need more reports. Got {n!r} instead.")
+    check_reports(n, of)
     if not 0 <= q < p <= 1:
         raise ValueError(f"p must be larger than q, both probabilities. Got p={p!r} and q={q!r} instead.")
     share = as_numbers(counts, "counts") / n

@@ -134,34 +134,8 @@ class HadamardResponse(ReportMechanism):
         # A report of a category in a full block is most often one that speaks for or against the others there.
         return _mean_variance(self._chances(), min(self.block_size - 1, self.n_classes), self.n_classes)
 
-    def estimate_frequencies(
-        self, reports: npt.ArrayLike, of: Literal["sample", "population"] = "sample"
-    ) -> FrequencyEstimate:
-        """Estimate without bias how often each category occurs.
-
-        Parameters
-        ----------
-        reports : array-like of int
-            What was released, one report a person.
-        of : {"sample", "population"}, default="sample"
-            Whose frequencies the standard errors are about; see `estimate_frequencies`.
-
-        Returns
-        -------
-        FrequencyEstimate
-            Of all categories. Not clipped: that would bias it.
-
-        Raises
-        ------
-        ValueError
-            If a report is none of this mechanism's, or there are too few.
-        """
-        if of not in ("sample", "population"):
-            raise ValueError(f"of must be 'sample' or 'population'. Got {of!r} instead.")
-        checked = self._reports(reports).reshape(-1)
-        n, least = checked.size, 1 if of == "sample" else 2
-        if n < least:
-            raise ValueError(f"Frequencies of the {of} need at least {least} reports. Got {n!r} instead.")
+    def _frequencies(self, checked: npt.NDArray[np.int64], of: Literal["sample", "population"]) -> FrequencyEstimate:
+        n = checked.size
         if self.n_classes == 1:
             return FrequencyEstimate(np.ones(1), np.zeros(1), n)
         in_block = np.bincount(checked, minlength=self.n_reports).reshape(self.n_blocks, self.block_size)

@@ -141,29 +141,7 @@ class LocalHashing(ReportMechanism):
         """The mean over the categories of the variance that one report gives to an unbiased frequency."""
         return _mean_variance(self.p, self.q, self.n_classes)
 
-    def estimate_frequencies(
-        self, reports: npt.ArrayLike, of: Literal["sample", "population"] = "sample"
-    ) -> FrequencyEstimate:
-        """Estimate without bias how often each category occurs.
-
-        Parameters
-        ----------
-        reports : array-like of int
-            What was released, one report a person.
-        of : {"sample", "population"}, default="sample"
-            Whose frequencies the standard errors are about; see `estimate_frequencies`.
-
-        Returns
-        -------
-        FrequencyEstimate
-            Of all categories. Not clipped: that would bias it.
-
-        Raises
-        ------
-        ValueError
-            If a report is none of this mechanism's, or there are too few.
-        """
-        checked = self._reports(reports).reshape(-1)
+    def _frequencies(self, checked: npt.NDArray[np.int64], of: Literal["sample", "population"]) -> FrequencyEstimate:
         return estimate_frequencies(self.support_counts(checked), checked.size, self.p, self.q, of=of)
 
     def support_counts(self, reports: npt.ArrayLike) -> npt.NDArray[np.int64]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_epsilon, check_whole
-from skldp.mechanisms._categorical.frequency import FrequencyEstimate
+from skldp.mechanisms._categorical.frequency import FrequencyEstimate, check_reports
 from skldp.mechanisms._domain import Codes
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._rows import RowMechanism
@@ -50,11 +50,35 @@ class ReportMechanism(RowMechanism):
     def worst_case_variance(self) -> float:
         """The mean over the categories of the variance that one report gives to an unbiased frequency, at most."""
 
-    @abstractmethod
     def estimate_frequencies(
         self, reports: npt.ArrayLike, of: Literal["sample", "population"] = "sample"
     ) -> FrequencyEstimate:
-        """Estimate without bias how often each category occurs among those who reported, or where they come from."""
+        """Estimate without bias how often each category occurs.
+
+        Parameters
+        ----------
+        reports : array-like of int
+            What was released, one report a person.
+        of : {"sample", "population"}, default="sample"
+            Whose frequencies the standard errors are about; see `estimate_frequencies`.
+
+        Returns
+        -------
+        FrequencyEstimate
+            Of all categories. Not clipped: that would bias it.
+
+        Raises
+        ------
+        ValueError
+            If a report is none of this mechanism's, or there are too few.
+        """
+        checked = self._reports(reports).reshape(-1)
+        check_reports(checked.size, of)
+        return self._frequencies(checked, of)
+
+    @abstractmethod
+    def _frequencies(self, checked: npt.NDArray[np.int64], of: Literal["sample", "population"]) -> FrequencyEstimate:
+        """Estimate from reports that are enough."""
 
     @abstractmethod
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
