@@ -1,5 +1,6 @@
 r"""What randomized answers say of the true categories: unbiased frequencies, and corrected probabilities of classes."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,7 +10,20 @@ import numpy.typing as npt
 from skldp._tables import as_frame, html_table
 from skldp._untold import as_numbers
 
-__all__ = ["FrequencyEstimate", "check_reports", "clean_probabilities", "estimate_frequencies", "project_onto_simplex"]
+__all__ = [
+    "FrequencyEstimate",
+    "check_reports",
+    "clean_probabilities",
+    "estimate_frequencies",
+    "mean_variance",
+    "project_onto_simplex",
+]
+
+
+def mean_variance(p: float, q: float, n_classes: int) -> float:
+    """The mean over the categories of the variance that one report gives to an unbiased frequency."""
+    # Where p is q nothing is told, which is refused before anything is released.
+    return (p * (1 - p) + (n_classes - 1) * q * (1 - q)) / (n_classes * (p - q) ** 2) if p > q else math.inf
 
 
 def check_reports(n: int, of: str) -> None:

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_frequencies
+from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_frequencies, mean_variance
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._categorical.reports import ReportMechanism
-from skldp.mechanisms._categorical.unary import OneHotMechanism
+from skldp.mechanisms._categorical.unary import OneHotOfLaw
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._primes import is_prime, number_of_digits
 from skldp.mechanisms._rows import Workspace
@@ -96,7 +96,7 @@ class LocalHashing(ReportMechanism):
 
         def variance(g: int) -> float:
             p, other = odds / (odds + g - 1), 1 / (odds + g - 1)
-            return _mean_variance(p, support_of_others(p, other, g, self.n_classes), self.n_classes)
+            return mean_variance(p, support_of_others(p, other, g, self.n_classes), self.n_classes)
 
         return above if above <= _MOST_BUCKETS and variance(above) < variance(below) else below
 
@@ -139,7 +139,7 @@ class LocalHashing(ReportMechanism):
     @property
     def worst_case_variance(self) -> float:
         """The mean over the categories of the variance that one report gives to an unbiased frequency."""
-        return _mean_variance(self.p, self.q, self.n_classes)
+        return mean_variance(self.p, self.q, self.n_classes)
 
     def _frequencies(self, checked: npt.NDArray[np.int64], of: Literal["sample", "population"]) -> FrequencyEstimate:
         return estimate_frequencies(self.support_counts(checked), checked.size, self.p, self.q, of=of)
@@ -194,7 +194,7 @@ class LocalHashing(ReportMechanism):
 
 
 @dataclass(frozen=True)
-class OneHotLocalHashing(OneHotMechanism):
+class OneHotLocalHashing(OneHotOfLaw):
     """Local hashing whose report is written out as the bits of all categories that it supports.
 
     Parameters
@@ -209,10 +209,6 @@ class OneHotLocalHashing(OneHotMechanism):
     >>> OneHotLocalHashing(1.0, 9).release([[0], [2]], noise_from()).rows.shape
     (2, 9)
     """
-
-    def __post_init__(self) -> None:
-        # Refuses what cannot be hashed.
-        object.__setattr__(self, "n_classes", self.law.n_classes)
 
     @cached_property
     def law(self) -> LocalHashing:
@@ -233,11 +229,6 @@ class OneHotLocalHashing(OneHotMechanism):
     def q(self) -> float:
         """The probability that the bit of any single other category is released as 1."""
         return self.law.q
-
-    @property
-    def exact_epsilon(self) -> float:
-        """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
-        return self.law.exact_epsilon
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         reports = workspace.take("reports", rows.shape, np.int64)
@@ -269,12 +260,6 @@ def support_of_others(p: float, other: float, g: int, n_classes: int) -> float:
     m = number_of_digits(n_classes, g)
     alike = float(Fraction(g ** (m - 1) - 1, g**m - 1))
     return alike * p + (1 - alike) * other
-
-
-def _mean_variance(p: float, q: float, n_classes: int) -> float:
-    gain = p - q
-    # Too small an epsilon is refused by the law of the answers.
-    return (p * (1 - p) + (n_classes - 1) * q * (1 - q)) / (n_classes * gain**2) if gain else math.inf
 
 
 def linear_hash(

@@ -10,14 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_epsilon, check_whole
+from skldp.mechanisms._categorical.frequency import mean_variance
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
+from skldp.mechanisms._categorical.reports import ReportMechanism
 from skldp.mechanisms._domain import Codes
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._odds import TWO_64, bernoulli, check_representable, least_count, log_ratio
 from skldp.mechanisms._rows import RowMechanism, Workspace
 
-__all__ = ["OneHotMechanism", "OneHotRandomizedResponse", "UnaryEncoding", "original_second_moment_of"]
+__all__ = ["OneHotMechanism", "OneHotOfLaw", "OneHotRandomizedResponse", "UnaryEncoding", "original_second_moment_of"]
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,7 @@ class OneHotMechanism(RowMechanism):
     @property
     def worst_case_variance(self) -> float:
         """The mean over the categories of the variance that one report gives to an unbiased frequency."""
-        own, other = self.p * (1 - self.p), self.q * (1 - self.q)
-        return (own + (self.n_classes - 1) * other) / (self.n_classes * (self.p - self.q) ** 2)
+        return mean_variance(self.p, self.q, self.n_classes)
 
     def output_dtype(self, dtype: np.dtype) -> np.dtype:
         """The type of a release: bool."""
@@ -198,7 +199,26 @@ class UnaryEncoding(OneHotMechanism):
 
 
 @dataclass(frozen=True)
-class OneHotRandomizedResponse(OneHotMechanism):
+class OneHotOfLaw(OneHotMechanism):
+    """Base of the mechanisms whose answer of another law, `law`, is written out as bits."""
+
+    def __post_init__(self) -> None:
+        # Refuses what cannot be answered with.
+        object.__setattr__(self, "n_classes", self.law.n_classes)
+
+    @property
+    @abstractmethod
+    def law(self) -> RandomizedResponse | ReportMechanism:
+        """The law of the answer, over codes."""
+
+    @property
+    def exact_epsilon(self) -> float:
+        """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
+        return self.law.exact_epsilon
+
+
+@dataclass(frozen=True)
+class OneHotRandomizedResponse(OneHotOfLaw):
     """k-ary randomized response whose answer is one-hot, in the shape of the unary encodings.
 
     Parameters
@@ -213,10 +233,6 @@ class OneHotRandomizedResponse(OneHotMechanism):
     >>> OneHotRandomizedResponse(1.0, 3).release([[0], [2]], noise_from()).rows.sum(axis=1).tolist()
     [1, 1]
     """
-
-    def __post_init__(self) -> None:
-        # Refuses what cannot be answered with.
-        object.__setattr__(self, "n_classes", self.law.n_classes)
 
     @cached_property
     def law(self) -> RandomizedResponse:
@@ -237,11 +253,6 @@ class OneHotRandomizedResponse(OneHotMechanism):
     def q(self) -> float:
         """The probability that the bit of any single other category is released as 1."""
         return self.law.other_probability
-
-    @property
-    def exact_epsilon(self) -> float:
-        """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
-        return self.law.exact_epsilon
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         answers = workspace.take("answers", rows.shape, np.int64)
