@@ -2349,7 +2349,7 @@ MUTATIONS = [
     ),
     Mutation(
         "client/_policy.py",
-        "        if claims != [repr(one.epsilon) for one in (*fields, own)]:",
+        "        if claims != [_claimed(one) for one in (*own._document[\"fields\"], own._document)]:",
         "        if claims[:-1] != [repr(one.epsilon) for one in fields]:",
         "client/test_policy.py",
     ),
@@ -2574,18 +2574,21 @@ MUTATIONS = [
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
-        "mechanisms/_longitudinal.py",
+        "mechanisms/_longitudinal_laws.py",
         "p * other + q * own + (g - 2) * q * other",
         "p * other + q * own",
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
-        "mechanisms/_longitudinal.py", "p * own + (g - 1) * q * other,", "p * own,", "mechanisms/test_longitudinal.py"
+        "mechanisms/_longitudinal_laws.py",
+        "p * own + (g - 1) * q * other,",
+        "p * own,",
+        "mechanisms/test_longitudinal.py",
     ),
     Mutation(
-        "mechanisms/_longitudinal.py",
-        "log_ratio(true**self._factor, false**self._factor)",
-        "log_ratio(true, false)",
+        "mechanisms/_longitudinal_laws.py",
+        "log_ratio(own**self.n_differing, other**self.n_differing)",
+        "log_ratio(own, other)",
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
@@ -2652,12 +2655,12 @@ MUTATIONS = [
         "client/test_memo.py",
     ),
     Mutation(
-        "client/_memo.py", "_VERSION, policy, person, *values)", "_VERSION, person, *values)", "client/test_memo.py"
+        "client/_memo.py", "_VERSION, policy, person, *about)", "_VERSION, person, *about)", "client/test_memo.py"
     ),
     Mutation(
-        "client/_memo.py", "_VERSION, policy, person, *values)", "_VERSION, policy, person)", "client/test_memo.py"
+        "client/_memo.py", "_VERSION, policy, person, *about)", "_VERSION, policy, person)", "client/test_memo.py"
     ),
-    Mutation("client/_memo.py", "field.steps + above)", "field.steps + 0.5)", "client/test_memo.py"),
+    Mutation("client/_memo.py", "* steps + above)", "* steps + 0.5)", "client/test_memo.py"),
     Mutation("client/_memo.py", "        block += 1\n", "", "client/test_memo.py"),
     Mutation(
         "client/_policy.py",
@@ -2997,7 +3000,7 @@ MUTATIONS = [
         "mechanisms/test_category_laws.py",
     ),
     Mutation(
-        "mechanisms/_integer_laws.py",
+        "mechanisms/_subsets.py",
         "chosen.add(last if number in chosen else number)",
         "chosen.add(number)",
         "mechanisms/test_category_laws.py",
