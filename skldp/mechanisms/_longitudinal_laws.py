@@ -331,8 +331,8 @@ class LongitudinalHistogramLaw(_BitsTwice, UnitLaw):
 
     def score(self, bit: int) -> float:
         """What a bit counts for its bucket, whose mean over choices and noise is whether the number is in it."""
-        own, other = self.support
-        return (bit - other) / (own - other) * self.n_buckets / self.n_chosen
+        own, other = self._both
+        return float(Fraction((bit * TWO_64**2 - other) * self.n_buckets, (own - other) * self.n_chosen))
 
     def _chosen(self, choice: int) -> list[int]:
         return subset_of_rank(self.n_buckets, self.n_chosen, choice)

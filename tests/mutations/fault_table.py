@@ -2349,7 +2349,7 @@ MUTATIONS = [
     ),
     Mutation(
         "client/_policy.py",
-        "        if claims != [_claimed(one) for one in (*own._document[\"fields\"], own._document)]:",
+        '        if claims != [_claimed(one) for one in (*own._document["fields"], own._document)]:',
         "        if claims[:-1] != [repr(one.epsilon) for one in fields]:",
         "client/test_policy.py",
     ),
