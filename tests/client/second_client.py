@@ -118,18 +118,14 @@ def epsilon_of_several(law):
         case "sampled":
             one = law["of_sampled"]
             return epsilon(one) * (1 if one["law"] == "signs" else own["n_sampled"])
-    if law["law"].startswith("longitudinal"):
-        own, other = chain(law, [chances(law, "first_count"), chances(law, "second_count")])
-        return differing(law) * (math.log(own) - math.log(other))
-    return max(epsilon(law["lattice"]), epsilon(law["few"]))
+    own, other = chain(law, [chances(law, "first_count"), chances(law, "second_count")])
+    return differing(law) * (math.log(own) - math.log(other))
 
 
 def among(law):
     """g."""
-    own = integers(law)
-    return {"longitudinal_response": own.get("n_codes"), "longitudinal_hashing": own.get("n_buckets")}.get(
-        law["law"], 2
-    )
+    which = {"longitudinal_response": "n_codes", "longitudinal_hashing": "n_buckets"}
+    return int(law[which[law["law"]]]) if law["law"] in which else 2
 
 
 def differing(law):
