@@ -117,13 +117,9 @@ def oldest(session):
     """Test against the oldest supported versions."""
     session.install("--constraint", ".ci/oldest.txt", "-e", ".[test,fast]")
     # The oldest scikit-learn hands parametrize a generator, of which new releases of pytest warn; the oldest joblib
-    # reads numbers in a way that Python 3.12 warns of.
-    old_ways = (
-        "ignore::pytest.PytestRemovedIn10Warning",
-        "ignore:ast.Num:DeprecationWarning",
-        "ignore:Attribute n:DeprecationWarning",
-    )
-    ignored = [word for way in old_ways for word in ("-W", way)]
+    # reads numbers and starts processes in ways that Python 3.12 warns of.
+    old_ways = [f"ignore:{text}:DeprecationWarning" for text in ("ast.Num", "Attribute n", "This process")]
+    ignored = [word for way in ("ignore::pytest.PytestRemovedIn10Warning", *old_ways) for word in ("-W", way)]
     session.run("python", "-m", "pytest", "-q", "-n", "logical", *ignored)
 
 
