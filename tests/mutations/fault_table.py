@@ -1901,10 +1901,14 @@ MUTATIONS = [
     Mutation("study/_federated/settings.py", "seeded=once.seeded)", "seeded=False)", "study/test_federated.py"),
     Mutation(
         "learning/_tasks.py",
-        "(type(one) is float or is_number(one)) and -_MOST <= one <= _MOST",
-        "type(one) is float or (is_number(one) and -_MOST <= one <= _MOST)",
+        "if not (np.abs(numbers) <= _MOST).all():",
+        "if (np.abs(numbers) > _MOST).any():",
         "learning/test_tasks.py",
     ),
+    Mutation("learning/_tasks.py", '_check_size("matrix", rows)', "pass", "learning/test_tasks.py"),
+    Mutation("learning/_tasks.py", "    _check_size(name, np.array(numbers))\n", "", "learning/test_tasks.py"),
+    Mutation("learning/_documents.py", '"task": 2', '"task": 1', "learning/test_tasks.py"),
+    Mutation("learning/_documents.py", "b64decode(text, validate=True)", "b64decode(text)", "learning/test_tasks.py"),
     Mutation("learning/_tasks.py", "                u *= u\n", "                u *= 2\n", "learning/test_tasks.py"),
     # Few people: what a radius cuts off, what was expected, and steps that would diverge.
     Mutation(
