@@ -1,6 +1,6 @@
 """The one form in which tasks and reports go from hand to hand, and the reading of it from strangers."""
 
-import base64
+import binascii
 import json
 from typing import Any
 
@@ -55,7 +55,7 @@ def as_text(numbers: npt.NDArray[np.float64]) -> str:
     str
         Base64 of eight bytes each, the least significant first.
     """
-    return base64.b64encode(numbers.astype(_DOUBLES).tobytes()).decode()
+    return binascii.b2a_base64(numbers.astype(_DOUBLES, copy=False).tobytes(), newline=False).decode()
 
 
 def from_text(name: str, text: Any, columns: int) -> npt.NDArray[np.float64]:
@@ -67,7 +67,7 @@ def from_text(name: str, text: Any, columns: int) -> npt.NDArray[np.float64]:
         If it is no text of whole rows.
     """
     try:
-        rows = np.frombuffer(base64.b64decode(text, validate=True), _DOUBLES).reshape(-1, columns)
+        rows = np.frombuffer(binascii.a2b_base64(text, strict_mode=True), _DOUBLES).reshape(-1, columns)
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"{name} must be base64 of rows of {columns} numbers of 8 bytes. Got something else instead."

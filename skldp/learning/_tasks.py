@@ -9,7 +9,8 @@ import hashlib
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
+from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -181,6 +182,8 @@ class Task:
             raise ValueError(f"A task's matrix must have rows, each of {columns} numbers. Got others instead.")
         _check_size("matrix", rows)
         object.__setattr__(self, "matrix", tuple(map(tuple, rows.tolist())))
+        # As the property would make it again.
+        vars(self)["_array"] = rows.copy()
 
     def _check_classes(self) -> None:
         has_classes = self.form == "class_gradient"
@@ -279,7 +282,9 @@ class Task:
         else:
             with ThreadPoolExecutor(n_threads) as pool:
                 sums = list(pool.map(run, parts, noise.split(parts)))
-        return Report(self.hash, n, tuple(sum(map(int, column)) for column in zip(*sums, strict=True)))
+        # Whole numbers without an end: sums of blocks could be more than doubles hold.
+        totals = reduce(lambda left, right: map(add, left, right), (map(int, block.tolist()) for block in sums))
+        return Report(self.hash, n, tuple(totals))
 
     def answers(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], noise: Noise) -> npt.NDArray[np.float64]:
         """What each of some people releases, before it is added up: what an audit looks at, and no collector.
