@@ -778,7 +778,7 @@ MUTATIONS = [
         f"{_BUDGETS} accounting/test_certified.py",
     ),
     Mutation(
-        "accounting/_ledger/reader.py",
+        "accounting/_ledger/verification.py",
         "partial(is_established, rule, query), answers)",
         "lambda answers: rule.table_for(query) is not None, answers)",
         "accounting/test_certified.py",
@@ -1517,6 +1517,9 @@ MUTATIONS = [
         "accounting/_ledger/postgres_store.py", "WHEN 'off' THEN 'on'", "WHEN 'off' THEN 'off'", _HOSTS, needs=_DRIVER
     ),
     Mutation("accounting/_ledger/postgres_store.py", 'if fsync != "on":', "if False:", _HOSTS, needs=_DRIVER),
+    Mutation("accounting/_ledger/book.py", "self._spent[numbers, 2:]", "self._spent[numbers, :2]", "accounting/test_deltas.py"),
+    Mutation("accounting/_ledger/reader.py", "ledger._store.check_head(head)", "pass", "accounting/test_ledger_erasing.py"),
+    Mutation("accounting/_units.py", "math.inf if one >= BEYOND_SUMS else", "", "accounting/test_units.py"),
     Mutation(
         "accounting/_ledger/reader.py",
         'if (self.delta is None) == (self.rule == "approximate"):',
