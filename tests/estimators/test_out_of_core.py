@@ -125,7 +125,7 @@ def test_processes_count_what_they_moved_in_one_warning(tmp_path, small_blocks, 
     whole[::5] = 7.0
     with pytest.warns(OutOfDomainWarning, match="30 of 150 values") as caught:
         release_blocks(fitted(CODER).set_params(n_jobs=2), whole, out)
-    assert len(caught) == 1
+    assert [warning.category for warning in caught].count(OutOfDomainWarning) == 1
 
 
 def test_compiled_steps_need_no_processes(tmp_path, small_blocks, recorded_tasks, monkeypatch):
