@@ -119,6 +119,10 @@ class ReleasesRows(GuaranteeMixin):
         noisy = getattr(self, "transform_noise", True)
         return self._release(self._rows(X, reset=False), out, noisy=noisy, ids=ids, keyed=keyed)
 
+    def _encoded(self, released, X):
+        """What :meth:`transform` makes of released rows: here the rows themselves."""
+        return released
+
     def _transform_keyed(self, X, keyed):
         """Release what :meth:`transform` would, with the noise of a :class:`Keyed`."""
         return self._release_into(X, None, keyed=keyed)

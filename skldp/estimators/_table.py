@@ -238,10 +238,7 @@ class TablePrivatizer(LocalTransformer):
         BudgetExhaustedError
             If the ledger refuses anybody: nothing is released then, and nobody charged.
         """
-        return self._encoded(self._release_into(X, None, ids), X)
-
-    def _transform_keyed(self, X, keyed):
-        return self._encoded(self._release_into(X, None, keyed=keyed), X)
+        return self._release_into(X, None, ids)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """From ``encoding="onehot"`` back to one column each: numbers as released, the category with the largest entry.
@@ -368,6 +365,16 @@ class TablePrivatizer(LocalTransformer):
             domains = [column.coded for column in self.columns_]
             return dict(zip(names, least_variance_weights(domains, float(self.epsilon), self.mechanism), strict=True))
         return dict.fromkeys(names, 1) if isinstance(self.shares, str) else self.shares
+
+    def _release_into(self, X, out, ids=None, keyed=None):
+        encoded = self._encoded(super()._release_into(X, None, ids, keyed), X)
+        if out is None:
+            return encoded
+        out[...] = encoded
+        return out
+
+    def _can_be_written_to(self, dtype):
+        return np.can_cast(self._encoded(self._empty_release(0, np.float64), None).dtype, dtype, "same_kind")
 
     def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
         if rows.dtype == np.float32:

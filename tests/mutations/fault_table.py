@@ -2850,6 +2850,29 @@ MUTATIONS = [
         "whole = are_answers(policy, given)",
         "collection/test_arrow.py",
     ),
+    Mutation("collection/_arrow.py", 'return [report or b"" for', "return [report for", "collection/test_batches.py"),
+    Mutation(
+        "collection/_batches.py", "            person_bytes(one)\n", "            pass\n", "collection/test_batches.py"
+    ),
+    Mutation(
+        "collection/_batches.py",
+        "if kept is not isinstance(secret, ReleaseKey) or",
+        "if",
+        "collection/test_batches.py",
+    ),
+    Mutation("collection/_batches.py", "secret=secret, person=one)", "secret=secret)", "collection/test_batches.py"),
+    Mutation(
+        "estimators/_table.py",
+        'return np.can_cast(self._encoded(self._empty_release(0, np.float64), None).dtype, dtype, "same_kind")',
+        "return True",
+        "estimators/test_out_of_core.py",
+    ),
+    Mutation(
+        "estimators/_out_of_core.py",
+        "    if sparse.issparse(empty):",
+        "    if False:",
+        "estimators/test_out_of_core.py",
+    ),
     Mutation(
         "collection/_report_files.py",
         "own = given.startswith(header(bytes.fromhex(policy.sha256)))",
