@@ -46,7 +46,7 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
         ``"oue"``, but takes longer where there are hundreds. ``"hashing"``: the categories that one linear hash
         function takes to a bucket, for columns of very many categories; nearly as good as ``"subset"``.
         ``"hadamard"``: about half of the categories, for small epsilon. ``"best"``: for each column the one of these
-        (but ``"hadamard"``) whose report is shortest, of those within 1.05 times the least variance.
+        whose report is shortest, of those within 1.05 times the least variance.
     categories : "auto" or list of array-like, default="auto"
         The declared categories of each column, from public knowledge. ``"auto"`` takes those seen at fit, with a
         warning: which categories occur is a fact about private data.

@@ -43,8 +43,8 @@ def integer_law(mechanism: Any) -> IntegerLaw:
     ----------
     mechanism : RowMechanism
         Of one category: RandomizedResponse, LabelLaplaceMechanism, UnaryEncoding, OneHotRandomizedResponse,
-        SubsetSelection, LocalHashing, OneHotLocalHashing, HadamardResponse or OneHotHadamard. Of one number in [-1, 1]: Duchi,
-        ThreeOutputs, Piecewise, Hybrid or HybridThreeOutputs. Of several together: DuchiVector.
+        SubsetSelection, LocalHashing, OneHotLocalHashing, HadamardResponse or OneHotHadamard. Of one number in [-1, 1]:
+        Duchi, ThreeOutputs, Piecewise, Hybrid or HybridThreeOutputs. Of several together: DuchiVector.
 
     Returns
     -------

@@ -232,7 +232,7 @@ class MixedRecord(RowMechanism):
     @property
     def n_outputs(self) -> int:
         """One for each column, or one for each category of a column."""
-        return self.places[-1].stop
+        return sum(part.n_outputs for part in self.parts)
 
     @property
     def block_width(self) -> int:

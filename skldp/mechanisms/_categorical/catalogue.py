@@ -54,8 +54,7 @@ def best_categorical_mechanism(epsilon: float, n_classes: int) -> tuple[str, One
     The variance is that of an unbiased frequency, averaged over the categories, which is the same whatever people
     hold. That of subset selection is the least (Ye and Barg); the shortest report (`report_bits`) within 1.05 times of
     it is chosen: randomized response for few categories, local hashing for many, whose reports are logarithmic in their
-    number, and subset selection between them. Hadamard response of one block is by name alone: it comes near the least
-    variance at small epsilon only.
+    number, subset selection between them, and Hadamard response of one block at small epsilon.
 
     References
     ----------
@@ -69,7 +68,7 @@ def best_categorical_mechanism(epsilon: float, n_classes: int) -> tuple[str, One
     >>> [best_categorical_mechanism(1.0, n_classes)[0] for n_classes in (3, 10, 1024)]
     ['krr', 'subset', 'hashing']
     """
-    made = {name: make(epsilon, n_classes) for name, make in _ONE_HOT.items() if name != "hadamard"}
+    made = {name: make(epsilon, n_classes) for name, make in _ONE_HOT.items()}
     most = _TOLERANCE * min(mechanism.worst_case_variance for mechanism in made.values())
     near = [name for name, mechanism in made.items() if mechanism.worst_case_variance <= most]
     best = min(near, key=lambda name: made[name].report_bits)

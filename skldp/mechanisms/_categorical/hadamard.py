@@ -242,7 +242,7 @@ class OneHotHadamard(OneHotOfLaw):
 
 
 class _OneBlock(HadamardResponse):
-    n_blocks = 1  # type: ignore[assignment]  # which is found for each epsilon where there may be several
+    n_blocks = 1
 
 
 def _block_size(n_classes: int, n_blocks: int) -> int:
