@@ -256,8 +256,8 @@ def _field(
         return CategoryField(name, column.values, law, unknown if None in column.values else ...)
     if column.missing == "category":
         raise ValueError(
-            f"A policy has no law of a number that may be missing as an answer of its own. Got one for {name!r}: declare "
-            "the middle of its bounds for it, by 'missing': 'middle', and whether it is missing as a category beside it."
+            "A policy has no law of a number that may be missing as an answer of its own: declare the middle of its "
+            f"bounds for it, and a category of its own for whether it is missing. Got one for {name!r} instead."
         )
     law_of_number = law_within_bounds(mechanism)
     assert isinstance(law_of_number, UnitLaw)
