@@ -215,7 +215,7 @@ def framed(X: Any, columns: list[DeclaredColumn], numbers: np.ndarray) -> Any:
     for j, (name, column) in enumerate(zip(X.columns, columns, strict=True)):
         values = column.from_numbers(numbers[:, j])
         if not isinstance(column.domain, Categories):
-            made[name] = values
+            made[name] = values if of_pandas else _without_nan(values)
         elif of_pandas:
             import pandas
 
@@ -226,6 +226,13 @@ def framed(X: Any, columns: list[DeclaredColumn], numbers: np.ndarray) -> Any:
             of_texts = all(isinstance(value, str) for value in column.domain.values)
             made[name] = polars.Series(values.tolist(), dtype=polars.Enum(column.domain.values) if of_texts else None)
     return type(X)(made, index=X.index) if of_pandas else type(X)(made)
+
+
+def _without_nan(values: np.ndarray) -> Any:
+    """A column of polars, which tells nothing from no number."""
+    import polars
+
+    return polars.Series(values, nan_to_null=True)
 
 
 def _column(given: Any) -> DeclaredColumn:
