@@ -123,10 +123,6 @@ class ReleasesRows(GuaranteeMixin):
         """What :meth:`transform` makes of released rows: here the rows themselves."""
         return released
 
-    def _transform_keyed(self, X, keyed):
-        """Release what :meth:`transform` would, with the noise of a :class:`Keyed`."""
-        return self._release_into(X, None, keyed=keyed)
-
     def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
         """Release rows that were checked, with noise or without it, task by task in threads."""
         mechanism, n_rows = self.mechanism_, rows.shape[0]
