@@ -8,7 +8,7 @@ import numpy as np
 from skldp.mechanisms._bin_laws import PLACES, BinsLaw, BitsLaw, KnotsLaw
 from skldp.mechanisms._bits.flip_laws import BitLaw
 from skldp.mechanisms._bits.unbiased import UnbiasedBitFlip
-from skldp.mechanisms._categorical.hadamard import HadamardResponse
+from skldp.mechanisms._categorical.hadamard import HadamardResponse, OneHotHadamard
 from skldp.mechanisms._categorical.local_hashing import LocalHashing, OneHotLocalHashing
 from skldp.mechanisms._categorical.randomized_response import GeneralizedRandomizedResponse
 from skldp.mechanisms._categorical.subset import SubsetSelection
@@ -36,8 +36,9 @@ def integer_law(mechanism: Any) -> IntegerLaw:
     ----------
     mechanism : RowMechanism
         Of one category: RandomizedResponse, LabelLaplaceMechanism, UnaryEncoding, OneHotRandomizedResponse,
-        SubsetSelection, LocalHashing, OneHotLocalHashing, HadamardResponse or LongitudinalCategories. Of one number in
-        [-1, 1]: Duchi, ThreeOutputs, Piecewise, Hybrid or HybridThreeOutputs. Of several together: DuchiVector.
+        SubsetSelection, LocalHashing, OneHotLocalHashing, HadamardResponse, OneHotHadamard or LongitudinalCategories.
+        Of one number in [-1, 1]: Duchi, ThreeOutputs, Piecewise, Hybrid or HybridThreeOutputs. Of several together:
+        DuchiVector.
 
     Returns
     -------
@@ -60,7 +61,7 @@ def integer_law(mechanism: Any) -> IntegerLaw:
     match mechanism:
         case GeneralizedRandomizedResponse(n_classes=n) if n > 1:
             return ResponseLaw(n, mechanism.other_count)
-        case OneHotRandomizedResponse() | OneHotLocalHashing() if mechanism.n_classes > 1:
+        case OneHotRandomizedResponse() | OneHotLocalHashing() | OneHotHadamard() if mechanism.n_classes > 1:
             return integer_law(mechanism.law)
         case UnaryEncoding(n_classes=n) if n > 1:
             return UnaryLaw(n, mechanism.own_count, mechanism.other_count)
