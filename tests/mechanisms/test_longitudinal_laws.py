@@ -275,7 +275,7 @@ def test_integers_of_no_such_law_are_refused(kind, integers, rule):
 
 
 class TestHistogram:
-    LAW = LongitudinalHistogram(4.0, 3.0, 0.0, 100.0, 5, 2)
+    LAW = LongitudinalHistogram(8.0, 3.0, 0.0, 100.0, 5, 2)
 
     def test_counts_have_the_chances_of_the_law(self):
         """All numbers in one bucket: bits of it and of others are 1 as often as both steps say."""
