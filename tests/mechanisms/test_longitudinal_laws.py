@@ -199,6 +199,8 @@ def test_the_mean_score_of_a_bucket_is_1_for_its_own_and_0_for_all_others(law):
 def test_the_mean_of_one_bit_is_that_of_the_number(x):
     law = NUMBERS[0]
     high = runs(lambda word: law.see(x, law.choose(iter([word]))), 0, T)
+    # An end is never taken for the other one, not by one word.
+    assert high.get(1, 0) == int(Fraction((1 + x) / 2) * T)
     mean = sum(
         Fraction(n, T) * chance * Fraction(law.value(answer))
         for end, n in high.items()
