@@ -116,7 +116,7 @@ class Policy:
             raise ValueError("The fields must have a finite epsilon together. Got an infinite one instead.")
         if self.memo == "fresh" and any(_has_steps(one) for one in self.fields):
             raise ValueError("steps are for the memo rule 'permanent'. Got a field with some under 'fresh'.")
-        if self.memo == "fresh" and self._has_waves:
+        if self.memo == "fresh" and self.has_waves:
             raise ValueError("Laws of two steps are for the memo rule 'permanent'. Got one under 'fresh'.")
         if self.memo == "permanent" and any(_trembles(one) for one in self.fields):
             raise ValueError("Under the memo rule 'permanent', numbers that are not whole must have steps. Got none.")
@@ -185,6 +185,11 @@ class Policy:
     def lifetime_epsilon(self) -> float:
         """The exact epsilon of all reports together under the memo rule ``"permanent"``, while no value changes."""
         return round_up(sum((Fraction(field.lifetime_epsilon) for field in self.fields), Fraction(0)))
+
+    @cached_property
+    def has_waves(self) -> bool:
+        """Whether a law has two steps, so that permanent answers are reported in waves."""
+        return any(one.two_steps is not None for one in self.fields)
 
     @property
     def names(self) -> list[str]:
@@ -262,7 +267,7 @@ class Policy:
                 f"A secret is a ReleaseKey for the memo rule 'permanent', which needs one. Got {type(secret).__name__} "
                 f"for the rule {self.memo!r}."
             )
-        if (wave is None) is self._has_waves or not (wave is None or (isinstance(wave, str) and wave)):
+        if (wave is None) is self.has_waves or not (wave is None or (isinstance(wave, str) and wave)):
             raise ValueError(
                 f"wave must be a text that is not empty for laws of two steps, and None for others. Got {wave!r}."
             )
@@ -343,7 +348,7 @@ class Policy:
             "purpose": self.purpose,
             "fields": [field.to_dict() for field in self.fields],
             "epsilon": repr(self.epsilon),
-            **({"lifetime_epsilon": repr(self.lifetime_epsilon)} if self._has_waves else {}),
+            **({"lifetime_epsilon": repr(self.lifetime_epsilon)} if self.has_waves else {}),
             "delta": "0",
             "memo": self.memo,
             "expires": self.expires,
@@ -359,11 +364,6 @@ class Policy:
     @cached_property
     def _kept(self) -> list[KeptField]:
         return [KeptField.of(one) for one in self.fields]
-
-    @cached_property
-    def _has_waves(self) -> bool:
-        """Whether a law reports its permanent answers in waves."""
-        return any(one.two_steps is not None for one in self.fields)
 
     @cached_property
     def _expiry(self) -> datetime | None:

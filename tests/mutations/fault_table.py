@@ -1517,8 +1517,15 @@ MUTATIONS = [
         "accounting/_ledger/postgres_store.py", "WHEN 'off' THEN 'on'", "WHEN 'off' THEN 'off'", _HOSTS, needs=_DRIVER
     ),
     Mutation("accounting/_ledger/postgres_store.py", 'if fsync != "on":', "if False:", _HOSTS, needs=_DRIVER),
-    Mutation("accounting/_ledger/book.py", "self._spent[numbers, 2:]", "self._spent[numbers, :2]", "accounting/test_deltas.py"),
-    Mutation("accounting/_ledger/reader.py", "ledger._store.check_head(head)", "pass", "accounting/test_ledger_erasing.py"),
+    Mutation(
+        "accounting/_ledger/book.py",
+        "self._spent[numbers, 2:]",
+        "self._spent[numbers, :2]",
+        "accounting/test_deltas.py",
+    ),
+    Mutation(
+        "accounting/_ledger/reader.py", "ledger._store.check_head(head)", "pass", "accounting/test_ledger_erasing.py"
+    ),
     Mutation("accounting/_units.py", "math.inf if one >= BEYOND_SUMS else", "", "accounting/test_units.py"),
     Mutation(
         "accounting/_ledger/reader.py",
@@ -3230,13 +3237,11 @@ MUTATIONS = [
     Mutation("client/_memo.py", "field.lifetime_epsilon)", "field.epsilon)", "client/test_waves.py"),
     Mutation(
         "client/_policy.py",
-        'if self.memo == "fresh" and self._has_waves:',
+        'if self.memo == "fresh" and self.has_waves:',
         'if self.memo == "fresh" and not self.fields:',
         "client/test_waves.py",
     ),
-    Mutation(
-        "client/_policy.py", "(wave is None) is self._has_waves or", "self._has_waves and", "client/test_waves.py"
-    ),
+    Mutation("client/_policy.py", "(wave is None) is self.has_waves or", "self.has_waves and", "client/test_waves.py"),
     Mutation(
         "client/_policy.py",
         'return given["epsilon"], given.get("lifetime_epsilon")',
