@@ -159,6 +159,21 @@ def test_two_waves_have_the_permanent_answer_in_common_and_no_noise():
     assert binomial_pvalue((one == 0).sum(), n, law.support[0]) > THRESHOLD
 
 
+def test_a_change_within_a_wave_is_blurred_anew():
+    """With one blur for both, the difference of two reports would be that of the permanent answers."""
+    policy = Policy("twice", (page("sue", 8.0, 0.2, ("no", "yes")),), memo="permanent")
+    law, n = policy.fields[0].law, 2000
+    one, other = (
+        np.array([answers(policy, {"page by sue": value}, i, "a")["page by sue"] for i in range(n)])
+        for value in ("no", "yes")
+    )
+    first, second = law.first_count / 2**64, law.second_count / 2**64
+    kept_alike, blurred_alike = 2 * first * (1 - first), second**2 + (1 - second) ** 2
+    alike = kept_alike * blurred_alike + (1 - kept_alike) * (1 - blurred_alike)
+    for place in (0, 1):
+        assert binomial_pvalue(((one ^ other) >> place & 1 == 0).sum(), n, alike) > THRESHOLD
+
+
 class TestLedger:
     def test_the_first_report_pays_for_a_lifetime_and_the_next_ones_for_nothing(self, tmp_path):
         ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=100.0)
