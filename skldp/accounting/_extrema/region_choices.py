@@ -152,7 +152,7 @@ class RegionChoices:
 
 
 def _whole_and_moving(law: SampledLaw, region: Region) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Columns that matter, to an answer or an inequality: those that are whole, and those that take a whole interval."""
+    """Columns that matter, to an answer or an inequality: those that are whole, and those that are not."""
     wide = law.box[0] < law.box[1]
     matters = (law.used | (region.coef != 0).any(axis=0)) & wide
     return matters & region.whole, matters & ~region.whole
