@@ -106,6 +106,22 @@ def test_no_two_records_differ_by_more_than_is_proved(problem):
     assert found.lower <= found.upper
 
 
+def corners_of_leaves(law, tree):
+    """The lowest and the highest corner of each leaf, as the check rebuilds them."""
+    parts = [zip(leaves.tolist(), low, high, strict=True) for leaves, low, high, _, _ in _leaves(law, tree)]
+    return {leaf: (low, high) for part in parts for leaf, low, high in part}
+
+
+def nodes_of(search):
+    """The node of each combination before any was looked at."""
+    rough = np.flatnonzero(search._search._is_rough)
+    return rough[search._search._root[rough].argsort()].tolist()
+
+
+def points_of(search):
+    return [search.region.point(int(code), search._whole) for code in search._codes]
+
+
 @settings(max_examples=40)
 @given(domains(finite=False, curbed=False), st.integers(0, 2**32 - 1))
 def test_every_combination_of_whole_columns_is_a_leaf_of_its_own(domain, seed):
@@ -116,19 +132,13 @@ def test_every_combination_of_whole_columns_is_a_leaf_of_its_own(domain, seed):
         assert region.is_finite
         return
     search = RegionChoices(law, 1, sigmoid_sum(law), np.zeros(1), -np.inf)
-    roots = search._search
     settled = region.whole & (region.box[0] < region.box[1])
-    at_leaf = {}
-    for leaves, low, high, _, _ in _leaves(law, search.tree):
-        assert np.array_equal(low[:, settled], high[:, settled])
-        at_leaf |= dict(zip(leaves.tolist(), low, strict=True))
-    points = [region.point(int(code), search._whole) for code in search._codes]
-    # A root is the leaf that holds its combination, and no other.
-    rough = np.flatnonzero(roots._is_rough)
-    nodes = rough[roots._root[rough].argsort()].tolist()
-    assert sorted(nodes) == sorted(at_leaf)
-    for node, point in zip(nodes, points, strict=True):
-        assert np.array_equal(at_leaf[node][settled], point[settled])
+    at_leaf = corners_of_leaves(law, search.tree)
+    assert sorted(nodes_of(search)) == sorted(at_leaf)
+    for node, point in zip(nodes_of(search), points_of(search), strict=True):
+        low, high = at_leaf[node]
+        assert np.array_equal(low[settled], point[settled])
+        assert np.array_equal(high[settled], point[settled])
 
 
 @pytest.mark.parametrize("slope", [0.0, 1.0, np.nan, np.inf])
@@ -189,6 +199,9 @@ def test_what_it_serves():
     curbed = Constrained(few, ((1.0, 1.0, 0.0, 0.0, 0.0, 0.0),), (0.0,), (0.0,) * 6)
     assert not RegionChoices.serves(law_over(curbed, [query], [1]))
     # One between whole columns leaves combinations out.
-    tied = Constrained(few, ((0.0, 0.0, 0.0, 0.0, 0.0, 1.0),), (9.0,), (0.0,) * 6)
+    tied = Constrained(few, ((0.0, 0.0, 0.0, 0.0, 0.0, -1.0),), (-90.0,), (0.0,) * 5 + (99.0,))
     law = law_over(tied, [query], [1])
-    assert len(RegionChoices(law, 1, sigmoid_sum(law), np.zeros(1), -np.inf)._codes) == 10
+    search = RegionChoices(law, 1, sigmoid_sum(law), np.zeros(1), -np.inf)
+    corners = corners_of_leaves(law, search.tree)
+    assert [point[5] for point in points_of(search)] == list(range(90, 100))
+    assert [corners[node][0][5] for node in nodes_of(search)] == list(range(90, 100))
