@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from accounting.domains import answers_over, domains, records_of
 from accounting.reference import worst_sampled_loss
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skldp.accounting import RegressionQuery, realized_loss
@@ -124,6 +124,7 @@ def points_of(search):
 
 @settings(max_examples=40)
 @given(domains(finite=False, curbed=False), st.integers(0, 2**32 - 1))
+@example(Columns.of({"n": Integers(-3, 0), "i": Interval(0, 1), ("a", "b"): OneHot(2, at_most_one=True)}), 0)
 def test_every_combination_of_whole_columns_is_a_leaf_of_its_own(domain, seed):
     rng, region = np.random.default_rng(seed), region_of(domain)
     queries = [RegressionQuery("logistic", rng.uniform(0.1, 1, domain.n_features), 0.0, (0, 1), 0.3)]

@@ -23,8 +23,8 @@ __all__ = ["RegionChoices"]
 Integers = npt.NDArray[np.intp]
 
 # Combinations, and combinations times answers.
-_MOST_CHOICES = 2**12
-_MOST_PRODUCTS = 2**19
+_MOST_CHOICES = 2**14
+_MOST_PRODUCTS = 2**20
 # Rounds of a climb: along the columns that are not whole, then over everything that the others can be.
 _CLIMBS = 4
 _CLIMB_STEPS = 20
