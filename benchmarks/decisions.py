@@ -1,4 +1,4 @@
-"""Seconds of decisions: steep questions, mixtures and domains that are hard to close, long linear histories, many people.
+"""Seconds of decisions: steep questions, mixtures and domains that are hard to close, long histories, many people.
 
     python benchmarks/decisions.py                 # all cases of this checkout
     python benchmarks/decisions.py --only wine mixture

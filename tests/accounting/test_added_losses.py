@@ -147,3 +147,19 @@ def test_softmax_answers_classes_and_bits_of_a_part_are_added_to_no_less_than_th
         room.append(found.upper - np.ptp(total))
     # The sum is not the joint loss.
     assert max(room) > 0.1
+
+
+def test_groups_of_answers_that_agree_cost_their_sum():
+    x, coef = np.array([[-1.0], [1.0]]), np.array([[40.0], [-40.0]])
+    asked = [
+        RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.5),
+        SoftmaxQuery(coef, np.zeros(2), 0, 0.4),
+        ClassQuery(coef, np.zeros(2), 0.3),
+    ]
+    law, outputs = RandomizedResponse(0.2, 2), [1, 1, 0]
+    of_x = sum(query.log_likelihood(output, x) for query, output in zip(asked, outputs, strict=True))
+    # Whoever has x = 1 has code 0 as well.
+    truth = np.ptp(of_x) + math.log(law.keep_count / law.other_count)
+    found = realized_loss([*asked, ReleaseQuery.of(law, part="job")], [*outputs, 0], bounds=(-1, 1))
+    assert truth > 1.4 - 1e-9
+    assert truth - 1e-12 <= found.upper <= 1.4 + 1e-9
