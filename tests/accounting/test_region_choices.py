@@ -187,6 +187,36 @@ def test_the_boxes_together_prove_what_each_bounds():
             assert bounds.min() >= values.max(), root
 
 
+def test_wide_whole_numbers_close_and_are_rounded():
+    domain = Columns.of(
+        {f"n{column}": Interval(-1.0, 1.0) for column in range(5)}
+        | {"age": Integers(17, 90), "hours": Integers(1, 99), ("a", "b", "c"): OneHot(3)}
+    )
+    region, rng = region_of(domain), np.random.default_rng(3)
+    queries, outputs = [], []
+    for number in range(15):
+        coef = rng.uniform(-1, 1, 10) / np.array([1, 1, 1, 1, 1, 73, 98, 1, 1, 1])
+        low, high = region.range_of(coef)
+        reach = (high - low) / 2 * (1.0, 0.3)[number % 2] + 1e-9
+        ends = ((low + high) / 2 - reach, (low + high) / 2 + reach)
+        queries.append(RegressionQuery(("linear", "truncated")[number % 2], coef, 0.0, ends, 0.2))
+        outputs.append(int(rng.integers(2)))
+    found = realized_loss(queries, outputs, bounds=domain)
+    assert found.gap <= 1e-3 + 1e-9
+    for end in (found.x_high, found.x_low):
+        assert np.array_equal(region.move(end[None])[0], end)
+    records = region.move(rng.uniform(*region.box, (20_000, 10)))
+    assert worst_sampled_loss(queries, outputs, records) <= found.upper
+    # What is searched as an interval is not taken for attained.
+    law = law_over(domain, queries, outputs)
+    search = RegionChoices(law, 1, sigmoid_sum(law), np.zeros(len(law)), -np.inf)
+    assert len(search._codes) == 3 * 74
+    assert search.lower == pytest.approx(
+        float(sigmoid_sum(law).value(law.coef @ search.point + law.offset) @ law.count), abs=1e-9
+    )
+    assert np.array_equal(region.move(search.point[None])[0], search.point)
+
+
 def test_what_it_serves():
     queries, outputs = opposite_answers(five_numbers_and(4, 3), 3, 0)
     assert RegionChoices.serves(law_over(five_numbers_and(4, 3), queries, outputs))
@@ -195,7 +225,12 @@ def test_what_it_serves():
     numbers = {f"n{column}": Interval(-1.0, 1.0) for column in range(5)}
     few, many = (Columns.of(numbers | {"age": Integers(0, most)}) for most in (99, region_choices._MOST_CHOICES))
     assert RegionChoices.serves(law_over(few, [query], [1]))
-    assert not RegionChoices.serves(law_over(many, [query], [1]))
+    # Too many whole numbers are searched as an interval; too many combinations of categories are not searched so.
+    law = law_over(many, [query], [1])
+    assert RegionChoices.serves(law)
+    assert len(RegionChoices(law, 1, sigmoid_sum(law), np.zeros(1), -np.inf)._codes) == 1
+    wide = five_numbers_and(150, 150)
+    assert not RegionChoices.serves(law_over(wide, [RegressionQuery("linear", np.ones(305), 0.0, (-9, 9), 0.3)], [1]))
     # An inequality between columns that are not whole has its price in the linear programs alone.
     curbed = Constrained(few, ((1.0, 1.0, 0.0, 0.0, 0.0, 0.0),), (0.0,), (0.0,) * 6)
     assert not RegionChoices.serves(law_over(curbed, [query], [1]))

@@ -112,16 +112,19 @@ class RegionSearch:
         return _NO_LIMIT if found.is_done else found.n_seen
 
     def _cut_boxes(self, goal: float) -> int:
-        if self._choices is None:
+        found, goes_on = self._choices, True
+        if found is None:
             slopes = self.sign * self._branching.proposed(np.zeros(1, dtype=np.intp))[0]
-            self._choices = RegionChoices(self.law, self.sign, self.problem, slopes, self.lower)
+            found = self._choices = RegionChoices(self.law, self.sign, self.problem, slopes, self.lower)
         else:
-            self._choices.step(goal)
-        found = self._choices
-        self._keep(
-            found.lower, found.upper, found.point, Proof(found.tree, lambda leaves, low, high: found.proposed(leaves))
-        )
-        return found.n_seen
+            goes_on = found.step(goal)
+        if found.point is not None and found.lower > self._branching.lower:
+            # Whole numbers that were searched as an interval may be better a step away.
+            self._branching.climb(found.point)
+            self._keep_branching()
+        proposed = found.proposed
+        self._keep(found.lower, found.upper, found.point, Proof(found.tree, lambda leaves, low, high: proposed(leaves)))
+        return found.n_seen if goes_on else _NO_LIMIT
 
     def _cut_parts(self, goal: float) -> int:
         if self._parts is None:
