@@ -132,6 +132,7 @@ def main():
     parser.add_argument("--kills", type=int, default=0, help="of processes that ask")
     parser.add_argument("--server-kills", type=int, default=0, help="among those, at most as many")
     parser.add_argument("--url", help="an empty database to use")
+    parser.add_argument("--only", choices=["file", "PostgreSQL"])
     options = parser.parse_args()
     server = None if options.url else PostgresServer(find_programs())
     seconds = {"file": [], "PostgreSQL": []}
@@ -140,6 +141,8 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 url = options.url or server.url(schema=server.new_schema())
                 for name, place in (("file", Path(folder) / "a.ledger"), ("PostgreSQL", url)):
+                    if options.only not in (None, name):
+                        continue
                     found = run(place, options, server if name == "PostgreSQL" else None)
                     seconds[name].append(found.pop("seconds"))
                     speed = (
@@ -152,8 +155,9 @@ def main():
     finally:
         if server is not None:
             server.stop()
-    ratio = np.median(seconds["file"]) / np.median(seconds["PostgreSQL"])
-    print(f"throughput of PostgreSQL beside the file's (medians of {options.repeats}): {ratio:.2f}")
+    if options.only is None:
+        ratio = np.median(seconds["file"]) / np.median(seconds["PostgreSQL"])
+        print(f"throughput of PostgreSQL beside the file's (medians of {options.repeats}): {ratio:.2f}")
 
 
 if __name__ == "__main__":
