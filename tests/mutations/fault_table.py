@@ -2341,37 +2341,37 @@ MUTATIONS = [
         "accounting/test_dry_run.py",
     ),
     Mutation(
-        "mechanisms/_integer_laws.py",
+        "mechanisms/_code_laws.py",
         "or not 1 <= self.other_count * self.n_codes <= TWO_64",
         "or not 1 <= self.other_count * (self.n_codes - 1) < TWO_64",
         "mechanisms/test_integer_laws.py",
     ),
     Mutation(
-        "mechanisms/_integer_laws.py",
+        "mechanisms/_number_laws.py",
         "self.slope < _TWO_63 or int(float(self.slope)) != self.slope",
         "self.slope < _TWO_63",
         "mechanisms/test_integer_laws.py",
     ),
     Mutation(
-        "mechanisms/_integer_laws.py",
+        "mechanisms/_number_laws.py",
         "not 2**60 < self._total <= _TWO_63",
         "not 0 < self._total <= _TWO_63",
         "mechanisms/test_integer_laws.py",
     ),
     Mutation(
-        "mechanisms/_integer_laws.py",
+        "mechanisms/_number_laws.py",
         "or self.reach > (self.n_cells - self.n_inner) // 2",
         "or self.reach > self.n_cells",
         "mechanisms/test_integer_laws.py",
     ),
     Mutation(
-        "mechanisms/_integer_laws.py",
+        "mechanisms/_number_laws.py",
         "return max(of_sign, log_ratio(self.zero, zero_end)) if self.zero else of_sign",
         "return of_sign",
         "mechanisms/test_integer_laws.py",
     ),
     Mutation(
-        "mechanisms/_integer_laws.py",
+        "mechanisms/_number_laws.py",
         "return max(self.lattice.epsilon, self.few.epsilon)",
         "return self.few.epsilon",
         "mechanisms/test_integer_laws.py",
@@ -2449,7 +2449,7 @@ MUTATIONS = [
         "client/test_policy.py",
     ),
     Mutation(
-        "mechanisms/_integer_laws.py",
+        "mechanisms/_code_laws.py",
         "next(words) < (self.own_count",
         "next(words) <= (self.own_count",
         "mechanisms/test_integer_laws.py",
@@ -2871,6 +2871,29 @@ MUTATIONS = [
         "whole = ~nulls & are_answers(policy, given)",
         "whole = are_answers(policy, given)",
         "collection/test_arrow.py",
+    ),
+    Mutation("collection/_arrow.py", 'return [report or b"" for', "return [report for", "collection/test_batches.py"),
+    Mutation(
+        "collection/_batches.py", "            person_bytes(one)\n", "            pass\n", "collection/test_batches.py"
+    ),
+    Mutation(
+        "collection/_batches.py",
+        "if kept is not isinstance(secret, ReleaseKey) or",
+        "if",
+        "collection/test_batches.py",
+    ),
+    Mutation("collection/_batches.py", "secret=secret, person=one)", "secret=secret)", "collection/test_batches.py"),
+    Mutation(
+        "estimators/_table.py",
+        'return np.can_cast(self._encoded(self._empty_release(0, np.float64), None).dtype, dtype, "same_kind")',
+        "return True",
+        "estimators/test_out_of_core.py",
+    ),
+    Mutation(
+        "estimators/_out_of_core.py",
+        "    if sparse.issparse(empty):",
+        "    if False:",
+        "estimators/test_out_of_core.py",
     ),
     Mutation(
         "collection/_report_files.py",
