@@ -1546,6 +1546,21 @@ MUTATIONS = [
     Mutation(
         "accounting/_ledger/reader.py", "ledger._store.check_head(head)", "pass", "accounting/test_ledger_erasing.py"
     ),
+    # A connection that is lost while somebody reads is no answer, and no fault of the record.
+    Mutation(
+        "accounting/_ledger/store.py",
+        "ledger._store.repeated(partial(read, ledger, *arguments, **options))",
+        "read(ledger, *arguments, **options)",
+        _HOSTS,
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/verification.py",
+        "    except ConflictError:\n",
+        "    except ZeroDivisionError:\n",
+        _HOSTS,
+        needs=_DRIVER,
+    ),
     Mutation("accounting/_units.py", "math.inf if one >= BEYOND_SUMS else", "", "accounting/test_units.py"),
     Mutation(
         "accounting/_ledger/reader.py",
