@@ -1,11 +1,15 @@
 """On a person's own device: policies that are checked before they are believed, reports, and an account."""
 
+from typing import TYPE_CHECKING, Any
+
 from skldp.client._columns import NumberColumn
 from skldp.client._fields import CategoryField, NumberField, NumbersField
 from skldp.client._ledger import DeviceLedger
 from skldp.client._policy import Policy, Report
-from skldp.client._prefixes import PrefixDomain, PrefixTask
 from skldp.mechanisms._release_key import ReleaseKey
+
+if TYPE_CHECKING:
+    from skldp.client._prefixes import PrefixDomain, PrefixTask
 
 __all__ = [
     "CategoryField",
@@ -19,3 +23,12 @@ __all__ = [
     "ReleaseKey",
     "Report",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # A device that releases records waits for nothing else.
+    if name in ("PrefixDomain", "PrefixTask"):
+        from skldp.client import _prefixes
+
+        return getattr(_prefixes, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -177,10 +177,9 @@ class PrefixTask:
             raise ValueError("A task about prefixes must be of one category 'prefix'. Got another policy instead.")
         if self.policy.memo != "fresh":
             raise ValueError(f"A task about prefixes is answered once, and afresh. Got {self.policy.memo!r} instead.")
-        *candidates, last = field.values
-        if last is not None or not all(
-            isinstance(one, str) and self.domain.is_prefix(one, self.length) for one in candidates
-        ):
+        # None is among the values, where it stands for unknown ones.
+        candidates = field.values[:-1]
+        if not all(isinstance(one, str) and self.domain.is_prefix(one, self.length) for one in candidates):
             raise ValueError("Candidates must be prefixes of the domain, and None after them. Got others instead.")
         if any(not one < two for one, two in pairwise(candidates)):  # type: ignore[operator]
             raise ValueError("Candidates must ascend. Got others instead.")

@@ -1518,8 +1518,15 @@ MUTATIONS = [
         "accounting/_ledger/postgres_store.py", "WHEN 'off' THEN 'on'", "WHEN 'off' THEN 'off'", _HOSTS, needs=_DRIVER
     ),
     Mutation("accounting/_ledger/postgres_store.py", 'if fsync != "on":', "if False:", _HOSTS, needs=_DRIVER),
-    Mutation("accounting/_ledger/book.py", "self._spent[numbers, 2:]", "self._spent[numbers, :2]", "accounting/test_deltas.py"),
-    Mutation("accounting/_ledger/reader.py", "ledger._store.check_head(head)", "pass", "accounting/test_ledger_erasing.py"),
+    Mutation(
+        "accounting/_ledger/book.py",
+        "self._spent[numbers, 2:]",
+        "self._spent[numbers, :2]",
+        "accounting/test_deltas.py",
+    ),
+    Mutation(
+        "accounting/_ledger/reader.py", "ledger._store.check_head(head)", "pass", "accounting/test_ledger_erasing.py"
+    ),
     Mutation("accounting/_units.py", "math.inf if one >= BEYOND_SUMS else", "", "accounting/test_units.py"),
     Mutation(
         "accounting/_ledger/reader.py",
@@ -2909,7 +2916,7 @@ MUTATIONS = [
     # Heavy hitters.
     Mutation("client/_prefixes.py", "if 0 <= value < 1 << self.length else None", "", _HITTERS),
     Mutation("client/_prefixes.py", "len(text) == length if self.fixed", "True if self.fixed", _HITTERS),
-    Mutation("client/_prefixes.py", "if last is not None or not all(", "if not all(", _HITTERS),
+    Mutation("client/_prefixes.py", "if not all(isinstance(one, str) and ", "if not all(one is None or ", _HITTERS),
     Mutation("client/_prefixes.py", "if any(not one < two for", "if any(False for", _HITTERS),
     Mutation("client/_prefixes.py", " or field.unknown is not None:", ":", _HITTERS),
     Mutation("client/_prefixes.py", 'if self.policy.memo != "fresh":', "if False:", _HITTERS),
