@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from client.second_client import report_of_prefix
 from scipy.stats import binom
 
 from skldp import HeavyHitters
@@ -69,6 +70,19 @@ def test_what_is_no_word_is_answered_for_like_any_other_that_no_candidate_begins
     field = task.policy.fields[0]
     assert field.encode(CODES.prefix(value, task.length)) == len(task.candidates)
     assert len(task.release(value)) == task.policy.n_bytes
+
+
+@pytest.mark.parametrize("domain", [WORDS, CODES, FIXED], ids=["words", "codes", "fixed"])
+def test_a_client_that_was_written_from_the_document_alone_sends_the_same_reports(domain):
+    hitters = HeavyHitters(domain, 2.0, "a test", n_kept=2, n_candidates=12)
+    rng = np.random.default_rng(0)
+    while (task := hitters.task) is not None:
+        given = json.loads(task.to_json())
+        for value in ["a", "cab", "abcd", "", "xyz", "00000101", 0, 5, 255, 256, -1, True, None]:
+            words = rng.bytes(8 * 64)
+            record = {"prefix": domain.prefix(value, task.length)}
+            assert report_of_prefix(given, value, words) == task.policy.vector(record, words)
+        hitters._go_on(2, list(task.candidates[:2]))
 
 
 @pytest.mark.parametrize(
