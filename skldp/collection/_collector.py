@@ -329,8 +329,9 @@ class Collector(ReportStore):
         -------
         SurveyEstimate
             Of the likeliest distribution, smoothed where numbers are not few whole ones. An interval reaches as far
-            along it as that of the raw share below the quantile lies from its level; standard errors are its length
-            over that of a normal one. Of few whole numbers it holds the truth more often than it says.
+            along it as that of the raw share below the quantile lies from its level, and a quantile outside it is moved
+            to its end; standard errors are its length over that of a normal one. Of few whole numbers it holds the
+            truth more often than it says.
 
         Raises
         ------

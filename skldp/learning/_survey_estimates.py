@@ -351,7 +351,7 @@ def quantile_estimate(raw: SurveyEstimate, found: DistributionEstimate, values: 
         Of the shares below each quantile, without bias.
     found : DistributionEstimate
     values : ndarray of shape (n_levels,)
-        The quantiles, of `found`.
+        The quantiles of `found`, which are moved to the nearest end of their intervals where they lie outside.
     what : str
 
     Notes
@@ -365,19 +365,19 @@ def quantile_estimate(raw: SurveyEstimate, found: DistributionEstimate, values: 
     is taken from G, so that neither the bias of its shares below nor its own noise there matters. The bounds end it.
     """
     middle = found.cumulative(values)
-    ends = []
+    ends: list[_Floats] = []
     for share in (raw.high, raw.low):
         level = middle + (middle - share)
         place = found.quantile(np.clip(level, 0.0, 1.0))
         ends.append(np.where(level <= 0, found.edges[0], np.where(level >= 1, found.edges[-1], place)))
-    # The quantile itself is always held.
-    low, high = np.minimum(ends[0], values), np.maximum(ends[1], values)
+    low, high = ends
     z = float(norm.ppf((1 + raw.level) / 2))
     unknown, zero = np.full(len(values), np.inf), np.zeros(len(values))
     most = np.full(len(values), found.edges[-1] - found.edges[0])
     errors = (high - low) / (2 * z)
-    labels = raw.labels
-    return SurveyEstimate(what, labels, values, errors, low, high, raw.level, raw.n, unknown, zero, zero, most)
+    # An interval that is widened to hold what was found would hold the truth, which is near to that, more often.
+    kept = np.clip(values, low, high)
+    return SurveyEstimate(what, raw.labels, kept, errors, low, high, raw.level, raw.n, unknown, zero, zero, most)
 
 
 def _variance_and_influence(number: Scores, square: Scores, weights: Scores) -> tuple[float, _Floats]:

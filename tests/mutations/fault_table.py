@@ -2909,8 +2909,8 @@ MUTATIONS = [
     ),
     Mutation(
         "learning/_survey_estimates.py",
-        "np.minimum(ends[0], values), ",
-        "ends[0], ",
+        "kept = np.clip(values, low, high)",
+        "kept = values",
         "learning/test_survey_estimates.py",
     ),
     # Heavy hitters.
