@@ -6,8 +6,8 @@
 People are drawn from a Zipf law (exponent 1.5) over 100,000 codes, which are drawn anew from the whole domain for each
 seed, and are divided into groups of one size at random. Mean and worst over the seeds: how many codes are found, how
 many of them nobody has (false), precision (which of the m that are found are among the m most frequent of all people),
-recall of the most frequent ten and twenty, and how often an interval of what is found holds its share among all people.
-Seconds are of one run, of all groups.
+recall of the most frequent ten and twenty, how often an interval of what is found holds its share among all people, and
+the share from which on a code is found. Seconds are of one run, of all groups.
 """
 
 import argparse
@@ -75,6 +75,7 @@ def run(options, epsilon, seed):
         "top 10": len(found & set(ranked[:10])) / 10,
         "top 20": len(found & set(ranked[:20])) / 20,
         "held": float(np.mean(held)) if held else 1.0,
+        "least share": hitters.least_share,
     }, hitters
 
 
@@ -98,7 +99,7 @@ def main():
         print(f"epsilon {epsilon:g}, prefixes of {lengths} bits, {seconds:.1f} s a run, state of {size:,} bytes")
         for name in rows[0]:
             values = [row[name] for row in rows]
-            worst = max(values) if name == "false" else min(values)
+            worst = max(values) if name in ("false", "least share") else min(values)
             print(f"    {name:12}{np.mean(values):7.3f} [{worst:.3f}]", flush=True)
 
 

@@ -81,9 +81,8 @@ class HeavyHitters:
     .. math:: t = \min \{ t : P(\mathrm{Bin}(n, q) \ge t) \le \alpha / K \}
 
     with :math:`\alpha` of `false_positives` and K candidates, which bounds the probability of any false one. Of the
-    groups before the last, the `n_kept` largest are gone on with, and all that is lost there is lost. A word of share f
-    is likely found if f is above about twice the threshold of a share, which falls as one over the root of the size of
-    a group.
+    groups before the last, the `n_kept` largest are gone on with, and all that is lost there is lost. A word whose share
+    is :attr:`least_share` is found about every other time; this falls as one over the root of the size of a group.
 
     Tasks depend on reports of earlier groups alone, and are public, as states are; the same reports in any order give
     the same.
@@ -189,6 +188,19 @@ class HeavyHitters:
             raise ValueError(f"Words are found by {len(self.lengths)} rounds. Got {len(self.rounds)} closed ones.")
         return tuple(map(self.domain.value, self.rounds[-1].kept))
 
+    @property
+    def least_share(self) -> float:
+        """The estimated share from which on the last group's reports find a word: what has less stays unseen.
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`estimate`.
+        """
+        last = self._reports()
+        scores = _scores(last)
+        return (self._threshold(last) / last.n_reports - scores.q) / (scores.p - scores.q)
+
     def estimate(self, level: float = 0.95) -> SurveyEstimate:
         """The shares of what was found, by the last group alone.
 
@@ -210,13 +222,11 @@ class HeavyHitters:
             If a round is open, or this was made from a state, which holds no reports.
         """
         check_fraction("level", level)
-        found = self.found
-        if self._last is None:
-            raise ValueError("Shares are estimated where the last reports were taken. Got a state without reports.")
-        field = self._last.policy.fields[0]
+        last, found = self._reports(), self.found
+        field = last.policy.fields[0]
         assert isinstance(field, CategoryField)
         each = 1 - (1 - level) / (len(field.values) - 1)
-        whole = self._last.frequencies(PREFIX, level=each)
+        whole = last.frequencies(PREFIX, level=each)
         place = {word: i for i, word in enumerate(field.values)}
         own = np.array([place[word] for word in self.rounds[-1].kept], dtype=np.int64)
         order = np.argsort(-whole.values[own], kind="stable")
@@ -295,6 +305,13 @@ class HeavyHitters:
         field = CategoryField(PREFIX, (*candidates, None), law, unknown=None)
         self._task = PrefixTask(self.domain, length, Policy(self.purpose, (field,)))
         self._collector = Collector(self._task.policy)
+
+    def _reports(self) -> Collector:
+        """Those of the last group."""
+        _ = self.found
+        if self._last is None:
+            raise ValueError("Shares are estimated where the last reports were taken. Got a state without reports.")
+        return self._last
 
     def _support(self, collector: Collector) -> npt.NDArray[np.int64]:
         return _scores(collector).counts(collector._answers[PREFIX])

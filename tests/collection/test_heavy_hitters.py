@@ -179,6 +179,8 @@ def test_words_that_many_have_are_found_and_what_they_are_like_depends_on_no_ord
     estimate = hitters.estimate()
     assert estimate.labels[:3] == ("3", "200", "77")
     assert (np.diff(estimate.values) <= 0).all()
+    everybody = hitters._last.frequencies("prefix").values[:-1]
+    assert (everybody >= hitters.least_share - 1e-9).sum() == len(hitters.found)
     true = [np.mean(values == int(label)) for label in estimate.labels]
     assert ((estimate.low <= true) & (true <= estimate.high)).all()
     n_candidates = hitters._last.policy.fields[0].law.n_codes - 1
@@ -256,6 +258,8 @@ def test_a_state_goes_on_where_it_was_written():
     assert hitters.found == whole.found
     with pytest.raises(ValueError, match="without reports"):
         hitters.estimate()
+    with pytest.raises(ValueError, match="without reports"):
+        _ = hitters.least_share
     with pytest.raises(ValueError, match="All rounds are closed"):
         _ = hitters.collector
     with pytest.raises(ValueError, match="All rounds are closed"):
