@@ -81,8 +81,8 @@ class HeavyHitters:
     .. math:: t = \min \{ t : P(\mathrm{Bin}(n, q) \ge t) \le \alpha / K \}
 
     with :math:`\alpha` of `false_positives` and K candidates, which bounds the probability of any false one. Of the
-    groups before the last, the `n_kept` largest are gone on with, and all that is lost there is lost. A word whose share
-    is :attr:`least_share` is found about every other time; this falls as one over the root of the size of a group.
+    groups before the last, the `n_kept` largest are gone on with, and all that is lost there is lost. A word whose
+    share is :attr:`least_share` is found about every other time; this falls as one over the root of a group's size.
 
     Tasks depend on reports of earlier groups alone, and are public, as states are; the same reports in any order give
     the same.
