@@ -1,6 +1,6 @@
 """On a person's own device: policies that are checked before they are believed, reports, and an account."""
 
-from typing import TYPE_CHECKING, Any
+import typing as _typing
 
 from skldp.client._columns import NumberColumn
 from skldp.client._fields import CategoryField, NumberField, NumbersField
@@ -8,7 +8,7 @@ from skldp.client._ledger import DeviceLedger
 from skldp.client._policy import Policy, Report
 from skldp.mechanisms._release_key import ReleaseKey
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from skldp.client._prefixes import PrefixDomain, PrefixTask
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     # A device that releases records waits for nothing else.
     if name in ("PrefixDomain", "PrefixTask"):
         from skldp.client import _prefixes
