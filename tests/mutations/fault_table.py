@@ -35,6 +35,7 @@ class Mutation(NamedTuple):
 
 _NOISE = "mechanisms/test_randomness.py"
 _COLLECTOR = "collection/test_collector.py"
+_HITTERS = "collection/test_heavy_hitters.py"
 _SCORES = "learning/test_answer_scores.py"
 _CATEGORIES = "mechanisms/test_sampled_categories.py"
 _NUMBERS = "mechanisms/test_sampled_numbers.py"
@@ -2935,6 +2936,33 @@ MUTATIONS = [
         _COLLECTOR,
     ),
     Mutation("collection/_collector.py", "if len(set(names)) < len(names):", "if False:", _COLLECTOR),
+    Mutation(
+        "learning/_survey_estimates.py",
+        "level = middle + (middle - share)",
+        "level = share",
+        "learning/test_survey_estimates.py",
+    ),
+    Mutation(
+        "learning/_survey_estimates.py",
+        "kept = np.clip(values, low, high)",
+        "kept = values",
+        "learning/test_survey_estimates.py",
+    ),
+    # Heavy hitters.
+    Mutation("client/_prefixes.py", "if 0 <= value < 1 << self.length else None", "", _HITTERS),
+    Mutation("client/_prefixes.py", "len(text) == length if self.fixed", "True if self.fixed", _HITTERS),
+    Mutation("client/_prefixes.py", "if not all(isinstance(one, str) and ", "if not all(one is None or ", _HITTERS),
+    Mutation("client/_prefixes.py", "if any(not one < two for", "if any(False for", _HITTERS),
+    Mutation("client/_prefixes.py", " or field.unknown is not None:", ":", _HITTERS),
+    Mutation("client/_prefixes.py", 'if self.policy.memo != "fresh":', "if False:", _HITTERS),
+    Mutation("client/_prefixes.py", "ledger=ledger)", "ledger=None)", _HITTERS),
+    Mutation(
+        "collection/_heavy_hitters.py", "self.false_positives / (scores.n_parts - 1)", "self.false_positives", _HITTERS
+    ),
+    Mutation("collection/_heavy_hitters.py", "scores.q)) + 1", "scores.q)) + 2", _HITTERS),
+    Mutation("collection/_heavy_hitters.py", "1 - (1 - level) / (len(field.values) - 1)", "level", _HITTERS),
+    Mutation("collection/_heavy_hitters.py", "or kept != [one for one in candidates if one in chosen]", "", _HITTERS),
+    Mutation("collection/_heavy_hitters.py", "if own.to_json() != canonical_text(given):", "if False:", _HITTERS),
     Mutation(
         "learning/_answer_scores.py",
         "return _of_bits(n, p, (law.set_size - p) / (n - 1))",
