@@ -66,6 +66,8 @@ def show(file: File) -> None:
         typer.echo(printable(f"  {field.name}: {_values(field)}; {field.law.name}, epsilon {field.epsilon:.4g}"))
     expires = f"until {policy.expires}" if policy.expires else "without end"
     typer.echo(printable(f"epsilon {policy.epsilon:.6g} a record, {policy.n_bytes} bytes a report, {expires}"))
+    if policy.has_waves:
+        typer.echo(f"epsilon {policy.lifetime_epsilon:.6g} of all reports together, while no value changes")
     typer.echo(f"sha256 {policy.sha256}")
 
 
@@ -76,8 +78,11 @@ def check(
 ) -> None:
     """Check that a policy is one, and that its integers give the epsilon that it claims; exit code 2 if not."""
     policy = Policy.load(file)
-    if most is not None and not policy.epsilon <= most:
-        raise ValueError(f"The epsilon of the policy must be at most {most:g}. Got {policy.epsilon:.6g} instead.")
+    # Of one step, a lifetime of one value costs what one report does; of two, more.
+    if most is not None and not policy.lifetime_epsilon <= most:
+        raise ValueError(
+            f"The epsilon of the policy must be at most {most:g}. Got {policy.lifetime_epsilon:.6g} instead."
+        )
     again = "no estimator made it" if policy.asked is None else "an estimator gives the same integers"
     if policy.asked is not None:
         policy.to_estimator()

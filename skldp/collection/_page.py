@@ -49,6 +49,7 @@ def notebook_view(collector: "Collector") -> str:
         "purpose": policy.purpose,
         "fields": ", ".join(field.name for field in policy.fields),
         "epsilon of a report": f"{policy.epsilon:.6g}",
+        **({"epsilon of a lifetime": f"{policy.lifetime_epsilon:.6g}"} if policy.has_waves else {}),
         "policy (SHA-256)": policy.sha256[:16],
         **{f"reports {name}": f"{number:,}" for name, number in counts._asdict().items()},
     }

@@ -6,7 +6,9 @@ import json
 import pytest
 
 from skldp import Policy
+from skldp.client import NumberField
 from skldp.collection._arrow import columns_of_batch, report_schema
+from skldp.mechanisms import LongitudinalMean, law_within_bounds
 
 pytest.importorskip("rich")
 pytest.importorskip("typer")
@@ -48,6 +50,16 @@ def answers_of(policy, path):
     assert table.schema.equals(report_schema(policy), check_metadata=True)
     assert sum(len(columns_of_batch(policy, batch)[0].ids) for batch in table.to_batches()) == table.num_rows
     return {name: table[name].to_pylist() for name in policy.names}
+
+
+def test_a_policy_of_two_steps_shows_what_a_lifetime_costs_and_is_checked_by_that(run, tmp_path):
+    law = law_within_bounds(LongitudinalMean(2.0, 1.0, 0, 24))
+    Policy("weekly", (NumberField("hours", 0, 24, law),), memo="permanent").save(tmp_path / "weekly.json")
+    shown = run("policy", "show", "weekly.json")[1]
+    assert "epsilon 1 a record" in shown
+    assert "epsilon 2 of all reports together" in shown
+    assert run("policy", "check", "weekly.json", "--most", "2")[0] == 0
+    assert run("policy", "check", "weekly.json", "--most", "1.5")[0] == 2
 
 
 def test_a_policy_is_made_shown_and_checked(run, policy, tmp_path):

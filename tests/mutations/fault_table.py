@@ -2399,7 +2399,7 @@ MUTATIONS = [
     ),
     Mutation(
         "client/_policy.py",
-        "        if claims != [repr(one.epsilon) for one in (*fields, own)]:",
+        '        if claims != [_claimed(one) for one in (*own._document["fields"], own._document)]:',
         "        if claims[:-1] != [repr(one.epsilon) for one in fields]:",
         "client/test_policy.py",
     ),
@@ -2624,18 +2624,21 @@ MUTATIONS = [
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
-        "mechanisms/_longitudinal.py",
+        "mechanisms/_longitudinal_laws.py",
         "p * other + q * own + (g - 2) * q * other",
         "p * other + q * own",
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
-        "mechanisms/_longitudinal.py", "p * own + (g - 1) * q * other,", "p * own,", "mechanisms/test_longitudinal.py"
+        "mechanisms/_longitudinal_laws.py",
+        "p * own + (g - 1) * q * other,",
+        "p * own,",
+        "mechanisms/test_longitudinal.py",
     ),
     Mutation(
-        "mechanisms/_longitudinal.py",
-        "log_ratio(true**self._factor, false**self._factor)",
-        "log_ratio(true, false)",
+        "mechanisms/_longitudinal_laws.py",
+        "log_ratio(own**self.n_differing, other**self.n_differing)",
+        "log_ratio(own, other)",
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
@@ -2702,12 +2705,12 @@ MUTATIONS = [
         "client/test_memo.py",
     ),
     Mutation(
-        "client/_memo.py", "_VERSION, policy, person, *values)", "_VERSION, person, *values)", "client/test_memo.py"
+        "client/_memo.py", "_VERSION, policy, person, *about)", "_VERSION, person, *about)", "client/test_memo.py"
     ),
     Mutation(
-        "client/_memo.py", "_VERSION, policy, person, *values)", "_VERSION, policy, person)", "client/test_memo.py"
+        "client/_memo.py", "_VERSION, policy, person, *about)", "_VERSION, policy, person)", "client/test_memo.py"
     ),
-    Mutation("client/_memo.py", "field.steps + above)", "field.steps + 0.5)", "client/test_memo.py"),
+    Mutation("client/_memo.py", "* steps + above)", "* steps + 0.5)", "client/test_memo.py"),
     Mutation("client/_memo.py", "        block += 1\n", "", "client/test_memo.py"),
     Mutation(
         "client/_policy.py",
@@ -3097,7 +3100,7 @@ MUTATIONS = [
         "mechanisms/test_category_laws.py",
     ),
     Mutation(
-        "mechanisms/_integer_laws.py",
+        "mechanisms/_subsets.py",
         "chosen.add(last if number in chosen else number)",
         "chosen.add(number)",
         "mechanisms/test_category_laws.py",
@@ -3187,4 +3190,138 @@ MUTATIONS = [
         "    finally:\n        os.replace(part, output)",
         "cli/test_policies.py",
     ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "return min(self.n_chosen, 2)",
+        "return 1",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        '        """The bits of two codes."""\n        return 2',
+        '        """The bits of two codes."""\n        return 1',
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "count >= 1 and count * self.n_each < TWO_64",
+        "count >= 1 and count * self.n_each <= TWO_64",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "return self._loss(*self._counts(self.first_count))",
+        "return self._loss(*self._counts(self.second_count))",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "flips = 2 * flips + (next(words) < count)",
+        "flips = 2 * flips + (next(words) <= count)",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "ResponseLaw(self.n_each, self.second_count).draw(kept, words)",
+        "kept",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation("mechanisms/_longitudinal_laws.py", "> choice)", ">= choice)", "mechanisms/test_longitudinal_laws.py"),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "self._flipped(kept, self.n_chosen, self.second_count, words)",
+        "kept",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "if bucket == own",
+        "if bucket >= own",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_subsets.py",
+        "binomial * left // place, left - 1",
+        "binomial * (left - 1) // place, left - 1",
+        "mechanisms/test_group_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_group_laws.py", " and not isinstance(one, TwoStepLaw)", "", "mechanisms/test_longitudinal_laws.py"
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_histogram.py",
+        "return min(int(self.n_chosen), 2)",
+        "return 1",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_histogram.py",
+        "self.n_chosen + (self.n_chosen < self.n_buckets)",
+        "self.n_chosen",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        '(*of_person, _whole(permanent), wave.encode("utf-8", "surrogatepass"))',
+        "(*of_person, _whole(permanent))",
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        '(*of_person, _whole(permanent), wave.encode("utf-8", "surrogatepass"))',
+        '(*of_person, wave.encode("utf-8", "surrogatepass"))',
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "about = self._about(_whole(seen))",
+        "about = self._about(_whole(seen) + wave.encode())",
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        '"skldp choice", *of_person)',
+        '"skldp choice", *of_person, wave.encode())',
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        '(*values, wave.encode("utf-8", "surrogatepass")) if wave else values',
+        "values",
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "else:\n            answer, tag = own.report(given, wave)",
+        "else:\n            answer, tag = own.report(given, wave)\n            values.append(_whole(int(given * 1e6)))",
+        "client/test_waves.py",
+    ),
+    Mutation("client/_memo.py", "*about, column.name.encode())", "*about)", "client/test_waves.py"),
+    Mutation("client/_memo.py", "field.lifetime_epsilon)", "field.epsilon)", "client/test_waves.py"),
+    Mutation(
+        "client/_policy.py",
+        'if self.memo == "fresh" and self.has_waves:',
+        'if self.memo == "fresh" and not self.fields:',
+        "client/test_waves.py",
+    ),
+    Mutation("client/_policy.py", "(wave is None) is self.has_waves or", "self.has_waves and", "client/test_waves.py"),
+    Mutation(
+        "client/_policy.py",
+        'return given["epsilon"], given.get("lifetime_epsilon")',
+        'return given["epsilon"], None',
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_policy.py",
+        "sum(one.n_answers.bit_length() for one in self.fields) > _MOST_BITS",
+        "not self.fields",
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_fields.py",
+        "return self.steps is None and not all(column.whole for column in self.columns)",
+        "return False",
+        "client/test_waves.py",
+    ),
+    Mutation("learning/_bucket_scores.py", "[:, : law.n_chosen]", "[:, :1]", "mechanisms/test_longitudinal_laws.py"),
 ]
