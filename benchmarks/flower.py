@@ -169,8 +169,8 @@ def main():
                 scores.append(r2)
                 print(
                     f"Flower, run {run}{', a node killed' if run == 0 else ''}: R2 {r2:.4f}, {n_steps} cohorts, "
-                    f"{time.perf_counter() - start:.0f} s; {answered} of {asked.people} devices charged, at most {most} "
-                    f"time each; {counted} people's answers came",
+                    f"{time.perf_counter() - start:.0f} s; {answered} of {asked.people} devices charged, at most "
+                    f"{most} time each; {counted} people's answers came",
                     flush=True,
                 )
         finally:
