@@ -174,10 +174,11 @@ def main():
             for run in range(asked.runs):
                 start = time.perf_counter()
                 accuracy, n_steps, counted, answered, most = one_run(flower, f"run{run}", app, asked, killed=run == 0)
+                seconds = time.perf_counter() - start
                 scores.append(accuracy)
                 print(
                     f"Flower, run {run}{', a node killed' if run == 0 else ''}: accuracy {accuracy:.4f}, "
-                    f"{n_steps} cohorts, {time.perf_counter() - start:.0f} s; {answered} of {asked.people} devices charged, "
+                    f"{n_steps} cohorts, {seconds:.0f} s; {answered} of {asked.people} people charged, "
                     f"at most {most} time each; {counted} people's answers came",
                     flush=True,
                 )

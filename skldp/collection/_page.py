@@ -32,10 +32,12 @@ body {{ margin: 0 auto; max-width: 60rem; padding: 1rem; background: var(--paper
   font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: break-word; }}
 h1 {{ font-size: 1.6rem; line-height: 1.2; }} h2 {{ font-size: 1.2rem; margin: 2rem 0 .5rem; }}
 p, caption {{ color: var(--soft); text-align: left; }}
-.scroll {{ overflow-x: auto; }}
+caption {{ padding: .2rem .6rem; white-space: nowrap; }}
+.scroll {{ overflow-x: auto; margin: 1rem 0; }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }}
 th, td {{ padding: .2rem .6rem; text-align: right; border-bottom: 1px solid var(--rule); white-space: nowrap; }}
-svg {{ width: 100%; max-width: 44rem; height: auto; display: block; }}
+tr > th:first-child {{ text-align: left; }}
+svg {{ margin-top: 1rem; width: 100%; max-width: 44rem; height: auto; display: block; }}
 svg text {{ fill: var(--ink); font: 12px system-ui, sans-serif; }}
 svg rect {{ fill: var(--bar); }} svg line {{ stroke: var(--ink); }}
 </style></head><body>

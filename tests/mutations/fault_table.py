@@ -2862,6 +2862,12 @@ MUTATIONS = [
     ),
     Mutation(
         "estimators/_out_of_core.py",
+        "        _warn_of_a_cluster()\n",
+        "        pass\n",
+        "estimators/test_repeated_releases.py",
+    ),
+    Mutation(
+        "estimators/_out_of_core.py",
         "    if sparse.issparse(empty):",
         "    if False:",
         "estimators/test_out_of_core.py",
