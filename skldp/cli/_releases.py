@@ -23,6 +23,9 @@ from skldp.study._tables import table_chunks
 
 __all__ = ["collect", "release"]
 
+# With one, there is no standard error.
+_LEAST_REPORTS = 2
+
 
 def release(
     policy_file: Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar="POLICY")],
@@ -97,13 +100,15 @@ def collect(
         for path in files:
             collector.add_file(path)
             progress.advance(bar)
+    counts = ", ".join(f"{number:,} {name}" for name, number in collector.counts._asdict().items())
+    if collector.n_reports < _LEAST_REPORTS:
+        raise ValueError(f"Estimates need at least {_LEAST_REPORTS} reports of this policy. Got reports {counts}.")
     estimates = [one for field in collector.policy.fields for one, _ in usual_estimates(collector, field)]
     # Before anything is printed, which a terminal may refuse.
     if report is not None:
         report.write_text(collector.page(), encoding="utf-8")
     if csv_path is not None:
         collector.to_frame().to_csv(csv_path, index=False)
-    counts = ", ".join(f"{number:,} {name}" for name, number in collector.counts._asdict().items())
     typer.echo(printable(f"{collector.policy.purpose}: reports {counts}; epsilon {collector.policy.epsilon:.6g} each."))
     for estimate in estimates:
         typer.echo(printable(f"\n{estimate}"))

@@ -246,4 +246,5 @@ def test_too_few_reports_and_files_that_are_none_are_one_line(run, policy, tmp_p
     (tmp_path / "three.bin").write_bytes(policy.release({"age": 9, "since": "2020-01-01", "member": True}))
     code, said, wrong = run("collect", "policy.json", "three.bin", "--report", "page.html")
     assert (code, said, wrong.count("\n")) == (2, "", 1)
+    assert "at least 2 reports of this policy. Got reports 1 accepted, 0 foreign, 0 broken, 0 doubled." in wrong
     assert not (tmp_path / "page.html").exists()
