@@ -2,11 +2,11 @@
 
 Usage: python benchmarks/flower.py [--people 600] [--runs 10] [--epsilon 4]
 
-A real SuperLink and two SuperNodes on the loopback address, one of which is killed in the first run between a person's
-charge and the answer, and comes back. Noise is drawn on people's devices, by the operating system's secure source, so
-that the two sides have no seed in common: both are run as often, and means, worst and standard errors are printed. The
-reports that the server got are given to the protocol in this process as well, which must come to the same state, to the
-bit. Everybody's ledger, on their own device, tells how often they took part.
+A real SuperLink and two SuperNodes on the loopback address, over TLS, one of which is killed in the first run between a
+person's charge and the answer, and comes back. Noise is drawn on people's devices, by the operating system's secure
+source, so that the two sides have no seed in common: both are run as often, and means, worst and standard errors are
+printed. The reports that the server got are given to the protocol in this process as well, which must come to the same
+state, to the bit. Everybody's ledger, on their own device, tells how often they took part.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from skldp.mechanisms import noise_from
 
 # The programs of Flower's, and what a node and a server are told.
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/collection"))
-from test_flower_nodes import SETTINGS, Flower, listens
+from test_flower_nodes import SETTINGS, Flower
 
 APP = '''
 import os
@@ -157,18 +157,13 @@ def main():
         np.save(folder / "y.npy", y)
         app = folder / "app"
         (app / "rounds").mkdir(parents=True)
-        (folder / "home").mkdir()
         (app / "pyproject.toml").write_text(SETTINGS)
         (app / "LICENSE").write_text("None.")
         (app / "rounds/__init__.py").write_text("")
         (app / "rounds/app.py").write_text(APP.format(folder=temporary, n=asked.people, epsilon=asked.epsilon))
         flower = Flower(folder)
-        here = f'[superlink.here]\naddress = "127.0.0.1:{flower.port}"\ninsecure = true\n'
-        (folder / "home/config.toml").write_text(f'[superlink]\ndefault = "here"\n{here}')
         try:
-            link = ("--disable-runtime-dependency-installation", "--host", "127.0.0.1", "--port", str(flower.port))
-            flower.start("link", "flower-superlink", "--insecure", *link)
-            flower.until(lambda: listens(flower.port))
+            flower.link()
             flower.node(0)
             flower.node(1)
             for run in range(asked.runs):
