@@ -238,8 +238,9 @@ def _column(given: Any, of_json: bool) -> DeclaredColumn:
         if of_numbers or of_dates:
             what, kind = ("dates", "dates") if of_dates else ("numbers", "interval")
             low, high = (json.dumps(value, default=float) for value in given)
+            of_python = "" if of_json else f"{tuple(given)!r}, or in JSON "
             raise ValueError(
-                f"A list of two {what} may mean bounds, for which write {'' if of_json else f'{tuple(given)!r} or '}"
+                f"A list of two {what} may mean bounds, for which write {of_python}"
                 f'{{"type": "{kind}", "low": {low}, "high": {high}}}, and two categories, for which write '
                 f'{{"type": "categories", "values": [{low}, {high}]}}.'
             )

@@ -169,6 +169,7 @@ class TestASecret:
         code, said, _ = run("collect", "kept.json", "one.arrow", "two.arrow")
         assert code == 0
         assert said.startswith("a survey: reports 40 accepted, 0 foreign, 0 broken, 40 doubled;")
+        assert run("policy", "check", "kept.json")[0] == 0
         said = run("policy", "show", "kept.json")[1]
         assert "permanent: the same record gives the same report again" in said
 
