@@ -2845,6 +2845,13 @@ MUTATIONS = [
     ),
     Mutation("collection/_arrow.py", 'return [report or b"" for', "return [report for", "collection/test_batches.py"),
     Mutation(
+        "cli/_releases.py",
+        "    if any(is_missing(cell) for cell in cells):",
+        "    if False:",
+        "cli/test_policies.py",
+    ),
+    Mutation("cli/_releases.py", "    check_secret(policy, key, ids)\n", "    pass\n", "cli/test_policies.py"),
+    Mutation(
         "collection/_batches.py", "            person_bytes(one)\n", "            pass\n", "collection/test_batches.py"
     ),
     Mutation(
