@@ -341,7 +341,7 @@ def _empty(estimator, X):
 def _transformed(estimator, X, key, ids):
     if key is None:
         return estimator.transform(X)
-    return estimator._transform_keyed(X, Keyed(key, canonical_ids(ids)))
+    return estimator._release_into(X, None, keyed=Keyed(key, canonical_ids(ids)))
 
 
 def _frame(estimator, X, released=None):
