@@ -115,18 +115,24 @@ def free_port():
 
 def certificates(folder):
     """A root of its own, and a certificate by it for the loopback address."""
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "rounds")])
     root, own = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    now = datetime.now(UTC)
-    here = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
-    for file, key, extension in (
-        ("root.pem", root, x509.BasicConstraints(ca=True, path_length=None)),
-        ("own.pem", own, here),
+    of_root = x509.SubjectKeyIdentifier.from_public_key(root.public_key())
+    usages = dict.fromkeys(["content_commitment", "key_encipherment", "data_encipherment", "key_agreement"], False)
+    usages |= dict.fromkeys(["encipher_only", "decipher_only"], False)
+    for file, key, signs, others in (
+        ("root", root, True, [of_root]),
+        ("own", own, False, [x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])]),
     ):
-        made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        name, issuer = (x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, one)]) for one in (file, "root"))
+        now = datetime.now(UTC)
+        made = x509.CertificateBuilder(issuer, name, key.public_key(), x509.random_serial_number())
         made = made.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
-        signed = made.add_extension(extension, critical=file == "root.pem").sign(root, hashes.SHA256())
-        (folder / file).write_bytes(signed.public_bytes(Encoding.PEM))
+        made = made.add_extension(x509.BasicConstraints(ca=signs, path_length=None), critical=True)
+        usage = x509.KeyUsage(digital_signature=not signs, key_cert_sign=signs, crl_sign=signs, **usages)
+        made = made.add_extension(usage, critical=True)
+        for other in (*others, x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(of_root)):
+            made = made.add_extension(other, critical=False)
+        (folder / f"{file}.pem").write_bytes(made.sign(root, hashes.SHA256()).public_bytes(Encoding.PEM))
     (folder / "own.key").write_bytes(own.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
 
 
