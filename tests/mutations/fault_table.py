@@ -1517,8 +1517,15 @@ MUTATIONS = [
         "accounting/_ledger/postgres_store.py", "WHEN 'off' THEN 'on'", "WHEN 'off' THEN 'off'", _HOSTS, needs=_DRIVER
     ),
     Mutation("accounting/_ledger/postgres_store.py", 'if fsync != "on":', "if False:", _HOSTS, needs=_DRIVER),
-    Mutation("accounting/_ledger/book.py", "self._spent[numbers, 2:]", "self._spent[numbers, :2]", "accounting/test_deltas.py"),
-    Mutation("accounting/_ledger/reader.py", "ledger._store.check_head(head)", "pass", "accounting/test_ledger_erasing.py"),
+    Mutation(
+        "accounting/_ledger/book.py",
+        "self._spent[numbers, 2:]",
+        "self._spent[numbers, :2]",
+        "accounting/test_deltas.py",
+    ),
+    Mutation(
+        "accounting/_ledger/reader.py", "ledger._store.check_head(head)", "pass", "accounting/test_ledger_erasing.py"
+    ),
     Mutation("accounting/_units.py", "math.inf if one >= BEYOND_SUMS else", "", "accounting/test_units.py"),
     Mutation(
         "accounting/_ledger/reader.py",
@@ -1942,6 +1949,15 @@ MUTATIONS = [
     Mutation("collection/_flower.py", "reports()[key] > 1", "reports()[key] > 2", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "if key not in one[2].reports()", "", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "SystemRandom().shuffle(waiting)", "SystemRandom()", "collection/test_flower.py"),
+    Mutation(
+        "collection/_flower.py", "n_unanswered = 0 if answers else n", "n_unanswered = n", "collection/test_flower.py"
+    ),
+    Mutation(
+        "collection/_flower.py",
+        "if n_unanswered >= _PATIENCE:",
+        "if n_unanswered > _PATIENCE:",
+        "collection/test_flower.py",
+    ),
     Mutation("collection/_flower.py", "task.check(report)", "pass", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "report.n_people <= n_asked", "True", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "min(left, protocol.n_people)", "left", "collection/test_flower.py"),
