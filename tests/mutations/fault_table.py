@@ -1985,6 +1985,15 @@ MUTATIONS = [
     Mutation("collection/_flower.py", "reports()[key] > 1", "reports()[key] > 2", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "if key not in one[2].reports()", "", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "SystemRandom().shuffle(waiting)", "SystemRandom()", "collection/test_flower.py"),
+    Mutation(
+        "collection/_flower.py", "n_unanswered = 0 if answers else n", "n_unanswered = n", "collection/test_flower.py"
+    ),
+    Mutation(
+        "collection/_flower.py",
+        "if n_unanswered >= _PATIENCE:",
+        "if n_unanswered > _PATIENCE:",
+        "collection/test_flower.py",
+    ),
     Mutation("collection/_flower.py", "task.check(report)", "pass", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "report.n_people <= n_asked", "True", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "min(left, protocol.n_people)", "left", "collection/test_flower.py"),
@@ -2898,6 +2907,13 @@ MUTATIONS = [
     ),
     Mutation("collection/_arrow.py", 'return [report or b"" for', "return [report for", "collection/test_batches.py"),
     Mutation(
+        "cli/_releases.py",
+        "    if any(is_missing(cell) for cell in cells):",
+        "    if False:",
+        "cli/test_policies.py",
+    ),
+    Mutation("cli/_releases.py", "    check_secret(policy, key, ids)\n", "    pass\n", "cli/test_policies.py"),
+    Mutation(
         "collection/_batches.py", "            person_bytes(one)\n", "            pass\n", "collection/test_batches.py"
     ),
     Mutation(
@@ -2912,6 +2928,12 @@ MUTATIONS = [
         'return np.can_cast(self._encoded(self._empty_release(0, np.float64), None).dtype, dtype, "same_kind")',
         "return True",
         "estimators/test_out_of_core.py",
+    ),
+    Mutation(
+        "estimators/_out_of_core.py",
+        "        _warn_of_a_cluster()\n",
+        "        pass\n",
+        "estimators/test_repeated_releases.py",
     ),
     Mutation(
         "estimators/_out_of_core.py",
