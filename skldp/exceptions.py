@@ -73,7 +73,7 @@ def _is_new(message: str) -> bool:
     """Whether a text is said for the first time in a search, or outside of one.
 
     Of fits that a search hands to other processes or threads, from where it is not seen, the first candidate's in the
-    first split speaks; none does where the search will fit again itself, if it says so. A cross-validation's say it each.
+    first split speaks; none does where the search is known to fit again itself. Those of a cross-validation all speak.
     """
     frame = _outermost_of_search()
     if frame is None:

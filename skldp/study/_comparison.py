@@ -331,12 +331,36 @@ class MechanismComparison(ResultTable):
         """What is best among those that keep within a budget."""
         ranking = self.ranking(budget)
         if not ranking:
-            return f"Nothing keeps within an exact epsilon of {budget:g}."
+            return f"Nothing keeps within an exact epsilon of {budget:g}: {self._why_nothing(budget)}"
         name, point = ranking[0]
         return (
             f"Best at an exact epsilon of at most {budget:g}: {name}, {point.score_mean:.3f} "
             f"at {point.exact_epsilon:.4g}."
         )
+
+    def _why_nothing(self, budget: float) -> str:
+        """What was asked for that is more than a budget, and what to ask for."""
+        weaker, settings = self.weaker_than_stated(), self.settings
+        private = {name: curve for name, curve in self.curves.items() if name != "none"}
+        if not private:
+            return "the features are not private."
+        if all(name in weaker for name in private):
+            least, name = min((min(point.exact_epsilon for point in curve), name) for name, curve in private.items())
+            return (
+                f"the least is {least:.4g}, of {name}, which was stated as less; those named -exact keep what they "
+                "state."
+            )
+        asked, fixed = min(settings.epsilons), settings.label_epsilon
+        if settings.labels == "none" or self.data.task == "regression":
+            return f"{asked:g} is the least that was asked for; try --epsilons {budget:g}."
+        summed = f"{asked:g} for the features and {asked if fixed is None else fixed:g} for the label sum to"
+        if fixed is None:
+            left = f"--epsilons {budget / 2:g}"
+        elif fixed < budget:
+            left = f"--epsilons {budget - fixed:g}"
+        else:
+            left = "a smaller --label-epsilon"
+        return f"{summed} {asked + (asked if fixed is None else fixed):g}; try {left}."
 
     def _of_regression(self) -> list[str]:
         low, high = self.data.target_bounds or (0.0, 0.0)
