@@ -23,6 +23,7 @@ _FILES = "File options"
 _ALL, _FEW_EPSILONS, _FEW_FOLDS = Names("all"), Epsilons("1,2,5,10,20"), 3
 _MECHANISMS, _EPSILONS, _FOLDS = Names("discriminant,privunit,bitrand-exact,bitrand"), Epsilons("0.5,1,2,5,10,20"), 5
 _OF_REGRESSION = Names("linear-rounds,linear-once,piecewise,privunit")
+_OF_ATTRIBUTES = Names("privunit,bitrand-exact,bitrand")
 _MODELS = ", ".join(dict.fromkeys(name for models in PRIVATE_MODELS.values() for name in models))
 # Above, a line for every point is more than a screen.
 _FEW_MECHANISMS = 4
@@ -47,7 +48,11 @@ def study(
     context: typer.Context,
     data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a {TABLE_FILES} or .npz file.")] = "digits",
     target: Annotated[
-        str | None, typer.Option(help="The column (or npz array) of the target.", rich_help_panel=_FILES)
+        list[str] | None,
+        typer.Option(
+            help="The column (or npz array) of the target. Given several times: attributes with two classes each.",
+            rich_help_panel=_FILES,
+        ),
     ] = None,
     task: Annotated[
         Task, typer.Option(help="auto is a regression where the target holds fractions or many different numbers.")
@@ -109,7 +114,7 @@ def study(
             help=f"all, or one or more with commas. Models that learn without rows: {_MODELS}. Releases of rows: none, "
             f"{', '.join(FEATURE_MECHANISMS)}.",
             parser=Names,
-            show_default=f"{_MECHANISMS}; for a regression {_OF_REGRESSION}",
+            show_default=f"{_MECHANISMS}; for a regression {_OF_REGRESSION}; for attributes {_OF_ATTRIBUTES}",
         ),
     ] = None,
     labels: Annotated[
@@ -193,7 +198,7 @@ def study(
     )
     loaded = load_study_data(
         data,
-        target=target,
+        target=target[0] if target and len(target) == 1 else target or None,
         bounds=bounds,
         folds=settings.folds,
         task=task.value,
@@ -205,7 +210,10 @@ def study(
         encoding=encoding,
     )
     if everything:
-        named = [*PRIVATE_MODELS[loaded.task], *FEATURE_MECHANISMS]
+        # The models learn one target of a record.
+        named = [*([] if loaded.attributes else PRIVATE_MODELS[loaded.task]), *FEATURE_MECHANISMS]
+    elif mechanism is None and loaded.attributes:
+        named = list(_OF_ATTRIBUTES)
     else:
         named = list(mechanism or (_OF_REGRESSION if loaded.task == "regression" else _MECHANISMS))
     with progress_bar(console) as progress:

@@ -153,11 +153,11 @@ def _exact_epsilons(
         frame = frame.f_back
     if frame is None:
         return None
-    search, X, y, routed = (frame.f_locals.get(name) for name in ("self", "X", "y", "routed_params"))
-    estimator = search.estimator
+    called = frame.f_locals
+    X, y, estimator = called["X"], called.get("y"), called["self"].estimator
     if any(name.rsplit("__", 1)[-1] == "ledger" and one is not None for name, one in estimator.get_params().items()):
         return None
-    fit_params = {} if routed is None else routed.estimator.fit
+    fit_params = called["routed_params"].estimator.fit if "routed_params" in called else {}
     exact = np.full(len(candidates), np.inf)
     for index in eligible:
         model = clone(estimator).set_params(**clone(candidates[index], safe=False))
