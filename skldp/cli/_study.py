@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from skldp.cli._options import Epsilons, Names, printable, progress_bar, rich_table, writable
+from skldp.estimators._encoded_table import TABLE_MECHANISMS
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS
 from skldp.study._comparison import PROTECTS, ComparisonSettings, MechanismComparison, compare_mechanisms
 from skldp.study._datasets import BUNDLED, load_study_data
@@ -112,7 +113,7 @@ def study(
         Names | None,
         typer.Option(
             help=f"all, or one or more with commas. Models that learn without rows: {_MODELS}. Releases of rows: none, "
-            f"{', '.join(FEATURE_MECHANISMS)}.",
+            f"{', '.join(FEATURE_MECHANISMS)}; of tables with categories {', '.join(TABLE_MECHANISMS)}.",
             parser=Names,
             show_default=f"{_MECHANISMS}; for a regression {_OF_REGRESSION}; for attributes {_OF_ATTRIBUTES}",
         ),
@@ -212,6 +213,7 @@ def study(
     if everything:
         # The models learn one target of a record.
         named = [*([] if loaded.attributes else PRIVATE_MODELS[loaded.task]), *FEATURE_MECHANISMS]
+        named += TABLE_MECHANISMS if len(set(loaded.of_column)) < len(loaded.of_column) else []
     elif mechanism is None and loaded.attributes:
         named = list(_OF_ATTRIBUTES)
     else:

@@ -47,8 +47,8 @@ def compare_mechanisms(
     data : StudyData
         Its features are scaled to [-1, 1] by their declared bounds, for all mechanisms alike.
     names : iterable of str
-        Of ``FEATURE_MECHANISMS``, or of the ``PRIVATE_MODELS`` of the task, or "none" for features that are not
-        private.
+        Of ``FEATURE_MECHANISMS``, or of the ``PRIVATE_MODELS`` of the task, of a table with categories also
+        ``"table-"`` and a mechanism of them, or "none" for features that are not private.
     settings : ComparisonSettings
     skip_unfit : bool, default=False
         Leave out a mechanism that cannot work on these data at these epsilons, and say why, instead of raising.

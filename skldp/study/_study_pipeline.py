@@ -1,5 +1,6 @@
 """What a study fits: for the name of a mechanism or a model, the pipeline from a person's record to a prediction."""
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -8,6 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skldp.estimators._bounds_scaler import BoundsScaler
+from skldp.estimators._encoded_table import TABLE_MECHANISMS, EncodedTablePrivatizer
 from skldp.estimators._label_matrix import LabelMatrixRR
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.study._catalogue import (
@@ -88,6 +90,12 @@ def _release(name: str, data: StudyData, settings: "ComparisonSettings") -> list
     """The steps that release rows; none where they are not private."""
     if name == "none":
         return []
+    if name in TABLE_MECHANISMS:
+        widths = [len(list(of_one)) for _, of_one in groupby(data.of_column)]
+        if max(widths, default=1) == 1:
+            raise StudyInputError(f"{name} releases the columns of a table with categories, at least three. Got none.")
+        release = EncodedTablePrivatizer(widths=widths, category_mechanism=TABLE_MECHANISMS[name])
+        return [("features", release.set_params(transform_noise=not settings.clean_test))]
     steps: list[tuple[str, Any]] = []
     options: dict[str, Any] = {"transform_noise": not settings.clean_test, "n_bits": settings.bits}
     if name in METRIC_MECHANISMS:

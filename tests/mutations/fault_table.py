@@ -2826,7 +2826,6 @@ MUTATIONS = [
             ("self.number._draw(there, noise, out, workspace)", "self.number._encode(there, out, workspace)"),
             ("+ Fraction(unit.loss_from_middle)", "+ 0"),
             ("round_up(of_numbers), unit.exact_epsilon)", "unit.exact_epsilon)"),
-            ("_loss(unit, told, hidden) <= epsilon", "True"),
             ("left = spent - unit.loss_from_middle", "left = spent - unit.loss_from_middle / 2"),
             ("/ (1 - q)\n", "\n"),
         )
@@ -2849,7 +2848,9 @@ MUTATIONS = [
         "np.where(missing, rows, within)",
         _OR_MISSING,
     ),
-    Mutation("mechanisms/_categorical/hadamard.py", "    n_blocks = 1\n", "", "mechanisms/test_reports.py"),
+    Mutation(
+        "mechanisms/_categorical/hadamard.py", "    n_blocks = 1\n", "    n_blocks = 2\n", "mechanisms/test_reports.py"
+    ),
     Mutation(
         "mechanisms/_categorical/hadamard.py",
         "np.arange(1, self.n_classes + 1)",
