@@ -121,9 +121,9 @@ class ReleasesRows(GuaranteeMixin, ABC):
         noisy = getattr(self, "transform_noise", True)
         return self._release(self._rows(X, reset=False), out, noisy=noisy, ids=ids, keyed=keyed)
 
-    def _transform_keyed(self, X, keyed):
-        """Release what :meth:`transform` would, with the noise of a :class:`Keyed`."""
-        return self._release_into(X, None, keyed=keyed)
+    def _encoded(self, released, X, *, noisy=True):
+        """What :meth:`transform` makes of released rows: here the rows themselves."""
+        return released
 
     def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
         """Release rows that were checked, with noise or without it, task by task in threads."""

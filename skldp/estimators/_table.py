@@ -229,7 +229,7 @@ class TablePrivatizer(LocalTransformer):
         -------
         X_released : array, sparse matrix or frame
         """
-        return self._encoded(self._release(self._fit_rows(X), ids=ids), X, noisy=True)
+        return self._encoded(self._release(self._fit_rows(X), ids=ids), X)
 
     def transform(self, X: Any, ids: Any = None) -> Any:
         """Release every record: with noise, or with ``transform_noise=False`` in the same encoding without it.
@@ -250,10 +250,7 @@ class TablePrivatizer(LocalTransformer):
         BudgetExhaustedError
             If the ledger refuses anybody: nothing is released then, and nobody charged.
         """
-        return self._encoded(self._release_into(X, None, ids), X, noisy=self.transform_noise)
-
-    def _transform_keyed(self, X, keyed):
-        return self._encoded(self._release_into(X, None, keyed=keyed), X, noisy=self.transform_noise)
+        return self._release_into(X, None, ids)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """From an encoding back to one column each: numbers as released, the category with the largest entry.
@@ -388,6 +385,16 @@ class TablePrivatizer(LocalTransformer):
             return dict(zip(names, weights, strict=True))
         return dict.fromkeys(names, 1) if isinstance(self.shares, str) else self.shares
 
+    def _release_into(self, X, out, ids=None, keyed=None):
+        encoded = self._encoded(super()._release_into(X, None, ids, keyed), X, noisy=self.transform_noise)
+        if out is None:
+            return encoded
+        out[...] = encoded
+        return out
+
+    def _can_be_written_to(self, dtype):
+        return np.can_cast(self._encoded(self._empty_release(0, np.float64), None).dtype, dtype, "same_kind")
+
     def _mechanisms(self, names):
         """The name of each column's mechanism; that of the numbers alone where categories have the usual one."""
         given = self.category_mechanism
@@ -416,7 +423,7 @@ class TablePrivatizer(LocalTransformer):
             check_bounds_of_type(self.schema, rows.dtype)
         return super()._release(rows, out, noisy=noisy, ids=ids, keyed=keyed)
 
-    def _encoded(self, released, X, *, noisy):
+    def _encoded(self, released, X, *, noisy=True):
         """What was released as the columns that were asked for."""
         if self.encoding == "columns":
             return framed(X, self.columns_, released) if hasattr(X, "columns") else self._as_columns(released)

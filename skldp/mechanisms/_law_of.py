@@ -14,17 +14,10 @@ from skldp.mechanisms._categorical.randomized_response import GeneralizedRandomi
 from skldp.mechanisms._categorical.subset import SubsetSelection
 from skldp.mechanisms._categorical.unary import OneHotRandomizedResponse, UnaryEncoding
 from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw, SubsetLaw
+from skldp.mechanisms._code_laws import ResponseLaw, UnaryLaw
 from skldp.mechanisms._group_laws import SampledLaw, SignsLaw
-from skldp.mechanisms._integer_laws import (
-    IntegerLaw,
-    LatticeLaw,
-    MixtureLaw,
-    ResponseLaw,
-    ThreeAnswersLaw,
-    TwoAnswersLaw,
-    UnaryLaw,
-    UnitLaw,
-)
+from skldp.mechanisms._integer_laws import IntegerLaw, UnitLaw
+from skldp.mechanisms._number_laws import LatticeLaw, MixtureLaw, ThreeAnswersLaw, TwoAnswersLaw
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
