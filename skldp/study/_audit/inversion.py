@@ -14,11 +14,23 @@ from sklearn.base import clone
 
 from skldp._checks import check_fraction, check_whole
 from skldp._untold import untold
+from skldp.estimators._table import TablePrivatizer
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
-from skldp.study._audit.inversion_bound import inversion_bound, metric_bound
+from skldp.study._audit.inversion_bound import inversion_bound, metric_bound, pairwise_share
 from skldp.study._audit.lower_bound import one_output_a_row
+from skldp.study._audit.table_cells import (
+    as_rows,
+    declared_cells,
+    distinct_rows,
+    likeliest_records,
+    likelihood_is_known,
+    one_hot_cells,
+    record_epsilons,
+    released_cells,
+    rows_at,
+)
 
 __all__ = ["InversionAttack", "InversionResult", "audit_inversion"]
 
@@ -28,6 +40,8 @@ _LESSONS = 20
 _MOST_SCORES = 1 << 22
 # Next to the mean square of what is released, so that a column without noise does not divide by 0.
 _RIDGE = 1e-9
+# Records of a table whose pairs are looked at one by one.
+_MOST_RECORDS = 2_000
 
 
 @dataclass(frozen=True)
@@ -111,7 +125,7 @@ class InversionResult:
 
 def audit_inversion(
     release: Any,
-    candidates: npt.ArrayLike,
+    candidates: Any,
     *,
     n_trials: int = 10_000,
     confidence: float = 0.95,
@@ -130,8 +144,9 @@ def audit_inversion(
     release : callable or fitted estimator
         Takes the rows of many people and gives one output for each: a number, a category or a vector. Of an estimator,
         its ``transform``, which must be noisy.
-    candidates : array-like of shape (n_candidates, n_features) or (n_candidates,)
+    candidates : array-like or DataFrame of shape (n_candidates, n_features), or array-like of shape (n_candidates,)
         What may have been released, all different: a vocabulary of word vectors, the records of a table, labels.
+        Records of a :class:`~skldp.TablePrivatizer` in a frame of the kind that it was fitted on.
     n_trials : int, default=10_000
     confidence : float, default=0.95
         Of all intervals together.
@@ -151,7 +166,8 @@ def audit_inversion(
     InversionResult
         With the attack ``"decoder"``, and where the release is an estimator that has what they need,
         ``"nearest"`` (the candidate whose encoding without noise is nearest) and ``"likelihood"`` (the candidate of
-        the largest likelihood, which no attack surpasses).
+        the largest likelihood, which no attack surpasses). Of a table, the likelihood of a record is the product of
+        those of its cells; there is none where dates were rounded to days, with ``encoding="columns"``.
 
     Raises
     ------
@@ -168,7 +184,7 @@ def audit_inversion(
     Given everything released before, a trial succeeds with a probability of at most the bound, so that the number of
     successes is stochastically no larger than a binomial one, and :attr:`InversionResult.refutes_claim` is wrong with a
     probability of at most ``1 - confidence``. Where the epsilon of two candidates is proportional to their distance,
-    the bound is that of all pairs together.
+    or is that of the columns in which two records of a table differ, the bound is that of all pairs together.
 
     References
     ----------
@@ -181,13 +197,25 @@ def audit_inversion(
     >>> result = audit_inversion(LabelRR(2.0, classes=list("abcd")).fit(["a"]), list("abcd"), n_trials=2_000)
     >>> result.n_candidates, round(result.bound, 4), result.best.recovered > result.chance
     (4, 0.7112, True)
+
+    Records of a table, of which some differ in one column only:
+
+    >>> from itertools import product
+    >>> import pandas as pd
+    >>> from skldp import TablePrivatizer
+    >>> people = pd.DataFrame(product(["Bonn", "Ulm"], [20.0, 40.0, 60.0]), columns=["city", "age"])
+    >>> table = TablePrivatizer(6.0, schema={"city": ["Bonn", "Ulm"], "age": (0, 80)}).fit(people)
+    >>> result = audit_inversion(table, people, n_trials=2_000)
+    >>> [attack.name for attack in result.attacks], result.bound < 0.99
+    (['likelihood', 'decoder'], True)
     """
     check_whole("n_trials", n_trials, least=1)
     check_whole("n_lessons", n_lessons, least=2)
     check_fraction("confidence", confidence)
     known = _as_candidates(candidates)
     guarantee = getattr(release, "privacy_guarantee_", None)
-    epsilon, bound = _most(guarantee, known)
+    cells = declared_cells(release, known) if isinstance(release, TablePrivatizer) else None
+    epsilon, bound = _most(release, known, cells)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededNoiseWarning)
@@ -195,17 +223,32 @@ def audit_inversion(
         (choice,) = noise_from(seed).spawn(1)[0].spawn(1)
     chosen = choice.integers(len(known), n_trials)
     give = getattr(release, "transform", release)
-    outputs = one_output_a_row(give, known[chosen])
-    guesses = dict(_own_attacks(release, known, outputs))
+
+    def released(places: npt.NDArray[np.int64]) -> np.ndarray:
+        return one_output_a_row(lambda rows: as_rows(give(rows)), rows_at(known, places))
+
+    outputs = released(chosen)
     lessons = np.repeat(np.arange(len(known)), n_lessons)
-    guesses["decoder"] = _decoded(decoder, one_output_a_row(give, known[lessons]), lessons, outputs)
+    shown = released(lessons)
+    if cells is None:
+        guesses = dict(_own_attacks(release, known, outputs))
+        guesses["decoder"] = _decoded(decoder, shown, lessons, outputs)
+    else:
+        guesses = _attacks_on_tables(release, cells, decoder, shown, lessons, outputs)
     guesses |= {name: np.asarray(attack(outputs)) for name, attack in (attacks or {}).items()}
     risk = (1 - confidence) / len(guesses)
     made = tuple(_attack(name, guess, chosen, risk) for name, guess in guesses.items())
     return InversionResult(made, len(known), int(n_trials), float(confidence), guarantee, epsilon, bound)
 
 
-def _as_candidates(candidates: npt.ArrayLike) -> np.ndarray:
+def _as_candidates(candidates: Any) -> Any:
+    """Candidates as an array, or in the frame that they are in."""
+    if hasattr(candidates, "columns"):
+        if len(candidates) < 2 or distinct_rows(candidates) < len(candidates):
+            raise ValueError(
+                f"candidates must be at least two records, all different. Got {len(candidates)}, or some of them twice."
+            )
+        return candidates
     with untold("candidates must be rows of one length, or scalars", candidates):
         known = np.asarray(candidates)
     if known.ndim not in (1, 2) or len(known) < 2:
@@ -223,10 +266,14 @@ def _delta(guarantee: PrivacyGuarantee | None) -> float:
     return 0.0 if guarantee is None or guarantee.unit == "distance" else guarantee.delta
 
 
-def _most(guarantee: PrivacyGuarantee | None, known: np.ndarray) -> tuple[float, float]:
+def _most(release: Any, known: Any, cells: npt.NDArray[np.float64] | None) -> tuple[float, float]:
     """The epsilon between the candidates furthest apart, and the largest share that anybody recovers."""
+    guarantee: PrivacyGuarantee | None = getattr(release, "privacy_guarantee_", None)
     if guarantee is None:
         return math.inf, 1.0
+    if cells is not None and math.isfinite(guarantee.epsilon) and len(cells) <= _MOST_RECORDS:
+        epsilons = record_epsilons(release, cells)
+        return min(guarantee.epsilon, float(epsilons.max())), pairwise_share(epsilons)
     if guarantee.unit != "distance":
         return guarantee.epsilon, inversion_bound(guarantee.epsilon, len(known), delta=guarantee.delta)
     rows = known.reshape(len(known), -1).astype(np.float64)
@@ -254,6 +301,23 @@ def _own_attacks(release: Any, known: np.ndarray, outputs: np.ndarray) -> Iterat
             yield "nearest", _largest_product(outputs.astype(np.float64), encoded, half)
     if hasattr(mechanism, "log_likelihood"):
         yield "likelihood", _likeliest(mechanism, known, outputs)
+
+
+def _attacks_on_tables(
+    release: TablePrivatizer,
+    cells: npt.NDArray[np.float64],
+    decoder: Any,
+    lessons: np.ndarray,
+    answers: npt.NDArray[np.int64],
+    outputs: np.ndarray,
+) -> dict[str, npt.NDArray[np.int64]]:
+    """The attacks on records of declared columns, each with its guesses."""
+    guesses = {}
+    if likelihood_is_known(release):
+        guesses["likelihood"] = likeliest_records(release, cells, released_cells(release, outputs))
+    if release.encoding == "columns":
+        lessons, outputs = (one_hot_cells(release, declared_cells(release, part)) for part in (lessons, outputs))
+    return guesses | {"decoder": _decoded(decoder, lessons, answers, outputs)}
 
 
 def _likeliest(mechanism: Any, known: np.ndarray, outputs: np.ndarray) -> npt.NDArray[np.int64]:

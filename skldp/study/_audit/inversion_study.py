@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from skldp.exceptions import PrivacyGuaranteeWarning
 from skldp.study._audit.inversion import audit_inversion
@@ -76,7 +75,7 @@ class InversionTable(ResultTable):
 
 def inversion_study(
     mechanisms: Iterable[str] | Mapping[str, Callable[[float], Any]],
-    candidates: npt.ArrayLike,
+    candidates: Any,
     epsilons: Iterable[float],
     *,
     bounds: Any = None,
@@ -89,7 +88,7 @@ def inversion_study(
     ----------
     mechanisms : iterable of str, or dict of str to callable
         Names of ``FEATURE_MECHANISMS``; or, by any name, a function that makes an estimator for an epsilon.
-    candidates : array-like of shape (n_candidates, n_features)
+    candidates : array-like or DataFrame of shape (n_candidates, n_features)
         The vocabulary or the records, as for :func:`audit_inversion`.
     epsilons : iterable of float
         What the mechanisms are asked for.
@@ -119,10 +118,11 @@ def inversion_study(
     >>> sorted({row.attack for row in table.rows}), len(table.rows)
     (['decoder', 'nearest'], 4)
     """
-    known = np.asarray(candidates)
     if isinstance(mechanisms, str):
         raise ValueError(f"mechanisms must be a list of names, or a dict. Got {mechanisms!r} instead.")
+    known = candidates
     if not isinstance(mechanisms, Mapping):
+        known = np.asarray(candidates)
         domain = (known.min(), known.max()) if bounds is None else bounds
         mechanisms = {name: _named(name, domain) for name in mechanisms}
     rows: list[InversionRow] = []

@@ -1,0 +1,190 @@
+"""Records of tables: what attackers recover of them, beside what the columns in which they differ leave."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from skldp import TablePrivatizer
+from skldp.mechanisms import (
+    BoundedFeatures,
+    Duchi,
+    Hybrid,
+    HybridThreeOutputs,
+    Laplace,
+    Piecewise,
+    RandomizedResponse,
+    SquareWave,
+    ThreeOutputs,
+)
+from skldp.study import audit_inversion, inversion_bound, inversion_study
+from skldp.study._audit.inversion_bound import pairwise_share
+from skldp.study._audit.table_cells import cell_likelihood, declared_cells, record_epsilons
+
+pd = pytest.importorskip("pandas")
+
+SCHEMA = {
+    "age": (0, 100),
+    "city": {"type": "categories", "values": ["Bonn", "Ulm"], "missing": "category"},
+    "since": ("2020-01-01", "2024-12-31"),
+}
+PEOPLE = pd.DataFrame(
+    product([10.0, 50.0, 90.0], ["Ulm", None, "Bonn"], ["2020-03-01", "2023-11-15"]), columns=list(SCHEMA)
+)
+
+
+class Leaky(TablePrivatizer):
+    """Claims what the other does, and releases records as they are."""
+
+    def transform(self, X, ids=None):
+        return super()._encoded(declared_cells(self, X), X)
+
+
+def within(unit, low=10.0, high=30.0):
+    return BoundedFeatures(unit, (low,), (high,), n_sampled=1, stated=unit.epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [0.7, 3.0])
+@pytest.mark.parametrize(
+    "make",
+    [
+        Duchi,
+        ThreeOutputs,
+        lambda e: Piecewise(e, lattice_bits=6),
+        lambda e: SquareWave(e, lattice_bits=6),
+        lambda e: Hybrid(e, lattice_bits=6),
+        lambda e: HybridThreeOutputs(e, lattice_bits=6),
+    ],
+    ids=["duchi", "three", "piecewise", "square wave", "hybrid", "hybrid tp"],
+)
+def test_the_likelihood_of_a_number_is_that_of_the_integers(make, epsilon):
+    unit = make(epsilon)
+    for place in (-1.0, -0.3, 0.0, 0.77, 1.0):
+        answers, weights = unit.output_law(place)
+        # Of a mixture, an answer of one law may be one of the other as well.
+        answers, which = np.unique(answers, return_inverse=True)
+        exact = np.bincount(which, np.array([float(weight) for weight in weights])) / float(sum(weights))
+        found = cell_likelihood(within(unit), 20.0 + 10.0 * answers, 20.0 + 10.0 * place)
+        np.testing.assert_allclose(np.exp(found), exact, rtol=1e-5, atol=1e-12)
+    # Between two answers nothing is ever released, nor beyond the last.
+    off = 20.0 + 10.0 * np.array([answers[0] * 1.5, answers[:2].mean() if len(answers) < 4 else answers[-1] * 1.5])
+    assert (cell_likelihood(within(unit), off, 20.0) == -np.inf).all()
+
+
+def test_the_likelihood_of_laplace_noise_is_that_of_the_lattice():
+    unit = Laplace(1.5)
+    answers = np.array([-3.0, -0.5, 0.0, 0.25, 7.0])
+    found = cell_likelihood(within(unit), 20.0 + 10.0 * answers, 22.0)
+    np.testing.assert_allclose(found, unit.log_likelihood(answers, 0.2), rtol=1e-9)
+
+
+def test_the_likelihood_of_a_category_is_that_of_its_response():
+    law = RandomizedResponse(1.0, 3)
+    for code in range(3):
+        found = cell_likelihood(law, np.arange(3.0), float(code))
+        np.testing.assert_allclose(np.exp(found), law.flip_matrix[code])
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+def test_no_attacker_on_records_gets_above_the_bound_of_pairs(epsilon):
+    """Every output of two columns is enumerated: whoever names the likeliest record does best."""
+    frame = pd.DataFrame(product("ab", "xyz"), columns=["one", "two"])
+    table = TablePrivatizer(epsilon, schema={"one": ["a", "b"], "two": ["x", "y", "z"]}).fit(frame)
+    law = np.kron(*(part.flip_matrix for part in table.mechanism_.parts))
+    best = law.max(axis=0).sum() / len(frame)
+    bound = pairwise_share(record_epsilons(table, declared_cells(table, frame)))
+    assert best <= bound <= best * (1 + 1e-6)
+    # By the whole epsilon alone, every two records would be as far apart as those that differ in both columns.
+    assert bound < inversion_bound(table.privacy_guarantee_.epsilon, len(frame))
+
+
+def test_records_outside_the_bounds_are_as_near_as_what_becomes_of_them():
+    table = TablePrivatizer(4.0, schema={"a": (0, 1), "b": (0, 1)}).fit(pd.DataFrame({"a": [0.0], "b": [0.0]}))
+    rows = pd.DataFrame({"a": [1.0, 7.0, 0.5], "b": [0.0, 0.0, 0.5]})
+    epsilons = record_epsilons(table, declared_cells(table, rows))
+    assert epsilons[0, 1] == 0
+    assert epsilons[0, 2] == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("epsilon", [3.0, 12.0])
+@pytest.mark.parametrize("mechanism", ["best", "laplace", "duchi", "three_outputs", "piecewise", "square_wave"])
+def test_records_are_recovered_within_the_bound(mechanism, epsilon, fixed_noise):
+    table = TablePrivatizer(epsilon, schema=SCHEMA, mechanism=mechanism).fit(PEOPLE)
+    result = audit_inversion(table, PEOPLE, n_trials=2_000, confidence=0.999999, seed=0)
+    likelihood, decoder = result.attacks
+    assert (likelihood.name, decoder.name) == ("likelihood", "decoder")
+    assert not result.refutes_claim
+    assert result.chance < likelihood.low
+    assert decoder.low <= likelihood.high
+    assert result.bound < inversion_bound(result.guarantee.epsilon, len(PEOPLE))
+    assert result.epsilon == pytest.approx(epsilon)
+
+
+@pytest.mark.parametrize("how", ["dense", "sparse", "columns", "array", "polars"])
+def test_every_form_of_a_table_is_read(how, fixed_noise):
+    people = PEOPLE[["age", "city"]].drop_duplicates(ignore_index=True)
+    schema = {name: SCHEMA[name] for name in people}
+    options = {"sparse": {"sparse_output": True}, "columns": {"encoding": "columns"}}.get(how, {})
+    if how == "array":
+        people, schema = people.to_numpy(), dict(zip(["x0", "x1"], schema.values(), strict=True))
+    if how == "polars":
+        people, options = pytest.importorskip("polars").from_pandas(people), {"encoding": "columns"}
+    table = TablePrivatizer(24.0, schema=schema, **options).fit(people)
+    result = audit_inversion(table, people, n_trials=500, seed=0)
+    assert [attack.name for attack in result.attacks] == ["likelihood", "decoder"]
+    assert all(attack.recovered > 0.9 for attack in result.attacks)
+
+
+def test_days_are_no_longer_what_was_drawn(fixed_noise):
+    table = TablePrivatizer(24.0, schema=SCHEMA, encoding="columns").fit(PEOPLE)
+    (attack,) = audit_inversion(table, PEOPLE, n_trials=500, seed=0).attacks
+    assert attack.name == "decoder"
+    assert attack.recovered > 0.9
+
+
+def test_a_table_that_hides_nothing_is_refuted():
+    result = audit_inversion(Leaky(2.0, schema=SCHEMA).fit(PEOPLE), PEOPLE, n_trials=300, seed=0)
+    assert result.best.recovered == 1.0
+    assert result.refutes_claim
+    assert result.epsilon_lower > result.guarantee.epsilon
+
+
+def test_categories_that_were_learnt_have_no_bound():
+    rows = PEOPLE[["city"]].drop_duplicates().dropna().astype("category")
+    with pytest.warns(match="learnt"):
+        table = TablePrivatizer(1.0, schema={"city": "dtype"}).fit(rows)
+    assert audit_inversion(table, rows, n_trials=20).bound == 1.0
+
+
+def test_many_records_have_the_bound_of_the_whole_epsilon():
+    rows = pd.DataFrame({"age": np.linspace(0, 100, 2_001)})
+    table = TablePrivatizer(2.0, schema={"age": (0, 100)}).fit(rows)
+    result = audit_inversion(table, rows, n_trials=50, n_lessons=2)
+    assert result.bound == inversion_bound(table.privacy_guarantee_.epsilon, len(rows))
+
+
+@pytest.mark.parametrize("rows", [[0], [0, 1, 0]], ids=["one", "twice"])
+def test_records_must_be_two_and_different(rows):
+    table = TablePrivatizer(2.0, schema=SCHEMA).fit(PEOPLE)
+    with pytest.raises(ValueError, match="candidates must be at least two records, all different") as caught:
+        audit_inversion(table, PEOPLE.iloc[rows], n_trials=10)
+    assert "Ulm" not in str(caught.value)
+
+
+def test_values_of_candidates_are_not_told():
+    table = TablePrivatizer(2.0, schema=SCHEMA).fit(PEOPLE)
+    with pytest.raises(ValueError, match="city") as caught:
+        audit_inversion(table, PEOPLE.replace("Bonn", "Atlantis"), n_trials=10)
+    assert "Atlantis" not in str(caught.value)
+
+
+def test_a_study_of_tables_keeps_its_frame(fixed_noise):
+    makers = {
+        name: lambda e, name=name: TablePrivatizer(e, schema=SCHEMA, mechanism=name) for name in ("best", "duchi")
+    }
+    table = inversion_study(makers, PEOPLE, [2.0, 6.0], n_trials=500, seed=0)
+    assert len(table.rows) == 2 * 2 * 2
+    assert all(row.low <= row.bound for row in table.rows)
+    # Numbers alone are as good in a frame as in an array.
+    numbers = PEOPLE[["age"]].drop_duplicates().assign(other=0.5)
+    assert {row.n_candidates for row in inversion_study(["duchi-vector"], numbers, [2.0], n_trials=50).rows} == {3}
