@@ -17,7 +17,15 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from skldp import BitRandTransformer, LabelMatrixRR, LabelRR, NumericPrivatizer, PrivUnitTransformer
+from skldp import (
+    BitRandTransformer,
+    LabelLaplace,
+    LabelLaplaceVector,
+    LabelMatrixRR,
+    LabelRR,
+    NumericPrivatizer,
+    PrivUnitTransformer,
+)
 from skldp.exceptions import SeededNoiseWarning
 from skldp.study import (
     HashedLabels,
@@ -30,6 +38,13 @@ from skldp.study import (
     random_guess,
     weights_anonymised,
 )
+
+LABEL_RIVALS = [
+    ("label-RR", "Label-Laplace, vector"),
+    ("Label-Laplace, vector", "Label-Laplace, arg max"),
+    ("label-RR", "label OLH"),
+    ("label-RR", "label RAPPOR"),
+]
 
 
 def digits(attributes=False):
@@ -71,9 +86,11 @@ def gradients(bound, n_parameters):
     ]
 
 
-def hashed(classes):
+def of_labels(classes):
     return [
         labels_perturbed(LabelRR(classes=classes), name="label-RR"),
+        labels_perturbed(LabelLaplaceVector(classes=classes), name="Label-Laplace, vector"),
+        labels_perturbed(LabelLaplace(classes=classes), name="Label-Laplace, arg max"),
         labels_perturbed(HashedLabels(classes=classes, mechanism="olh"), name="label OLH"),
         labels_perturbed(HashedLabels(classes=classes, mechanism="rappor"), name="label RAPPOR"),
     ]
@@ -94,7 +111,7 @@ def study(title, data, settings, repeats, epsilons, tests=(), metric="accuracy",
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--only", choices=["images", "network", "attributes", "texts"])
+    parser.add_argument("--only", choices=["images", "network", "attributes", "texts", "labels"])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 2.5, 5.0, 10.0])
     options = parser.parse_args()
     warnings.simplefilter("ignore", SeededNoiseWarning)
@@ -109,17 +126,8 @@ def main():
         versus = [("PrivUnit on gradients", "PM on gradients"), ("PrivUnit on gradients", "HM on gradients")]
         few = {"n_rounds": 5, "gradient_bound": 0.1, **many}
         study("Images, gradients, softmax", data, ends + gradients(0.1, 650), repeats, epsilons, versus, **few)
-        of_labels = [("label-RR", "label OLH"), ("label-RR", "label RAPPOR")]
-        study(
-            "Images, labels, softmax",
-            data,
-            ends + hashed(range(10)),
-            repeats,
-            (1.0, 2.5, 5.0),
-            of_labels,
-            n_rounds=100,
-            **many,
-        )
+        settings = ends + of_labels(range(10))
+        study("Images, labels, softmax", data, settings, repeats, (1.0, 2.5, 5.0), LABEL_RIVALS, n_rounds=100, **many)
     if options.only in (None, "network"):
         rivals = [("BitRand as published", "PM on features"), ("BitRand, exact", "PM on features")]
         learning = {"n_rounds": 300, **many, **network}
@@ -135,9 +143,9 @@ def main():
         versus = [("PrivUnit on gradients", "PM on gradients"), ("PrivUnit on gradients", "HM on gradients")]
         few = {"n_rounds": 5, "gradient_bound": bound, "n_clients": 2000}
         study("Texts, gradients, softmax", data, ends + gradients(bound, 385 * 4), repeats, epsilons, versus, **few)
-        of_labels = [("label-RR", "label OLH"), ("label-RR", "label RAPPOR")]
-        settings = ends + hashed(range(4))
-        study("Texts, labels, softmax", data, settings, repeats, epsilons, of_labels, n_rounds=40, n_clients=2000)
+    if options.only in (None, "texts", "labels") and texts() is not None:
+        settings, few = ends + of_labels(range(4)), {"n_rounds": 40, "n_clients": 2000}
+        study("Texts, labels, softmax", texts(), settings, repeats, epsilons, LABEL_RIVALS, **few)
 
 
 if __name__ == "__main__":

@@ -2769,6 +2769,54 @@ MUTATIONS = [
         "study/test_inversion.py",
     ),
     Mutation(
+        "study/_audit/table_cells.py",
+        "total += epsilon * (column[:, None] != column)",
+        "total = epsilon * (column[:, None] != column)",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/table_cells.py",
+        "within = release.mechanism_.domain.clip(cells).rows",
+        "within = cells",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/table_cells.py",
+        "base + extra * inside",
+        "base + extra * (inside > 0)",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/table_cells.py",
+        "few * (1 - share)",
+        "few * share",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/table_cells.py",
+        "total > best",
+        "total < best",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/table_cells.py",
+        "not any(column.is_date for column in release.columns_)",
+        "True",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/inversion.py",
+        "math.isfinite(guarantee.epsilon) and len(cells)",
+        "len(cells)",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/inversion.py",
+        "distinct_rows(candidates) < len(candidates)",
+        "False",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
         "study/_audit/inversion.py",
         "noise_from(seed).spawn(1)[0].spawn(1)",
         "[noise_from(seed)]",
@@ -2776,7 +2824,7 @@ MUTATIONS = [
     ),
     Mutation(
         "study/_audit/inversion.py",
-        "_decoded(decoder, one_output_a_row(give, known[lessons]), lessons, outputs)",
+        "_decoded(decoder, shown, lessons, outputs)",
         "_decoded(decoder, outputs[np.argsort(chosen)][: len(lessons)], np.sort(chosen)[: len(lessons)], outputs)",
         "study/test_inversion.py",
     ),
