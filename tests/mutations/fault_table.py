@@ -1867,6 +1867,19 @@ MUTATIONS = [
         "seeded=False",
         "study/test_federated_models.py",
     ),
+    Mutation("study/_federated/settings.py", "bound / math.sqrt(3) if", "bound if", "study/test_federated_models.py"),
+    Mutation(
+        "study/_federated/settings.py",
+        'if parameters.get("norm") == "unit"',
+        "if True",
+        "study/test_federated_models.py",
+    ),
+    Mutation(
+        "study/_federated/settings.py",
+        "self.size * math.sqrt(gradients.shape[1])",
+        "self.size * gradients.shape[1]",
+        "study/test_federated_models.py",
+    ),
     Mutation("study/_federated/settings.py", "self.perturbs in _ONE_BY_ONE", "False", "study/test_federated_models.py"),
     Mutation(
         "study/_federated/learning.py",
