@@ -1,10 +1,13 @@
 """How often the intervals of a collector hold the truth, and what consistency takes from the error of large domains.
 
-Usage: python benchmarks/collector.py [--surveys 2000] [--people 5000] [--seed 0] [--only coverage errors]
+Usage: python benchmarks/collector.py [--surveys 2000] [--people 5000] [--seed 0] [--only coverage|errors]
+                                      [--named quantiles]
 
 coverage: so many simulated surveys, each of people drawn anew from one population, whose reports go to a Collector as
 Arrow record batches. A line is one estimate: how often its intervals held the population's truth (of several numbers
-the mean, and the least and the largest of one), the median standard error, and the estimates' own spread.
+the mean, and the least and the largest of one), the median standard error, and the estimates' own spread. Numbers with
+heaps are ages of whole years, of which two in five are rounded to tens, and tips of which half are rounded to whole
+ones. With --named, only estimates whose name holds one of these words.
 
 errors: the L1 error of the shares of 1,024 categories (Zipf's law) at epsilon 1 from 20,000 people, of each mechanism,
 raw and made consistent.
@@ -44,13 +47,23 @@ MECHANISMS = {
     "city": RandomizedResponse(1.0, 4),
     "member": RandomizedResponse(2.0, 2),
     "shop": UnaryEncoding(1.0, 16),
+    "years": SquareWave(1.0),
+    "tips": Piecewise(3.0),
 }
-BOUNDS = {"age": (0, 100), "pay": (0, 10), "hours": (0, 24), "kids": (0, 5), "yes": (0, 1)}
+BOUNDS = {
+    "age": (0, 100),
+    "pay": (0, 10),
+    "hours": (0, 24),
+    "kids": (0, 5),
+    "yes": (0, 1),
+    "years": (0, 100),
+    "tips": (0, 10),
+}
 CITY = np.array([0.5, 0.3, 0.2, 0.0])
 MEMBER = np.array([0.7, 0.3])
 SHOP = np.append(0.5 ** np.arange(1, 16), 0.5**15)
 KIDS = np.array([0.35, 0.25, 0.2, 0.1, 0.07, 0.03])
-QUANTILES = (0.25, 0.5, 0.75)
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 TURN = 250
 
 
@@ -58,7 +71,7 @@ def law_field(name):
     """The field of a policy."""
     law = integer_law(MECHANISMS[name])
     if name in BOUNDS:
-        return NumberField(name, *BOUNDS[name], law, whole=name in ("kids", "yes"))
+        return NumberField(name, *BOUNDS[name], law, whole=name in ("kids", "yes", "years"))
     return CategoryField(name, tuple(f"{name} {i}" for i in range(law.n_codes)), law)
 
 
@@ -70,7 +83,7 @@ def people(n, rng):
     age, city, member = 100 * rng.beta(2, 4, n), rng.choice(4, n, p=CITY), rng.choice(2, n, p=MEMBER)
     pay = 0.05 * age + 1.0 * (city == 1) + 4 * rng.beta(2, 2, n) * (1 - 0.5 * member)
     hours = 24 * beta.ppf(rng.random(n), 3, 3)
-    return {
+    records = {
         "age": age,
         "pay": pay,
         "hours": hours,
@@ -79,6 +92,11 @@ def people(n, rng):
         "city": city,
         "member": member,
         "shop": rng.choice(16, n, p=SHOP),
+    }
+    years, tips = 100 * rng.beta(2, 4, n), 10 * rng.beta(2, 3, n)
+    return records | {
+        "years": np.where(rng.random(n) < 0.4, 10 * np.rint(years / 10), np.rint(years)),
+        "tips": np.where(rng.random(n) < 0.5, np.rint(tips), tips),
     }
 
 
@@ -114,48 +132,54 @@ def numbers_to_answers(law, values):
     return np.where(np.isin(values, few), lattice.n_cells + nearest, cells)
 
 
-def estimates(collector):
-    """Every estimate by its name."""
-    return {
-        "mean of age (square wave)": collector.mean("age"),
-        "mean of pay (piecewise)": collector.mean("pay"),
-        "mean of hours (hybrid)": collector.mean("hours"),
-        "mean of yes (Duchi)": collector.mean("yes"),
-        "mean of pay by city": collector.mean("pay", by="city"),
-        "mean of pay where member": collector.mean("pay", where={"member": "member 1"}),
-        "mean of pay by city where member": collector.mean("pay", by="city", where={"member": "member 0"}),
-        "mean of pay where age in (20, 60)": collector.mean("pay", where={"age": (20, 60)}),
-        "variance of age": collector.variance("age"),
-        "variance of pay": collector.variance("pay"),
-        "variance of pay where member": collector.variance("pay", where={"member": "member 0"}),
-        "correlation of age and pay": collector.correlation("age", "pay"),
-        "shares of city, raw": collector.frequencies("city"),
-        "shares of shop, raw": collector.frequencies("shop"),
-        "shares of shop by member": collector.frequencies("shop", by="member"),
-        "histogram of age, raw": collector.histogram("age"),
-        "histogram of pay, raw": collector.histogram("pay"),
-        "histogram of hours, raw": collector.histogram("hours"),
-        "histogram of kids, raw": collector.histogram("kids"),
-        "cumulative of age": collector.cumulative("age"),
-        "cumulative of pay": collector.cumulative("pay"),
-        "city, projected": collector.frequencies("city", consistent="project"),
-        "city, likeliest": collector.frequencies("city", consistent="likelihood"),
-        "shop, projected": collector.frequencies("shop", consistent="project"),
-        "histogram of age, projected": collector.histogram("age", consistent="project"),
-        "histogram of pay, likeliest": collector.histogram("pay", consistent="likelihood"),
-        "quantiles of age": collector.quantiles("age", QUANTILES),
-        "quantiles of pay": collector.quantiles("pay", QUANTILES),
-        "quantiles of kids": collector.quantiles("kids", QUANTILES),
-    }
+ESTIMATES = {
+    "mean of age (square wave)": lambda c: c.mean("age"),
+    "mean of pay (piecewise)": lambda c: c.mean("pay"),
+    "mean of hours (hybrid)": lambda c: c.mean("hours"),
+    "mean of yes (Duchi)": lambda c: c.mean("yes"),
+    "mean of pay by city": lambda c: c.mean("pay", by="city"),
+    "mean of pay where member": lambda c: c.mean("pay", where={"member": "member 1"}),
+    "mean of pay by city where member": lambda c: c.mean("pay", by="city", where={"member": "member 0"}),
+    "mean of pay where age in (20, 60)": lambda c: c.mean("pay", where={"age": (20, 60)}),
+    "variance of age": lambda c: c.variance("age"),
+    "variance of pay": lambda c: c.variance("pay"),
+    "variance of pay where member": lambda c: c.variance("pay", where={"member": "member 0"}),
+    "correlation of age and pay": lambda c: c.correlation("age", "pay"),
+    "shares of city, raw": lambda c: c.frequencies("city"),
+    "shares of shop, raw": lambda c: c.frequencies("shop"),
+    "shares of shop by member": lambda c: c.frequencies("shop", by="member"),
+    "histogram of age, raw": lambda c: c.histogram("age"),
+    "histogram of pay, raw": lambda c: c.histogram("pay"),
+    "histogram of hours, raw": lambda c: c.histogram("hours"),
+    "histogram of kids, raw": lambda c: c.histogram("kids"),
+    "cumulative of age": lambda c: c.cumulative("age"),
+    "cumulative of pay": lambda c: c.cumulative("pay"),
+    "cumulative of years (heaps)": lambda c: c.cumulative("years"),
+    "cumulative of tips (heaps)": lambda c: c.cumulative("tips"),
+    "city, projected": lambda c: c.frequencies("city", consistent="project"),
+    "city, likeliest": lambda c: c.frequencies("city", consistent="likelihood"),
+    "shop, projected": lambda c: c.frequencies("shop", consistent="project"),
+    "histogram of age, projected": lambda c: c.histogram("age", consistent="project"),
+    "histogram of pay, likeliest": lambda c: c.histogram("pay", consistent="likelihood"),
+    "quantiles of age": lambda c: c.quantiles("age", QUANTILES),
+    "quantiles of pay": lambda c: c.quantiles("pay", QUANTILES),
+    "quantiles of hours": lambda c: c.quantiles("hours", QUANTILES),
+    "quantiles of years (heaps)": lambda c: c.quantiles("years", QUANTILES),
+    "quantiles of tips (heaps)": lambda c: c.quantiles("tips", QUANTILES),
+    "quantiles of kids (whole)": lambda c: c.quantiles("kids", QUANTILES),
+}
 
 
 def truths(n=4_000_000):
     """Of the population: from its laws, or from many more people than any survey has."""
     big = people(n, np.random.default_rng(12345))
-    age, pay, city, member = (big[name] for name in ("age", "pay", "city", "member"))
+    age, pay, city, member, years, tips = (big[name] for name in ("age", "pay", "city", "member", "years", "tips"))
 
     def shares(values, low, high):
         return np.histogram(values, np.linspace(low, high, 9))[0] / n
+
+    def quantiles(values):
+        return np.quantile(values, QUANTILES, method="inverted_cdf")
 
     ages, pays = np.diff(beta.cdf(np.linspace(0, 1, 9), 2, 4)), shares(pay, 0, 10)
     kids = np.searchsorted(np.cumsum(KIDS), QUANTILES)
@@ -181,33 +205,39 @@ def truths(n=4_000_000):
         "histogram of kids, raw": KIDS,
         "cumulative of age": np.cumsum(ages)[:-1],
         "cumulative of pay": np.cumsum(pays)[:-1],
+        "cumulative of years (heaps)": np.cumsum(shares(years, 0, 100))[:-1],
+        "cumulative of tips (heaps)": np.cumsum(shares(tips, 0, 10))[:-1],
         "city, projected": CITY,
         "city, likeliest": CITY,
         "shop, projected": SHOP,
         "histogram of age, projected": ages,
         "histogram of pay, likeliest": pays,
         "quantiles of age": 100 * beta.ppf(QUANTILES, 2, 4),
-        "quantiles of pay": np.quantile(pay, QUANTILES),
-        "quantiles of kids": kids,
+        "quantiles of pay": quantiles(pay),
+        "quantiles of hours": 24 * beta.ppf(QUANTILES, 3, 3),
+        "quantiles of years (heaps)": quantiles(years),
+        "quantiles of tips (heaps)": quantiles(tips),
+        "quantiles of kids (whole)": kids,
     }
 
 
-def survey(n, seed):
-    """One survey's estimates."""
+def survey(n, seed, names=tuple(ESTIMATES)):
+    """One survey's estimates of these names."""
     rng = np.random.default_rng([seed, 99])
     ids = rng.integers(0, 256, (n, 16)).astype(np.uint8)
     collector = Collector(POLICY)
     collector.add_batch(batch_of_columns(POLICY, columns_of_people(people(n, rng), seed, ids)))
-    return estimates(collector)
+    return {name: ESTIMATES[name](collector) for name in names}
 
 
-def coverage(n_surveys, n, seed):
-    """Print the table, and what is known of it after every turn."""
-    true = {name: np.asarray(values, dtype=float) for name, values in truths().items()}
+def coverage(n_surveys, n, seed, words):
+    """Print the table of estimates whose names hold one of the words, and what is known of it after every turn."""
+    wanted = {name: values for name, values in truths().items() if any(word in name for word in words)}
+    true = {name: np.asarray(values, dtype=float) for name, values in wanted.items()}
     held = {name: np.zeros(len(values)) for name, values in true.items()}
     values, errors = {name: [] for name in true}, {name: [] for name in true}
     for i in range(n_surveys):
-        for name, found in survey(n, seed + i).items():
+        for name, found in survey(n, seed + i, true).items():
             held[name] += (found.low <= true[name]) & (true[name] <= found.high)
             values[name].append(found.values)
             errors[name].append(found.standard_errors)
@@ -258,12 +288,13 @@ def main():
     parser.add_argument("--people", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=["coverage", "errors"])
+    parser.add_argument("--named", nargs="+", default=[""])
     asked = parser.parse_args()
     warnings.simplefilter("ignore", SeededNoiseWarning)
     if asked.only != "coverage":
         distances(20_000, asked.seed)
     if asked.only != "errors":
-        coverage(asked.surveys, asked.people, asked.seed)
+        coverage(asked.surveys, asked.people, asked.seed, asked.named)
 
 
 if __name__ == "__main__":

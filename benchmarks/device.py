@@ -4,6 +4,7 @@
 processes, taken in turn, so that all meet the same machine.
 """
 
+import os
 import resource
 import statistics
 import subprocess
@@ -13,10 +14,11 @@ import time
 from pathlib import Path
 
 from skldp.client import CategoryField, DeviceLedger, NumberField, Policy
-from skldp.mechanisms import Hybrid, RandomizedResponse, integer_law
+from skldp.mechanisms import Duchi, Hybrid, RandomizedResponse, integer_law
 
+BASE = "numpy and cryptography"
 STARTS = {
-    "numpy and cryptography": "import numpy, numpy.typing; from cryptography.hazmat.primitives.ciphers import Cipher",
+    BASE: "import numpy, numpy.typing; from cryptography.hazmat.primitives.ciphers import Cipher",
     "skldp.client": "import skldp.client",
     "skldp": "import skldp",
     "scikit-learn": "import sklearn.base",
@@ -29,23 +31,37 @@ POLICY = Policy(
         CategoryField("city", ("Bonn", "Ulm", None), integer_law(RandomizedResponse(1.0, 3))),
     ),
 )
+ONE_NUMBER = Policy("an age", (NumberField("age", 0.0, 120.0, integer_law(Duchi(1.0))),))
+RELEASE = "skldp.client, and one number released"
 RECORD = {"age": 37, "hours": 12.5, "city": "Bonn"}
 
 
-def starts(repeats: int) -> dict[str, list[float]]:
+def starts(repeats: int, *, compiled: bool) -> dict[str, list[float]]:
     """Milliseconds of processor of a process that imports, less those of one that does not."""
-    taken: dict[str, list[float]] = {name: [] for name in STARTS}
-    for _ in range(repeats):
-        empty = _process("pass")
-        for name, code in STARTS.items():
-            taken[name].append(1e3 * (_process(code) - empty))
+    with tempfile.TemporaryDirectory() as folder:
+        # An installed package has its byte code beside it; a process that may write none compiles every module anew.
+        own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        environment = own | ({"PYTHONPYCACHEPREFIX": folder} if compiled else {"PYTHONDONTWRITEBYTECODE": "1"})
+        policy = Path(folder) / "policy.json"
+        ONE_NUMBER.save(policy)
+        codes = STARTS | {
+            RELEASE: f"from skldp.client import Policy; Policy.load({str(policy)!r}).release({{'age': 3}})"
+        }
+        taken: dict[str, list[float]] = {name: [] for name in codes}
+        # The first start of each writes what the others read.
+        for repeat in range(repeats + 1):
+            empty = _process("pass", environment)
+            for name, code in codes.items():
+                milliseconds = 1e3 * (_process(code, environment) - empty)
+                if repeat:
+                    taken[name].append(milliseconds)
     return taken
 
 
-def _process(code: str) -> float:
+def _process(code: str, environment: dict[str, str]) -> float:
     """Seconds of the processor, which other processes of the machine do not lengthen as they do those of a clock."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
@@ -63,11 +79,15 @@ def per_record(repeats: int, ledger: DeviceLedger | None = None, records: int = 
 
 def main() -> None:
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 15
-    taken = starts(repeats)
-    base = statistics.median(taken["numpy and cryptography"])
-    for name, some in taken.items():
-        middle = statistics.median(some)
-        print(f"start of {name}: {middle:.0f} ms (worst {max(some):.0f}), {middle - base:+.0f} ms beside the first")
+    for compiled in (True, False):
+        taken = starts(repeats, compiled=compiled)
+        base = statistics.median(taken[BASE])
+        print("with byte code, as pip installs it:" if compiled else "where no byte code is kept:")
+        for name, some in taken.items():
+            middle = statistics.median(some)
+            print(
+                f"  start of {name}: {middle:.0f} ms (worst {max(some):.0f}), {middle - base:+.0f} ms beside the first"
+            )
     own = per_record(repeats)
     print(f"one record of {len(POLICY.fields)} fields: {statistics.median(own):.4f} ms (worst {max(own):.4f})")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,18 +1,21 @@
 """What linear models learn under local privacy, and how fast, each person releasing once.
 
 Usage: python benchmarks/learning.py [--data diamonds.csv] [--seeds 10] [--people 44000] [--only cut]
-        [--speed 1000000] [--device 9 50]
+        [--speed 1000000] [--device 9 50 [--beside ../old]]
 
 The table is not part of the project: 53,940 diamonds with the log price to be predicted from nine features within
 public bounds, or the cut from the others. Means of fresh seeds, the worst in brackets, on 9,940 others. With --only
 one of the two is shown; with --speed only the time and the memory of ``protocol="once"``, for so many made-up people
-of 50 features; with --device only the processor time of one person's answers, for so many features.
+of 50 features; with --device only the processor time of one person's answers, for so many features, in this process
+beside those of another checkout, in turns.
 """
 
 import argparse
 import csv
+import importlib
 import math
 import resource
+import sys
 import time
 import warnings
 
@@ -20,8 +23,7 @@ import numpy as np
 
 from skldp import PrivateLinearRegression, PrivateLogisticRegression
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
-from skldp.learning import Person, RegressionProtocol, _tasks, sufficiency
-from skldp.mechanisms import noise_from
+from skldp.learning import sufficiency
 
 ORDERS = {
     "cut": ["Fair", "Good", "Very Good", "Premium", "Ideal"],
@@ -101,34 +103,68 @@ def show_speed(n):
     print(f"J {sufficiency(n, 50, 1.0):.0f}, R2 {model.score(X, y):.3f}")
 
 
-def show_device(n_features):
-    """What one answer takes on a person's device, from the task's text to the report's: the first, and one more."""
+def load_learning(checkout=None):
+    """The part that devices run, of this checkout or of another one beside it."""
+    ours = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "skldp"}
+    if checkout is not None:
+        for name in ours:
+            del sys.modules[name]
+        sys.path.insert(0, checkout)
+    names = "skldp.learning", "skldp.learning._tasks", "skldp.mechanisms"
+    found = [importlib.import_module(name) for name in names]
+    # What a package imports when it is first asked.
+    found[0].Person, found[0].RegressionProtocol, found[2].noise_from
+    if checkout is not None:
+        sys.path.remove(checkout)
+        sys.modules.update(ours)
+    return found
+
+
+def asked_tasks(parts, n_features):
+    """Every kind of task that a regression asks, as text, by its name."""
+    learning, _, mechanisms = parts
     rng = np.random.default_rng(0)
     bounds = {"low": [-1] * (n_features + 1), "high": [1] * (n_features + 1)}
+    asked = {}
     for kind in ("rounds", "once"):
-        protocol = RegressionProtocol(n_features, 10**9, epsilon=1.0, **bounds, kind=kind)
-        task, asked = protocol.first(), {}
+        protocol = learning.RegressionProtocol(n_features, 10**9, epsilon=1.0, **bounds, kind=kind)
+        task = protocol.first()
         while task is not None:
-            name = f"{task.form}, {task.answer}"
-            asked.setdefault(name, task.to_json())
-            task = protocol.next(
-                task.release(rng.uniform(-1, 1, (20, n_features)), rng.uniform(-1, 1, 20), noise_from())
-            )
-        for name, text in asked.items():
-            print(f"{n_features:3} features, {kind:6}, {name:20}: {len(text):9,} bytes", end="")
-            for calibrated, repeats in (("first", 5), ("next", 20)):
-                times = []
-                for _ in range(repeats):
-                    person = Person(rng.uniform(-1, 1, n_features), 0.5, epsilon=2.0)
-                    if calibrated == "first":
-                        # As on a device that has just read the program.
-                        _tasks._ball.cache_clear()
-                        _tasks._scalar.cache_clear()
-                    start = time.process_time()
-                    person.answer(text)
-                    times.append(time.process_time() - start)
-                print(f", {calibrated} {np.median(times) * 1e3:.2f} ms", end="")
-            print(flush=True)
+            asked.setdefault(f"{kind:6}, {f'{task.form}, {task.answer}':20}", task.to_json())
+            X, y = rng.uniform(-1, 1, (20, n_features)), rng.uniform(-1, 1, 20)
+            task = protocol.next(task.release(X, y, mechanisms.noise_from()))
+    return asked
+
+
+def time_answer(parts, text, n_features, *, calibrated):
+    """Processor milliseconds of one answer; not calibrated, as on a device that has just read the program."""
+    learning, tasks, _ = parts
+    person = learning.Person(np.random.default_rng().uniform(-1, 1, n_features), 0.5, epsilon=2.0)
+    if not calibrated:
+        tasks._ball.cache_clear()
+        tasks._scalar.cache_clear()
+    start = time.process_time()
+    person.answer(text)
+    return (time.process_time() - start) * 1e3
+
+
+def show_device(n_features, beside):
+    """What one answer takes on a person's device, from the task's text to the report's: the first, and one more."""
+    checkouts = [load_learning(), *(load_learning(path) for path in beside)]
+    asked = [asked_tasks(parts, n_features) for parts in checkouts]
+    for name in asked[0]:
+        print(f"{n_features:3} features, {name}: ", end="")
+        print(" beside ".join(f"{len(texts[name]):7,}" for texts in asked), "bytes", end="")
+        for calibrated, repeats in ((False, 5), (True, 40)):
+            times = [[] for _ in checkouts]
+            for _ in range(repeats):
+                for own, parts, texts in zip(times, checkouts, asked, strict=True):
+                    own.append(time_answer(parts, texts[name], n_features, calibrated=calibrated))
+            medians = [np.median(own) for own in times]
+            shown = " beside ".join(f"{median:.2f}" for median in medians)
+            ratio = "".join(f" ({medians[0] / other:.2f} times)" for other in medians[1:])
+            print(f", {'next' if calibrated else 'first'} {shown} ms{ratio}", end="")
+        print(flush=True)
 
 
 if __name__ == "__main__":
@@ -139,12 +175,13 @@ if __name__ == "__main__":
     parser.add_argument("--only", choices=["price", "cut"])
     parser.add_argument("--speed", type=int, default=0)
     parser.add_argument("--device", type=int, nargs="*", default=[])
+    parser.add_argument("--beside", nargs=1, default=[], help="another checkout, for --device")
     chosen = parser.parse_args()
     for category in (OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning):
         warnings.simplefilter("ignore", category)
     if chosen.device:
         for n_features in chosen.device:
-            show_device(n_features)
+            show_device(n_features, chosen.beside)
     elif chosen.speed:
         show_speed(chosen.speed)
     else:

@@ -7,6 +7,7 @@ import pytest
 
 from skldp.accounting import PrivacyLedger, RegressionQuery
 from skldp.cli import main
+from skldp.mechanisms import RandomizedResponse
 from skldp.study import FEATURE_MECHANISMS, PRIVATE_MODELS
 
 pytest.importorskip("typer")
@@ -276,6 +277,26 @@ def test_ledger_reports_and_verifies(run, tmp_path):
     assert (code, err) == (0, "")
     assert "people: 2" in out
     assert "verified: every decision was right" in out
+
+
+def test_ledger_shows_its_head_and_refuses_an_older_record(run, tmp_path):
+    paths, heads = (tmp_path / "newer.ledger", tmp_path / "older.ledger"), []
+    for path, n in zip(paths, (2, 1), strict=True):
+        with PrivacyLedger(1.0, path=path) as book:
+            for _ in range(n):
+                book.release(RandomizedResponse(0.1, 3), [[0]], ["ann"])
+            heads.append(book.head)
+    head = heads[0]
+    code, out, err = run("ledger", paths[0])
+    assert (code, err) == (0, "")
+    assert f"head: {head}" in " ".join(out.split())
+    assert run("ledger", paths[0], "--head", head)[0] == 0
+    code, out, err = run("ledger", paths[1], "--head", head)
+    assert (code, out) == (2, "")
+    assert "the record went back" in err
+    code, out, err = run("ledger", paths[0], "--head", "2")
+    assert (code, out) == (2, "")
+    assert "head must be" in err
 
 
 def test_ledger_reports_on_a_database(run, postgres_url):

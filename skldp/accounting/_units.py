@@ -17,6 +17,7 @@ __all__ = [
     "as_parts",
     "nats_above",
     "nats_below",
+    "nats_of_sums",
     "saturated_sum",
     "units_above",
     "units_below",
@@ -81,6 +82,29 @@ def saturated_sum(sums: npt.NDArray[np.int64], parts: npt.NDArray[np.int64]) -> 
     """
     limited: npt.NDArray[np.int64] = np.minimum(sums + parts, [_MOST_HIGH, 2**63 - 1])
     return limited
+
+
+def nats_of_sums(sums: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Sums in nats, rounded up; infinite where they are not exact.
+
+    Parameters
+    ----------
+    sums : ndarray of int64, shape (n, 2)
+        What :func:`saturated_sum` has added up.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.accounting._units import as_parts, nats_of_sums, units_above
+    >>> nats_of_sums(np.stack([as_parts(units_above(0.25)), as_parts(units_above(1e30))]))
+    array([0.25,  inf])
+    """
+    units = [(high << _LOW_BITS) + low for high, low in sums.tolist()]
+    return np.array([math.inf if one >= BEYOND_SUMS else nats_above(one) for one in units], dtype=np.float64)
 
 
 def within(sums: npt.NDArray[np.int64], budget: int) -> npt.NDArray[np.bool_]:

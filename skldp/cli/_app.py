@@ -17,7 +17,7 @@ from skldp.estimators._ledgers import joblib_workers
 
 __all__ = ["app"]
 
-_SETTINGS = ("epsilon", "delta", "rule", "bounds", "people", "answers", "refused", "exhausted")
+_SETTINGS = ("epsilon", "delta", "rule", "bounds", "head", "people", "answers", "refused", "exhausted")
 
 
 def _version(wanted: bool) -> None:
@@ -55,14 +55,18 @@ def ledger(
         typer.Option("--verify", help="Check every decision again from the raw answers; exit code 1 if one fails."),
     ] = False,
     jobs: Annotated[int | None, typer.Option(help="Processes; -1 takes all cores.")] = None,
+    head: Annotated[
+        str | None,
+        typer.Option(help="A head that this report once showed: refuse a ledger that has lost anything since."),
+    ] = None,
 ) -> None:
     """Report what was asked, answered and refused, and what is left of the budgets."""
     console = Console(highlight=False, markup=False)
-    found = ledger_report(file, verify=verify, workers=joblib_workers(jobs))
+    found = ledger_report(file, verify=verify, workers=joblib_workers(jobs), head=head)
     for name in _SETTINGS:
         console.print(f"{name}: {found[name]}")
-    for name in ("loss_quantiles", "remaining_quantiles"):
-        if found[name]:
+    for name in ("loss_quantiles", "remaining_quantiles", "zcdp_quantiles"):
+        if found[name] and (name != "zcdp_quantiles" or found["delta"] is not None):
             shares = ", ".join(f"{share}: {value:.4g}" for share, value in dict(found[name]).items())
             console.print(f"{name.replace('_', ' ')}: {shares}")
     if found["queries"]:

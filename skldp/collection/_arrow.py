@@ -10,9 +10,19 @@ import numpy.typing as npt
 from skldp.client import Policy
 from skldp.collection._columns import ReportColumns, answer_bytes, are_answers, columns_of
 
-__all__ = ["batch_of_columns", "batch_of_reports", "columns_of_batch", "report_schema", "require_arrow"]
+__all__ = [
+    "batch_of_bytes",
+    "batch_of_columns",
+    "batch_of_reports",
+    "bytes_of_batch",
+    "bytes_schema",
+    "columns_of_batch",
+    "report_schema",
+    "require_arrow",
+]
 
 _REPORT_ID = "skldp_report_id"
+_REPORT = "skldp_report"
 _VERSION = "1"
 
 
@@ -70,14 +80,54 @@ def report_schema(policy: Policy) -> Any:
         n_bytes = answer_bytes(field.n_answers)
         kind = getattr(pa, f"uint{8 * n_bytes}")() if n_bytes in (1, 2, 4, 8) else pa.binary(n_bytes)
         columns.append(pa.field(field.name, kind, nullable=False))
-    metadata = {
-        "skldp_reports": _VERSION,
-        "skldp_policy_sha256": policy.sha256,
-        "skldp_epsilon": repr(policy.epsilon),
-        "skldp_delta": "0",
-        "skldp_unit": "record",
-    }
-    return pa.schema(columns, metadata=metadata)
+    return pa.schema(columns, metadata=_metadata(policy))
+
+
+def bytes_schema(policy: Policy) -> Any:
+    """The schema of reports as devices send them, for engines that keep neither metadata nor types as they were given.
+
+    Parameters
+    ----------
+    policy : Policy
+
+    Returns
+    -------
+    pyarrow.Schema
+        Of one column ``"skldp_report"`` of bytes, each of which says itself whose policy's it is; the metadata of
+        :func:`report_schema` are there, and needed by nobody.
+
+    Examples
+    --------
+    >>> from skldp.client import CategoryField, Policy
+    >>> from skldp.collection._arrow import bytes_schema
+    >>> from skldp.mechanisms import RandomizedResponse, integer_law
+    >>> policy = Policy("a test", (CategoryField("city", ("Bonn", "Ulm"), integer_law(RandomizedResponse(1.0, 2))),))
+    >>> bytes_schema(policy).names
+    ['skldp_report']
+    """
+    pa = require_arrow()
+    return pa.schema([pa.field(_REPORT, pa.binary(), nullable=False)], metadata=_metadata(policy))
+
+
+def batch_of_bytes(policy: Policy, reports: Sequence[bytes]) -> Any:
+    """Write reports, as a device sends them, as one record batch of :func:`bytes_schema`."""
+    pa = require_arrow()
+    return pa.RecordBatch.from_arrays([pa.array(reports, pa.binary())], schema=bytes_schema(policy))
+
+
+def bytes_of_batch(batch: Any) -> list[bytes] | None:
+    """The reports of a batch that has them as bytes, and a null as none; None of one that has not."""
+    pa = require_arrow()
+    if not isinstance(batch, pa.RecordBatch) or batch.schema.names.count(_REPORT) != 1:
+        return None
+    column = batch.column(batch.schema.names.index(_REPORT))
+    # Whose buffers are shorter than they say is refused before they are read.
+    column.validate(full=True)
+    try:
+        # Engines have several types of bytes.
+        return [report or b"" for report in column.cast(pa.binary()).to_pylist()]
+    except pa.ArrowException:
+        return None
 
 
 def batch_of_reports(policy: Policy, reports: Sequence[bytes]) -> Any:
@@ -165,6 +215,16 @@ def columns_of_batch(policy: Policy, batch: Any) -> tuple[ReportColumns, int]:
     given = ReportColumns(_cells(kept.columns[0], 16), answers)
     whole = ~nulls & are_answers(policy, given)
     return given.take(np.flatnonzero(whole)), int(np.count_nonzero(~whole))
+
+
+def _metadata(policy: Policy) -> dict[str, str]:
+    return {
+        "skldp_reports": _VERSION,
+        "skldp_policy_sha256": policy.sha256,
+        "skldp_epsilon": repr(policy.epsilon),
+        "skldp_delta": "0",
+        "skldp_unit": "record",
+    }
 
 
 def _cells(column: Any, width: int) -> npt.NDArray[np.uint8]:

@@ -4,37 +4,52 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from skldp.client import Policy
-from skldp.collection._arrow import batch_of_reports, report_schema, require_arrow
+from skldp.collection._arrow import batch_of_bytes, batch_of_reports, bytes_schema, report_schema, require_arrow
+from skldp.mechanisms._release_key import ReleaseKey, person_bytes
 
-__all__ = ["release_batches", "released_batch"]
+__all__ = ["check_secret", "release_batches", "released_batch"]
 
 
-def release_batches(policy: Policy) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def release_batches(
+    policy: Policy, *, secret: ReleaseKey | None = None, ids: str | None = None, as_bytes: bool = False
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Make the function that releases a stream of Arrow record batches, for the engines that take one.
 
     Parameters
     ----------
     policy : Policy
+    secret : ReleaseKey, default=None
+        Needed under the memo rule ``"permanent"``, and only then: what is executed twice gives the same reports again,
+        ids and all, of which a collector counts one. For other processes, of a file or a function.
+    ids : str, default=None
+        The column of whole numbers or texts that says whose each row is; needed with a `secret`, and only then.
+    as_bytes : bool, default=False
+        Whether reports are one column of bytes, as devices send them: for Spark and others that keep neither an Arrow
+        schema's metadata nor unsigned numbers.
 
     Returns
     -------
     callable
         From an iterable of ``pyarrow.RecordBatch``, whose rows are people, to an iterator of as many, with a report
-        for every row in its order, and the `report_schema` of the policy, which is the attribute ``schema`` of the
-        function. Columns that the policy does not name are left out. It can be pickled.
+        for every row in its order; their schema is the attribute ``schema`` of the function. Columns that the policy
+        does not name are left out. It can be pickled.
 
     Raises
     ------
     ImportError
         If pyarrow is missing.
     ValueError
-        From the iterator: if a batch has not all the columns, the policy has expired, or it refuses a value. Then
-        nothing of the batch is released, and no value is shown.
+        If the memo rule, `secret` and `ids` do not fit together. From the iterator: if a batch has not all the columns,
+        the policy has expired, or it refuses a value. Then nothing of the batch is released, and no value is shown.
+    TypeError
+        From the iterator: if an id is no whole number and no text.
 
     Notes
     -----
-    Every call draws anew: what an engine computes twice, such as a lazy plan that is asked again, a retried task or a
-    lost cache, is released twice, at twice the epsilon. Write the result to a file, once, and go on from that.
+    Without a secret every call draws anew: what an engine computes twice, such as a lazy plan that is asked again, a
+    retried task or a lost cache, is released twice, at twice the epsilon. Write the result to a file, once, and go on
+    from that. With one, equal rows of a person are one report; see :class:`~skldp.client.Policy` for what this protects
+    and what it does not.
 
     Examples
     --------
@@ -49,16 +64,17 @@ def release_batches(policy: Policy) -> Callable[[Iterable[Any]], Iterator[Any]]:
     >>> reports.num_rows, reports.column_names
     (2, ['skldp_report_id', 'city'])
     """
-    return _Release(policy)
+    return _Release(policy, secret, ids, as_bytes)
 
 
 class _Release:
     """What :func:`release_batches` gives: a class, so that engines can send it to other processes."""
 
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
+    def __init__(self, policy: Policy, secret: ReleaseKey | None, ids: str | None, as_bytes: bool) -> None:
+        check_secret(policy, secret, ids)
+        self.policy, self.secret, self.ids, self.as_bytes = policy, secret, ids, as_bytes
         # Refuses at once where pyarrow is missing, or a field has the name of the reports' id.
-        self.schema = report_schema(policy)
+        self.schema = bytes_schema(policy) if as_bytes else report_schema(policy)
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         pa = require_arrow()
@@ -66,15 +82,24 @@ class _Release:
             if not isinstance(batch, pa.RecordBatch):
                 raise ValueError(f"People must be in pyarrow.RecordBatch. Got {type(batch).__name__} instead.")
             names = batch.schema.names
-            _check_names(self.policy, names)
-            columns = {name: batch.column(names.index(name)).to_pylist() for name in self.policy.names}
-            yield released_batch(self.policy, columns)
+            own = [*self.policy.names, *([] if self.ids is None else [self.ids])]
+            _check_names(own, names)
+            columns = {name: batch.column(names.index(name)).to_pylist() for name in own}
+            people = None if self.ids is None else columns[self.ids]
+            yield released_batch(self.policy, columns, self.secret, people, as_bytes=self.as_bytes)
 
     def __reduce__(self) -> Any:
-        return type(self), (self.policy,)
+        return type(self), (self.policy, self.secret, self.ids, self.as_bytes)
 
 
-def released_batch(policy: Policy, columns: Mapping[str, Sequence[Any]]) -> Any:
+def released_batch(
+    policy: Policy,
+    columns: Mapping[str, Sequence[Any]],
+    secret: ReleaseKey | None = None,
+    people: Sequence[int | str] | None = None,
+    *,
+    as_bytes: bool = False,
+) -> Any:
     """Release rows, given by columns, as one record batch.
 
     Parameters
@@ -82,6 +107,10 @@ def released_batch(policy: Policy, columns: Mapping[str, Sequence[Any]]) -> Any:
     policy : Policy
     columns : dict of str to sequence
         Of equal lengths, those that the policy names among them.
+    secret : ReleaseKey, default=None
+    people : sequence of int or str, default=None
+        Whose row each is, with a secret.
+    as_bytes : bool, default=False
 
     Returns
     -------
@@ -89,18 +118,43 @@ def released_batch(policy: Policy, columns: Mapping[str, Sequence[Any]]) -> Any:
 
     Raises
     ------
-    ValueError
-        As of :func:`release_batches`; nothing is drawn then.
+    ValueError, TypeError
+        As of :func:`release_batches`; nothing is handed out then.
     """
-    _check_names(policy, list(columns))
     names = policy.names
-    rows = zip(*(columns[name] for name in names), strict=True)
-    return batch_of_reports(policy, policy.release_all(dict(zip(names, row, strict=True)) for row in rows))
+    _check_names(names, list(columns))
+    records = (dict(zip(names, row, strict=True)) for row in zip(*(columns[name] for name in names), strict=True))
+    if people is None:
+        reports = policy.release_all(records)
+    else:
+        for one in people:
+            # To the policy, nobody would be the one whose device it is: rows without ids would share their noise.
+            person_bytes(one)
+        pairs = zip(records, people, strict=True)
+        reports = [policy.release(record, secret=secret, person=one) for record, one in pairs]
+    return (batch_of_bytes if as_bytes else batch_of_reports)(policy, reports)
 
 
-def _check_names(policy: Policy, names: Sequence[str]) -> None:
-    missing = sorted(set(policy.names) - set(names))
-    twice = sorted({name for name in policy.names if names.count(name) > 1})
+def check_secret(policy: Policy, secret: ReleaseKey | None, ids: str | None) -> None:
+    """Refuse a secret or a column of ids that does not fit to the policy's memo rule.
+
+    Raises
+    ------
+    ValueError
+        If they do not.
+    """
+    kept = policy.memo == "permanent"
+    if kept is not isinstance(secret, ReleaseKey) or (secret is None) is not (ids is None):
+        raise ValueError(
+            "A secret, and the column of ids that says whose each row is, are for the memo rule 'permanent', which "
+            f"needs both. Got {'no secret' if secret is None else type(secret).__name__} and "
+            f"{'no ids' if ids is None else 'ids'} for the rule {policy.memo!r}."
+        )
+
+
+def _check_names(wanted: Sequence[str], names: Sequence[str]) -> None:
+    missing = sorted(set(wanted) - set(names))
+    twice = sorted({name for name in wanted if names.count(name) > 1})
     if missing or twice:
         what = f"without {missing}" if missing else f"with {twice} more than once"
         raise ValueError(f"A table must have every column that the policy names, once. Got one {what}.")

@@ -26,9 +26,9 @@ from skldp.learning._survey_estimates import (
     Sums,
     SurveyEstimate,
     correlation,
-    invert,
     joined,
     made_consistent,
+    quantile_estimate,
     quotients,
     variance,
 )
@@ -37,7 +37,6 @@ from skldp.mechanisms._numeric.distribution import DistributionEstimate, likelie
 
 __all__ = ["Collector"]
 
-_PLACES_PER_BIN = 16
 _Consistent = Literal["project", "likelihood"] | None
 
 
@@ -329,8 +328,9 @@ class Collector(ReportStore):
         Returns
         -------
         SurveyEstimate
-            An interval is of the places at which that of the cumulative share holds its level; standard errors are its
-            length over that of a normal one.
+            Of the likeliest distribution, smoothed where numbers are not few whole ones. An interval reaches as far
+            along it as that of the raw share below the quantile lies from its level; standard errors are its length
+            over that of a normal one. Of few whole numbers it holds the truth more often than it says.
 
         Raises
         ------
@@ -342,13 +342,12 @@ class Collector(ReportStore):
         check_fraction("level", level)
         self._check_number_of_reports()
         own, answers, wanted = bins_of(self._number(field), None), self._answers[field], np.array(levels, dtype=float)
-        shares = likeliest_shares(own.fine.counts(answers), own.fine.response)
-        found = DistributionEstimate(own.fine_edges, shares, self.n_reports).quantile(wanted)
-        # The places between which numbers may be, in steps far below those of the bins.
-        places = np.linspace(own.fine_edges[0], own.fine_edges[-1], _PLACES_PER_BIN * len(shares) + 1)
-        sums = self._sums(own.up_to(places), answers, _ones(self.n_reports))
-        cumulative = quotients(sums, self.n_reports, level, "", tuple(map(str, places)))
-        estimate = invert(cumulative, places, wanted, found, f"quantiles of {field}")
+        shares = likeliest_shares(own.fine.counts(answers), own.fine.response, smooth=not own.whole)
+        found = DistributionEstimate(own.fine_edges, shares, self.n_reports)
+        values = found.quantile(wanted)
+        sums = self._sums(own.up_to(values), answers, _ones(self.n_reports))
+        raw = quotients(sums, self.n_reports, level, "", tuple(f"{one:g}" for one in wanted))
+        estimate = quantile_estimate(raw, found, values, f"quantiles of {field}")
         return estimate.rounded_down() if own.whole else estimate
 
     def to_frame(self) -> Any:

@@ -10,7 +10,7 @@ from skldp.client import NumberField, NumbersField, Policy
 from skldp.collection._columns import ReportColumns
 from skldp.learning._answer_scores import bits, each
 from skldp.mechanisms._category_laws import SubsetLaw
-from skldp.mechanisms._integer_laws import ResponseLaw, UnaryLaw
+from skldp.mechanisms._code_laws import ResponseLaw, UnaryLaw
 
 __all__ = ["frame_of"]
 

@@ -16,6 +16,7 @@ from skldp.estimators._schema import DeclaredColumn
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
 from skldp.mechanisms._columns import Categories, Columns, Integers, Interval
+from skldp.mechanisms._code_laws import UnaryLaw
 from skldp.mechanisms._integer_laws import CodeLaw, GroupLaw, UnitLaw
 from skldp.mechanisms._law_of import integer_law, law_within_bounds
 from skldp.mechanisms._record import MixedRecord, share_out
@@ -198,12 +199,14 @@ class _Table(Kind):
     def make(self, asked: Mapping[str, Any], fields: Sequence[AnyField]) -> Any:
         """Of a schema that says what the fields say."""
         columns = {field.name: _column(field) for field in fields}
+        of_categories = _category_mechanisms(fields)
         unknown = any(isinstance(field, CategoryField) and field.unknown is not ... for field in fields)
         return TablePrivatizer(
             float(asked["epsilon"]),
             schema={name: _declared(column) for name, column in columns.items()},
             shares=dict(zip(columns, map(float, asked["numbers"]), strict=True)),
             mechanism=asked["mechanism"],
+            category_mechanism=of_categories if {"krr", *of_categories.values()} != {"krr"} else "krr",
             handle_unknown="missing" if unknown else "error",
         )
 
@@ -211,7 +214,9 @@ class _Table(Kind):
         """From its mechanism, since a table of named columns is a frame of a library that may not be there."""
         columns = {field.name: _column(field) for field in fields}
         coded = Columns.of({name: column.coded for name, column in columns.items()})
-        record = MixedRecord(coded, share_out(made.epsilon, list(made.shares.values())), made.mechanism)
+        of_categories = _category_mechanisms(fields)
+        mechanisms = tuple(of_categories.get(name, made.mechanism) for name in columns)
+        record = MixedRecord(coded, share_out(made.epsilon, list(made.shares.values())), mechanisms)
         units = {one.name: one.unit for one in _columns(fields)}
         unknown = None if made.handle_unknown == "missing" else ...
         pairs = zip(columns.items(), record.parts, strict=True)
@@ -223,6 +228,19 @@ KINDS: dict[str, Kind] = {
     kind.estimator.__name__: kind
     for kind in (_Table(), _Numeric(), _BitRand(), _Target(), _Categories(), _LabelRR(), _LabelLaplace())
 }
+
+
+def _category_mechanisms(fields: Sequence[AnyField]) -> dict[str, str]:
+    """Which mechanism the law of each category is of."""
+    return {field.name: _name_of(field.law) for field in fields if isinstance(field, CategoryField)}
+
+
+def _name_of(law: CodeLaw) -> str:
+    if isinstance(law, UnaryLaw):
+        # The true one's bit is a fair coin.
+        return "oue" if law.own_count == 2**63 else "sue"
+    named = {"randomized_response": "krr", "subset": "subset", "local_hashing": "hashing", "hadamard": "hadamard"}
+    return named[law.name]
 
 
 def _of_codes(mechanism: Any) -> CodeLaw:
@@ -237,6 +255,11 @@ def _field(
     if column.values is not None:
         law = _of_codes(mechanism)
         return CategoryField(name, column.values, law, unknown if None in column.values else ...)
+    if column.missing == "category":
+        raise ValueError(
+            "A policy has no law of a number that may be missing as an answer of its own: declare the middle of its "
+            f"bounds for it, and a category of its own for whether it is missing. Got one for {name!r} instead."
+        )
     law_of_number = law_within_bounds(mechanism)
     assert isinstance(law_of_number, UnitLaw)
     assert not isinstance(column.domain, Categories)

@@ -1,12 +1,12 @@
 """Reports in files: one after the other as devices sent them, or as Arrow and Parquet; whatever else is there too."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any, NamedTuple
 
 from skldp.client import Policy, Report
 from skldp.client._reports import header
-from skldp.collection._arrow import columns_of_batch, require_arrow
+from skldp.collection._arrow import bytes_of_batch, columns_of_batch, require_arrow
 from skldp.collection._columns import ReportColumns, columns_of
 
 __all__ = ["Found", "read_batch", "read_file", "read_one"]
@@ -51,14 +51,23 @@ def read_one(policy: Policy, report: bytes) -> Found:
 
 
 def read_batch(policy: Policy, batch: Any) -> Found:
-    """Read an Arrow record batch; all rows of one of another schema are foreign."""
+    """Read an Arrow record batch, of columns or of bytes; all rows of one of another schema are foreign."""
     if not hasattr(batch, "num_rows"):
         raise TypeError(f"Reports must be in a pyarrow.RecordBatch. Got {type(batch).__name__} instead.")
     try:
+        if (reports := bytes_of_batch(batch)) is not None:
+            return _read_all(policy, reports)
         columns, n_broken = columns_of_batch(policy, batch)
     except ValueError:
         return Found(columns_of(policy, []), batch.num_rows, 0)
     return Found(columns, 0, n_broken)
+
+
+def _read_all(policy: Policy, reports: Sequence[bytes]) -> Found:
+    """Read reports as devices sent them."""
+    found = [read_one(policy, report) for report in reports]
+    whole = columns_of(policy, [one.report for one in found if one.report is not None])
+    return Found(whole, sum(one.foreign for one in found), sum(one.broken for one in found))
 
 
 def read_file(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:

@@ -119,9 +119,9 @@ class ReleasesRows(GuaranteeMixin):
         noisy = getattr(self, "transform_noise", True)
         return self._release(self._rows(X, reset=False), out, noisy=noisy, ids=ids, keyed=keyed)
 
-    def _transform_keyed(self, X, keyed):
-        """Release what :meth:`transform` would, with the noise of a :class:`Keyed`."""
-        return self._release_into(X, None, keyed=keyed)
+    def _encoded(self, released, X, *, noisy=True):
+        """What :meth:`transform` makes of released rows: here the rows themselves."""
+        return released
 
     def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
         """Release rows that were checked, with noise or without it, task by task in threads."""
@@ -306,7 +306,9 @@ def outside_by_name(rows, domain, names):
     outside = np.zeros(rows.shape[1], dtype=bool)
     for start in range(0, len(rows), _AT_ONCE):
         block = rows[start : start + _AT_ONCE]
-        outside |= (domain.clip(block).rows != block).any(axis=0)
+        inside = domain.clip(block).rows
+        # What is missing is no number, and nowhere outside.
+        outside |= ((inside != block) & (block == block)).any(axis=0)
     return [str(name) for name, one in zip(names, outside, strict=True) if one]
 
 

@@ -22,7 +22,7 @@ from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting._query import SoftmaxQuery
 from skldp.estimators._from_estimator import imputed_values, query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
-from skldp.estimators._ledgers import ChoosesLedger, joblib_workers, split_ids, whole_numbers
+from skldp.estimators._ledgers import ChoosesLedger, split_ids, whole_numbers
 from skldp.estimators._query_results import PreviewsQueries, QueryResult, prior_of, warn_of_nobody
 from skldp.estimators._validation import (
     BOUNDS,
@@ -158,6 +158,10 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
     that is fitted anew belongs into `estimator`, not before this step, where it changes everybody's record. For values
     that change over time, take a ledger with ``rule="basic"``.
 
+    **Progress.** Besides `verbose`, scikit-learn's own callbacks (1.9 and later) are told of each history that a
+    question needs certified: ``survey.set_callbacks(ProgressBar())``. They are told of no row and no answer. One that
+    raises stops the question, and nobody has answered then.
+
     A fitted filter that has asked people stays with its ledger: fitting it again with another one is refused, since
     answers of one person would then count against two budgets. Clone it for another, unrelated, population.
 
@@ -275,6 +279,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
             basis=f"budget of each {who}, whatever they are asked; rule {ledger.rule!r}",
             seeded=self.seed is not None,
         )
+        self._tell_of_fit()
         return self
 
     def query(
@@ -402,7 +407,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         if key is not None and ids is None and self.ids is None:
             # Whether the rows are those of the first call would be told by whether the key is taken.
             raise ValueError("An idempotency key goes with people who have ids: without, a row is a person.")
-        workers = joblib_workers(self.n_jobs, show=self.verbose)
+        workers = self._workers()
         noise = self._noise()
         X, people = self._people(X, ids)
         # numpy's own warnings tell of values, and numpy.seterr(all="raise") makes errors of them.

@@ -38,14 +38,15 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its columns together: split equally over the columns that have at least
         two categories.
-    mechanism : {"krr", "sue", "oue", "subset", "hashing", "best"}, default="krr"
+    mechanism : {"krr", "sue", "oue", "subset", "hashing", "hadamard", "best"}, default="krr"
         ``"krr"``: randomized response, exactly one 1 in each column's part. ``"sue"`` (RAPPOR's) and ``"oue"``: one
         noisy bit per category, which estimates frequencies better when a column has more than about
         :math:`3 e^\varepsilon + 2` categories. ``"subset"``: about one in :math:`e^\varepsilon + 1` categories,
         and at least one, which is ``"krr"`` where there are few; it estimates frequencies no worse than ``"krr"`` and
         ``"oue"``, but takes longer where there are hundreds. ``"hashing"``: the categories that one linear hash
-        function takes to a bucket, for columns of very many categories; nearly as good as ``"subset"``. ``"best"``:
-        for each column the one of these whose report is shortest, of those within 1.05 times the least variance.
+        function takes to a bucket, for columns of very many categories; nearly as good as ``"subset"``.
+        ``"hadamard"``: about half of the categories, for small epsilon. ``"best"``: for each column the one of these
+        whose report is shortest, of those within 1.05 times the least variance.
     categories : "auto" or list of array-like, default="auto"
         The declared categories of each column, from public knowledge. ``"auto"`` takes those seen at fit, with a
         warning: which categories occur is a fact about private data.
@@ -88,7 +89,8 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
     Notes
     -----
     Columns are released independently, so their exact epsilons add up. See `UnaryEncoding`,
-    `SubsetSelection`, `OneHotLocalHashing` and `RandomizedResponse` in ``skldp.mechanisms`` for the laws.
+    `SubsetSelection`, `OneHotLocalHashing`, `OneHotHadamard` and `RandomizedResponse` in ``skldp.mechanisms`` for the
+    laws.
 
     References
     ----------
@@ -122,7 +124,7 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
         self,
         epsilon: float = 1.0,
         *,
-        mechanism: Literal["krr", "sue", "oue", "subset", "hashing", "best"] = "krr",
+        mechanism: Literal["krr", "sue", "oue", "subset", "hashing", "hadamard", "best"] = "krr",
         categories: Any = "auto",
         transform_noise: bool = True,
         seed: Seed = None,

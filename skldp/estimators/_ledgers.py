@@ -17,12 +17,15 @@ from sklearn.base import BaseEstimator
 
 from skldp.accounting._ledger.identity import row_identities
 from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.estimators._callbacks import TellsCallbacks
 from skldp.exceptions import LedgerError
 
 __all__ = ["ChoosesLedger", "OwnLedgers", "joblib_workers", "split_ids", "whole_numbers"]
 
 
-def joblib_workers(n_jobs: int | None, *, show: bool = False) -> Callable[..., Any]:
+def joblib_workers(
+    n_jobs: int | None, *, show: bool = False, tell: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
     """Make what a ledger decides with about many histories: joblib's workers, and a bar on the terminal or notebook.
 
     Parameters
@@ -31,6 +34,8 @@ def joblib_workers(n_jobs: int | None, *, show: bool = False) -> Callable[..., A
         As in joblib.
     show : bool, default=False
         Show the bar, while decisions come in.
+    tell : callable, default=None
+        Is handed the decisions as they come in, with their number, and hands them on.
 
     Returns
     -------
@@ -42,12 +47,14 @@ def joblib_workers(n_jobs: int | None, *, show: bool = False) -> Callable[..., A
     ImportError
         If rich is to show something and is not installed.
     """
-    track = _progress_bar() if show else None
+    watchers = [watch for watch in (_progress_bar() if show else None, tell) if watch is not None]
 
     def workers(function, items):
-        parallel = Parallel(n_jobs=n_jobs, return_as="list" if track is None else "generator")
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator" if watchers else "list")
         found = parallel(delayed(function)(item) for item in items)
-        return found if track is None else track(found, len(items))
+        for watch in watchers:
+            found = watch(found, len(items))
+        return found
 
     return workers
 
@@ -66,13 +73,17 @@ def _progress_bar():
     return track
 
 
-class ChoosesLedger(BaseEstimator):
+class ChoosesLedger(TellsCallbacks, BaseEstimator):
     """Base of estimators that ask people under a ledger.
 
     It is the given one, or one in memory for each set of features, which all clones share. Such estimators have the
-    parameters `epsilon`, `total_epsilon`, `ledger`, `rule` and `tol`, and `ledger_` once they are fitted, with all that
-    they have ever been fitted to ask in `_queries`.
+    parameters `epsilon`, `total_epsilon`, `ledger`, `rule`, `tol`, `n_jobs` and `verbose`, and `ledger_` once they are
+    fitted, with all that they have ever been fitted to ask in `_queries`.
     """
+
+    def _workers(self):
+        tell = self._tell_of_decisions if self._has_callbacks() else None
+        return joblib_workers(self.n_jobs, show=self.verbose, tell=tell)
 
     def _find_ledger(self):
         if self.ledger is None:

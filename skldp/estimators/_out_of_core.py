@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -198,7 +199,7 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
     # A name of its own, so that two calls are two releases and not one result under one name.
     common = {"estimator": estimator, "key": release_key, "release": uuid.uuid4().hex}
     if isinstance(X, dask.array.Array):
-        empty = estimator._empty_release(0, X.dtype)
+        empty = _empty(estimator, X._meta)
         if X.ndim == 2:
             X = X.rechunk({1: -1})
         return dask.array.map_blocks(
@@ -266,7 +267,7 @@ def _check_out(estimator, X, out):
             "seed must be None or a generator, because with an int every block would get the same noise, and "
             f"two blocks would subtract to the secret. Got {estimator.seed!r} instead."
         )
-    shape = (X.shape[0], *estimator._empty_release(0, X.dtype).shape[1:])
+    shape = (X.shape[0], *_empty(estimator, X[:0]).shape[1:])
     if out.shape != shape:
         raise ValueError(f"out must have the shape {shape}. Got {out.shape} instead.")
     if not estimator._can_be_written_to(out.dtype):
@@ -298,7 +299,7 @@ def _release_into(estimator, X, out, n_rows, key, ids):
 def _release_array(X, ids=None, *, estimator, key, release):  # noqa: ARG001 -- dask names the task after it
     # Workers hand over empty blocks after a selection, which scikit-learn refuses.
     if not len(X):
-        return estimator._empty_release(0, X.dtype)
+        return _empty(estimator, X)
     return _transformed(estimator, np.asarray(X), key, ids if ids is None else np.asarray(ids).reshape(-1))
 
 
@@ -306,16 +307,24 @@ def _release_frame(X, ids=None, *, estimator, key, release):  # noqa: ARG001 -- 
     return _frame(estimator, X) if not len(X) else _frame(estimator, X, _transformed(estimator, X, key, ids))
 
 
+def _empty(estimator, X):
+    """What is released of no rows: of the type, the columns and the kind of those that X has."""
+    empty = estimator._encoded(estimator._empty_release(0, np.asarray(X).dtype), X)
+    if sparse.issparse(empty):
+        raise ValueError("Where blocks are released, sparse_output must be False. Got True instead.")
+    return empty
+
+
 def _transformed(estimator, X, key, ids):
     if key is None:
         return estimator.transform(X)
-    return estimator._transform_keyed(X, Keyed(key, canonical_ids(ids)))
+    return estimator._release_into(X, None, keyed=Keyed(key, canonical_ids(ids)))
 
 
 def _frame(estimator, X, released=None):
     """A data frame or series like X of what was released; an empty one if there is nothing."""
     if released is None:
-        released = estimator._empty_release(0, np.asarray(X[:0]).dtype)
+        released = _empty(estimator, X[:0])
     if not isinstance(released, np.ndarray):
         return released
     index = X.index[: len(released)]

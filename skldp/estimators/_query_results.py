@@ -9,7 +9,6 @@ import numpy as np
 
 from skldp._tables import html_table
 from skldp.accounting import ClassQuery, PrivacyLedger
-from skldp.estimators._ledgers import joblib_workers
 from skldp.exceptions import BudgetExhaustedWarning, TooFewPeopleWarning, warn_user
 
 __all__ = ["PreviewsQueries", "QueryPreview", "QueryResult", "warn_of_nobody"]
@@ -210,8 +209,7 @@ class PreviewsQueries:
         self._check_unchanged()
         self._check_same_ledger()
         self._declare()
-        workers = joblib_workers(self.n_jobs, show=self.verbose)
-        found = self.ledger_.would_answer(self.query_, ids, repeat=repeat, workers=workers)
+        found = self.ledger_.would_answer(self.query_, ids, repeat=repeat, workers=self._workers())
         n_people, n_answers = found.accepted.size, np.count_nonzero(found.accepted)
         remaining = np.maximum(self.ledger_.epsilon - found.losses, 0.0)
         error = self.query_.expected_error(n_answers, self.prior_)

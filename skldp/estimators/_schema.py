@@ -14,7 +14,7 @@ from skldp._checks import is_number
 from skldp._untold import as_numbers, kind_of, untold
 from skldp.estimators._class_codes import encode
 from skldp.estimators._validation import check_bounds
-from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json, strict_json
+from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, OrMissing, domain_from_json, strict_json
 from skldp.mechanisms._domain import Codes, Domain
 
 __all__ = ["DeclaredColumn", "check_frame", "columns_of", "framed", "read_schema", "schema_by_column"]
@@ -35,7 +35,8 @@ class DeclaredColumn:
     domain : Interval, Integers or Categories
         For dates, Integers of days since 1970.
     missing : {"category", "middle"}, default=None
-        What stands for a missing value: a category of its own, or the middle of the bounds. None refuses it.
+        What stands for a missing value: a category of its own, or of a number the middle of the bounds. None refuses
+        it.
     is_date : bool, default=False
     """
 
@@ -46,10 +47,11 @@ class DeclaredColumn:
     def __post_init__(self) -> None:
         if not isinstance(self.domain, Categories):
             check_bounds((self.domain.low, self.domain.high), 1)
-        fitting = "category" if isinstance(self.domain, Categories) else "middle"
-        if self.missing not in (None, fitting):
+        fitting = ("category",) if isinstance(self.domain, Categories) else ("category", "middle")
+        if self.missing is not None and self.missing not in fitting:
+            listed = " or ".join(map(repr, fitting))
             raise ValueError(
-                f"missing must be {fitting!r} for {type(self.domain).__name__}, or left out. Got {self.missing!r}."
+                f"missing must be {listed} for {type(self.domain).__name__}, or left out. Got {self.missing!r}."
             )
 
     @property
@@ -62,10 +64,20 @@ class DeclaredColumn:
     @property
     def coded(self) -> Domain:
         """The domain of the numbers that stand for the column."""
-        return Codes((len(self.values),)) if self.values and self.missing else self.domain
+        if self.missing != "category":
+            return self.domain
+        if isinstance(self.domain, Categories):
+            return Codes((len(self.domain.values) + 1,))
+        return OrMissing(self.domain)
+
+    def feature_names(self, name: str) -> list[str]:
+        """The names of the columns that it is one-hot: a number and perhaps its being missing, or all categories."""
+        if self.values is None:
+            return [name, f"{name}_missing"] if self.missing == "category" else [name]
+        return [f"{name}_{'missing' if value is None else value}" for value in self.values]
 
     def as_numbers(self, values: np.ndarray, missing: np.ndarray, name: str, *, unknown: str) -> np.ndarray:
-        """A column as numbers, or as the places of its categories.
+        """A column as numbers, NaN where being missing is one, or as the places of its categories.
 
         Raises
         ------
@@ -79,7 +91,8 @@ class DeclaredColumn:
             )
         if isinstance(self.domain, Categories):
             return self._places(values, missing, name, unknown)
-        numbers = np.full(values.size, self.domain.low / 2 + self.domain.high / 2)
+        middle = self.domain.low / 2 + self.domain.high / 2
+        numbers = np.full(values.size, np.nan if self.missing == "category" else middle)
         with untold(f"Column {name!r} must hold {'dates' if self.is_date else 'numbers'}", values):
             present = values[~missing]
             numbers[~missing] = _days(present) if self.is_date else as_numbers(present, f"Column {name!r}")
@@ -91,7 +104,11 @@ class DeclaredColumn:
             table = np.empty(len(self.values), dtype=object)
             table[:] = self.values
             return table[numbers.astype(np.int64)]
-        return _EPOCH + np.rint(numbers).astype("timedelta64[D]") if self.is_date else numbers
+        if not self.is_date:
+            return numbers
+        missing = np.isnan(numbers)
+        days = np.rint(np.where(missing, 0, numbers)).astype("timedelta64[D]")
+        return np.where(missing, np.datetime64("NaT", "D"), _EPOCH + days)
 
     def _places(self, values: np.ndarray, missing: np.ndarray, name: str, unknown: str) -> np.ndarray:
         assert isinstance(self.domain, Categories)
@@ -198,7 +215,7 @@ def framed(X: Any, columns: list[DeclaredColumn], numbers: np.ndarray) -> Any:
     for j, (name, column) in enumerate(zip(X.columns, columns, strict=True)):
         values = column.from_numbers(numbers[:, j])
         if not isinstance(column.domain, Categories):
-            made[name] = values
+            made[name] = values if of_pandas else _without_nan(values)
         elif of_pandas:
             import pandas
 
@@ -209,6 +226,13 @@ def framed(X: Any, columns: list[DeclaredColumn], numbers: np.ndarray) -> Any:
             of_texts = all(isinstance(value, str) for value in column.domain.values)
             made[name] = polars.Series(values.tolist(), dtype=polars.Enum(column.domain.values) if of_texts else None)
     return type(X)(made, index=X.index) if of_pandas else type(X)(made)
+
+
+def _without_nan(values: np.ndarray) -> Any:
+    """A column of polars, which tells nothing from no number."""
+    import polars
+
+    return polars.Series(values, nan_to_null=True)
 
 
 def _column(given: Any) -> DeclaredColumn:
@@ -255,6 +279,8 @@ def _of_json(text: str) -> Any:
 
 
 def _of_domain(domain: Domain, missing: Any = None) -> DeclaredColumn:
+    if isinstance(domain, OrMissing) and missing is None:
+        return DeclaredColumn(domain.number, "category")
     if not isinstance(domain, Interval | Integers | Categories):
         raise ValueError(f"Got {type(domain).__name__} instead.")
     return DeclaredColumn(domain, missing)

@@ -16,6 +16,7 @@ from skldp.estimators._charged import LEDGER
 from skldp.estimators._class_codes import warn_learnt
 from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._schema import check_frame, columns_of, framed, read_schema
+from skldp.estimators._table_encoding import as_estimates, as_one_hot, as_sparse, widths
 from skldp.estimators._validation import (
     FLOATS,
     InvalidParameterError,
@@ -28,14 +29,12 @@ from skldp.estimators._validation import (
     validate,
     validate_finite,
 )
+from skldp.mechanisms._categorical.catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms._columns import Columns
 from skldp.mechanisms._numeric.catalogue import JOINT_MECHANISMS, NUMERIC_MECHANISMS
 from skldp.mechanisms._record import MixedRecord, least_variance_weights, share_out
 
 __all__ = ["TablePrivatizer"]
-
-# What stands in a list of categories for a column that has none.
-_NUMBER = object()
 
 
 class TablePrivatizer(LocalTransformer):
@@ -51,8 +50,9 @@ class TablePrivatizer(LocalTransformer):
         - ``(low, high)``: numbers within bounds, or with two dates (``"2020-01-01"``, or of ``datetime``) dates;
         - a list: categories; one of two numbers, which may be meant as bounds, is refused;
         - ``Interval``, ``Integers``, ``Categories`` of :mod:`skldp.mechanisms`, or their JSON form as a dict, such as
-          ``{"type": "categories", "values": ["S", "M", "L"], "ordered": True}``, with ``"missing": "category"`` (or
-          ``"middle"``, of numbers and dates) where values may be missing; ``{"type": "dates", "low": ...}`` too;
+          ``{"type": "categories", "values": ["S", "M", "L"], "ordered": True}``, or ``{"type": "dates", "low": ...}``.
+          Where values may be missing, with ``"missing": "category"``, by which being missing is an answer of its own,
+          or ``"middle"``, of numbers and dates;
         - a polars ``Enum``, a pandas ``CategoricalDtype``, or ``"dtype"``: that of the column.
 
         One (low, high) alone is that of all columns.
@@ -62,10 +62,16 @@ class TablePrivatizer(LocalTransformer):
         category takes part as well, with little of ``"variance"``.
     mechanism : str, default="best"
         Of the numbers and dates: ``"best"`` is that with the least worst-case variance at a column's epsilon, or one by
-        name, as of :class:`NumericPrivatizer` for one number. Categories are released by randomized response.
-    encoding : {"onehot", "columns"}, default="onehot"
-        ``"onehot"``: numbers as they are (dates as days since 1970), categories as one column each. ``"columns"``: the
-        same columns, in a frame of the kind of X where that is one.
+        name, as of :class:`NumericPrivatizer` for one number.
+    category_mechanism : str or dict by column, default="krr"
+        Of the categories: ``"krr"``, ``"sue"``, ``"oue"``, ``"subset"``, ``"hashing"``, ``"hadamard"`` or ``"best"``,
+        as of :class:`CategoricalPrivatizer`. In a dict, columns that it does not name have ``"krr"``. All but ``"krr"``
+        answer with a set of categories, which is for counts and models, and no table of ``encoding="columns"``.
+    encoding : {"onehot", "estimates", "columns"}, default="onehot"
+        ``"onehot"``: numbers as they are (dates as days since 1970), categories as one column each. Of a number that
+        may be missing a column more says whether it is, and the middle of its bounds stands for it. ``"estimates"``:
+        the same columns without bias, so that their means are the true ones'. ``"columns"``: those of the table, in a
+        frame of the kind of X where that is one.
     handle_unknown : {"error", "missing"}, default="error"
         What becomes of a category that is not declared: an error, before anything is released, or a missing value,
         where the schema says what stands for one.
@@ -91,6 +97,8 @@ class TablePrivatizer(LocalTransformer):
         The weights by which epsilon was shared out.
     epsilons_ : dict by column
         The exact epsilon of each.
+    mechanisms_ : dict by column
+        What releases each; see :mod:`skldp.mechanisms`.
     mechanism_ : MixedRecord
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per record: the sum over the columns. Infinite where categories were learnt.
@@ -114,15 +122,16 @@ class TablePrivatizer(LocalTransformer):
     See Also
     --------
     PrivUnitTransformer : With `bounds`, the better release of numbers for a model.
-    CategoricalPrivatizer : Categories alone, with more mechanisms.
+    CategoricalPrivatizer : Categories alone.
     LabelPrivateClassifier : Where only the target is private.
 
     Notes
     -----
     Columns are released independently, so that their exact epsilons add up: of many columns each has little. Numbers
-    are released without bias, and may lie outside their bounds; released categories are randomized responses, whose
-    frequencies ``estimate_frequencies`` of :mod:`skldp.mechanisms` makes unbiased with the ``keep_probability`` and
-    ``other_probability`` of ``mechanism_.parts``.
+    are released without bias, and may lie outside their bounds. Released categories are one-hot with a chance of
+    being others, and so are numbers with a chance of being missing: ``encoding="estimates"`` has the noise's bias taken
+    out, (bit - q) / (p - q) of a category, and counts of a one-hot release are made unbiased by
+    ``estimate_frequencies`` of :mod:`skldp.mechanisms`.
 
     Examples
     --------
@@ -149,7 +158,8 @@ class TablePrivatizer(LocalTransformer):
         "schema": [dict, tuple, str, Columns],
         "shares": [StrOptions({"equal", "variance"}), dict],
         "mechanism": [StrOptions({*NUMERIC_MECHANISMS, "best"} - set(JOINT_MECHANISMS))],
-        "encoding": [StrOptions({"onehot", "columns"})],
+        "category_mechanism": [StrOptions({*CATEGORICAL_MECHANISMS, "best"}), dict],
+        "encoding": [StrOptions({"onehot", "estimates", "columns"})],
         "handle_unknown": [StrOptions({"error", "missing"})],
         "sparse_output": ["boolean"],
     }
@@ -161,7 +171,8 @@ class TablePrivatizer(LocalTransformer):
         schema: Any = (-1, 1),
         shares: Literal["equal", "variance"] | Mapping[str, float] = "equal",
         mechanism: str = "best",
-        encoding: Literal["onehot", "columns"] = "onehot",
+        category_mechanism: str | Mapping[str, str] = "krr",
+        encoding: Literal["onehot", "estimates", "columns"] = "onehot",
         handle_unknown: Literal["error", "missing"] = "error",
         sparse_output: bool = False,
         transform_noise: bool = True,
@@ -173,6 +184,7 @@ class TablePrivatizer(LocalTransformer):
         self.schema = schema
         self.shares = shares
         self.mechanism = mechanism
+        self.category_mechanism = category_mechanism
         self.encoding = encoding
         self.handle_unknown = handle_unknown
         self.sparse_output = sparse_output
@@ -238,13 +250,10 @@ class TablePrivatizer(LocalTransformer):
         BudgetExhaustedError
             If the ledger refuses anybody: nothing is released then, and nobody charged.
         """
-        return self._encoded(self._release_into(X, None, ids), X)
-
-    def _transform_keyed(self, X, keyed):
-        return self._encoded(self._release_into(X, None, keyed=keyed), X)
+        return self._release_into(X, None, ids)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """From ``encoding="onehot"`` back to one column each: numbers as released, the category with the largest entry.
+        """From an encoding back to one column each: numbers as released, the category with the largest entry.
 
         Parameters
         ----------
@@ -254,18 +263,25 @@ class TablePrivatizer(LocalTransformer):
         Returns
         -------
         table : ndarray of shape (n_samples, n_features)
-            Of objects, where there are categories or dates.
+            Of objects, where there are categories or dates. A number is missing where it is more so than not.
+
+        Raises
+        ------
+        ValueError
+            If X has other columns, or some mechanism's answers are sets of categories, of which none is the category.
         """
         check_is_fitted(self)
+        self._refuse_sets("inverse_transform")
         released = as_table(X.toarray() if sparse.issparse(X) else X, dtype=FLOATS)
-        widths = self._widths()
-        if released.shape[1] != sum(widths):
-            raise ValueError(f"X must have {sum(widths)} columns. Got {released.shape[1]} instead.")
-        parts = np.split(released, np.cumsum(widths)[:-1], axis=1)
-        numbers = [
-            part[:, 0] if column.values is None else part.argmax(axis=1)
-            for part, column in zip(parts, self.columns_, strict=True)
-        ]
+        sizes = widths(self.columns_)
+        if released.shape[1] != sum(sizes):
+            raise ValueError(f"X must have {sum(sizes)} columns. Got {released.shape[1]} instead.")
+        numbers = []
+        for part, column in zip(np.split(released, np.cumsum(sizes)[:-1], axis=1), self.columns_, strict=True):
+            if column.values is not None:
+                numbers.append(part.argmax(axis=1))
+            else:
+                numbers.append(part[:, 0] if part.shape[1] == 1 else np.where(part[:, 1] > 0.5, np.nan, part[:, 0]))
         return self._as_columns(np.column_stack(numbers))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -284,14 +300,8 @@ class TablePrivatizer(LocalTransformer):
         names = input_names(self, input_features)
         if self.encoding == "columns":
             return np.array(names, dtype=object)
-        return np.array(
-            [
-                name if value is _NUMBER else f"{name}_{'missing' if value is None else value}"
-                for name, column in zip(names, self.columns_, strict=True)
-                for value in (column.values or (_NUMBER,))
-            ],
-            dtype=object,
-        )
+        listed = [one for name, column in zip(names, self.columns_, strict=True) for one in column.feature_names(name)]
+        return np.array(listed, dtype=object)
 
     def _rows(self, X, *, reset):
         """The table as numbers and places of categories; with `reset`, after its schema is read."""
@@ -347,12 +357,17 @@ class TablePrivatizer(LocalTransformer):
         weights = self._weights(names)
         if set(weights) != set(names):
             raise InvalidParameterError(f"shares must name every column once. Got {self.shares!r} instead.")
+        if self.sparse_output and self.encoding == "estimates":
+            raise InvalidParameterError("Estimates are dense: sparse_output=True is for encoding='onehot'. Got both.")
         self.mechanism_ = MixedRecord(
             Columns.of({str(name): column.coded for name, column in zip(names, self.columns_, strict=True)}),
             share_out(float(self.epsilon), [weights[name] for name in names]),
-            self.mechanism,
+            self._mechanisms(names),
         )
-        if self.encoding == "onehot" and len(set(self.get_feature_names_out())) < sum(self._widths()):
+        self.mechanisms_ = dict(zip(names, self.mechanism_.parts, strict=True))
+        if self.encoding == "columns":
+            self._refuse_sets("encoding='columns'")
+        elif len(set(self.get_feature_names_out())) < sum(widths(self.columns_)):
             raise ValueError(
                 "Released columns must have different names, each that of a column and a category. Got one twice; "
                 "rename a column."
@@ -366,8 +381,41 @@ class TablePrivatizer(LocalTransformer):
     def _weights(self, names):
         if self.shares == "variance":
             domains = [column.coded for column in self.columns_]
-            return dict(zip(names, least_variance_weights(domains, float(self.epsilon), self.mechanism), strict=True))
+            weights = least_variance_weights(domains, float(self.epsilon), self._mechanisms(names))
+            return dict(zip(names, weights, strict=True))
         return dict.fromkeys(names, 1) if isinstance(self.shares, str) else self.shares
+
+    def _release_into(self, X, out, ids=None, keyed=None):
+        encoded = self._encoded(super()._release_into(X, None, ids, keyed), X, noisy=self.transform_noise)
+        if out is None:
+            return encoded
+        out[...] = encoded
+        return out
+
+    def _can_be_written_to(self, dtype):
+        return np.can_cast(self._encoded(self._empty_release(0, np.float64), None).dtype, dtype, "same_kind")
+
+    def _mechanisms(self, names):
+        """The name of each column's mechanism; that of the numbers alone where categories have the usual one."""
+        given = self.category_mechanism
+        if given == "krr":
+            return self.mechanism
+        of_categories = {name for name, column in zip(names, self.columns_, strict=True) if column.values is not None}
+        by_column = given if isinstance(given, Mapping) else dict.fromkeys(of_categories, given)
+        if set(by_column) - of_categories:
+            raise InvalidParameterError(
+                f"category_mechanism must name columns of categories, and no others. Got {self.category_mechanism!r} "
+                "instead."
+            )
+        return tuple(by_column.get(name, "krr") if name in of_categories else self.mechanism for name in names)
+
+    def _refuse_sets(self, what):
+        sets = [str(name) for name, part in self.mechanisms_.items() if part.n_outputs > 1]
+        if sets:
+            raise InvalidParameterError(
+                f"{what} needs one category in an answer, as of category_mechanism='krr'. Got sets of categories for "
+                f"{', '.join(sets)} instead."
+            )
 
     def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
         if rows.dtype == np.float32:
@@ -375,24 +423,15 @@ class TablePrivatizer(LocalTransformer):
             check_bounds_of_type(self.schema, rows.dtype)
         return super()._release(rows, out, noisy=noisy, ids=ids, keyed=keyed)
 
-    def _encoded(self, numbers, X):
-        """Released numbers and places of categories as the columns that were asked for."""
+    def _encoded(self, released, X, *, noisy=True):
+        """What was released as the columns that were asked for."""
         if self.encoding == "columns":
-            return framed(X, self.columns_, numbers) if hasattr(X, "columns") else self._as_columns(numbers)
-        if not any(column.values for column in self.columns_) and not self.sparse_output:
-            return numbers
-        widths = self._widths()
-        starts = np.cumsum(widths) - widths
-        of_categories = np.array([column.values is not None for column in self.columns_])
-        places = (starts + np.where(of_categories, numbers, 0)).astype(np.int64)
-        entries = np.where(of_categories, 1.0, numbers)
-        shape = (len(numbers), int(sum(widths)))
+            return framed(X, self.columns_, released) if hasattr(X, "columns") else self._as_columns(released)
         if self.sparse_output:
-            bounds = np.arange(len(numbers) + 1) * len(widths)
-            return sparse.csr_matrix((entries.ravel(), places.ravel(), bounds), shape=shape)
-        encoded = np.zeros(shape)
-        np.put_along_axis(encoded, places, entries, axis=1)
-        return encoded
+            return as_sparse(released, self.mechanism_, self.columns_)
+        # Without noise there is nothing to take out.
+        encode = as_estimates if self.encoding == "estimates" and noisy else as_one_hot
+        return encode(released, self.mechanism_, self.columns_)
 
     def _as_columns(self, numbers):
         if not any(column.values or column.is_date for column in self.columns_):
@@ -401,9 +440,6 @@ class TablePrivatizer(LocalTransformer):
         for j, column in enumerate(self.columns_):
             table[:, j] = column.from_numbers(numbers[:, j])
         return table
-
-    def _widths(self):
-        return [len(column.values) if column.values else 1 for column in self.columns_]
 
     def _get_fitted_attr_html(self, *args, **kwargs):
         # Categories that were learnt from people are kept, and not shown.

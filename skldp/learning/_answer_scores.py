@@ -18,18 +18,10 @@ from skldp.mechanisms._bin_laws import BinsLaw, BitsLaw
 from skldp.mechanisms._categorical.hadamard import hadamard_transform, is_odd
 from skldp.mechanisms._categorical.local_hashing import linear_hash, support_of_others, support_sums
 from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw, SubsetLaw
+from skldp.mechanisms._code_laws import ResponseLaw, UnaryLaw
 from skldp.mechanisms._group_laws import SampledLaw
-from skldp.mechanisms._integer_laws import (
-    CodeLaw,
-    GroupLaw,
-    LatticeLaw,
-    MixtureLaw,
-    ResponseLaw,
-    ThreeAnswersLaw,
-    TwoAnswersLaw,
-    UnaryLaw,
-    UnitLaw,
-)
+from skldp.mechanisms._integer_laws import CodeLaw, GroupLaw, UnitLaw
+from skldp.mechanisms._number_laws import LatticeLaw, MixtureLaw, ThreeAnswersLaw, TwoAnswersLaw
 from skldp.mechanisms._numeric.distribution import ascend, lattice_response
 from skldp.mechanisms._numeric.piecewise import lattice_variance
 from skldp.mechanisms._odds import TWO_64

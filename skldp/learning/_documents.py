@@ -1,14 +1,24 @@
 """The one form in which tasks and reports go from hand to hand, and the reading of it from strangers."""
 
+import binascii
 import json
 from typing import Any
 
-__all__ = ["as_document", "from_document"]
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["as_document", "as_text", "from_document", "from_text"]
+
+# Of every kind of document, raised when what one says is written in another way.
+_VERSIONS = {"task": 2, "report": 1}
+# Whatever the machine.
+_DOUBLES = np.dtype("<f8")
 
 
 def as_document(kind: str, content: dict[str, Any]) -> str:
     """A JSON object in one form for one content, to the bit: of it hashes are made."""
-    return json.dumps({"skldp": kind, "version": 1} | content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    head = {"skldp": kind, "version": _VERSIONS[kind]}
+    return json.dumps(head | content, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def from_document(kind: str, text: str, names: set[str]) -> dict[str, Any]:
@@ -23,7 +33,43 @@ def from_document(kind: str, text: str, names: set[str]) -> dict[str, Any]:
         given = json.loads(text)
     except (ValueError, RecursionError, TypeError) as error:
         raise ValueError(f"A {kind} must be a JSON document. Got something else instead.") from error
-    expected = {"skldp", "version"} | names
-    if not isinstance(given, dict) or set(given) != expected or (given["skldp"], given["version"]) != (kind, 1):
-        raise ValueError(f"A {kind} of version 1 must be a JSON object of {sorted(expected)}. Got another one instead.")
+    expected, head = {"skldp", "version"} | names, (kind, _VERSIONS[kind])
+    if not isinstance(given, dict) or set(given) != expected or (given["skldp"], given["version"]) != head:
+        raise ValueError(
+            f"A {kind} of version {_VERSIONS[kind]} must be a JSON object of {sorted(expected)}. "
+            "Got another one instead."
+        )
     return {name: given[name] for name in names}
+
+
+def as_text(numbers: npt.NDArray[np.float64]) -> str:
+    """Numbers to the bit, as text that is read and written a hundred times faster than their decimals.
+
+    Parameters
+    ----------
+    numbers : ndarray of float64, of any shape
+        Taken row by row.
+
+    Returns
+    -------
+    str
+        Base64 of eight bytes each, the least significant first.
+    """
+    return binascii.b2a_base64(numbers.astype(_DOUBLES, copy=False).tobytes(), newline=False).decode()
+
+
+def from_text(name: str, text: Any, columns: int) -> npt.NDArray[np.float64]:
+    """Rows of numbers from a stranger, which may be NaN or infinite.
+
+    Raises
+    ------
+    ValueError
+        If it is no text of whole rows.
+    """
+    try:
+        rows = np.frombuffer(binascii.a2b_base64(text, strict_mode=True), _DOUBLES).reshape(-1, columns)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"{name} must be base64 of rows of {columns} numbers of 8 bytes. Got something else instead."
+        ) from error
+    return rows.astype(np.float64)

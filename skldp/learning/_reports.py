@@ -50,7 +50,7 @@ class Report:
             raise ValueError("A report must name its task by 64 hexadecimal digits. Got something else instead.")
         check_whole("n_people", self.n_people, least=1, most=_MOST_PEOPLE)
         object.__setattr__(self, "n_people", int(self.n_people))
-        if not isinstance(self.sums, list | tuple) or not self.sums or any(type(one) is not int for one in self.sums):
+        if not isinstance(self.sums, list | tuple) or set(map(type, self.sums)) != {int}:
             raise ValueError("A report's sums must be whole numbers. Got something else instead.")
         object.__setattr__(self, "sums", tuple(self.sums))
 

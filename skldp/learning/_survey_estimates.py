@@ -10,8 +10,18 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from skldp.learning._answer_scores import Scores
+from skldp.mechanisms._numeric.distribution import DistributionEstimate
 
-__all__ = ["Sums", "SurveyEstimate", "correlation", "invert", "joined", "made_consistent", "quotients", "variance"]
+__all__ = [
+    "Sums",
+    "SurveyEstimate",
+    "correlation",
+    "joined",
+    "made_consistent",
+    "quantile_estimate",
+    "quotients",
+    "variance",
+]
 
 _Floats = npt.NDArray[np.float64]
 
@@ -327,33 +337,42 @@ def joined(parts: Mapping[str, SurveyEstimate], what: str, *, several: bool) -> 
     return replace(first, what=what, labels=labels, **arrays)
 
 
-def invert(cumulative: SurveyEstimate, places: _Floats, levels: _Floats, values: _Floats, what: str) -> SurveyEstimate:
-    """Quantiles, with intervals of the places at which the interval of a cumulative share holds a level.
+def quantile_estimate(raw: SurveyEstimate, found: DistributionEstimate, values: _Floats, what: str) -> SurveyEstimate:
+    r"""Quantiles of a distribution, with intervals that follow from those of raw shares below them.
 
     Parameters
     ----------
-    cumulative : SurveyEstimate
-        At ascending places, the first of share 0 and the last of share 1.
-    places : ndarray of shape (n_places,)
-    levels : ndarray of shape (n_levels,)
+    raw : SurveyEstimate
+        Of the shares below each quantile, without bias.
+    found : DistributionEstimate
     values : ndarray of shape (n_levels,)
-        The quantiles themselves.
+        The quantiles, of `found`.
     what : str
+
+    Notes
+    -----
+    Of a distribution G that was found, a raw estimate of the share below the quantile :math:`\hat q` of level p, and
+    that level's true quantile q,
+
+    .. math:: p = F(q) = F(\hat q) + F(q) - F(\hat q) \approx F(\hat q) + G(q) - G(\hat q).
+
+    The interval holds the q for which this :math:`F(\hat q)` is in the raw one: only what lies between the two numbers
+    is taken from G, so that neither the bias of its shares below nor its own noise there matters. The bounds end it.
     """
-    low, high = values.copy(), values.copy()
-    for i, level in enumerate(levels):
-        held = np.flatnonzero((cumulative.low <= level) & (cumulative.high >= level))
-        if held.size:
-            # Between two places the interval may hold it as well.
-            low[i] = min(low[i], places[max(0, held[0] - 1)])
-            high[i] = max(high[i], places[min(len(places) - 1, held[-1] + 1)])
-    z = float(norm.ppf((1 + cumulative.level) / 2))
-    unknown, zero = np.full(len(levels), np.inf), np.zeros(len(levels))
-    labels = tuple(f"{level:g}" for level in levels)
-    most = np.full(len(levels), places[-1] - places[0])
+    middle = found.cumulative(values)
+    ends = []
+    for share, bound in ((raw.high, found.edges[0]), (raw.low, found.edges[-1])):
+        level = middle + (middle - share)
+        inside = (level > 0) & (level < 1)
+        ends.append(np.where(inside, found.quantile(np.where(inside, level, 0.5)), bound))
+    # Of a bin without a share, quantiles at its ends may have changed places by a rounding.
+    low, high = np.minimum(ends[0], values), np.maximum(ends[1], values)
+    z = float(norm.ppf((1 + raw.level) / 2))
+    unknown, zero = np.full(len(values), np.inf), np.zeros(len(values))
+    most = np.full(len(values), found.edges[-1] - found.edges[0])
     errors = (high - low) / (2 * z)
-    n, certain = cumulative.n, cumulative.level
-    return SurveyEstimate(what, labels, values, errors, low, high, certain, n, unknown, zero, zero, most)
+    labels = raw.labels
+    return SurveyEstimate(what, labels, values, errors, low, high, raw.level, raw.n, unknown, zero, zero, most)
 
 
 def _variance_and_influence(number: Scores, square: Scores, weights: Scores) -> tuple[float, _Floats]:

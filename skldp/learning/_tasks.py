@@ -9,7 +9,8 @@ import hashlib
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
+from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from skldp._checks import check_whole, is_number
 from skldp._untold import as_numbers, kind_of
-from skldp.learning._documents import as_document, from_document
+from skldp.learning._documents import as_document, as_text, from_document, from_text
 from skldp.learning._reports import Report
 from skldp.learning._vectors import class_gradients, n_products, products
 from skldp.mechanisms._domain import Box
@@ -133,9 +134,6 @@ class Task:
                 raise ValueError(f"A task's {name} must be one of {options}. Got another one instead.")
         for name in ("low", "high"):
             object.__setattr__(self, name, _numbers(name, getattr(self, name)))
-        if not isinstance(self.matrix, list | tuple):
-            raise ValueError("A task's matrix must be a list of rows. Got something else instead.")
-        object.__setattr__(self, "matrix", tuple(_numbers("matrix", row) for row in self.matrix))
         for name in ("epsilon", "radius", "least"):
             object.__setattr__(self, name, _numbers(name, [getattr(self, name)])[0])
         if not LEAST_EPSILON <= self.epsilon <= _LARGEST_EPSILON:
@@ -151,10 +149,8 @@ class Task:
             or any(high - low < 1 / _MOST for low, high in zip(self.low, self.high, strict=True))
         ):
             raise ValueError("A task's low and high must be bounds, low < high, of a feature or more and the target.")
+        self._check_matrix()
         self._check_classes()
-        rows = len(self.matrix)
-        if not rows or any(len(row) != width + 1 for row in self.matrix) or (self.form == "gradient" and rows < 2):
-            raise ValueError(f"A task's matrix must have rows, each of {width + 1} numbers. Got others instead.")
         least = 1 if self.answer != "vector" else 2
         most = 1 if self.answer == "number" else _MOST_OUTPUTS
         if not least <= self._length <= most:
@@ -168,6 +164,26 @@ class Task:
             and (floor <= self.least < self.radius if self.answer == "log_norm" else self.least == 0)
         ):
             raise ValueError("A task's radius must be above 0, and least below it: above 0 for a norm, else 0.")
+
+    def _check_matrix(self) -> None:
+        rows: Any = self.matrix
+        columns = len(self.low) + 1
+        if isinstance(rows, list | tuple) and all(
+            isinstance(row, list | tuple) and len(row) == columns for row in rows
+        ):
+            rows = np.array([_numbers("matrix", row) for row in rows]).reshape(-1, columns)
+        # From a document it is an array: a device has thousands of numbers to look at.
+        if (
+            not isinstance(rows, np.ndarray)
+            or rows.dtype != np.float64
+            or rows.shape[1:] != (columns,)
+            or len(rows) < 1 + (self.form == "gradient")
+        ):
+            raise ValueError(f"A task's matrix must have rows, each of {columns} numbers. Got others instead.")
+        _check_size("matrix", rows)
+        object.__setattr__(self, "matrix", tuple(map(tuple, rows.tolist())))
+        # As the property would make it again.
+        vars(self)["_array"] = rows.copy()
 
     def _check_classes(self) -> None:
         has_classes = self.form == "class_gradient"
@@ -190,12 +206,15 @@ class Task:
             If it is none.
         """
         given = from_document("task", text, {one.name for one in fields(cls)})
-        return cls(**given)
+        if not isinstance(given["low"], list):
+            raise ValueError("A task's low must be a list of numbers. Got something else instead.")
+        return cls(**given | {"matrix": from_text("A task's matrix", given["matrix"], len(given["low"]) + 1)})
 
     def to_json(self) -> str:
-        """The task as JSON, in the one form of which :attr:`hash` is made."""
+        """The task as JSON, in the one form of which :attr:`hash` is made; its matrix in base64, row by row."""
         # Not dataclasses.asdict, which copies every number.
-        return as_document("task", {one.name: getattr(self, one.name) for one in fields(self)})
+        content = {one.name: getattr(self, one.name) for one in fields(self)}
+        return as_document("task", content | {"matrix": as_text(self._array)})
 
     @cached_property
     def hash(self) -> str:
@@ -263,7 +282,9 @@ class Task:
         else:
             with ThreadPoolExecutor(n_threads) as pool:
                 sums = list(pool.map(run, parts, noise.split(parts)))
-        return Report(self.hash, n, tuple(sum(map(int, column)) for column in zip(*sums, strict=True)))
+        # Whole numbers without an end: sums of blocks could be more than doubles hold.
+        totals = reduce(lambda left, right: map(add, left, right), (map(int, block.tolist()) for block in sums))
+        return Report(self.hash, n, tuple(totals))
 
     def answers(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], noise: Noise) -> npt.NDArray[np.float64]:
         """What each of some people releases, before it is added up: what an audit looks at, and no collector.
@@ -383,6 +404,10 @@ class Task:
         return 1 if isinstance(self._mechanism, Duchi) else self._mechanism.lattice[0] // 2  # type: ignore[attr-defined]
 
     @cached_property
+    def _array(self) -> npt.NDArray[np.float64]:
+        return np.array(self.matrix)
+
+    @cached_property
     def _box(self) -> Box:
         return Box(self.low, self.high)
 
@@ -411,9 +436,8 @@ class Task:
         # Nothing here may raise, nor take another way, for a record.
         with np.errstate(all="ignore"):
             z = np.clip((inside - self._box.center) / self._box.radius, -1, 1)
-            matrix = np.array(self.matrix)
-            u = z @ matrix[:, 1:].T
-            u += matrix[:, 0]
+            u = z @ self._array[:, 1:].T
+            u += self._array[:, 0]
             if self.form == "products":
                 return products(u, 1 / self.radius)
             if self.form == "class_gradient":
@@ -439,10 +463,15 @@ def _scalar(epsilon: float) -> UnitMechanism:
 
 def _numbers(name: str, given: Any) -> tuple[float, ...]:
     """A list of finite numbers of a size that arithmetic leaves finite, as doubles."""
-    if not isinstance(given, list | tuple) or not all(
-        # JSON's own numbers at once, which a device has thousands of to look at.
-        (type(one) is float or is_number(one)) and -_MOST <= one <= _MOST
-        for one in given
-    ):
+    # JSON's own numbers at once.
+    if not isinstance(given, list | tuple) or not (set(map(type, given)) <= {float} or all(map(is_number, given))):
+        raise ValueError(f"A task's {name} must be a list of finite numbers. Got something else instead.")
+    numbers = tuple(map(float, given))
+    _check_size(name, np.array(numbers))
+    return numbers
+
+
+def _check_size(name: str, numbers: npt.NDArray[np.float64]) -> None:
+    # NaN is at most nothing.
+    if not (np.abs(numbers) <= _MOST).all():
         raise ValueError(f"A task's {name} must hold finite numbers of at most {_MOST:.0e}. Got others instead.")
-    return tuple(map(float, given))

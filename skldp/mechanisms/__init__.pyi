@@ -4,7 +4,7 @@ from skldp.mechanisms._bits.flip_laws import BitLaw
 from skldp.mechanisms._bits.unbiased import UnbiasedBitFlip
 from skldp.mechanisms._categorical.catalogue import CATEGORICAL_MECHANISMS, best_categorical_mechanism
 from skldp.mechanisms._categorical.frequency import FrequencyEstimate, clean_probabilities, estimate_frequencies
-from skldp.mechanisms._categorical.hadamard import HadamardResponse
+from skldp.mechanisms._categorical.hadamard import HadamardResponse, OneHotHadamard
 from skldp.mechanisms._categorical.label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
 from skldp.mechanisms._categorical.label_vector import LabelLaplaceVectorMechanism
 from skldp.mechanisms._categorical.local_hashing import LocalHashing, OneHotLocalHashing
@@ -12,7 +12,7 @@ from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._categorical.record import CategoricalRecord
 from skldp.mechanisms._categorical.subset import SubsetSelection
 from skldp.mechanisms._categorical.unary import OneHotRandomizedResponse, UnaryEncoding
-from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, domain_from_json
+from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, OrMissing, domain_from_json
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, Domain, FiniteSet
 from skldp.mechanisms._field_key import FieldKey, KeyedRows
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -22,6 +22,7 @@ from skldp.mechanisms._linked import Constrained, OneHot
 from skldp.mechanisms._longitudinal import FlippedBits, LongitudinalCategories
 from skldp.mechanisms._longitudinal_mean import LongitudinalMean
 from skldp.mechanisms._noise import Noise, noise_from
+from skldp.mechanisms._number_or_missing import NumberOrMissing
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.catalogue import NUMERIC_MECHANISMS, best_mechanism, make_mechanism
@@ -101,9 +102,12 @@ __all__ = [
     "MixedRecord",
     "MultivariateLaplace",
     "Noise",
+    "NumberOrMissing",
     "OneHot",
+    "OneHotHadamard",
     "OneHotLocalHashing",
     "OneHotRandomizedResponse",
+    "OrMissing",
     "Piecewise",
     "PriorQuestion",
     "PrivUnit",

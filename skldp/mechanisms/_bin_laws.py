@@ -12,7 +12,8 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from skldp._checks import is_whole
-from skldp.mechanisms._integer_laws import ResponseLaw, UnitLaw
+from skldp.mechanisms._code_laws import ResponseLaw
+from skldp.mechanisms._integer_laws import UnitLaw
 from skldp.mechanisms._odds import TWO_64, log_ratio, round_up
 
 __all__ = ["PLACES", "BinsLaw", "BitsLaw", "KnotsLaw"]

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from skldp.mechanisms._integer_laws import CodeLaw, ResponseLaw, uniform_below, uniform_subset
+from skldp.mechanisms._code_laws import MOST_BITS, MOST_CODES, ResponseLaw
+from skldp.mechanisms._integer_laws import CodeLaw, uniform_below, uniform_subset
 from skldp.mechanisms._odds import TWO_64, log_ratio
 from skldp.mechanisms._primes import is_prime, number_of_digits
 
 __all__ = ["HadamardLaw", "HashingLaw", "SubsetLaw"]
 
-_MOST_CODES = 2**20
-_MOST_BITS = 4096
 # The largest prime whose square is below 2^24, as of the mechanism.
 _MOST_BUCKETS = 4093
 
@@ -37,9 +36,9 @@ class SubsetLaw(CodeLaw):
     miss_count: int
 
     def _check(self) -> None:
-        sizes = 2 <= self.n_codes <= _MOST_BITS and 1 <= self.set_size < self.n_codes
+        sizes = 2 <= self.n_codes <= MOST_BITS and 1 <= self.set_size < self.n_codes
         if not sizes or not 1 <= self.miss_count < TWO_64 or self._held < self._missed:
-            self._refuse(f"have sets of some of 2 to {_MOST_BITS} codes, and favour those with the true one")
+            self._refuse(f"have sets of some of 2 to {MOST_BITS} codes, and favour those with the true one")
 
     @property
     def n_answers(self) -> int:
@@ -87,9 +86,9 @@ class HashingLaw(CodeLaw):
     other_count: int
 
     def _check(self) -> None:
-        codes = 2 <= self.n_codes <= _MOST_CODES and 2 <= self.n_buckets <= _MOST_BUCKETS
+        codes = 2 <= self.n_codes <= MOST_CODES and 2 <= self.n_buckets <= _MOST_BUCKETS
         if not codes or not is_prime(self.n_buckets):
-            self._refuse(f"hash 2 to {_MOST_CODES} codes to a prime number of buckets, at most {_MOST_BUCKETS}")
+            self._refuse(f"hash 2 to {MOST_CODES} codes to a prime number of buckets, at most {_MOST_BUCKETS}")
         # Refuses what is none of randomized response.
         _ = self._response
 
@@ -145,10 +144,10 @@ class HadamardLaw(CodeLaw):
     miss_count: int
 
     def _check(self) -> None:
-        powers = all(2**exponent <= _MOST_CODES * 4 and 2**exponent == number for number, exponent in self._exponents)
-        sizes = 2 <= self.n_codes <= _MOST_CODES and self.block_size >= 2
+        powers = all(2**exponent <= MOST_CODES * 4 and 2**exponent == number for number, exponent in self._exponents)
+        sizes = 2 <= self.n_codes <= MOST_CODES and self.block_size >= 2
         if not powers or not sizes or self.n_codes > self.n_blocks * (self.block_size - 1):
-            self._refuse(f"have a row of a block for each of 2 to {_MOST_CODES} codes")
+            self._refuse(f"have a row of a block for each of 2 to {MOST_CODES} codes")
         if not 1 <= self.miss_count < TWO_64 or self._held < self._missed:
             self._refuse("favour the code's own reports, and leave a chance to all others")
 

@@ -14,7 +14,16 @@ from skldp.mechanisms._domain import Anywhere, Ball, Box, Clipped, Codes, Domain
 from skldp.mechanisms._linked import Constrained, OneHot
 from skldp.mechanisms._sparse_domain import SparseRows
 
-__all__ = ["Categories", "Columns", "Integers", "Interval", "check_column_names", "domain_from_json", "strict_json"]
+__all__ = [
+    "Categories",
+    "Columns",
+    "Integers",
+    "Interval",
+    "OrMissing",
+    "check_column_names",
+    "domain_from_json",
+    "strict_json",
+]
 
 
 @dataclass(frozen=True)
@@ -126,6 +135,59 @@ class Categories(Domain):
     def to_dict(self) -> dict[str, Any]:
         """Describe the column."""
         return {"type": "categories", "values": list(self.values), "ordered": self.ordered}
+
+
+@dataclass(frozen=True)
+class OrMissing(Domain):
+    """One number of another domain, or none, which is NaN in a row.
+
+    Parameters
+    ----------
+    number : Interval or Integers
+
+    Raises
+    ------
+    ValueError
+        If it is another domain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms import Interval, OrMissing
+    >>> OrMissing(Interval(0, 100)).clip(np.array([[130.0], [np.nan]]))
+    Clipped(rows=array([[100.],
+           [ nan]]), n_moved=1)
+    """
+
+    number: Interval | Integers
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.number, Interval | Integers):
+            raise ValueError(f"What may be missing must be Interval or Integers. Got {self.number!r} instead.")
+
+    @property
+    def n_features(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def middle(self) -> float:
+        """The middle of the bounds."""
+        return self.number.low / 2 + self.number.high / 2
+
+    def clip(self, rows: np.ndarray) -> Clipped:
+        """Move numbers into their domain, and leave what is missing."""
+        missing = np.isnan(rows)
+        if not missing.any():
+            return self.number.clip(rows)
+        # Which of the two to 52 kinds of NaN it was is told to nobody.
+        there = np.where(missing, rows.dtype.type(self.number.low), rows)
+        within, n_moved = self.number.clip(there)
+        return Clipped(np.where(missing, rows.dtype.type(np.nan), within), n_moved)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the column."""
+        return {"type": "or_missing", "number": self.number.to_dict()}
 
 
 @dataclass(frozen=True)
@@ -273,6 +335,7 @@ _KINDS: dict[str, type[Domain]] = {
     "integers": Integers,
     "interval": Interval,
     "one_hot": OneHot,
+    "or_missing": OrMissing,
     "sparse": SparseRows,
 }
 
@@ -288,6 +351,8 @@ def _from_dict(given: Any) -> Domain:
             fields["parts"] = tuple(map(_part, fields["parts"]))
         elif kind == "constrained":
             fields["domain"] = _from_dict(fields["domain"])
+        elif kind == "or_missing":
+            fields["number"] = _from_dict(fields["number"])
         return (Columns if kind == "columns" else _KINDS[kind])(**fields)
     except (KeyError, TypeError) as error:
         raise ValueError(f"A domain of type {kind!r} has other fields. Got {sorted(given)} instead.") from error

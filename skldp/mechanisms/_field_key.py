@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_whole, is_whole
-from skldp.mechanisms._columns import Columns, Interval
+from skldp.mechanisms._columns import Columns, Interval, OrMissing
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Domain
 from skldp.mechanisms._law_of import integer_law
 from skldp.mechanisms._noise import RowNoise
@@ -291,6 +291,10 @@ def _on_grid(domain: Domain, rows: np.ndarray, shifts: npt.NDArray[np.float64], 
         largest = np.finfo(rows.dtype).max
         step = np.clip(np.ldexp(2.0 / steps, exponents), np.finfo(np.float64).smallest_subnormal, 2.0**1023)
         coarse = np.clip(np.floor(rows / step + shifts) * step, -largest, largest)
+    elif isinstance(domain, OrMissing):
+        missing = np.isnan(rows)
+        there = np.where(missing, rows.dtype.type(domain.number.low), rows)
+        return np.where(missing, rows, _on_grid(domain.number, there, shifts, steps))
     else:
         return rows
     # Rounding, and the corner of a cell beyond a ball, may lead outside by a hair.

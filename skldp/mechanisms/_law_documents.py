@@ -10,12 +10,12 @@ __all__ = ["LAWS", "law_from_dict"]
 
 #: The module and the class of each law, by its name in documents. A device imports those alone that it is told.
 LAWS = {
-    "randomized_response": ("_integer_laws", "ResponseLaw"),
-    "unary_encoding": ("_integer_laws", "UnaryLaw"),
-    "two_answers": ("_integer_laws", "TwoAnswersLaw"),
-    "three_answers": ("_integer_laws", "ThreeAnswersLaw"),
-    "lattice": ("_integer_laws", "LatticeLaw"),
-    "mixture": ("_integer_laws", "MixtureLaw"),
+    "randomized_response": ("_code_laws", "ResponseLaw"),
+    "unary_encoding": ("_code_laws", "UnaryLaw"),
+    "two_answers": ("_number_laws", "TwoAnswersLaw"),
+    "three_answers": ("_number_laws", "ThreeAnswersLaw"),
+    "lattice": ("_number_laws", "LatticeLaw"),
+    "mixture": ("_number_laws", "MixtureLaw"),
     "subset": ("_category_laws", "SubsetLaw"),
     "local_hashing": ("_category_laws", "HashingLaw"),
     "hadamard": ("_category_laws", "HadamardLaw"),

@@ -8,23 +8,16 @@ import numpy as np
 from skldp.mechanisms._bin_laws import PLACES, BinsLaw, BitsLaw, KnotsLaw
 from skldp.mechanisms._bits.flip_laws import BitLaw
 from skldp.mechanisms._bits.unbiased import UnbiasedBitFlip
-from skldp.mechanisms._categorical.hadamard import HadamardResponse
+from skldp.mechanisms._categorical.hadamard import HadamardResponse, OneHotHadamard
 from skldp.mechanisms._categorical.local_hashing import LocalHashing, OneHotLocalHashing
 from skldp.mechanisms._categorical.randomized_response import GeneralizedRandomizedResponse
 from skldp.mechanisms._categorical.subset import SubsetSelection
 from skldp.mechanisms._categorical.unary import OneHotRandomizedResponse, UnaryEncoding
 from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw, SubsetLaw
+from skldp.mechanisms._code_laws import ResponseLaw, UnaryLaw
 from skldp.mechanisms._group_laws import SampledLaw, SignsLaw
-from skldp.mechanisms._integer_laws import (
-    IntegerLaw,
-    LatticeLaw,
-    MixtureLaw,
-    ResponseLaw,
-    ThreeAnswersLaw,
-    TwoAnswersLaw,
-    UnaryLaw,
-    UnitLaw,
-)
+from skldp.mechanisms._integer_laws import IntegerLaw, UnitLaw
+from skldp.mechanisms._number_laws import LatticeLaw, MixtureLaw, ThreeAnswersLaw, TwoAnswersLaw
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
@@ -43,8 +36,8 @@ def integer_law(mechanism: Any) -> IntegerLaw:
     ----------
     mechanism : RowMechanism
         Of one category: RandomizedResponse, LabelLaplaceMechanism, UnaryEncoding, OneHotRandomizedResponse,
-        SubsetSelection, LocalHashing, OneHotLocalHashing or HadamardResponse. Of one number in [-1, 1]: Duchi,
-        ThreeOutputs, Piecewise, Hybrid or HybridThreeOutputs. Of several together: DuchiVector.
+        SubsetSelection, LocalHashing, OneHotLocalHashing, HadamardResponse or OneHotHadamard. Of one number in [-1, 1]:
+        Duchi, ThreeOutputs, Piecewise, Hybrid or HybridThreeOutputs. Of several together: DuchiVector.
 
     Returns
     -------
@@ -65,7 +58,7 @@ def integer_law(mechanism: Any) -> IntegerLaw:
     match mechanism:
         case GeneralizedRandomizedResponse(n_classes=n) if n > 1:
             return ResponseLaw(n, mechanism.other_count)
-        case OneHotRandomizedResponse() | OneHotLocalHashing() if mechanism.n_classes > 1:
+        case OneHotRandomizedResponse() | OneHotLocalHashing() | OneHotHadamard() if mechanism.n_classes > 1:
             return integer_law(mechanism.law)
         case UnaryEncoding(n_classes=n) if n > 1:
             return UnaryLaw(n, mechanism.own_count, mechanism.other_count)

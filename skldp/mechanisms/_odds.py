@@ -8,12 +8,14 @@ import math
 import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp.mechanisms._noise import Noise
+if TYPE_CHECKING:
+    # A device reads its words without this, and need not wait for it.
+    from skldp.mechanisms._noise import Noise
 
 __all__ = [
     "bernoulli",
@@ -244,7 +246,7 @@ def check_representable(epsilon: float, exact: float, least: float) -> None:
         )
 
 
-def bernoulli(noise: Noise, count: int, out: np.ndarray, words: npt.NDArray[np.uint16]) -> None:
+def bernoulli(noise: "Noise", count: int, out: np.ndarray, words: npt.NDArray[np.uint16]) -> None:
     """Write True with probability exactly ``count / 2**64``, and False otherwise, from about 16 random bits each.
 
     The leading 16 bits of a 64-bit draw decide all but one in 65,536; only for those are the other 48 drawn.

@@ -116,7 +116,7 @@ class DeclaredTable:
     @property
     def not_encoded(self) -> list[str]:
         """The columns that no encoder of scikit-learn takes without an error that tells of a value."""
-        return [str(name) for name, c in self.columns.items() if c.is_date or (c.values and c.missing)]
+        return [str(name) for name, c in self.columns.items() if c.is_date or c.missing == "category"]
 
     def encoder(self) -> Any:
         """Make an encoder: numbers and ordered categories from -1 to 1, other categories one-hot.

@@ -185,7 +185,7 @@ def features_of(file: str, frame: Any, declared: Mapping[str, DeclaredColumn]) -
             numbers = column.as_numbers(values, missing, name, unknown="error")
         except ValueError as error:
             raise StudyInputError(f"{file}: {_first_line(error)}") from None
-        if not np.isfinite(numbers).all():
+        if np.isinf(numbers).any():
             raise StudyInputError(f"Column {name!r} of {file} has infinite values.")
         n_filled += int(np.count_nonzero(missing))
         blocks.append(_block(name, column, numbers))
@@ -245,12 +245,18 @@ def _block(name: str, column: DeclaredColumn, numbers: np.ndarray) -> tuple[np.n
     """A column's features with their names and bounds."""
     domain, values = column.domain, column.values or ()
     if not isinstance(domain, Categories):
-        return numbers[:, None], [name], float(domain.low), float(domain.high)
+        low, high, names = float(domain.low), float(domain.high), column.feature_names(name)
+        if len(names) == 1:
+            return numbers[:, None], names, low, high
+        # Both between the bounds of the number.
+        missing = np.isnan(numbers)
+        both = np.column_stack([np.where(missing, low / 2 + high / 2, numbers), np.where(missing, high, low)])
+        return both, names, low, high
     if len(values) <= 2 or (domain.ordered and column.missing is None):
         # One category alone says nothing, and has no second place.
         return numbers[:, None], [name], 0.0, float(max(len(values) - 1, 1))
     indicators = (numbers[:, None] == np.arange(len(values))).astype(np.float64)
-    return indicators, [f"{name}_{'missing' if value is None else value}" for value in values], 0.0, 1.0
+    return indicators, column.feature_names(name), 0.0, 1.0
 
 
 def _first_line(error: Exception) -> str:

@@ -16,6 +16,7 @@ from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._private_discriminant import PrivateDiscriminant
 from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
+from skldp.estimators._schema import DeclaredColumn
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._validation import check_epsilon
 from skldp.estimators._vector import PrivUnitTransformer
@@ -25,7 +26,8 @@ from skldp.learning._protocol import Protocol
 from skldp.learning._regression import RegressionProtocol
 from skldp.mechanisms._categorical.catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
-from skldp.mechanisms._columns import Integers, Interval
+from skldp.mechanisms._columns import Integers, Interval, OrMissing
+from skldp.mechanisms._number_or_missing import NumberOrMissing
 from skldp.mechanisms._numeric.bounded_features import worst_sampled_variance
 from skldp.mechanisms._numeric.catalogue import best_mechanism
 from skldp.mechanisms._vector.privunit import PrivUnit
@@ -271,9 +273,7 @@ def _releases(asked: _Asked) -> Recommendation:
     table, epsilon = asked.table, asked.epsilon
     share = epsilon / len(table.columns)
     alone = [
-        best_mechanism(share, 1)[1].worst_variance / _VARIANCE
-        if c.values is None
-        else _noise_of_response(share, c.values)
+        _noise_of_number(share, c) if c.values is None else _noise_of_response(share, c.values)
         for c in table.columns.values()
     ]
     whole_table = TablePrivatizer(epsilon, schema=table.schema)
@@ -296,6 +296,13 @@ def _releases(asked: _Asked) -> Recommendation:
     options.sort(key=lambda option: option.figure)
     reason = "A model that asks people for what it needs (task='regression', 'classification') learns more of as many."
     return asked.answer("noise over signal", options, reason)
+
+
+def _noise_of_number(epsilon: float, column: DeclaredColumn) -> float:
+    """Noise over signal of a number that is uniform within its bounds; where it may be missing, of both."""
+    if isinstance(column.coded, OrMissing):
+        return NumberOrMissing.of(column.coded, epsilon).worst_variance / _VARIANCE
+    return best_mechanism(epsilon, 1)[1].worst_variance / _VARIANCE
 
 
 def _noise_of_response(epsilon: float, values: tuple[Any, ...]) -> float:
@@ -333,8 +340,8 @@ def _frequencies(asked: _Asked) -> Recommendation:
     share = asked.epsilon / len(several)
     if table.numbers or table.not_encoded:
         share = asked.epsilon / len(table.columns)
-        error = max(_error(asked.n, "krr", share, len(c.values or ())) for c in several.values())
-        whole = TablePrivatizer(asked.epsilon, schema=table.schema)
+        error = max(_error(asked.n, "best", share, len(c.values or ())) for c in several.values())
+        whole = TablePrivatizer(asked.epsilon, schema=table.schema, category_mechanism="best")
         option = RecommendedOption("TablePrivatizer", error, None, whole)
         return asked.answer("standard error", [option], "Of a frequency, where the other columns are released as well.")
     categories = [list(column.values or ()) for column in table.columns.values()]

@@ -196,6 +196,7 @@ def test_a_published_head_notices_an_older_backup(place, tmp_path):
     for head in (first, second, f"0 {'0' * 64}"):
         new_ledger(place, head=head).close()
         PrivacyLedger.open(place, head=head, read_only=True).close()
+        assert ledger_report(place, head=head)["head"] == second
     ledger.close()
     if isinstance(place, str):
         gone = [f"DELETE FROM {table} WHERE release = 2" for table in ("answers", "salts", "releases")]
@@ -205,7 +206,11 @@ def test_a_published_head_notices_an_older_backup(place, tmp_path):
         for end in ("", ".lock"):
             shutil.copy(f"{tmp_path}/backup{end}", f"{place}{end}")
     assert PrivacyLedger.open(place, head=first).remaining(["a"]).round(6).tolist() == [0.7]
-    for use in (lambda: new_ledger(place, head=second), lambda: PrivacyLedger.open(place, head=second)):
+    for use in (
+        lambda: new_ledger(place, head=second),
+        lambda: PrivacyLedger.open(place, head=second),
+        lambda: ledger_report(place, head=second),
+    ):
         with pytest.raises(LedgerError, match="the record went back: it has lost its release 2"):
             use()
 

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from skldp.accounting import PrivacyLedger, ReleaseQuery
 from skldp.accounting._decide import Rule, added, decide, surely_admits
-from skldp.accounting._units import as_parts, nats_above, nats_below, saturated_sum, units_above, units_below, within
+from skldp.accounting._units import (
+    as_parts,
+    nats_above,
+    nats_below,
+    nats_of_sums,
+    saturated_sum,
+    units_above,
+    units_below,
+    within,
+)
 from skldp.mechanisms import BoundedFeatures, CategoricalRecord, Duchi, Laplace, Piecewise, PrivUnit
 
 
@@ -41,6 +50,9 @@ def test_sums_in_two_parts_are_those_of_integers(charges, budget, beside):
     assert not found or total <= budget
     if total < 2**89 and budget < 2**90:
         assert found == (total <= budget)
+    (told,) = nats_of_sums(sums)
+    assert told == (nats_above(total) if total < 2**89 else told)
+    assert math.isinf(told) or Fraction(told) * UNITS >= total
 
 
 def test_a_budget_of_one_admits_ten_times_a_tenth_and_no_eleventh():

@@ -346,6 +346,26 @@ print(sorted({{"sklearn", "scipy", "joblib", "pandas"}} & set(sys.modules)))
     assert done.stdout == "[]\n"
 
 
+def test_a_device_of_one_number_imports_what_that_needs(tmp_path):
+    """By name, since no test is timed: each module that is not here is time that every start would take."""
+    Policy("an age", (field(),)).save(tmp_path / "policy.json")
+    code = f"""
+import sys
+from skldp.client import Policy
+Policy.load({str(tmp_path / "policy.json")!r}).release({{"age": 37}})
+print(*sorted(name for name in sys.modules if name.split(".")[0] in ("skldp", "cryptography")))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    of_laws = ["_integer_laws", "_law_documents", "_number_laws", "_odds", "_release_key"]
+    of_client = ["_columns", "_fields", "_ledger", "_memo", "_policy", "_reports", "_schema"]
+    assert done.stdout.split() == [
+        *("skldp", "skldp._checks", "skldp._doors", "skldp.client"),
+        *(f"skldp.client.{name}" for name in of_client),
+        *("skldp.exceptions", "skldp.mechanisms"),
+        *(f"skldp.mechanisms.{name}" for name in of_laws),
+    ]
+
+
 def test_a_report_of_what_is_no_set_is_refused():
     values = tuple(range(7))
     law = integer_law(SubsetSelection(1.0, 7))

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from skldp import release_batches
+from skldp import Collector, ReleaseKey, release_batches
 from skldp.client import CategoryField, NumberField, Policy
 from skldp.collection._arrow import columns_of_batch, report_schema
 from skldp.mechanisms import Duchi, RandomizedResponse, SubsetSelection, integer_law
@@ -78,6 +78,103 @@ def test_what_is_refused_draws_nothing_and_shows_nothing(monkeypatch):
         list(release([PEOPLE]))
     with pytest.raises(ValueError, match="must not have expired"):
         list(release_batches(Policy("late", POLICY.fields, "2020-01-01T00:00:00Z"))(PEOPLE.to_batches()))
+
+
+class TestASecret:
+    """What an engine executes twice is one release: the same reports, whatever the batches are."""
+
+    kept = POLICY.permanent()
+
+    @pytest.fixture
+    def release(self, tmp_path):
+        return release_batches(self.kept, secret=ReleaseKey.create(tmp_path / "release.key"), ids="name")
+
+    def test_every_execution_gives_the_same_reports(self, release):
+        first = pa.Table.from_batches(release(PEOPLE.to_batches()))
+        are_releases(first)
+        again = pickle.loads(pickle.dumps(release))
+        # Other batches, and another order of people.
+        order = np.random.default_rng(0).permutation(N)
+        second = pa.Table.from_batches(again(PEOPLE.take(order).to_batches(max_chunksize=7)))
+        assert second.equals(first.take(order))
+        collector = Collector(self.kept)
+        for batch in [*first.to_batches(), *second.to_batches()]:
+            collector.add_batch(batch)
+        assert collector.counts[:] == (N, 0, 0, N)
+
+    def test_reports_are_those_of_the_people(self, release):
+        row = PEOPLE.slice(11, 1)
+        (batch,) = release(row.to_batches())
+        (record,) = row.to_pylist()
+        name = record.pop("name")
+        report = self.kept.read(self.kept.release(record, secret=release.secret, person=name))
+        assert batch["skldp_report_id"][0].as_py().hex() == report.report_id
+        assert {field: batch[field][0].as_py() for field in report.answers} == report.answers
+
+    def test_no_secret_travels(self, release, tmp_path):
+        secret = (tmp_path / "release.key").read_bytes()
+        assert not any(secret[start : start + 8] in pickle.dumps(release) for start in range(24))
+        with pytest.raises(TypeError, match="must stay in its process"):
+            pickle.dumps(release_batches(self.kept, secret=ReleaseKey(secret), ids="name"))
+
+    def test_what_does_not_fit_is_refused(self, release):
+        secret = release.secret
+        for policy, settings in (
+            (self.kept, {}),
+            (self.kept, {"secret": secret}),
+            (self.kept, {"ids": "name"}),
+            (self.kept, {"secret": b"x" * 32, "ids": "name"}),
+            (POLICY, {"secret": secret, "ids": "name"}),
+            (POLICY, {"ids": "name"}),
+        ):
+            with pytest.raises(ValueError, match="are for the memo rule 'permanent', which needs both"):
+                release_batches(policy, **settings)
+        with pytest.raises(ValueError, match=r"once. Got one without \['name'\]"):
+            list(release(PEOPLE.drop_columns("name").to_batches()))
+        for ids, kind in ((pa.nulls(N, pa.string()), "NoneType"), (pa.array([0.5] * N), "float")):
+            with pytest.raises(TypeError, match=f"must be an integer or a string. Got {kind} instead"):
+                list(release(PEOPLE.set_column(0, "name", ids).to_batches()))
+
+
+class TestBytes:
+    """Reports as devices send them, for engines that change schemas."""
+
+    def table(self):
+        release = release_batches(POLICY, as_bytes=True)
+        return pa.Table.from_batches(release(PEOPLE.to_batches(max_chunksize=70)), schema=release.schema)
+
+    def test_they_are_reports_of_the_same_people(self):
+        table = self.table()
+        assert table.schema.names == ["skldp_report"]
+        reports = [POLICY.read(report).answers for report in table["skldp_report"].to_pylist()]
+        assert [report["city"] for report in reports] == [1, 2, 0] * (N // 3)
+        assert [report["age"] for report in reports] == [1, 0, 1] * (N // 3)
+
+    @pytest.mark.parametrize("kind", ["binary", "large_binary", "fixed_size_binary"])
+    def test_a_collector_needs_no_metadata(self, kind, tmp_path):
+        own = pa.binary(POLICY.n_bytes) if kind == "fixed_size_binary" else getattr(pa, kind)()
+        column = self.table()["skldp_report"].cast(own)
+        table = pa.table({"partition": [0] * N, "skldp_report": column})
+        parquet = pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(table, tmp_path / "reports.parquet")
+        collector = Collector(POLICY)
+        collector.add_file(tmp_path / "reports.parquet")
+        for batch in table.to_batches():
+            collector.add_batch(batch)
+        assert collector.counts[:] == (N, 0, 0, N)
+
+    def test_what_is_no_report_is_counted(self):
+        ours, theirs = self.table()["skldp_report"].to_pylist(), Policy("another", POLICY.fields)
+        record = {"city": "Ulm", "shop": "shop 1"}
+        strange = [None, b"", b"no report", theirs.release(record), ours[0][:-1], ours[0][:-1] + b"?", *ours[:3]]
+        collector = Collector(POLICY)
+        collector.add_batch(pa.RecordBatch.from_pydict({"skldp_report": pa.array(strange, pa.binary())}))
+        assert collector.counts[:] == (3, 4, 2, 0)
+        # A column of another type under the name, or two of them, is somebody else's batch.
+        collector.add_batch(pa.RecordBatch.from_pydict({"skldp_report": [1, 2]}))
+        twice = pa.array(ours[:5], pa.binary())
+        collector.add_batch(pa.RecordBatch.from_arrays([twice, twice], names=["skldp_report"] * 2))
+        assert collector.counts[:] == (3, 11, 2, 0)
 
 
 def test_a_set_of_another_size_is_a_broken_row():

@@ -364,7 +364,10 @@ def test_categories_of_a_dtype_are_declared_by_polars_and_learnt_by_pandas():
         ({"schema": {**SCHEMA, "age": Ball(1, 1.0)}}, "Got Ball"),
         ({"schema": {**SCHEMA, "size": ["S", "S"]}}, "different values"),
         ({"schema": {**SCHEMA, "age": {"type": "interval", "low": 0}}}, "schema of the column 'age'"),
-        ({"schema": {**SCHEMA, "age": {**SCHEMA["mass"], "missing": "category"}}}, "missing must be 'middle'"),
+        (
+            {"schema": {**SCHEMA, "age": {**SCHEMA["mass"], "missing": "mean"}}},
+            "missing must be 'category' or 'middle' for Interval",
+        ),
         ({"schema": {**SCHEMA, "city": {**SCHEMA["city"], "missing": "middle"}}}, "missing must be 'category'"),
         ({"shares": {"age": 1}}, "shares must name every column once"),
         ({"shares": {**dict.fromkeys(SCHEMA, 1), "age": 0}}, "Every weight must be"),

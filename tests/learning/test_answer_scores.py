@@ -30,8 +30,10 @@ from skldp.mechanisms import (
     integer_law,
 )
 from skldp.mechanisms._bin_laws import BinsLaw, BitsLaw, KnotsLaw
+from skldp.mechanisms._code_laws import ResponseLaw
 from skldp.mechanisms._group_laws import SampledLaw
-from skldp.mechanisms._integer_laws import MixtureLaw, ResponseLaw, TwoAnswersLaw, UnitLaw
+from skldp.mechanisms._integer_laws import UnitLaw
+from skldp.mechanisms._number_laws import MixtureLaw, TwoAnswersLaw
 
 POINTS = (-1.0, -0.6, 0.0, 0.25, 1.0)
 LATTICES = [Piecewise(1.0, "pm", 6), Piecewise(0.5, "opt", 6), SquareWave(2.0, 6)]

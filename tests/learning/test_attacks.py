@@ -112,10 +112,11 @@ def test_whatever_is_asked_every_record_is_answered_alike(seed):
         document().replace("1.0", "1e400", 1),
         document().replace("1.0", "-Infinity", 1),
         document(matrix=[[0.0, 1.0, True]]),
-        document(matrix=[[0.0, 1.0, "0"]]),
+        document(low=[0.0, True]),
+        document(high=[1.0, "1"]),
         document(matrix={"0": [0.0, 1.0, 1.0]}),
         document(matrix="[" * 50_000),
-        document().replace("[[", "[" * 50_000),
+        document().replace('"matrix": "', '"matrix": ' + "[" * 50_000),
         document(form=[["linear"]]),
         document(n_classes=0.0),
         document(n_classes=10**30, form="class_gradient"),
@@ -127,7 +128,7 @@ def test_whatever_is_asked_every_record_is_answered_alike(seed):
         None,
         7,
     ],
-    ids=range(18),
+    ids=range(19),
 )
 def test_documents_that_are_no_task_are_refused_before_the_record_is_looked_at(text):
     person = Person([0.5], 0.25, epsilon=1.0)

@@ -1,7 +1,11 @@
 """Tasks and reports: what they compute, that they add up to the bit, and that hostile ones are refused."""
 
+import base64
+import dataclasses
+import hashlib
 import json
 import math
+import struct
 
 import numpy as np
 import pytest
@@ -190,12 +194,42 @@ def as_text(**changes):
     return json.dumps(json.loads(task("gradient").to_json()) | changes)
 
 
+def packed(rows):
+    """Numbers as a task's document writes them, by another way than the library's."""
+    return base64.b64encode(b"".join(struct.pack("<d", one) for row in rows for one in row)).decode()
+
+
+def test_a_document_is_written_and_named_as_it_is_described():
+    asked = task("gradient", radius=4.5)
+    content = {
+        "answer": "vector", "epsilon": 2.0, "form": "gradient", "high": [3.0, 2.0, 10.0], "least": 0.0,
+        "low": [-1.0, 0.0, 0.0], "matrix": packed(MATRIX), "n_classes": 0, "radius": 4.5, "skldp": "task", "version": 2,
+    }  # fmt: skip
+    text = json.dumps(content, separators=(",", ":"))
+    assert asked.to_json() == text
+    assert asked.hash == hashlib.sha256(text.encode()).hexdigest()
+    assert Task.from_json(text) == asked
+
+
+def test_an_array_is_a_matrix_and_is_not_looked_at_again():
+    rows = np.array(MATRIX)
+    asked = dataclasses.replace(task(), matrix=rows)
+    rows[:] = math.nan
+    assert asked == task()
+    assert asked.hash == task().hash
+    for wrong in (np.array(MATRIX, dtype=np.float32), np.array(MATRIX)[0], np.array(MATRIX)[:, :3], np.zeros((0, 4))):
+        with pytest.raises(ValueError, match="matrix must have rows, each of 4 numbers"):
+            task(matrix=wrong)
+
+
 HOSTILE = [
     "",
     "[]",
     "null",
     "[" * 100_000,
-    as_text(version=2),
+    as_text(version=1),
+    as_text(version=1, matrix=MATRIX),
+    as_text(version=3),
     as_text(skldp="report"),
     as_text(more=1),
     as_text(epsilon=-1.0),
@@ -216,12 +250,21 @@ HOSTILE = [
     as_text(answer="rows"),
     as_text(form="raw"),
     as_text(form=["linear"]),
-    as_text(matrix=[]),
-    as_text(matrix=[[1.0]]),
-    as_text(matrix=[[1.0, 2.0, 3.0, math.nan]] * 2),
-    as_text(matrix=[[1.0, 2.0, 3.0, 1e200]] * 2),
+    as_text(matrix=""),
+    as_text(matrix=MATRIX),
+    as_text(matrix=packed([[1.0]])),
+    as_text(matrix=packed([[1.0, 2.0, 3.0, math.nan]] * 3)),
+    as_text(matrix=packed([[1.0, 2.0, 3.0, math.inf]] * 3)),
+    as_text(matrix=packed([[1.0, 2.0, 3.0, 1e200]] * 3)),
+    as_text(matrix=packed([[1.0, 2.0, 3.0, -1e200]] * 3)),
+    as_text(matrix=packed(MATRIX)[:-1]),
+    as_text(matrix=packed(MATRIX)[4:]),
+    as_text(matrix=packed(MATRIX)[:8] + "\n" + packed(MATRIX)[8:]),
+    as_text(matrix="\u00e9" + packed(MATRIX)[1:]),
     as_text(matrix="123"),
-    as_text(matrix=[[0.0] * 4] * 5_000, form="products"),
+    as_text(matrix=packed([[0.0] * 4] * 5_000), form="products"),
+    as_text(low=None),
+    as_text(low={"0": 0.0}),
     as_text(low=[0.0]),
     as_text(low=[0.0, 0.0, 20.0]),
     as_text(high=[0.0, math.inf, 20.0]),

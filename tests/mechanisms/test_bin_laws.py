@@ -10,7 +10,7 @@ from mechanisms.test_integer_laws import law_of_words
 
 from skldp.mechanisms import ResponseOnBins, bitrand, law_within_bounds
 from skldp.mechanisms._bin_laws import PLACES, BinsLaw, BitsLaw, KnotsLaw
-from skldp.mechanisms._integer_laws import ResponseLaw
+from skldp.mechanisms._code_laws import ResponseLaw
 from skldp.mechanisms._law_documents import law_from_dict
 
 POINTS = [-1.0, -0.9999, -0.5, -1e-9, 0.0, 0.3, 0.5, 1.0]

@@ -16,7 +16,8 @@ from skldp.mechanisms import (
     integer_law,
 )
 from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw, SubsetLaw
-from skldp.mechanisms._integer_laws import ResponseLaw, uniform_below, uniform_subset
+from skldp.mechanisms._code_laws import ResponseLaw
+from skldp.mechanisms._integer_laws import uniform_below, uniform_subset
 from skldp.mechanisms._law_documents import law_from_dict
 
 MECHANISMS = [

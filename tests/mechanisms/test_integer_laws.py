@@ -20,18 +20,10 @@ from skldp.mechanisms import (
     UnaryEncoding,
     integer_law,
 )
-from skldp.mechanisms._integer_laws import (
-    IntegerLaw,
-    LatticeLaw,
-    MixtureLaw,
-    ResponseLaw,
-    ThreeAnswersLaw,
-    TwoAnswersLaw,
-    UnaryLaw,
-    secure_words,
-    words_of,
-)
+from skldp.mechanisms._code_laws import ResponseLaw, UnaryLaw
+from skldp.mechanisms._integer_laws import IntegerLaw, secure_words, words_of
 from skldp.mechanisms._law_documents import LAWS, law_from_dict
+from skldp.mechanisms._number_laws import LatticeLaw, MixtureLaw, ThreeAnswersLaw, TwoAnswersLaw
 
 EPSILONS = [1e-3, 0.5, 1.0, 2.0, 4.0, 10.0]
 POINTS = [-1.0, -0.75, -1e-9, -0.0, 0.0, 0.1, 1 / 3, 0.9999, 1.0]

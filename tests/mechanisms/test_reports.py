@@ -15,12 +15,15 @@ from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms import (
     HadamardResponse,
     LocalHashing,
+    OneHotHadamard,
     OneHotLocalHashing,
     RandomizedResponse,
     SubsetSelection,
     UnaryEncoding,
+    integer_law,
     noise_from,
 )
+from skldp.mechanisms._noise import Noise
 
 WORD = 2**64
 KINDS = [LocalHashing, HadamardResponse]
@@ -278,3 +281,25 @@ def seeded(seed=0):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededNoiseWarning)
         return noise_from(seed)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 8.0])
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 12])
+def test_bits_of_hadamard_response_are_those_of_its_report(epsilon, k):
+    law = OneHotHadamard(epsilon, k)
+    assert law.law.n_blocks == 1
+    assert law.exact_epsilon <= epsilon
+    codes = np.arange(200)[:, None] % k
+    bits = law.release(codes, Noise(bytes(32), secure=False)).rows
+    if k == 1:
+        assert bits.all()
+        return
+    reports = law.law.release(codes, Noise(bytes(32), secure=False)).rows[:, 0].tolist()
+    assert bits.tolist() == [[supports(law.law, report, x) for x in range(k)] for report in reports]
+    # The chance of every bit, from the law of the reports.
+    everything = np.array([[supports(law.law, report, x) for x in range(k)] for report in range(law.law.n_reports)])
+    for code in range(k):
+        chances = np.exp(law.law.log_likelihood(np.arange(law.law.n_reports), code)) @ everything
+        np.testing.assert_allclose(chances, law.output_law([[code]])[0], rtol=1e-12)
+    again = integer_law(law)
+    assert (again.n_blocks, again.block_size, again.miss_count) == (1, law.law.block_size, law.law.miss_count)

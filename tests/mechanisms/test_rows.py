@@ -9,6 +9,7 @@ import pytest
 
 from skldp import mechanisms as door
 from skldp.mechanisms import (
+    CATEGORICAL_MECHANISMS,
     BoundedFeatures,
     CategoricalRecord,
     Categories,
@@ -30,8 +31,11 @@ from skldp.mechanisms import (
     LocalHashing,
     MixedRecord,
     MultivariateLaplace,
+    NumberOrMissing,
+    OneHotHadamard,
     OneHotLocalHashing,
     OneHotRandomizedResponse,
+    OrMissing,
     Piecewise,
     PriorQuestion,
     PrivUnit,
@@ -97,6 +101,9 @@ def numbers():
     bins = [ResponseOnBins(0.5, -1.0, 1.0), *(ResponseOnBins(4.0, -1.0, 0.5, (0.9, 0.1), u) for u in (False, True))]
     mixed = Columns.of({"a": Interval(-1, 1), "b": Integers(-2, 2), "c": Interval(0, 1)})
     bins += [MixedRecord(mixed, (0.5, 1.0, 4.0)), MixedRecord(mixed, (0.5, 1.0, 4.0), "piecewise")]
+    either = OrMissing(Interval(-1, 1))
+    bins += [NumberOrMissing.of(either, epsilon) for epsilon in (0.5, 3.0)]
+    bins += [MixedRecord(Columns.of({"a": Interval(-1, 1), "b": either}), (1.0, 2.0))]
     return [*alone, *together, *sampled, *bins, PriorQuestion(0.5, -1.0, 1.0)]
 
 
@@ -116,11 +123,15 @@ def categorical():
     yield OneHotRandomizedResponse(0.5, 900)
     yield SubsetSelection(0.5, 1)
     yield SubsetSelection(0.5, 300)
-    yield from (
-        kind(epsilon, 300) for kind in (LocalHashing, OneHotLocalHashing, HadamardResponse) for epsilon in (0.5, 3.0)
-    )
+    reports = (LocalHashing, OneHotLocalHashing, HadamardResponse, OneHotHadamard)
+    yield from (kind(epsilon, 300) for kind in reports for epsilon in (0.5, 3.0))
+    yield OneHotHadamard(0.5, 1)
     yield MixedRecord(Columns.of({"a": Categories((1, 2, 3)), "b": Categories(("x",))}), (0.5, 1.0))
-    yield from (CategoricalRecord(2.0, (3, 1, 200, 2), method) for method in ("krr", "sue", "oue", "subset", "hashing"))
+    several = Columns.of(
+        {name: Categories(tuple(range(k))) for name, k in zip("abcdef", (3, 1, 40, 2, 7, 9), strict=True)}
+    )
+    yield MixedRecord(several, (0.5,) * 6, ("oue", "sue", "subset", "hadamard", "hashing", "krr"))
+    yield from (CategoricalRecord(2.0, (3, 1, 200, 2), method) for method in CATEGORICAL_MECHANISMS)
 
 
 def vectors():
@@ -175,7 +186,10 @@ def rows_for(mechanism, n=40, seed=1):
         return draw.integers(0, [len(part["values"]) for part in domain["parts"]], (n, mechanism.domain.n_features))
     if domain["type"] == "codes":
         return draw.integers(0, domain["sizes"], (n, mechanism.domain.n_features))
-    return draw.normal(0, 0.8, (n, mechanism.domain.n_features))
+    rows = draw.normal(0, 0.8, (n, mechanism.domain.n_features))
+    if "or_missing" in str(domain):
+        rows[::5, -1] = np.nan
+    return rows
 
 
 def identity(mechanism):
@@ -249,7 +263,7 @@ class TestEveryMechanism:
     def test_refuses_what_is_no_row_and_says_no_value(self, mechanism):
         rows = rows_for(mechanism)
         if rows.dtype.kind == "f":
-            for bad in (np.nan, np.inf, -np.inf):
+            for bad in (np.inf, -np.inf) if isinstance(mechanism, NumberOrMissing) else (np.nan, np.inf, -np.inf):
                 wrong = rows.copy()
                 wrong[11, 0] = bad
                 with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):

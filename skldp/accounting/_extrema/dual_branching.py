@@ -11,18 +11,42 @@ At its optimum the bound is the maximum of the least concave majorants, the best
 work depends on the number of answers more than on the number of features.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from skldp.accounting._extrema.certificate import Tree
-from skldp.accounting._extrema.relaxation import relaxed
+from skldp.accounting._extrema.relaxation import dual_bound, relaxed
 from skldp.accounting._extrema.sampled_law import Floats
 from skldp.accounting._extrema.sigmoid_sum import SigmoidSum
 
-__all__ = ["DualBranching"]
+__all__ = ["DualBranching", "Roots"]
 
 # Nodes that are cut together: fewer would waste most of a step of numpy, more would cut what need not be.
 _AT_ONCE = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Roots:
+    """Where a search starts: boxes of one problem that differ in what whole columns add to the arguments.
+
+    Parameters
+    ----------
+    tree : Tree
+        In which the boxes are leaves.
+    nodes : ndarray of int, shape (r,)
+        Which.
+    offsets : ndarray of shape (r, n)
+        In place of the problem's.
+    multipliers : ndarray of shape (n,)
+        What bounds each of them until it is looked at by itself.
+    """
+
+    tree: Tree
+    nodes: npt.NDArray[np.intp]
+    offsets: Floats
+    multipliers: Floats
 
 
 class DualBranching:
@@ -35,12 +59,16 @@ class DualBranching:
         A point of [-1, 1]^d and the sum there.
     goal : float
         No node needs a bound below this.
+    roots : Roots, default=None
+        None is the problem's own box, which is looked at at once.
 
     Attributes
     ----------
     lower, upper : float
         The sum at `point`, and a bound on the maximum.
     point : ndarray of shape (d,)
+    root : int
+        Which of the roots the point is in; -1 where it is the start, of which nothing is known.
     tree : Tree
         How the arguments were cut (of the law: unflipped).
     multipliers : ndarray of shape (n_nodes, n)
@@ -49,19 +77,31 @@ class DualBranching:
         Nodes so far.
     """
 
-    def __init__(self, problem: SigmoidSum, start: tuple[float, Floats], goal: float = -np.inf) -> None:
+    def __init__(
+        self, problem: SigmoidSum, start: tuple[float, Floats], goal: float = -np.inf, roots: Roots | None = None
+    ) -> None:
         self._problem = problem
         self.lower, self.point = start
-        self.tree, self.n_seen = Tree(problem.weights.shape[1]), 0
-        # By position in the tree, in rows that are made as they are needed.
         n, d = problem.weights.shape
-        self._bounds, self._multipliers = np.full(64, -np.inf), np.zeros((64, n))
-        self._low, self._high, self._tangent = (np.zeros((64, n)) for _ in range(3))
-        self._points = np.zeros((64, d))
-        self._low[0], self._high[0] = problem.low, problem.high
-        self._tangent[0] = problem.tangent_point(problem.low, problem.high)
-        self._points[0] = self.point
-        self._enter(np.zeros(1, dtype=np.intp), goal)
+        first = roots or Roots(Tree(d), np.zeros(1, dtype=np.intp), problem.offset[None, :], np.zeros(n))
+        self.tree, self.root, self.n_seen = first.tree, -1, 0
+        self._offsets, at = first.offsets, first.nodes
+        # By position in the tree, in rows that are made as they are needed.
+        size = max(64, self.tree.size)
+        self._bounds, self._multipliers = np.full(size, -np.inf), np.zeros((size, n))
+        self._low, self._high, self._tangent = (np.zeros((size, n)) for _ in range(3))
+        self._points, self._root = np.zeros((size, d)), np.zeros(size, dtype=np.intp)
+        # Nodes that are bounded by what others have found.
+        self._is_rough = np.zeros(size, dtype=bool)
+        low, high = self._offsets - problem.spread, self._offsets + problem.spread
+        self._low[at], self._high[at], self._root[at] = low, high, np.arange(len(at))
+        self._tangent[at] = problem.tangent_point(low, high)
+        if roots is None:
+            self._points[0] = self.point
+            self._enter(at, goal)
+            return
+        self._multipliers[at], self._is_rough[at] = first.multipliers, True
+        self._bounds[at] = dual_bound(problem, self._multipliers[at], low, high, self._offsets)
 
     @property
     def upper(self) -> float:
@@ -74,12 +114,20 @@ class DualBranching:
         return self._multipliers[: self.tree.size]
 
     def step(self, goal: float) -> None:
-        """Cut the nodes with the largest bounds above a goal."""
+        """Look at the nodes with the largest bounds above a goal, or cut them if that has been done."""
         goal = max(goal, self.lower)
         best = np.argsort(-self._bounds[: self.tree.size], kind="stable")[:_AT_ONCE]
         nodes = best[self._bounds[best] > goal]
-        if not len(nodes):
-            return
+        rough = self._is_rough[nodes]
+        fresh = nodes[rough]
+        self._is_rough[fresh] = False
+        if not rough.all():
+            fresh = np.concatenate([fresh, self._halves(nodes[~rough])])
+        if len(fresh):
+            self._enter(fresh, goal)
+
+    def _halves(self, nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Cut nodes in two."""
         problem = self._problem
         which, cut = self._cuts(nodes)
         # A flipped problem's arguments are the negative of those that the tree speaks of.
@@ -88,7 +136,7 @@ class DualBranching:
         lower_half, upper_half = (first + 1, first) if flipped else (first, first + 1)
         self._make_room()
         children = np.concatenate([lower_half, upper_half])
-        for values in (self._low, self._high, self._tangent, self._points):
+        for values in (self._low, self._high, self._tangent, self._points, self._root):
             values[children] = values[np.concatenate([nodes, nodes])]
         self._high[lower_half, which] = cut
         self._low[upper_half, which] = cut
@@ -96,7 +144,7 @@ class DualBranching:
         part = problem.part(both)
         self._tangent[children, both] = part.tangent_point(self._low[children, both], self._high[children, both])
         self._bounds[nodes] = -np.inf
-        self._enter(children, goal)
+        return children
 
     def _cuts(self, nodes: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], Floats]:
         """Of each node the answer whose majorant is loosest where the relaxation peaks, and where to cut it.
@@ -106,7 +154,7 @@ class DualBranching:
         """
         problem, rows = self._problem, np.arange(len(nodes))
         low, high, turn = self._low[nodes], self._high[nodes], self._tangent[nodes]
-        at = np.clip(self._points[nodes] @ problem.weights.T + problem.offset, low, high)
+        at = np.clip(self._points[nodes] @ problem.weights.T + self._offsets[self._root[nodes]], low, high)
         slope = problem.envelope_slope(low, high, at, turn)
         majorant = problem.conjugate(slope, low, high) + slope * at
         which = (problem.count * (majorant - problem.value(at))).argmax(axis=1)
@@ -119,17 +167,18 @@ class DualBranching:
         """Bound new nodes, and look at the points where their relaxations peak."""
         problem = self._problem
         low, high, tangent = self._low[nodes], self._high[nodes], self._tangent[nodes]
-        found = relaxed(problem, low, high, tangent, self._points[nodes], goal)
+        offsets = self._offsets[self._root[nodes]]
+        found = relaxed(problem, low, high, tangent, self._points[nodes], goal, offsets)
         self._bounds[nodes], self._multipliers[nodes], self._points[nodes] = found
-        totals = problem.total(found[2])
+        totals = problem.total(found[2], offsets)
         best = int(totals.argmax())
         if totals[best] > self.lower:
-            self.lower, self.point = float(totals[best]), found[2][best]
+            self.lower, self.point, self.root = float(totals[best]), found[2][best], int(self._root[nodes[best]])
         self.n_seen += len(nodes)
 
     def _make_room(self) -> None:
         while self.tree.size > len(self._bounds):
-            for name in ("_bounds", "_multipliers", "_low", "_high", "_tangent", "_points"):
+            for name in ("_bounds", "_multipliers", "_low", "_high", "_tangent", "_points", "_root", "_is_rough"):
                 values = getattr(self, name)
                 more = np.full_like(values, -np.inf) if name == "_bounds" else np.zeros_like(values)
                 setattr(self, name, np.concatenate([values, more]))

@@ -170,6 +170,12 @@ class _Choice:
         low, high, whole = self.ends
         return np.array([low + digit if whole else (low, high)[digit]])
 
+    def cut(self, digit: int) -> tuple[int, float, int]:
+        """Where to cut a choice from those after it, if all columns are whole: column, place, and which half it is."""
+        if self.ends is None:
+            return int(self.columns.start) + digit, 0.0, 1
+        return int(self.columns.start), self.ends[0] + digit, 0
+
 
 @dataclass(frozen=True, eq=False)
 class Region:
@@ -221,7 +227,7 @@ class Region:
 
     def n_points(self, used: Booleans) -> int:
         """How many points :meth:`sums` looks at."""
-        return math.prod(choice.size for choice in self._choices(used))
+        return math.prod(choice.size for choice in self.choices(used))
 
     def sums(self, coef: Floats, used: Booleans, at_once: int) -> Iterator[tuple[npt.NDArray[np.int64], Floats]]:
         """Linear forms at all members, where all columns are whole; else at all vertices that whole columns leave.
@@ -243,7 +249,7 @@ class Region:
         sums : ndarray of shape (k, n)
             Of at most as many products and additions as there are columns.
         """
-        choices = self._choices(used)
+        choices = self.choices(used)
         chosen, settled = np.zeros(len(used), dtype=bool), np.zeros(len(used), dtype=bool)
         for choice in choices:
             chosen[choice.columns] = True
@@ -266,7 +272,7 @@ class Region:
     def point(self, code: int, used: Booleans) -> Floats:
         """One of the points of :meth:`sums`, with the least number wherever that does not matter."""
         point: Floats = self.box[0].copy()
-        for choice in self._choices(used):
+        for choice in self.choices(used):
             code, digit = divmod(code, choice.size)
             point[choice.columns] = choice.values(digit)
         return point
@@ -432,8 +438,8 @@ class Region:
         loose: Floats = self.limits + (4 * len(self.whole) + 8) * UNIT * reach
         return loose
 
-    def _choices(self, used: Booleans) -> list["_Choice"]:
-        """Every block and every other column that is used, with its choices."""
+    def choices(self, used: Booleans) -> list["_Choice"]:
+        """Every block and every other column that is used, with its choices: a code's digits, the least one first."""
         lone = np.flatnonzero(~self.in_block & (self.box[0] < self.box[1]) & used)
         return [
             *(_Choice(block.columns, block.at_most_one) for block in self.blocks if used[block.columns].any()),

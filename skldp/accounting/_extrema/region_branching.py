@@ -116,6 +116,11 @@ class RegionBranching:
         return np.array([self._proofs[int(leaf)][1] for leaf in leaves])
 
     @property
+    def n_seen(self) -> int:
+        """Nodes bounded so far."""
+        return self._n_nodes
+
+    @property
     def is_done(self) -> bool:
         """Whether nothing is left to cut, or more nodes would take too long."""
         return not self._heap or self._n_nodes >= self._max_nodes

@@ -1,10 +1,14 @@
 """The search for one side of a loss over a domain: which way, and what it has found."""
 
+import sys
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
 from skldp.accounting._extrema.certificate import Proof, peaks_at_vertices, vertex_maximum
 from skldp.accounting._extrema.region_branching import RegionBranching
+from skldp.accounting._extrema.region_choices import RegionChoices
 from skldp.accounting._extrema.region_parts import RegionParts
 from skldp.accounting._extrema.sampled_law import Floats, SampledLaw
 from skldp.accounting._extrema.sigmoid_sum import sigmoid_sum
@@ -17,6 +21,9 @@ _MOST_POINT_EVALUATIONS = 2.0**23
 _FEW_FEATURES = 4
 _FIRST_PARTS = 10_000
 _MAX_PARTS = 100_000
+# Boxes of the other columns that are looked at, or cut.
+_MAX_NODES = 20_000
+_NO_LIMIT = sys.maxsize
 # Of an answer and a column each, in all parts together: wide blocks leave fewer parts.
 _MOST_PRODUCTS = 2**24
 
@@ -59,13 +66,18 @@ class RegionSearch:
             return
         self._branching = RegionBranching(law, sign, self.problem)
         self._parts: RegionParts | None = None
+        self._choices: RegionChoices | None = None
         self.lower, self.upper, self._point = -np.inf, np.inf, self._branching.point
         self._keep_branching()
-        # Which way is taken until it has seen so many parts; 0 stands for the linear programs.
-        self._ways = [0]
+        # Ways to take one after another, each until it has seen so many parts in all.
+        self._ways: list[tuple[Callable[[float], int], int]] = [(self._cut_by_programs, _NO_LIMIT)]
+        if RegionChoices.serves(law):
+            # What the first linear program finds bounds all boxes.
+            self._ways = [(self._cut_by_programs, 1), (self._cut_boxes, _MAX_NODES), *self._ways]
         if np.count_nonzero(used & ~self.region.whole) <= _FEW_FEATURES:
             most = min(_MAX_PARTS, _MOST_PRODUCTS // law.coef.size)
-            self._ways = [0, most] if self.problem.is_concave else [min(_FIRST_PARTS, most), 0, most]
+            first = [] if self.problem.is_concave else [(self._cut_parts, min(_FIRST_PARTS, most))]
+            self._ways = [*first, *self._ways, (self._cut_parts, most)]
 
     @property
     def is_exhausted(self) -> bool:
@@ -85,14 +97,30 @@ class RegionSearch:
 
     def step(self, goal: float) -> None:
         """Look at some more nodes; none needs a bound below the goal."""
-        most = self._ways[0]
-        if not most:
-            if not self._branching.is_done:
-                self._branching.step(goal)
-            self._keep_branching()
-            if self._branching.is_done:
-                del self._ways[0]
-            return
+        way, most = self._ways[0]
+        if way(max(goal, self.lower)) >= most:
+            del self._ways[0]
+
+    def _cut_by_programs(self, goal: float) -> int:
+        found = self._branching
+        if not found.is_done:
+            found.step(goal)
+        self._keep_branching()
+        return _NO_LIMIT if found.is_done else found.n_seen
+
+    def _cut_boxes(self, goal: float) -> int:
+        if self._choices is None:
+            slopes = self.sign * self._branching.proposed(np.zeros(1, dtype=np.intp))[0]
+            self._choices = RegionChoices(self.law, self.sign, self.problem, slopes, self.lower)
+        else:
+            self._choices.step(goal)
+        found = self._choices
+        self._keep(
+            found.lower, found.upper, found.point, Proof(found.tree, lambda leaves, low, high: found.proposed(leaves))
+        )
+        return found.n_seen
+
+    def _cut_parts(self, goal: float) -> int:  # noqa: ARG002 -- the ways share one signature; parts are cut by the best
         if self._parts is None:
             start = self.lower, self._point
             self._parts = RegionParts(self.law, self.sign, self.problem, self._branching.root_prices, start)
@@ -100,18 +128,17 @@ class RegionSearch:
             self._parts.step()
         found = self._parts
         self._keep(found.lower, found.upper, found.point, Proof(found.tree, self._in_the_middle, self._root_prices))
-        if found.is_done or found.n_seen >= most:
-            del self._ways[0]
+        return _NO_LIMIT if found.is_done else found.n_seen
 
     def _keep_branching(self) -> None:
         found = self._branching
         proof = Proof(found.tree, lambda leaves, low, high: found.proposed(leaves), found.prices)
         self._keep(found.lower, found.upper, found.point, proof)
 
-    def _keep(self, lower: float, upper: float, point: Floats, proof: Proof) -> None:
+    def _keep(self, lower: float, upper: float, point: Floats | None, proof: Proof) -> None:
         if upper <= self.upper:
             self.upper, self._proof = upper, proof
-        if lower > self.lower:
+        if point is not None and lower > self.lower:
             self.lower, self._point = lower, point
 
     def _in_the_middle(self, leaves: npt.NDArray[np.intp], low: Floats, high: Floats) -> Floats:

@@ -32,13 +32,17 @@ _CENTRING = 0.2
 _MAX_STEPS = 16
 
 
-def dual_bound(problem: SigmoidSum, multipliers: Floats, low: Floats, high: Floats) -> Floats:
+def dual_bound(
+    problem: SigmoidSum, multipliers: Floats, low: Floats, high: Floats, offset: Floats | None = None
+) -> Floats:
     """Upper bounds of the sum over nodes, from any multipliers.
 
     Parameters
     ----------
     problem : SigmoidSum
     multipliers, low, high : ndarray of shape (k, n)
+    offset : ndarray of shape (k, n), default=None
+        Each node's own, in place of the problem's.
 
     Returns
     -------
@@ -47,12 +51,19 @@ def dual_bound(problem: SigmoidSum, multipliers: Floats, low: Floats, high: Floa
     height = problem.conjugate(multipliers, low, high)
     scaled = multipliers * problem.count
     tilt = np.abs(scaled @ problem.weights).sum(axis=1)
-    bounds: Floats = height @ problem.count + scaled @ problem.offset + tilt + problem.slack(multipliers)
+    still = scaled @ problem.offset if offset is None else (scaled * offset).sum(axis=1)
+    bounds: Floats = height @ problem.count + still + tilt + problem.slack(multipliers)
     return bounds
 
 
 def relaxed(
-    problem: SigmoidSum, low: Floats, high: Floats, tangent: Floats, start: Floats, goal: float
+    problem: SigmoidSum,
+    low: Floats,
+    high: Floats,
+    tangent: Floats,
+    start: Floats,
+    goal: float,
+    offset: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats]:
     """Solve the relaxations of some nodes, each until its bound is at most `goal` or about as good as it gets.
 
@@ -65,6 +76,8 @@ def relaxed(
         Where the majorants' straight pieces end.
     start : ndarray of shape (k, d)
     goal : float
+    offset : ndarray of shape (k, n), default=None
+        Each node's own, in place of the problem's.
 
     Returns
     -------
@@ -74,10 +87,11 @@ def relaxed(
     peaks : ndarray of shape (k, d)
     """
     bounds, multipliers, peaks = np.full(len(low), np.inf), np.zeros(low.shape), start.copy()
-    active, path = np.arange(len(low)), _Path(problem, low, high, tangent, start)
+    own = np.broadcast_to(problem.offset, low.shape) if offset is None else offset
+    active, path = np.arange(len(low)), _Path(problem, low, high, tangent, start, own)
     for _ in range(_MAX_STEPS):
         slopes = path.slopes
-        found = dual_bound(problem, slopes, path.low, path.high)
+        found = dual_bound(problem, slopes, path.low, path.high, path.offset)
         better = found < bounds[active]
         rows = active[better]
         bounds[rows], multipliers[rows] = found[better], slopes[better]
@@ -99,7 +113,7 @@ class _Path:
 
     Parameters
     ----------
-    problem, low, high, tangent, start
+    problem, low, high, tangent, start, offset
         As in :func:`relaxed`.
 
     Attributes
@@ -111,20 +125,22 @@ class _Path:
         The products of slacks and their multipliers, summed up: about how far the bound is from the maximum.
     """
 
-    def __init__(self, problem: SigmoidSum, low: Floats, high: Floats, tangent: Floats, start: Floats) -> None:
-        self.problem, self.low, self.high, self._tangent = problem, low, high, tangent
+    def __init__(
+        self, problem: SigmoidSum, low: Floats, high: Floats, tangent: Floats, start: Floats, offset: Floats
+    ) -> None:
+        self.problem, self.low, self.high, self._tangent, self.offset = problem, low, high, tangent, offset
         last = np.where(problem.logistic, np.inf, 0.0 if problem.flipped else 1.0)
         # Where a majorant turns flat, or its interval ends.
         self._end = np.maximum(np.minimum(high, last), low)
         run = tangent - low
         with np.errstate(divide="ignore", invalid="ignore"):
             self._chord = np.where(run > 0, (problem.value(tangent) - problem.value(low)) / run, 0.0)
-        steep = _STEEPNESS * (problem.count @ problem.epsilon) / np.maximum(problem.high - problem.low, 1e-6)
+        steep = _STEEPNESS * (problem.count @ problem.epsilon) / np.maximum(2 * problem.spread, 1e-6)
         drop = np.where((tangent >= self._end) & (run > 0), self._chord, problem.slope(self._end))
         # The kinks of each majorant, J and p: at either end of the interval, and where a ramp ends.
         jumps = (
-            np.where(low > problem.low, -steep, 0.0),
-            np.where(high < problem.high, steep, 0.0),
+            np.where(low > offset - problem.spread, -steep, 0.0),
+            np.where(high < offset + problem.spread, steep, 0.0),
             np.where((low < last) & (last < high), drop, 0.0),
         )
         self._jump, self._place = np.stack(jumps, axis=1), np.stack([low, high, self._end], axis=1)
@@ -205,7 +221,7 @@ class _Path:
 
     def _move_to(self, point: Floats) -> None:
         problem = self.problem
-        arguments = point @ problem.weights.T + problem.offset
+        arguments = point @ problem.weights.T + self.offset
         self._passed = self._jump * (arguments[:, None, :] - self._place)
         inside = np.clip(arguments, self.low, self._end)
         on_chord = (inside <= self._tangent) & (self._tangent > self.low)

@@ -124,14 +124,19 @@ class SigmoidSum(PerAnswer):
         return cast("Floats", np.where(self.growth == 0, inside, np.expm1(self.growth * inside) / self._height))
 
     @cached_property
+    def spread(self) -> Floats:
+        """How far the argument of each g can be from its offset."""
+        return cast("Floats", np.abs(self.weights).sum(axis=1))
+
+    @cached_property
     def low(self) -> Floats:
         """Least argument of each g over the box."""
-        return cast("Floats", self.offset - np.abs(self.weights).sum(axis=1))
+        return self.offset - self.spread
 
     @cached_property
     def high(self) -> Floats:
         """Largest argument of each g over the box."""
-        return cast("Floats", self.offset + np.abs(self.weights).sum(axis=1))
+        return self.offset + self.spread
 
     def slack(self, slopes: Floats) -> Floats:
         """What rounding can take from a bound made of these slopes, shape (..., n).
@@ -162,18 +167,18 @@ class SigmoidSum(PerAnswer):
         """The problem whose maximum is minus the minimum of this one."""
         return replace(self, weights=-self.weights, offset=-self.offset, flipped=not self.flipped)
 
-    def total(self, points: Floats) -> Floats:
-        """Sum at each row of points, shape (k, d).
+    def total(self, points: Floats, offset: Floats | None = None) -> Floats:
+        """Sum at each row of points, shape (k, d), with each row's own offsets, shape (k, n), if they are given.
 
         The probabilities are multiplied in runs too short to underflow, since a logarithm costs twenty products.
         """
-        v = points @ self.weights.T + self.offset
+        v = points @ self.weights.T + (self.offset if offset is None else offset)
         if (self.count * -np.log(self.smallest)).max(initial=0.0) > _DEEPEST:
             return self.value(v) @ self.count
         probability = self._probability(-v if self.flipped else v)
         if (self.count != 1).any():
             probability **= self.count
-        total = np.zeros(len(points))
+        total = np.zeros(len(v))
         for run in self._runs:
             total += np.log(probability[:, run].prod(axis=1))
         return -total if self.flipped else total

@@ -23,6 +23,7 @@ from skldp.accounting._ledger.identity import Identity
 from skldp.accounting._ledger.records import Digest, History, Link, Release, damage, recorded_histories
 from skldp.accounting._ledger.schema import Connection, Rows
 from skldp.accounting._query import Query, ReleaseQuery, query_from_json
+from skldp.accounting._units import nats_of_sums
 from skldp.exceptions import LedgerError
 
 if TYPE_CHECKING:
@@ -137,6 +138,10 @@ class LedgerBook:
     def spent_by(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Sums of each person's charges, as :func:`added` gives them; 0 where nothing is recorded."""
         return self._spent[numbers]
+
+    def zcdp_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """What each person's zero-concentrated privacy adds up to, in nats and rounded up."""
+        return nats_of_sums(self._spent[numbers, 2:])
 
     def add_people(self, identities: list[Identity]) -> npt.NDArray[np.int64]:
         """Give new people the next numbers."""

@@ -12,8 +12,9 @@ import numpy.typing as npt
 from skldp.accounting._decide import Answers, Rule, Workers, decide
 from skldp.accounting._ledger.book import group_rows
 from skldp.accounting._ledger.identity import distinct_ids
-from skldp.accounting._ledger.reader import LedgerReader, lower_and_upper
+from skldp.accounting._ledger.reader import LedgerReader
 from skldp.accounting._ledger.records import History, recorded_history, recorded_outputs
+from skldp.accounting._ledger.verification import lower_and_upper
 from skldp.accounting._query import Query, ReleaseQuery, checked_query
 from skldp.exceptions import LedgerError
 

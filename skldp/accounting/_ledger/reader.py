@@ -1,43 +1,42 @@
 """Everything that can be learnt from a ledger without asking anybody: what is left, and whether it was all right."""
 
-import math
 import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from skldp._tables import html_table
-from skldp.accounting._decide import Answers, Rule, RuleName, Workers
-from skldp.accounting._ledger.book import Fingerprint, LedgerBook, group_rows
-from skldp.accounting._ledger.established import is_established
+from skldp.accounting._decide import Rule, RuleName, Workers
+from skldp.accounting._ledger.book import Fingerprint, LedgerBook
 from skldp.accounting._ledger.identity import canonical_ids
-from skldp.accounting._ledger.records import damage, recorded_histories, timed_history, who_answered
+from skldp.accounting._ledger.records import damage, timed_history
 from skldp.accounting._ledger.settings import declared_bounds
 from skldp.accounting._ledger.store import LedgerStore, last_head, open_store
+from skldp.accounting._ledger.verification import Verification, certified_losses, verify_record
 from skldp.accounting._query import FiniteQuery, Query, ReleaseQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._domain import Domain
 
-__all__ = ["LedgerReader", "Verification", "ledger_report", "lower_and_upper"]
+__all__ = ["LedgerReader", "ledger_report"]
 
 _QUERY_COLUMNS = (
     "query", "kind", "epsilon", "first_asked", "calls", "asked", "answered", "served_again", "refused", "key",
 )  # fmt: skip
-_HIDDEN = "SELECT release FROM recorded_salts WHERE salt IS NULL LIMIT 1"
-_BUDGETS = ("people", "answers", "exhausted", "loss_quantiles", "remaining_quantiles")
+_BUDGETS = ("people", "answers", "exhausted", "loss_quantiles", "remaining_quantiles", "zcdp_quantiles")
 _QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 _COUNTS = """SELECT query, COUNT(*), MIN(time), CAST(SUM(asked) AS BIGINT), CAST(SUM(answered) AS BIGINT),
                     CAST(SUM(served) AS BIGINT), CAST(SUM(refused) AS BIGINT)
              FROM releases GROUP BY query ORDER BY query"""
 
 
-def ledger_report(path: str | os.PathLike[str], verify: bool = False, *, workers: Workers = map) -> dict[str, Any]:
+def ledger_report(
+    path: str | os.PathLike[str], verify: bool = False, *, workers: Workers = map, head: str | None = None
+) -> dict[str, Any]:
     """Report on a ledger's file, which is opened for reading only.
 
     Parameters
@@ -48,43 +47,28 @@ def ledger_report(path: str | os.PathLike[str], verify: bool = False, *, workers
     workers : map-like callable, default=map
         Applies a function to the histories that need a search, in order: that of a
         :class:`~concurrent.futures.ProcessPoolExecutor`, for one.
+    head : str, default=None
+        A head that the ledger once had, and that was published.
 
     Returns
     -------
     dict
-        The ledger's settings; ``people``, ``answers``, ``refused`` and ``exhausted`` (people with less left than the
-        cheapest query); ``loss_quantiles`` and ``remaining_quantiles``, from ``"0"`` to ``"1"``; ``queries``, a list
-        with one dict per query; and ``verification``, a dict with ``ok`` and ``problems``, or None. Of a ledger that
-        verification finds damaged, the figures may be None.
+        The ledger's settings and its ``head``; ``people``, ``answers``, ``refused`` and ``exhausted`` (people with less
+        left than the cheapest query); ``loss_quantiles``, ``remaining_quantiles`` and ``zcdp_quantiles``, from ``"0"``
+        to ``"1"``; ``queries``, a list with one dict per query; and ``verification``, a dict with ``ok`` and
+        ``problems``, or None. Of a ledger that verification finds damaged, the figures may be None.
 
     Raises
     ------
+    ValueError
+        If `head` is none.
     LedgerError
-        If there is no usable ledger.
+        If there is no usable ledger, or it has lost what was there when its head was published.
     """
     with LedgerReader(open_store(path, read_only=True)) as ledger:
+        if head is not None:
+            ledger._store.check_head(head)
         return ledger.report(verify=verify, workers=workers)
-
-
-@dataclass(frozen=True)
-class Verification:
-    """What came of checking a ledger from its raw answers.
-
-    Attributes
-    ----------
-    ok : bool
-    problems : tuple of str
-    n_people, n_releases, n_answers : int
-    n_decisions : int
-        How many different decisions were made again: those that a sum of epsilons does not settle.
-    """
-
-    ok: bool
-    problems: tuple[str, ...]
-    n_people: int
-    n_releases: int
-    n_answers: int
-    n_decisions: int
 
 
 def _query_rows(store: LedgerStore) -> list[dict[str, Any]]:
@@ -102,137 +86,6 @@ def _query_rows(store: LedgerStore) -> list[dict[str, Any]]:
             row = (number, kind, query.epsilon, first, n_calls, asked, answered, served, refused, query.key)
             rows.append(dict(zip(_QUERY_COLUMNS, row, strict=True)))
     return rows
-
-
-def _certified_losses(
-    store: LedgerStore,
-    book: LedgerBook,
-    rule: Rule,
-    numbers: npt.NDArray[np.int64],
-    known: dict[Fingerprint, tuple[float, float]],
-    workers: Workers = map,
-) -> npt.NDArray[np.float64]:
-    """Bound each person's loss from below and above, once for each history; `known` remembers them."""
-    fingerprints, release = book.fingerprints_of(numbers), book.release
-    first, group = group_rows(fingerprints)
-    keys = [(int(a), int(b)) for a, b in fingerprints[first]]
-    known[0, 0] = 0.0, 0.0
-    with store.transaction(write=False) as connection:
-        members = {key: int(numbers[one]) for key, one in zip(keys, first, strict=True) if key not in known}
-        histories = recorded_histories(connection, members, release)
-    # Nobody waits for the searches: no transaction is open here.
-    answers = book.answers_of(list(histories.values()))
-    known.update(zip(histories, workers(partial(lower_and_upper, rule), answers), strict=True))
-    return np.array([known[key] for key in keys], dtype=np.float64).reshape(-1, 2)[group]
-
-
-def lower_and_upper(rule: Rule, answers: Answers) -> tuple[float, float]:
-    """Bound what some answers have cost, as the rule counts it."""
-    found = rule.loss_bounds(*answers)
-    return found.lower, min(found.upper, rule.composed_loss(answers[0]))
-
-
-def _verification(store: LedgerStore, rule: Rule, workers: Workers) -> Verification:
-    with store.transaction(write=False) as connection:
-        if connection.execute(_HIDDEN).fetchmany(1):
-            raise LedgerError(
-                "A ledger is verified by its owner: others are not told every answer, and cannot decide anew."
-            )
-    book, sums = LedgerBook(), _Sums(rule.epsilon)
-    problems: list[str] = []
-    decided: dict[tuple[Fingerprint, str], bool] = {}
-    try:
-        problems += _structural_problems(store)
-        for release, query_number in _releases(store):
-            problems += _check_release(store, book, rule, release, query_number, decided, sums, workers)
-        with store.transaction(write=False) as connection:
-            book.catch_up(connection)
-        # A loss may pass the budget by chance where a delta says so, with every decision right.
-        numbers = np.arange(len(book.number_of) if rule.delta is None else 0)
-        wrong = numbers[_certified_losses(store, book, rule, numbers, {}, workers)[:, 0] > rule.epsilon]
-        if wrong.size:
-            problems.append(f"{_some_people(book, wrong)} have lost more than their budget of {rule.epsilon}.")
-    except LedgerError as error:
-        problems.append(str(error))
-    return Verification(not problems, tuple(problems), len(book.number_of), book.release, book.n_answers, len(decided))
-
-
-def _structural_problems(store: LedgerStore) -> list[str]:
-    with store.transaction(write=False) as connection:
-        found = store.structural_problems(connection)
-        uneven = connection.execute(
-            "SELECT release FROM releases WHERE asked <> answered + served + refused"
-        ).fetchmany(10)
-    return [
-        *found,
-        *(f"The counts of release {release} do not add up." for (release,) in uneven),
-    ]
-
-
-def _releases(store: LedgerStore) -> Iterator[tuple[int, int]]:
-    with store.transaction(write=False) as connection:
-        rows = connection.execute("SELECT release, query FROM releases ORDER BY release").fetchall()
-    for expected, (release, query) in enumerate(rows, start=1):
-        if release != expected:
-            raise LedgerError(f"Release {expected} is missing.")
-        yield release, query
-
-
-def _check_release(
-    store: LedgerStore,
-    book: LedgerBook,
-    rule: Rule,
-    release: int,
-    query_number: int,
-    decided: dict[tuple[Fingerprint, str], bool],
-    sums: "_Sums",
-    workers: Workers,
-) -> list[str]:
-    """Establish the admissions of one release, from what was recorded before it."""
-    with store.transaction(write=False) as connection, damage():
-        if not book.queries:
-            book.catch_up(connection, until=0)
-        numbers = who_answered(connection, release)
-        query = book.queries[query_number]
-        if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(book.number_of):
-            raise LedgerError(f"The ledger is damaged: release {release} has answers of nobody.")
-        numbers = numbers[~sums.admit(numbers, query.exact_epsilon)]
-        fingerprints = book.fingerprints_of(numbers)
-        first, group = group_rows(fingerprints)
-        keys = [((int(a), int(b)), query.key) for a, b in fingerprints[first]]
-        members = {key: int(numbers[one]) for key, one in zip(keys, first, strict=True) if key not in decided}
-        histories = recorded_histories(connection, members, release - 1)
-        book.catch_up(connection, until=release)
-    answers = [([book.queries[number] for number in asked], outputs) for asked, outputs in histories.values()]
-    decided.update(zip(histories, workers(partial(is_established, rule, query), answers), strict=True))
-    wrong = ~np.array([decided[key] for key in keys], dtype=bool)[group]
-    if not wrong.any():
-        return []
-    return [f"Release {release} took {_some_people(book, numbers[wrong])} past their budget of {rule.epsilon}."]
-
-
-class _Sums:
-    """What everybody's epsilons add up to, in whole parts of 2^-40 of the budget, each rounded up."""
-
-    def __init__(self, epsilon: float) -> None:
-        self._epsilon = epsilon
-        self._spent = np.zeros(0, dtype=np.int64)
-
-    def admit(self, numbers: npt.NDArray[np.int64], epsilon: float) -> npt.NDArray[np.bool_]:
-        """Add one more answer of these people, and say whose sum is certainly within the budget."""
-        if numbers.size and numbers.max() >= len(self._spent):
-            more = np.zeros(int(numbers.max()) + 1, dtype=np.int64)
-            self._spent = np.concatenate([self._spent, more])
-        # Twice the budget is enough to know of: the sums cannot overflow.
-        part = min(math.floor(min(epsilon / self._epsilon, 2.0) * 2.0**40) + 2, 2**41)
-        self._spent[numbers] = np.minimum(self._spent[numbers] + part, 2**41)
-        return self._spent[numbers] <= 2**40
-
-
-def _some_people(book: LedgerBook, numbers: npt.NDArray[np.int64]) -> str:
-    name_of = {number: identity for identity, number in book.number_of.items()}
-    some = ", ".join(repr(name_of[int(number)]) for number in numbers[:5])
-    return f"{len(numbers):,} people ({some}{', ...' if len(numbers) > 5 else ''})"
 
 
 def _quantiles(values: npt.NDArray[np.float64]) -> dict[str, float]:
@@ -344,7 +197,7 @@ class LedgerReader:
             with self._store.transaction(write=False) as connection:
                 self._book.catch_up(connection)
             numbers = self._book.numbers(people)
-            return _certified_losses(self._store, self._book, self._rule, numbers, self._certified)[:, 1]
+            return certified_losses(self._store, self._book, self._rule, numbers, self._certified)[:, 1]
 
     def remaining(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
         """Each person's budget minus their realized loss.
@@ -352,6 +205,41 @@ class LedgerReader:
         With ``rule="bayesian"`` a query with a larger epsilon than this may still be admitted.
         """
         return np.maximum(self.epsilon - self.realized_loss(ids), 0.0)
+
+    def zcdp(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
+        r"""Each person's zero-concentrated privacy: what the :math:`\rho` of their answers and releases add up to.
+
+        That of a Gaussian is :math:`\Delta^2 / (2 \sigma^2)` of its integers, that of anything else
+        :math:`\varepsilon^2 / 2`, each rounded up. With ``rule="approximate"`` a person is asked on while
+        :math:`\rho + 2 \sqrt{\rho \ln(1/\delta)}` is at most epsilon. With any rule it can be carried on where other
+        releases of these people are accounted for in this way.
+
+        Parameters
+        ----------
+        ids : iterable of int or str
+
+        Returns
+        -------
+        ndarray of shape (n_ids,)
+            In nats, rounded up; 0 for people of whom nothing is recorded.
+
+        References
+        ----------
+        M. Bun and T. Steinke, "Concentrated Differential Privacy", TCC 2016, Lemma 2.3 and Proposition 1.4.
+
+        Examples
+        --------
+        >>> from skldp.accounting import PrivacyLedger
+        >>> from skldp.mechanisms import RandomizedResponse
+        >>> ledger = PrivacyLedger(1.0)
+        >>> accepted = ledger.release(RandomizedResponse(0.5, n_classes=3), [[1]], ids=["ann"]).accepted
+        >>> ledger.zcdp(["ann", "bob"]).round(6)
+        array([0.125, 0.   ])
+        """
+        people = canonical_ids(ids)
+        with self._lock, self._forgetting_after_errors(), self._store.transaction(write=False) as connection:
+            self._book.catch_up(connection)
+            return self._book.zcdp_of(self._book.numbers(people))
 
     def history(self, person: Any) -> list[dict[str, Any]]:
         """What one person has answered, in order.
@@ -414,10 +302,10 @@ class LedgerReader:
         Verification
         """
         self._store.check_open()
-        return _verification(self._store, self._rule, workers)
+        return verify_record(self._store, self._rule, workers)
 
     def report(self, *, verify: bool = False, workers: Workers = map) -> dict[str, Any]:
-        """Everything about the ledger, as plain data: settings, counts, quantiles of losses and of what remains.
+        """Everything about the ledger, as plain data: settings, counts, quantiles of losses and of what is left.
 
         Parameters
         ----------
@@ -434,16 +322,17 @@ class LedgerReader:
         self._store.check_open()
         checked = asdict(self.verify(workers)) if verify else None
         try:
-            queries, budgets = _query_rows(self._store), self._budgets(workers)
+            queries, budgets, head = _query_rows(self._store), self._budgets(workers), self.head
         except LedgerError:
             if checked is None:
                 raise
             # What is damaged has no figures, but the problems are worth more than an error.
-            queries, budgets = [], dict.fromkeys(_BUDGETS)
+            queries, budgets, head = [], dict.fromkeys(_BUDGETS), None
         settings = {name: getattr(self, name) for name in ("path", "epsilon", "rule", "tol", "bounds", "delta")}
         if isinstance(self.bounds, Domain):
             settings["bounds"] = self.bounds.to_dict()
         refused = sum(row["refused"] for row in queries)
+        settings["head"] = head
         return {**settings, **budgets, "refused": refused, "queries": queries, "verification": checked}
 
     def was_asked(self, query: Query) -> bool:
@@ -470,12 +359,13 @@ class LedgerReader:
         with self._store.transaction(write=False) as connection:
             book.catch_up(connection)
         numbers = np.arange(len(book.number_of))
-        losses = _certified_losses(self._store, book, self._rule, numbers, {}, workers)[:, 1]
+        losses = certified_losses(self._store, book, self._rule, numbers, {}, workers)[:, 1]
         remaining = np.maximum(self.epsilon - losses, 0.0)
         smallest = min((query.epsilon for query in book.queries), default=0.0)
         # Whether somebody is really refused depends on the query as well, with rule="bayesian".
         exhausted = int(np.count_nonzero(remaining < smallest * (1 - 1e-9)))
-        figures = (len(losses), book.n_answers, exhausted, _quantiles(losses), _quantiles(remaining))
+        quantiles = map(_quantiles, (losses, remaining, book.zcdp_of(numbers)))
+        figures = (len(losses), book.n_answers, exhausted, *quantiles)
         return dict(zip(_BUDGETS, figures, strict=True))
 
     def _forget(self) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from skldp.mechanisms._categorical.hadamard import OneHotHadamard
 from skldp.mechanisms._categorical.local_hashing import OneHotLocalHashing
 from skldp.mechanisms._categorical.subset import SubsetSelection
 from skldp.mechanisms._categorical.unary import OneHotMechanism, OneHotRandomizedResponse, UnaryEncoding
@@ -14,6 +15,7 @@ _ONE_HOT: dict[str, Callable[[float, int], OneHotMechanism]] = {
     "oue": lambda epsilon, n_classes: UnaryEncoding(epsilon, n_classes, "oue"),
     "subset": SubsetSelection,
     "hashing": OneHotLocalHashing,
+    "hadamard": OneHotHadamard,
 }
 #: The names of the mechanisms for a column of categories, whose release is a bit for each category.
 CATEGORICAL_MECHANISMS = tuple(_ONE_HOT)
@@ -52,7 +54,7 @@ def best_categorical_mechanism(epsilon: float, n_classes: int) -> tuple[str, One
     The variance is that of an unbiased frequency, averaged over the categories, which is the same whatever people
     hold. That of subset selection is the least (Ye and Barg); the shortest report (`report_bits`) within 1.05 times of
     it is chosen: randomized response for few categories, local hashing for many, whose reports are logarithmic in their
-    number, and subset selection between them.
+    number, subset selection between them, and Hadamard response of one block at small epsilon.
 
     References
     ----------

@@ -10,11 +10,12 @@ import numpy.typing as npt
 
 from skldp.mechanisms._categorical.frequency import FrequencyEstimate
 from skldp.mechanisms._categorical.reports import ReportMechanism
+from skldp.mechanisms._categorical.unary import OneHotOfLaw
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._odds import TWO_64, bernoulli, check_representable, least_count, log_ratio
 from skldp.mechanisms._rows import Workspace
 
-__all__ = ["HadamardResponse", "hadamard_transform", "is_odd"]
+__all__ = ["HadamardResponse", "OneHotHadamard", "hadamard_transform", "is_odd"]
 
 # Beyond this there are more blocks than categories anyway.
 _LARGEST_EPSILON = 40.0
@@ -188,6 +189,60 @@ class HadamardResponse(ReportMechanism):
         signed = _place_of_sign(inside % n_own, matrix_rows, ~held)
         elsewhere = (starts + size + other - n_own) % self.n_reports
         out[...] = np.where(held | (other < n_own), starts + signed, elsewhere)
+
+
+@dataclass(frozen=True)
+class OneHotHadamard(OneHotOfLaw):
+    """Hadamard response of one block, whose report is written out as the bits of all categories that it speaks for.
+
+    Of several blocks, a bit would have one chance in the category's own and another in the others.
+
+    Parameters
+    ----------
+    epsilon : float
+        Natural-log budget of one category.
+    n_classes : int
+
+    Examples
+    --------
+    >>> from skldp.mechanisms import OneHotHadamard, noise_from
+    >>> law = OneHotHadamard(1.0, 6)
+    >>> law.release([[0], [2]], noise_from()).rows.shape, round(law.p, 3), round(law.q, 3)
+    ((2, 6), 0.731, 0.5)
+    """
+
+    @cached_property
+    def law(self) -> HadamardResponse:
+        """The Hadamard response whose reports these are."""
+        return _OneBlock(self.epsilon, self.n_classes)
+
+    @property
+    def report_bits(self) -> int:
+        """How many bits a report takes that is sent as it is drawn."""
+        return self.law.report_bits
+
+    @property
+    def p(self) -> float:
+        """The probability that the bit of the true category is released as 1."""
+        return self.law.own_count / TWO_64
+
+    @property
+    def q(self) -> float:
+        """The probability that the bit of any single other category is released as 1."""
+        # Half of a category's own reports, and half of all others, are those of any other row of the matrix.
+        return 0.5 if self.n_classes > 1 else 0.0
+
+    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        if self.n_classes == 1:
+            self._encode(rows, out, workspace)
+            return
+        reports = workspace.take("reports", rows.shape, np.int64)
+        self.law._draw(rows, noise, reports, workspace)
+        out[...] = ~is_odd(reports & np.arange(1, self.n_classes + 1))
+
+
+class _OneBlock(HadamardResponse):
+    n_blocks = 1
 
 
 def _block_size(n_classes: int, n_blocks: int) -> int:

@@ -31,7 +31,7 @@ class CategoricalRecord(RowMechanism):
         one has nothing to hide.
     sizes : tuple of int
         How many categories each column has.
-    method : {"krr", "sue", "oue", "subset", "hashing", "best"}, default="krr"
+    method : {"krr", "sue", "oue", "subset", "hashing", "hadamard", "best"}, default="krr"
         ``"best"`` is chosen for each column; see `best_categorical_mechanism`.
 
     Raises
@@ -52,7 +52,7 @@ class CategoricalRecord(RowMechanism):
 
     epsilon: float
     sizes: tuple[int, ...]
-    method: Literal["krr", "sue", "oue", "subset", "hashing", "best"] = "krr"
+    method: Literal["krr", "sue", "oue", "subset", "hashing", "hadamard", "best"] = "krr"
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)

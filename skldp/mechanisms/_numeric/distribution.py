@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from skldp.mechanisms._integer_laws import LatticeLaw
+from skldp.mechanisms._number_laws import LatticeLaw
 
 __all__ = ["DistributionEstimate", "ascend", "lattice_response", "likeliest_shares"]
 

@@ -80,6 +80,11 @@ class Duchi(UnitMechanism):
         """The log ratio of the two answers' probabilities at the ends."""
         return log_ratio(2**63 + self.slope, 2**63 - self.slope, in_doubles=True)
 
+    @property
+    def loss_from_middle(self) -> float:
+        """That of an end's likelier answer, which is one of two equal ones of the middle."""
+        return log_ratio(2**63 + self.slope, 2**63, in_doubles=True)
+
     @cached_property
     def variance_coefficients(self) -> tuple[float, float, float]:
         """B^2, 0 and -1."""

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from skldp._checks import check_whole
 from skldp._untold import as_numbers
-from skldp.mechanisms._integer_laws import LatticeLaw
 from skldp.mechanisms._law_of import integer_law
+from skldp.mechanisms._number_laws import LatticeLaw
 from skldp.mechanisms._numeric.distribution import DistributionEstimate, lattice_response, likeliest_shares
 from skldp.mechanisms._numeric.piecewise import Piecewise
 

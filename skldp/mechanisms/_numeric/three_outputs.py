@@ -125,6 +125,12 @@ class ThreeOutputs(UnitMechanism):
         of_sign = log_ratio(_WORD - zero_end - wrong_end, wrong_end, in_doubles=True)
         return max(of_sign, log_ratio(zero, zero_end, in_doubles=True)) if zero else of_sign
 
+    @property
+    def loss_from_middle(self) -> float:
+        """That of the right sign at an end; 0 is likeliest in the middle."""
+        zero, zero_lost, wrong, wrong_lost = self.integers
+        return log_ratio(_WORD - (zero - zero_lost) - (wrong - wrong_lost), wrong, in_doubles=True)
+
     @cached_property
     def variance_coefficients(self) -> tuple[float, float, float]:
         """From the probability of 0, which is linear in abs(x)."""

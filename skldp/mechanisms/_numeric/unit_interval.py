@@ -113,6 +113,11 @@ class UnitMechanism(RowMechanism):
         """The largest log-likelihood ratio of the sampled law over all pairs of inputs."""
 
     @property
+    def loss_from_middle(self) -> float:
+        """The largest log-likelihood ratio of the law of any input to that of 0, rounded up, or more."""
+        return self.exact_epsilon
+
+    @property
     @abstractmethod
     def variance_coefficients(self) -> tuple[float, float, float]:
         """The c of a variance c[0] + c[1] abs(x) + c[2] x^2, which is never below the released one."""

@@ -1,0 +1,254 @@
+"""TablePrivatizer's other mechanisms: missing numbers as an answer of their own, and every mechanism for categories."""
+
+import itertools
+import json
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from laws import THRESHOLD, chi_square_pvalue
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from skldp import CategoricalPrivatizer, Policy, PrivacyLedger, TablePrivatizer, privacy_guarantee
+from skldp.estimators._table_encoding import as_estimates, as_one_hot
+from skldp.exceptions import OutOfDomainWarning
+from skldp.mechanisms import CATEGORICAL_MECHANISMS, Categories, Columns, MixedRecord, NumberOrMissing, noise_from
+
+seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+# As of penguins: numbers, categories and dates, all with gaps.
+GAPS = {
+    "mass": [4200.0, None, 3100.0, 5050.0],
+    "island": ["Biscoe", "Dream", None, "Torgersen"],
+    "ringed": ["2007-11-11", None, "2008-02-29", "2009-12-01"],
+    "flipper": [181.0, 195.0, 210.0, 224.0],
+}
+SCHEMA = {
+    "mass": {"type": "interval", "low": 2500, "high": 6500, "missing": "category"},
+    "island": {"type": "categories", "values": ["Biscoe", "Dream", "Torgersen"], "missing": "category"},
+    "ringed": {"type": "dates", "low": "2007-01-01", "high": "2009-12-31", "missing": "category"},
+    "flipper": (170, 235),
+}
+NAMES = ["mass", "mass_missing", "island_Biscoe", "island_Dream", "island_Torgersen", "island_missing"]
+NAMES += ["ringed", "ringed_missing", "flipper"]
+FRAMES = {"pandas": lambda: pd.DataFrame(GAPS), "polars": lambda: pl.DataFrame(GAPS)}
+SETS = sorted(set(CATEGORICAL_MECHANISMS) - {"krr"})
+with_each_frame = pytest.mark.parametrize("kind", FRAMES)
+
+
+def days(text):
+    return (np.datetime64(text, "D") - np.datetime64(0, "D")).astype(int)
+
+
+@with_each_frame
+@pytest.mark.parametrize(
+    "schema",
+    [SCHEMA, json.dumps(SCHEMA | {"flipper": {"type": "interval", "low": 170, "high": 235}})],
+    ids=["dict", "text"],
+)
+def test_a_missing_number_has_a_column_of_its_own(kind, schema):
+    frame = FRAMES[kind]()
+    table = TablePrivatizer(8.0, schema=schema, transform_noise=False).fit(frame)
+    assert table.get_feature_names_out().tolist() == NAMES
+    encoded = table.transform(frame)
+    # The declared middle stands for what is missing.
+    np.testing.assert_array_equal(encoded[:, 0], [4200, 4500, 3100, 5050])
+    np.testing.assert_array_equal(encoded[:, 1], [0, 1, 0, 0])
+    np.testing.assert_array_equal(encoded[:, 7], [0, 1, 0, 0])
+    assert encoded[1, 6] == days("2007-01-01") / 2 + days("2009-12-31") / 2
+    np.testing.assert_array_equal(
+        clone(table).set_params(sparse_output=True).fit(frame).transform(frame).toarray(), encoded
+    )
+    np.testing.assert_array_equal(clone(table).set_params(encoding="estimates").fit(frame).transform(frame), encoded)
+    back = table.inverse_transform(encoded)
+    assert back[0, 0] == 4200
+    assert math.isnan(back[1, 0])
+    assert back[1, 2] is None
+    assert back[3, 2] == np.datetime64("2009-12-01")
+    assert isinstance(table.mechanisms_["mass"], NumberOrMissing)
+
+
+@with_each_frame
+def test_a_released_frame_has_gaps_where_the_answer_is_missing(kind):
+    frame = FRAMES[kind]()
+    plain = TablePrivatizer(8.0, schema=SCHEMA, encoding="columns", transform_noise=False).fit(frame)
+    same = plain.transform(frame)
+    assert type(same) is type(frame)
+    nothing = None if kind == "polars" else np.nan
+    assert [repr(mass) for mass in same["mass"].to_list()] == [repr(nothing if m is None else m) for m in GAPS["mass"]]
+    masses = [None if mass is None or mass != mass else mass for mass in same["mass"].to_list()]
+    assert masses == GAPS["mass"]
+    assert [str(day)[:10] for day in same["ringed"].to_list()] == [
+        "2007-11-11",
+        str(same["ringed"].to_list()[1]),
+        *GAPS["ringed"][2:],
+    ]
+    many = pd.concat([pd.DataFrame(GAPS)] * 400) if kind == "pandas" else pl.concat([pl.DataFrame(GAPS)] * 400)
+    with_seed = clone(plain).set_params(seed=3, transform_noise=True)
+    with pytest.warns(UserWarning, match="repeatable"):
+        released = with_seed.fit_transform(many)
+    law = with_seed.mechanisms_["mass"]
+    missing = np.array([one is None or one != one for one in released["mass"].to_list()]).reshape(-1, 4)
+    for j, chance in enumerate([law.hidden_probability, law.told_probability] + [law.hidden_probability] * 2):
+        told = missing[:, j].sum()
+        assert chi_square_pvalue([told, 400 - told], [chance, 1 - chance]) > THRESHOLD
+
+
+def test_the_epsilon_is_the_sum_and_stated_by_column():
+    table = TablePrivatizer(8.0, schema=SCHEMA, shares={"mass": 2, "island": 1, "ringed": 1, "flipper": 4}).fit(
+        FRAMES["pandas"]()
+    )
+    assert table.privacy_guarantee_.epsilon <= 8.0
+    assert table.epsilons_["mass"] == pytest.approx(2.0, rel=1e-6)
+    assert table.epsilons_["mass"] == table.mechanisms_["mass"].guarantee().epsilon <= 2.0
+    assert "mass 2, island 1, ringed 1, flipper 4" in table.privacy_guarantee_.basis
+    assert [step.name for step in table.privacy_guarantee_.steps] == list(SCHEMA)
+    by_variance = TablePrivatizer(8.0, schema=SCHEMA, shares="variance").fit(FRAMES["pandas"]())
+    # What tells of its absence as well needs more than what is never missing.
+    assert by_variance.epsilons_["mass"] == by_variance.epsilons_["ringed"] > by_variance.epsilons_["flipper"]
+
+    def total(one):
+        numbers = [one.mechanisms_[name].worst_variance for name in ("mass", "ringed")]
+        response = one.mechanisms_["island"]
+        p, q = response.support_probabilities()
+        of_category = (p * (1 - p) + 3 * q * (1 - q)) / 4 / (p - q) ** 2
+        flipper = one.mechanisms_["flipper"]
+        return sum(numbers) + of_category + flipper.mechanism.worst_variance
+
+    assert total(by_variance) < total(TablePrivatizer(8.0, schema=SCHEMA).fit(FRAMES["pandas"]()))
+
+
+def test_what_is_missing_lies_nowhere_outside():
+    frame = FRAMES["pandas"]().assign(flipper=[1000.0, 195.0, 210.0, 224.0])
+    table = TablePrivatizer(8.0, schema=SCHEMA).fit(frame)
+    with pytest.warns(OutOfDomainWarning, match=r"1 of 16 values .*\(in 'flipper'\)"):
+        table.transform(frame)
+
+
+def test_a_ledger_charges_people_whose_numbers_are_missing():
+    ledger = PrivacyLedger(10.0)
+    table = TablePrivatizer(8.0, schema=SCHEMA, ledger=ledger, encoding="columns")
+    released = table.fit_transform(FRAMES["pandas"](), ids=["ann", "bob", "eve", "tom"])
+    assert released.shape == (4, 4)
+    assert (
+        pickle.loads(pickle.dumps(clone(table).set_params(ledger=None).fit(FRAMES["pandas"]()))).columns_
+        == table.columns_
+    )
+
+
+def test_a_table_of_an_array_and_of_one_domain():
+    rows = np.array([[1.0, np.nan], [0.0, 0.5]])
+    schema = {"x0": (0, 1), "x1": {"type": "or_missing", "number": {"type": "interval", "low": 0, "high": 1}}}
+    table = TablePrivatizer(2.0, schema=schema, transform_noise=False).fit(rows)
+    np.testing.assert_array_equal(table.transform(rows), [[1, 0.5, 1], [0, 0.5, 0]])
+    np.testing.assert_array_equal(clone(table).set_params(encoding="columns").fit(rows).transform(rows), rows)
+    # Of all columns at once there is no number that may be missing.
+    with pytest.raises(ValueError, match="NaN"):
+        TablePrivatizer(2.0, schema=(0, 1)).fit(rows)
+
+
+def test_a_name_that_the_missing_ones_need_is_refused_before_the_release():
+    frame = pd.DataFrame({"mass": [4000.0], "mass_missing": [1.0]})
+    with pytest.raises(ValueError, match="Released columns must have different names"):
+        TablePrivatizer(schema={"mass": SCHEMA["mass"], "mass_missing": (0, 1)}).fit(frame)
+
+
+def test_a_policy_says_why_it_has_no_such_number():
+    table = TablePrivatizer(8.0, schema=SCHEMA).fit(FRAMES["pandas"]())
+    with pytest.raises(ValueError, match=r"no law of a number that may be missing as an answer of its own.*'mass'"):
+        Policy.from_estimator(table, purpose="tests")
+
+
+WORDS = pd.DataFrame({"size": list("SMLSM"), "age": [1.0, 20.0, 99.0, 40.0, 7.0], "city": list("aabde")})
+OF_WORDS = {"size": ["S", "M", "L"], "age": (0, 100), "city": list("abcde")}
+
+
+@pytest.mark.parametrize("encoding", ["onehot", "estimates"])
+@pytest.mark.parametrize("mechanism", [*CATEGORICAL_MECHANISMS, "best"])
+def test_every_mechanism_in_a_pipeline(mechanism, encoding):
+    table = TablePrivatizer(9.0, schema=OF_WORDS, category_mechanism=mechanism, encoding=encoding)
+    model = make_pipeline(table, LogisticRegression()).fit(WORDS, [0, 1, 0, 1, 1])
+    assert model.predict(WORDS).shape == (5,)
+    guarantee = privacy_guarantee(model)
+    assert guarantee.epsilon <= 9.0
+    assert guarantee.epsilon == pytest.approx(9.0, rel=1e-6)
+    names = model[0].get_feature_names_out().tolist()
+    assert names == ["size_S", "size_M", "size_L", "age", *(f"city_{one}" for one in "abcde")]
+    plain = clone(table).set_params(transform_noise=False).fit(WORDS).transform(WORDS)
+    np.testing.assert_array_equal(plain[:, 4:], (WORDS["city"].to_numpy()[:, None] == list("abcde")).astype(float))
+    alone = make_pipeline(
+        CategoricalPrivatizer(9.0, mechanism=mechanism, categories=[list("SML"), list("abcde")]), LogisticRegression()
+    )
+    assert privacy_guarantee(alone.fit(WORDS[["size", "city"]], [0, 1, 0, 1, 1])).epsilon <= 9.0
+
+
+@seeds_expected
+@pytest.mark.parametrize("mechanism", SETS)
+def test_categories_are_released_by_the_law_that_is_named(mechanism):
+    frame = pd.DataFrame({"city": ["b"] * 20_000, "age": 3.0})
+    schema = {"city": list("abcde"), "age": (0, 100)}
+    table = TablePrivatizer(2.0, schema=schema, category_mechanism={"city": mechanism}, seed=5)
+    released = table.fit_transform(frame)
+    law = table.mechanisms_["city"]
+    expected = law.output_law([[1]])[0]
+    for column, chance in enumerate(expected):
+        ones = released[:, column].sum()
+        assert chi_square_pvalue([ones, 20_000 - ones], [chance, 1 - chance]) > THRESHOLD
+    sparse = clone(table).set_params(sparse_output=True).fit_transform(frame)
+    np.testing.assert_array_equal(sparse.toarray(), released)
+    estimates = clone(table).set_params(encoding="estimates").fit_transform(frame)
+    np.testing.assert_allclose(estimates[:, :5], (released[:, :5] - law.q) / (law.p - law.q))
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "sue", "oue"])
+def test_estimates_have_no_bias(mechanism):
+    record = MixedRecord(Columns.of({"size": Categories(("S", "M", "L"))}), (0.7,), (mechanism,))
+    columns = TablePrivatizer(schema={"size": ["S", "M", "L"]}).fit(WORDS[["size"]]).columns_
+    (law,) = record.parts
+    if mechanism == "krr":
+        answers, chances = np.arange(3.0)[:, None], law.flip_matrix
+    else:
+        answers = np.array(list(itertools.product([0.0, 1.0], repeat=3)))
+        chances = np.exp([law.log_likelihood(answers, [code]) for code in range(3)])
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+    np.testing.assert_allclose(chances @ as_estimates(answers, record, columns), np.eye(3), atol=1e-9)
+    assert set(np.unique(as_one_hot(answers, record, columns))) == {0, 1}
+
+
+@pytest.mark.parametrize("mechanism", [*CATEGORICAL_MECHANISMS, "best"])
+def test_a_policy_of_each_comes_back(mechanism):
+    table = TablePrivatizer(3.0, schema=OF_WORDS, category_mechanism={"city": mechanism}).fit(WORDS)
+    policy = Policy.from_estimator(table, purpose="tests")
+    again = Policy.from_json(policy.to_json()).to_estimator()
+    assert Policy.from_estimator(again.fit(WORDS), purpose="tests").fields == policy.fields
+    assert type(again.mechanisms_["city"]) is type(table.mechanisms_["city"])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"category_mechanism": "laplace"}, "category_mechanism"),
+        ({"category_mechanism": {"city": "laplace"}}, "mechanism of a column must be one of"),
+        ({"category_mechanism": {"age": "oue"}}, "must name columns of categories, and no others"),
+        ({"category_mechanism": {"name": "oue"}}, "must name columns of categories, and no others"),
+        ({"category_mechanism": "oue", "encoding": "columns"}, "needs one category in an answer.*size, city"),
+        ({"encoding": "estimates", "sparse_output": True}, "Estimates are dense"),
+    ],
+)
+def test_refuses_what_has_no_meaning(parameters, match):
+    with pytest.raises(ValueError, match=match):
+        TablePrivatizer(9.0, schema=OF_WORDS, **parameters).fit(WORDS)
+
+
+def test_a_set_is_no_category():
+    table = TablePrivatizer(9.0, schema=OF_WORDS, category_mechanism={"city": "oue"}).fit(WORDS)
+    with pytest.raises(ValueError, match=r"inverse_transform needs one category in an answer.*for city"):
+        table.inverse_transform(table.transform(WORDS))
+    with pytest.raises(ValueError, match="one for each of 2 columns"):
+        MixedRecord(Columns.of(dict.fromkeys("ab", Categories((0, 1)))), (1.0, 1.0), ("krr",))
+    numbers = MixedRecord(Columns.of({"a": Categories((0, 1))}), (1.0,), ("best",))
+    assert numbers.release([[1]], noise_from()).rows.shape == (1, 1)
