@@ -1517,8 +1517,15 @@ MUTATIONS = [
         "accounting/_ledger/postgres_store.py", "WHEN 'off' THEN 'on'", "WHEN 'off' THEN 'off'", _HOSTS, needs=_DRIVER
     ),
     Mutation("accounting/_ledger/postgres_store.py", 'if fsync != "on":', "if False:", _HOSTS, needs=_DRIVER),
-    Mutation("accounting/_ledger/book.py", "self._spent[numbers, 2:]", "self._spent[numbers, :2]", "accounting/test_deltas.py"),
-    Mutation("accounting/_ledger/reader.py", "ledger._store.check_head(head)", "pass", "accounting/test_ledger_erasing.py"),
+    Mutation(
+        "accounting/_ledger/book.py",
+        "self._spent[numbers, 2:]",
+        "self._spent[numbers, :2]",
+        "accounting/test_deltas.py",
+    ),
+    Mutation(
+        "accounting/_ledger/reader.py", "ledger._store.check_head(head)", "pass", "accounting/test_ledger_erasing.py"
+    ),
     Mutation("accounting/_units.py", "math.inf if one >= BEYOND_SUMS else", "", "accounting/test_units.py"),
     Mutation(
         "accounting/_ledger/reader.py",
@@ -2790,14 +2797,26 @@ MUTATIONS = [
     ),
     Mutation(
         "study/_audit/table_cells.py",
-        "total += epsilon * (column[:, None] != column)",
-        "total = epsilon * (column[:, None] != column)",
+        "released[:, int(value)] * mechanism.exact_epsilon",
+        "released[:, int(value)] * -mechanism.exact_epsilon",
         "study/test_inversion_tables.py",
     ),
     Mutation(
         "study/_audit/table_cells.py",
-        "within = release.mechanism_.domain.clip(cells).rows",
-        "within = cells",
+        "math.log1p(-told) + number",
+        "number",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/table_cells.py",
+        "total += epsilon * (place[:, None] != place)",
+        "total = epsilon * (place[:, None] != place)",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/table_cells.py",
+        "release.mechanism_.domain.clip(cells).rows",
+        "cells",
         "study/test_inversion_tables.py",
     ),
     Mutation(
@@ -2820,8 +2839,8 @@ MUTATIONS = [
     ),
     Mutation(
         "study/_audit/table_cells.py",
-        "not any(column.is_date for column in release.columns_)",
-        "True",
+        "and not of_days",
+        "",
         "study/test_inversion_tables.py",
     ),
     Mutation(
