@@ -103,10 +103,15 @@ def of_labels(classes):
     ]
 
 
-def study(title, data, settings, repeats, epsilons, tests=(), metric="accuracy", **learning):
-    table = federated_study(*data, settings, epsilons=epsilons, n_seeds=repeats, seed=0, **learning)
-    print(f"\n{title}\n{table}")
-    for first, second in tests:
+def study(title, data, settings, options, tests=(), metric="accuracy", epsilons=None, **learning):
+    chosen = [one for one in settings if not options.settings or one.name in options.settings]
+    if not chosen:
+        return
+    epsilons, repeats = tuple(epsilons or options.epsilons), options.repeats
+    table = federated_study(*data, chosen, epsilons=epsilons, n_seeds=repeats, seed=0, **learning)
+    print(f"\n{title}\n{table}", flush=True)
+    names = {one.name for one in chosen}
+    for first, second in (pair for pair in tests if names.issuperset(pair)):
         found = table.t_test(first, second, metric=metric)
         print(
             f"t-test of {metric}: {first} less {second}: {found.mean:+.3f} +- {found.standard_error:.3f}, "
@@ -120,37 +125,46 @@ def main():
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--only", choices=["images", "network", "attributes", "gradients", "texts", "labels"])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 2.5, 5.0, 10.0])
+    parser.add_argument("--settings", nargs="+", help="names of lines; all where there is none")
     options = parser.parse_args()
     warnings.simplefilter("ignore", SeededNoiseWarning)
-    repeats, epsilons = options.repeats, tuple(options.epsilons)
     ends = [noiseless(), random_guess()]
     network = {"model": "network", "hidden": (64, 64), "learning_rate": 0.1}
     many = {"n_clients": 1347}
     if options.only in (None, "images"):
         data = digits()
         rivals = [("BitRand as published", "PM on features"), ("BitRand, exact", "PM on features")]
-        study("Images, features, softmax", data, ends + features(1.0), repeats, epsilons, rivals, n_rounds=100, **many)
+        study("Images, features, softmax", data, ends + features(1.0), options, rivals, n_rounds=100, **many)
         settings = ends + of_labels(range(10))
-        study("Images, labels, softmax", data, settings, repeats, (1.0, 2.5, 5.0), LABEL_RIVALS, n_rounds=100, **many)
+        study(
+            "Images, labels, softmax",
+            data,
+            settings,
+            options,
+            LABEL_RIVALS,
+            epsilons=(1.0, 2.5, 5.0),
+            n_rounds=100,
+            **many,
+        )
     if options.only in (None, "images", "gradients"):
         few, settings = {"n_rounds": 5, "gradient_bound": 0.1, **many}, ends + gradients(0.1, 650)
-        study("Images, gradients, softmax", digits(), settings, repeats, epsilons, GRADIENT_RIVALS, **few)
+        study("Images, gradients, softmax", digits(), settings, options, GRADIENT_RIVALS, **few)
     if options.only in (None, "network"):
         rivals = [("BitRand as published", "PM on features"), ("BitRand, exact", "PM on features")]
         learning = {"n_rounds": 300, **many, **network}
-        study("Images, features, network", digits(), ends + features(1.0), repeats, epsilons, rivals, **learning)
+        study("Images, features, network", digits(), ends + features(1.0), options, rivals, **learning)
     if options.only in (None, "attributes"):
         data = digits(attributes=True)
         settings = [*ends, *features(1.0), labels_perturbed(LabelMatrixRR(classes=[0, 1]), name="attributes by RR")]
         rivals = [("BitRand as published", "PM on features")]
-        study("Attributes, logistic", data, settings, repeats, epsilons, rivals, "auc", n_rounds=100, **many)
-        study("Attributes, network", data, settings, repeats, epsilons, rivals, "auc", n_rounds=300, **many, **network)
+        study("Attributes, logistic", data, settings, options, rivals, "auc", n_rounds=100, **many)
+        study("Attributes, network", data, settings, options, rivals, "auc", n_rounds=300, **many, **network)
     if options.only in (None, "texts", "gradients") and texts() is not None:
         few, settings = {"n_rounds": 5, "gradient_bound": 0.02, "n_clients": 2000}, ends + gradients(0.02, 385 * 4)
-        study("Texts, gradients, softmax", texts(), settings, repeats, epsilons, GRADIENT_RIVALS, **few)
+        study("Texts, gradients, softmax", texts(), settings, options, GRADIENT_RIVALS, **few)
     if options.only in (None, "texts", "labels") and texts() is not None:
         settings, few = ends + of_labels(range(4)), {"n_rounds": 40, "n_clients": 2000}
-        study("Texts, labels, softmax", texts(), settings, repeats, epsilons, LABEL_RIVALS, **few)
+        study("Texts, labels, softmax", texts(), settings, options, LABEL_RIVALS, **few)
 
 
 if __name__ == "__main__":
