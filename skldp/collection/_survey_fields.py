@@ -69,7 +69,11 @@ class Bins:
             steps = [np.linspace(a, b, n_each, endpoint=False) for a, b in pairwise(edges)]
             self.fine_edges = np.append(np.concatenate(steps), edges[-1])
             low, high = self.fine_edges[:-1], self.fine_edges[1:]
-            of_fine = np.repeat(np.arange(last + 1), n_each)
+            if field.whole:
+                # The whole numbers from one edge to below the next, with half of one around each.
+                self.fine_edges = np.unique(np.append(np.ceil(self.fine_edges[:-1]), np.floor(edges[-1]) + 1))
+                low, high = self.fine_edges[:-1] - 0.5, self.fine_edges[1:] - 0.5
+            of_fine = np.clip(np.searchsorted(edges, self.fine_edges[:-1], side="right") - 1, 0, last)
         center, radius = center_and_radius(field)
         ends = (np.clip((end - center) / radius, -1.0, 1.0) for end in (low, high))
         self.fine = number_parts(field.law, *ends)
@@ -81,7 +85,7 @@ class Bins:
         return self.fine.combined(self.combine)
 
     def up_to(self, places: _Floats) -> CellScores | BucketScores:
-        """Of whether a number is below each place; in a finer bin, in proportion."""
+        """Of whether a number is below each place among the finer bins; inside one, in proportion."""
         widths = np.diff(self.fine_edges)
         return self.fine.combined(np.clip((places[:, None] - self.fine_edges[:-1]) / widths, 0.0, 1.0))
 

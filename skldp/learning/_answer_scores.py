@@ -141,6 +141,10 @@ class SupportScores(PartScores):
         """The scores of one code."""
         return np.asarray((self.supports(answers, part) - self.q) / (self.p - self.q))
 
+    def counts(self, answers: _Answers) -> npt.NDArray[np.int64]:
+        """How many answers support each code."""
+        return np.rint(self._held(answers, np.ones(len(answers)))).astype(np.int64)
+
     def sums(self, answers: _Answers, weights: _Floats) -> tuple[_Floats, _Floats]:
         """The sums of all codes."""
         held, total, gain = self._held(answers, weights), weights.sum(), self.p - self.q
