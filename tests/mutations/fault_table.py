@@ -43,6 +43,8 @@ _VECTORS = "mechanisms/test_sampled_vectors.py"
 _SPHERE = "mechanisms/test_sphere_precision.py"
 _ANSWERS = "accounting/test_sampled_answers.py"
 _CERTIFIED = "accounting/test_sampled_answers.py accounting/test_certificates.py accounting/test_certified.py"
+_CHOICES = "accounting/test_region_choices.py"
+_ADDED = "accounting/test_added_losses.py"
 _DOMAINS = "accounting/test_domains.py"
 _FILES = (
     "accounting/test_ledger_file.py accounting/test_ledger_damage.py accounting/test_ledger_crashes.py "
@@ -1195,6 +1197,24 @@ MUTATIONS = [
         "held = (left <= self._loose_limits).all(axis=1)",
         "held = (left + 0.1 <= self._loose_limits).all(axis=1)",
         _DOMAINS,
+    ),
+    # Boxes of a domain that are searched together.
+    Mutation("accounting/_extrema/region.py", "self.ends[0] + digit, 0", "digit, 0", _CHOICES),
+    Mutation("accounting/_extrema/relaxation.py", "(scaled * offset).sum(axis=1)", "scaled @ problem.offset", _CHOICES),
+    Mutation("accounting/_extrema/region_choices.py", "@ self._half + law.offset", "@ self._half", _CHOICES),
+    Mutation(
+        "accounting/_extrema/region_choices.py", "levels.append(lower + chosen)", "levels.append(lower)", _CHOICES
+    ),
+    Mutation("accounting/_extrema/region_choices.py", "nodes[self._codes]", "nodes[: len(self._codes)]", _CHOICES),
+    Mutation(
+        "accounting/_extrema/region_choices.py",
+        "return self._sign * self._search.multipliers",
+        "return self._search.multipliers",
+        _CHOICES,
+    ),
+    Mutation("accounting/_extrema/region_search.py", ", (self._cut_boxes, _MAX_NODES)]", "]", _CHOICES),
+    Mutation(
+        "accounting/_extrema/realized_loss.py", "math.nextafter(own + shares, math.inf)", "max(own, shares)", _ADDED
     ),
     Mutation(
         "accounting/_extrema/region.py",
