@@ -48,7 +48,7 @@ COMMANDS = {
     ),
     "release": Command(
         "skldp.cli._releases",
-        "Release a table: one report for each row, with fresh noise, and nothing that the policy does not name.",
+        "Release a table: one report for each row, and nothing that the policy does not name.",
     ),
     "collect": Command(
         "skldp.cli._releases",
