@@ -1252,6 +1252,13 @@ MUTATIONS = [
         survives="it counts in what roundings are allowed alone, of which one answer more is a part in a million",
     ),
     Mutation(
+        "estimators/_callbacks.py",
+        "history.call_on_fit_task_end(estimator=self)",
+        "history.call_on_fit_task_end(estimator=self, X=decision)",
+        "estimators/test_callbacks.py",
+        needs="sklearn.callback",
+    ),
+    Mutation(
         "estimators/_bayesian_filter.py",
         "self._region.move(X[positions])",
         "X[positions]",
