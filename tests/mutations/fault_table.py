@@ -2903,8 +2903,14 @@ MUTATIONS = [
     Mutation("collection/_collector.py", "if len(set(names)) < len(names):", "if False:", _COLLECTOR),
     Mutation(
         "learning/_survey_estimates.py",
-        "level = middle + (middle - share)",
-        "level = share",
+        "level = middle + (middle - raw.values) - side",
+        "level = raw.values + side",
+        "learning/test_survey_estimates.py",
+    ),
+    Mutation(
+        "learning/_survey_estimates.py",
+        "if is_exact else z * found.shares[bins] / 2",
+        "",
         "learning/test_survey_estimates.py",
     ),
     Mutation(
