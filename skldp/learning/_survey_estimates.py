@@ -1,6 +1,7 @@
 r"""Estimates from sums of scores, with standard errors and intervals: quotients of means, and what is made of them."""
 
 import html
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -367,12 +368,12 @@ def quantile_estimate(
 
     The interval holds the q for which this :math:`F(\hat q)` is in the raw one: only what lies between the two numbers
     is taken from G, so that neither the bias of its shares below nor its own noise there matters. The bounds end it.
-    Numbers of the bin that a quantile is in may be heaped anywhere in it, so that the share below has a further
-    standard error of up to half of the bin's.
+    Numbers of the bin that a quantile is in may be heaped anywhere in it, so that the share below is uniform within
+    that of the bin, which is a further standard error of it over the root of 12.
     """
     z = float(norm.ppf((1 + raw.level) / 2))
     bins = np.clip(np.searchsorted(found.edges, values, side="right") - 1, 0, len(found.shares) - 1)
-    heaped = np.zeros(len(values)) if is_exact else z * found.shares[bins] / 2
+    heaped = np.zeros(len(values)) if is_exact else z * found.shares[bins] / math.sqrt(12)
     middle = found.cumulative(values)
     ends: list[_Floats] = []
     for share, side in ((raw.high, 1), (raw.low, -1)):

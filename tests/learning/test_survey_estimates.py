@@ -101,7 +101,7 @@ def test_a_quantile_s_interval_holds_the_places_whose_share_lies_as_far_off_as_t
     raw = SurveyEstimate("", ("p",), (low + high) / 2, zero, low, high, 0.95, 100, zero, zero, zero, zero)
     made = quantile_estimate(raw, found, values, "quantiles of x", is_exact=is_exact)
     if not is_exact:
-        half = 1.959964 * found.shares[int(np.searchsorted(found.edges, values[0], side="right") - 1)] / 2
+        half = 1.959964 * found.shares[int(np.searchsorted(found.edges, values[0], side="right") - 1)] / 12**0.5
         below, above = (math.hypot(raw.values[0] - end, half) for end in (low[0], high[0]))
         low, high = raw.values - below, raw.values + above
     places = np.linspace(0, 6, 60_001)

@@ -3110,7 +3110,7 @@ MUTATIONS = [
     ),
     Mutation(
         "learning/_survey_estimates.py",
-        "if is_exact else z * found.shares[bins] / 2",
+        "if is_exact else z * found.shares[bins] / math.sqrt(12)",
         "",
         "learning/test_survey_estimates.py",
     ),
