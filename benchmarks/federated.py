@@ -3,7 +3,8 @@
 Every line is the mean of `--repeats` trainings with the spread of one beside it, at the epsilon that a setting counts
 for itself and at the exact one of the whole training. Images are scikit-learn's digits, attributes three facts about a
 digit (odd; five or more; with a loop), texts the sentence embeddings of AG News where SKLDP_DATA names the folder of
-ag_news_minilm.npz. A network has two hidden layers. PrivUnit's norm is that of the box that the others clip to.
+ag_news_minilm.npz. A network has two hidden layers. PrivUnit releases where gradients point; beside it stand gradients
+within the norm of the box that the others clip to.
 
     python benchmarks/federated.py --repeats 10
 """
@@ -17,7 +18,15 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from skldp import BitRandTransformer, LabelMatrixRR, LabelRR, NumericPrivatizer, PrivUnitTransformer
+from skldp import (
+    BitRandTransformer,
+    LabelLaplace,
+    LabelLaplaceVector,
+    LabelMatrixRR,
+    LabelRR,
+    NumericPrivatizer,
+    PrivUnitTransformer,
+)
 from skldp.exceptions import SeededNoiseWarning
 from skldp.study import (
     HashedLabels,
@@ -30,6 +39,18 @@ from skldp.study import (
     random_guess,
     weights_anonymised,
 )
+
+GRADIENT_RIVALS = [
+    ("PrivUnit on gradients", "PM on gradients"),
+    ("PrivUnit on gradients", "HM on gradients"),
+    ("PrivUnit, norm of the box", "HM on gradients"),
+]
+LABEL_RIVALS = [
+    ("label-RR", "Label-Laplace, vector"),
+    ("Label-Laplace, vector", "Label-Laplace, arg max"),
+    ("label-RR", "label OLH"),
+    ("label-RR", "label RAPPOR"),
+]
 
 
 def digits(attributes=False):
@@ -63,26 +84,34 @@ def gradients(bound, n_parameters):
     return [
         gradients_perturbed(NumericPrivatizer(mechanism="piecewise"), name="PM on gradients"),
         gradients_perturbed(NumericPrivatizer(mechanism="hybrid"), name="HM on gradients"),
-        gradients_perturbed(PrivUnitTransformer(norm=norm), name="PrivUnit on gradients"),
+        gradients_perturbed(PrivUnitTransformer(), name="PrivUnit on gradients"),
+        gradients_perturbed(PrivUnitTransformer(norm=norm), name="PrivUnit, norm of the box"),
         gradients_anonymised(NumericPrivatizer(mechanism="hybrid"), message="gradient", name="HM, mixed by gradient"),
-        gradients_anonymised(PrivUnitTransformer(norm=norm), message="gradient", name="PrivUnit, mixed by gradient"),
+        gradients_anonymised(PrivUnitTransformer(), message="gradient", name="PrivUnit, mixed by gradient"),
         weights_anonymised(NumericPrivatizer(mechanism="ldp_fl"), name="LDP-FL on weights"),
         gradients_anonymised(NumericPrivatizer(mechanism="ldp_fl"), name="LDP-FL on gradients"),
     ]
 
 
-def hashed(classes):
+def of_labels(classes):
     return [
         labels_perturbed(LabelRR(classes=classes), name="label-RR"),
+        labels_perturbed(LabelLaplaceVector(classes=classes), name="Label-Laplace, vector"),
+        labels_perturbed(LabelLaplace(classes=classes), name="Label-Laplace, arg max"),
         labels_perturbed(HashedLabels(classes=classes, mechanism="olh"), name="label OLH"),
         labels_perturbed(HashedLabels(classes=classes, mechanism="rappor"), name="label RAPPOR"),
     ]
 
 
-def study(title, data, settings, repeats, epsilons, tests=(), metric="accuracy", **learning):
-    table = federated_study(*data, settings, epsilons=epsilons, n_seeds=repeats, seed=0, **learning)
-    print(f"\n{title}\n{table}")
-    for first, second in tests:
+def study(title, data, settings, options, tests=(), metric="accuracy", epsilons=None, **learning):
+    chosen = [one for one in settings if not options.settings or one.name in options.settings]
+    if not chosen:
+        return
+    epsilons, repeats = tuple(epsilons or options.epsilons), options.repeats
+    table = federated_study(*data, chosen, epsilons=epsilons, n_seeds=repeats, seed=0, **learning)
+    print(f"\n{title}\n{table}", flush=True)
+    names = {one.name for one in chosen}
+    for first, second in (pair for pair in tests if names.issuperset(pair)):
         found = table.t_test(first, second, metric=metric)
         print(
             f"t-test of {metric}: {first} less {second}: {found.mean:+.3f} +- {found.standard_error:.3f}, "
@@ -94,50 +123,48 @@ def study(title, data, settings, repeats, epsilons, tests=(), metric="accuracy",
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--only", choices=["images", "network", "attributes", "texts"])
+    parser.add_argument("--only", choices=["images", "network", "attributes", "gradients", "texts", "labels"])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 2.5, 5.0, 10.0])
+    parser.add_argument("--settings", nargs="+", help="names of lines; all where there is none")
     options = parser.parse_args()
     warnings.simplefilter("ignore", SeededNoiseWarning)
-    repeats, epsilons = options.repeats, tuple(options.epsilons)
     ends = [noiseless(), random_guess()]
     network = {"model": "network", "hidden": (64, 64), "learning_rate": 0.1}
     many = {"n_clients": 1347}
     if options.only in (None, "images"):
         data = digits()
         rivals = [("BitRand as published", "PM on features"), ("BitRand, exact", "PM on features")]
-        study("Images, features, softmax", data, ends + features(1.0), repeats, epsilons, rivals, n_rounds=100, **many)
-        versus = [("PrivUnit on gradients", "PM on gradients"), ("PrivUnit on gradients", "HM on gradients")]
-        few = {"n_rounds": 5, "gradient_bound": 0.1, **many}
-        study("Images, gradients, softmax", data, ends + gradients(0.1, 650), repeats, epsilons, versus, **few)
-        of_labels = [("label-RR", "label OLH"), ("label-RR", "label RAPPOR")]
+        study("Images, features, softmax", data, ends + features(1.0), options, rivals, n_rounds=100, **many)
+        settings = ends + of_labels(range(10))
         study(
             "Images, labels, softmax",
             data,
-            ends + hashed(range(10)),
-            repeats,
-            (1.0, 2.5, 5.0),
-            of_labels,
+            settings,
+            options,
+            LABEL_RIVALS,
+            epsilons=(1.0, 2.5, 5.0),
             n_rounds=100,
             **many,
         )
+    if options.only in (None, "images", "gradients"):
+        few, settings = {"n_rounds": 5, "gradient_bound": 0.1, **many}, ends + gradients(0.1, 650)
+        study("Images, gradients, softmax", digits(), settings, options, GRADIENT_RIVALS, **few)
     if options.only in (None, "network"):
         rivals = [("BitRand as published", "PM on features"), ("BitRand, exact", "PM on features")]
         learning = {"n_rounds": 300, **many, **network}
-        study("Images, features, network", digits(), ends + features(1.0), repeats, epsilons, rivals, **learning)
+        study("Images, features, network", digits(), ends + features(1.0), options, rivals, **learning)
     if options.only in (None, "attributes"):
         data = digits(attributes=True)
         settings = [*ends, *features(1.0), labels_perturbed(LabelMatrixRR(classes=[0, 1]), name="attributes by RR")]
         rivals = [("BitRand as published", "PM on features")]
-        study("Attributes, logistic", data, settings, repeats, epsilons, rivals, "auc", n_rounds=100, **many)
-        study("Attributes, network", data, settings, repeats, epsilons, rivals, "auc", n_rounds=300, **many, **network)
-    if options.only in (None, "texts") and texts() is not None:
-        data, bound = texts(), 0.02
-        versus = [("PrivUnit on gradients", "PM on gradients"), ("PrivUnit on gradients", "HM on gradients")]
-        few = {"n_rounds": 5, "gradient_bound": bound, "n_clients": 2000}
-        study("Texts, gradients, softmax", data, ends + gradients(bound, 385 * 4), repeats, epsilons, versus, **few)
-        of_labels = [("label-RR", "label OLH"), ("label-RR", "label RAPPOR")]
-        settings = ends + hashed(range(4))
-        study("Texts, labels, softmax", data, settings, repeats, epsilons, of_labels, n_rounds=40, n_clients=2000)
+        study("Attributes, logistic", data, settings, options, rivals, "auc", n_rounds=100, **many)
+        study("Attributes, network", data, settings, options, rivals, "auc", n_rounds=300, **many, **network)
+    if options.only in (None, "texts", "gradients") and texts() is not None:
+        few, settings = {"n_rounds": 5, "gradient_bound": 0.02, "n_clients": 2000}, ends + gradients(0.02, 385 * 4)
+        study("Texts, gradients, softmax", texts(), settings, options, GRADIENT_RIVALS, **few)
+    if options.only in (None, "texts", "labels") and texts() is not None:
+        settings, few = ends + of_labels(range(4)), {"n_rounds": 40, "n_clients": 2000}
+        study("Texts, labels, softmax", texts(), settings, options, LABEL_RIVALS, **few)
 
 
 if __name__ == "__main__":

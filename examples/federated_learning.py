@@ -117,9 +117,9 @@ gradients += [
     gradients_perturbed(NumericPrivatizer(mechanism=mechanism), name=short)
     for short, mechanism in {**NUMERIC, "LDP-FL": "ldp_fl"}.items()
 ]
-# The ball around the box that the others are clipped to.
 gradient_bound = 0.02 if name.startswith("AG") else 0.1
-privunit = PrivUnitTransformer(norm=gradient_bound * ((X.shape[1] + 1) * len(classes)) ** 0.5)
+# Where a gradient points; how long a step is, follows from the box that the others are clipped to.
+privunit = PrivUnitTransformer()
 gradients.append(gradients_perturbed(privunit, name="PrivUnit"))
 anonymised = [
     noiseless(),

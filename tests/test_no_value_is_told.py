@@ -260,6 +260,19 @@ TABLES = {
         ),
         WORDS,
     ),
+    "missing numbers": (
+        skldp.TablePrivatizer(
+            schema={
+                name: {"type": "interval", "low": 0, "high": 1, "missing": "category"} for name in ("x0", "x1", "x2")
+            },
+            encoding="estimates",
+        ),
+        ROWS,
+    ),
+    "sets": (
+        skldp.TablePrivatizer(schema={name: ["a", "b", "c"] for name in ("x0", "x1", "x2")}, category_mechanism="oue"),
+        WORDS,
+    ),
     "dates": (skldp.TablePrivatizer(schema=("2020-01-01", "2021-01-01")), np.full((4, 3), "2020-05-05", dtype=object)),
 }
 
@@ -413,6 +426,8 @@ MECHANISMS = {
     "hashing": mechanisms.LocalHashing(1.0, 3),
     "one-hot hashing": mechanisms.OneHotLocalHashing(1.0, 3),
     "hadamard": mechanisms.HadamardResponse(1.0, 3),
+    "one-hot hadamard": mechanisms.OneHotHadamard(1.0, 3),
+    "number or missing": mechanisms.NumberOrMissing.of(mechanisms.OrMissing(mechanisms.Interval(0, 1)), 1.0),
     "mixed": mechanisms.MixedRecord(
         mechanisms.Columns.of(
             {"a": mechanisms.Interval(0, 1), "b": mechanisms.Categories((0, 1)), "c": mechanisms.Interval(0, 1)}
@@ -435,7 +450,7 @@ NO_MECHANISMS = {
     "Release",
 }
 # Releases with a secret, tried below.
-NO_MECHANISMS |= {"FieldKey", "ReleaseKey", "LongitudinalCategories", "LongitudinalMean"}
+NO_MECHANISMS |= {"FieldKey", "ReleaseKey", "LongitudinalCategories", "LongitudinalHistogram", "LongitudinalMean"}
 DOMAINS = [
     mechanisms.Box((0.0,) * 3, (1.0,) * 3),
     mechanisms.Ball(3, 1.0),
@@ -445,6 +460,7 @@ DOMAINS = [
     mechanisms.FiniteSet(np.eye(3)),
     mechanisms.Interval(0, 1),
     mechanisms.Integers(0, 1),
+    mechanisms.OrMissing(mechanisms.Interval(0, 1)),
     mechanisms.Categories(("a", "b")),
     mechanisms.Columns.of({name: mechanisms.Interval(0, 1) for name in "abc"}),
     mechanisms.OneHot(3),
@@ -478,11 +494,13 @@ def test_waves_tell_no_value_and_no_id(method):
     key = mechanisms.FieldKey(mechanisms.ReleaseKey(bytes(range(32))), "a field")
     categories = mechanisms.LongitudinalCategories(2.0, 1.0, 3, method)
     mean = mechanisms.LongitudinalMean(2.0, 1.0, 0.0, 1.0)
+    histogram = mechanisms.LongitudinalHistogram(2.0, 1.0, 0.0, 1.0, 4, 2)
     with listening() as hear:
         for kind, make in EITHER.items():
-            for law in (categories, mean):
+            for law in (categories, mean, histogram):
                 hear(f"rows, {kind}", law.release, make(), range(len(ROWS)), key, "a")
                 hear(f"ids, {kind}", law.release, np.zeros((len(ROWS), 1), dtype=int), make(), key, "a")
+            hear(f"reports, {kind}", histogram.estimate_histogram, make())
             hear(f"reports, {kind}", categories.estimate_frequencies, make())
             hear(f"reports of means, {kind}", mean.estimate_mean, make())
 

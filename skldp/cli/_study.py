@@ -8,7 +8,23 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from skldp.cli._options import Epsilons, Names, printable, progress_bar, rich_table, writable
+from skldp.cli._options import (
+    FILE_OPTIONS,
+    BoundsOption,
+    ColumnsOption,
+    EncodingOption,
+    Epsilons,
+    Missing,
+    MissingOption,
+    Names,
+    SchemaOption,
+    SepOption,
+    printable,
+    progress_bar,
+    rich_table,
+    writable,
+)
+from skldp.estimators._encoded_table import TABLE_MECHANISMS
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS
 from skldp.study._comparison import PROTECTS, ComparisonSettings, MechanismComparison, compare_mechanisms
 from skldp.study._datasets import BUNDLED, load_study_data
@@ -18,11 +34,11 @@ from skldp.study._tables import TABLE_FILES
 
 __all__ = ["study"]
 
-_FILES = "File options"
 # For all mechanisms, less of each: half a minute on the digits instead of several minutes.
 _ALL, _FEW_EPSILONS, _FEW_FOLDS = Names("all"), Epsilons("1,2,5,10,20"), 3
 _MECHANISMS, _EPSILONS, _FOLDS = Names("discriminant,privunit,bitrand-exact,bitrand"), Epsilons("0.5,1,2,5,10,20"), 5
 _OF_REGRESSION = Names("linear-rounds,linear-once,piecewise,privunit")
+_OF_ATTRIBUTES = Names("privunit,bitrand-exact,bitrand")
 _MODELS = ", ".join(dict.fromkeys(name for models in PRIVATE_MODELS.values() for name in models))
 # Above, a line for every point is more than a screen.
 _FEW_MECHANISMS = 4
@@ -36,18 +52,15 @@ class Task(StrEnum):
     REGRESSION = "regression"
 
 
-class Missing(StrEnum):
-    """What becomes of missing values."""
-
-    REFUSE = "refuse"
-    FILL = "fill"
-
-
 def study(
     context: typer.Context,
     data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a {TABLE_FILES} or .npz file.")] = "digits",
     target: Annotated[
-        str | None, typer.Option(help="The column (or npz array) of the target.", rich_help_panel=_FILES)
+        list[str] | None,
+        typer.Option(
+            help="The column (or npz array) of the target. Given several times: attributes with two classes each.",
+            rich_help_panel=FILE_OPTIONS,
+        ),
     ] = None,
     task: Annotated[
         Task, typer.Option(help="auto is a regression where the target holds fractions or many different numbers.")
@@ -57,59 +70,30 @@ def study(
         typer.Option(
             help="The declared bounds of a target of numbers, low,high. Without, those of its own row in the file of "
             "--bounds.",
-            rich_help_panel=_FILES,
+            rich_help_panel=FILE_OPTIONS,
         ),
     ] = None,
-    bounds: Annotated[
-        str | None,
-        typer.Option(
-            help="The declared bounds of the features: low,high or a .csv file of column,low,high.",
-            rich_help_panel=_FILES,
-        ),
-    ] = None,
-    columns: Annotated[
-        Names | None,
-        typer.Option(help="The features, with commas; without, all columns.", parser=Names, rich_help_panel=_FILES),
-    ] = None,
-    schema: Annotated[
-        str | None,
-        typer.Option(
-            help="What columns may hold, as of TablePrivatizer: a .json file or its text. Categories that it does not "
-            "declare are taken from the file.",
-            rich_help_panel=_FILES,
-        ),
-    ] = None,
-    missing: Annotated[
-        Missing,
-        typer.Option(
-            help="fill: for missing values stands the middle of the bounds, or a category of its own.",
-            rich_help_panel=_FILES,
-        ),
-    ] = Missing.REFUSE,
-    sep: Annotated[
-        str | None,
-        typer.Option(
-            help="What stands between the cells of a .csv file.",
-            show_default="a comma; in a .tsv file a tabulator",
-            rich_help_panel=_FILES,
-        ),
-    ] = None,
-    encoding: Annotated[str, typer.Option(help="Of a .csv file.", rich_help_panel=_FILES)] = "utf-8",
+    bounds: BoundsOption = None,
+    columns: ColumnsOption = None,
+    schema: SchemaOption = None,
+    missing: MissingOption = Missing.REFUSE,
+    sep: SepOption = None,
+    encoding: EncodingOption = "utf-8",
     radius: Annotated[
         float | None,
         typer.Option(
             help="Declares that rows have norms of at most this, for mechanisms of distances. Without, it is that of "
             "the corner of the bounds.",
-            rich_help_panel=_FILES,
+            rich_help_panel=FILE_OPTIONS,
         ),
     ] = None,
     mechanism: Annotated[
         Names | None,
         typer.Option(
             help=f"all, or one or more with commas. Models that learn without rows: {_MODELS}. Releases of rows: none, "
-            f"{', '.join(FEATURE_MECHANISMS)}.",
+            f"{', '.join(FEATURE_MECHANISMS)}; of tables with categories {', '.join(TABLE_MECHANISMS)}.",
             parser=Names,
-            show_default=f"{_MECHANISMS}; for a regression {_OF_REGRESSION}",
+            show_default=f"{_MECHANISMS}; for a regression {_OF_REGRESSION}; for attributes {_OF_ATTRIBUTES}",
         ),
     ] = None,
     labels: Annotated[
@@ -193,7 +177,7 @@ def study(
     )
     loaded = load_study_data(
         data,
-        target=target,
+        target=target[0] if target and len(target) == 1 else target or None,
         bounds=bounds,
         folds=settings.folds,
         task=task.value,
@@ -205,7 +189,11 @@ def study(
         encoding=encoding,
     )
     if everything:
-        named = [*PRIVATE_MODELS[loaded.task], *FEATURE_MECHANISMS]
+        # The models learn one target of a record.
+        named = [*([] if loaded.attributes else PRIVATE_MODELS[loaded.task]), *FEATURE_MECHANISMS]
+        named += TABLE_MECHANISMS if len(set(loaded.of_column)) < len(loaded.of_column) else []
+    elif mechanism is None and loaded.attributes:
+        named = list(_OF_ATTRIBUTES)
     else:
         named = list(mechanism or (_OF_REGRESSION if loaded.task == "regression" else _MECHANISMS))
     with progress_bar(console) as progress:

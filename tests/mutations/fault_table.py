@@ -34,7 +34,9 @@ class Mutation(NamedTuple):
 
 
 _NOISE = "mechanisms/test_randomness.py"
+_OR_MISSING = "mechanisms/test_number_or_missing.py"
 _COLLECTOR = "collection/test_collector.py"
+_HITTERS = "collection/test_heavy_hitters.py"
 _SCORES = "learning/test_answer_scores.py"
 _CATEGORIES = "mechanisms/test_sampled_categories.py"
 _NUMBERS = "mechanisms/test_sampled_numbers.py"
@@ -1546,6 +1548,21 @@ MUTATIONS = [
     Mutation(
         "accounting/_ledger/reader.py", "ledger._store.check_head(head)", "pass", "accounting/test_ledger_erasing.py"
     ),
+    # A connection that is lost while somebody reads is no answer, and no fault of the record.
+    Mutation(
+        "accounting/_ledger/store.py",
+        "ledger._store.repeated(partial(read, ledger, *arguments, **options))",
+        "read(ledger, *arguments, **options)",
+        _HOSTS,
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/verification.py",
+        "    except ConflictError:\n",
+        "    except ZeroDivisionError:\n",
+        _HOSTS,
+        needs=_DRIVER,
+    ),
     Mutation("accounting/_units.py", "math.inf if one >= BEYOND_SUMS else", "", "accounting/test_units.py"),
     Mutation(
         "accounting/_ledger/reader.py",
@@ -1897,6 +1914,19 @@ MUTATIONS = [
         "seeded=False",
         "study/test_federated_models.py",
     ),
+    Mutation("study/_federated/settings.py", "bound / math.sqrt(3) if", "bound if", "study/test_federated_models.py"),
+    Mutation(
+        "study/_federated/settings.py",
+        'if parameters.get("norm") == "unit"',
+        "if True",
+        "study/test_federated_models.py",
+    ),
+    Mutation(
+        "study/_federated/settings.py",
+        "self.size * math.sqrt(gradients.shape[1])",
+        "self.size * gradients.shape[1]",
+        "study/test_federated_models.py",
+    ),
     Mutation("study/_federated/settings.py", "self.perturbs in _ONE_BY_ONE", "False", "study/test_federated_models.py"),
     Mutation(
         "study/_federated/learning.py",
@@ -1969,6 +1999,15 @@ MUTATIONS = [
     Mutation("collection/_flower.py", "reports()[key] > 1", "reports()[key] > 2", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "if key not in one[2].reports()", "", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "SystemRandom().shuffle(waiting)", "SystemRandom()", "collection/test_flower.py"),
+    Mutation(
+        "collection/_flower.py", "n_unanswered = 0 if answers else n", "n_unanswered = n", "collection/test_flower.py"
+    ),
+    Mutation(
+        "collection/_flower.py",
+        "if n_unanswered >= _PATIENCE:",
+        "if n_unanswered > _PATIENCE:",
+        "collection/test_flower.py",
+    ),
     Mutation("collection/_flower.py", "task.check(report)", "pass", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "report.n_people <= n_asked", "True", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "min(left, protocol.n_people)", "left", "collection/test_flower.py"),
@@ -2383,7 +2422,7 @@ MUTATIONS = [
     ),
     Mutation(
         "client/_policy.py",
-        "        if claims != [repr(one.epsilon) for one in (*fields, own)]:",
+        '        if claims != [_claimed(one) for one in (*own._document["fields"], own._document)]:',
         "        if claims[:-1] != [repr(one.epsilon) for one in fields]:",
         "client/test_policy.py",
     ),
@@ -2608,18 +2647,21 @@ MUTATIONS = [
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
-        "mechanisms/_longitudinal.py",
+        "mechanisms/_longitudinal_laws.py",
         "p * other + q * own + (g - 2) * q * other",
         "p * other + q * own",
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
-        "mechanisms/_longitudinal.py", "p * own + (g - 1) * q * other,", "p * own,", "mechanisms/test_longitudinal.py"
+        "mechanisms/_longitudinal_laws.py",
+        "p * own + (g - 1) * q * other,",
+        "p * own,",
+        "mechanisms/test_longitudinal.py",
     ),
     Mutation(
-        "mechanisms/_longitudinal.py",
-        "log_ratio(true**self._factor, false**self._factor)",
-        "log_ratio(true, false)",
+        "mechanisms/_longitudinal_laws.py",
+        "log_ratio(own**self.n_differing, other**self.n_differing)",
+        "log_ratio(own, other)",
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
@@ -2686,12 +2728,12 @@ MUTATIONS = [
         "client/test_memo.py",
     ),
     Mutation(
-        "client/_memo.py", "_VERSION, policy, person, *values)", "_VERSION, person, *values)", "client/test_memo.py"
+        "client/_memo.py", "_VERSION, policy, person, *about)", "_VERSION, person, *about)", "client/test_memo.py"
     ),
     Mutation(
-        "client/_memo.py", "_VERSION, policy, person, *values)", "_VERSION, policy, person)", "client/test_memo.py"
+        "client/_memo.py", "_VERSION, policy, person, *about)", "_VERSION, policy, person)", "client/test_memo.py"
     ),
-    Mutation("client/_memo.py", "field.steps + above)", "field.steps + 0.5)", "client/test_memo.py"),
+    Mutation("client/_memo.py", "* steps + above)", "* steps + 0.5)", "client/test_memo.py"),
     Mutation("client/_memo.py", "        block += 1\n", "", "client/test_memo.py"),
     Mutation(
         "client/_policy.py",
@@ -2803,6 +2845,66 @@ MUTATIONS = [
         "study/test_inversion.py",
     ),
     Mutation(
+        "study/_audit/table_cells.py",
+        "released[:, int(value)] * mechanism.exact_epsilon",
+        "released[:, int(value)] * -mechanism.exact_epsilon",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/table_cells.py",
+        "math.log1p(-told) + number",
+        "number",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/table_cells.py",
+        "total += epsilon * (place[:, None] != place)",
+        "total = epsilon * (place[:, None] != place)",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/table_cells.py",
+        "release.mechanism_.domain.clip(cells).rows",
+        "cells",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/table_cells.py",
+        "base + extra * inside",
+        "base + extra * (inside > 0)",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/table_cells.py",
+        "few * (1 - share)",
+        "few * share",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/table_cells.py",
+        "total > best",
+        "total < best",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/table_cells.py",
+        "and not of_days",
+        "",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/inversion.py",
+        "math.isfinite(guarantee.epsilon) and len(cells)",
+        "len(cells)",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
+        "study/_audit/inversion.py",
+        "distinct_rows(candidates) < len(candidates)",
+        "False",
+        "study/test_inversion_tables.py",
+    ),
+    Mutation(
         "study/_audit/inversion.py",
         "noise_from(seed).spawn(1)[0].spawn(1)",
         "[noise_from(seed)]",
@@ -2810,7 +2912,7 @@ MUTATIONS = [
     ),
     Mutation(
         "study/_audit/inversion.py",
-        "_decoded(decoder, one_output_a_row(give, known[lessons]), lessons, outputs)",
+        "_decoded(decoder, shown, lessons, outputs)",
         "_decoded(decoder, outputs[np.argsort(chosen)][: len(lessons)], np.sort(chosen)[: len(lessons)], outputs)",
         "study/test_inversion.py",
     ),
@@ -2850,6 +2952,73 @@ MUTATIONS = [
         "estimators/test_out_of_domain.py",
     ),
     Mutation("exceptions.py", "said.add(message)", "pass", "estimators/test_out_of_domain.py"),
+    # Tables with numbers that may be missing, and sets of categories.
+    *(
+        Mutation("mechanisms/_number_or_missing.py", old, new, _OR_MISSING)
+        for old, new in (
+            ("np.where(missing, told, hidden)", "np.where(missing, told, told)"),
+            ("np.where(missing, self.values.middle, rows)", "np.where(missing, self.values.number.low, rows)"),
+            ("self.number._draw(there, noise, out, workspace)", "self.number._encode(there, out, workspace)"),
+            ("+ Fraction(unit.loss_from_middle)", "+ 0"),
+            ("round_up(of_numbers), unit.exact_epsilon)", "unit.exact_epsilon)"),
+            ("left = spent - unit.loss_from_middle", "left = spent - unit.loss_from_middle / 2"),
+            ("/ (1 - q)\n", "\n"),
+        )
+    ),
+    Mutation(
+        "mechanisms/_numeric/duchi.py",
+        "return log_ratio(2**63 + self.slope, 2**63, in_doubles=True)",
+        "return 0.0",
+        _OR_MISSING,
+    ),
+    Mutation(
+        "mechanisms/_numeric/three_outputs.py",
+        "(wrong - wrong_lost), wrong, in_doubles=True)",
+        "(wrong - wrong_lost), zero + wrong, in_doubles=True)",
+        _OR_MISSING,
+    ),
+    Mutation(
+        "mechanisms/_columns.py",
+        "np.where(missing, rows.dtype.type(np.nan), within)",
+        "np.where(missing, rows, within)",
+        _OR_MISSING,
+    ),
+    Mutation(
+        "mechanisms/_categorical/hadamard.py", "    n_blocks = 1\n", "    n_blocks = 2\n", "mechanisms/test_reports.py"
+    ),
+    Mutation(
+        "mechanisms/_categorical/hadamard.py",
+        "np.arange(1, self.n_classes + 1)",
+        "np.arange(self.n_classes)",
+        "mechanisms/test_reports.py",
+    ),
+    *(
+        Mutation(path, old, new, "estimators/test_table_mechanisms.py")
+        for path, old, new in (
+            (
+                "estimators/_table_encoding.py",
+                "(encoded[:, end - size : end] - q) / (p - q)",
+                "encoded[:, end - size : end]",
+            ),
+            ("estimators/_table.py", "and noisy else as_one_hot", "else as_one_hot"),
+            ("estimators/_table.py", "if part.n_outputs > 1]", "if part.n_outputs > 99]"),
+            ("estimators/_table.py", "if set(by_column) - of_categories:", "if False:"),
+            ("estimators/_base.py", "& (block == block)", "& True"),
+            ("collection/_kinds.py", 'if column.missing == "category":', "if False:"),
+            ("collection/_kinds.py", '"oue" if law.own_count == 2**63 else "sue"', '"oue"'),
+        )
+    ),
+    Mutation("exceptions.py", "if candidate[0] or split[0] or", "if", "estimators/test_out_of_domain.py"),
+    Mutation("study/_choice.py", "one is not None for name", "False for name", "study/test_grid_search.py"),
+    Mutation(
+        "study/_choice.py",
+        "if self.names is None and (beside or",
+        "if False and (beside or",
+        "study/test_grid_search.py",
+    ),
+    Mutation(
+        "study/_comparison.py", "asked + (asked if fixed is None else fixed):g", "asked:g", "study/test_comparison.py"
+    ),
     Mutation(
         "collection/_columns.py", "order[starts[several]] = min(rows,", "order[starts[several]] = max(rows,", _COLLECTOR
     ),
@@ -2879,6 +3048,13 @@ MUTATIONS = [
     ),
     Mutation("collection/_arrow.py", 'return [report or b"" for', "return [report for", "collection/test_batches.py"),
     Mutation(
+        "cli/_releases.py",
+        "    if any(is_missing(cell) for cell in cells):",
+        "    if False:",
+        "cli/test_policies.py",
+    ),
+    Mutation("cli/_releases.py", "    check_secret(policy, key, ids)\n", "    pass\n", "cli/test_policies.py"),
+    Mutation(
         "collection/_batches.py", "            person_bytes(one)\n", "            pass\n", "collection/test_batches.py"
     ),
     Mutation(
@@ -2893,6 +3069,12 @@ MUTATIONS = [
         'return np.can_cast(self._encoded(self._empty_release(0, np.float64), None).dtype, dtype, "same_kind")',
         "return True",
         "estimators/test_out_of_core.py",
+    ),
+    Mutation(
+        "estimators/_out_of_core.py",
+        "        _warn_of_a_cluster()\n",
+        "        pass\n",
+        "estimators/test_repeated_releases.py",
     ),
     Mutation(
         "estimators/_out_of_core.py",
@@ -2920,6 +3102,33 @@ MUTATIONS = [
         _COLLECTOR,
     ),
     Mutation("collection/_collector.py", "if len(set(names)) < len(names):", "if False:", _COLLECTOR),
+    Mutation(
+        "learning/_survey_estimates.py",
+        "level = middle + (middle - share)",
+        "level = share",
+        "learning/test_survey_estimates.py",
+    ),
+    Mutation(
+        "learning/_survey_estimates.py",
+        "kept = np.clip(values, low, high)",
+        "kept = values",
+        "learning/test_survey_estimates.py",
+    ),
+    # Heavy hitters.
+    Mutation("client/_prefixes.py", "if 0 <= value < 1 << self.length else None", "", _HITTERS),
+    Mutation("client/_prefixes.py", "len(text) == length if self.fixed", "True if self.fixed", _HITTERS),
+    Mutation("client/_prefixes.py", "if not all(isinstance(one, str) and ", "if not all(one is None or ", _HITTERS),
+    Mutation("client/_prefixes.py", "if any(not one < two for", "if any(False for", _HITTERS),
+    Mutation("client/_prefixes.py", " or field.unknown is not None:", ":", _HITTERS),
+    Mutation("client/_prefixes.py", 'if self.policy.memo != "fresh":', "if False:", _HITTERS),
+    Mutation("client/_prefixes.py", "ledger=ledger)", "ledger=None)", _HITTERS),
+    Mutation(
+        "collection/_heavy_hitters.py", "self.false_positives / (scores.n_parts - 1)", "self.false_positives", _HITTERS
+    ),
+    Mutation("collection/_heavy_hitters.py", "scores.q)) + 1", "scores.q)) + 2", _HITTERS),
+    Mutation("collection/_heavy_hitters.py", "1 - (1 - level) / (len(field.values) - 1)", "level", _HITTERS),
+    Mutation("collection/_heavy_hitters.py", "or kept != [one for one in candidates if one in chosen]", "", _HITTERS),
+    Mutation("collection/_heavy_hitters.py", "if own.to_json() != canonical_text(given):", "if False:", _HITTERS),
     Mutation(
         "learning/_answer_scores.py",
         "return _of_bits(n, p, (law.set_size - p) / (n - 1))",
@@ -3054,7 +3263,7 @@ MUTATIONS = [
         "mechanisms/test_category_laws.py",
     ),
     Mutation(
-        "mechanisms/_integer_laws.py",
+        "mechanisms/_subsets.py",
         "chosen.add(last if number in chosen else number)",
         "chosen.add(number)",
         "mechanisms/test_category_laws.py",
@@ -3144,4 +3353,138 @@ MUTATIONS = [
         "    finally:\n        os.replace(part, output)",
         "cli/test_policies.py",
     ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "return min(self.n_chosen, 2)",
+        "return 1",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        '        """The bits of two codes."""\n        return 2',
+        '        """The bits of two codes."""\n        return 1',
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "count >= 1 and count * self.n_each < TWO_64",
+        "count >= 1 and count * self.n_each <= TWO_64",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "return self._loss(*self._counts(self.first_count))",
+        "return self._loss(*self._counts(self.second_count))",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "flips = 2 * flips + (next(words) < count)",
+        "flips = 2 * flips + (next(words) <= count)",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "ResponseLaw(self.n_each, self.second_count).draw(kept, words)",
+        "kept",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation("mechanisms/_longitudinal_laws.py", "> choice)", ">= choice)", "mechanisms/test_longitudinal_laws.py"),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "self._flipped(kept, self.n_chosen, self.second_count, words)",
+        "kept",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "if bucket == own",
+        "if bucket >= own",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_subsets.py",
+        "binomial * left // place, left - 1",
+        "binomial * (left - 1) // place, left - 1",
+        "mechanisms/test_group_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_group_laws.py", " and not isinstance(one, TwoStepLaw)", "", "mechanisms/test_longitudinal_laws.py"
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_histogram.py",
+        "return min(int(self.n_chosen), 2)",
+        "return 1",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_histogram.py",
+        "self.n_chosen + (self.n_chosen < self.n_buckets)",
+        "self.n_chosen",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        '(*of_person, _whole(permanent), wave.encode("utf-8", "surrogatepass"))',
+        "(*of_person, _whole(permanent))",
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        '(*of_person, _whole(permanent), wave.encode("utf-8", "surrogatepass"))',
+        '(*of_person, wave.encode("utf-8", "surrogatepass"))',
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "about = self._about(_whole(seen))",
+        "about = self._about(_whole(seen) + wave.encode())",
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        '"skldp choice", *of_person)',
+        '"skldp choice", *of_person, wave.encode())',
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        '(*values, wave.encode("utf-8", "surrogatepass")) if wave else values',
+        "values",
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "else:\n            answer, tag = own.report(given, wave)",
+        "else:\n            answer, tag = own.report(given, wave)\n            values.append(_whole(int(given * 1e6)))",
+        "client/test_waves.py",
+    ),
+    Mutation("client/_memo.py", "*about, column.name.encode())", "*about)", "client/test_waves.py"),
+    Mutation("client/_memo.py", "field.lifetime_epsilon)", "field.epsilon)", "client/test_waves.py"),
+    Mutation(
+        "client/_policy.py",
+        'if self.memo == "fresh" and self.has_waves:',
+        'if self.memo == "fresh" and not self.fields:',
+        "client/test_waves.py",
+    ),
+    Mutation("client/_policy.py", "(wave is None) is self.has_waves or", "self.has_waves and", "client/test_waves.py"),
+    Mutation(
+        "client/_policy.py",
+        'return given["epsilon"], given.get("lifetime_epsilon")',
+        'return given["epsilon"], None',
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_policy.py",
+        "sum(one.n_answers.bit_length() for one in self.fields) > _MOST_BITS",
+        "not self.fields",
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_fields.py",
+        "return self.steps is None and not all(column.whole for column in self.columns)",
+        "return False",
+        "client/test_waves.py",
+    ),
+    Mutation("learning/_bucket_scores.py", "[:, : law.n_chosen]", "[:, :1]", "mechanisms/test_longitudinal_laws.py"),
 ]

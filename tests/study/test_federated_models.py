@@ -134,6 +134,19 @@ def test_privunit_releases_gradients_of_a_declared_norm(digits, fixed_noise):
     assert rich.accuracy > run.accuracy
 
 
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+@pytest.mark.parametrize("norm", ["unit", 0.5])
+def test_directions_are_as_long_as_the_box_is_on_the_average(norm, digits):
+    gradients = np.random.default_rng(0).uniform(-0.1, 0.1, size=(30, 48))
+    setting = gradients_perturbed(PrivUnitTransformer(norm=norm))
+    release = setting.gradient_release(PrivUnitTransformer(3.0, norm=norm, seed=1), 0.1, 1)
+    sent = release(gradients)
+    alone = PrivUnitTransformer(3.0, norm=norm, seed=release.mechanism.seed).fit_transform(gradients)
+    # Root mean square of 48 uniform coordinates, 0.1 * sqrt(48 / 3); a declared norm is in the gradients' own units.
+    np.testing.assert_allclose(sent, alone * (0.4 if norm == "unit" else 1.0))
+    assert np.linalg.norm(gradients, axis=1).mean() == pytest.approx(0.4, rel=0.02)
+
+
 def test_weights_are_released_one_by_one(digits, fixed_noise):
     setting = weights_anonymised(NumericPrivatizer(mechanism="ldp_fl"), name="weights")
     run = federated_learning(*digits, setting=setting, epsilon=2.0, n_clients=300, n_rounds=2, gradient_bound=0.5)

@@ -11,12 +11,16 @@ from skldp.mechanisms import (
     Duchi,
     Hybrid,
     HybridThreeOutputs,
+    Interval,
     Laplace,
+    NumberOrMissing,
+    OrMissing,
     Piecewise,
     RandomizedResponse,
     SquareWave,
     ThreeOutputs,
 )
+from skldp.mechanisms._categorical.catalogue import make_categorical_mechanism
 from skldp.study import audit_inversion, inversion_bound, inversion_study
 from skldp.study._audit.inversion_bound import pairwise_share
 from skldp.study._audit.table_cells import cell_likelihood, declared_cells, record_epsilons
@@ -64,25 +68,55 @@ def test_the_likelihood_of_a_number_is_that_of_the_integers(make, epsilon):
         # Of a mixture, an answer of one law may be one of the other as well.
         answers, which = np.unique(answers, return_inverse=True)
         exact = np.bincount(which, np.array([float(weight) for weight in weights])) / float(sum(weights))
-        found = cell_likelihood(within(unit), 20.0 + 10.0 * answers, 20.0 + 10.0 * place)
+        found = cell_likelihood(within(unit), 20.0 + 10.0 * answers[:, None], 20.0 + 10.0 * place)
         np.testing.assert_allclose(np.exp(found), exact, rtol=1e-5, atol=1e-12)
     # Between two answers nothing is ever released, nor beyond the last.
     off = 20.0 + 10.0 * np.array([answers[0] * 1.5, answers[:2].mean() if len(answers) < 4 else answers[-1] * 1.5])
-    assert (cell_likelihood(within(unit), off, 20.0) == -np.inf).all()
+    assert (cell_likelihood(within(unit), off[:, None], 20.0) == -np.inf).all()
 
 
 def test_the_likelihood_of_laplace_noise_is_that_of_the_lattice():
     unit = Laplace(1.5)
     answers = np.array([-3.0, -0.5, 0.0, 0.25, 7.0])
-    found = cell_likelihood(within(unit), 20.0 + 10.0 * answers, 22.0)
+    found = cell_likelihood(within(unit), 20.0 + 10.0 * answers[:, None], 22.0)
     np.testing.assert_allclose(found, unit.log_likelihood(answers, 0.2), rtol=1e-9)
 
 
 def test_the_likelihood_of_a_category_is_that_of_its_response():
     law = RandomizedResponse(1.0, 3)
     for code in range(3):
-        found = cell_likelihood(law, np.arange(3.0), float(code))
+        found = cell_likelihood(law, np.arange(3.0)[:, None], float(code))
         np.testing.assert_allclose(np.exp(found), law.flip_matrix[code])
+
+
+@pytest.mark.parametrize("name", ["sue", "oue", "subset"])
+def test_sets_tell_categories_apart_as_their_likelihood_does(name):
+    law = make_categorical_mechanism(name, 1.3, 4)
+    bits = np.array([row for row in product([0.0, 1.0], repeat=4) if name != "subset" or sum(row) == law.set_size])
+    exact = np.stack([law.log_likelihood(bits, np.array([[code]])) for code in range(4)])
+    found = np.stack([cell_likelihood(law, bits, float(code)) for code in range(4)])
+    np.testing.assert_allclose(found - found[0], exact - exact[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["hashing", "hadamard"])
+def test_answers_written_out_tell_categories_apart_as_their_reports_do(name):
+    law = make_categorical_mechanism(name, 1.3, 5)
+    reports = np.arange(law.law.n_reports)[:, None]
+    exact = law.law.log_likelihood(reports, np.arange(5))
+    bits = np.exp(exact - exact.min()) > 1.1
+    found = np.stack([cell_likelihood(law, bits * 1.0, float(code)) for code in range(5)], axis=1)
+    np.testing.assert_allclose(found - found[:, :1], exact - exact[:, :1], atol=1e-9)
+
+
+def test_the_likelihood_of_a_number_that_may_be_missing_is_a_law():
+    law = NumberOrMissing(OrMissing(Interval(10, 30)), Duchi(0.8), 2**63, 2**62, stated=2.0)
+    size = law.unit.magnitude
+    released = np.array([[np.nan], [20 - 10 * size], [20 + 10 * size]])
+    for value, told, mean in [(np.nan, 0.5, 0.0), (26.0, 0.25, 0.6), (10.0, 0.25, -1.0)]:
+        chances = np.exp(cell_likelihood(law, released, value))
+        assert chances[0] == pytest.approx(told)
+        assert chances.sum() == pytest.approx(1.0)
+        assert (chances[2] - chances[1]) * size == pytest.approx((1 - told) * mean)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
@@ -118,6 +152,23 @@ def test_records_are_recovered_within_the_bound(mechanism, epsilon, fixed_noise)
     assert decoder.low <= likelihood.high
     assert result.bound < inversion_bound(result.guarantee.epsilon, len(PEOPLE))
     assert result.epsilon == pytest.approx(epsilon)
+
+
+@pytest.mark.parametrize("mechanism", ["sue", "oue", "subset", "hashing", "hadamard", "best"])
+def test_sets_of_categories_and_missing_numbers_are_recovered_within_the_bound(mechanism, fixed_noise):
+    schema = {"age": {"type": "interval", "low": 0, "high": 100, "missing": "category"}, "city": list("abcde")}
+    people = pd.DataFrame(product([10.0, np.nan, 90.0], "abcde"), columns=list(schema))
+    table = TablePrivatizer(6.0, schema=schema, category_mechanism={"city": mechanism}).fit(people)
+    result = audit_inversion(table, people, n_trials=2_000, confidence=0.999999, seed=0)
+    likelihood, decoder = result.attacks
+    assert (likelihood.name, decoder.name) == ("likelihood", "decoder")
+    assert not result.refutes_claim
+    assert result.chance < likelihood.low
+    assert decoder.low <= likelihood.high
+    assert result.bound < inversion_bound(result.guarantee.epsilon, len(people))
+    # Of estimates, a decoder alone knows what to make.
+    estimates = TablePrivatizer(6.0, schema=schema, encoding="estimates").fit(people)
+    assert [attack.name for attack in audit_inversion(estimates, people, n_trials=50).attacks] == ["decoder"]
 
 
 @pytest.mark.parametrize("how", ["dense", "sparse", "columns", "array", "polars"])

@@ -26,9 +26,9 @@ from skldp.study._audit.table_cells import (
     distinct_rows,
     likeliest_records,
     likelihood_is_known,
-    one_hot_cells,
+    plain_numbers,
     record_epsilons,
-    released_cells,
+    released_record,
     rows_at,
 )
 
@@ -167,7 +167,7 @@ def audit_inversion(
         With the attack ``"decoder"``, and where the release is an estimator that has what they need,
         ``"nearest"`` (the candidate whose encoding without noise is nearest) and ``"likelihood"`` (the candidate of
         the largest likelihood, which no attack surpasses). Of a table, the likelihood of a record is the product of
-        those of its cells; there is none where dates were rounded to days, with ``encoding="columns"``.
+        those of its cells; there is none of ``encoding="estimates"``, nor of ``"columns"`` with dates, which are days.
 
     Raises
     ------
@@ -314,9 +314,8 @@ def _attacks_on_tables(
     """The attacks on records of declared columns, each with its guesses."""
     guesses = {}
     if likelihood_is_known(release):
-        guesses["likelihood"] = likeliest_records(release, cells, released_cells(release, outputs))
-    if release.encoding == "columns":
-        lessons, outputs = (one_hot_cells(release, declared_cells(release, part)) for part in (lessons, outputs))
+        guesses["likelihood"] = likeliest_records(release, cells, released_record(release, outputs))
+    lessons, outputs = (plain_numbers(release, part) for part in (lessons, outputs))
     return guesses | {"decoder": _decoded(decoder, lessons, answers, outputs)}
 
 

@@ -1,5 +1,6 @@
 """Released tables as an attacker reads them: their cells, and how likely these are for each record."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,10 @@ import numpy.typing as npt
 from skldp._untold import untold
 from skldp.estimators._schema import columns_of
 from skldp.estimators._table import TablePrivatizer
+from skldp.estimators._table_encoding import as_one_hot, widths
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
+from skldp.mechanisms._categorical.unary import OneHotMechanism
+from skldp.mechanisms._number_or_missing import NumberOrMissing
 from skldp.mechanisms._numeric.additive import Laplace
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.duchi import Duchi
@@ -24,9 +28,9 @@ __all__ = [
     "distinct_rows",
     "likeliest_records",
     "likelihood_is_known",
-    "one_hot_cells",
+    "plain_numbers",
     "record_epsilons",
-    "released_cells",
+    "released_record",
     "rows_at",
 ]
 
@@ -68,91 +72,114 @@ def declared_cells(release: TablePrivatizer, table: Any) -> _Floats:
     return np.column_stack(cells).astype(np.float64)
 
 
-def released_cells(release: TablePrivatizer, outputs: np.ndarray) -> _Floats:
-    """The same of a release, in whichever encoding it is."""
+def released_record(release: TablePrivatizer, outputs: np.ndarray) -> _Floats:
+    """What the mechanism answered, from ``encoding="onehot"`` or ``"columns"``: shape (n_trials, n_outputs)."""
     if release.encoding == "columns":
         return declared_cells(release, outputs)
-    widths = [len(column.values) if column.values else 1 for column in release.columns_]
-    parts = np.split(outputs, np.cumsum(widths)[:-1], axis=1)
-    cells = [
-        part.argmax(axis=1) if column.values else part[:, 0]
-        for part, column in zip(parts, release.columns_, strict=True)
+    sizes = widths(release.columns_)
+    answers = [
+        _answer(part, outputs[:, end - size : end])
+        for part, end, size in zip(release.mechanism_.parts, np.cumsum(sizes), sizes, strict=True)
     ]
-    return np.column_stack(cells).astype(np.float64)
+    return np.concatenate(answers, axis=1, dtype=np.float64)
 
 
-def one_hot_cells(release: TablePrivatizer, cells: _Floats) -> _Floats:
-    """Cells as a decoder learns from them: a column of 0 and 1 for each category."""
-    columns = [
-        cell[:, None] == np.arange(len(column.values)) if column.values else cell[:, None]
-        for cell, column in zip(cells.T, release.columns_, strict=True)
-    ]
-    return np.concatenate(columns, axis=1).astype(np.float64)
+def _answer(part: RowMechanism, encoded: np.ndarray) -> np.ndarray:
+    """The answer that was written out as these columns."""
+    if isinstance(part, RandomizedResponse):
+        return encoded.argmax(axis=1)[:, None]
+    return np.where(encoded[:, 1:] == 1, np.nan, encoded[:, :1]) if isinstance(part, NumberOrMissing) else encoded
+
+
+def plain_numbers(release: TablePrivatizer, outputs: np.ndarray) -> np.ndarray:
+    """A release as a decoder learns from it: categories as columns of 0 and 1."""
+    if release.encoding != "columns":
+        return outputs
+    return as_one_hot(declared_cells(release, outputs), release.mechanism_, release.columns_)
 
 
 def likelihood_is_known(release: TablePrivatizer) -> bool:
-    """Whether cells are what was drawn, by laws that are known here: a frame holds dates as whole days."""
-    known = all(isinstance(part, BoundedFeatures | RandomizedResponse) for part in release.mechanism_.parts)
-    return known and (release.encoding == "onehot" or not any(column.is_date for column in release.columns_))
+    """Whether an encoding shows what was answered: estimates are sums, and a frame holds dates as whole days."""
+    of_days = any(column.is_date for column in release.columns_)
+    return release.encoding == "onehot" or (release.encoding == "columns" and not of_days)
 
 
 def record_epsilons(release: TablePrivatizer, cells: _Floats) -> _Floats:
     """An epsilon of every two records: of the columns in which they differ, which are released independently."""
-    within = release.mechanism_.domain.clip(cells).rows
     total = np.zeros((len(cells), len(cells)))
-    for column, epsilon in zip(within.T, release.mechanism_.exact_epsilons, strict=True):
-        total += epsilon * (column[:, None] != column)
+    for (_, place), epsilon in zip(_values(release, cells), release.mechanism_.exact_epsilons, strict=True):
+        total += epsilon * (place[:, None] != place)
     return total
 
 
-def likeliest_records(release: TablePrivatizer, known: _Floats, released: _Floats) -> npt.NDArray[np.int64]:
+def likeliest_records(release: TablePrivatizer, cells: _Floats, released: _Floats) -> npt.NDArray[np.int64]:
     """For each release the first of the records that make it likeliest.
 
     Parameters
     ----------
     release : TablePrivatizer
-    known, released : ndarray of shape (n_candidates, n_columns) and (n_trials, n_columns)
-        Their cells.
+    cells : ndarray of shape (n_candidates, n_columns)
+        Of the candidates.
+    released : ndarray of shape (n_trials, n_outputs)
+        By :func:`released_record`.
 
     Returns
     -------
     ndarray of shape (n_trials,)
     """
-    within = release.mechanism_.domain.clip(known).rows
-    of_cells, places = [], []
-    for part, own, answers in zip(release.mechanism_.parts, within.T, released.T, strict=True):
-        values, place = np.unique(own, return_inverse=True)
-        of_cells.append(np.stack([cell_likelihood(part, answers, float(value)) for value in values]))
-        places.append(place.reshape(-1))
+    record = release.mechanism_
+    columns = _values(release, cells)
+    of_cells = [
+        np.stack([cell_likelihood(part, released[:, own], value) for value in values.tolist()])
+        for part, own, (values, _) in zip(record.parts, record.places, columns, strict=True)
+    ]
     best = np.full(len(released), -np.inf)
     guess = np.zeros(len(released), dtype=np.int64)
-    for record, cells in enumerate(zip(*places, strict=True)):
-        total = sum(column[cell] for column, cell in zip(of_cells, cells, strict=True))
+    for candidate, places in enumerate(zip(*(place.tolist() for _, place in columns), strict=True)):
+        total = sum(column[place] for column, place in zip(of_cells, places, strict=True))
         better = total > best
-        best[better], guess[better] = total[better], record
+        best[better], guess[better] = total[better], candidate
     return guess
 
 
+def _values(release: TablePrivatizer, cells: _Floats) -> list[tuple[_Floats, npt.NDArray[np.int64]]]:
+    """Of each column the different values within its domain, and which of them each record has."""
+    within = release.mechanism_.domain.clip(cells).rows
+    found = (np.unique(column, return_inverse=True) for column in within.T)
+    return [(values, place.reshape(-1)) for values, place in found]
+
+
 def cell_likelihood(mechanism: RowMechanism, released: _Floats, value: float) -> _Floats:
-    """The log-probability of released cells of a column, for one value of it.
+    """The log-probability of what was answered about a column, for one value of it; of sets, but for a constant.
 
     Parameters
     ----------
     mechanism : RowMechanism
         Of a column of a :class:`~skldp.mechanisms.MixedRecord`.
-    released : ndarray of shape (n,)
+    released : ndarray of shape (n, mechanism.n_outputs)
     value : float
+        NaN where it is missing.
 
     Returns
     -------
     ndarray of shape (n,)
-        Of numbers, of the answer that the released one is to rounding.
+        Of numbers, of the answer that the released one is to rounding; of sets of categories, less what does not depend
+        on the value.
     """
     if isinstance(mechanism, RandomizedResponse):
-        return mechanism.log_likelihood(released.astype(np.int64), int(value))
+        return mechanism.log_likelihood(released[:, 0].astype(np.int64), int(value))
+    if isinstance(mechanism, OneHotMechanism):
+        # Whether the category is in the answer is all that tells it from another, and epsilon is how much that tells.
+        return released[:, int(value)] * mechanism.exact_epsilon
+    if isinstance(mechanism, NumberOrMissing):
+        is_missing, missing = math.isnan(value), np.isnan(released[:, 0])
+        told = mechanism.told_probability if is_missing else mechanism.hidden_probability
+        there = np.where(missing, mechanism.values.middle, released[:, 0])[:, None]
+        number = cell_likelihood(mechanism.number, there, mechanism.values.middle if is_missing else value)
+        return np.where(missing, math.log(told), math.log1p(-told) + number)
     assert isinstance(mechanism, BoundedFeatures)
     unit, center, radius = mechanism.mechanism, float(mechanism.center[0]), float(mechanism.radius[0])
-    answers, place = (released - center) / radius, min(1.0, max(-1.0, (value - center) / radius))
+    answers, place = (released[:, 0] - center) / radius, min(1.0, max(-1.0, (value - center) / radius))
     if isinstance(unit, Laplace):
         return unit.log_likelihood(np.rint(answers / unit.step) * unit.step, place)
     with np.errstate(divide="ignore"):

@@ -99,7 +99,7 @@ def labels_perturbed(
 
 
 def gradients_perturbed(mechanism: Any, *, name: str | None = None, n_rounds: int | None = None) -> "FederatedSetting":
-    """Every client's gradient is released in every round, each round with its share of the budget.
+    r"""Every client's gradient is released in every round, each round with its share of the budget.
 
     Parameters
     ----------
@@ -111,6 +111,14 @@ def gradients_perturbed(mechanism: Any, *, name: str | None = None, n_rounds: in
     Returns
     -------
     FederatedSetting
+
+    Notes
+    -----
+    Of d coordinates clipped to plus or minus b, :class:`~skldp.PrivUnitTransformer` with a declared `norm` releases the
+    gradient, shortened to that. Without one it releases where the gradient points, and the study takes it to be as long
+    as a vector spread evenly over the box is, in the root of the mean square: :math:`b \sqrt{d / 3}`. That looks at no
+    gradient. What is learnt from is then no unbiased gradient; but a norm that holds for all vectors of the box,
+    :math:`b \sqrt d`, adds noise for gradients as long as hardly any is.
     """
     return _setting(name, "gradients", mechanism, None, n_rounds)
 
@@ -280,7 +288,9 @@ class FederatedSetting:
         # A radius that was declared is in the gradients' own units.
         if "bounds" in parameters and "norm" not in parameters:
             changes["bounds"] = (-bound, bound)
-        return _GradientRelease(mechanism.set_params(**changes), self.perturbs in _ONE_BY_ONE)
+        # Directions have no length of their own.
+        size = bound / math.sqrt(3) if parameters.get("norm") == "unit" else None
+        return _GradientRelease(mechanism.set_params(**changes), self.perturbs in _ONE_BY_ONE, size)
 
     def count_records(self, parts: list[PrivacyGuarantee]) -> Counted:
         """Count what was released once: the sum of the guarantees of features and labels."""
@@ -319,9 +329,11 @@ class FederatedSetting:
 class _GradientRelease:
     guarantee: PrivacyGuarantee
 
-    def __init__(self, mechanism: Any, one_by_one: bool) -> None:
+    def __init__(self, mechanism: Any, one_by_one: bool, size: float | None = None) -> None:
+        """With a size, what is released are directions, of vectors whose coordinates have that root mean square."""
         self.mechanism = mechanism
         self.one_by_one = one_by_one
+        self.size = size
         seed = mechanism.get_params(deep=False).get("seed")
         self._seeds = np.random.default_rng(int(seed)) if isinstance(seed, Integral) else None
 
@@ -333,7 +345,8 @@ class _GradientRelease:
         shape = (-1, 1) if self.one_by_one else gradients.shape
         released = np.asarray(self.mechanism.fit_transform(gradients.reshape(shape)))
         self.guarantee = self.mechanism.privacy_guarantee_
-        return released.reshape(gradients.shape)
+        length = 1.0 if self.size is None else self.size * math.sqrt(gradients.shape[1])
+        return released.reshape(gradients.shape) * length
 
     @property
     def law(self) -> RowMechanism | PrivacyGuarantee:
