@@ -64,6 +64,7 @@ MEMBER = np.array([0.7, 0.3])
 SHOP = np.append(0.5 ** np.arange(1, 16), 0.5**15)
 KIDS = np.array([0.35, 0.25, 0.2, 0.1, 0.07, 0.03])
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+BETWEEN_HEAPS = 1.5, 2.5, 3.5, 4.5, 6.5
 TURN = 250
 
 
@@ -155,7 +156,8 @@ ESTIMATES = {
     "cumulative of age": lambda c: c.cumulative("age"),
     "cumulative of pay": lambda c: c.cumulative("pay"),
     "cumulative of years (heaps)": lambda c: c.cumulative("years"),
-    "cumulative of tips (heaps)": lambda c: c.cumulative("tips"),
+    "cumulative of tips (heaps)": lambda c: c.cumulative("tips", bins=BETWEEN_HEAPS),
+    "cumulative of tips at heaps": lambda c: c.cumulative("tips", bins=range(1, 8)),
     "city, projected": lambda c: c.frequencies("city", consistent="project"),
     "city, likeliest": lambda c: c.frequencies("city", consistent="likelihood"),
     "shop, projected": lambda c: c.frequencies("shop", consistent="project"),
@@ -206,7 +208,12 @@ def truths(n=4_000_000):
         "cumulative of age": np.cumsum(ages)[:-1],
         "cumulative of pay": np.cumsum(pays)[:-1],
         "cumulative of years (heaps)": np.cumsum(shares(years, 0, 100))[:-1],
-        "cumulative of tips (heaps)": np.cumsum(shares(tips, 0, 10))[:-1],
+        "cumulative of tips (heaps)": [(tips < edge).mean() for edge in BETWEEN_HEAPS],
+        # Of those at the edge itself some are counted: the truth is anywhere between without and with them.
+        "cumulative of tips at heaps": [
+            [(tips < edge).mean() for edge in range(1, 8)],
+            [(tips <= edge).mean() for edge in range(1, 8)],
+        ],
         "city, projected": CITY,
         "city, likeliest": CITY,
         "shop, projected": SHOP,
@@ -234,11 +241,13 @@ def coverage(n_surveys, n, seed, words):
     """Print the table of estimates whose names hold one of the words, and what is known of it after every turn."""
     wanted = {name: values for name, values in truths().items() if any(word in name for word in words)}
     true = {name: np.asarray(values, dtype=float) for name, values in wanted.items()}
-    held = {name: np.zeros(len(values)) for name, values in true.items()}
+    # From the first to the last row, where there are two.
+    true = {name: np.atleast_2d(values) for name, values in true.items()}
+    held = {name: np.zeros(values.shape[1]) for name, values in true.items()}
     values, errors = {name: [] for name in true}, {name: [] for name in true}
     for i in range(n_surveys):
         for name, found in survey(n, seed + i, true).items():
-            held[name] += (found.low <= true[name]) & (true[name] <= found.high)
+            held[name] += (found.low <= true[name][-1]) & (true[name][0] <= found.high)
             values[name].append(found.values)
             errors[name].append(found.standard_errors)
         if (i + 1) % TURN and i + 1 < n_surveys:
@@ -246,7 +255,7 @@ def coverage(n_surveys, n, seed, words):
         print(f"\n{i + 1} surveys of {n} people, epsilon {POLICY.epsilon:.4g} in all, 95% intervals, seed {seed}")
         print(f"{'':36}{'mean':>7}{'least':>7}{'most':>7}{'std err':>10}{'spread':>10}")
         for name, truth in true.items():
-            known = ~np.isnan(truth)
+            known = ~np.isnan(truth[0])
             rates = held[name][known] / (i + 1)
             told = np.median(np.array(errors[name])[:, known], axis=0).mean()
             spread = np.std(np.array(values[name])[:, known], axis=0).mean()

@@ -1,4 +1,4 @@
-"""Seconds of decisions: steep logistic questions, mixtures that are hard to close, long linear histories, many people.
+"""Seconds of decisions: steep questions, mixtures and domains that are hard to close, long histories, many people.
 
     python benchmarks/decisions.py                 # all cases of this checkout
     python benchmarks/decisions.py --only wine mixture
@@ -26,9 +26,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skldp.accounting import BayesianPrivacyFilter, PrivacyLedger, RegressionQuery, realized_loss
+from skldp.accounting._extrema.region import region_of
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms import noise_from
+from skldp.mechanisms import Columns, Interval, OneHot, noise_from
 
 
 def timed(work):
@@ -98,6 +99,34 @@ def mixture(scale):
         yield f"mixture of {len(queries)}, {n_features} features, gap in 1e-4", seconds, round(found.gap * 1e4)
 
 
+def opposed(scale):
+    """Losses of answers that pull both ways, over five numbers beside categories; the count is the gap, as above."""
+    for sizes, n_answers in (((4, 3), 20), ((9, 5), 40), ((10, 8, 6), 40)):
+        parts = {f"number {column}": Interval(-1.0, 1.0) for column in range(5)}
+        for block, size in enumerate(sizes):
+            parts |= {tuple(f"{block}={value}" for value in range(size)): OneHot(size)}
+        domain = Columns.of(parts)
+        for seed in range(2):
+            rng = np.random.default_rng(seed)
+            queries = [over_domain(domain, ("linear", "truncated", "logistic")[i % 3], rng) for i in range(n_answers)]
+            outputs = rng.integers(0, 2, n_answers // scale).tolist()
+            seconds, found = timed(
+                lambda q=queries[: n_answers // scale], o=outputs, d=domain: realized_loss(q, o, bounds=d)
+            )
+            name = f"5 numbers, blocks {','.join(map(str, sizes))}, {len(outputs)} answers, seed {seed}, gap"
+            yield name, seconds, round(found.gap * 1e4)
+
+
+def over_domain(domain, kind, rng):
+    """A question with the range that it has over a domain, with three tenths of it, or steep."""
+    coef = rng.uniform(-1, 1, domain.n_features)
+    if kind == "logistic":
+        return RegressionQuery(kind, 10 * coef / np.abs(coef).sum(), 0.0, (0, 1), 0.2)
+    low, high = region_of(domain).range_of(coef)
+    middle, reach = (low + high) / 2, (high - low) / 2 * (0.3 if kind == "truncated" else 1.0) + 1e-9
+    return RegressionQuery(kind, coef, 0.0, (middle - reach, middle + reach), 0.2)
+
+
 def linear(scale):
     """A ledger that asks the same people linear questions of epsilon 0.02 at a budget of 1."""
     for rule, n_questions in (("bayesian", 800 // scale), ("simplified", 245 // scale)):
@@ -127,7 +156,7 @@ def many(scale):
             yield f"linear, {n_people:,} people, question {number}", seconds, int(answers.accepted.sum())
 
 
-CASES = {case.__name__: case for case in (wine, steep, mixture, linear, many)}
+CASES = {case.__name__: case for case in (wine, steep, mixture, opposed, linear, many)}
 LINE = re.compile(r"(?P<name>.+?) +(?P<seconds>[\d.]+) s +(?P<count>\d+)")
 
 
@@ -151,11 +180,11 @@ def in_turns(old, rounds, options):
         for name, root in (("old", old), ("new", new)):
             runs[name].append(table(root, options))
         print(f"round {number + 1} of {rounds}, {load()}", file=sys.stderr, flush=True)
-    print(f"{'median processor seconds':<55}{'old':>9}{'new':>9}{'old/new':>9}   count old, new")
+    print(f"{'median processor seconds':<60}{'old':>9}{'new':>9}{'old/new':>9}   count old, new")
     for case in runs["new"][0]:
         before, after = (statistics.median(run[case][0] for run in runs[name]) for name in ("old", "new"))
         counts = [runs[name][0][case][1] for name in ("old", "new")]
-        print(f"{case:<55}{before:>9.3f}{after:>9.3f}{before / max(after, 1e-4):>9.1f}   {counts[0]:,}, {counts[1]:,}")
+        print(f"{case:<60}{before:>9.3f}{after:>9.3f}{before / max(after, 1e-4):>9.1f}   {counts[0]:,}, {counts[1]:,}")
 
 
 def main():
@@ -170,7 +199,7 @@ def main():
         return
     for name in options.only:
         for case, seconds, count in CASES[name](options.scale):
-            print(f"{case:<55} {seconds:9.3f} s {count:9}", flush=True)
+            print(f"{case:<60} {seconds:9.3f} s {count:9}", flush=True)
     print(load())
 
 

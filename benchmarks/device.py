@@ -1,4 +1,4 @@
-"""What a device waits for: the start of the client beside numpy and cryptography, and one record.
+"""What a device waits for: the start of the client beside numpy and cryptography, one record, a stranger's policy.
 
 ``python benchmarks/device.py`` prints the table; `repeats` as an argument, 15 by default. Starts are those of new
 processes, taken in turn, so that all meet the same machine.
@@ -11,10 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from skldp.client import CategoryField, DeviceLedger, NumberField, Policy
-from skldp.mechanisms import Duchi, Hybrid, RandomizedResponse, integer_law
+from skldp.mechanisms import Duchi, Hybrid, LocalHashing, RandomizedResponse, integer_law
+from skldp.mechanisms._group_laws import SampledLaw
+from skldp.mechanisms._integer_laws import secure_words
+from skldp.mechanisms._number_laws import TwoAnswersLaw
 
 BASE = "numpy and cryptography"
 STARTS = {
@@ -77,6 +81,25 @@ def per_record(repeats: int, ledger: DeviceLedger | None = None, records: int = 
     return taken
 
 
+def largest() -> dict[str, float]:
+    """Seconds of processor for the largest that a stranger's policy may ask of a device."""
+    law = SampledLaw(40_000, 16_000, TwoAnswersLaw(2**62))
+    places = [0.5] * law.n_values
+    taken = {"a draw of 16,000 of 40,000 numbers": _seconds(lambda: law.draw(places, secure_words()))}
+    answer = law.draw(places, secure_words())
+    taken["reading it"] = _seconds(lambda: law.values(answer))
+    values = tuple(map(str, range(2**20)))
+    text = Policy("many", (CategoryField("one", values, integer_law(LocalHashing(1.0, 2**20))),)).to_json()
+    taken["loading a list of 2^20 categories"] = _seconds(lambda: Policy.from_json(text))
+    return taken
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    begun = time.process_time()
+    call()
+    return time.process_time() - begun
+
+
 def main() -> None:
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 15
     for compiled in (True, False):
@@ -94,6 +117,8 @@ def main() -> None:
         kept = per_record(repeats, DeviceLedger(Path(folder) / "mine.sqlite", lifetime_epsilon=1e6), records=100)
     print(f"with a ledger in a file: {statistics.median(kept):.4f} ms (worst {max(kept):.4f})")
     print(f"a report of this policy: {POLICY.n_bytes} bytes")
+    for name, seconds in largest().items():
+        print(f"{name}: {seconds:.2f} s")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as parquet
+from pyarrow import parquet
 
 from skldp import Collector, ReleaseKey, release_batches
 from skldp.client import CategoryField, NumberField, Policy
@@ -47,6 +47,7 @@ class Watched:
         self.release, self.folder, self.fail = release, folder, fail
 
     def __call__(self, batches):
+        """Hand on what is released, as an engine asks for it."""
         for batch in self.release(batches):
             parquet.write_table(pa.Table.from_batches([batch]), self.folder / f"sent-{uuid.uuid4().hex}.parquet")
             if self.fail and not (self.folder / "failed").exists():
@@ -155,8 +156,8 @@ def survey(engine, people, truth, secret, folder):
     low, high = np.concatenate([mean.low, shares.low]), np.concatenate([mean.high, shares.high])
     held = int(((low <= truth) & (truth <= high)).sum())
     print(
-        f"{engine} {version(PACKAGES.get(engine, engine))}, {'a secret' if secret else 'fresh noise'}: {n:,} reports in "
-        f"{seconds:.1f} s; second releases {collector.n_reports - n:,}; mean age {estimates[0]:.2f} "
+        f"{engine} {version(PACKAGES.get(engine, engine))}, {'a secret' if secret else 'fresh noise'}: {n:,} reports "
+        f"in {seconds:.1f} s; second releases {collector.n_reports - n:,}; mean age {estimates[0]:.2f} "
         f"[{low[0]:.2f}, {high[0]:.2f}], truly {truth[0]:.2f}; {held} of {len(truth)} intervals hold the truth"
     )
 

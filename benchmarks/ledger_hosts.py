@@ -109,18 +109,22 @@ def run(place, options, server):
     }
 
 
-def milliseconds_a_call(place, rule):
-    """The median of one person's calls: asked, refused at once, and handed what is recorded."""
+def show_calls(name, place, rule):
+    """Medians of one person's calls: asked, refused, and handed what is recorded; by the clock and the processor."""
     ledger = PrivacyLedger(BUDGET, bounds=(-1, 1), path=place, rule=rule)
     times = {"asked": [], "refused": [], "handed again": []}
     for number in range(N_CALLS):
         small, large = query_number(10**6 + number, epsilon=1e-6), query_number(2 * 10**6 + number, epsilon=2.0)
-        for name, query in (("asked", small), ("refused", large), ("handed again", small)):
-            began = time.perf_counter()
+        for what, query in (("asked", small), ("refused", large), ("handed again", small)):
+            began = np.array([time.perf_counter(), time.process_time()])
             answers = ledger.answer(query, [N_PEOPLE], lambda rows: [0])
-            times[name].append((time.perf_counter() - began) * 1e3)
-            assert answers.accepted.all() == (name != "refused")
-    return {name: float(np.median(taken)) for name, taken in times.items()}
+            times[what].append(1e3 * (np.array([time.perf_counter(), time.process_time()]) - began))
+            assert answers.accepted.all() == (what != "refused")
+    medians = {what: np.median(taken, axis=0) for what, taken in times.items()}
+    shown = (
+        f"{what} {clock:.1f} ms ({processor:.1f} of the processor)" for what, (clock, processor) in medians.items()
+    )
+    print(f"{name}, one person: " + ", ".join(shown))
 
 
 def main():
@@ -132,6 +136,7 @@ def main():
     parser.add_argument("--kills", type=int, default=0, help="of processes that ask")
     parser.add_argument("--server-kills", type=int, default=0, help="among those, at most as many")
     parser.add_argument("--url", help="an empty database to use")
+    parser.add_argument("--only", choices=["file", "PostgreSQL"])
     options = parser.parse_args()
     server = None if options.url else PostgresServer(find_programs())
     seconds = {"file": [], "PostgreSQL": []}
@@ -140,20 +145,22 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 url = options.url or server.url(schema=server.new_schema())
                 for name, place in (("file", Path(folder) / "a.ledger"), ("PostgreSQL", url)):
+                    if options.only not in (None, name):
+                        continue
                     found = run(place, options, server if name == "PostgreSQL" else None)
                     seconds[name].append(found.pop("seconds"))
                     speed = (
                         "" if options.kills else f"{N_PROCESSES * options.queries / seconds[name][-1]:.1f} a second; "
                     )
                     print(f"{name}: {speed}" + "; ".join(f"{what} {number}" for what, number in found.items()))
-                    taken = milliseconds_a_call(place, options.rule)
-                    print(f"{name}, one person: " + ", ".join(f"{what} {ms:.1f} ms" for what, ms in taken.items()))
+                    show_calls(name, place, options.rule)
                     sys.stdout.flush()
     finally:
         if server is not None:
             server.stop()
-    ratio = np.median(seconds["file"]) / np.median(seconds["PostgreSQL"])
-    print(f"throughput of PostgreSQL beside the file's (medians of {options.repeats}): {ratio:.2f}")
+    if options.only is None:
+        ratio = np.median(seconds["file"]) / np.median(seconds["PostgreSQL"])
+        print(f"throughput of PostgreSQL beside the file's (medians of {options.repeats}): {ratio:.2f}")
 
 
 if __name__ == "__main__":

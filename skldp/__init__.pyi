@@ -2,6 +2,7 @@ from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.collection._batches import release_batches
 from skldp.collection._collector import Collector
 from skldp.collection._flower import flower_client_app, flower_server_app
+from skldp.collection._heavy_hitters import HeavyHitters
 from skldp.collection._policy import Policy
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
@@ -50,6 +51,7 @@ __all__ = [
     "Collector",
     "Domain",
     "FieldKey",
+    "HeavyHitters",
     "LabelLaplace",
     "LabelLaplaceVector",
     "LabelMatrixRR",

@@ -12,6 +12,7 @@ __all__ = [
     "LedgerError",
     "OutOfDomainWarning",
     "PrivacyGuaranteeWarning",
+    "RepeatedReleaseWarning",
     "RowIdentityWarning",
     "SeededNoiseWarning",
     "TooFewPeopleWarning",
@@ -39,6 +40,10 @@ class LearntDomainWarning(UserWarning):
 
 class RowIdentityWarning(UserWarning):
     """People without ids are their rows: a simulation in memory, and no protection of anybody who has two rows."""
+
+
+class RepeatedReleaseWarning(UserWarning):
+    """What is executed again releases its rows again; the text says how it would be the same release."""
 
 
 class TooFewPeopleWarning(UserWarning):

@@ -2,12 +2,14 @@
 
 import os
 import threading
+import time
 import traceback
 import warnings
 
 import numpy as np
 
 from skldp.accounting import PrivacyLedger, RegressionQuery
+from skldp.exceptions import LedgerError
 from skldp.mechanisms._noise import noise_from
 
 
@@ -59,9 +61,21 @@ def copy_until(path, stopped):
         path.read_bytes()
 
 
+def opened(path):
+    """Open a ledger, whose server may be on its way back."""
+    until = time.monotonic() + 60
+    while True:
+        try:
+            return PrivacyLedger.open(path)
+        except LedgerError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.1)
+
+
 def answer_many(write, path, seed, n_queries, n_people, epsilon):
     """Ask the same people many queries, some of them also asked by other processes; write what was handed out."""
-    ledger, stopped = PrivacyLedger.open(path), threading.Event()
+    ledger, stopped = opened(path), threading.Event()
     backup = threading.Thread(target=copy_until, args=(path, stopped))
     backup.start()
     choose = np.random.default_rng(seed)

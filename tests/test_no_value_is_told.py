@@ -435,7 +435,7 @@ NO_MECHANISMS = {
     "Release",
 }
 # Releases with a secret, tried below.
-NO_MECHANISMS |= {"FieldKey", "ReleaseKey", "LongitudinalCategories", "LongitudinalMean"}
+NO_MECHANISMS |= {"FieldKey", "ReleaseKey", "LongitudinalCategories", "LongitudinalHistogram", "LongitudinalMean"}
 DOMAINS = [
     mechanisms.Box((0.0,) * 3, (1.0,) * 3),
     mechanisms.Ball(3, 1.0),
@@ -478,11 +478,13 @@ def test_waves_tell_no_value_and_no_id(method):
     key = mechanisms.FieldKey(mechanisms.ReleaseKey(bytes(range(32))), "a field")
     categories = mechanisms.LongitudinalCategories(2.0, 1.0, 3, method)
     mean = mechanisms.LongitudinalMean(2.0, 1.0, 0.0, 1.0)
+    histogram = mechanisms.LongitudinalHistogram(2.0, 1.0, 0.0, 1.0, 4, 2)
     with listening() as hear:
         for kind, make in EITHER.items():
-            for law in (categories, mean):
+            for law in (categories, mean, histogram):
                 hear(f"rows, {kind}", law.release, make(), range(len(ROWS)), key, "a")
                 hear(f"ids, {kind}", law.release, np.zeros((len(ROWS), 1), dtype=int), make(), key, "a")
+            hear(f"reports, {kind}", histogram.estimate_histogram, make())
             hear(f"reports, {kind}", categories.estimate_frequencies, make())
             hear(f"reports of means, {kind}", mean.estimate_mean, make())
 

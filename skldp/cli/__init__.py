@@ -31,6 +31,9 @@ def main(arguments: Iterable[str] | None = None) -> None:
         raise SystemExit(app(args=arguments, prog_name="skldp", obj=command, standalone_mode=False))
     except typer.Abort:
         message = "stopped"
+    except (FileNotFoundError, FileExistsError) as error:
+        there = "There is no file" if isinstance(error, FileNotFoundError) else "There is already a file"
+        message = f"{there} {error.filename}."
     except (LedgerError, ValueError, ImportError, OSError) as error:
         # What a mechanism, a label or a scorer refuses is about the input too.
         message = str(error)

@@ -9,7 +9,21 @@ import typer
 from rich.console import Console
 from sklearn.model_selection import train_test_split
 
-from skldp.cli._options import Epsilons, Names, printable, progress_bar, writable
+from skldp.cli._options import (
+    BoundsOption,
+    ColumnsOption,
+    EncodingOption,
+    Epsilons,
+    Missing,
+    MissingOption,
+    Names,
+    SchemaOption,
+    SepOption,
+    TargetOption,
+    printable,
+    progress_bar,
+    writable,
+)
 from skldp.exceptions import SeededNoiseWarning
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
 from skldp.study._datasets import BUNDLED, load_study_data
@@ -45,8 +59,13 @@ def _names(about: str) -> Any:
 
 def federated(
     data: Annotated[str, typer.Argument(help=f"{', '.join(_CLASSES)}, or a {TABLE_FILES} or .npz file.")] = "digits",
-    target: Annotated[str | None, typer.Option(help="The column (or npz array) of labels.")] = None,
-    bounds: Annotated[str | None, typer.Option(help="low,high or a .csv file of column,low,high.")] = None,
+    target: TargetOption = None,
+    bounds: BoundsOption = None,
+    columns: ColumnsOption = None,
+    schema: SchemaOption = None,
+    missing: MissingOption = Missing.REFUSE,
+    sep: SepOption = None,
+    encoding: EncodingOption = "utf-8",
     features: Annotated[Names, _names(f"On features, {_MECHANISMS}")] = _FEATURES,
     gradients: Annotated[Names, _names(f"On gradients, {_MECHANISMS}")] = _NONE,
     anonymised: Annotated[Names, _names(f"On gradients with an anonymiser, {_MECHANISMS}")] = _NONE,
@@ -72,7 +91,17 @@ def federated(
     """Train by FedSGD over many clients under local privacy, and compare what is perturbed."""
     # Asked before hours of work.
     require("matplotlib")
-    loaded = load_study_data(data, target=target, bounds=bounds, task="classification")
+    loaded = load_study_data(
+        data,
+        target=target,
+        bounds=bounds,
+        task="classification",
+        columns=columns,
+        schema=schema,
+        missing=missing.value,
+        separator=sep,
+        encoding=encoding,
+    )
     X = loaded.scaled()[0]
     settings = _settings(features, gradients, anonymised, labels, label_epsilon, only_labels, loaded.classes)
     X, X_test, y, y_test = train_test_split(X, loaded.y, test_size=0.25, stratify=loaded.y, random_state=0)

@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Callable, Iterable
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import typer
 from rich.console import Console
@@ -13,7 +14,23 @@ from rich.text import Text
 
 from skldp.estimators._validation import check_epsilon
 
-__all__ = ["Epsilons", "Names", "printable", "progress_bar", "rich_table", "writable"]
+__all__ = [
+    "FILE_OPTIONS",
+    "BoundsOption",
+    "ColumnsOption",
+    "EncodingOption",
+    "Epsilons",
+    "Missing",
+    "MissingOption",
+    "Names",
+    "SchemaOption",
+    "SepOption",
+    "TargetOption",
+    "printable",
+    "progress_bar",
+    "rich_table",
+    "writable",
+]
 
 # For terminals that have no more than ASCII.
 _IN_ASCII = str.maketrans({"ε": "eps", "δ": "delta", "≤": "<=", "±": "+-", "–": "-"})
@@ -47,6 +64,43 @@ class Names(tuple[str, ...]):
 
     def __str__(self) -> str:
         return ",".join(self)
+
+
+class Missing(StrEnum):
+    """What becomes of missing values."""
+
+    REFUSE = "refuse"
+    FILL = "fill"
+
+
+#: Where a command's help lists those of its files.
+FILE_OPTIONS = "File options"
+
+
+def _of_files(about: str, **more: Any) -> Any:
+    return typer.Option(help=about, rich_help_panel=FILE_OPTIONS, **more)
+
+
+TargetOption = Annotated[str | None, _of_files("The column (or npz array) of the target.")]
+BoundsOption = Annotated[
+    str | None, _of_files("The declared bounds of the features: low,high or a .csv file of column,low,high.")
+]
+ColumnsOption = Annotated[Names | None, _of_files("The features, with commas; without, all columns.", parser=Names)]
+SchemaOption = Annotated[
+    str | None,
+    _of_files(
+        "What columns may hold, as of TablePrivatizer: a .json file or its text. Categories that it does not declare "
+        "are taken from the file."
+    ),
+]
+MissingOption = Annotated[
+    Missing, _of_files("fill: for missing values stands the middle of the bounds, or a category of its own.")
+]
+SepOption = Annotated[
+    str | None,
+    _of_files("What stands between the cells of a .csv file.", show_default="a comma; in a .tsv file a tabulator"),
+]
+EncodingOption = Annotated[str, _of_files("Of a .csv file.")]
 
 
 def writable(*endings: str) -> Callable[[Any], Path]:

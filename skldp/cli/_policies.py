@@ -13,6 +13,7 @@ from skldp.collection._policy import Policy
 from skldp.estimators._schema import DeclaredColumn, read_schema
 from skldp.estimators._table import TablePrivatizer
 from skldp.mechanisms._columns import Categories, Columns, domain_from_json
+from skldp.mechanisms._release_key import ReleaseKey
 from skldp.study._extras import require
 
 __all__ = ["policy_app"]
@@ -42,6 +43,9 @@ def new(
     unknown: Annotated[
         bool, typer.Option("--unknown-is-missing", help="Categories that are not declared count as missing values.")
     ] = False,
+    permanent: Annotated[
+        bool, typer.Option("--permanent", help="The same record is to give the same report again, by a secret.")
+    ] = False,
     expires: Annotated[
         str | None, typer.Option(help="After which nothing is released, in UTC: 2027-01-31T00:00:00Z.")
     ] = None,
@@ -53,6 +57,7 @@ def new(
         epsilon, schema=text, mechanism=mechanism, handle_unknown="missing" if unknown else "error"
     ).fit(_public_rows(text))
     made = Policy.from_estimator(table, purpose=purpose, units=units, expires=expires)
+    made = made.permanent() if permanent else made
     made.save(output)
     typer.echo(printable(f"Wrote {output}: epsilon {made.epsilon:.6g} a record, sha256 {made.sha256}."))
 
@@ -64,9 +69,22 @@ def show(file: File) -> None:
     typer.echo(printable(policy.purpose))
     for field in policy.fields:
         typer.echo(printable(f"  {field.name}: {_values(field)}; {field.law.name}, epsilon {field.epsilon:.4g}"))
+    if policy.memo == "permanent":
+        typer.echo("permanent: the same record gives the same report again")
     expires = f"until {policy.expires}" if policy.expires else "without end"
     typer.echo(printable(f"epsilon {policy.epsilon:.6g} a record, {policy.n_bytes} bytes a report, {expires}"))
+    if policy.has_waves:
+        typer.echo(f"epsilon {policy.lifetime_epsilon:.6g} of all reports together, while no value changes")
     typer.echo(f"sha256 {policy.sha256}")
+
+
+@policy_app.command()
+def secret(
+    file: Annotated[Path, typer.Argument(help="A new file, for its owner alone.", metavar="PATH")],
+) -> None:
+    """Draw a release secret, once, for whoever releases under a permanent policy: it stays with them."""
+    ReleaseKey.create(file)
+    typer.echo(printable(f"Wrote {file}. Keep it apart from records and reports; a lost one cannot be made again."))
 
 
 @policy_app.command()
@@ -76,8 +94,11 @@ def check(
 ) -> None:
     """Check that a policy is one, and that its integers give the epsilon that it claims; exit code 2 if not."""
     policy = Policy.load(file)
-    if most is not None and not policy.epsilon <= most:
-        raise ValueError(f"The epsilon of the policy must be at most {most:g}. Got {policy.epsilon:.6g} instead.")
+    # Of one step, a lifetime of one value costs what one report does; of two, more.
+    if most is not None and not policy.lifetime_epsilon <= most:
+        raise ValueError(
+            f"The epsilon of the policy must be at most {most:g}. Got {policy.lifetime_epsilon:.6g} instead."
+        )
     again = "no estimator made it" if policy.asked is None else "an estimator gives the same integers"
     if policy.asked is not None:
         policy.to_estimator()
@@ -98,7 +119,10 @@ def _public_rows(text: str) -> Any:
     try:
         content = json.loads(text)
     except ValueError:
-        raise ValueError("The schema must be a .json file, or JSON. Got another text instead.") from None
+        raise ValueError(
+            'The schema must be a .json file, or JSON such as {"age": {"type": "interval", "low": 0, "high": 100}, '
+            '"city": ["Bonn", "Ulm"]}. Got another text instead.'
+        ) from None
     domain = domain_from_json(text) if isinstance(content, dict) and content.get("type") == "columns" else None
     names = list(domain.names) if isinstance(domain, Columns) else list(content) if isinstance(content, dict) else []
     if not names:

@@ -9,18 +9,22 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from skldp.cli._options import printable, progress_bar, writable
+from skldp.cli._options import EncodingOption, SepOption, printable, progress_bar, writable
 from skldp.client import CategoryField, NumberColumn
 from skldp.client._columns import is_missing
 from skldp.client._fields import AnyField
 from skldp.collection._arrow import report_schema, require_arrow
-from skldp.collection._batches import released_batch
+from skldp.collection._batches import check_secret, released_batch
 from skldp.collection._collector import Collector
 from skldp.collection._page import usual_estimates
 from skldp.collection._policy import Policy
+from skldp.mechanisms._release_key import ReleaseKey
 from skldp.study._tables import table_chunks
 
 __all__ = ["collect", "release"]
+
+# With one, there is no standard error.
+_LEAST_REPORTS = 2
 
 
 def release(
@@ -35,26 +39,39 @@ def release(
             "--output", "-o", help="Where to write reports.", parser=writable(".arrow", ".parquet"), metavar="PATH"
         ),
     ],
-    sep: Annotated[
-        str | None,
+    sep: SepOption = None,
+    encoding: EncodingOption = "utf-8",
+    secret: Annotated[
+        Path | None,
         typer.Option(
-            help="What stands between the cells of a .csv file.", show_default="a comma; in a .tsv file a tabulator"
+            help="The file of a release secret, as of skldp policy secret: the same rows are the same reports again. "
+            "For a permanent policy, which needs one.",
+            metavar="PATH",
         ),
     ] = None,
-    encoding: Annotated[str, typer.Option(help="Of a .csv file.")] = "utf-8",
+    ids: Annotated[
+        str | None, typer.Option(help="The column that says whose each row is; with --secret, and only then.")
+    ] = None,
     chunk: Annotated[int, typer.Option(help="Rows that are in memory at a time.", min=1)] = 65_536,
 ) -> None:
-    """Release a table: one report for each row, with fresh noise, and nothing that the policy does not name.
+    """Release a table: one report for each row, and nothing that the policy does not name.
 
-    If the policy refuses a value, nothing is written. Each run is another release of the same people.
+    If the policy refuses a value, nothing is written. Without a secret, noise is fresh, and each run is another release
+    of the same people.
     """
     policy = Policy.load(policy_file)
-    chunks = table_chunks(table, columns=policy.names, separator=sep, encoding=encoding, n_rows=chunk, as_texts=True)
+    key = None if secret is None else ReleaseKey.from_file(secret)
+    check_secret(policy, key, ids)
+    wanted = policy.names if ids is None else [*policy.names, ids]
+    chunks = table_chunks(table, columns=wanted, separator=sep, encoding=encoding, n_rows=chunk, as_texts=True)
     n = 0
     with progress_bar(Console()) as progress, _written(output, report_schema(policy)) as write:
         bar = progress.add_task("releasing", total=None)
         for frame in chunks:
-            write(released_batch(policy, {name: _cells(policy, name, frame[name]) for name in policy.names}))
+            people = None if ids is None else _ids(frame[ids])
+            write(
+                released_batch(policy, {name: _cells(policy, name, frame[name]) for name in policy.names}, key, people)
+            )
             n += len(frame)
             progress.update(bar, completed=n)
     typer.echo(printable(f"Released {n:,} records at epsilon {policy.epsilon:.6g} each: {output}."))
@@ -83,13 +100,15 @@ def collect(
         for path in files:
             collector.add_file(path)
             progress.advance(bar)
+    counts = ", ".join(f"{number:,} {name}" for name, number in collector.counts._asdict().items())
+    if collector.n_reports < _LEAST_REPORTS:
+        raise ValueError(f"Estimates need at least {_LEAST_REPORTS} reports of this policy. Got reports {counts}.")
     estimates = [one for field in collector.policy.fields for one, _ in usual_estimates(collector, field)]
     # Before anything is printed, which a terminal may refuse.
     if report is not None:
         report.write_text(collector.page(), encoding="utf-8")
     if csv_path is not None:
         collector.to_frame().to_csv(csv_path, index=False)
-    counts = ", ".join(f"{number:,} {name}" for name, number in collector.counts._asdict().items())
     typer.echo(printable(f"{collector.policy.purpose}: reports {counts}; epsilon {collector.policy.epsilon:.6g} each."))
     for estimate in estimates:
         typer.echo(printable(f"\n{estimate}"))
@@ -109,6 +128,14 @@ def _written(output: Path, schema: Any) -> Iterator[Callable[[Any], None]]:
         os.replace(part, output)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _ids(column: Any) -> list[str]:
+    """Whose rows they are, as texts: 7 of a Parquet file is the 7 of a CSV file."""
+    cells = column.tolist()
+    if any(is_missing(cell) for cell in cells):
+        raise ValueError(f"Every row must say whose it is. Got one without {column.name!r}.")
+    return [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]
 
 
 def _cells(policy: Policy, name: str, column: Any) -> list[Any]:

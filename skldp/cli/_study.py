@@ -8,7 +8,23 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from skldp.cli._options import Epsilons, Names, printable, progress_bar, rich_table, writable
+from skldp.cli._options import (
+    FILE_OPTIONS,
+    BoundsOption,
+    ColumnsOption,
+    EncodingOption,
+    Epsilons,
+    Missing,
+    MissingOption,
+    Names,
+    SchemaOption,
+    SepOption,
+    TargetOption,
+    printable,
+    progress_bar,
+    rich_table,
+    writable,
+)
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS
 from skldp.study._comparison import PROTECTS, ComparisonSettings, MechanismComparison, compare_mechanisms
 from skldp.study._datasets import BUNDLED, load_study_data
@@ -18,7 +34,6 @@ from skldp.study._tables import TABLE_FILES
 
 __all__ = ["study"]
 
-_FILES = "File options"
 # For all mechanisms, less of each: half a minute on the digits instead of several minutes.
 _ALL, _FEW_EPSILONS, _FEW_FOLDS = Names("all"), Epsilons("1,2,5,10,20"), 3
 _MECHANISMS, _EPSILONS, _FOLDS = Names("discriminant,privunit,bitrand-exact,bitrand"), Epsilons("0.5,1,2,5,10,20"), 5
@@ -36,19 +51,10 @@ class Task(StrEnum):
     REGRESSION = "regression"
 
 
-class Missing(StrEnum):
-    """What becomes of missing values."""
-
-    REFUSE = "refuse"
-    FILL = "fill"
-
-
 def study(
     context: typer.Context,
     data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a {TABLE_FILES} or .npz file.")] = "digits",
-    target: Annotated[
-        str | None, typer.Option(help="The column (or npz array) of the target.", rich_help_panel=_FILES)
-    ] = None,
+    target: TargetOption = None,
     task: Annotated[
         Task, typer.Option(help="auto is a regression where the target holds fractions or many different numbers.")
     ] = Task.AUTO,
@@ -57,50 +63,21 @@ def study(
         typer.Option(
             help="The declared bounds of a target of numbers, low,high. Without, those of its own row in the file of "
             "--bounds.",
-            rich_help_panel=_FILES,
+            rich_help_panel=FILE_OPTIONS,
         ),
     ] = None,
-    bounds: Annotated[
-        str | None,
-        typer.Option(
-            help="The declared bounds of the features: low,high or a .csv file of column,low,high.",
-            rich_help_panel=_FILES,
-        ),
-    ] = None,
-    columns: Annotated[
-        Names | None,
-        typer.Option(help="The features, with commas; without, all columns.", parser=Names, rich_help_panel=_FILES),
-    ] = None,
-    schema: Annotated[
-        str | None,
-        typer.Option(
-            help="What columns may hold, as of TablePrivatizer: a .json file or its text. Categories that it does not "
-            "declare are taken from the file.",
-            rich_help_panel=_FILES,
-        ),
-    ] = None,
-    missing: Annotated[
-        Missing,
-        typer.Option(
-            help="fill: for missing values stands the middle of the bounds, or a category of its own.",
-            rich_help_panel=_FILES,
-        ),
-    ] = Missing.REFUSE,
-    sep: Annotated[
-        str | None,
-        typer.Option(
-            help="What stands between the cells of a .csv file.",
-            show_default="a comma; in a .tsv file a tabulator",
-            rich_help_panel=_FILES,
-        ),
-    ] = None,
-    encoding: Annotated[str, typer.Option(help="Of a .csv file.", rich_help_panel=_FILES)] = "utf-8",
+    bounds: BoundsOption = None,
+    columns: ColumnsOption = None,
+    schema: SchemaOption = None,
+    missing: MissingOption = Missing.REFUSE,
+    sep: SepOption = None,
+    encoding: EncodingOption = "utf-8",
     radius: Annotated[
         float | None,
         typer.Option(
             help="Declares that rows have norms of at most this, for mechanisms of distances. Without, it is that of "
             "the corner of the bounds.",
-            rich_help_panel=_FILES,
+            rich_help_panel=FILE_OPTIONS,
         ),
     ] = None,
     mechanism: Annotated[

@@ -1,10 +1,15 @@
 """On a person's own device: policies that are checked before they are believed, reports, and an account."""
 
+import typing as _typing
+
 from skldp.client._columns import NumberColumn
 from skldp.client._fields import CategoryField, NumberField, NumbersField
 from skldp.client._ledger import DeviceLedger
 from skldp.client._policy import Policy, Report
 from skldp.mechanisms._release_key import ReleaseKey
+
+if _typing.TYPE_CHECKING:
+    from skldp.client._prefixes import PrefixDomain, PrefixTask
 
 __all__ = [
     "CategoryField",
@@ -13,6 +18,17 @@ __all__ = [
     "NumberField",
     "NumbersField",
     "Policy",
+    "PrefixDomain",
+    "PrefixTask",
     "ReleaseKey",
     "Report",
 ]
+
+
+def __getattr__(name: str) -> _typing.Any:
+    # A device that releases records waits for nothing else.
+    if name in ("PrefixDomain", "PrefixTask"):
+        from skldp.client import _prefixes
+
+        return getattr(_prefixes, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from skldp._checks import check_whole, is_whole
 from skldp.client._columns import NumberColumn, column_from_dict, is_missing
-from skldp.mechanisms._integer_laws import CodeLaw, GroupLaw, IntegerLaw, UnitLaw
+from skldp.mechanisms._integer_laws import CodeLaw, GroupLaw, IntegerLaw, TwoStepLaw, UnitLaw
 from skldp.mechanisms._law_documents import law_from_dict
 
 __all__ = ["AnyField", "CategoryField", "NumberField", "NumbersField", "field_from_dict"]
@@ -26,6 +26,16 @@ class Field(ABC):
     def epsilon(self) -> float:
         """The exact epsilon of the field's answer, from the integers of its law."""
         return self._law.epsilon
+
+    @property
+    def lifetime_epsilon(self) -> float:
+        """The exact epsilon of all answers to one value together, under the memo rule ``"permanent"``."""
+        return self._law.lifetime_epsilon
+
+    @property
+    def two_steps(self) -> TwoStepLaw | None:
+        """The law, where it has a permanent answer that every report randomises again."""
+        return self._law if isinstance(self._law, TwoStepLaw) else None
 
     @property
     def n_answers(self) -> int:
@@ -63,6 +73,11 @@ class Field(ABC):
     @abstractmethod
     def _law(self) -> IntegerLaw:
         """The law."""
+
+    def _law_and_epsilons(self) -> dict[str, Any]:
+        """What every field says of its law."""
+        own = {"law": self._law.to_dict(), "epsilon": repr(self.epsilon)}
+        return own if self.two_steps is None else own | {"lifetime_epsilon": repr(self.lifetime_epsilon)}
 
 
 @dataclass(frozen=True)
@@ -115,8 +130,16 @@ class NumberField(Field):
             object.__setattr__(self, end, getattr(self.column, end))
         if not isinstance(self.law, UnitLaw):
             raise ValueError(f"The law of a number must be one for [-1, 1]. Got {self.law!r} instead.")
-        if self.steps is not None:
-            check_whole("steps", self.steps, least=1, most=2**30)
+        _check_steps(self.steps)
+        if self.steps is not None and self.two_steps is not None:
+            raise ValueError(
+                f"A law of two steps moves numbers itself, and needs no steps. Got {self.steps!r} instead."
+            )
+
+    @cached_property
+    def trembles(self) -> bool:
+        """Whether it takes numbers of any digits, each of which would be a value of its own."""
+        return self.steps is None and not self.whole and self.two_steps is None
 
     @cached_property
     def column(self) -> NumberColumn:
@@ -138,7 +161,7 @@ class NumberField(Field):
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the field."""
-        own = self.column.to_dict() | {"law": self.law.to_dict(), "epsilon": repr(self.epsilon)}
+        own = self.column.to_dict() | self._law_and_epsilons()
         return own if self.steps is None else own | {"steps": str(self.steps)}
 
     @property
@@ -158,6 +181,9 @@ class NumbersField(Field):
         Of different names.
     law : GroupLaw
         For as many numbers in [-1, 1].
+    steps : int, default=None
+        Into how many equal steps the bounds of each number that is not whole are divided under the memo rule
+        ``"permanent"``, from 1 to 2^30.
 
     Raises
     ------
@@ -167,12 +193,19 @@ class NumbersField(Field):
 
     columns: tuple[NumberColumn, ...]
     law: GroupLaw
+    steps: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, tuple) or not all(isinstance(one, NumberColumn) for one in self.columns):
             raise ValueError(f"columns must be a tuple of columns of numbers. Got {self.columns!r} instead.")
         if not isinstance(self.law, GroupLaw) or self.law.n_values != len(self.columns):
             raise ValueError(f"The law must be of {len(self.columns)} numbers. Got {self.law!r} instead.")
+        _check_steps(self.steps)
+
+    @cached_property
+    def trembles(self) -> bool:
+        """Whether it takes numbers of any digits, each of which would be a value of its own."""
+        return self.steps is None and not all(column.whole for column in self.columns)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -194,13 +227,12 @@ class NumbersField(Field):
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the field."""
-        return {
+        own = {
             "name": self.name,
             "type": "numbers",
             "columns": [column.to_dict() for column in self.columns],
-            "law": self.law.to_dict(),
-            "epsilon": repr(self.epsilon),
-        }
+        } | self._law_and_epsilons()
+        return own if self.steps is None else own | {"steps": str(self.steps)}
 
     @property
     def _law(self) -> IntegerLaw:
@@ -258,9 +290,7 @@ class CategoryField(Field):
             "name": self.name,
             "type": "category",
             "values": list(self.values),
-            "law": self.law.to_dict(),
-            "epsilon": repr(self.epsilon),
-        }
+        } | self._law_and_epsilons()
         return own if self.unknown is ... else own | {"unknown": self.unknown}
 
     @cached_property
@@ -291,13 +321,18 @@ def field_from_dict(given: dict[str, Any]) -> AnyField:
     if given["type"] == "category":
         assert isinstance(law, CodeLaw)
         return CategoryField(name, tuple(given["values"]), law, given.get("unknown", ...))
+    steps = int(given["steps"]) if "steps" in given else None
     if given["type"] == "numbers":
         assert isinstance(law, GroupLaw)
-        return NumbersField(name, tuple(map(column_from_dict, given["columns"])), law)
+        return NumbersField(name, tuple(map(column_from_dict, given["columns"])), law, steps)
     assert isinstance(law, UnitLaw)
     own = column_from_dict(given)
-    steps = int(given["steps"]) if "steps" in given else None
     return NumberField(name, own.low, own.high, law, own.unit, own.whole, own.outside, own.missing, own.is_date, steps)
+
+
+def _check_steps(steps: Any) -> None:
+    if steps is not None:
+        check_whole("steps", steps, least=1, most=2**30)
 
 
 def _is_value(value: Any) -> bool:

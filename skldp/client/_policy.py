@@ -21,6 +21,8 @@ from skldp.mechanisms._release_key import ReleaseKey, person_bytes
 
 __all__ = ["Policy", "Report"]
 
+# Of all fields together: what a device has room and time for.
+_MOST_BITS = 2**17
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -54,7 +56,8 @@ class Policy:
         What the integers were made from, where estimators made them: their parameters. It is no part of the law.
     memo : {"fresh", "permanent"}, default="fresh"
         Whether every report is drawn anew, or is a function of a secret of the person's own, the laws and the values,
-        so that the same record gives the same report again. Numbers that are not whole need `steps` then.
+        so that the same record gives the same report again. Numbers that are not whole need `steps` then. Laws of two
+        steps, such as that of a LongitudinalCategories, need ``"permanent"``.
 
     Raises
     ------
@@ -77,6 +80,12 @@ class Policy:
     lifetime epsilon is the sum, over the fields, of k times the field's epsilon, which some answers reach; a ledger
     charges just that. What no epsilon counts is that two reports are equal or not: who gets both learns whether
     the record changed, and equal reports link a person over time. See :class:`~skldp.mechanisms.FieldKey`.
+
+    A law of two steps blurs that: of each value there is a permanent answer, of which every wave is told another
+    randomisation. Then `epsilon` is that of one report, by both steps, and `lifetime_epsilon` that of all reports
+    together as long as no value changes, which a ledger charges at the first of them.
+
+    Several numbers that are answered for together are one value: where one of them changes, all are answered for anew.
 
     Examples
     --------
@@ -107,10 +116,12 @@ class Policy:
             raise ValueError("The fields must have a finite epsilon together. Got an infinite one instead.")
         if self.memo == "fresh" and any(_has_steps(one) for one in self.fields):
             raise ValueError("steps are for the memo rule 'permanent'. Got a field with some under 'fresh'.")
-        if self.memo == "permanent" and any(isinstance(one, NumbersField) for one in self.fields):
-            raise ValueError("The memo rule 'permanent' is for fields of one value. Got one of several numbers.")
+        if self.memo == "fresh" and self.has_waves:
+            raise ValueError("Laws of two steps are for the memo rule 'permanent'. Got one under 'fresh'.")
         if self.memo == "permanent" and any(_trembles(one) for one in self.fields):
             raise ValueError("Under the memo rule 'permanent', numbers that are not whole must have steps. Got none.")
+        if sum(one.n_answers.bit_length() for one in self.fields) > _MOST_BITS:
+            raise ValueError(f"A report must have at most {_MOST_BITS} bits of answers. Got a policy of more instead.")
         # Whoever made it may change what they passed.
         object.__setattr__(self, "asked", deepcopy(self.asked))
         # Refuses what is no time.
@@ -146,11 +157,11 @@ class Policy:
             raise ValueError("A policy must be the document of its own sha256. Got another one instead.")
         fields = tuple(map(field_from_dict, given["fields"]))
         own = cls(given["purpose"], fields, given["expires"], given.get("asked"), given["memo"])
-        claims = [one["epsilon"] for one in (*given["fields"], given)]
-        if claims != [repr(one.epsilon) for one in (*fields, own)]:
+        claims = [_claimed(one) for one in (*given["fields"], given)]
+        if claims != [_claimed(one) for one in (*own._document["fields"], own._document)]:
             raise ValueError(
                 f"A policy must claim the epsilon that its integers give, {own.epsilon!r} in all. "
-                f"Got claims of {claims[-1]} in all, or another one for a field."
+                f"Got claims of {given['epsilon']} in all, or another one for a field or a lifetime."
             )
         if own.sha256 != given["sha256"]:
             raise ValueError("The numbers of a policy must be in their only text. Got another one instead.")
@@ -169,6 +180,16 @@ class Policy:
     def epsilon(self) -> float:
         """The exact epsilon of one report: the sum of its fields', rounded up."""
         return round_up(sum((Fraction(field.epsilon) for field in self.fields), Fraction(0)))
+
+    @cached_property
+    def lifetime_epsilon(self) -> float:
+        """The exact epsilon of all reports together under the memo rule ``"permanent"``, while no value changes."""
+        return round_up(sum((Fraction(field.lifetime_epsilon) for field in self.fields), Fraction(0)))
+
+    @cached_property
+    def has_waves(self) -> bool:
+        """Whether a law has two steps, so that permanent answers are reported in waves."""
+        return any(one.two_steps is not None for one in self.fields)
 
     @property
     def names(self) -> list[str]:
@@ -207,6 +228,7 @@ class Policy:
         ledger: DeviceLedger | None = None,
         secret: ReleaseKey | None = None,
         person: int | str | None = None,
+        wave: str | None = None,
     ) -> bytes:
         """Release one record as one report, with fresh noise or with that of the secret.
 
@@ -222,6 +244,9 @@ class Policy:
             Needed under the memo rule ``"permanent"``, and only then.
         person : int or str, default=None
             Whose record it is, where one secret serves several people; None is the one whose device it is.
+        wave : str, default=None
+            The name of the time at which laws of two steps report: needed for these, and for them only. What is asked
+            again under the same name is the same.
 
         Returns
         -------
@@ -231,8 +256,8 @@ class Policy:
         Raises
         ------
         ValueError
-            If the policy has expired, the record has other fields, the memo rule and the secret do not fit together,
-            or the policy refuses a value; no value is shown, and nothing charged.
+            If the policy has expired, the record has other fields, the memo rule, the secret and the wave do not fit
+            together, or the policy refuses a value; no value is shown, and nothing charged.
         BudgetExhaustedError
             If the ledger does not admit it.
         """
@@ -242,13 +267,18 @@ class Policy:
                 f"A secret is a ReleaseKey for the memo rule 'permanent', which needs one. Got {type(secret).__name__} "
                 f"for the rule {self.memo!r}."
             )
+        if (wave is None) is self.has_waves or not (wave is None or (isinstance(wave, str) and wave)):
+            raise ValueError(
+                f"wave must be a text that is not empty for laws of two steps, and None for others. Got {wave!r}."
+            )
         whose = b"" if person is None else person_bytes(person)
         encoded = self._encode(record)
         if secret is None:
             if ledger is not None:
                 ledger.charge(self.sha256, self.epsilon)
             return self._draw(encoded, secure_words())
-        kept = kept_report(self._kept, encoded, secret, policy=bytes.fromhex(self.sha256), person=whose)
+        own = bytes.fromhex(self.sha256)
+        kept = kept_report(self._kept, encoded, secret, policy=own, person=whose, wave=wave or "")
         if ledger is not None:
             ledger.charge_once(self.sha256, kept.charges)
         return self._pack(kept.report_id, kept.answers)
@@ -318,6 +348,7 @@ class Policy:
             "purpose": self.purpose,
             "fields": [field.to_dict() for field in self.fields],
             "epsilon": repr(self.epsilon),
+            **({"lifetime_epsilon": repr(self.lifetime_epsilon)} if self.has_waves else {}),
             "delta": "0",
             "memo": self.memo,
             "expires": self.expires,
@@ -332,8 +363,7 @@ class Policy:
 
     @cached_property
     def _kept(self) -> list[KeptField]:
-        # Under this rule, all are of one value.
-        return [KeptField.of(one) for one in self.fields if not isinstance(one, NumbersField)]
+        return [KeptField.of(one) for one in self.fields]
 
     @cached_property
     def _expiry(self) -> datetime | None:
@@ -362,10 +392,13 @@ class Policy:
         return pack(bytes.fromhex(self.sha256), report_id, answers, [field.n_answers for field in self.fields])
 
 
+def _claimed(given: Mapping[str, Any]) -> tuple[str, str | None]:
+    return given["epsilon"], given.get("lifetime_epsilon")
+
+
 def _has_steps(one: AnyField) -> bool:
-    return isinstance(one, NumberField) and one.steps is not None
+    return isinstance(one, NumberField | NumbersField) and one.steps is not None
 
 
-def _trembles(one: AnyField) -> TypeGuard[NumberField]:
-    """Whether a field takes numbers of any digits, each of which would be a value of its own."""
-    return isinstance(one, NumberField) and one.steps is None and not one.whole
+def _trembles(one: AnyField) -> TypeGuard[NumberField | NumbersField]:
+    return isinstance(one, NumberField | NumbersField) and one.trembles

@@ -88,9 +88,11 @@ def schema_error(value: Any, schema: dict[str, Any], root: dict[str, Any], place
     'document must be of type string'
     """
     if "$ref" in schema:
-        return schema_error(value, root["$defs"][schema["$ref"].removeprefix("#/$defs/")], root, place)
+        return schema_error(value, _meant(schema, root), root, place)
     if "oneOf" in schema:
-        fitting = sum(schema_error(value, one, root, place) is None for one in schema["oneOf"])
+        # Most forms are of another type, which is seen at once: a list may have a million values.
+        possible = [one for one in schema["oneOf"] if type(value) in _TYPES.get(one.get("type"), (type(value),))]
+        fitting = sum(schema_error(value, one, root, place) is None for one in possible)
         return None if fitting == 1 else f"{place} must have one of {len(schema['oneOf'])} forms"
     if "const" in schema or "enum" in schema:
         allowed = schema["enum"] if "enum" in schema else [schema["const"]]
@@ -103,8 +105,10 @@ def schema_error(value: Any, schema: dict[str, Any], root: dict[str, Any], place
     if isinstance(value, list):
         if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
             return f"{place} must have another number of items"
-        errors = (schema_error(one, schema["items"], root, f"{place}[{i}]") for i, one in enumerate(value))
-        return next((error for error in errors if error), None)
+        items = _meant(schema["items"], root)
+        # The place is told of the one that is refused, and of no other.
+        broken = next((i for i, one in enumerate(value) if schema_error(one, items, root)), None)
+        return None if broken is None else schema_error(value[broken], items, root, f"{place}[{broken}]")
     if isinstance(value, str):
         if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
             return f"{place} must have another length"
@@ -115,6 +119,12 @@ def schema_error(value: Any, schema: dict[str, Any], root: dict[str, Any], place
     if isinstance(value, int) and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
         return f"{place} must be from {schema['minimum']} to {schema['maximum']}"
     return None
+
+
+def _meant(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+    """The definition that a reference stands for, or the schema itself."""
+    found: dict[str, Any] = root["$defs"][schema["$ref"].removeprefix("#/$defs/")] if "$ref" in schema else schema
+    return found
 
 
 def _object_error(value: dict[str, Any], schema: dict[str, Any], root: dict[str, Any], place: str) -> str | None:

@@ -48,8 +48,8 @@ def release_batches(
     -----
     Without a secret every call draws anew: what an engine computes twice, such as a lazy plan that is asked again, a
     retried task or a lost cache, is released twice, at twice the epsilon. Write the result to a file, once, and go on
-    from that. With one, equal rows of a person are one report; see :class:`~skldp.client.Policy` for what this protects
-    and what it does not.
+    from that. With one, equal rows of a person are one report, and different ones cost that person each their own
+    epsilon; see :class:`~skldp.client.Policy` for what this protects and what it does not.
 
     Examples
     --------

@@ -298,7 +298,8 @@ class Collector(ReportStore):
         Returns
         -------
         SurveyEstimate
-            Without bias: perhaps outside [0, 1], and not ascending.
+            Without bias: perhaps outside [0, 1], and not ascending. Of numbers that are not whole and heaped at an
+            edge, about half are counted below it; edges between heaps avoid that.
 
         Raises
         ------
@@ -306,9 +307,8 @@ class Collector(ReportStore):
             As of :meth:`histogram`.
         """
         own = bins_of(self._number(field), bins)
-        inner = own.edges[1:-1]
-        labels = tuple(f"< {edge:g}" for edge in inner)
-        scores = own.up_to(inner)
+        labels = tuple(f"< {edge:g}" for edge in own.edges[1:-1])
+        scores = own.fine.combined(np.cumsum(own.combine, axis=0)[:-1])
         one = self._shares(scores, self._answers[field], f"cumulative shares of {field}", labels, level, None, None)
         return self._grouped(one, (field,), by, where, level, several=True)
 
@@ -329,8 +329,9 @@ class Collector(ReportStore):
         -------
         SurveyEstimate
             Of the likeliest distribution, smoothed where numbers are not few whole ones. An interval reaches as far
-            along it as that of the raw share below the quantile lies from its level; standard errors are its length
-            over that of a normal one. Of few whole numbers it holds the truth more often than it says.
+            along it as that of the raw share below the quantile lies from its level, and a quantile outside it is moved
+            to its end; standard errors are its length over that of a normal one. Of few whole numbers it holds the
+            truth more often than it says.
 
         Raises
         ------
@@ -341,14 +342,15 @@ class Collector(ReportStore):
             check_fraction("levels", one)
         check_fraction("level", level)
         self._check_number_of_reports()
-        own, answers, wanted = bins_of(self._number(field), None), self._answers[field], np.array(levels, dtype=float)
+        number, answers, wanted = self._number(field), self._answers[field], np.array(levels, dtype=float)
+        own = bins_of(number, None)
         shares = likeliest_shares(own.fine.counts(answers), own.fine.response, smooth=not own.whole)
         found = DistributionEstimate(own.fine_edges, shares, self.n_reports)
         values = found.quantile(wanted)
         sums = self._sums(own.up_to(values), answers, _ones(self.n_reports))
         raw = quotients(sums, self.n_reports, level, "", tuple(f"{one:g}" for one in wanted))
         estimate = quantile_estimate(raw, found, values, f"quantiles of {field}")
-        return estimate.rounded_down() if own.whole else estimate
+        return estimate.rounded_down() if number.whole else estimate
 
     def to_frame(self) -> Any:
         """The released values, for training: one row a report, in the order of their ids.

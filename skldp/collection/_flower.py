@@ -27,6 +27,8 @@ __all__ = ["flower_client_app", "flower_server_app"]
 _RECORD = "skldp"
 # So often the nodes that are connected are asked for, while there are none.
 _PAUSE = 0.5
+# So many cohorts in a row that no node answers are no accident.
+_PATIENCE = 10
 
 _People = Iterable[tuple[npt.ArrayLike, Any, DeviceLedger]]
 
@@ -139,7 +141,8 @@ def flower_server_app(
     people than were asked for; one that is none of the open task is left out. Whoever may connect to the server decides
     how much a made-up node can do: see Flower's authentication of SuperNodes. A node that is killed and comes back has
     those people left whose own devices say so; a cohort that answers in part teaches less. Where nobody of a cohort
-    answers, others are asked, as long as there are any.
+    answers, others are asked, as long as there are any; if no node answers ten cohorts in a row, the run ends with an
+    error.
 
     Examples
     --------
@@ -216,8 +219,14 @@ def learn(
     exchange : callable
         Sends every node what it is told, and gives what the ones that answered say: a kind of message, and by node
         what is told.
+
+    Raises
+    ------
+    RuntimeError
+        If no node answers ten cohorts in a row.
     """
     left: dict[int, int] = {}
+    n_unanswered = 0
     new: dict[int, dict[str, Any]]
     while (task := protocol.task) is not None:
         nodes = connected()
@@ -232,6 +241,12 @@ def learn(
         if asked:
             document = task.to_json()
             answers = exchange("train", {node: {"task": document, "wanted": n} for node, n in asked.items()})
+            n_unanswered = 0 if answers else n_unanswered + 1
+            if n_unanswered >= _PATIENCE:
+                raise RuntimeError(
+                    f"Of {_PATIENCE} cohorts in a row, some node must answer. Got none: see what the nodes log, "
+                    "such as another version of skldp. The state that was reached is in its file."
+                )
             for node, n in asked.items():
                 # Whoever says nothing is asked for the number of their people again.
                 del left[node]

@@ -11,6 +11,7 @@ from skldp.collection._columns import ReportColumns
 from skldp.learning._answer_scores import bits, each
 from skldp.mechanisms._category_laws import SubsetLaw
 from skldp.mechanisms._code_laws import ResponseLaw, UnaryLaw
+from skldp.mechanisms._longitudinal_laws import LongitudinalBitsLaw, LongitudinalResponseLaw
 
 __all__ = ["frame_of"]
 
@@ -35,11 +36,11 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
         elif isinstance(field, NumbersField):
             for name in field.names:
                 data[name] = each(partial(_number_of, field, name), answers)
-        elif isinstance(field.law, ResponseLaw):
+        elif isinstance(field.law, ResponseLaw | LongitudinalResponseLaw):
             values = np.empty(len(field.values), dtype=object)
             values[:] = field.values
             data[field.name] = values[answers]
-        elif isinstance(field.law, UnaryLaw | SubsetLaw):
+        elif isinstance(field.law, UnaryLaw | SubsetLaw | LongitudinalBitsLaw):
             held = bits(answers, field.law.n_codes).astype(bool)
             data |= {f"{field.name}={value}": held[:, code] for code, value in enumerate(field.values)}
         else:

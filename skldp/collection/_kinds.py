@@ -15,8 +15,8 @@ from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._schema import DeclaredColumn
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
-from skldp.mechanisms._columns import Categories, Columns, Integers, Interval
 from skldp.mechanisms._code_laws import UnaryLaw
+from skldp.mechanisms._columns import Categories, Columns, Integers, Interval
 from skldp.mechanisms._integer_laws import CodeLaw, GroupLaw, UnitLaw
 from skldp.mechanisms._law_of import integer_law, law_within_bounds
 from skldp.mechanisms._record import MixedRecord, share_out

@@ -16,6 +16,7 @@ __all__ = ["notebook_view", "page_of", "usual_estimates"]
 # More bars than this are no picture.
 _MOST_BARS = 40
 _BAR, _LABELS, _WIDTH = 18, 150, 620
+_SCROLLED = '<div class="scroll" tabindex="0">{}</div>'
 # Nothing may be fetched or run, whatever a name of a field holds.
 _HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -32,10 +33,12 @@ body {{ margin: 0 auto; max-width: 60rem; padding: 1rem; background: var(--paper
   font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: break-word; }}
 h1 {{ font-size: 1.6rem; line-height: 1.2; }} h2 {{ font-size: 1.2rem; margin: 2rem 0 .5rem; }}
 p, caption {{ color: var(--soft); text-align: left; }}
-.scroll {{ overflow-x: auto; }}
+caption {{ padding: .2rem .6rem; white-space: nowrap; }}
+.scroll {{ overflow-x: auto; margin: 1rem 0; }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }}
 th, td {{ padding: .2rem .6rem; text-align: right; border-bottom: 1px solid var(--rule); white-space: nowrap; }}
-svg {{ width: 100%; max-width: 44rem; height: auto; display: block; }}
+tr > th:first-child {{ text-align: left; }} tr > td:only-of-type {{ white-space: normal; }}
+svg {{ margin-top: 1rem; width: 100%; max-width: 44rem; height: auto; display: block; }}
 svg text {{ fill: var(--ink); font: 12px system-ui, sans-serif; }}
 svg rect {{ fill: var(--bar); }} svg line {{ stroke: var(--ink); }}
 </style></head><body>
@@ -49,6 +52,7 @@ def notebook_view(collector: "Collector") -> str:
         "purpose": policy.purpose,
         "fields": ", ".join(field.name for field in policy.fields),
         "epsilon of a report": f"{policy.epsilon:.6g}",
+        **({"epsilon of a lifetime": f"{policy.lifetime_epsilon:.6g}"} if policy.has_waves else {}),
         "policy (SHA-256)": policy.sha256[:16],
         **{f"reports {name}": f"{number:,}" for name, number in counts._asdict().items()},
     }
@@ -64,14 +68,14 @@ def page_of(collector: "Collector") -> str:
     title = html.escape(collector.policy.purpose)
     if collector.n_reports < 2:
         raise ValueError(f"A page needs at least 2 reports. Got {collector.n_reports} instead.")
-    parts = [_HEAD.format(title=title), f"<h1>{title}</h1>", notebook_view(collector)]
+    parts = [_HEAD.format(title=title), f"<h1>{title}</h1>", _SCROLLED.format(notebook_view(collector))]
     for field in collector.policy.fields:
         unit = f" in {field.unit}" if isinstance(field, NumberField) and field.unit else ""
         parts.append(f"<section><h2>{html.escape(field.name + unit)}</h2>")
         for estimate, drawn in usual_estimates(collector, field):
             if drawn and len(estimate.labels) <= _MOST_BARS:
                 parts.append(_bars(estimate))
-            parts.append(f'<div class="scroll" tabindex="0">{estimate._repr_html_()}</div>')
+            parts.append(_SCROLLED.format(estimate._repr_html_()))
             # Of one report in a hundred; where it may be anything, nothing is said.
             moved = estimate.moved_by(0.01)
             if (moved < estimate.most).all():

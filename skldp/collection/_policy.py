@@ -3,6 +3,7 @@
 import math
 from collections import UserList
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple, Self
 
@@ -12,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.client import Policy as DevicePolicy
-from skldp.client._fields import AnyField
+from skldp.client._fields import AnyField, NumberField
 from skldp.collection._kinds import KINDS
 
 __all__ = ["Policy"]
@@ -117,7 +118,9 @@ class Policy(DevicePolicy):
         """
         if self.asked is None:
             raise ValueError("The policy must say what its integers were made from. Got one written by hand.")
-        left, made = iter(self.fields), []
+        # Steps are the memo rule's, and of no estimator.
+        left = iter([replace(one, steps=None) if isinstance(one, NumberField) else one for one in self.fields])
+        made = []
         for asked in self.asked:
             fields = tuple(islice(left, int(asked["n_fields"])))
             if asked["estimator"] not in KINDS or not fields:

@@ -11,6 +11,8 @@ from skldp._checks import is_number, is_whole
 from skldp.client import CategoryField, NumberField
 from skldp.client._columns import NumberColumn
 from skldp.learning._answer_scores import CellScores, PartScores, Scores, code_scores, number_parts
+from skldp.learning._bucket_scores import BucketScores
+from skldp.mechanisms._longitudinal_laws import LongitudinalHistogramLaw
 
 __all__ = ["Bins", "bins_of", "category_code", "parts_of", "weights_of"]
 
@@ -37,7 +39,7 @@ class Bins:
     labels : tuple of str
     whole : bool
         Whether each finer bin is one whole number, so that nothing is supposed.
-    fine : CellScores
+    fine : CellScores or BucketScores
         Of the finer bins.
     fine_edges : ndarray of shape (n_fine + 1,)
     combine : ndarray of shape (n_bins, n_fine)
@@ -49,6 +51,12 @@ class Bins:
         self.edges = edges
         self.labels = tuple(f"[{low:g}, {high:g}{')]'[i == last]}" for i, (low, high) in enumerate(pairwise(edges)))
         self.whole = _is_short(field)
+        self.fine: CellScores | BucketScores
+        if isinstance(field.law, LongitudinalHistogramLaw):
+            self.fine_edges, self.fine = bucket_edges(field, field.law), BucketScores(field.law)
+            of_fine = np.searchsorted(edges, self.fine_edges[:-1], side="right") - 1
+            self.combine = (of_fine == np.arange(last + 1)[:, None]).astype(np.float64)
+            return
         if self.whole:
             whole = np.arange(field.low, field.high + 1)
             self.fine_edges, low, high = np.append(whole, field.high + 1), whole, whole
@@ -61,19 +69,23 @@ class Bins:
             steps = [np.linspace(a, b, n_each, endpoint=False) for a, b in pairwise(edges)]
             self.fine_edges = np.append(np.concatenate(steps), edges[-1])
             low, high = self.fine_edges[:-1], self.fine_edges[1:]
-            of_fine = np.repeat(np.arange(last + 1), n_each)
+            if field.whole:
+                # The whole numbers from one edge to below the next, with half of one around each.
+                self.fine_edges = np.unique(np.append(np.ceil(self.fine_edges[:-1]), np.floor(edges[-1]) + 1))
+                low, high = self.fine_edges[:-1] - 0.5, self.fine_edges[1:] - 0.5
+            of_fine = np.clip(np.searchsorted(edges, self.fine_edges[:-1], side="right") - 1, 0, last)
         center, radius = center_and_radius(field)
         ends = (np.clip((end - center) / radius, -1.0, 1.0) for end in (low, high))
         self.fine = number_parts(field.law, *ends)
         self.combine = (of_fine == np.arange(last + 1)[:, None]).astype(np.float64)
 
     @property
-    def scores(self) -> CellScores:
+    def scores(self) -> CellScores | BucketScores:
         """Of the bins."""
         return self.fine.combined(self.combine)
 
-    def up_to(self, places: _Floats) -> CellScores:
-        """Of whether a number is below each place; in a finer bin, in proportion."""
+    def up_to(self, places: _Floats) -> CellScores | BucketScores:
+        """Of whether a number is below each place among the finer bins; inside one, in proportion."""
         widths = np.diff(self.fine_edges)
         return self.fine.combined(np.clip((places[:, None] - self.fine_edges[:-1]) / widths, 0.0, 1.0))
 
@@ -81,6 +93,11 @@ class Bins:
 def center_and_radius(field: NumberField | NumberColumn) -> tuple[float, float]:
     """The middle of a number's bounds, and half their distance."""
     return field.low / 2 + field.high / 2, field.high / 2 - field.low / 2
+
+
+def bucket_edges(field: NumberField, law: LongitudinalHistogramLaw) -> _Floats:
+    """The edges of a law's buckets, between the bounds of its number."""
+    return np.linspace(field.low, field.high, law.n_buckets + 1)
 
 
 def bins_of(field: NumberField, bins: int | Sequence[float] | None) -> Bins:
@@ -98,6 +115,8 @@ def bins_of(field: NumberField, bins: int | Sequence[float] | None) -> Bins:
     ValueError
         If there are too many, edges do not ascend within the bounds, or the law does not tell so many apart.
     """
+    if isinstance(field.law, LongitudinalHistogramLaw):
+        return _bins_of_buckets(field, bucket_edges(field, field.law), bins)
     if bins is None and _is_short(field):
         return Bins(field, np.arange(field.low, field.high + 2))
     n = _SHOWN if bins is None else bins
@@ -114,6 +133,15 @@ def bins_of(field: NumberField, bins: int | Sequence[float] | None) -> Bins:
     if len(all_edges) > _MOST_BINS:
         raise ValueError(f"bins must be at most {_MOST_BINS}. Got {len(all_edges) - 1} instead.")
     return Bins(field, all_edges)
+
+
+def _bins_of_buckets(field: NumberField, edges: _Floats, bins: int | Sequence[float] | None) -> Bins:
+    n = len(edges) - 1 if bins is None else bins
+    if is_whole(n) and isinstance(n, int | np.integer) and n >= 1 and (len(edges) - 1) % n == 0:
+        return Bins(field, edges[:: (len(edges) - 1) // int(n)])
+    if isinstance(n, Sequence | np.ndarray) and np.isin(n, edges).all() and (np.diff(n) > 0).all():
+        return Bins(field, np.unique([field.low, *n, field.high]))
+    raise ValueError(f"bins must be of whole buckets, of which {field.name!r} has {len(edges) - 1}. Got {bins!r}.")
 
 
 def category_code(field: CategoryField, value: Any) -> int:
@@ -186,6 +214,6 @@ def weights_of(
 
 
 def _is_short(field: NumberField) -> bool:
-    """Whether it has so few whole numbers that each is a bin."""
-    ends = field.low.is_integer() and field.high.is_integer()
+    """Whether it has so few whole numbers that each is a bin, which buckets need not follow."""
+    ends = field.low.is_integer() and field.high.is_integer() and not isinstance(field.law, LongitudinalHistogramLaw)
     return field.whole and ends and field.high - field.low < _MOST_WHOLE

@@ -1,6 +1,7 @@
 """Release tables that do not fit into memory: block by block from a memory map, or by the workers of dask."""
 
 import math
+import sys
 import uuid
 from typing import Any
 
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting._ledger.identity import canonical_ids
 from skldp.estimators._base import Keyed, ReleasesRows, counted_out_of_domain, in_threads, warn_out_of_domain
+from skldp.exceptions import RepeatedReleaseWarning, warn_user
 from skldp.mechanisms._domain import check_finite
 from skldp.mechanisms._field_key import FieldKey
 
@@ -168,6 +170,11 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
     ImportError
         If dask is not installed.
 
+    Warns
+    -----
+    RepeatedReleaseWarning
+        Without a key, where a client of a cluster is open: what a lost worker held is computed, and released, again.
+
     Notes
     -----
     A task draws its key from the operating system's secure source of the worker that executes it, or reads the secret
@@ -196,6 +203,8 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
         import dask.array
     except ImportError as error:
         raise ImportError('release_dask needs dask. Install it with: pip install "skldp[dask]"') from error
+    if release_key is None and getattr(estimator, "transform_noise", True):
+        _warn_of_a_cluster()
     # A name of its own, so that two calls are two releases and not one result under one name.
     common = {"estimator": estimator, "key": release_key, "release": uuid.uuid4().hex}
     if isinstance(X, dask.array.Array):
@@ -215,6 +224,20 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
         people = [] if ids is None else [ids]
         return X.map_partitions(_release_frame, *people, **common, meta=_frame(estimator, X._meta))
     raise TypeError(f"X must be a dask array or a dask data frame. Got {type(X).__name__} instead.")
+
+
+def _warn_of_a_cluster():
+    """Warn where a worker may be lost. No setting of the scheduler's makes it refuse to compute again what it held."""
+    try:
+        # Who has a client has imported it.
+        sys.modules["distributed"].default_client()
+    except (KeyError, ValueError):
+        return
+    warn_user(
+        "A cluster computes again what a lost worker held, and that is a second release of these rows, at their whole "
+        "epsilon again. Give a release_key and ids, with which it is the same release.",
+        RepeatedReleaseWarning,
+    )
 
 
 def _ids_beside(X, ids):

@@ -23,6 +23,10 @@ _FORMS = (
     "(low, high) of numbers or of dates, a list of categories, a domain of skldp.mechanisms, its JSON form as a dict "
     "(or of type 'dates') with 'missing' beside it, a polars Enum, or a pandas CategoricalDtype"
 )
+_FORMS_OF_JSON = (
+    'a list of categories such as ["S", "M", "L"], or what holds its type, such as {"type": "interval", "low": 0, '
+    '"high": 100}; other types are integers, categories and dates'
+)
 _EPOCH = np.datetime64(0, "D")
 
 
@@ -145,6 +149,7 @@ def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[
     ValueError
         If the schema names other columns, or says of one what is no declaration.
     """
+    of_json = isinstance(schema, str)
     schema = schema_by_column(schema, names)
     for what, some in (("misses", set(names) - set(schema)), ("names unknown", set(schema) - set(names))):
         if some:
@@ -156,11 +161,12 @@ def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[
         if of_rows and type(dtype).__name__ == "CategoricalDtype":
             learnt.append(str(name))
         try:
-            columns.append(_column(dtype if of_rows else given))
+            columns.append(_column(dtype if of_rows else given, of_json))
         except (ValueError, TypeError, KeyError) as error:
             # The categories of a dtype are values of rows.
             got = f"Got the dtype of the column, {type(dtype).__name__}." if of_rows else error
-            raise ValueError(f"schema of the column {name!r} must be {_FORMS}. {got}") from None
+            forms = _FORMS_OF_JSON if of_json else _FORMS
+            raise ValueError(f"schema of the column {name!r} must be {forms}. {got}") from None
     return columns, learnt
 
 
@@ -235,7 +241,7 @@ def _without_nan(values: np.ndarray) -> Any:
     return polars.Series(values, nan_to_null=True)
 
 
-def _column(given: Any) -> DeclaredColumn:
+def _column(given: Any, of_json: bool) -> DeclaredColumn:
     if isinstance(given, DeclaredColumn):
         return given
     if isinstance(given, Domain):
@@ -256,8 +262,9 @@ def _column(given: Any) -> DeclaredColumn:
         if of_numbers or of_dates:
             what, kind = ("dates", "dates") if of_dates else ("numbers", "interval")
             low, high = (json.dumps(value, default=float) for value in given)
+            of_python = "" if of_json else f"{tuple(given)!r}, or in JSON "
             raise ValueError(
-                f"A list of two {what} may mean bounds, for which write {tuple(given)!r} or "
+                f"A list of two {what} may mean bounds, for which write {of_python}"
                 f'{{"type": "{kind}", "low": {low}, "high": {high}}}, and two categories, for which write '
                 f'{{"type": "categories", "values": [{low}, {high}]}}.'
             )

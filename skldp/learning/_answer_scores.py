@@ -21,6 +21,12 @@ from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw, SubsetLaw
 from skldp.mechanisms._code_laws import ResponseLaw, UnaryLaw
 from skldp.mechanisms._group_laws import SampledLaw
 from skldp.mechanisms._integer_laws import CodeLaw, GroupLaw, UnitLaw
+from skldp.mechanisms._longitudinal_laws import (
+    LongitudinalBitsLaw,
+    LongitudinalHashingLaw,
+    LongitudinalHistogramLaw,
+    LongitudinalResponseLaw,
+)
 from skldp.mechanisms._number_laws import LatticeLaw, MixtureLaw, ThreeAnswersLaw, TwoAnswersLaw
 from skldp.mechanisms._numeric.distribution import ascend, lattice_response
 from skldp.mechanisms._numeric.piecewise import lattice_variance
@@ -41,6 +47,7 @@ __all__ = [
     "number_parts",
     "numbers",
     "squares",
+    "whole_answers",
 ]
 
 _Floats = npt.NDArray[np.float64]
@@ -133,6 +140,10 @@ class SupportScores(PartScores):
     def scores(self, answers: _Answers, part: int) -> _Floats:
         """The scores of one code."""
         return np.asarray((self.supports(answers, part) - self.q) / (self.p - self.q))
+
+    def counts(self, answers: _Answers) -> npt.NDArray[np.int64]:
+        """How many answers support each code."""
+        return np.rint(self._held(answers, np.ones(len(answers)))).astype(np.int64)
 
     def sums(self, answers: _Answers, weights: _Floats) -> tuple[_Floats, _Floats]:
         """The sums of all codes."""
@@ -253,17 +264,21 @@ def code_scores(law: CodeLaw) -> "SupportScores | SignScores":
     """
     n = law.n_codes
     if isinstance(law, ResponseLaw):
-        p = (TWO_64 - (n - 1) * law.other_count) / TWO_64
-        return SupportScores(
-            n, p, law.other_count / TWO_64, np.equal, lambda a, w: np.bincount(a, w, n).astype(np.float64)
-        )
+        return _of_codes(n, (TWO_64 - (n - 1) * law.other_count) / TWO_64, law.other_count / TWO_64)
+    if isinstance(law, LongitudinalResponseLaw):
+        return _of_codes(n, *law.support)
+    if isinstance(law, LongitudinalBitsLaw):
+        return _of_bits(n, *law.support)
+    if isinstance(law, LongitudinalHashingLaw):
+        return _of_hashes(n, law.n_buckets, *law.support)
     if isinstance(law, UnaryLaw):
         return _of_bits(n, law.own_count / TWO_64, law.other_count / TWO_64)
     if isinstance(law, SubsetLaw):
         p = 1 - law.miss_count / TWO_64
         return _of_bits(n, p, (law.set_size - p) / (n - 1))
     if isinstance(law, HashingLaw):
-        return _of_hashes(law)
+        g, other = law.n_buckets, law.other_count / TWO_64
+        return _of_hashes(n, g, (TWO_64 - (g - 1) * law.other_count) / TWO_64, other)
     if isinstance(law, HadamardLaw):
         return SignScores(law)
     raise ValueError(f"The law of a category must be one that is estimated from. Got {law.name!r} instead.")
@@ -288,7 +303,7 @@ def likeliest_codes(law: CodeLaw, answers: _Answers) -> _Floats:
     """
     # A code is this much likelier where an answer supports it, of whichever of these laws.
     more = math.expm1(law.epsilon)
-    if isinstance(law, ResponseLaw):
+    if isinstance(law, ResponseLaw | LongitudinalResponseLaw):
         counts = np.bincount(answers, minlength=law.n_codes).astype(np.float64)
         given = np.flatnonzero(counts)
 
@@ -322,7 +337,7 @@ def numbers(law: UnitLaw, answers: _Answers) -> Scores:
     ValueError
         If what its answers stand for is biased.
     """
-    if isinstance(law, BinsLaw):
+    if isinstance(law, BinsLaw | LongitudinalHistogramLaw):
         raise ValueError("Means need answers without bias, such as those of knots. Got a law of bins instead.")
     ends = [law.value(answer) for answer in _outer_answers(law)]
     return Scores(each(law.value, answers), min(ends), max(ends))
@@ -412,10 +427,13 @@ def _of_bits(n_codes: int, p: float, q: float) -> SupportScores:
     return SupportScores(n_codes, p, q, supports, held)
 
 
-def _of_hashes(law: HashingLaw) -> SupportScores:
+def _of_codes(n_codes: int, p: float, q: float) -> SupportScores:
+    """Answers that are codes."""
+    return SupportScores(n_codes, p, q, np.equal, lambda a, w: np.bincount(a, w, n_codes).astype(np.float64))
+
+
+def _of_hashes(n: int, g: int, p: float, other: float) -> SupportScores:
     """Answers that support all codes which their hash function takes to their bucket."""
-    n, g, other = law.n_codes, law.n_buckets, law.other_count / TWO_64
-    p = (TWO_64 - (g - 1) * law.other_count) / TWO_64
     n_digits = number_of_digits(n, g)
 
     def supports(answers: _Answers, code: int) -> npt.NDArray[np.bool_]:
@@ -462,9 +480,15 @@ def _outer_answers(law: UnitLaw) -> list[int]:
 
 def each(value: Callable[[int], float], answers: _Answers) -> _Floats:
     """A value for each answer, asked once of those that are the same."""
+    different, place = whole_answers(answers)
+    return np.array([value(one) for one in different], dtype=np.float64)[place]
+
+
+def whole_answers(answers: _Answers) -> tuple[list[int], npt.NDArray[np.intp]]:
+    """The different answers as integers, and which of them each answer is."""
     different, place = np.unique(answers, axis=0, return_inverse=True)
     whole = [int(one) if one.ndim == 0 else int.from_bytes(one.tobytes(), "big") for one in different]
-    return np.array([value(one) for one in whole], dtype=np.float64)[place.reshape(-1)]
+    return whole, place.reshape(-1)
 
 
 def _as_cells(answers: _Answers) -> npt.NDArray[np.int64]:

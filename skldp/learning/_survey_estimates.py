@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 _Floats = npt.NDArray[np.float64]
+_PER_LABEL = "values", "standard_errors", "low", "high", "moved", "moved_square", "held", "most"
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,11 @@ class SurveyEstimate:
     def rounded_down(self) -> Self:
         """The estimate of a whole number, from one that is spread evenly above it."""
         return replace(self, **{name: np.floor(getattr(self, name)) for name in ("values", "low", "high")})
+
+    def only(self, places: Sequence[int], labels: Sequence[str], what: str) -> Self:
+        """The estimate of the numbers at these places alone, under other names."""
+        own: dict[str, Any] = {name: getattr(self, name)[list(places)] for name in _PER_LABEL}
+        return replace(self, what=what, labels=tuple(labels), **own)
 
     def to_dict(self) -> dict[str, list[float]]:
         """The columns, one number a label: what a ``pandas.DataFrame`` takes, with the labels as its index."""
@@ -330,8 +336,7 @@ def joined(parts: Mapping[str, SurveyEstimate], what: str, *, several: bool) -> 
     """Estimates of groups as one, by the groups' names; with `several` numbers each, those names come before theirs."""
     first = next(iter(parts.values()))
     arrays: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts.values()])
-        for name in ("values", "standard_errors", "low", "high", "moved", "moved_square", "held", "most")
+        name: np.concatenate([getattr(part, name) for part in parts.values()]) for name in _PER_LABEL
     }
     labels = tuple(f"{name}: {label}" if several else name for name, part in parts.items() for label in part.labels)
     return replace(first, what=what, labels=labels, **arrays)
@@ -346,7 +351,7 @@ def quantile_estimate(raw: SurveyEstimate, found: DistributionEstimate, values: 
         Of the shares below each quantile, without bias.
     found : DistributionEstimate
     values : ndarray of shape (n_levels,)
-        The quantiles, of `found`.
+        The quantiles of `found`, which are moved to the nearest end of their intervals where they lie outside.
     what : str
 
     Notes
@@ -360,19 +365,19 @@ def quantile_estimate(raw: SurveyEstimate, found: DistributionEstimate, values: 
     is taken from G, so that neither the bias of its shares below nor its own noise there matters. The bounds end it.
     """
     middle = found.cumulative(values)
-    ends = []
-    for share, bound in ((raw.high, found.edges[0]), (raw.low, found.edges[-1])):
+    ends: list[_Floats] = []
+    for share in (raw.high, raw.low):
         level = middle + (middle - share)
-        inside = (level > 0) & (level < 1)
-        ends.append(np.where(inside, found.quantile(np.where(inside, level, 0.5)), bound))
-    # Of a bin without a share, quantiles at its ends may have changed places by a rounding.
-    low, high = np.minimum(ends[0], values), np.maximum(ends[1], values)
+        place = found.quantile(np.clip(level, 0.0, 1.0))
+        ends.append(np.where(level <= 0, found.edges[0], np.where(level >= 1, found.edges[-1], place)))
+    low, high = ends
     z = float(norm.ppf((1 + raw.level) / 2))
     unknown, zero = np.full(len(values), np.inf), np.zeros(len(values))
     most = np.full(len(values), found.edges[-1] - found.edges[0])
     errors = (high - low) / (2 * z)
-    labels = raw.labels
-    return SurveyEstimate(what, labels, values, errors, low, high, raw.level, raw.n, unknown, zero, zero, most)
+    # An interval that is widened to hold what was found would hold the truth, which is near to that, more often.
+    kept = np.clip(values, low, high)
+    return SurveyEstimate(what, raw.labels, kept, errors, low, high, raw.level, raw.n, unknown, zero, zero, most)
 
 
 def _variance_and_influence(number: Scores, square: Scores, weights: Scores) -> tuple[float, _Floats]:

@@ -38,11 +38,11 @@ def products(u: npt.NDArray[np.float64], scale: float) -> npt.NDArray[np.float64
     """The products of all pairs of columns, those of two different ones times the square root of 2."""
     n, k = u.shape
     products = np.empty((n, n_products(k)))
-    scaled = u * scale
+    weights = _OFF_DIAGONAL * (u * scale)
     start = 0
     for i in range(k):
         stop = start + k - i
-        np.multiply(u[:, i:], (_OFF_DIAGONAL * scaled[:, i])[:, None], out=products[:, start:stop])
+        np.multiply(u[:, i:], weights[:, i : i + 1], out=products[:, start:stop])
         products[:, start] /= _OFF_DIAGONAL
         start = stop
     return products

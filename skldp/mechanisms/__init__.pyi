@@ -20,6 +20,7 @@ from skldp.mechanisms._guarantee_steps import GuaranteeStep
 from skldp.mechanisms._law_of import integer_law, law_within_bounds
 from skldp.mechanisms._linked import Constrained, OneHot
 from skldp.mechanisms._longitudinal import FlippedBits, LongitudinalCategories
+from skldp.mechanisms._longitudinal_histogram import LongitudinalHistogram
 from skldp.mechanisms._longitudinal_mean import LongitudinalMean
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms._number_or_missing import NumberOrMissing
@@ -98,6 +99,7 @@ __all__ = [
     "Laplace",
     "LocalHashing",
     "LongitudinalCategories",
+    "LongitudinalHistogram",
     "LongitudinalMean",
     "MixedRecord",
     "MultivariateLaplace",

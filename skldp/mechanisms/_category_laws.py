@@ -6,9 +6,10 @@ from functools import cached_property
 from typing import ClassVar
 
 from skldp.mechanisms._code_laws import MOST_BITS, MOST_CODES, ResponseLaw
-from skldp.mechanisms._integer_laws import CodeLaw, uniform_below, uniform_subset
+from skldp.mechanisms._integer_laws import CodeLaw, uniform_below
 from skldp.mechanisms._odds import TWO_64, log_ratio
 from skldp.mechanisms._primes import is_prime, number_of_digits
+from skldp.mechanisms._subsets import uniform_subset
 
 __all__ = ["HadamardLaw", "HashingLaw", "SubsetLaw"]
 
@@ -110,11 +111,16 @@ class HashingLaw(CodeLaw):
 
     def draw(self, code: int, words: Iterator[int]) -> int:
         """Answer for a code, from what a choice of the hash function takes, and one word."""
-        chosen = uniform_below(self.n_hashes, words)
-        return chosen * self.n_buckets + self._response.draw(self._bucket(chosen + 1, code), words)
+        chosen = self.choose(words)
+        return chosen * self.n_buckets + self._response.draw(self.bucket(chosen, code), words)
 
-    def _bucket(self, hash_function: int, code: int) -> int:
-        base, total = self.n_buckets, 0
+    def choose(self, words: Iterator[int]) -> int:
+        """Which hash function, numbered from 0."""
+        return uniform_below(self.n_hashes, words)
+
+    def bucket(self, chosen: int, code: int) -> int:
+        """Where a hash function takes a code."""
+        base, total, hash_function = self.n_buckets, 0, chosen + 1
         while code:
             total += hash_function % base * (code % base)
             hash_function, code = hash_function // base, code // base

@@ -7,8 +7,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from skldp.mechanisms._integer_laws import GroupLaw, UnitLaw, uniform_subset
+from skldp.mechanisms._integer_laws import GroupLaw, TwoStepLaw, UnitLaw
 from skldp.mechanisms._odds import TWO_64, log_ratio, round_up
+from skldp.mechanisms._subsets import rank_of_subset, subset_of_rank, uniform_subset
 
 __all__ = ["SampledLaw", "SignsLaw"]
 
@@ -102,7 +103,8 @@ class SampledLaw(GroupLaw):
         if not 1 <= self.n_sampled < self.n_values <= _MOST_VALUES:
             self._refuse(f"choose some of 2 to {_MOST_VALUES} numbers, and not all")
         one = self.of_sampled
-        if not isinstance(one, UnitLaw | SignsLaw) or (isinstance(one, SignsLaw) and one.n_values != self.n_sampled):
+        of_one_step = isinstance(one, UnitLaw | SignsLaw) and not isinstance(one, TwoStepLaw)
+        if not of_one_step or (isinstance(one, SignsLaw) and one.n_values != self.n_sampled):
             self._refuse("have a law of one number, or of all that are chosen")
         if self.n_answers.bit_length() > _MOST_ANSWER_BITS:
             self._refuse(f"have answers of at most {_MOST_ANSWER_BITS} bits")
@@ -120,7 +122,7 @@ class SampledLaw(GroupLaw):
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
         """Answer for the numbers, from the words of the choice, and those of the answers in the order of places."""
         chosen = uniform_subset(self.n_values, self.n_sampled, words)
-        answer = sum(math.comb(place, i) for i, place in enumerate(chosen, 1))
+        answer = rank_of_subset(self.n_values, chosen)
         if isinstance(self.of_sampled, SignsLaw):
             return answer * self._of_chosen + self.of_sampled.draw([places[place] for place in chosen], words)
         for place in chosen:
@@ -139,11 +141,7 @@ class SampledLaw(GroupLaw):
                 numbers.append(self.of_sampled.value(digit))
             numbers.reverse()
         all_numbers = [0.0] * self.n_values
-        place = self.n_values - 1
-        for i, number in zip(range(self.n_sampled, 0, -1), reversed(numbers), strict=True):
-            while math.comb(place, i) > choice:
-                place -= 1
-            choice -= math.comb(place, i)
+        for place, number in zip(subset_of_rank(self.n_values, self.n_sampled, choice), numbers, strict=True):
             all_numbers[place] = number * self.n_values / self.n_sampled
         return all_numbers
 

@@ -21,10 +21,10 @@ __all__ = [
     "CodeLaw",
     "GroupLaw",
     "IntegerLaw",
+    "TwoStepLaw",
     "UnitLaw",
     "secure_words",
     "uniform_below",
-    "uniform_subset",
     "words_of",
 ]
 
@@ -67,22 +67,6 @@ def uniform_below(n: int, words: Iterator[int]) -> int:
     return word % n
 
 
-def uniform_subset(n: int, size: int, words: Iterator[int]) -> list[int]:
-    """A set of so many numbers below n, in ascending order; each set is as likely (Floyd's algorithm).
-
-    Examples
-    --------
-    >>> from skldp.mechanisms._integer_laws import uniform_subset
-    >>> uniform_subset(5, 3, iter([1, 1, 0]))
-    [0, 1, 3]
-    """
-    chosen: set[int] = set()
-    for last in range(n - size, n):
-        number = uniform_below(last + 1, words)
-        chosen.add(last if number in chosen else number)
-    return sorted(chosen)
-
-
 @dataclass(frozen=True)
 class IntegerLaw(ABC):
     """A law of one answer, a whole number below `n_answers`. A subclass is a frozen dataclass of integers.
@@ -111,6 +95,11 @@ class IntegerLaw(ABC):
     def epsilon(self) -> float:
         """The largest log-likelihood ratio over all answers and pairs of inputs, rounded up."""
 
+    @property
+    def lifetime_epsilon(self) -> float:
+        """Of all answers to one value under the memo rule ``"permanent"``: that of one, since they are equal."""
+        return self.epsilon
+
     @abstractmethod
     def _check(self) -> None:
         """Refuse integers for which `epsilon` or a draw would not be what it says."""
@@ -125,6 +114,41 @@ class IntegerLaw(ABC):
 
     def _refuse(self, rule: str) -> None:
         raise ValueError(f"A law {self.name!r} must {rule}. Got {self!r} instead.")
+
+
+class TwoStepLaw(IntegerLaw):
+    """Base of the laws with a permanent answer, of which every report is another randomisation.
+
+    A person chooses something once, which is told; a value is seen through that choice; what is seen has one permanent
+    answer; and a report is made of this answer and the choice. Its `epsilon` is that of one report by both steps, its
+    `lifetime_epsilon` that of all reports of one value, which is the permanent answer's.
+    """
+
+    @property
+    @abstractmethod
+    def lifetime_epsilon(self) -> float:
+        """Of the permanent answers to two values, rounded up."""
+
+    def choose(self, words: Iterator[int]) -> int:
+        """What a person chooses once, whatever their values."""
+        return 0
+
+    def see(self, value: Any, choice: int) -> int:
+        """What of a value has a permanent answer."""
+        return int(value)
+
+    @abstractmethod
+    def keep(self, seen: int, choice: int, words: Iterator[int]) -> int:
+        """The permanent answer to what is seen."""
+
+    @abstractmethod
+    def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
+        """An answer that is sent, of a permanent one."""
+
+    def draw(self, value: Any, words: Iterator[int]) -> int:
+        """Choose, keep and report at once: for test vectors."""
+        choice = self.choose(words)
+        return self.report(self.keep(self.see(value, choice), choice, words), choice, words)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,11 @@ LAWS = {
     "sign_and_bits": ("_bin_laws", "BitsLaw"),
     "signs": ("_group_laws", "SignsLaw"),
     "sampled": ("_group_laws", "SampledLaw"),
+    "longitudinal_response": ("_longitudinal_laws", "LongitudinalResponseLaw"),
+    "longitudinal_bits": ("_longitudinal_laws", "LongitudinalBitsLaw"),
+    "longitudinal_hashing": ("_longitudinal_laws", "LongitudinalHashingLaw"),
+    "longitudinal_mean": ("_longitudinal_laws", "LongitudinalMeanLaw"),
+    "longitudinal_histogram": ("_longitudinal_laws", "LongitudinalHistogramLaw"),
 }
 # A mixture within a choice is the deepest of all laws, and no text of another nests deeper.
 _DEEPEST = 3

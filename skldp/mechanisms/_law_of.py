@@ -16,7 +16,7 @@ from skldp.mechanisms._categorical.unary import OneHotRandomizedResponse, UnaryE
 from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw, SubsetLaw
 from skldp.mechanisms._code_laws import ResponseLaw, UnaryLaw
 from skldp.mechanisms._group_laws import SampledLaw, SignsLaw
-from skldp.mechanisms._integer_laws import IntegerLaw, UnitLaw
+from skldp.mechanisms._integer_laws import CodeLaw, IntegerLaw, TwoStepLaw, UnitLaw
 from skldp.mechanisms._number_laws import LatticeLaw, MixtureLaw, ThreeAnswersLaw, TwoAnswersLaw
 from skldp.mechanisms._numeric.additive import Gaussian, Laplace
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
@@ -36,8 +36,9 @@ def integer_law(mechanism: Any) -> IntegerLaw:
     ----------
     mechanism : RowMechanism
         Of one category: RandomizedResponse, LabelLaplaceMechanism, UnaryEncoding, OneHotRandomizedResponse,
-        SubsetSelection, LocalHashing, OneHotLocalHashing, HadamardResponse or OneHotHadamard. Of one number in [-1, 1]:
-        Duchi, ThreeOutputs, Piecewise, Hybrid or HybridThreeOutputs. Of several together: DuchiVector.
+        SubsetSelection, LocalHashing, OneHotLocalHashing, HadamardResponse, OneHotHadamard or LongitudinalCategories.
+        Of one number in [-1, 1]: Duchi, ThreeOutputs, Piecewise, Hybrid or HybridThreeOutputs. Of several together:
+        DuchiVector.
 
     Returns
     -------
@@ -55,6 +56,8 @@ def integer_law(mechanism: Any) -> IntegerLaw:
     >>> round(integer_law(Duchi(1.0)).epsilon, 6)
     1.0
     """
+    if isinstance(of_two_steps := _of_two_steps(mechanism), CodeLaw):
+        return of_two_steps
     match mechanism:
         case GeneralizedRandomizedResponse(n_classes=n) if n > 1:
             return ResponseLaw(n, mechanism.other_count)
@@ -78,7 +81,8 @@ def law_within_bounds(mechanism: Any) -> IntegerLaw:
     Parameters
     ----------
     mechanism : RowMechanism
-        BoundedFeatures of one that :func:`integer_law` takes, UnbiasedBitFlip, or ResponseOnBins.
+        BoundedFeatures of one that :func:`integer_law` takes, UnbiasedBitFlip, ResponseOnBins, LongitudinalMean or
+        LongitudinalHistogram.
 
     Returns
     -------
@@ -99,6 +103,8 @@ def law_within_bounds(mechanism: Any) -> IntegerLaw:
     >>> law_within_bounds(release).name
     'sampled'
     """
+    if isinstance(of_two_steps := _of_two_steps(mechanism), UnitLaw):
+        return of_two_steps
     match mechanism:
         case ResponseOnBins() if mechanism.answers.size > 1:
             return _on_bins(mechanism)
@@ -107,6 +113,12 @@ def law_within_bounds(mechanism: Any) -> IntegerLaw:
         case UnbiasedBitFlip():
             return _sampled(mechanism, BitsLaw(_flip_counts(mechanism.law)))
     raise ValueError(f"The mechanism must be of numbers within bounds, and tell something. Got {mechanism!r}.")
+
+
+def _of_two_steps(mechanism: Any) -> TwoStepLaw | None:
+    # These have their integers at hand, and need this module for the keys of their steps.
+    law = getattr(mechanism, "law", None)
+    return law if isinstance(law, TwoStepLaw) else None
 
 
 def _of_numbers(mechanism: Any) -> IntegerLaw:

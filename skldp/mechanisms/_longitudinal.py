@@ -20,14 +20,20 @@ from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_
 from skldp.mechanisms._categorical.local_hashing import LocalHashing, support_of_others
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._categorical.unary import UnaryEncoding
-from skldp.mechanisms._domain import Codes
+from skldp.mechanisms._domain import Box, Codes
 from skldp.mechanisms._field_key import FieldKey
 from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._longitudinal_laws import (
+    LongitudinalBitsLaw,
+    LongitudinalHashingLaw,
+    LongitudinalResponseLaw,
+    both_steps,
+)
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._odds import TWO_64, bernoulli, log_ratio, round_up
 from skldp.mechanisms._rows import RowMechanism, Workspace
 
-__all__ = ["FlippedBits", "LongitudinalCategories", "TwoSteps"]
+__all__ = ["FlippedBits", "LongitudinalCategories", "TwoSteps", "check_wave", "second_response"]
 
 # Of a second law that changes next to nothing.
 _LARGEST_EPSILON = 44.0
@@ -106,7 +112,7 @@ class TwoSteps:
     def _check(self) -> None:
         for name in ("lifetime_epsilon", "report_epsilon"):
             check_epsilon(getattr(self, name))
-        if not self.report_epsilon < self.first.guarantee().epsilon:
+        if not self.report_epsilon < self.exact_lifetime_epsilon:
             raise ValueError(
                 "report_epsilon must be smaller than lifetime_epsilon, or there is nothing to randomise a second "
                 f"time. Got {self.report_epsilon!r} and {self.lifetime_epsilon!r} instead."
@@ -127,6 +133,11 @@ class TwoSteps:
     def exact_epsilon(self) -> float:
         """The exact epsilon of one report, rounded up."""
 
+    @property
+    def exact_lifetime_epsilon(self) -> float:
+        """The exact epsilon of the permanent answer to one value, rounded up."""
+        return self.first.guarantee().epsilon
+
     def guarantee(self) -> PrivacyGuarantee:
         """The exact guarantee of one report alone, by both laws together."""
         return PrivacyGuarantee(self.exact_epsilon, stated=self.report_epsilon, basis=_BASIS)
@@ -146,7 +157,7 @@ class TwoSteps:
             :meth:`change_guarantee` alone.
         """
         check_whole("n_values", n_values, least=1)
-        each = Fraction(self.first.guarantee().epsilon)
+        each = Fraction(self.exact_lifetime_epsilon)
         return PrivacyGuarantee(
             round_up(each * self._distinct(n_values)),
             stated=round_up(Fraction(float(self.lifetime_epsilon)) * n_values),
@@ -174,6 +185,14 @@ class TwoSteps:
     def _distinct(self, n_values: int) -> int:
         """How many permanent answers so many values have at most."""
         return n_values
+
+    def _shares(self, rows: npt.ArrayLike, ids: Sequence[int | str], box: Box) -> npt.NDArray[np.float64]:
+        """Where numbers are between the bounds of a box, from 0 to 1."""
+        given = box.as_rows(rows)
+        if given.shape != (len(ids), 1):
+            raise ValueError(f"rows must have the shape ({len(ids)}, 1). Got another.")
+        # Halves of bounds near the largest double do not overflow.
+        return np.asarray((box.clip(given).rows / 2 - box.ends[0] / 2) / box.radius)
 
     def _reports(self, codes: npt.ArrayLike, ids: Sequence[int | str], key: FieldKey, wave: str) -> np.ndarray:
         kept = key.release(self.first, codes, ids).rows
@@ -260,35 +279,33 @@ class LongitudinalCategories(TwoSteps):
     @cached_property
     def second(self) -> RandomizedResponse | FlippedBits:
         """The law of a report, of the permanent answer."""
-        g, others = self.n_answers, self._factor
-        p, q = self._first_counts[0] / TWO_64, self._first_counts[1] / TWO_64
-        odds = math.exp(self.report_epsilon / others)
-        # Solved for the odds of the second law, which have no end where hardly anything is left to it.
-        left = p - odds * q
-        epsilon = math.log((odds * (p + (g - 2) * q) - (g - 1) * q) / left) if left > 2.0**-50 else _LARGEST_EPSILON
-        lower = 2.0**-44
-        while True:
-            law = RandomizedResponse(epsilon, g)
-            if self._epsilon_of(law.keep_count, law.other_count) <= self.report_epsilon:
-                return FlippedBits(int(self.n_classes), law.other_count) if self.method == "sue" else law
-            # Rounding led beyond what was asked by a hair, or by more where it is near to that of a lifetime.
-            epsilon *= 1 - lower
-            lower = min(2 * lower, 0.5)
+        law = second_response(self.first.other_count, self.n_answers, self._factor, self.report_epsilon)
+        return FlippedBits(int(self.n_classes), law.other_count) if self.method == "sue" else law
 
     @cached_property
     def exact_epsilon(self) -> float:
         """The exact epsilon of one report, rounded up."""
-        return self._epsilon_of(*self._second_counts)
+        return self.law.epsilon
 
     @cached_property
+    def law(self) -> LongitudinalResponseLaw | LongitudinalBitsLaw | LongitudinalHashingLaw:
+        """The integers of both laws, for a person's own device."""
+        n, first = int(self.n_classes), self.first.other_count
+        if isinstance(self.second, FlippedBits):
+            return LongitudinalBitsLaw(n, first, self.second.flip_count)
+        if self._hashes is None:
+            return LongitudinalResponseLaw(n, first, self.second.other_count)
+        return LongitudinalHashingLaw(n, self.n_answers, first, self.second.other_count)
+
+    @property
     def p(self) -> float:
         """The probability that a report supports the person's own category."""
-        return float(Fraction(self._both(*self._second_counts)[0], TWO_64**2))
+        return self.law.support[0]
 
     @cached_property
     def q(self) -> float:
         """The probability that a report supports any other category."""
-        other = float(Fraction(self._both(*self._second_counts)[1], TWO_64**2))
+        other = self.law.support[1]
         return other if self._hashes is None else support_of_others(self.p, other, self.n_answers, self.n_classes)
 
     def release(
@@ -316,8 +333,7 @@ class LongitudinalCategories(TwoSteps):
         ValueError
             If something is no code, there are not as many ids, or the wave has no name.
         """
-        if not isinstance(wave, str) or not wave:
-            raise ValueError(f"wave must be a text that is not empty. Got {wave!r} instead.")
+        check_wave(wave)
         if self._hashes is None:
             return self._reports(codes, ids, key, wave)
         checked = self._hashes.domain.clip(self._hashes.domain.as_rows(codes)).rows
@@ -377,23 +393,45 @@ class LongitudinalCategories(TwoSteps):
     def _distinct(self, n_values: int) -> int:
         return n_values if self.method == "sue" else min(n_values, self.n_answers)
 
-    @cached_property
-    def _first_counts(self) -> tuple[int, int]:
-        own = self.first.own_count if isinstance(self.first, UnaryEncoding) else self.first.keep_count
-        return own, self.first.other_count
 
-    @cached_property
-    def _second_counts(self) -> tuple[int, int]:
-        if isinstance(self.second, FlippedBits):
-            return TWO_64 - self.second.flip_count, self.second.flip_count
-        return self.second.keep_count, self.second.other_count
+def check_wave(wave: str) -> None:
+    """Refuse what names no wave."""
+    if not isinstance(wave, str) or not wave:
+        raise ValueError(f"wave must be a text that is not empty. Got {wave!r} instead.")
 
-    def _both(self, own: int, other: int) -> tuple[int, int]:
-        """Of 2^128, how likely both laws together give the own answer, and any single other one."""
-        p, q = self._first_counts
-        g = self.n_answers
-        return p * own + (g - 1) * q * other, p * other + q * own + (g - 2) * q * other
 
-    def _epsilon_of(self, own: int, other: int) -> float:
-        true, false = self._both(own, other)
-        return log_ratio(true**self._factor, false**self._factor)
+def second_response(first_count: int, n_answers: int, n_differing: int, report_epsilon: float) -> RandomizedResponse:
+    """Randomized response to permanent answers, after which a report spends so much and not more.
+
+    Parameters
+    ----------
+    first_count : int
+        Of 2^64, how likely the permanent answer is any single other one.
+    n_answers : int
+        g, among how many answers both laws choose.
+    n_differing : int
+        In how many such answers two values differ.
+    report_epsilon : float
+        Smaller than that of the permanent answers.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._longitudinal import second_response
+    >>> round(second_response(2**62, 2, 1, 0.5).exact_epsilon, 6)
+    1.071693
+    """
+    g, first = n_answers, (TWO_64 - (n_answers - 1) * first_count, first_count)
+    p, q = first[0] / TWO_64, first[1] / TWO_64
+    odds = math.exp(report_epsilon / n_differing)
+    # Solved for the odds of the second law, which have no end where hardly anything is left to it.
+    left = p - odds * q
+    epsilon = math.log((odds * (p + (g - 2) * q) - (g - 1) * q) / left) if left > 2.0**-50 else _LARGEST_EPSILON
+    lower = 2.0**-44
+    while True:
+        law = RandomizedResponse(epsilon, g)
+        own, other = both_steps(first, (law.keep_count, law.other_count), g)
+        if log_ratio(own**n_differing, other**n_differing) <= report_epsilon:
+            return law
+        # Rounding led beyond what was asked by a hair, or by more where it is near to that of a lifetime.
+        epsilon *= 1 - lower
+        lower = min(2 * lower, 0.5)

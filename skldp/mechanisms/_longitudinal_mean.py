@@ -13,6 +13,7 @@ from skldp.mechanisms._categorical.unary import UnaryEncoding
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._field_key import FieldKey
 from skldp.mechanisms._longitudinal import FlippedBits, LongitudinalCategories, TwoSteps
+from skldp.mechanisms._longitudinal_laws import LongitudinalMeanLaw
 
 __all__ = ["LongitudinalMean"]
 
@@ -81,6 +82,11 @@ class LongitudinalMean(TwoSteps):
         """The law of a report, of the permanent answer."""
         return self._ends.second
 
+    @cached_property
+    def law(self) -> LongitudinalMeanLaw:
+        """The integers of both laws, for a person's own device."""
+        return LongitudinalMeanLaw(self._ends.law.first_count, self._ends.law.second_count)
+
     @property
     def exact_epsilon(self) -> float:
         """The exact epsilon of one report, rounded up."""
@@ -110,10 +116,7 @@ class LongitudinalMean(TwoSteps):
         ValueError
             If a number is not finite, there are not as many ids, or the wave has no name.
         """
-        given = self._box.as_rows(rows)
-        if given.shape != (len(ids), 1):
-            raise ValueError(f"rows must have the shape ({len(ids)}, 1). Got another.")
-        share = (self._box.clip(given).rows / 2 - self._box.ends[0] / 2) / self._box.radius
+        share = self._shares(rows, ids, self._box)
         codes = share > key.personal("threshold", ids).uniform(share.shape)
         return self._ends.release(codes.astype(np.int64), ids, key, wave)
 

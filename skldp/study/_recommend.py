@@ -40,6 +40,8 @@ _VARIANCE = 1 / 3
 # From this sufficiency on, what noise takes from a fit is small, a thirtieth of the variance: a model whose questions
 # are exact is worth the people whom its scale and its products cost.
 _AMPLE = 30.0
+# More people than there will be; a number that no double holds could not be calculated with.
+_MOST = 10**12
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ def recommend(
     epsilon : float
         Budget (natural log) of one record, the target included.
     n_people : int
-        Who will be asked, each once.
+        Who will be asked, each once. At most 10^12, as questions are.
     target : str, (low, high) or list of classes, default=None
         Of a regression or a classification: the name of a column in `schema`, or what it may hold.
     n_questions : int, default=10
@@ -191,8 +193,8 @@ def recommend(
     if task not in answers:
         raise ValueError(f"task must be one of {', '.join(answers)}. Got {task!r} instead.")
     check_epsilon(epsilon)
-    check_whole("n_people", n_people, least=1)
-    check_whole("n_questions", n_questions, least=1)
+    check_whole("n_people", n_people, least=1, most=_MOST)
+    check_whole("n_questions", n_questions, least=1, most=_MOST)
     modelled = task in ("regression", "classification")
     if modelled != (target is not None):
         raise ValueError(f"target is for regression and classification, which need one. Got {target!r} for {task}.")

@@ -1,7 +1,9 @@
 """Mechanisms, and what is seen of their draws, wherever a test of charged releases needs no more than that."""
 
+import math
+
 from skldp.accounting._ledger import privacy_ledger
-from skldp.mechanisms import BoundedFeatures, Gaussian, RandomizedResponse
+from skldp.mechanisms import BoundedFeatures, CategoricalRecord, Gaussian, RandomizedResponse
 
 UNITS = 2**60
 
@@ -16,6 +18,16 @@ def gaussian(epsilon=0.5, delta=1e-6, n_values=2):
     return BoundedFeatures(
         Gaussian(epsilon, delta, n_values), (0.0,) * n_values, (1.0,) * n_values, n_sampled=n_values, stated=epsilon
     )
+
+
+def weight(law, output, code):
+    """A whole number to which the chance of an output for a true code is proportional, from the law's own integers."""
+    law = law.columns[0] if isinstance(law, CategoricalRecord) else law
+    if isinstance(law, RandomizedResponse):
+        return law.keep_count if code == output else law.other_count
+    ones = [law.own_count if place == code else law.other_count for place in range(law.n_classes)]
+    bits = [output >> place & 1 for place in range(law.n_classes)]
+    return math.prod(one if bit else 2**64 - one for one, bit in zip(ones, bits, strict=True))
 
 
 class Watched:

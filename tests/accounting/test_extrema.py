@@ -192,7 +192,10 @@ def mixture(n_queries, n_features, rng):
     return queries, rng.integers(0, 2, n_queries).tolist()
 
 
-@pytest.mark.parametrize(("n_queries", "n_features"), [(10, 9), (12, 30)])
+@pytest.mark.parametrize(
+    ("n_queries", "n_features"),
+    [(10, 9), (12, 30), pytest.param(40, 9, marks=pytest.mark.slow), pytest.param(40, 30, marks=pytest.mark.slow)],
+)
 def test_mixtures_in_many_dimensions_close(n_queries, n_features):
     rng = np.random.default_rng(n_queries)
     queries, outputs = mixture(n_queries, n_features, rng)
@@ -211,7 +214,7 @@ def test_wrong_multipliers_leave_the_bounds_certified(monkeypatch, solver):
     truth = realized_loss(queries, outputs, bounds=(-1, 1), tol=1e-3)
     wrong = {"finds nothing": 0.0, "is wrong": 1.0, "gives NaN": np.nan, "gives infinity": np.inf}[solver]
 
-    def broken(problem, low, high, tangent, start, goal):
+    def broken(problem, low, high, tangent, start, goal, offset):
         # The bounds that it claims would prove anything.
         return np.full(len(low), problem.total(start).max()), wrong * rng.normal(size=low.shape), start
 

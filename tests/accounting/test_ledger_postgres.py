@@ -24,9 +24,9 @@ from skldp.mechanisms import RandomizedResponse
 forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 
 
-def cut_after(ledger, statement, place):
-    """Break a ledger's connections, from the server's side, right after a statement; once."""
-    execute, left = postgres_store._Statements.execute, [1]
+def cut_after(statement, place, left):
+    """Break a ledger's connections, from the server's side, right after a statement, for each entry that is left."""
+    execute = postgres_store._Statements.execute
 
     def execute_and_break(self, text, *arguments):
         result = execute(self, text, *arguments)
@@ -43,7 +43,7 @@ def cut_after(ledger, statement, place):
 def test_a_connection_that_is_lost_in_a_call_is_made_again(postgres_url, monkeypatch, statement):
     ledger = new_ledger(postgres_url)
     ledger.answer(linear(1), ["a"], ones)
-    monkeypatch.setattr(postgres_store._Statements, "execute", cut_after(ledger, statement, postgres_url))
+    monkeypatch.setattr(postgres_store._Statements, "execute", cut_after(statement, postgres_url, [1]))
     outputs = iter([[0], [1]])
     answers = ledger.answer(linear(2), ["b"], lambda rows: next(outputs))
     assert answers.fresh.all()
@@ -51,6 +51,36 @@ def test_a_connection_that_is_lost_in_a_call_is_made_again(postgres_url, monkeyp
     assert ledger.history("b")[0]["output"] == answers.outputs[0]
     assert n_releases(postgres_url) == 2
     assert ledger.verify().ok
+
+
+READINGS = {
+    "realized_loss": lambda ledger: ledger.realized_loss(iter(["a", "b"])).round(6).tolist(),
+    "zcdp": lambda ledger: ledger.zcdp(iter(["a", "b"])).round(6).tolist(),
+    "history": lambda ledger: [entry["output"] for entry in ledger.history("a")],
+    "would_answer": lambda ledger: ledger.would_answer(linear(2), iter(["a"])).accepted.tolist(),
+    "was_asked": lambda ledger: ledger.was_asked(linear(1)),
+    "head": lambda ledger: ledger.head,
+    "summary": lambda ledger: len(ledger.summary()),
+    "verify": lambda ledger: ledger.verify().ok,
+    "report": lambda ledger: ledger.report(verify=True)["verification"]["ok"],
+    "open": lambda ledger: PrivacyLedger.open(ledger.path, head=ledger.head).remaining(["a"]).round(6).tolist(),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "statement"),
+    [(name, "SELECT name") for name in READINGS]
+    + [(name, "SELECT query, key") for name in ("verify", "report", "realized_loss", "history", "would_answer")],
+)
+def test_a_reading_whose_connection_is_lost_is_begun_again(postgres_url, monkeypatch, name, statement):
+    """The server dies as well while nobody asks: neither an error, nor a problem of the record, nor half of the ids."""
+    ledger = new_ledger(postgres_url)
+    ledger.answer(linear(1), ["a"], ones)
+    expected = READINGS[name](ledger)
+    left = [1]
+    monkeypatch.setattr(postgres_store._Statements, "execute", cut_after(statement, postgres_url, left))
+    assert READINGS[name](ledger) == expected
+    assert left == []
 
 
 def test_a_commit_of_which_nobody_heard_is_handed_out_and_charged_once(postgres_url, monkeypatch):

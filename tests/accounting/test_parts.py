@@ -8,7 +8,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 from accounting.ledgers import linear
-from accounting.released import UNITS, rr
+from accounting.released import UNITS, rr, weight
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,16 +35,6 @@ LAWS = {
     "oue": lambda epsilon, n_classes: UnaryEncoding(epsilon, n_classes, "oue"),
     "record": lambda epsilon, n_classes: CategoricalRecord(epsilon, (n_classes,), "oue"),
 }
-
-
-def weight(law, output, code):
-    """A whole number to which the chance of an output for a true code is proportional, from the law's own integers."""
-    law = law.columns[0] if isinstance(law, CategoricalRecord) else law
-    if isinstance(law, RandomizedResponse):
-        return law.keep_count if code == output else law.other_count
-    ones = [law.own_count if place == code else law.other_count for place in range(law.n_classes)]
-    bits = [output >> place & 1 for place in range(law.n_classes)]
-    return math.prod(one if bit else 2**64 - one for one, bit in zip(ones, bits, strict=True))
 
 
 def truth_of(laws, outputs, n_classes):

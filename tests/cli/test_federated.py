@@ -37,3 +37,15 @@ def test_bad_input_is_one_line_and_exit_code_2(run, arguments, complaint):
     assert code == 2
     assert complaint in err
     assert err.count("\n") == 1
+
+
+def test_a_table_is_read_as_by_study(run, tmp_path):
+    rows = "\n".join(f"{i % 9};{'no' if i % 3 else 'yes'};{i};{'old' if i % 2 else 'young'}" for i in range(200))
+    (tmp_path / "people.csv").write_text(f"size;plan;number;kind\n{rows}\n", encoding="utf-16")
+    schema = '{"size": {"type": "interval", "low": 0, "high": 8}, "plan": ["no", "yes"]}'
+    own = ["--target", "kind", "--columns", "size,plan", "--schema", schema, "--sep", ";", "--encoding", "utf-16"]
+    code, _, err = run("federated", "people.csv", *own, *QUICK)
+    assert (code, err) == (0, "")
+    assert (tmp_path / "federated.csv").exists()
+    code, _, err = run("federated", "people.csv", *own[:2], "--sep", ";", "--encoding", "utf-16", *QUICK)
+    assert (code, "needs --bounds" in err) == (2, True)

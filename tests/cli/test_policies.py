@@ -6,7 +6,9 @@ import json
 import pytest
 
 from skldp import Policy
+from skldp.client import NumberField
 from skldp.collection._arrow import columns_of_batch, report_schema
+from skldp.mechanisms import LongitudinalMean, law_within_bounds
 
 pytest.importorskip("rich")
 pytest.importorskip("typer")
@@ -48,6 +50,16 @@ def answers_of(policy, path):
     assert table.schema.equals(report_schema(policy), check_metadata=True)
     assert sum(len(columns_of_batch(policy, batch)[0].ids) for batch in table.to_batches()) == table.num_rows
     return {name: table[name].to_pylist() for name in policy.names}
+
+
+def test_a_policy_of_two_steps_shows_what_a_lifetime_costs_and_is_checked_by_that(run, tmp_path):
+    law = law_within_bounds(LongitudinalMean(2.0, 1.0, 0, 24))
+    Policy("weekly", (NumberField("hours", 0, 24, law),), memo="permanent").save(tmp_path / "weekly.json")
+    shown = run("policy", "show", "weekly.json")[1]
+    assert "epsilon 1 a record" in shown
+    assert "epsilon 2 of all reports together" in shown
+    assert run("policy", "check", "weekly.json", "--most", "2")[0] == 0
+    assert run("policy", "check", "weekly.json", "--most", "1.5")[0] == 2
 
 
 def test_a_policy_is_made_shown_and_checked(run, policy, tmp_path):
@@ -141,6 +153,80 @@ def test_a_refused_value_leaves_no_file_and_is_not_shown(run, policy, tmp_path, 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "policy.json", "schema.json"]
 
 
+class TestASecret:
+    """What is released again, in whatever form and order, is the same reports."""
+
+    @pytest.fixture
+    def kept(self, run, tmp_path):
+        (tmp_path / "schema.json").write_text(json.dumps({name: SCHEMA[name] for name in ("age", "city")}))
+        made = run("policy", "new", "schema.json", "--purpose", "a survey", "--permanent", "-o", "kept.json")
+        assert (made[0], made[2]) == (0, "")
+        code, said, wrong = run("policy", "secret", "release.key")
+        assert (code, wrong) == (0, "")
+        assert said.startswith("Wrote release.key. Keep it apart")
+        assert (tmp_path / "release.key").stat().st_mode & 0o777 == 0o600
+        return Policy.load(tmp_path / "kept.json")
+
+    def test_the_same_people_are_the_same_reports(self, run, kept, tmp_path):
+        frame = pytest.importorskip("pandas").DataFrame(
+            {"person": range(40), "age": [i * 2.5 for i in range(40)], "city": ["Ulm", "NA"] * 20}
+        )
+        frame.to_csv(tmp_path / "one.csv", index=False)
+        frame[::-1].to_parquet(tmp_path / "two.parquet")
+        own = ("--secret", "release.key", "--ids", "person")
+        for table, output in (("one.csv", "one.arrow"), ("two.parquet", "two.arrow")):
+            code, said, wrong = run("release", "kept.json", table, "-o", output, *own, "--chunk", 7)
+            assert (code, wrong) == (0, "")
+            assert said.startswith("Released 40 records at epsilon 1 each")
+        code, said, _ = run("collect", "kept.json", "one.arrow", "two.arrow")
+        assert code == 0
+        assert said.startswith("a survey: reports 40 accepted, 0 foreign, 0 broken, 40 doubled;")
+        assert run("policy", "check", "kept.json")[0] == 0
+        said = run("policy", "show", "kept.json")[1]
+        assert "permanent: the same record gives the same report again" in said
+
+    @pytest.mark.parametrize(
+        ("arguments", "complaint"),
+        [
+            ([], "are for the memo rule 'permanent', which needs both. Got no secret and no ids"),
+            (["--secret", "release.key"], "which needs both. Got ReleaseKey and no ids"),
+            (["--ids", "age"], "which needs both. Got no secret and ids"),
+            (["--secret", "nowhere.key", "--ids", "age"], "There is no file "),
+            (["--secret", "kept.json", "--ids", "age"], "The file of a release key must be for its owner alone"),
+            (["--secret", "release.key", "--ids", "nobody"], "Columns must be some of people.csv"),
+            (["--secret", "release.key", "--ids", "age"], "Every row must say whose it is. Got one without 'age'"),
+        ],
+    )
+    def test_what_does_not_fit_is_refused(self, run, kept, tmp_path, arguments, complaint):
+        (tmp_path / "kept.json").chmod(0o644)
+        (tmp_path / "people.csv").write_text("\n".join(ROWS))
+        code, said, wrong = run("release", "kept.json", "people.csv", "-o", "reports.arrow", *arguments)
+        assert (code, said, wrong.count("\n")) == (2, "", 1)
+        assert complaint in wrong
+        assert not (tmp_path / "reports.arrow").exists()
+
+    def test_a_secret_is_never_written_over(self, run, kept, tmp_path):
+        before = (tmp_path / "release.key").read_bytes()
+        code, _, wrong = run("policy", "secret", "release.key")
+        assert (code, wrong) == (2, "skldp: There is already a file release.key.\n")
+        assert (tmp_path / "release.key").read_bytes() == before
+
+
+def test_a_schema_that_is_no_json_is_told_how_to_write_one(run, tmp_path):
+    for schema, rule in (
+        ('{"age": (0, 100)}', 'JSON such as {"age": {"type": "interval", "low": 0, "high": 100}'),
+        (
+            '{"age": [18, 90]}',
+            'bounds, for which write {"type": "interval", "low": 18, "high": 90}, and two categories',
+        ),
+        ("nowhere.json", "There is no file nowhere.json."),
+    ):
+        code, said, wrong = run("policy", "new", schema, "--purpose", "x", "-o", "policy.json")
+        assert (code, said, wrong.count("\n")) == (2, "", 1)
+        assert rule in wrong
+        assert "(18, 90)" not in wrong
+
+
 def test_a_table_without_a_column_is_refused(run, policy, tmp_path):
     (tmp_path / "people.csv").write_text("name,age\nx,3\n")
     code, _, wrong = run("release", "policy.json", "people.csv", "-o", "reports.arrow")
@@ -173,4 +259,5 @@ def test_too_few_reports_and_files_that_are_none_are_one_line(run, policy, tmp_p
     (tmp_path / "three.bin").write_bytes(policy.release({"age": 9, "since": "2020-01-01", "member": True}))
     code, said, wrong = run("collect", "policy.json", "three.bin", "--report", "page.html")
     assert (code, said, wrong.count("\n")) == (2, "", 1)
+    assert "at least 2 reports of this policy. Got reports 1 accepted, 0 foreign, 0 broken, 0 doubled." in wrong
     assert not (tmp_path / "page.html").exists()

@@ -14,6 +14,9 @@ from skldp.mechanisms import (
     Hybrid,
     HybridThreeOutputs,
     LocalHashing,
+    LongitudinalCategories,
+    LongitudinalHistogram,
+    LongitudinalMean,
     Piecewise,
     RandomizedResponse,
     ResponseOnBins,
@@ -59,6 +62,23 @@ POLICY = Policy(
         NumbersField("chosen signs", columns("r", 5), law_within_bounds(features(DuchiVector(2.0, 4), 5, 4))),
     ),
 )
+#: Laws of two steps have a policy of their own, since all its fields are of its memo rule.
+WAVES = Policy(
+    "test vectors: every law of two steps, and nobody's data",
+    (
+        CategoryField("response", tuple("abcd"), integer_law(LongitudinalCategories(2.0, 1.0, 4, "krr"))),
+        CategoryField("bits", tuple("abc"), integer_law(LongitudinalCategories(2.0, 1.0, 3, "sue"))),
+        CategoryField("hash", tuple(range(20)), integer_law(LongitudinalCategories(2.0, 1.0, 20))),
+        NumberField("end", -1.0, 3.0, law_within_bounds(LongitudinalMean(2.0, 1.0, -1.0, 3.0))),
+        NumberField("buckets", 0.0, 9.0, law_within_bounds(LongitudinalHistogram(2.0, 1.0, 0.0, 9.0, 6, 3))),
+        NumbersField("signs", columns("s", 2), integer_law(DuchiVector(2.0, 2)), steps=8),
+    ),
+    memo="permanent",
+)
+WAVE_RECORDS = [
+    {"response": "a", "bits": "b", "hash": 0, "end": 2.2, "buckets": 9.0, "s0": 0.5, "s1": -1.5},
+    {"response": "d", "bits": "c", "hash": 19, "end": -0.5, "buckets": 4.5, "s0": -1.0, "s1": 2.0},
+]
 NUMBERS = {f"{letter}{j}": 0.3 - j for letter, n in (("p", 4), ("q", 3), ("r", 5)) for j in range(n)}
 MORE = [
     {"set": "a", "hash": 0, "row": 0, "since": "2021-03-01", "bins": 20.0, "knots": 20.0, "binary": 0.3},
@@ -79,14 +99,18 @@ def random_bytes(place, number):
     return b"".join(hashlib.sha256(seed).digest() for seed in seeds)
 
 
-def vectors(policy=POLICY):
+def reports(policy, records, first=0):
     made = []
-    for place, record in enumerate(RECORDS):
+    for place, record in enumerate(records, first):
         for number in range(20):
             chosen = random_bytes(place, number)
             report = policy.vector(record, chosen).hex()
             made.append({"record": record, "random_bytes": chosen.hex(), "report": report})
     return {"policy": json.loads(policy.to_json()), "vectors": made}
+
+
+def vectors(policy=POLICY, waves=WAVES):
+    return reports(policy, RECORDS) | {"two_steps": reports(waves, WAVE_RECORDS, len(RECORDS))}
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ def integers(law):
 
 def n_answers(law):
     own = integers(law)
+    if law["law"] == "mixture":
+        return n_answers(law["lattice"]) + n_answers(law["few"])
     match law["law"]:
         case "randomized_response":
             return own["n_codes"]
@@ -46,7 +48,18 @@ def n_answers(law):
             return 2 ** own["n_values"]
         case "sampled":
             return math.comb(own["n_values"], own["n_sampled"]) * of_chosen(law)
-    return n_answers(law["lattice"]) + n_answers(law["few"])
+    return n_answers_of_two_steps(law, own)
+
+
+def n_answers_of_two_steps(law, own):
+    match law["law"]:
+        case "longitudinal_bits":
+            return 2 ** own["n_codes"]
+        case "longitudinal_hashing":
+            return own["n_buckets"] * (own["n_buckets"] ** digits(law) - 1)
+        case "longitudinal_histogram":
+            return math.comb(own["n_buckets"], own["n_chosen"]) * 2 ** own["n_chosen"]
+    return among(law)
 
 
 def digits(law):
@@ -67,6 +80,8 @@ def agreeing(d):
 
 def epsilon(law):
     own = integers(law)
+    if parts := [law[name] for name in ("response", "lattice", "few") if name in law]:
+        return max(map(epsilon, parts))
     match law["law"]:
         case "randomized_response":
             return math.log((2**64 - (own["n_codes"] - 1) * own["other_count"]) / own["other_count"])
@@ -89,17 +104,51 @@ def epsilon(law):
         case "hadamard":
             half, miss = own["block_size"] // 2, own["miss_count"]
             return math.log((2**64 - miss) * (n_answers(law) - half) / (miss * half))
-        case "bins" | "knots":
-            return epsilon(law["response"])
         case "sign_and_bits":
             return sum(math.log((2**64 - int(t)) / int(t)) for t in law["flip_counts"])
+    return epsilon_of_several(law)
+
+
+def epsilon_of_several(law):
+    own = integers(law)
+    match law["law"]:
         case "signs":
             c, t = agreeing(own["n_values"]), own["agreeing_count"]
             return math.log(t * (2 ** own["n_values"] - c) / ((2**64 - t) * c))
         case "sampled":
             one = law["of_sampled"]
             return epsilon(one) * (1 if one["law"] == "signs" else own["n_sampled"])
-    return max(epsilon(law["lattice"]), epsilon(law["few"]))
+    own, other = chain(law, [chances(law, "first_count"), chances(law, "second_count")])
+    return differing(law) * (math.log(own) - math.log(other))
+
+
+def among(law):
+    """g."""
+    which = {"longitudinal_response": "n_codes", "longitudinal_hashing": "n_buckets"}
+    return int(law[which[law["law"]]]) if law["law"] in which else 2
+
+
+def differing(law):
+    """m."""
+    own = integers(law)
+    return {"longitudinal_bits": 2, "longitudinal_histogram": min(2, own.get("n_chosen", 2))}.get(law["law"], 1)
+
+
+def chances(law, count):
+    """A row for each true answer."""
+    g, other = among(law), int(law[count])
+    return [[2**64 - (g - 1) * other if i == j else other for j in range(g)] for i in range(g)]
+
+
+def chain(law, steps):
+    """The product of both steps' matrices: the own answer and another one."""
+    first, second = steps
+    return [sum(first[0][k] * second[k][j] for k in range(among(law))) for j in (0, 1)]
+
+
+def lifetime_epsilon(law):
+    (own, other, *_), *_ = chances(law, "first_count")
+    return differing(law) * (math.log(own) - math.log(other))
 
 
 def given_to_the_law(field, record):
@@ -210,7 +259,41 @@ def draw_of_places(law, x, words):
             )
 
 
+def draw_of_two_steps(law, x, words):
+    """What a person chooses, the permanent answer, and the report of it."""
+    own, g = integers(law), among(law)
+
+    def response(count, code):
+        return draw({"law": "randomized_response", "n_codes": str(g), "other_count": law[count]}, code, words)
+
+    def flipped(count, bits):
+        return [bit ^ (next(words) < own[count]) for bit in bits]
+
+    match law["law"]:
+        case "longitudinal_response":
+            return response("second_count", response("first_count", x))
+        case "longitudinal_mean":
+            threshold = next(words)
+            return response("second_count", response("first_count", int(math.floor((1 + x) / 2 * 2.0**64) > threshold)))
+        case "longitudinal_hashing":
+            m = digits(law)
+            a = below(g**m - 1, words)
+            bucket = sum((a + 1) // g**i % g * (x // g**i % g) for i in range(m)) % g
+            return a * g + response("second_count", response("first_count", bucket))
+        case "longitudinal_bits":
+            chosen, bits = 0, [int(place == x) for place in range(own["n_codes"])]
+        case "longitudinal_histogram":
+            b = own["n_buckets"]
+            buckets = subset(b, own["n_chosen"], words)
+            chosen = sum(math.comb(bucket, i + 1) for i, bucket in enumerate(buckets))
+            bits = [int(bucket == min(math.floor((1 + x) / 2 * b), b - 1)) for bucket in buckets]
+    told = flipped("second_count", flipped("first_count", bits))
+    return chosen * 2 ** len(bits) + int("".join(map(str, told)), 2)
+
+
 def draw(law, x, words):
+    if law["law"].startswith("longitudinal"):
+        return draw_of_two_steps(law, x, words)
     drawn_by = {
         "signs": draw_of_several,
         "sampled": draw_of_several,
@@ -279,3 +362,13 @@ def report(policy, record, random_bytes):
         k += 1
     body += number.to_bytes(k, "big")
     return body + zlib.crc32(body).to_bytes(4, "big")
+
+
+def report_of_prefix(task, value, random_bytes):
+    """The report of a task about prefixes."""
+    length, word = task["word_length"], value
+    if task["fixed"] and task["symbols"] == "01" and type(value) is int:
+        word = f"{value:b}".zfill(length) if 0 <= value < 2**length else None
+    is_word = isinstance(word, str) and set(word) <= set(task["symbols"])
+    fits = is_word and (len(word) == length if task["fixed"] else len(word) <= length)
+    return report(task["policy"], {"prefix": word[: task["length"]] if fits else None}, random_bytes)

@@ -5,28 +5,36 @@ import json
 import pytest
 from client.make_vectors import POLICY as MADE
 from client.make_vectors import VECTORS, vectors
-from client.second_client import check_digest, epsilon, report
+from client.make_vectors import WAVES as MADE_WAVES
+from client.second_client import check_digest, epsilon, lifetime_epsilon, report
 
 from skldp.client import Policy
 
 PUBLISHED = json.loads(VECTORS.read_text(encoding="utf-8"))
 POLICY = Policy.from_json(json.dumps(PUBLISHED["policy"]))
+TWO_STEPS = PUBLISHED["two_steps"]
+WAVES = Policy.from_json(json.dumps(TWO_STEPS["policy"]))
 
 
 def test_what_is_published_is_what_the_package_gives():
-    assert vectors(POLICY) == PUBLISHED
+    assert vectors(POLICY, WAVES) == PUBLISHED
 
 
 def test_the_integers_are_those_that_the_package_makes():
     # A calibration by iteration ends in other last bits where scipy is another.
     made, published = ([one for one in policy.fields if one.name != "binary"] for policy in (MADE, POLICY))
     assert made == published
+    # The second step's count is solved for in doubles, whose functions end in other last bits elsewhere.
+    for two, again in zip(MADE_WAVES.fields, WAVES.fields, strict=True):
+        assert two.to_dict().keys() == again.to_dict().keys()
+        assert (two.epsilon, two.lifetime_epsilon) == pytest.approx((again.epsilon, again.lifetime_epsilon), rel=1e-9)
     assert MADE.epsilon == pytest.approx(POLICY.epsilon, rel=1e-12)
 
 
-def test_a_second_client_gives_the_same_reports():
-    for one in PUBLISHED["vectors"]:
-        assert report(PUBLISHED["policy"], one["record"], bytes.fromhex(one["random_bytes"])).hex() == one["report"]
+@pytest.mark.parametrize("published", [PUBLISHED, TWO_STEPS], ids=["one step", "two steps"])
+def test_a_second_client_gives_the_same_reports(published):
+    for one in published["vectors"]:
+        assert report(published["policy"], one["record"], bytes.fromhex(one["random_bytes"])).hex() == one["report"]
 
 
 def test_vectors_reach_both_parts_of_every_law():
@@ -57,6 +65,24 @@ def test_a_second_client_computes_the_epsilon_that_is_claimed():
     for field in policy["fields"]:
         assert epsilon(field["law"]) == pytest.approx(float(field["epsilon"]), rel=1e-12)
     assert sum(float(field["epsilon"]) for field in policy["fields"]) == pytest.approx(float(policy["epsilon"]))
+
+
+def test_a_second_client_computes_both_epsilons_of_two_steps():
+    policy = TWO_STEPS["policy"]
+    assert check_digest(policy)
+    for field in policy["fields"]:
+        assert epsilon(field["law"]) == pytest.approx(float(field["epsilon"]), rel=1e-12)
+        if "lifetime_epsilon" in field:
+            assert lifetime_epsilon(field["law"]) == pytest.approx(float(field["lifetime_epsilon"]), rel=1e-12)
+    lifetime = (float(field.get("lifetime_epsilon", field["epsilon"])) for field in policy["fields"])
+    assert sum(lifetime) == pytest.approx(float(policy["lifetime_epsilon"]))
+
+
+def test_vectors_of_two_steps_reach_all_of_their_answers():
+    answers = [WAVES.read(bytes.fromhex(one["report"])).answers for one in TWO_STEPS["vectors"]]
+    seen = {name: {each[name] for each in answers} for name in answers[0]}
+    assert (len(seen["response"]), len(seen["bits"]), seen["end"]) == (4, 8, {0, 1})
+    assert min(len(seen["hash"]), len(seen["buckets"])) > 20
 
 
 def test_too_few_words_are_an_error_and_no_report():

@@ -153,7 +153,7 @@ class TestBytes:
     @pytest.mark.parametrize("kind", ["binary", "large_binary", "fixed_size_binary"])
     def test_a_collector_needs_no_metadata(self, kind, tmp_path):
         own = pa.binary(POLICY.n_bytes) if kind == "fixed_size_binary" else getattr(pa, kind)()
-        column = self.table()["skldp_report"].cast(own)
+        column = pa.array(self.table()["skldp_report"].to_pylist(), own)
         table = pa.table({"partition": [0] * N, "skldp_report": column})
         parquet = pytest.importorskip("pyarrow.parquet")
         parquet.write_table(table, tmp_path / "reports.parquet")

@@ -25,14 +25,15 @@ def survey():
 
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 def test_intervals_hold_the_truth_as_often_as_they_say(survey):
-    truths = {name: np.asarray(values, dtype=float) for name, values in survey.truths(400_000).items()}
-    held = {name: np.zeros(len(truth)) for name, truth in truths.items()}
+    truths = {name: np.atleast_2d(np.asarray(values, dtype=float)) for name, values in survey.truths(400_000).items()}
+    held = {name: np.zeros(truth.shape[1]) for name, truth in truths.items()}
     for seed in range(N_SURVEYS):
         for name, found in survey.survey(2000, seed).items():
-            held[name] += (found.low <= truths[name]) & (truths[name] <= found.high)
+            held[name] += (found.low <= truths[name][-1]) & (truths[name][0] <= found.high)
     for name, truth in truths.items():
-        counts = held[name][~np.isnan(truth)]
+        counts = held[name][~np.isnan(truth[0])]
         # A coverage of .92 would give fewer with a chance below one in a thousand; seeds are fixed.
         assert (counts >= binom.ppf(0.001, N_SURVEYS, 0.92)).all(), name
-        if not any(word in name for word in ("projected", "likeliest", "quantiles")):
-            assert (counts <= binom.isf(0.001, N_SURVEYS, 0.98)).all(), name
+    # Of so few surveys one number may be held by all; those of all quantiles together are not.
+    smooth = [counts for name, counts in held.items() if "quantiles" in name and "whole" not in name]
+    assert np.mean(smooth) <= 0.97 * N_SURVEYS

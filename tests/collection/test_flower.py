@@ -104,6 +104,23 @@ def test_a_cohort_of_which_nobody_answers_is_asked_of_others(tmp_path):
     assert sum(report.n_people for cohort in learnt.got for report in cohort) == N - first
 
 
+def test_nodes_that_never_answer_end_the_run_and_few_silences_do_not(tmp_path):
+    """As where all of them are of another version: the server would ask them without an end."""
+    everybody = people(tmp_path)
+    nodes = Nodes({1: everybody})
+
+    def exchange(kind, told):
+        answers = nodes.exchange(kind, {node: one | {"wanted": 0} for node, one in told.items()})
+        # Once more, and the tenth would be the last: an answer in between is a new beginning.
+        n = sum(one[0] == "train" for one in nodes.asked)
+        return answers if kind == "query" or n == 9 else {}
+
+    with pytest.raises(RuntimeError, match=r"Of 10 cohorts in a row, some node must answer\. Got none"):
+        module.learn(protocol(), tmp_path / "state", nodes.connected, exchange)
+    assert sum(one[0] == "train" for one in nodes.asked) == 19
+    assert charged(everybody) == [0] * N
+
+
 def test_a_state_is_gone_on_from(tmp_path):
     everybody = people(tmp_path)
     nodes = Nodes({1: everybody})

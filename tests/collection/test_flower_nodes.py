@@ -1,4 +1,4 @@
-"""A real server of Flower's and two of its nodes on the loopback address, one of which is killed and comes back.
+"""A real server of Flower's and two of its nodes over TLS on this machine, one of which is killed and comes back.
 
 With ``SKLDP_FLOWER=required`` in the environment, as continuous integration sets it, a Flower that is missing fails.
 Seconds that a node may take are in ``SKLDP_FLOWER_TIMEOUT``, for a machine that does other work as well.
@@ -12,11 +12,17 @@ import socket
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
 
 import numpy as np
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from skldp.client import DeviceLedger
 from skldp.learning import DiscriminantProtocol, Report
@@ -107,11 +113,40 @@ def free_port():
         return taken.getsockname()[1]
 
 
+def certificates(folder):
+    """A root of its own, and a certificate by it for the loopback address."""
+    root, own = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    of_root = x509.SubjectKeyIdentifier.from_public_key(root.public_key())
+    usages = dict.fromkeys(["content_commitment", "key_encipherment", "data_encipherment", "key_agreement"], False)
+    usages |= dict.fromkeys(["encipher_only", "decipher_only"], False)
+    for file, key, signs, others in (
+        ("root", root, True, [of_root]),
+        ("own", own, False, [x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])]),
+    ):
+        name, issuer = (x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, one)]) for one in (file, "root"))
+        now = datetime.now(UTC)
+        made = x509.CertificateBuilder(issuer, name, key.public_key(), x509.random_serial_number())
+        made = made.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+        made = made.add_extension(x509.BasicConstraints(ca=signs, path_length=None), critical=True)
+        usage = x509.KeyUsage(digital_signature=not signs, key_cert_sign=signs, crl_sign=signs, **usages)
+        made = made.add_extension(usage, critical=True)
+        for other in (*others, x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(of_root)):
+            made = made.add_extension(other, critical=False)
+        (folder / f"{file}.pem").write_bytes(made.sign(root, hashes.SHA256()).public_bytes(Encoding.PEM))
+    (folder / "own.key").write_bytes(own.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+
+
 class Flower:
-    """Its programs, each with those that it starts in a group of its own."""
+    """Its programs, each with those that it starts in a group of its own; what passes between them is encrypted."""
 
     def __init__(self, folder):
         self.folder, self.port, self.running = folder, free_port(), {}
+        certificates(folder)
+        (folder / "home").mkdir()
+        (folder / "home/config.toml").write_text(
+            f'[superlink]\ndefault = "here"\n[superlink.here]\naddress = "127.0.0.1:{self.port}"\n'
+            f'root-certificates = "{folder}/root.pem"\n'
+        )
         root = str(Path(__file__).parents[2])
         self.environment = os.environ | {
             "FLWR_HOME": str(folder / "home"),
@@ -128,11 +163,28 @@ class Flower:
                 command, env=self.environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )
 
+    def link(self):
+        self.start(
+            *("link", "flower-superlink", "--disable-runtime-dependency-installation"),
+            *("--host", "127.0.0.1", "--port", str(self.port), "--ssl-ca-certfile", str(self.folder / "root.pem")),
+            *("--ssl-certfile", str(self.folder / "own.pem"), "--ssl-keyfile", str(self.folder / "own.key")),
+        )
+        self.until(lambda: listens(self.port))
+
     def node(self, part):
         self.start(
             f"node{part}",
-            *("flower-supernode", "--insecure", "--superlink", f"127.0.0.1:{self.port}"),
-            *("--host", "127.0.0.1", "--port", str(free_port()), "--node-config", f"part={part}"),
+            *("flower-supernode", "--root-certificates", str(self.folder / "root.pem")),
+            *(
+                "--superlink",
+                f"127.0.0.1:{self.port}",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                str(free_port()),
+                "--node-config",
+                f"part={part}",
+            ),
         )
 
     def kill(self, name):
@@ -172,18 +224,13 @@ def test_rounds_over_flower_with_a_node_that_is_killed_and_comes_back(flower, tm
     np.save(tmp_path / "y.npy", y)
     app = tmp_path / "app"
     (app / "rounds").mkdir(parents=True)
-    (tmp_path / "home").mkdir()
     (app / "pyproject.toml").write_text(SETTINGS)
     (app / "LICENSE").write_text("None.")
     (app / "rounds/__init__.py").write_text("")
     settings = {"folder": str(tmp_path), "n": N, "epsilon": EPSILON, "timeout": TIMEOUT}
     (app / "rounds/app.py").write_text(APP.format(**settings))
-    here = f'[superlink]\ndefault = "here"\n[superlink.here]\naddress = "127.0.0.1:{flower.port}"\ninsecure = true\n'
-    (tmp_path / "home/config.toml").write_text(here)
 
-    link = ("--disable-runtime-dependency-installation", "--host", "127.0.0.1", "--port", str(flower.port))
-    flower.start("link", "flower-superlink", "--insecure", *link)
-    flower.until(lambda: listens(flower.port))
+    flower.link()
     flower.node(0)
     flower.node(1)
     # The first of the second node's people who is asked does not live to answer.

@@ -49,6 +49,15 @@ TABLES = [
 ]
 
 
+def test_a_permanent_policy_goes_back_to_the_estimator_that_it_was_made_from():
+    policy = Policy.from_estimator(table(), purpose="a test")
+    kept = policy.permanent(steps=100)
+    assert kept != policy
+    again = Policy.from_estimator(kept.to_estimator().fit(PEOPLE), purpose="a test")
+    assert again == policy
+    assert again.permanent(steps=100) == kept
+
+
 @pytest.mark.parametrize("parameters", TABLES, ids=str)
 def test_a_round_trip_changes_no_integer(parameters):
     fitted = table(**parameters)

@@ -21,7 +21,7 @@ from skldp import (
     release_dask,
 )
 from skldp.estimators._base import in_threads
-from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning
+from skldp.exceptions import OutOfDomainWarning, RepeatedReleaseWarning, SeededNoiseWarning
 from skldp.mechanisms._bits.kernels import INTERPRETED
 
 CODER = BitRandTransformer(epsilon=20.0, n_bits=4, calibration="exact", n_sampled_features="all")
@@ -305,7 +305,8 @@ def test_two_worker_processes_draw_different_noise_within_their_memory():
         distributed.Client(cluster) as client,
     ):
         assert X.nbytes > limit
-        released = release_dask(estimator, X)
+        with pytest.warns(RepeatedReleaseWarning):
+            released = release_dask(estimator, X)
         firsts = released[::5_000, :64]
         mean, sample, rows = client.gather(client.compute([released.mean(), released[::100, 0], firsts], retries=0))
         pids = set(client.run(lambda: __import__("os").getpid()).values())

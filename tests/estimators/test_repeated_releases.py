@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,7 @@ from skldp import (
     release_blocks,
     release_dask,
 )
-from skldp.exceptions import OutOfDomainWarning
+from skldp.exceptions import OutOfDomainWarning, RepeatedReleaseWarning
 
 N = 300
 SECRET = bytes(range(100, 132))[::-1]
@@ -230,6 +231,19 @@ class TestDask:
         assert fresh.dtypes.equals(first.dtypes)
         assert not fresh.equals(first)
 
+    def test_a_cluster_without_a_key_is_warned_of(self, monkeypatch):
+        distributed = pytest.importorskip("distributed", reason="dask is an extra")
+        X, ids = self.da.from_array(NUMBERS, chunks=(70, 4)), self.da.from_array(IDS, chunks=70)
+        estimator = NumericPrivatizer(2.0).fit(NUMBERS)
+        # Warnings are errors here: without a client, and where nothing is released twice, there is none.
+        release_dask(estimator, X)
+        monkeypatch.setattr(distributed, "default_client", lambda: "of a cluster")
+        with pytest.warns(RepeatedReleaseWarning, match="is a second release of these rows") as caught:
+            release_dask(estimator, X)
+        assert [one.filename for one in caught] == [__file__]
+        release_dask(estimator, X, release_key=self.key, ids=ids)
+        release_dask(NumericPrivatizer(2.0, transform_noise=False).fit(NUMBERS), X)
+
     def test_the_graph_holds_no_secret(self, tmp_path):
         secret = (tmp_path / "release.key").read_bytes()
         X, ids = self.da.from_array(NUMBERS, chunks=(70, 4)), self.da.from_array(IDS, chunks=70)
@@ -259,13 +273,14 @@ class TestDask:
         estimator = NumericPrivatizer(2.0).fit(NUMBERS)
         X, ids = self.da.from_array(NUMBERS, chunks=(30, 4)), self.da.from_array(IDS, chunks=30)
         own = {"release_key": self.key, "ids": ids} if keyed else {}
-        table = release_dask(estimator, X, **own).map_blocks(send, dtype=NUMBERS.dtype, meta=NUMBERS[:0])
         with (
             distributed.LocalCluster(
                 n_workers=2, threads_per_worker=1, processes=True, memory_limit=0, dashboard_address=None
             ) as cluster,
             distributed.Client(cluster),
         ):
+            with nullcontext() if keyed else pytest.warns(RepeatedReleaseWarning):
+                table = release_dask(estimator, X, **own).map_blocks(send, dtype=NUMBERS.dtype, meta=NUMBERS[:0])
             finished = table.compute()
         assert (tmp_path / "killed").exists()
         copies = [(int(path.name.split("-")[0]), np.load(path)) for path in sent.iterdir()]

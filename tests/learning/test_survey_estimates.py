@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import binom
 
 from skldp.learning._answer_scores import Scores, code_scores
-from skldp.learning._survey_estimates import Sums, correlation, quotients, variance
+from skldp.learning._survey_estimates import Sums, SurveyEstimate, correlation, quantile_estimate, quotients, variance
 from skldp.mechanisms import RandomizedResponse, integer_law
+from skldp.mechanisms._numeric.distribution import DistributionEstimate
 
 SHARES = [0, 0.001, 0.003, 0.01, 0.02, *np.linspace(0.05, 1, 20)]
 HALF = np.arange(40) % 2
@@ -86,3 +87,26 @@ def test_of_a_variance_within_a_group_nothing_is_said_of_forged_reports():
     # Another weight for one of them, and the group is next to nobody, whose variance is anything.
     weights = Scores(np.array([-0.2, -0.2, 1.5, -0.2, -0.2, -0.2, -0.2, -0.2]), -0.2, 1.5)
     assert variance(number, square_of(number), weights, 0.95, "").moved_by(1e-6)[0] == math.inf
+
+
+@pytest.mark.parametrize("level", [0.05, 0.2, 0.5, 0.77, 0.95])
+@pytest.mark.parametrize("shift", [-0.4, -0.03, 0.0, 0.1, 0.4])
+def test_a_quantile_s_interval_holds_the_places_whose_share_lies_as_far_off_as_the_raw_one(level, shift):
+    """Against a search over fine places: p - (G(x) - G(quantile)) is in the interval of the raw share."""
+    found = DistributionEstimate(np.array([0.0, 1, 2, 5, 6]), np.array([0.1, 0.4, 0.2, 0.3]), 100)
+    values = found.quantile([level])
+    low, high = np.array([level + shift - 0.1]), np.array([level + shift + 0.15])
+    zero = np.zeros(1)
+    raw = SurveyEstimate("", ("p",), (low + high) / 2, zero, low, high, 0.95, 100, zero, zero, zero, zero)
+    made = quantile_estimate(raw, found, values, "quantiles of x")
+    places = np.linspace(0, 6, 60_001)
+    implied = level - (found.cumulative(places) - found.cumulative(values))
+    # Where the raw share is further off than any place, the bound that is nearest to it.
+    beyond = [6.0] * bool(implied[-1] > high) + [0.0] * bool(implied[0] < low)
+    inside = [*places[(low <= implied) & (implied <= high)], *beyond]
+    assert made.low[0] == pytest.approx(min(inside), abs=2e-4)
+    assert made.high[0] == pytest.approx(max(inside), abs=2e-4)
+    assert made.values == pytest.approx(np.clip(values, made.low, made.high))
+    assert (made.labels, made.level) == (("p",), 0.95)
+    assert made.standard_errors[0] * 2 * 1.959964 == pytest.approx(made.high[0] - made.low[0])
+    assert made.moved_by(0.01).tolist() == [6.0]

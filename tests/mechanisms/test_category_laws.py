@@ -17,8 +17,9 @@ from skldp.mechanisms import (
 )
 from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw, SubsetLaw
 from skldp.mechanisms._code_laws import ResponseLaw
-from skldp.mechanisms._integer_laws import uniform_below, uniform_subset
+from skldp.mechanisms._integer_laws import uniform_below
 from skldp.mechanisms._law_documents import law_from_dict
+from skldp.mechanisms._subsets import uniform_subset
 
 MECHANISMS = [
     *(SubsetSelection(epsilon, n) for epsilon in (0.5, 1.0, 3.0) for n in (2, 3, 6)),

@@ -35,6 +35,7 @@ class Mutation(NamedTuple):
 
 _NOISE = "mechanisms/test_randomness.py"
 _COLLECTOR = "collection/test_collector.py"
+_HITTERS = "collection/test_heavy_hitters.py"
 _SCORES = "learning/test_answer_scores.py"
 _CATEGORIES = "mechanisms/test_sampled_categories.py"
 _NUMBERS = "mechanisms/test_sampled_numbers.py"
@@ -43,6 +44,8 @@ _VECTORS = "mechanisms/test_sampled_vectors.py"
 _SPHERE = "mechanisms/test_sphere_precision.py"
 _ANSWERS = "accounting/test_sampled_answers.py"
 _CERTIFIED = "accounting/test_sampled_answers.py accounting/test_certificates.py accounting/test_certified.py"
+_CHOICES = "accounting/test_region_choices.py"
+_ADDED = "accounting/test_added_losses.py"
 _DOMAINS = "accounting/test_domains.py"
 _FILES = (
     "accounting/test_ledger_file.py accounting/test_ledger_damage.py accounting/test_ledger_crashes.py "
@@ -1196,6 +1199,24 @@ MUTATIONS = [
         "held = (left + 0.1 <= self._loose_limits).all(axis=1)",
         _DOMAINS,
     ),
+    # Boxes of a domain that are searched together.
+    Mutation("accounting/_extrema/region.py", "self.ends[0] + digit, 0", "digit, 0", _CHOICES),
+    Mutation("accounting/_extrema/relaxation.py", "(scaled * offset).sum(axis=1)", "scaled @ problem.offset", _CHOICES),
+    Mutation("accounting/_extrema/region_choices.py", "@ self._half + law.offset", "@ self._half", _CHOICES),
+    Mutation(
+        "accounting/_extrema/region_choices.py", "levels.append(lower + chosen)", "levels.append(lower)", _CHOICES
+    ),
+    Mutation("accounting/_extrema/region_choices.py", "nodes[self._codes]", "nodes[: len(self._codes)]", _CHOICES),
+    Mutation(
+        "accounting/_extrema/region_choices.py",
+        "return self._sign * self._search.multipliers",
+        "return self._search.multipliers",
+        _CHOICES,
+    ),
+    Mutation("accounting/_extrema/region_search.py", ", (self._cut_boxes, _MAX_NODES)]", "]", _CHOICES),
+    Mutation(
+        "accounting/_extrema/realized_loss.py", "math.nextafter(own + shares, math.inf)", "max(own, shares)", _ADDED
+    ),
     Mutation(
         "accounting/_extrema/region.py",
         "np.nan_to_num(np.clip(given, -LARGEST, LARGEST), nan=-LARGEST)",
@@ -1525,6 +1546,21 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_ledger/reader.py", "ledger._store.check_head(head)", "pass", "accounting/test_ledger_erasing.py"
+    ),
+    # A connection that is lost while somebody reads is no answer, and no fault of the record.
+    Mutation(
+        "accounting/_ledger/store.py",
+        "ledger._store.repeated(partial(read, ledger, *arguments, **options))",
+        "read(ledger, *arguments, **options)",
+        _HOSTS,
+        needs=_DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/verification.py",
+        "    except ConflictError:\n",
+        "    except ZeroDivisionError:\n",
+        _HOSTS,
+        needs=_DRIVER,
     ),
     Mutation("accounting/_units.py", "math.inf if one >= BEYOND_SUMS else", "", "accounting/test_units.py"),
     Mutation(
@@ -1962,6 +1998,15 @@ MUTATIONS = [
     Mutation("collection/_flower.py", "reports()[key] > 1", "reports()[key] > 2", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "if key not in one[2].reports()", "", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "SystemRandom().shuffle(waiting)", "SystemRandom()", "collection/test_flower.py"),
+    Mutation(
+        "collection/_flower.py", "n_unanswered = 0 if answers else n", "n_unanswered = n", "collection/test_flower.py"
+    ),
+    Mutation(
+        "collection/_flower.py",
+        "if n_unanswered >= _PATIENCE:",
+        "if n_unanswered > _PATIENCE:",
+        "collection/test_flower.py",
+    ),
     Mutation("collection/_flower.py", "task.check(report)", "pass", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "report.n_people <= n_asked", "True", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "min(left, protocol.n_people)", "left", "collection/test_flower.py"),
@@ -2376,7 +2421,7 @@ MUTATIONS = [
     ),
     Mutation(
         "client/_policy.py",
-        "        if claims != [repr(one.epsilon) for one in (*fields, own)]:",
+        '        if claims != [_claimed(one) for one in (*own._document["fields"], own._document)]:',
         "        if claims[:-1] != [repr(one.epsilon) for one in fields]:",
         "client/test_policy.py",
     ),
@@ -2601,18 +2646,21 @@ MUTATIONS = [
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
-        "mechanisms/_longitudinal.py",
+        "mechanisms/_longitudinal_laws.py",
         "p * other + q * own + (g - 2) * q * other",
         "p * other + q * own",
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
-        "mechanisms/_longitudinal.py", "p * own + (g - 1) * q * other,", "p * own,", "mechanisms/test_longitudinal.py"
+        "mechanisms/_longitudinal_laws.py",
+        "p * own + (g - 1) * q * other,",
+        "p * own,",
+        "mechanisms/test_longitudinal.py",
     ),
     Mutation(
-        "mechanisms/_longitudinal.py",
-        "log_ratio(true**self._factor, false**self._factor)",
-        "log_ratio(true, false)",
+        "mechanisms/_longitudinal_laws.py",
+        "log_ratio(own**self.n_differing, other**self.n_differing)",
+        "log_ratio(own, other)",
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
@@ -2679,12 +2727,12 @@ MUTATIONS = [
         "client/test_memo.py",
     ),
     Mutation(
-        "client/_memo.py", "_VERSION, policy, person, *values)", "_VERSION, person, *values)", "client/test_memo.py"
+        "client/_memo.py", "_VERSION, policy, person, *about)", "_VERSION, person, *about)", "client/test_memo.py"
     ),
     Mutation(
-        "client/_memo.py", "_VERSION, policy, person, *values)", "_VERSION, policy, person)", "client/test_memo.py"
+        "client/_memo.py", "_VERSION, policy, person, *about)", "_VERSION, policy, person)", "client/test_memo.py"
     ),
-    Mutation("client/_memo.py", "field.steps + above)", "field.steps + 0.5)", "client/test_memo.py"),
+    Mutation("client/_memo.py", "* steps + above)", "* steps + 0.5)", "client/test_memo.py"),
     Mutation("client/_memo.py", "        block += 1\n", "", "client/test_memo.py"),
     Mutation(
         "client/_policy.py",
@@ -2932,6 +2980,13 @@ MUTATIONS = [
     ),
     Mutation("collection/_arrow.py", 'return [report or b"" for', "return [report for", "collection/test_batches.py"),
     Mutation(
+        "cli/_releases.py",
+        "    if any(is_missing(cell) for cell in cells):",
+        "    if False:",
+        "cli/test_policies.py",
+    ),
+    Mutation("cli/_releases.py", "    check_secret(policy, key, ids)\n", "    pass\n", "cli/test_policies.py"),
+    Mutation(
         "collection/_batches.py", "            person_bytes(one)\n", "            pass\n", "collection/test_batches.py"
     ),
     Mutation(
@@ -2946,6 +3001,12 @@ MUTATIONS = [
         'return np.can_cast(self._encoded(self._empty_release(0, np.float64), None).dtype, dtype, "same_kind")',
         "return True",
         "estimators/test_out_of_core.py",
+    ),
+    Mutation(
+        "estimators/_out_of_core.py",
+        "        _warn_of_a_cluster()\n",
+        "        pass\n",
+        "estimators/test_repeated_releases.py",
     ),
     Mutation(
         "estimators/_out_of_core.py",
@@ -2973,6 +3034,33 @@ MUTATIONS = [
         _COLLECTOR,
     ),
     Mutation("collection/_collector.py", "if len(set(names)) < len(names):", "if False:", _COLLECTOR),
+    Mutation(
+        "learning/_survey_estimates.py",
+        "level = middle + (middle - share)",
+        "level = share",
+        "learning/test_survey_estimates.py",
+    ),
+    Mutation(
+        "learning/_survey_estimates.py",
+        "kept = np.clip(values, low, high)",
+        "kept = values",
+        "learning/test_survey_estimates.py",
+    ),
+    # Heavy hitters.
+    Mutation("client/_prefixes.py", "if 0 <= value < 1 << self.length else None", "", _HITTERS),
+    Mutation("client/_prefixes.py", "len(text) == length if self.fixed", "True if self.fixed", _HITTERS),
+    Mutation("client/_prefixes.py", "if not all(isinstance(one, str) and ", "if not all(one is None or ", _HITTERS),
+    Mutation("client/_prefixes.py", "if any(not one < two for", "if any(False for", _HITTERS),
+    Mutation("client/_prefixes.py", " or field.unknown is not None:", ":", _HITTERS),
+    Mutation("client/_prefixes.py", 'if self.policy.memo != "fresh":', "if False:", _HITTERS),
+    Mutation("client/_prefixes.py", "ledger=ledger)", "ledger=None)", _HITTERS),
+    Mutation(
+        "collection/_heavy_hitters.py", "self.false_positives / (scores.n_parts - 1)", "self.false_positives", _HITTERS
+    ),
+    Mutation("collection/_heavy_hitters.py", "scores.q)) + 1", "scores.q)) + 2", _HITTERS),
+    Mutation("collection/_heavy_hitters.py", "1 - (1 - level) / (len(field.values) - 1)", "level", _HITTERS),
+    Mutation("collection/_heavy_hitters.py", "or kept != [one for one in candidates if one in chosen]", "", _HITTERS),
+    Mutation("collection/_heavy_hitters.py", "if own.to_json() != canonical_text(given):", "if False:", _HITTERS),
     Mutation(
         "learning/_answer_scores.py",
         "return _of_bits(n, p, (law.set_size - p) / (n - 1))",
@@ -3107,7 +3195,7 @@ MUTATIONS = [
         "mechanisms/test_category_laws.py",
     ),
     Mutation(
-        "mechanisms/_integer_laws.py",
+        "mechanisms/_subsets.py",
         "chosen.add(last if number in chosen else number)",
         "chosen.add(number)",
         "mechanisms/test_category_laws.py",
@@ -3197,4 +3285,138 @@ MUTATIONS = [
         "    finally:\n        os.replace(part, output)",
         "cli/test_policies.py",
     ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "return min(self.n_chosen, 2)",
+        "return 1",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        '        """The bits of two codes."""\n        return 2',
+        '        """The bits of two codes."""\n        return 1',
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "count >= 1 and count * self.n_each < TWO_64",
+        "count >= 1 and count * self.n_each <= TWO_64",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "return self._loss(*self._counts(self.first_count))",
+        "return self._loss(*self._counts(self.second_count))",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "flips = 2 * flips + (next(words) < count)",
+        "flips = 2 * flips + (next(words) <= count)",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "ResponseLaw(self.n_each, self.second_count).draw(kept, words)",
+        "kept",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation("mechanisms/_longitudinal_laws.py", "> choice)", ">= choice)", "mechanisms/test_longitudinal_laws.py"),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "self._flipped(kept, self.n_chosen, self.second_count, words)",
+        "kept",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_laws.py",
+        "if bucket == own",
+        "if bucket >= own",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_subsets.py",
+        "binomial * left // place, left - 1",
+        "binomial * (left - 1) // place, left - 1",
+        "mechanisms/test_group_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_group_laws.py", " and not isinstance(one, TwoStepLaw)", "", "mechanisms/test_longitudinal_laws.py"
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_histogram.py",
+        "return min(int(self.n_chosen), 2)",
+        "return 1",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_histogram.py",
+        "self.n_chosen + (self.n_chosen < self.n_buckets)",
+        "self.n_chosen",
+        "mechanisms/test_longitudinal_laws.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        '(*of_person, _whole(permanent), wave.encode("utf-8", "surrogatepass"))',
+        "(*of_person, _whole(permanent))",
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        '(*of_person, _whole(permanent), wave.encode("utf-8", "surrogatepass"))',
+        '(*of_person, wave.encode("utf-8", "surrogatepass"))',
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "about = self._about(_whole(seen))",
+        "about = self._about(_whole(seen) + wave.encode())",
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        '"skldp choice", *of_person)',
+        '"skldp choice", *of_person, wave.encode())',
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        '(*values, wave.encode("utf-8", "surrogatepass")) if wave else values',
+        "values",
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "else:\n            answer, tag = own.report(given, wave)",
+        "else:\n            answer, tag = own.report(given, wave)\n            values.append(_whole(int(given * 1e6)))",
+        "client/test_waves.py",
+    ),
+    Mutation("client/_memo.py", "*about, column.name.encode())", "*about)", "client/test_waves.py"),
+    Mutation("client/_memo.py", "field.lifetime_epsilon)", "field.epsilon)", "client/test_waves.py"),
+    Mutation(
+        "client/_policy.py",
+        'if self.memo == "fresh" and self.has_waves:',
+        'if self.memo == "fresh" and not self.fields:',
+        "client/test_waves.py",
+    ),
+    Mutation("client/_policy.py", "(wave is None) is self.has_waves or", "self.has_waves and", "client/test_waves.py"),
+    Mutation(
+        "client/_policy.py",
+        'return given["epsilon"], given.get("lifetime_epsilon")',
+        'return given["epsilon"], None',
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_policy.py",
+        "sum(one.n_answers.bit_length() for one in self.fields) > _MOST_BITS",
+        "not self.fields",
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_fields.py",
+        "return self.steps is None and not all(column.whole for column in self.columns)",
+        "return False",
+        "client/test_waves.py",
+    ),
+    Mutation("learning/_bucket_scores.py", "[:, : law.n_chosen]", "[:, :1]", "mechanisms/test_longitudinal_laws.py"),
 ]

@@ -95,8 +95,8 @@ class DualBranching:
         self._is_rough = np.zeros(size, dtype=bool)
         low, high = self._offsets - problem.spread, self._offsets + problem.spread
         self._low[at], self._high[at], self._root[at] = low, high, np.arange(len(at))
-        self._tangent[at] = problem.tangent_point(low, high)
         if roots is None:
+            self._tangent[at] = problem.tangent_point(low, high)
             self._points[0] = self.point
             self._enter(at, goal)
             return
@@ -121,6 +121,7 @@ class DualBranching:
         rough = self._is_rough[nodes]
         fresh = nodes[rough]
         self._is_rough[fresh] = False
+        self._tangent[fresh] = self._problem.tangent_point(self._low[fresh], self._high[fresh])
         if not rough.all():
             fresh = np.concatenate([fresh, self._halves(nodes[~rough])])
         if len(fresh):

@@ -104,6 +104,11 @@ def realized_loss(
     -----
     The order of the answers does not matter. `upper` is safe whether the search converged or not.
 
+    Regressions are counted jointly. Class questions, each question for one probability of a softmax model, each named
+    part and every other release are bounded by themselves and added up, even if they speak of the same columns: the
+    largest value of a product is at most the product of the largest values, and so with the least, so that the sum is
+    never below the joint loss. It is above it where answers of different groups oppose one another.
+
     References
     ----------
     M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Eq. 10, Sections 5.1 and 5.2,
@@ -349,18 +354,10 @@ def _with_classes(rest: "LossBounds", own: float, tol: float) -> "LossBounds":
 
 
 def _grouped(parts: Sequence["LossBounds"]) -> "LossBounds":
-    upper = math.fsum(part.upper for part in parts)
-    converged = len(parts) <= 1 and all(part.converged for part in parts)
-    reason = "the sum of the groups' bounds" if len(parts) != 1 else parts[0].reason
-    one = parts[0] if len(parts) == 1 else None
-    return LossBounds(
-        one.lower if one else 0.0,
-        math.nextafter(upper, math.inf) if parts else 0.0,
-        one.x_high if one else None,
-        one.x_low if one else None,
-        converged or not parts,
-        reason,
-    )
+    if len(parts) == 1:
+        return parts[0]
+    upper = math.nextafter(math.fsum(part.upper for part in parts), math.inf) if parts else 0.0
+    return LossBounds(0.0, upper, None, None, not parts, "the sum of the groups' bounds")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 One-hot blocks and whole numbers of few values leave a box of the other columns for each of their combinations. All
 boxes have the same answers with the same weights, and differ in their arguments' offsets alone. So they are nodes of
 one search on the answers' arguments (:mod:`~skldp.accounting._extrema.dual_branching`): the multipliers of the whole
-domain's relaxation bound each of them at once, and few are ever looked at.
+domain's relaxation bound each of them at once, and few are ever looked at. Whole numbers of which there would be too
+many combinations are searched as intervals, which bounds them as well, and the point that is found is rounded.
 """
 
 from dataclasses import replace
@@ -23,8 +24,8 @@ __all__ = ["RegionChoices"]
 Integers = npt.NDArray[np.intp]
 
 # Combinations, and combinations times answers.
-_MOST_CHOICES = 2**12
-_MOST_PRODUCTS = 2**19
+_MOST_CHOICES = 2**14
+_MOST_PRODUCTS = 2**20
 # Rounds of a climb: along the columns that are not whole, then over everything that the others can be.
 _CLIMBS = 4
 _CLIMB_STEPS = 20
@@ -48,9 +49,9 @@ class RegionChoices:
     Attributes
     ----------
     lower, upper : float
-        What the sum is at `point` if that is more than at the start, and a bound on the maximum, up to rounding.
+        What the sum is at `point`, or else the start, and a bound on the maximum, up to rounding.
     point : ndarray of shape (d,) or None
-        A member of the domain.
+        A member of the domain; None where the start is the best that is known.
     tree : Tree
     n_seen : int
         Nodes looked at.
@@ -58,7 +59,7 @@ class RegionChoices:
 
     def __init__(self, law: SampledLaw, sign: int, problem: SigmoidSum, slopes: Floats, start: float) -> None:
         assert law.region is not None
-        self.region, self._sign = law.region, sign
+        self.region, self._law, self._sign = law.region, law, sign
         self._whole, self._moving = _whole_and_moving(law, self.region)
         self._middle, self._half = middle_and_half(law.box[:, self._moving])
         found = list(self.region.sums(law.coef, self._whole, _MOST_CHOICES))
@@ -72,36 +73,23 @@ class RegionChoices:
         origin = np.zeros(len(self._half))
         roots = Roots(tree, nodes[self._codes], offsets, slopes)
         self._search = DualBranching(self._problem, (start, origin), roots=roots)
+        self.lower = start
+        self.point: Floats | None = None
         self._climb(origin)
 
     @staticmethod
     def serves(law: SampledLaw) -> bool:
-        """Whether there are columns that are not whole, and few combinations of those that are."""
+        """Whether there are intervals without inequalities between them, and few combinations of what is whole."""
         region = law.region
-        if region is None or region.is_curbed:
+        if region is None:
             return False
         whole, moving = _whole_and_moving(law, region)
-        n_choices = region.n_points(whole)
-        return bool(moving.any()) and n_choices <= _MOST_CHOICES and n_choices * len(law) <= _MOST_PRODUCTS
-
-    @property
-    def lower(self) -> float:
-        """The sum at the point."""
-        return self._search.lower
+        return bool(moving.any()) and not region.coef[:, moving].any() and _are_few(law, region, whole)
 
     @property
     def upper(self) -> float:
         """A bound on the maximum."""
-        return self._search.upper
-
-    @property
-    def point(self) -> Floats | None:
-        """A member of the domain; None where the start is the best that is known."""
-        if self._search.root < 0:
-            return None
-        point = self.region.point(int(self._codes[self._search.root]), self._whole)
-        point[self._moving] = self._middle + self._half * self._search.point
-        return point
+        return max(self.lower, self._search.upper)
 
     @property
     def tree(self) -> Tree:
@@ -117,24 +105,34 @@ class RegionChoices:
         """Slopes for the law's arguments in the tree's leaves."""
         return self._sign * self._search.multipliers[leaves]
 
-    def step(self, goal: float) -> None:
-        """Look at the nodes with the largest bounds; none needs a bound below the goal."""
-        before = self._search.lower
+    def step(self, goal: float) -> bool:
+        """Look at the nodes with the largest bounds; none needs a bound below the goal. Tell whether there were any."""
+        before, n_seen = self._search.lower, self._search.n_seen
         self._search.step(goal)
         if self._search.lower > before:
             self._climb(self._search.point)
+        return self._search.n_seen > n_seen
 
     def _climb(self, point: Floats) -> None:
-        """Climb from a point within the best of all boxes for it, and so on."""
+        """Climb from a point within the best of all boxes for it, and so on; keep the member next to where it ends."""
         search, problem = self._search, self._problem
         for _ in range(_CLIMBS):
             root = int(problem.total(point[None, :], self._offsets).argmax())
             own = replace(problem, offset=self._offsets[root])
             points, values = ascended(own, problem.count[None, :], point[None, :], _CLIMB_STEPS)
             if values[0] <= search.lower:
-                return
+                break
             search.lower, search.point, search.root = float(values[0]), points[0], root
             point = points[0]
+        if search.root < 0:
+            return
+        member = self.region.point(int(self._codes[search.root]), self._whole)
+        member[self._moving] = self._middle + self._half * search.point
+        member = self.region.move(member[None, :])[0]
+        arguments = self._sign * (self._law.coef @ member + self._law.offset)
+        value = float(problem.value(arguments) @ problem.count)
+        if value > self.lower:
+            self.lower, self.point = value, member
 
     def _tree_of_choices(self, n_features: int) -> tuple[Tree, Integers]:
         """Cut the domain by whole columns until none is left to choose; the node of each code."""
@@ -151,8 +149,18 @@ class RegionChoices:
         return tree, nodes
 
 
+def _are_few(law: SampledLaw, region: Region, whole: npt.NDArray[np.bool_]) -> bool:
+    n_choices = region.n_points(whole)
+    return n_choices <= _MOST_CHOICES and n_choices * len(law) <= _MOST_PRODUCTS
+
+
 def _whole_and_moving(law: SampledLaw, region: Region) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Columns that matter, to an answer or an inequality: those that are whole, and those that take a whole interval."""
-    wide = law.box[0] < law.box[1]
-    matters = (law.used | (region.coef != 0).any(axis=0)) & wide
-    return matters & region.whole, matters & ~region.whole
+    """Columns that matter, to an answer or an inequality: those whose values are combined, and those of intervals."""
+    matters = (law.used | (region.coef != 0).any(axis=0)) & (law.box[0] < law.box[1])
+    whole, numbers = matters & region.whole, np.flatnonzero(matters & region.whole & ~region.in_block)
+    # The widest numbers are the most like an interval.
+    for column in numbers[np.argsort(-np.ptp(law.box[:, numbers], axis=0), kind="stable")]:
+        if _are_few(law, region, whole):
+            break
+        whole[column] = False
+    return whole, matters & ~whole

@@ -24,6 +24,8 @@ _MAX_PARTS = 100_000
 # Boxes of the other columns that are looked at, or cut.
 _MAX_NODES = 20_000
 _NO_LIMIT = sys.maxsize
+# Takes a step towards a goal, and tells how many parts it has seen so far.
+_Way = Callable[[float], int]
 # Of an answer and a column each, in all parts together: wide blocks leave fewer parts.
 _MOST_PRODUCTS = 2**24
 
@@ -32,8 +34,9 @@ class RegionSearch:
     """One side of the loss over a region: `lower`, `upper`, and a record where the sum is `lower`.
 
     Which way is taken depends on the answers and the domain alone. A domain of few points is looked at as a whole, as
-    is one of few vertices where the sum peaks there. A sum that is concave is relaxed to the convex hull first; any
-    other one is cut into parts first, where few columns are not whole.
+    is one of few vertices where the sum peaks there. A sum that is not concave is cut into parts first, where few
+    columns are not whole. Then comes a relaxation to the convex hull; and the boxes that the combinations of whole
+    columns leave, where these are few, or else further linear programs.
 
     Parameters
     ----------
@@ -70,10 +73,10 @@ class RegionSearch:
         self.lower, self.upper, self._point = -np.inf, np.inf, self._branching.point
         self._keep_branching()
         # Ways to take one after another, each until it has seen so many parts in all.
-        self._ways: list[tuple[Callable[[float], int], int]] = [(self._cut_by_programs, _NO_LIMIT)]
+        self._ways: list[tuple[_Way, int]] = [(self._cut_by_programs, _NO_LIMIT)]
         if RegionChoices.serves(law):
-            # What the first linear program finds bounds all boxes.
-            self._ways = [(self._cut_by_programs, 1), (self._cut_boxes, _MAX_NODES), *self._ways]
+            # What the first linear program finds bounds all boxes; where they stay open, more programs would be, too.
+            self._ways = [(self._cut_by_programs, 1), (self._cut_boxes, _MAX_NODES)]
         if np.count_nonzero(used & ~self.region.whole) <= _FEW_FEATURES:
             most = min(_MAX_PARTS, _MOST_PRODUCTS // law.coef.size)
             first = [] if self.problem.is_concave else [(self._cut_parts, min(_FIRST_PARTS, most))]
@@ -109,18 +112,21 @@ class RegionSearch:
         return _NO_LIMIT if found.is_done else found.n_seen
 
     def _cut_boxes(self, goal: float) -> int:
-        if self._choices is None:
+        found, goes_on = self._choices, True
+        if found is None:
             slopes = self.sign * self._branching.proposed(np.zeros(1, dtype=np.intp))[0]
-            self._choices = RegionChoices(self.law, self.sign, self.problem, slopes, self.lower)
+            found = self._choices = RegionChoices(self.law, self.sign, self.problem, slopes, self.lower)
         else:
-            self._choices.step(goal)
-        found = self._choices
-        self._keep(
-            found.lower, found.upper, found.point, Proof(found.tree, lambda leaves, low, high: found.proposed(leaves))
-        )
-        return found.n_seen
+            goes_on = found.step(goal)
+        if found.point is not None and found.lower > self._branching.lower:
+            # Whole numbers that were searched as an interval may be better a step away.
+            self._branching.climb(found.point)
+            self._keep_branching()
+        proposed = found.proposed
+        self._keep(found.lower, found.upper, found.point, Proof(found.tree, lambda leaves, low, high: proposed(leaves)))
+        return found.n_seen if goes_on else _NO_LIMIT
 
-    def _cut_parts(self, goal: float) -> int:  # noqa: ARG002 -- the ways share one signature; parts are cut by the best
+    def _cut_parts(self, goal: float) -> int:
         if self._parts is None:
             start = self.lower, self._point
             self._parts = RegionParts(self.law, self.sign, self.problem, self._branching.root_prices, start)

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from skldp.accounting._decide import Answers, Rule, Workers, decide
 from skldp.accounting._ledger.book import group_rows
-from skldp.accounting._ledger.identity import distinct_ids
+from skldp.accounting._ledger.identity import Identity, distinct_ids
 from skldp.accounting._ledger.reader import LedgerReader
 from skldp.accounting._ledger.records import History, recorded_history, recorded_outputs
+from skldp.accounting._ledger.store import begun_again
 from skldp.accounting._ledger.verification import lower_and_upper
 from skldp.accounting._query import Query, ReleaseQuery, checked_query
 from skldp.exceptions import LedgerError
@@ -103,7 +104,10 @@ class DryRun(LedgerReader):
         ([False, False], [0.75, 0.75])
         """
         checked_query(query)
-        people = distinct_ids(ids)
+        return self._preview(query, distinct_ids(ids), repeat, workers)
+
+    @begun_again
+    def _preview(self, query: Query, people: list[Identity], repeat: bool, workers: Workers) -> LedgerPreview:
         with self._lock, self._forgetting_after_errors():
             book = self._book
             with self._store.transaction(write=False) as connection:

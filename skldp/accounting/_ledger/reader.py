@@ -13,10 +13,10 @@ import numpy.typing as npt
 from skldp._tables import html_table
 from skldp.accounting._decide import Rule, RuleName, Workers
 from skldp.accounting._ledger.book import Fingerprint, LedgerBook
-from skldp.accounting._ledger.identity import canonical_ids
+from skldp.accounting._ledger.identity import Identity, canonical_ids
 from skldp.accounting._ledger.records import damage, timed_history
 from skldp.accounting._ledger.settings import declared_bounds
-from skldp.accounting._ledger.store import LedgerStore, last_head, open_store
+from skldp.accounting._ledger.store import ConflictError, LedgerStore, begun_again, last_head, open_store
 from skldp.accounting._ledger.verification import Verification, certified_losses, verify_record
 from skldp.accounting._query import FiniteQuery, Query, ReleaseQuery, checked_query
 from skldp.exceptions import BudgetExhaustedError, LedgerError
@@ -167,6 +167,7 @@ class LedgerReader:
         return html_table("Privacy ledger", [*settings, ("kept in", self.path)])
 
     @property
+    @begun_again
     def head(self) -> str:
         """Where the record ends: the number of releases, and the hash of them all.
 
@@ -192,7 +193,10 @@ class LedgerReader:
         ndarray of shape (n_ids,)
             0 for people of whom nothing is recorded.
         """
-        people = canonical_ids(ids)
+        return self._losses_of(canonical_ids(ids))
+
+    @begun_again
+    def _losses_of(self, people: list[Identity]) -> npt.NDArray[np.float64]:
         with self._lock, self._forgetting_after_errors():
             with self._store.transaction(write=False) as connection:
                 self._book.catch_up(connection)
@@ -236,11 +240,15 @@ class LedgerReader:
         >>> ledger.zcdp(["ann", "bob"]).round(6)
         array([0.125, 0.   ])
         """
-        people = canonical_ids(ids)
+        return self._zcdp_of(canonical_ids(ids))
+
+    @begun_again
+    def _zcdp_of(self, people: list[Identity]) -> npt.NDArray[np.float64]:
         with self._lock, self._forgetting_after_errors(), self._store.transaction(write=False) as connection:
             self._book.catch_up(connection)
             return self._book.zcdp_of(self._book.numbers(people))
 
+    @begun_again
     def history(self, person: Any) -> list[dict[str, Any]]:
         """What one person has answered, in order.
 
@@ -268,6 +276,7 @@ class LedgerReader:
                 for release, time, query, output in rows
             ]
 
+    @begun_again
     def summary(self) -> Any:
         """What was asked and answered: one row per query.
 
@@ -285,6 +294,7 @@ class LedgerReader:
             return rows
         return pd.DataFrame(rows, columns=_QUERY_COLUMNS)
 
+    @begun_again
     def verify(self, workers: Workers = map) -> Verification:
         """Check the ledger from its raw answers: that nothing is damaged, and that nobody ever passed the budget.
 
@@ -304,6 +314,7 @@ class LedgerReader:
         self._store.check_open()
         return verify_record(self._store, self._rule, workers)
 
+    @begun_again
     def report(self, *, verify: bool = False, workers: Workers = map) -> dict[str, Any]:
         """Everything about the ledger, as plain data: settings, counts, quantiles of losses and of what is left.
 
@@ -323,8 +334,8 @@ class LedgerReader:
         checked = asdict(self.verify(workers)) if verify else None
         try:
             queries, budgets, head = _query_rows(self._store), self._budgets(workers), self.head
-        except LedgerError:
-            if checked is None:
+        except LedgerError as error:
+            if checked is None or isinstance(error, ConflictError):
                 raise
             # What is damaged has no figures, but the problems are worth more than an error.
             queries, budgets, head = [], dict.fromkeys(_BUDGETS), None
@@ -335,6 +346,7 @@ class LedgerReader:
         settings["head"] = head
         return {**settings, **budgets, "refused": refused, "queries": queries, "verification": checked}
 
+    @begun_again
     def was_asked(self, query: Query) -> bool:
         """Whether anybody was ever asked this query."""
         with self._lock, self._forgetting_after_errors(), self._store.transaction(write=False) as connection:

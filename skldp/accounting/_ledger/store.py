@@ -12,15 +12,24 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from functools import partial
-from typing import Any
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from skldp.accounting._ledger.companion import EMPTY, Head
 from skldp.accounting._ledger.identity import Identity
 from skldp.accounting._ledger.schema import WRITE_SETTING, Connection, seal, sealed_rows
 from skldp.exceptions import LedgerError
 
-__all__ = ["MEMORY", "ConflictError", "LedgerStore", "admit_tenant", "keep_forever", "last_head", "open_store"]
+__all__ = [
+    "MEMORY",
+    "ConflictError",
+    "LedgerStore",
+    "admit_tenant",
+    "begun_again",
+    "keep_forever",
+    "last_head",
+    "open_store",
+]
 
 MEMORY = ":memory:"
 # How long a process waits for another one's transaction before it gives up, with nothing released.
@@ -29,6 +38,9 @@ BUSY_SECONDS = 120.0
 _CHAIN_OF = "SELECT chain FROM releases WHERE release = :release"
 _HEAD = re.compile(r"(0|[1-9][0-9]{0,17}) ([0-9a-f]{64})")
 _LAST = "SELECT release, chain FROM releases ORDER BY release DESC LIMIT 1"
+
+_Arguments = ParamSpec("_Arguments")
+_Found = TypeVar("_Found")
 
 _STORES: "weakref.WeakSet[LedgerStore]" = weakref.WeakSet()
 _REGISTERING = threading.RLock()
@@ -163,8 +175,11 @@ class LedgerStore(ABC):
         match = _HEAD.fullmatch(head) if isinstance(head, str) else None
         if match is None:
             raise ValueError(f"head must be what a ledger's head was: its count and its hash. Got {head!r} instead.")
+        self.repeated(partial(self._check_published, Head(int(match[1]), match[2])))
+
+    def _check_published(self, head: Head) -> None:
         with self.transaction(write=False) as connection:
-            self._check_holds(connection, Head(int(match[1]), match[2]))
+            self._check_holds(connection, head)
 
     def repeated(self, work: Callable[[], Any]) -> Any:
         """Do some work whose transaction may be begun again, where others can come between."""
@@ -172,6 +187,10 @@ class LedgerStore(ABC):
 
     def settings(self) -> dict[str, Any]:
         """Read what the ledger was made with."""
+        found: dict[str, Any] = self.repeated(self._settings_now)
+        return found
+
+    def _settings_now(self) -> dict[str, Any]:
         with self.transaction(write=False):
             return dict(self._settings)
 
@@ -226,6 +245,22 @@ class LedgerStore(ABC):
         if not whole:
             raise LedgerError(f"The ledger {self.name!r} is damaged: its settings are not what was written.")
         return settings
+
+
+def begun_again(
+    read: Callable[Concatenate[Any, _Arguments], _Found],
+) -> Callable[Concatenate[Any, _Arguments], _Found]:
+    """Let what an open ledger reads be read again where its connection was lost: nothing has come of it.
+
+    Its arguments must be there a second time, as those of an iterator would not be.
+    """
+
+    @wraps(read)
+    def repeated(ledger: Any, /, *arguments: _Arguments.args, **options: _Arguments.kwargs) -> _Found:
+        found: _Found = ledger._store.repeated(partial(read, ledger, *arguments, **options))
+        return found
+
+    return repeated
 
 
 def keep_forever(connection: Any) -> None:

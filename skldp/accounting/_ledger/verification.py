@@ -12,7 +12,7 @@ from skldp.accounting._decide import Answers, Rule, Workers
 from skldp.accounting._ledger.book import Fingerprint, LedgerBook, group_rows
 from skldp.accounting._ledger.established import is_established
 from skldp.accounting._ledger.records import damage, recorded_histories, who_answered
-from skldp.accounting._ledger.store import LedgerStore
+from skldp.accounting._ledger.store import ConflictError, LedgerStore
 from skldp.exceptions import LedgerError
 
 __all__ = ["Verification", "certified_losses", "lower_and_upper", "verify_record"]
@@ -96,6 +96,9 @@ def verify_record(store: LedgerStore, rule: Rule, workers: Workers) -> Verificat
         wrong = numbers[certified_losses(store, book, rule, numbers, {}, workers)[:, 0] > rule.epsilon]
         if wrong.size:
             problems.append(f"{_some_people(book, wrong)} have lost more than their budget of {rule.epsilon}.")
+    except ConflictError:
+        # Somebody cut the connection: nothing is known to be wrong with what it reads.
+        raise
     except LedgerError as error:
         problems.append(str(error))
     return Verification(not problems, tuple(problems), len(book.number_of), book.release, book.n_answers, len(decided))

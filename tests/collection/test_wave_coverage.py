@@ -1,0 +1,49 @@
+"""Intervals of laws of two steps hold the truth as often as they say: a sample of benchmarks/longitudinal.py."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from laws import THRESHOLD, binomial_pvalue
+
+from skldp import Collector
+from skldp.client import CategoryField, NumberField, Policy, ReleaseKey
+from skldp.mechanisms import (
+    LongitudinalCategories,
+    LongitudinalHistogram,
+    LongitudinalMean,
+    integer_law,
+    law_within_bounds,
+)
+
+METHODS = ("hashing", "sue", "krr")
+POLICY = Policy(
+    "simulated surveys",
+    (
+        NumberField("hours", 0.0, 1.0, law_within_bounds(LongitudinalMean(4.0, 3.0, 0.0, 1.0))),
+        NumberField("age", 0.0, 1.0, law_within_bounds(LongitudinalHistogram(4.0, 3.0, 0.0, 1.0, 4, 2))),
+        *(CategoryField(one, tuple("abc"), integer_law(LongitudinalCategories(4.0, 3.0, 3, one))) for one in METHODS),
+    ),
+    memo="permanent",
+)
+SURVEYS, PEOPLE = 100, 150
+TRUTHS = (1 / 2, 1 / 4, 1 / 3, 1 / 3, 1 / 3)
+
+
+def survey(number):
+    """People who are spread evenly, each with one answer; the secret is the survey's own, and the same in every run."""
+    secret, rng = ReleaseKey(hashlib.sha256(b"survey %d" % number).digest()), np.random.default_rng(number)
+    collector = Collector(POLICY)
+    for i in range(PEOPLE):
+        record = {"hours": rng.random(), "age": rng.random()} | {one: "abc"[rng.integers(3)] for one in METHODS}
+        collector.add(POLICY.release(record, secret=secret, person=i, wave="the only one"))
+    found = [collector.mean("hours"), collector.histogram("age"), *map(collector.frequencies, METHODS)]
+    return [(one.low <= truth) & (truth <= one.high) for one, truth in zip(found, TRUTHS, strict=True)]
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    held = [np.array(each) for each in zip(*(survey(number) for number in range(SURVEYS)), strict=True)]
+    for of_field in held:
+        for cell in of_field.T:
+            assert binomial_pvalue(cell.sum(), SURVEYS, 0.95) > THRESHOLD
