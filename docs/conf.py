@@ -77,6 +77,8 @@ sphinx_gallery_conf = {
 
 # What the package or an example calls must not be deprecated.
 warnings.filterwarnings("error", category=DeprecationWarning, module=r"(skldp|__main__)(\.|$)")
+# An example shows what a warning says, and not where the site was built.
+warnings.formatwarning = lambda message, category, *_, **__: f"{category.__name__}: {message}\n"
 # Examples show the package's own warnings on purpose; matplotlib's non-interactive backend is no news.
 warnings.filterwarnings("ignore", message=".*is non-interactive.*")
 
@@ -109,14 +111,18 @@ def find_by_last_name(app, env, node, contnode):
     return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, contnode, name)
 
 
-def refuse_other_hosts(app, exception):
-    """A page is read from its own site alone: no script, style or picture comes from another host."""
+def refuse_other_places(app, exception):
+    """A page is read from its own site alone: nothing comes from another host, or names the folder of the build."""
+    here = f"{Path(app.srcdir).parent}/"
     asks = re.compile(
         r"<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=[\"'](?:https?:)?//[^>]*>|@import[^;]*//[^;]*;"
     )
     for page in () if exception else Path(app.outdir).rglob("*.html"):
-        if found := asks.search(page.read_text(encoding="utf-8")):
+        text = page.read_text(encoding="utf-8")
+        if found := asks.search(text):
             raise ExtensionError(f"{page.name} asks another host: {found[0][:200]}")
+        if here in text:
+            raise ExtensionError(f"{page.name} names {here}, where it was built.")
 
 
 def describe_constants(app, what, name, obj, options, lines):
@@ -136,6 +142,6 @@ def describe_constants(app, what, name, obj, options, lines):
 
 def setup(app):
     app.connect("autodoc-process-docstring", describe_constants)
-    app.connect("build-finished", refuse_other_hosts)
+    app.connect("build-finished", refuse_other_places)
     app.connect("autodoc-skip-member", skip_scikit_learns_own)
     app.connect("missing-reference", find_by_last_name)

@@ -29,6 +29,7 @@ _MOST_COLUMNS = 98
 # What a newcomer looks at first; the others follow by name, those of one paper beside each other.
 _FIRST = (
     "honest_epsilon",
+    "from_file_to_score",
     "linear_models_that_learn",
     "frames_in_frames_out",
     "grid_search_epsilon",
@@ -117,7 +118,8 @@ class _Live(SphinxDirective):
             raise self.error(f"What this page runs has failed:\n{traceback.format_exc()}") from None
         parts = [nodes.literal_block(shown, shown, language=language)]
         if printed.strip() and "hide-output" not in self.options:
-            parts.append(nodes.literal_block(printed.rstrip(), printed.rstrip(), language="text", classes=["output"]))
+            classes = ["output", *(["printed-table"] if "│" in printed else [])]
+            parts.append(nodes.literal_block(printed.rstrip(), printed.rstrip(), language="text", classes=classes))
         return parts
 
 

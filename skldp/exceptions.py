@@ -74,20 +74,25 @@ def within_a_search() -> bool:
     return _outermost_of_search() is not None
 
 
-def first_of_a_search(message: str) -> bool:
-    """Whether a text is said for the first time in a search, or outside of one. For this package.
+def _is_new(message: str) -> bool:
+    """Whether a text is said for the first time in a search, or outside of one.
 
-    A search that hands its fits to other processes or threads is not seen from there: each says it for itself.
+    Of fits that a search hands to other processes or threads, from where it is not seen, the first candidate's in the
+    first split speaks; none does where the search is known to fit again itself. Those of a cross-validation all speak.
     """
     frame = _outermost_of_search()
     if frame is None:
         return True
+    if frame.f_code.co_name == "_fit_and_score" and (candidate := frame.f_locals.get("candidate_progress")):
+        split = frame.f_locals.get("split_progress") or (0,)
+        if candidate[0] or split[0] or getattr(frame.f_locals.get("caller"), "refit", False):
+            return False
     # The call's own memory, which ends with it. Python's registry of what was said is emptied by every change of the
     # filters, of which scikit-learn makes some in each fit.
     said = frame.f_locals.setdefault("_said_by_skldp", set())
-    first = message not in said
+    new = message not in said
     said.add(message)
-    return first
+    return new
 
 
 def _outermost_of_search() -> FrameType | None:
@@ -100,7 +105,9 @@ def _outermost_of_search() -> FrameType | None:
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn of the line that called this package, through scikit-learn or not. For this package alone."""
+    """Warn of the line that called this package, through scikit-learn or not, once a search. For this package alone."""
+    if not _is_new(message):
+        return
     level, frame = 2, inspect.currentframe()
     caller = frame.f_back if frame else None
     while caller and caller.f_back and caller.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:

@@ -2,23 +2,27 @@
 
 import inspect
 import pickle
+import runpy
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 import skldp
 from skldp.cli import main
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
 from skldp.study._guarantees import GUARANTEED
 
+pytest.importorskip("typer")
+pytest.importorskip("matplotlib").use("Agg")
 pytestmark = pytest.mark.usefixtures("fixed_noise")
 
 
@@ -128,12 +132,9 @@ def test_a_notebook_shows_what_a_step_costs():
 @pytest.fixture
 def skldp_says(tmp_path, monkeypatch, capsys):
     """Run a command in a directory with the four files, and return its exit code and all that it says."""
-    pytest.importorskip("typer")
-    pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-    for name, columns in FILES.items():
-        pd.DataFrame(columns(np.random.default_rng(0))).to_csv(tmp_path / f"{name}.csv", index=False)
+    EXAMPLE["write_files"](tmp_path)
 
     def run(line):
         with pytest.raises(SystemExit) as stop:
@@ -176,100 +177,21 @@ def test_every_kind_of_mechanism_has_its_guarantee_at_the_command_line(skldp_say
         assert (code, said.startswith(f"{kind[0]}: epsilon 2"), "(stated 2" in said) == (0, True, True)
 
 
-# From a file to a scored private pipeline, in at most ten lines each.
-
-
-def penguins(path):
-    people = pd.read_csv(path)
-    schema = {
-        "island": ["Biscoe", "Dream", "Torgersen"],
-        "bill_length_mm": {"type": "interval", "low": 30, "high": 60, "missing": "middle"},
-        "bill_depth_mm": (13, 22),
-        "sex": {"type": "categories", "values": ["female", "male"], "missing": "category"},
-    }
-    table = skldp.TablePrivatizer(12.0, schema=schema, transform_noise=False)
-    model = make_pipeline(table, StandardScaler(), LogisticRegression()).fit(people[[*schema]], people["species"])
-    return model, model.score(people[[*schema]], people["species"])
-
-
-def tips(path):
-    bills = pd.read_csv(path)
-    features = make_column_transformer((OneHotEncoder(), ["smoker"]), ("passthrough", ["total_bill", "size"]))
-    tip = skldp.TargetPrivatizer(4.0, bounds=(0, 10))
-    model = skldp.LabelPrivateRegressor(make_pipeline(features, Ridge()), target_mechanism=tip)
-    model.fit(bills.drop(columns="tip"), bills["tip"])
-    return model, model.score(bills.drop(columns="tip"), bills["tip"])
-
-
-def diabetes(path):
-    people = pd.read_csv(path)
-    X, y = people.drop(columns="target"), people["target"]
-    release = skldp.TargetPrivatizer(4.0, bounds=(0, 350))
-    model = skldp.LabelPrivateRegressor(Ridge(0.1), target_mechanism=release).fit(X, y)
-    return model, model.score(X, y)
-
-
-def customers(path):
-    people = pd.read_csv(path)
-    schema = {
-        "age": (0, 100),
-        "city": {"type": "categories", "values": ["Bonn", "Kiel", "Ulm"], "missing": "category"},
-        "since": ("2020-01-01", "2024-12-31"),
-    }
-    table = skldp.TablePrivatizer(8.0, schema=schema, transform_noise=False)
-    model = make_pipeline(table, StandardScaler(), LogisticRegression()).fit(people[[*schema]], people["buys"])
-    return model, model.score(people[[*schema]], people["buys"])
-
-
-def penguin_columns(draw, n=2_000):
-    species = draw.integers(0, 3, n)
-    home = np.array(["Torgersen", "Dream", "Biscoe"])[species]
-    return {
-        "island": np.where(draw.uniform(size=n) < 0.8, home, "Dream"),
-        "bill_length_mm": np.where(np.arange(n) % 50, np.array([39, 49, 47])[species] + draw.uniform(-6, 6, n), np.nan),
-        "bill_depth_mm": np.array([18, 18.5, 15])[species] + draw.uniform(-2, 2, n),
-        "sex": np.where(np.arange(n) % 30, draw.choice(["female", "male"], n), None),
-        "species": np.array(["Adelie", "Chinstrap", "Gentoo"])[species],
-    }
-
-
-def tip_columns(draw, n=500):
-    bill, size = draw.uniform(3, 50, n), draw.integers(1, 7, n)
-    tip = (0.5 + 0.12 * bill + 0.2 * size + 0.5 * draw.standard_normal(n)).clip(0, 10)
-    return {"total_bill": bill, "smoker": draw.choice(["No", "Yes"], n), "size": size, "tip": tip}
-
-
-def customer_columns(draw, n=50_000):
-    age, city = draw.uniform(18, 90, n), draw.choice(["Bonn", "Kiel", "Ulm"], n)
-    return {
-        "age": age,
-        "city": np.where(np.arange(n) % 7, city, None),
-        "since": np.datetime64("2020-01-01") + draw.integers(0, 1_800, n).astype("timedelta64[D]"),
-        "buys": (age > 50) ^ (city == "Ulm") & (draw.uniform(size=n) < 0.2),
-    }
-
-
-# All but diabetes are made up, with the columns, types and gaps of the tables that they are named for.
-FILES = {
-    "penguins": penguin_columns,
-    "tips": tip_columns,
-    "diabetes": lambda draw: load_diabetes(as_frame=True).frame,
-    "customers": customer_columns,
-}
+# From a file to a scored private pipeline, in at most ten lines each: the lines are those of the gallery's example.
+EXAMPLE = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "from_file_to_score.py"), run_name="example")
 
 
 @pytest.mark.parametrize(
-    ("pipeline", "epsilon", "score"),
-    [(penguins, 12, 0.75), (tips, 4, 0.6), (diabetes, 4, 0.3), (customers, 8, 0.8)],
+    ("name", "epsilon", "score"),
+    [("penguins", 12, 0.75), ("tips", 4, 0.6), ("diabetes", 4, 0.3), ("customers", 1, 0.8)],
 )
-def test_ten_lines_lead_from_a_file_to_a_scored_private_pipeline(pipeline, epsilon, score, tmp_path):
-    columns = FILES[pipeline.__name__](np.random.default_rng(0))
-    pd.DataFrame(columns).to_csv(tmp_path / "people.csv", index=False)
-    model, reached = pipeline(tmp_path / "people.csv")
+def test_ten_lines_lead_from_a_file_to_a_scored_private_pipeline(name, epsilon, score, tmp_path):
+    pipelines = {pipeline.__name__: pipeline for pipeline in EXAMPLE["write_files"](tmp_path)}
+    model, reached = pipelines[name](tmp_path / f"{name}.csv", epsilon)
     guarantee = skldp.privacy_guarantee(model)
     assert epsilon - 0.01 < guarantee.epsilon <= epsilon
     assert reached > score
-    assert len(inspect.getsource(pipeline).splitlines()) - 1 <= 10
+    assert len(inspect.getsource(pipelines[name]).splitlines()) - 1 <= 10
     # What was fitted is kept and copied as a whole.
     assert skldp.privacy_guarantee(pickle.loads(pickle.dumps(model))) == guarantee
 

@@ -260,6 +260,19 @@ TABLES = {
         ),
         WORDS,
     ),
+    "missing numbers": (
+        skldp.TablePrivatizer(
+            schema={
+                name: {"type": "interval", "low": 0, "high": 1, "missing": "category"} for name in ("x0", "x1", "x2")
+            },
+            encoding="estimates",
+        ),
+        ROWS,
+    ),
+    "sets": (
+        skldp.TablePrivatizer(schema={name: ["a", "b", "c"] for name in ("x0", "x1", "x2")}, category_mechanism="oue"),
+        WORDS,
+    ),
     "dates": (skldp.TablePrivatizer(schema=("2020-01-01", "2021-01-01")), np.full((4, 3), "2020-05-05", dtype=object)),
 }
 
@@ -413,6 +426,8 @@ MECHANISMS = {
     "hashing": mechanisms.LocalHashing(1.0, 3),
     "one-hot hashing": mechanisms.OneHotLocalHashing(1.0, 3),
     "hadamard": mechanisms.HadamardResponse(1.0, 3),
+    "one-hot hadamard": mechanisms.OneHotHadamard(1.0, 3),
+    "number or missing": mechanisms.NumberOrMissing.of(mechanisms.OrMissing(mechanisms.Interval(0, 1)), 1.0),
     "mixed": mechanisms.MixedRecord(
         mechanisms.Columns.of(
             {"a": mechanisms.Interval(0, 1), "b": mechanisms.Categories((0, 1)), "c": mechanisms.Interval(0, 1)}
@@ -445,6 +460,7 @@ DOMAINS = [
     mechanisms.FiniteSet(np.eye(3)),
     mechanisms.Interval(0, 1),
     mechanisms.Integers(0, 1),
+    mechanisms.OrMissing(mechanisms.Interval(0, 1)),
     mechanisms.Categories(("a", "b")),
     mechanisms.Columns.of({name: mechanisms.Interval(0, 1) for name in "abc"}),
     mechanisms.OneHot(3),

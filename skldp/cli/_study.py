@@ -19,12 +19,12 @@ from skldp.cli._options import (
     Names,
     SchemaOption,
     SepOption,
-    TargetOption,
     printable,
     progress_bar,
     rich_table,
     writable,
 )
+from skldp.estimators._encoded_table import TABLE_MECHANISMS
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS
 from skldp.study._comparison import PROTECTS, ComparisonSettings, MechanismComparison, compare_mechanisms
 from skldp.study._datasets import BUNDLED, load_study_data
@@ -38,6 +38,7 @@ __all__ = ["study"]
 _ALL, _FEW_EPSILONS, _FEW_FOLDS = Names("all"), Epsilons("1,2,5,10,20"), 3
 _MECHANISMS, _EPSILONS, _FOLDS = Names("discriminant,privunit,bitrand-exact,bitrand"), Epsilons("0.5,1,2,5,10,20"), 5
 _OF_REGRESSION = Names("linear-rounds,linear-once,piecewise,privunit")
+_OF_ATTRIBUTES = Names("privunit,bitrand-exact,bitrand")
 _MODELS = ", ".join(dict.fromkeys(name for models in PRIVATE_MODELS.values() for name in models))
 # Above, a line for every point is more than a screen.
 _FEW_MECHANISMS = 4
@@ -54,7 +55,13 @@ class Task(StrEnum):
 def study(
     context: typer.Context,
     data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a {TABLE_FILES} or .npz file.")] = "digits",
-    target: TargetOption = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The column (or npz array) of the target. Given several times: attributes with two classes each.",
+            rich_help_panel=FILE_OPTIONS,
+        ),
+    ] = None,
     task: Annotated[
         Task, typer.Option(help="auto is a regression where the target holds fractions or many different numbers.")
     ] = Task.AUTO,
@@ -84,9 +91,9 @@ def study(
         Names | None,
         typer.Option(
             help=f"all, or one or more with commas. Models that learn without rows: {_MODELS}. Releases of rows: none, "
-            f"{', '.join(FEATURE_MECHANISMS)}.",
+            f"{', '.join(FEATURE_MECHANISMS)}; of tables with categories {', '.join(TABLE_MECHANISMS)}.",
             parser=Names,
-            show_default=f"{_MECHANISMS}; for a regression {_OF_REGRESSION}",
+            show_default=f"{_MECHANISMS}; for a regression {_OF_REGRESSION}; for attributes {_OF_ATTRIBUTES}",
         ),
     ] = None,
     labels: Annotated[
@@ -170,7 +177,7 @@ def study(
     )
     loaded = load_study_data(
         data,
-        target=target,
+        target=target[0] if target and len(target) == 1 else target or None,
         bounds=bounds,
         folds=settings.folds,
         task=task.value,
@@ -182,7 +189,11 @@ def study(
         encoding=encoding,
     )
     if everything:
-        named = [*PRIVATE_MODELS[loaded.task], *FEATURE_MECHANISMS]
+        # The models learn one target of a record.
+        named = [*([] if loaded.attributes else PRIVATE_MODELS[loaded.task]), *FEATURE_MECHANISMS]
+        named += TABLE_MECHANISMS if len(set(loaded.of_column)) < len(loaded.of_column) else []
+    elif mechanism is None and loaded.attributes:
+        named = list(_OF_ATTRIBUTES)
     else:
         named = list(mechanism or (_OF_REGRESSION if loaded.task == "regression" else _MECHANISMS))
     with progress_bar(console) as progress:

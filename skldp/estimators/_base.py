@@ -1,6 +1,7 @@
 """The base of the transformers of X: validate, move into the declared domain, release block by block."""
 
 import math
+from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,7 +25,7 @@ from skldp.estimators._validation import (
     validate,
     validate_finite,
 )
-from skldp.exceptions import OutOfDomainWarning, first_of_a_search, warn_user, within_a_search
+from skldp.exceptions import OutOfDomainWarning, warn_user, within_a_search
 from skldp.mechanisms._columns import Columns
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._field_key import FieldKey
@@ -86,7 +87,7 @@ class Keyed(NamedTuple):
     ids: Any
 
 
-class ReleasesRows(GuaranteeMixin):
+class ReleasesRows(GuaranteeMixin, ABC):
     """Mix-in of the estimators that release rows through a mechanism, which ``mechanism_`` is after fit.
 
     They have a parameter `seed`, may have `n_jobs` and `transform_noise`, and the hook
@@ -99,8 +100,9 @@ class ReleasesRows(GuaranteeMixin):
     # What of the record a ledger is to count by what was released of it; None counts in full.
     _part: Any = None
 
+    @abstractmethod
     def _rows(self, X, *, reset):
-        raise NotImplementedError
+        """Check X, and give the rows that the mechanism takes; with `reset`, as in fit."""
 
     def _empty_release(self, n_rows, dtype):
         """An array for what is released of as many rows of a type, of whatever content."""
@@ -335,5 +337,4 @@ def warn_out_of_domain(moved, total, how="Declare a wider one", names=list):
             f"{counted} lay outside the declared domain and were moved into it{f' (in {shown})' if shown else ''}. "
             f"{how} if that is too many, from public knowledge and not from these data."
         )
-        if first_of_a_search(text):
-            warn_user(text, OutOfDomainWarning)
+        warn_user(text, OutOfDomainWarning)

@@ -1,5 +1,6 @@
 """What trains a model of scikit-learn on targets that were released first, whatever the kind of model."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -40,7 +41,7 @@ def takes_batches(self: Any) -> bool:
     return inner_has("partial_fit")(self)
 
 
-class HasTargetMechanism(GuaranteeMixin):
+class HasTargetMechanism(GuaranteeMixin, ABC):
     """Base of what applies a clone of a parameter to y, on which its guarantee depends.
 
     Attributes
@@ -51,8 +52,9 @@ class HasTargetMechanism(GuaranteeMixin):
 
     _mechanism_name: ClassVar[str] = "label_mechanism"
 
+    @abstractmethod
     def _default_mechanism(self) -> Any:
-        raise NotImplementedError
+        """What is applied where the parameter is None."""
 
     def _new_mechanism(self) -> Any:
         given = getattr(self, self._mechanism_name)
@@ -84,9 +86,9 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
     estimator_: Any
     privacy_guarantee_: Any
 
+    @abstractmethod
     def _check_inner(self) -> None:
         """Refuse an inner estimator that does not fit, before a target is looked at."""
-        raise NotImplementedError
 
     def _targets(self, y: Any) -> Any:
         """Targets as the mechanism is given them."""

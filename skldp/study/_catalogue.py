@@ -5,6 +5,7 @@ from typing import Any
 from sklearn.base import clone
 
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
+from skldp.estimators._encoded_table import TABLE_MECHANISMS
 from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._private_discriminant import PrivateDiscriminant
@@ -95,7 +96,7 @@ def family_of(name: str) -> str:
     Parameters
     ----------
     name : str
-        One of ``FEATURE_MECHANISMS`` or ``PRIVATE_MODELS``, or another name, which belongs to none.
+        One of ``FEATURE_MECHANISMS``, ``PRIVATE_MODELS`` or ``TABLE_MECHANISMS``, or another, which belongs to none.
 
     Returns
     -------
@@ -110,6 +111,8 @@ def family_of(name: str) -> str:
     """
     if any(name in models for models in PRIVATE_MODELS.values()):
         return FAMILIES[0]
+    if name in TABLE_MECHANISMS:
+        return FAMILIES[2]
     if name not in FEATURE_MECHANISMS:
         return ""
     estimator_class, fixed = FEATURE_MECHANISMS[name]

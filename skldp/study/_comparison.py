@@ -4,8 +4,11 @@ import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning
@@ -24,6 +27,8 @@ _KEEPS = 1 + 1e-6
 PROTECTS = 4.0
 # The score of a study, and those beside it.
 _SCORES = {"classification": ("accuracy",), "regression": ("r2", "neg_mean_absolute_error")}
+# Of attributes that a record has or has not: the mean of the areas, and each.
+_OF_ATTRIBUTES = "roc_auc"
 
 
 def compare_mechanisms(
@@ -42,8 +47,8 @@ def compare_mechanisms(
     data : StudyData
         Its features are scaled to [-1, 1] by their declared bounds, for all mechanisms alike.
     names : iterable of str
-        Of ``FEATURE_MECHANISMS``, or of the ``PRIVATE_MODELS`` of the task, or "none" for features that are not
-        private.
+        Of ``FEATURE_MECHANISMS``, or of the ``PRIVATE_MODELS`` of the task, of a table with categories also
+        ``"table-"`` and a mechanism of them, or "none" for features that are not private.
     settings : ComparisonSettings
     skip_unfit : bool, default=False
         Leave out a mechanism that cannot work on these data at these epsilons, and say why, instead of raising.
@@ -74,7 +79,7 @@ def compare_mechanisms(
         raise StudyInputError("A study needs at least one mechanism.")
     plans = {name: study_pipeline(name, data, settings) for name in names}
     X, n_moved = data.scaled()
-    kind = KFold if data.task == "regression" else StratifiedKFold
+    kind = KFold if data.task == "regression" or data.attributes else StratifiedKFold
     folds = kind(settings.folds, shuffle=True, random_state=0)
     per_curve = settings.folds * (settings.repeats * len(settings.epsilons) + 1)
     total, done = per_curve * len(names) + settings.folds, 0
@@ -104,8 +109,8 @@ def compare_mechanisms(
                     param_name=param_names,
                     epsilons=settings.budgets(name, data),
                     cv=folds,
-                    scoring=settings.scoring or _SCORES[data.task][0],
-                    also=[score for score in _SCORES[data.task][1:] if score != settings.scoring],
+                    scoring=settings.scoring or (_OF_ATTRIBUTES if data.attributes else _SCORES[data.task][0]),
+                    also=_also(data, settings.scoring),
                     n_repeats=settings.repeats,
                     n_jobs=n_jobs,
                     clean_estimator=None if curves else clean,
@@ -127,10 +132,31 @@ def compare_mechanisms(
     return MechanismComparison(data, settings, n_moved, curves, left_out)
 
 
+def _also(data: StudyData, scoring: str | None) -> dict[str, Any]:
+    """The further scores of a study."""
+    if data.attributes:
+        return {f"auc_{name}": partial(_area, j) for j, name in enumerate(data.attributes)}
+    return {score: score for score in _SCORES[data.task][1:] if score != scoring}
+
+
+def _area(j: int, estimator: Any, X: Any, y: Any) -> float:
+    """The area under the ROC curve of one attribute."""
+    chances = estimator.predict_proba(X)[j]
+    # What was never seen is as likely for all.
+    return float(roc_auc_score(y[:, j], chances[:, 1] if chances.shape[1] == 2 else np.zeros(len(chances))))
+
+
 def _in_columns(data: StudyData) -> str:
     """Where they lay, of a file."""
     names = data.columns_moved() if data.of_column else []
     return f" ({', '.join(names[:4])}{', ...' if len(names) > 4 else ''})" if names else ""
+
+
+def _target(data: StudyData) -> str:
+    """What is learnt, in a few words."""
+    if data.task == "regression":
+        return "a target of numbers"
+    return f"attributes {', '.join(data.attributes)}" if data.attributes else f"{len(data.classes)} classes"
 
 
 def _of_table(data: StudyData) -> list[str]:
@@ -299,7 +325,7 @@ class MechanismComparison(ResultTable):
         n_rows, n_features = data.X.shape
         lines = [
             f"{data.name}: {n_rows:,} rows, {n_features} features, "
-            + ("a target of numbers" if data.task == "regression" else f"{len(data.classes)} classes")
+            + _target(data)
             + f"; {settings.folds} folds"
             + (f" x {settings.repeats} releases." if settings.repeats > 1 else "."),
             f"Features are scaled to [-1, 1] by their {data.bounds_source}"
@@ -331,12 +357,36 @@ class MechanismComparison(ResultTable):
         """What is best among those that keep within a budget."""
         ranking = self.ranking(budget)
         if not ranking:
-            return f"Nothing keeps within an exact epsilon of {budget:g}."
+            return f"Nothing keeps within an exact epsilon of {budget:g}: {self._why_nothing(budget)}"
         name, point = ranking[0]
         return (
             f"Best at an exact epsilon of at most {budget:g}: {name}, {point.score_mean:.3f} "
             f"at {point.exact_epsilon:.4g}."
         )
+
+    def _why_nothing(self, budget: float) -> str:
+        """What was asked for that is more than a budget, and what to ask for."""
+        weaker, settings = self.weaker_than_stated(), self.settings
+        private = {name: curve for name, curve in self.curves.items() if name != "none"}
+        if not private:
+            return "the features are not private."
+        if all(name in weaker for name in private):
+            least, name = min((min(point.exact_epsilon for point in curve), name) for name, curve in private.items())
+            return (
+                f"the least is {least:.4g}, of {name}, which was stated as less; those named -exact keep what they "
+                "state."
+            )
+        asked, fixed = min(settings.epsilons), settings.label_epsilon
+        if settings.labels == "none" or self.data.task == "regression":
+            return f"{asked:g} is the least that was asked for; try --epsilons {budget:g}."
+        summed = f"{asked:g} for the features and {asked if fixed is None else fixed:g} for the label sum to"
+        if fixed is None:
+            left = f"--epsilons {budget / 2:g}"
+        elif fixed < budget:
+            left = f"--epsilons {budget - fixed:g}"
+        else:
+            left = "a smaller --label-epsilon"
+        return f"{summed} {asked + (asked if fixed is None else fixed):g}; try {left}."
 
     def _of_regression(self) -> list[str]:
         low, high = self.data.target_bounds or (0.0, 0.0)
@@ -358,6 +408,8 @@ class MechanismComparison(ResultTable):
             return [line, "Training labels are not private."]
         fixed = settings.label_epsilon
         budget = "the same epsilon as the features" if fixed is None else f"epsilon {fixed:g}"
+        if self.data.attributes:
+            budget += f", shared out equally over {len(self.data.attributes)} attributes"
         return [
             line,
             f"Training labels are randomised by {settings.labels} with {budget}; both epsilons count the sum.",

@@ -40,7 +40,7 @@ def privacy_utility_curve(
     epsilons: Iterable[float] = (0.5, 1.0, 2.0, 4.0, 8.0),
     cv: Any = None,
     scoring: str | Callable[..., float] | None = None,
-    also: Iterable[str] = (),
+    also: Iterable[str] | Mapping[str, str | Callable[..., float]] = (),
     n_repeats: int = 1,
     n_jobs: int | None = None,
     params: Mapping[str, Any] | None = None,
@@ -68,8 +68,9 @@ def privacy_utility_curve(
         As in scikit-learn. The splits are drawn once and are the same for all epsilons.
     scoring : str or callable, default=None
         One scorer; None takes the estimator's own `score`.
-    also : iterable of str, default=()
-        Further scorers of scikit-learn by their names, of the same fits; their means stand in the table.
+    also : iterable of str, or dict of str to scorer, default=()
+        Further scorers of scikit-learn by their names, or by names of your own, of the same fits; their means stand in
+        the table.
     n_repeats : int, default=1
         How often each split is released and fitted, with fresh noise.
     n_jobs : int, default=None
@@ -128,11 +129,12 @@ def privacy_utility_curve(
         # Workers warn where nobody reads it.
         warn_user("A step of the estimator has a seed: its releases are repeatable.", SeededNoiseWarning)
 
-    for name in filter(lambda one: isinstance(one, str), [scoring, *also]):
+    beside = dict(also) if isinstance(also, Mapping) else {name: name for name in also}
+    for name in filter(lambda one: isinstance(one, str), [scoring, *beside.values()]):
         check_scorer(name)
     score_name = scoring if isinstance(scoring, str) else _score_name(estimator, scoring)
     scorer = _FittingScorer(check_scoring(estimator, scoring=scoring), score_name)
-    others = {name: _FittingScorer(check_scoring(estimator, scoring=name), name) for name in also}
+    others = {name: _FittingScorer(check_scoring(estimator, scoring=one), name) for name, one in beside.items()}
     splits = _splits(estimator, X, y, cv)
     models = [clone(estimator).set_params(**dict.fromkeys(names, epsilon)) for epsilon in epsilons]
     task = _Task(X, y, {_MAIN: scorer} | others, params, seeded=seeded)

@@ -2,7 +2,7 @@
 
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,7 @@ class StudyData:
     ----------
     name : str
     X : ndarray of float64, shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
+    y : ndarray of shape (n_samples,) or (n_samples, n_attributes)
     feature_names : tuple of str
     low, high : ndarray of shape (n_features,)
         The declared bounds of every feature.
@@ -90,6 +90,9 @@ class StudyData:
         The columns whose categories were taken from the file.
     n_filled : int
         Missing values that the middle of the bounds, or a category of their own, stands for.
+    attributes : tuple of str
+        Of several targets their names; y has a column for each then, 0 for the first of two classes and 1 for the
+        other.
     """
 
     name: str
@@ -103,6 +106,7 @@ class StudyData:
     of_column: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
     n_filled: int = 0
+    attributes: tuple[str, ...] = ()
 
     @property
     def task(self) -> str:
@@ -146,7 +150,7 @@ class StudyData:
 def load_study_data(
     source: str | Path,
     *,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     bounds: Any = None,
     folds: int = 2,
     task: str = "auto",
@@ -165,9 +169,10 @@ def load_study_data(
         "digits", "breast_cancer", "wine", "diabetes", "friedman" (50,000 rows that
         :func:`sklearn.datasets.make_friedman1` makes up), or a CSV (.csv, .tsv, also with .gz), Parquet, Arrow or npz
         file. Categories become one feature each, or one together where they are ordered, or two.
-    target : str, default=None
+    target : str or sequence of str, default=None
         For a file: the column of labels. In a CSV file without a header row, its number from 0. In an npz file, the
-        array of labels ("y" if None); the features are the one two-dimensional array with as many rows.
+        array of labels ("y" if None); the features are the one two-dimensional array with as many rows. Several, for a
+        table: attributes that a record has or has not.
     bounds : str, Path or (low, high), default=None
         Of the columns of numbers that `schema` does not declare: two numbers as ``"low,high"``, arrays of one number
         per column, or a CSV file with the columns ``column,low,high``. Needed for a file that has such columns; None
@@ -219,7 +224,10 @@ def load_study_data(
     if not of_table and (columns is not None or by_column or separator is not None):
         raise StudyInputError(f"--columns, --schema and --sep are for tables, {TABLE_FILES}. Got {source}.")
     published = published_target = frame = None
-    of_target = by_column.pop(str(target), None)
+    several = _several(target)
+    if several and (not of_table or len(set(several)) < 2 or task == TASKS[1]):
+        raise StudyInputError("Several targets are different columns of a table, of classes. Got others instead.")
+    of_target, *_ = [by_column.pop(one, None) for one in several or [str(target)]]
     if str(source) in BUNDLED:
         loader, published, published_target = BUNDLED[str(source)]
         bunch = loader()
@@ -229,17 +237,15 @@ def load_study_data(
             raise StudyInputError(f"--target is for files; {source} has its own. Got {target!r} instead.")
     elif of_table:
         name = path.name
-        wanted = None if columns is None or target is None else [*columns, target]
-        y, frame = _split(name, read_table(path, columns=wanted, separator=separator, encoding=encoding), target)
+        wanted = None if columns is None or target is None else [*columns, *(several or [str(target)])]
+        frame = read_table(path, columns=wanted, separator=separator, encoding=encoding)
+        y, frame = _attributes(name, frame, several, folds) if several else _split(name, frame, target)
         found = table_columns(name, frame, by_column, fill=missing == "fill")
         names = found.without_bounds
     else:
         name = path.name
         X, y, names = _read_npz(path, target)
-    regression = _recognised(y) == TASKS[1] if task == "auto" else task == TASKS[1]
-    if len(y) < folds:
-        raise StudyInputError(f"{name} has {len(y)} rows, fewer than the {folds} folds.")
-    y = _numbers(name, y) if regression else _checked_classes(name, y, folds)
+    y, regression = _checked(name, y, task, folds, is_checked=bool(several))
     if target_bounds is not None and not regression:
         raise StudyInputError(f"--target-bounds are for a target of numbers; that of {name} holds classes.")
     if names and bounds is None and published is None:
@@ -263,7 +269,23 @@ def load_study_data(
         features.of_column,
         found.found,
         features.n_filled,
+        tuple(several),
     )
+
+
+def _several(target: Any) -> list[str]:
+    """The names of several targets; none where there is one."""
+    return [] if target is None or isinstance(target, str) else [str(name) for name in target]
+
+
+def _checked(name: str, y: np.ndarray, task: str, folds: int, *, is_checked: bool) -> tuple[np.ndarray, bool]:
+    """Targets as a study takes them, and whether they are numbers."""
+    if len(y) < folds:
+        raise StudyInputError(f"{name} has {len(y)} rows, fewer than the {folds} folds.")
+    if is_checked:
+        return y, False
+    regression = (_recognised(y) if task == "auto" else task) == TASKS[1]
+    return (_numbers(name, y) if regression else _checked_classes(name, y, folds)), regression
 
 
 def _for(names: list[str], frame: Any) -> str:
@@ -286,7 +308,7 @@ def _declared_target(target: str, given: Any, bounds: Any, of_schema: Any) -> An
     return None
 
 
-def _read_npz(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray, list[str]]:
+def _read_npz(path: Path, target: Any) -> tuple[np.ndarray, np.ndarray, list[str]]:
     if path.suffix.lower() != ".npz":
         raise StudyInputError(f"Data must be one of {', '.join(BUNDLED)} or a {TABLE_FILES} or .npz file. Got {path}.")
     if not path.is_file():
@@ -317,7 +339,7 @@ def _read_npz(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray, l
     return X.astype(np.float64), y, [f"x{i}" for i in range(X.shape[1])]
 
 
-def _split(name: str, frame: Any, target: str | None) -> tuple[np.ndarray, Any]:
+def _split(name: str, frame: Any, target: Any) -> tuple[np.ndarray, Any]:
     """The labels of a table, and its features."""
     if frame.empty:
         raise StudyInputError(f"{name} has no rows.")
@@ -340,6 +362,18 @@ def _split(name: str, frame: Any, target: str | None) -> tuple[np.ndarray, Any]:
     if y.dtype.kind not in "biufU":
         y = np.array([str(label) for label in y], dtype=object)
     return y, features
+
+
+def _attributes(name: str, frame: Any, targets: list[str], folds: int) -> tuple[np.ndarray, Any]:
+    """Several targets of a table as columns of 0 and 1, and its features."""
+    columns = []
+    for target in targets:
+        y, rest = _split(name, frame.drop(columns=[one for one in targets if one != target], errors="ignore"), target)
+        classes, codes = np.unique(_checked_classes(name, y, folds), return_inverse=True)
+        if len(classes) != 2:
+            raise StudyInputError(f"Of several targets each must have two classes. Got {len(classes)} of {target!r}.")
+        columns.append(codes)
+    return np.column_stack(columns), rest
 
 
 def _recognised(y: np.ndarray) -> str:

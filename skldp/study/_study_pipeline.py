@@ -1,12 +1,16 @@
 """What a study fits: for the name of a mechanism or a model, the pipeline from a person's record to a prediction."""
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skldp.estimators._bounds_scaler import BoundsScaler
+from skldp.estimators._encoded_table import TABLE_MECHANISMS, EncodedTablePrivatizer
+from skldp.estimators._label_matrix import LabelMatrixRR
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.study._catalogue import (
     METRIC_MECHANISMS,
@@ -44,6 +48,10 @@ def study_pipeline(name: str, data: StudyData, settings: "ComparisonSettings") -
     """
     regression = data.task == "regression"
     if name in PRIVATE_MODELS[data.task]:
+        if data.attributes:
+            raise StudyInputError(
+                f"{name} learns one target of a record. Several attributes need a --mechanism that releases rows."
+            )
         of_target = {"target_bounds": data.target_bounds} if regression else {"classes": data.classes}
         model = private_model(name, **of_target)
         return model, [epsilon_of(model)]
@@ -74,13 +82,20 @@ def clean_model(data: StudyData) -> Any:
     # On standardised features it is the default C = 1 on rows of unit norm: with more features, less weight for each.
     # C = 1 overfits so much where features are many that noise in them serves better than none.
     model = LogisticRegression(C=1 / data.X.shape[1], max_iter=1000)
-    return Pipeline([("standardise", StandardScaler()), ("model", model)])
+    several = MultiOutputClassifier(model) if data.attributes else model
+    return Pipeline([("standardise", StandardScaler()), ("model", several)])
 
 
 def _release(name: str, data: StudyData, settings: "ComparisonSettings") -> list[tuple[str, Any]]:
     """The steps that release rows; none where they are not private."""
     if name == "none":
         return []
+    if name in TABLE_MECHANISMS:
+        widths = [len(list(of_one)) for _, of_one in groupby(data.of_column)]
+        if max(widths, default=1) == 1:
+            raise StudyInputError(f"{name} releases the columns of a table with categories, at least three. Got none.")
+        release = EncodedTablePrivatizer(widths=widths, category_mechanism=TABLE_MECHANISMS[name])
+        return [("features", release.set_params(transform_noise=not settings.clean_test))]
     steps: list[tuple[str, Any]] = []
     options: dict[str, Any] = {"transform_noise": not settings.clean_test, "n_bits": settings.bits}
     if name in METRIC_MECHANISMS:
@@ -98,7 +113,14 @@ def _with_labels(
     model = clean_model(data)
     if settings.labels != "none":
         fixed = settings.label_epsilon
-        randomised = label_mechanism(settings.labels, epsilon=1.0 if fixed is None else fixed, classes=data.classes)
+        epsilon = 1.0 if fixed is None else fixed
+        if data.attributes and settings.labels != "label-rr":
+            raise StudyInputError(f"Several attributes are released by label-rr. Got {settings.labels!r} instead.")
+        randomised = (
+            LabelMatrixRR(epsilon, classes=[0, 1])
+            if data.attributes
+            else label_mechanism(settings.labels, epsilon=epsilon, classes=data.classes)
+        )
         private = LabelPrivateClassifier(model[-1], label_mechanism=randomised)
         model = Pipeline([*model.steps[:-1], ("labels", private)])
         if fixed is None:

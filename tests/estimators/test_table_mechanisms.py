@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import pickle
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 from skldp import CategoricalPrivatizer, Policy, PrivacyLedger, TablePrivatizer, privacy_guarantee
 from skldp.estimators._table_encoding import as_estimates, as_one_hot
-from skldp.exceptions import OutOfDomainWarning
+from skldp.exceptions import BudgetExhaustedError, OutOfDomainWarning
 from skldp.mechanisms import CATEGORICAL_MECHANISMS, Categories, Columns, MixedRecord, NumberOrMissing, noise_from
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
@@ -130,10 +131,12 @@ def test_what_is_missing_lies_nowhere_outside():
 
 
 def test_a_ledger_charges_people_whose_numbers_are_missing():
-    ledger = PrivacyLedger(10.0)
-    table = TablePrivatizer(8.0, schema=SCHEMA, ledger=ledger, encoding="columns")
-    released = table.fit_transform(FRAMES["pandas"](), ids=["ann", "bob", "eve", "tom"])
-    assert released.shape == (4, 4)
+    with closing(PrivacyLedger(10.0)) as ledger:
+        table = TablePrivatizer(8.0, schema=SCHEMA, ledger=ledger, encoding="columns")
+        released = table.fit_transform(FRAMES["pandas"](), ids=["ann", "bob", "eve", "tom"])
+        assert released.shape == (4, 4)
+        with pytest.raises(BudgetExhaustedError):
+            table.transform(FRAMES["pandas"](), ids=["ann", "bob", "eve", "tom"])
     assert (
         pickle.loads(pickle.dumps(clone(table).set_params(ledger=None).fit(FRAMES["pandas"]()))).columns_
         == table.columns_

@@ -126,7 +126,7 @@ def test_estimates_of_the_number_and_of_its_absence_have_no_bias(unit):
         missing = (law.told_count if place is None else law.hidden_count) / WORD
         outputs, weights = unit.output_law(place or 0.0)
         answers = np.append(50 + 50 * outputs, np.nan)
-        chances = np.append(np.array(weights, dtype=float) / WORD * (1 - missing), missing)
+        chances = np.append(np.array(weights, dtype=float) / 2.0**64 * (1 - missing), missing)
         mean = chances @ law.unbiased(answers)
         np.testing.assert_allclose(mean, [50.0, 1.0] if place is None else [value, 0.0], atol=1e-9)
         spread = chances @ ((law.unbiased(answers) - mean) ** 2)

@@ -34,6 +34,7 @@ class Mutation(NamedTuple):
 
 
 _NOISE = "mechanisms/test_randomness.py"
+_OR_MISSING = "mechanisms/test_number_or_missing.py"
 _COLLECTOR = "collection/test_collector.py"
 _HITTERS = "collection/test_heavy_hitters.py"
 _SCORES = "learning/test_answer_scores.py"
@@ -2951,6 +2952,73 @@ MUTATIONS = [
         "estimators/test_out_of_domain.py",
     ),
     Mutation("exceptions.py", "said.add(message)", "pass", "estimators/test_out_of_domain.py"),
+    # Tables with numbers that may be missing, and sets of categories.
+    *(
+        Mutation("mechanisms/_number_or_missing.py", old, new, _OR_MISSING)
+        for old, new in (
+            ("np.where(missing, told, hidden)", "np.where(missing, told, told)"),
+            ("np.where(missing, self.values.middle, rows)", "np.where(missing, self.values.number.low, rows)"),
+            ("self.number._draw(there, noise, out, workspace)", "self.number._encode(there, out, workspace)"),
+            ("+ Fraction(unit.loss_from_middle)", "+ 0"),
+            ("round_up(of_numbers), unit.exact_epsilon)", "unit.exact_epsilon)"),
+            ("left = spent - unit.loss_from_middle", "left = spent - unit.loss_from_middle / 2"),
+            ("/ (1 - q)\n", "\n"),
+        )
+    ),
+    Mutation(
+        "mechanisms/_numeric/duchi.py",
+        "return log_ratio(2**63 + self.slope, 2**63, in_doubles=True)",
+        "return 0.0",
+        _OR_MISSING,
+    ),
+    Mutation(
+        "mechanisms/_numeric/three_outputs.py",
+        "(wrong - wrong_lost), wrong, in_doubles=True)",
+        "(wrong - wrong_lost), zero + wrong, in_doubles=True)",
+        _OR_MISSING,
+    ),
+    Mutation(
+        "mechanisms/_columns.py",
+        "np.where(missing, rows.dtype.type(np.nan), within)",
+        "np.where(missing, rows, within)",
+        _OR_MISSING,
+    ),
+    Mutation(
+        "mechanisms/_categorical/hadamard.py", "    n_blocks = 1\n", "    n_blocks = 2\n", "mechanisms/test_reports.py"
+    ),
+    Mutation(
+        "mechanisms/_categorical/hadamard.py",
+        "np.arange(1, self.n_classes + 1)",
+        "np.arange(self.n_classes)",
+        "mechanisms/test_reports.py",
+    ),
+    *(
+        Mutation(path, old, new, "estimators/test_table_mechanisms.py")
+        for path, old, new in (
+            (
+                "estimators/_table_encoding.py",
+                "(encoded[:, end - size : end] - q) / (p - q)",
+                "encoded[:, end - size : end]",
+            ),
+            ("estimators/_table.py", "and noisy else as_one_hot", "else as_one_hot"),
+            ("estimators/_table.py", "if part.n_outputs > 1]", "if part.n_outputs > 99]"),
+            ("estimators/_table.py", "if set(by_column) - of_categories:", "if False:"),
+            ("estimators/_base.py", "& (block == block)", "& True"),
+            ("collection/_kinds.py", 'if column.missing == "category":', "if False:"),
+            ("collection/_kinds.py", '"oue" if law.own_count == 2**63 else "sue"', '"oue"'),
+        )
+    ),
+    Mutation("exceptions.py", "if candidate[0] or split[0] or", "if", "estimators/test_out_of_domain.py"),
+    Mutation("study/_choice.py", "one is not None for name", "False for name", "study/test_grid_search.py"),
+    Mutation(
+        "study/_choice.py",
+        "if self.names is None and (beside or",
+        "if False and (beside or",
+        "study/test_grid_search.py",
+    ),
+    Mutation(
+        "study/_comparison.py", "asked + (asked if fixed is None else fixed):g", "asked:g", "study/test_comparison.py"
+    ),
     Mutation(
         "collection/_columns.py", "order[starts[several]] = min(rows,", "order[starts[several]] = max(rows,", _COLLECTOR
     ),

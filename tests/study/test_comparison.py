@@ -226,4 +226,31 @@ def test_the_caption_ends_with_what_is_best_where_people_are_protected():
         f"Best at an exact epsilon of at most 4: bitrand-exact, {point.score_mean:.3f} at {point.exact_epsilon:.4g}."
     )
     published = compare_mechanisms(data, ["bitrand"], QUICK)
-    assert published.caption()[-1] == "Nothing keeps within an exact epsilon of 4."
+    least = min(point.exact_epsilon for point in published.curves["bitrand"])
+    assert published.caption()[-1] == (
+        f"Nothing keeps within an exact epsilon of 4: the least is {least:.4g}, of bitrand, which was stated as less; "
+        "those named -exact keep what they state."
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({}, "4 for the features and 4 for the label sum to 8; try --epsilons 2."),
+        ({"label_epsilon": 1.0}, "4 for the features and 1 for the label sum to 5; try --epsilons 3."),
+        ({"label_epsilon": 6.0}, "4 for the features and 6 for the label sum to 10; try a smaller --label-epsilon."),
+        ({"labels": "none", "epsilons": (9.0,)}, "9 is the least that was asked for; try --epsilons 4."),
+    ],
+)
+def test_where_nothing_protects_it_is_told_what_to_ask_for(more, reason):
+    settings = replace(QUICK, **({"epsilons": (4.0,)} | more))
+    found = compare_mechanisms(load_study_data("wine"), ["duchi", "bitrand"], settings)
+    assert found.caption()[-1] == f"Nothing keeps within an exact epsilon of 4: {reason}"
+    if not more:
+        again = compare_mechanisms(load_study_data("wine"), ["duchi"], replace(settings, epsilons=(2.0,)))
+        assert again.caption()[-1].startswith("Best at an exact epsilon of at most 4: duchi")
+
+
+def test_a_study_of_labels_alone_says_that_features_are_not_private():
+    found = compare_mechanisms(load_study_data("wine"), ["none"], QUICK)
+    assert found.caption()[-1] == "Nothing keeps within an exact epsilon of 4: the features are not private."

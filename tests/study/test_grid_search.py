@@ -3,6 +3,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -10,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from toy_estimators import ToyLabels, ToySigns
 
-from skldp import BitRandTransformer, NumericPrivatizer, PrivateLinearRegression, privacy_guarantee
+from skldp import BitRandTransformer, NumericPrivatizer, PrivacyGuarantee, PrivateLinearRegression, privacy_guarantee
 from skldp.exceptions import PrivacyGuaranteeWarning, TooFewPeopleWarning
 from skldp.study import smallest_epsilon, with_exact_epsilon
 
@@ -125,6 +126,83 @@ def test_a_published_two_is_no_two_beside_an_exact_five():
     ):
         with pytest.warns(PrivacyGuaranteeWarning, match="differ in bitrandtransformer__calibration, with which"):
             assert rule(found) == 0
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
+def test_a_search_compares_exact_epsilons_without_being_told(fixed_noise):
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 1))
+    y = np.arange(60) % 2
+    model = make_pipeline(BitRandTransformer(), GaussianNB())
+    grid = [
+        {"bitrandtransformer__epsilon": [2.0], "bitrandtransformer__calibration": ["published"]},
+        {"bitrandtransformer__epsilon": [5.0], "bitrandtransformer__calibration": ["exact"]},
+        {"bitrandtransformer": ["passthrough"]},
+    ]
+    search = GridSearchCV(model, grid, cv=2, refit=smallest_epsilon(1.0))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search.fit(X, y)
+    assert search.best_params_["bitrandtransformer__calibration"] == "exact"
+    assert not [one for one in caught if "with_exact_epsilon" in str(one.message)]
+
+
+class Counted(BaseEstimator):
+    """Scores its `score_as`, and remembers in `FITS` what it was fitted to."""
+
+    def __init__(self, epsilon=1.0, score_as=1.0, ledger=None):
+        self.epsilon = epsilon
+        self.score_as = score_as
+        self.ledger = ledger
+
+    def fit(self, X, y=None, weights=None):
+        FITS.append((self.epsilon, self.score_as, len(X), None if weights is None else len(weights)))
+        self.privacy_guarantee_ = PrivacyGuarantee(self.epsilon / self.score_as)
+        return self
+
+    def score(self, X, y=None):
+        return self.score_as
+
+
+FITS = []
+
+
+def test_only_what_is_near_enough_to_the_best_is_fitted_once_more():
+    X = np.zeros((6, 1))
+    grid = {"epsilon": [2.0, 3.0], "score_as": [0.1, 0.8, 1.0]}
+    FITS.clear()
+    search = GridSearchCV(Counted(), grid, cv=2, refit=smallest_epsilon(0.3)).fit(X, weights=np.ones(6))
+    assert search.best_params_ == {"epsilon": 2.0, "score_as": 1.0}
+    assert [one for one in FITS if one[2] == 6] == [
+        *((epsilon, score, 6, 6) for epsilon in (2.0, 3.0) for score in (0.8, 1.0)),
+        (2.0, 1.0, 6, 6),
+    ]
+    # Where all differ in epsilon alone, none is.
+    FITS.clear()
+    GridSearchCV(Counted(), {"epsilon": [2.0, 3.0]}, cv=2, refit=smallest_epsilon()).fit(X)
+    assert [one[2] for one in FITS] == [3] * 4 + [6]
+
+
+def test_a_ledger_is_not_charged_for_a_comparison():
+    FITS.clear()
+    search = GridSearchCV(
+        Counted(ledger="any"), {"epsilon": [2.0, 3.0], "score_as": [0.8, 1.0]}, cv=2, refit=smallest_epsilon(1.0)
+    )
+    with pytest.warns(PrivacyGuaranteeWarning, match="differ in score_as, with which"):
+        search.fit(np.zeros((6, 1)))
+    assert [one[2] for one in FITS] == [3] * 8 + [6]
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
+def test_a_calibration_alone_is_searched_as_well(fixed_noise):
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 1))
+    y = np.arange(60) % 2
+    model = make_pipeline(BitRandTransformer(2.0), GaussianNB())
+    grid = {"bitrandtransformer__calibration": ["published", "exact"]}
+    search = GridSearchCV(model, grid, cv=2, refit=smallest_epsilon(1.0)).fit(X, y)
+    assert search.best_params_ == {"bitrandtransformer__calibration": "exact"}
+    # Nothing to compare, and no exact epsilon: what is wrong is said as ever.
+    with pytest.raises(ValueError, match="needs a searched parameter"):
+        GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9]}, cv=2, refit=smallest_epsilon()).fit(X, y)
 
 
 def test_the_worst_fold_counts_and_what_nothing_bounds_comes_last():

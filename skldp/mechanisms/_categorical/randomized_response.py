@@ -82,7 +82,7 @@ class CodeShifts:
     def _by_leading_bits(self) -> npt.NDArray[np.int16]:
         """The shift that each value of a draw's leading 16 bits decides, or -1 where an edge lies within."""
         leading, rest = self._edges >> np.uint64(48), self._edges & np.uint64(2**48 - 1)
-        first = (leading + (rest > 0)).astype(np.int64)
+        first = (leading + (rest > 0)).astype(np.intp)
         table = np.repeat(self._shifts.astype(np.int16), np.diff(first, prepend=0, append=2**16))
         table[leading[rest > 0].astype(np.int64)] = -1
         return table
