@@ -1473,8 +1473,8 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_ledger/store.py",
-        "            self._check_holds(connection, Head(int(match[1]), match[2]))",
-        "            self._check_holds(connection, Head(0, match[2]))",
+        "Head(int(match[1]), match[2])",
+        "Head(0, match[2])",
         _ERASED,
     ),
     Mutation("accounting/_ledger/sqlite_store.py", "PRAGMA secure_delete = ON", "PRAGMA secure_delete = OFF", _ERASED),
