@@ -249,8 +249,8 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_ledger/store.py",
-        "Head(int(match[1]), match[2])",
-        "Head(0, match[2])",
+        "self._check_published, Head(int(match[1]), match[2])",
+        "self._check_published, Head(0, match[2])",
         ERASED,
     ),
     Mutation("accounting/_ledger/sqlite_store.py", "PRAGMA secure_delete = ON", "PRAGMA secure_delete = OFF", ERASED),
