@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-from fault_table import MUTATIONS
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from mutations.fault_table import MUTATIONS
 
 ROOT = Path(__file__).parents[2]
 # A fault that makes the tests run without an end is seen as well.
