@@ -225,8 +225,8 @@ MUTATIONS = [
     ),
     Mutation(
         "learning/_survey_estimates.py",
-        "level = middle + (middle - share)",
-        "level = share",
+        "level = middle + (middle - raw.values) - side",
+        "level = raw.values + side",
         "learning/test_survey_estimates.py",
     ),
     Mutation(
