@@ -349,7 +349,7 @@ class Collector(ReportStore):
         values = found.quantile(wanted)
         sums = self._sums(own.up_to(values), answers, _ones(self.n_reports))
         raw = quotients(sums, self.n_reports, level, "", tuple(f"{one:g}" for one in wanted))
-        estimate = quantile_estimate(raw, found, values, f"quantiles of {field}")
+        estimate = quantile_estimate(raw, found, values, f"quantiles of {field}", is_exact=own.whole)
         return estimate.rounded_down() if number.whole else estimate
 
     def to_frame(self) -> Any:

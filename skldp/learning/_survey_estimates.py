@@ -1,6 +1,7 @@
 r"""Estimates from sums of scores, with standard errors and intervals: quotients of means, and what is made of them."""
 
 import html
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -342,7 +343,9 @@ def joined(parts: Mapping[str, SurveyEstimate], what: str, *, several: bool) -> 
     return replace(first, what=what, labels=labels, **arrays)
 
 
-def quantile_estimate(raw: SurveyEstimate, found: DistributionEstimate, values: _Floats, what: str) -> SurveyEstimate:
+def quantile_estimate(
+    raw: SurveyEstimate, found: DistributionEstimate, values: _Floats, what: str, *, is_exact: bool
+) -> SurveyEstimate:
     r"""Quantiles of a distribution, with intervals that follow from those of raw shares below them.
 
     Parameters
@@ -353,6 +356,8 @@ def quantile_estimate(raw: SurveyEstimate, found: DistributionEstimate, values: 
     values : ndarray of shape (n_levels,)
         The quantiles of `found`, which are moved to the nearest end of their intervals where they lie outside.
     what : str
+    is_exact : bool
+        Whether a bin is one number, so that nothing is supposed of where in it numbers lie.
 
     Notes
     -----
@@ -363,15 +368,19 @@ def quantile_estimate(raw: SurveyEstimate, found: DistributionEstimate, values: 
 
     The interval holds the q for which this :math:`F(\hat q)` is in the raw one: only what lies between the two numbers
     is taken from G, so that neither the bias of its shares below nor its own noise there matters. The bounds end it.
+    Numbers of the bin that a quantile is in may be heaped anywhere in it, so that the share below is uniform within
+    that of the bin, which is a further standard error of it over the root of 12.
     """
+    z = float(norm.ppf((1 + raw.level) / 2))
+    bins = np.clip(np.searchsorted(found.edges, values, side="right") - 1, 0, len(found.shares) - 1)
+    heaped = np.zeros(len(values)) if is_exact else z * found.shares[bins] / math.sqrt(12)
     middle = found.cumulative(values)
     ends: list[_Floats] = []
-    for share in (raw.high, raw.low):
-        level = middle + (middle - share)
+    for share, side in ((raw.high, 1), (raw.low, -1)):
+        level = middle + (middle - raw.values) - side * np.hypot(share - raw.values, heaped)
         place = found.quantile(np.clip(level, 0.0, 1.0))
         ends.append(np.where(level <= 0, found.edges[0], np.where(level >= 1, found.edges[-1], place)))
     low, high = ends
-    z = float(norm.ppf((1 + raw.level) / 2))
     unknown, zero = np.full(len(values), np.inf), np.zeros(len(values))
     most = np.full(len(values), found.edges[-1] - found.edges[0])
     errors = (high - low) / (2 * z)

@@ -166,7 +166,7 @@ def naive_support(law):
     g, wrong = law.n_buckets, law.other_count / 2**64
     both = 0.0
     for chosen in range(law.n_hashes):
-        own, other = (law._bucket(chosen + 1, code) for code in (0, 1))
+        own, other = (law.bucket(chosen, code) for code in (0, 1))
         both += 1 - (g - 1) * wrong if own == other else wrong
     return both / law.n_hashes
 

@@ -91,14 +91,19 @@ def test_of_a_variance_within_a_group_nothing_is_said_of_forged_reports():
 
 @pytest.mark.parametrize("level", [0.05, 0.2, 0.5, 0.77, 0.95])
 @pytest.mark.parametrize("shift", [-0.4, -0.03, 0.0, 0.1, 0.4])
-def test_a_quantile_s_interval_holds_the_places_whose_share_lies_as_far_off_as_the_raw_one(level, shift):
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_a_quantile_s_interval_holds_the_places_whose_share_lies_as_far_off_as_the_raw_one(level, shift, is_exact):
     """Against a search over fine places: p - (G(x) - G(quantile)) is in the interval of the raw share."""
     found = DistributionEstimate(np.array([0.0, 1, 2, 5, 6]), np.array([0.1, 0.4, 0.2, 0.3]), 100)
     values = found.quantile([level])
     low, high = np.array([level + shift - 0.1]), np.array([level + shift + 0.15])
     zero = np.zeros(1)
     raw = SurveyEstimate("", ("p",), (low + high) / 2, zero, low, high, 0.95, 100, zero, zero, zero, zero)
-    made = quantile_estimate(raw, found, values, "quantiles of x")
+    made = quantile_estimate(raw, found, values, "quantiles of x", is_exact=is_exact)
+    if not is_exact:
+        half = 1.959964 * found.shares[int(np.searchsorted(found.edges, values[0], side="right") - 1)] / 12**0.5
+        below, above = (math.hypot(raw.values[0] - end, half) for end in (low[0], high[0]))
+        low, high = raw.values - below, raw.values + above
     places = np.linspace(0, 6, 60_001)
     implied = level - (found.cumulative(places) - found.cumulative(values))
     # Where the raw share is further off than any place, the bound that is nearest to it.
