@@ -231,6 +231,12 @@ MUTATIONS = [
     ),
     Mutation(
         "learning/_survey_estimates.py",
+        "if is_exact else z * found.shares[bins] / math.sqrt(12)",
+        "",
+        "learning/test_survey_estimates.py",
+    ),
+    Mutation(
+        "learning/_survey_estimates.py",
         "kept = np.clip(values, low, high)",
         "kept = values",
         "learning/test_survey_estimates.py",
