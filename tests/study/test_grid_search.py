@@ -192,22 +192,27 @@ def test_a_ledger_is_not_charged_for_a_comparison():
     assert [one[2] for one in FITS] == [3] * 8 + [6]
 
 
-class Elsewhere:
-    """A search of another package, which calls its rows by another name, or has another place for its model."""
+UNLIKE = {"params": [{"epsilon": 2.0, "n": 1}, {"epsilon": 1.0, "n": 2}], "mean_test_score": [1, 1]}
+
+
+class OtherRows:
+    """A search of another package, which calls its rows by another name."""
 
     def __init__(self, refit):
         self.refit = refit
 
     def fit(self, rows):
-        return self.refit({"params": [{"epsilon": 2.0, "n": 1}, {"epsilon": 1.0, "n": 2}], "mean_test_score": [1, 1]})
+        return self.refit(UNLIKE)
 
 
-class WithoutEstimator(Elsewhere):
+class OtherModel(OtherRows):
+    """One that has another place for its model."""
+
     def fit(self, X):
-        return super().fit(X)
+        return self.refit(UNLIKE)
 
 
-@pytest.mark.parametrize("search", [Elsewhere, WithoutEstimator])
+@pytest.mark.parametrize("search", [OtherRows, OtherModel])
 def test_a_search_that_is_not_known_compares_what_was_set_and_says_so(search):
     with pytest.warns(PrivacyGuaranteeWarning, match="differ in n, with which"):
         assert search(smallest_epsilon()).fit([[0.0]]) == 1
