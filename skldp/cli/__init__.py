@@ -21,14 +21,14 @@ def main(arguments: Iterable[str] | None = None) -> None:
     except ImportError:
         print('The command line needs typer and rich: pip install "skldp[study]".', file=sys.stderr)
         raise SystemExit(2) from None
-    from skldp.cli._app import app
+    from skldp.cli._app import app_of
     from skldp.exceptions import LedgerError
 
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
         # A report shows the command that made it.
         command = shlex.join(["skldp", *arguments])
-        raise SystemExit(app(args=arguments, prog_name="skldp", obj=command, standalone_mode=False))
+        raise SystemExit(app_of(arguments)(args=arguments, prog_name="skldp", obj=command, standalone_mode=False))
     except typer.Abort:
         message = "stopped"
     except (FileNotFoundError, FileExistsError) as error:

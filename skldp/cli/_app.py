@@ -1,23 +1,63 @@
-"""The commands, put together, and ``skldp ledger``. A new command is a function and a line at the end."""
+"""The commands by name. One is imported when it is called, so that the list of them comes at once."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, NamedTuple
 
 import typer
-from rich.console import Console
 
 import skldp
-from skldp.accounting import ledger_report
-from skldp.cli._federated import federated
-from skldp.cli._mechanisms import audit, guarantee
-from skldp.cli._options import rich_table
-from skldp.cli._policies import policy_app
-from skldp.cli._releases import collect, release
-from skldp.cli._study import study
-from skldp.estimators._ledgers import joblib_workers
 
-__all__ = ["app"]
+__all__ = ["COMMANDS", "Command", "app_of"]
 
-_SETTINGS = ("epsilon", "delta", "rule", "bounds", "head", "people", "answers", "refused", "exhausted")
+
+class Command(NamedTuple):
+    """A command, or a group of some, before it is imported.
+
+    Attributes
+    ----------
+    module : str
+        Where it is, under its own name.
+    line : str
+        What it does, as the first line of its own help says.
+    """
+
+    module: str
+    line: str
+
+
+COMMANDS = {
+    "study": Command(
+        "skldp.cli._study",
+        "Train a linear model on private features and targets over a range of epsilon, and compare.",
+    ),
+    "guarantee": Command(
+        "skldp.cli._mechanisms",
+        "Print the guarantee of a mechanism, or of a model that learns, at given sizes: stated beside exact.",
+    ),
+    "audit": Command(
+        "skldp.cli._mechanisms",
+        "Bound the epsilon of a mechanism from below, from its outputs alone; exit code 1 if a claim is refuted.",
+    ),
+    "federated": Command(
+        "skldp.cli._federated",
+        "Train by FedSGD over many clients under local privacy, and compare what is perturbed.",
+    ),
+    "policy": Command(
+        "skldp.cli._policies", "Make, show and check policies: what a person's device releases, by which integers."
+    ),
+    "release": Command(
+        "skldp.cli._releases",
+        "Release a table: one report for each row, and nothing that the policy does not name.",
+    ),
+    "collect": Command(
+        "skldp.cli._releases",
+        "Collect reports of a policy, each once, and estimate with intervals what they tell of all people.",
+    ),
+    "ledger": Command(
+        "skldp.cli._ledgers", "Report what was asked, answered and refused, and what is left of the budgets."
+    ),
+}
 
 
 def _version(wanted: bool) -> None:
@@ -26,10 +66,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-
-
-@app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and stop.", callback=_version, is_eager=True)
@@ -38,45 +74,31 @@ def _root(
     """Local differential privacy for scikit-learn, with the exact epsilon of every release."""
 
 
-app.command()(study)
-app.command()(guarantee)
-app.command()(audit)
-app.command()(federated)
-app.add_typer(policy_app, name="policy")
-app.command()(release)
-app.command()(collect)
+def _named_only() -> None:
+    """Stands in the list for a command that is not called."""
 
 
-@app.command()
-def ledger(
-    file: Annotated[str, typer.Argument(help="The ledger: a file, or the URL of a PostgreSQL database.")],
-    verify: Annotated[
-        bool,
-        typer.Option("--verify", help="Check every decision again from the raw answers; exit code 1 if one fails."),
-    ] = False,
-    jobs: Annotated[int | None, typer.Option(help="Processes; -1 takes all cores.")] = None,
-    head: Annotated[
-        str | None,
-        typer.Option(help="A head that this report once showed: refuse a ledger that has lost anything since."),
-    ] = None,
-) -> None:
-    """Report what was asked, answered and refused, and what is left of the budgets."""
-    console = Console(highlight=False, markup=False)
-    found = ledger_report(file, verify=verify, workers=joblib_workers(jobs), head=head)
-    for name in _SETTINGS:
-        console.print(f"{name}: {found[name]}")
-    for name in ("loss_quantiles", "remaining_quantiles", "zcdp_quantiles"):
-        if found[name] and (name != "zcdp_quantiles" or found["delta"] is not None):
-            shares = ", ".join(f"{share}: {value:.4g}" for share, value in dict(found[name]).items())
-            console.print(f"{name.replace('_', ' ')}: {shares}")
-    if found["queries"]:
-        columns = [name for name in found["queries"][0] if name not in ("key", "first_asked")]
-        rows = [[f"{row[name]}" for name in columns] for row in found["queries"]]
-        console.print(rich_table("Queries", [name.replace("_", " ") for name in columns], rows))
-    if verify:
-        verification = found["verification"]
-        for problem in verification["problems"]:
-            console.print(f"problem: {problem}")
-        console.print("verified: every decision was right" if verification["ok"] else "NOT verified")
-        if not verification["ok"]:
-            raise typer.Exit(1)
+def app_of(arguments: Sequence[str]) -> typer.Typer:
+    """The commands, of which the one that the arguments call is imported.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+
+    Returns
+    -------
+    Typer
+    """
+    app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+    app.callback()(_root)
+    for name, command in COMMANDS.items():
+        # Options come before the command, and take no values.
+        if name != next((one for one in arguments if not one.startswith("-")), None):
+            app.command(name, help=command.line)(_named_only)
+            continue
+        called = getattr(import_module(command.module), name)
+        if isinstance(called, typer.Typer):
+            app.add_typer(called, name=name, help=command.line)
+        else:
+            app.command(name)(called)
+    return app

@@ -16,9 +16,9 @@ from skldp.mechanisms._columns import Categories, Columns, domain_from_json
 from skldp.mechanisms._release_key import ReleaseKey
 from skldp.study._extras import require
 
-__all__ = ["policy_app"]
+__all__ = ["policy"]
 
-policy_app = typer.Typer(help="Make, show and check policies: what a person's device releases, by which integers.")
+policy = typer.Typer()
 
 # A list of categories is shown as so many of them.
 _MOST_SHOWN = 4
@@ -26,7 +26,7 @@ _MOST_SHOWN = 4
 File = Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar="POLICY")]
 
 
-@policy_app.command()
+@policy.command()
 def new(
     schema: Annotated[
         str, typer.Argument(help="What columns may hold, as of TablePrivatizer: a .json file, or its text.")
@@ -62,7 +62,7 @@ def new(
     typer.echo(printable(f"Wrote {output}: epsilon {made.epsilon:.6g} a record, sha256 {made.sha256}."))
 
 
-@policy_app.command()
+@policy.command()
 def show(file: File) -> None:
     """Show what a policy has people release, and at which exact epsilon; it is checked first."""
     policy = Policy.load(file)
@@ -78,7 +78,7 @@ def show(file: File) -> None:
     typer.echo(f"sha256 {policy.sha256}")
 
 
-@policy_app.command()
+@policy.command()
 def secret(
     file: Annotated[Path, typer.Argument(help="A new file, for its owner alone.", metavar="PATH")],
 ) -> None:
@@ -87,7 +87,7 @@ def secret(
     typer.echo(printable(f"Wrote {file}. Keep it apart from records and reports; a lost one cannot be made again."))
 
 
-@policy_app.command()
+@policy.command()
 def check(
     file: File,
     most: Annotated[float | None, typer.Option("--most", help="The largest epsilon of a record that is right.")] = None,

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-from fault_table import MUTATIONS
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from mutations.fault_table import MUTATIONS
 
 ROOT = Path(__file__).parents[2]
 # A fault that makes the tests run without an end is seen as well.
@@ -30,9 +30,9 @@ def described(mutation):
 
 
 def copy_of_the_tree(folder):
-    """The package and its tests, without what a run leaves behind."""
+    """The package, its tests and the examples that they read, without what a run leaves behind."""
     ignored = shutil.ignore_patterns("__pycache__", ".*")
-    for name in ("skldp", "tests"):
+    for name in ("skldp", "tests", "examples"):
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", folder)
     shutil.copy(ROOT / "README.md", folder)

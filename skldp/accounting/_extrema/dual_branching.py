@@ -120,8 +120,9 @@ class DualBranching:
         nodes = best[self._bounds[best] > goal]
         rough = self._is_rough[nodes]
         fresh = nodes[rough]
-        self._is_rough[fresh] = False
-        self._tangent[fresh] = self._problem.tangent_point(self._low[fresh], self._high[fresh])
+        if len(fresh):
+            self._is_rough[fresh] = False
+            self._tangent[fresh] = self._problem.tangent_point(self._low[fresh], self._high[fresh])
         if not rough.all():
             fresh = np.concatenate([fresh, self._halves(nodes[~rough])])
         if len(fresh):

@@ -1,0 +1,115 @@
+"""Faults of collection."""
+
+from mutations.fault_table._mutation import COLLECTOR, HITTERS, Mutation
+
+__all__ = ["MUTATIONS"]
+
+MUTATIONS = [
+    # Rounds over Flower: once a person, in the file before anything is drawn, and nothing that a node says is believed.
+    Mutation("collection/_flower.py", "ledger.charge(key, epsilon)", "pass", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "reports()[key] > 1", "reports()[key] > 2", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "if key not in one[2].reports()", "", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "SystemRandom().shuffle(waiting)", "SystemRandom()", "collection/test_flower.py"),
+    Mutation(
+        "collection/_flower.py", "n_unanswered = 0 if answers else n", "n_unanswered = n", "collection/test_flower.py"
+    ),
+    Mutation(
+        "collection/_flower.py",
+        "if n_unanswered >= _PATIENCE:",
+        "if n_unanswered > _PATIENCE:",
+        "collection/test_flower.py",
+    ),
+    Mutation("collection/_flower.py", "task.check(report)", "pass", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "report.n_people <= n_asked", "True", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", "min(left, protocol.n_people)", "left", "collection/test_flower.py"),
+    Mutation("collection/_flower.py", '["settings"] != ', '["settings"] is ', "collection/test_flower.py"),
+    Mutation(
+        "collection/_policy.py",
+        "    if not math.isfinite(part.fitted.privacy_guarantee_.epsilon):",
+        "    if part.fitted.privacy_guarantee_.epsilon < 0:",
+        "collection/test_policy.py",
+    ),
+    Mutation(
+        "collection/_policy.py",
+        "            if again != fields:",
+        "            if len(again) != len(fields):",
+        "collection/test_policy.py",
+    ),
+    Mutation(
+        "collection/_columns.py", "order[starts[several]] = min(rows,", "order[starts[several]] = max(rows,", COLLECTOR
+    ),
+    Mutation(
+        "collection/_columns.py",
+        "(high[1:] != high[:-1]) | (low[1:] != low[:-1])",
+        "(high[1:] != high[:-1]) & (low[1:] != low[:-1])",
+        COLLECTOR,
+    ),
+    Mutation(
+        "collection/_columns.py",
+        "fits &= answers <= answers.dtype.type(field.n_answers - 1)",
+        "fits &= True",
+        "collection/test_arrow.py",
+    ),
+    Mutation(
+        "collection/_arrow.py",
+        'for name in (b"skldp_reports", b"skldp_policy_sha256")',
+        'for name in (b"skldp_reports",)',
+        "collection/test_arrow.py",
+    ),
+    Mutation(
+        "collection/_arrow.py",
+        "whole = ~nulls & are_answers(policy, given)",
+        "whole = are_answers(policy, given)",
+        "collection/test_arrow.py",
+    ),
+    Mutation("collection/_arrow.py", 'return [report or b"" for', "return [report for", "collection/test_batches.py"),
+    Mutation(
+        "collection/_batches.py", "            person_bytes(one)\n", "            pass\n", "collection/test_batches.py"
+    ),
+    Mutation(
+        "collection/_batches.py",
+        "if kept is not isinstance(secret, ReleaseKey) or",
+        "if",
+        "collection/test_batches.py",
+    ),
+    Mutation("collection/_batches.py", "secret=secret, person=one)", "secret=secret)", "collection/test_batches.py"),
+    Mutation(
+        "collection/_report_files.py",
+        "own = given.startswith(header(bytes.fromhex(policy.sha256)))",
+        "own = True",
+        COLLECTOR,
+    ),
+    Mutation("collection/_report_files.py", "following = held.find(start, place + 1)", "following = -1", COLLECTOR),
+    Mutation(
+        "collection/_report_store.py",
+        "return ReportCounts(n, self._foreign, self._broken, self._read - n)",
+        "return ReportCounts(self._read, self._foreign, self._broken, 0)",
+        COLLECTOR,
+    ),
+    Mutation(
+        "collection/_report_store.py",
+        "if any(one.policy.sha256 != self.policy.sha256 for one in every):",
+        "if False:",
+        COLLECTOR,
+    ),
+    Mutation("collection/_collector.py", "if len(set(names)) < len(names):", "if False:", COLLECTOR),
+    Mutation(
+        "collection/_heavy_hitters.py", "self.false_positives / (scores.n_parts - 1)", "self.false_positives", HITTERS
+    ),
+    Mutation("collection/_heavy_hitters.py", "scores.q)) + 1", "scores.q)) + 2", HITTERS),
+    Mutation("collection/_heavy_hitters.py", "1 - (1 - level) / (len(field.values) - 1)", "level", HITTERS),
+    Mutation("collection/_heavy_hitters.py", "or kept != [one for one in candidates if one in chosen]", "", HITTERS),
+    Mutation("collection/_heavy_hitters.py", "if own.to_json() != canonical_text(given):", "if False:", HITTERS),
+    Mutation(
+        "collection/_columns.py",
+        ".sum(axis=1) == field.law.set_size",
+        ".sum(axis=1) > 0",
+        "collection/test_batches.py",
+    ),
+    Mutation(
+        "collection/_kinds.py",
+        'if fitted.calibration != "exact" or not fitted.debias:',
+        'if fitted.calibration != "exact":',
+        "collection/test_policy.py",
+    ),
+]
