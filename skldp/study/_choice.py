@@ -1,7 +1,6 @@
 """Which epsilon to choose: a rule for scikit-learn's searches, and the scores that tell it what is really protected."""
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import FrameType
@@ -13,7 +12,7 @@ from sklearn.metrics import check_scoring
 
 from skldp._checks import is_number
 from skldp.estimators._composition import privacy_guarantee
-from skldp.exceptions import PrivacyGuaranteeWarning, warn_user
+from skldp.exceptions import PrivacyGuaranteeWarning, warn_user, without_warnings
 from skldp.study._curve import check_scorer
 
 __all__ = ["smallest_epsilon", "with_exact_epsilon"]
@@ -167,9 +166,8 @@ def _exact_epsilons(
     fit_params = called["routed_params"].estimator.fit
     exact = np.full(len(candidates), np.inf)
     for index, model in models.items():
-        with warnings.catch_warnings():
-            # All of it was said in the search.
-            warnings.simplefilter("ignore")
+        # All of it is said in the search, or of what is chosen.
+        with without_warnings():
             model.fit(X, **fit_params) if y is None else model.fit(X, y, **fit_params)
         exact[index] = _exact_epsilon(model)
     return exact
