@@ -126,6 +126,8 @@ def warn_user(message: str, category: type[Warning]) -> None:
         return
     level, frame = 2, inspect.currentframe()
     caller = frame.f_back if frame else None
+    # A frame that holds itself is kept, with its callers and their rows, until the garbage collector comes by.
+    del frame
     while caller and caller.f_back and caller.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
         level, caller = level + 1, caller.f_back
     warnings.warn(message, category, stacklevel=level)

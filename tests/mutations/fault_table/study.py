@@ -192,6 +192,7 @@ MUTATIONS = [
     Mutation(
         "study/_choice.py", "if any(map(_is_charged, models", "if any(map(bool, models", "study/test_grid_search.py"
     ),
+    Mutation("exceptions.py", "    del frame\n", "", "test_warnings.py"),
     Mutation("exceptions.py", "if _IS_SILENT.get() or not", "if not", "study/test_grid_search.py"),
     Mutation("study/_choice.py", "return own and getattr(", "return getattr(", "study/test_grid_search.py"),
     Mutation(
