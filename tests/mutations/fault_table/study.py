@@ -186,10 +186,24 @@ MUTATIONS = [
     Mutation("study/_choice.py", "one is not None for name", "False for name", "study/test_grid_search.py"),
     Mutation(
         "study/_choice.py",
-        "if self.names is None and (beside or",
-        "if False and (beside or",
+        "if self.names is None and not in_order:",
+        "if False and not in_order:",
         "study/test_grid_search.py",
     ),
+    Mutation("study/_choice.py", "in_order = len(varied) <= 1 and", "in_order =", "study/test_grid_search.py"),
+    Mutation(
+        "study/_choice.py", "if any(map(_is_charged, models", "if any(map(bool, models", "study/test_grid_search.py"
+    ),
+    Mutation("exceptions.py", "    del frame\n", "", "test_warnings.py"),
+    Mutation("exceptions.py", "if _IS_SILENT.get() or not", "if not", "study/test_grid_search.py"),
+    Mutation("study/_choice.py", "return own and getattr(", "return getattr(", "study/test_grid_search.py"),
+    Mutation(
+        "study/_choice.py",
+        "return left is right or",
+        "return repr(left) == repr(right) or",
+        "study/test_grid_search.py",
+    ),
+    Mutation("study/_choice.py", "any(not owner or key", "any(False and key", "study/test_grid_search.py"),
     Mutation(
         "study/_comparison.py", "asked + (asked if fixed is None else fixed):g", "asked:g", "study/test_comparison.py"
     ),
