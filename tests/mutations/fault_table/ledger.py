@@ -326,6 +326,16 @@ MUTATIONS = [
         needs=DRIVER,
     ),
     Mutation(
+        "accounting/_ledger/postgres_store.py",
+        "until = until or time.monotonic() + RECONNECT_SECONDS",
+        "until = until or 1.0",
+        HOSTS,
+        needs=DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/reader.py", '(f"{book.release} {book.chain}", len(losses)', "(self.head, len(losses)", FILES
+    ),
+    Mutation(
         "accounting/_ledger/verification.py",
         "    except ConflictError:\n",
         "    except ZeroDivisionError:\n",
