@@ -253,6 +253,7 @@ MUTATIONS = [
         "self._check_published, Head(0, match[2])",
         ERASED,
     ),
+    Mutation("accounting/_ledger/store.py", 'match[1] == "0" and match[2] != EMPTY.chain', "False", ERASED),
     Mutation("accounting/_ledger/sqlite_store.py", "PRAGMA secure_delete = ON", "PRAGMA secure_delete = OFF", ERASED),
     Mutation("accounting/_ledger/book.py", "number + shift * (output < 0)", "number", ERASED, needs=DRIVER),
     Mutation(
