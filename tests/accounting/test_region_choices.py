@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skldp.accounting import RegressionQuery, realized_loss
-from skldp.accounting._extrema import region_choices, region_search
+from skldp.accounting._extrema import region_branching, region_choices, region_search
 from skldp.accounting._extrema.certificate import _leaves, certified_maximum
 from skldp.accounting._extrema.realized_loss import _Search
 from skldp.accounting._extrema.region import region_of
@@ -93,7 +93,7 @@ def test_one_search_finds_what_a_search_of_each_box_finds(sign):
     assert max(search.lower for search in best) <= whole.upper + 1e-9
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(mixed_problems())
 def test_no_two_records_differ_by_more_than_is_proved(problem):
     queries, outputs, domain = problem
@@ -101,6 +101,7 @@ def test_no_two_records_differ_by_more_than_is_proved(problem):
         # As where many columns are not whole.
         patch.setattr(region_search, "_FEW_FEATURES", -1)
         patch.setattr(region_search, "_MAX_NODES", 300)
+        patch.setattr(region_branching, "_MAX_NODES", 40)
         found = realized_loss(queries, outputs, bounds=domain)
     assert worst_sampled_loss(queries, outputs, records_of(domain)) <= found.upper
     assert found.lower <= found.upper
