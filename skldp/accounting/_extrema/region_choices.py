@@ -25,11 +25,11 @@ Integers = npt.NDArray[np.intp]
 
 # Combinations, and combinations times answers.
 _MOST_CHOICES = 2**14
-# Combinations to which numbers of many values may add: with more there is little search left for each, and an interval
+_MOST_PRODUCTS = 2**20
+# Combinations to which numbers of many steps may add: with more there is little search left for each, and an interval
 # is near to what such a number can be.
 _MOST_WITH_NUMBERS = 2**10
-_MANY_VALUES = 8
-_MOST_PRODUCTS = 2**20
+_MANY_STEPS = 8
 # Rounds of a climb: along the columns that are not whole, then over everything that the others can be.
 _CLIMBS = 4
 _CLIMB_STEPS = 20
@@ -165,7 +165,7 @@ def _whole_and_moving(law: SampledLaw, region: Region) -> tuple[npt.NDArray[np.b
     widths = np.ptp(law.box[:, numbers], axis=0)
     # The widest numbers are the most like an interval.
     for at in np.argsort(-widths, kind="stable"):
-        if _are_few(law, region, whole, _MOST_WITH_NUMBERS if widths[at] >= _MANY_VALUES else _MOST_CHOICES):
+        if _are_few(law, region, whole, _MOST_WITH_NUMBERS if widths[at] >= _MANY_STEPS else _MOST_CHOICES):
             break
         whole[numbers[at]] = False
     return whole, matters & ~whole

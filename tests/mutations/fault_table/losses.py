@@ -191,13 +191,13 @@ MUTATIONS = [
     Mutation("accounting/_extrema/region_choices.py", "nodes[self._codes]", "nodes[: len(self._codes)]", CHOICES),
     Mutation(
         "accounting/_extrema/region_choices.py",
-        "_MOST_WITH_NUMBERS if widths[at] >= _MANY_VALUES else _MOST_CHOICES",
+        "_MOST_WITH_NUMBERS if widths[at] >= _MANY_STEPS else _MOST_CHOICES",
         "_MOST_CHOICES",
         CHOICES,
     ),
     Mutation(
         "accounting/_extrema/region_choices.py",
-        "_MOST_WITH_NUMBERS if widths[at] >= _MANY_VALUES else _MOST_CHOICES",
+        "_MOST_WITH_NUMBERS if widths[at] >= _MANY_STEPS else _MOST_CHOICES",
         "_MOST_WITH_NUMBERS",
         CHOICES,
     ),
