@@ -6,11 +6,12 @@ from itertools import product
 import numpy as np
 import pytest
 from client.second_client import report_of_prefix
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
 
 from skldp import HeavyHitters
 from skldp.client import CategoryField, DeviceLedger, NumberField, Policy, PrefixDomain, PrefixTask
 from skldp.client._schema import canonical_text
+from skldp.collection._heavy_hitters import _exact_intervals, _scores
 from skldp.exceptions import BudgetExhaustedError
 from skldp.mechanisms import Piecewise, RandomizedResponse, integer_law
 
@@ -155,6 +156,20 @@ def test_the_threshold_is_the_least_that_a_word_of_nobody_seldom_reaches(n, chan
     assert tails[found - 1] > each * (1 - 1e-9)
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0, 6.0])
+@pytest.mark.parametrize("n", [2, 50, 300, 2000])
+def test_intervals_of_all_candidates_together_miss_no_more_often_than_they_say(epsilon, n):
+    """By all supports that there can be, at the level of one of 1,024 candidates."""
+    hitters = HeavyHitters(PrefixDomain.of_bits(10), epsilon, "a test", n_kept=4, n_candidates=1024)
+    scores = _scores(hitters.collector)
+    outside, support = 0.05 / 1024, np.arange(n + 1)
+    low, high = _exact_intervals(scores, support, n, 1 - outside)
+    for share in [0.0, 0.003, 0.01, 0.05, 0.2, 0.5, 1.0]:
+        chances = binom.pmf(support, n, scores.q + share * (scores.p - scores.q))
+        assert chances[low > share].sum() <= outside / 2 * (1 + 1e-6)
+        assert chances[high < share].sum() <= outside / 2 * (1 + 1e-6)
+
+
 def carried_out_reports(hitters, n):
     for report in answer_all(hitters, [0] * n, np.random.default_rng(1)):
         assert hitters.collector.add(report)
@@ -185,6 +200,13 @@ def test_words_that_many_have_are_found_and_what_they_are_like_depends_on_no_ord
     assert ((estimate.low <= true) & (true <= estimate.high)).all()
     n_candidates = hitters._last.policy.fields[0].law.n_codes - 1
     assert estimate.level == pytest.approx(1 - 0.05 / n_candidates)
+    # Of each the exact interval of its own support.
+    scores = _scores(hitters._last)
+    shares = scores.q + estimate.values * (scores.p - scores.q)
+    for share, low, high in zip(shares, estimate.low, estimate.high, strict=True):
+        k, n = round(share * hitters._last.n_reports), hitters._last.n_reports
+        exact = binomtest(k, n).proportion_ci(estimate.level, "exact")
+        assert (np.array(exact) - scores.q) / (scores.p - scores.q) == pytest.approx([low, high], abs=1e-9)
 
     # The same reports, backwards and twice.
     again, rng = small(), np.random.default_rng(0)
@@ -290,6 +312,8 @@ def changed(text, **names):
         {"epsilon": "nan"},
         {"epsilon": "8"},
         {"epsilon": 8},
+        {"epsilon": 10**400},
+        {"false_positives": 10**400},
         {"false_positives": "0"},
         {"purpose": None},
         {"purpose": 3},
