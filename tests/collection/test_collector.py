@@ -216,6 +216,21 @@ def test_files_of_arrow(reports, collector, tmp_path, form):
     assert made.counts.broken == 1
 
 
+@pytest.mark.parametrize("name", ["ArrowInvalid", "ArrowMemoryError", "ArrowNotImplementedError", "ArrowTypeError"])
+def test_a_file_that_pyarrow_cannot_go_on_with_counts_once_as_broken(reports, tmp_path, monkeypatch, name):
+    pa = pytest.importorskip("pyarrow")
+
+    def ended(path, first):
+        yield batch_of_reports(POLICY, reports[:5])
+        raise getattr(pa, name)("a length of petabytes")
+
+    monkeypatch.setattr("skldp.collection._report_files._batches", ended)
+    (tmp_path / "reports").write_bytes(b"ARROW1")
+    made = Collector(POLICY)
+    made.add_file(tmp_path / "reports")
+    assert made.counts == (5, 0, 1, 0)
+
+
 def test_what_cannot_be_read_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         Collector(POLICY).add_file(tmp_path / "missing")

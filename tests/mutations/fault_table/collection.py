@@ -92,6 +92,8 @@ MUTATIONS = [
         "if False:",
         COLLECTOR,
     ),
+    Mutation("collection/_report_files.py", "OSError, pa.ArrowException", "OSError", COLLECTOR),
+    Mutation("collection/_batches.py", "if policy.has_waves:", "if False:", "collection/test_batches.py"),
     Mutation("collection/_collector.py", "if len(set(names)) < len(names):", "if False:", COLLECTOR),
     Mutation(
         "collection/_heavy_hitters.py", "self.false_positives / (scores.n_parts - 1)", "self.false_positives", HITTERS
