@@ -271,6 +271,8 @@ class HeavyHitters:
             )
             for one in given["rounds"]:
                 own._go_on(one["n_reports"], one["kept"])
+            # Once: the policy of a round that is closed is needed by nobody, and there may be hundreds.
+            own._begin()
         # Of integers that are too large for any float, the last one.
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"A state must be one that {cls.__name__} wrote. Got another document instead.") from error
@@ -281,29 +283,30 @@ class HeavyHitters:
 
     def _go_on(self, n_reports: Any, kept: Any) -> None:
         """Close a round as a state says that it was."""
-        task = self._task
-        if task is None or not isinstance(kept, list):
+        if len(self.rounds) == len(self.lengths) or not isinstance(kept, list):
             raise ValueError("A state must have as many rounds as there are lengths at most. Got more instead.")
         check_whole("n_reports", n_reports, least=2)
-        is_last = len(self.rounds) + 1 == len(self.lengths)
-        candidates = task.candidates
+        length, candidates = self._asked()
+        is_last = length == self.domain.length
         n_kept = len(kept) if is_last else min(self.n_kept, len(candidates))
         chosen = set(kept)
         if len(kept) != n_kept or kept != [one for one in candidates if one in chosen]:
             raise ValueError("What a round left must be some of its candidates, in their order. Got others instead.")
-        self.rounds = (*self.rounds, Round(task.length, int(n_reports), tuple(kept)))
-        self._begin()
+        self.rounds = (*self.rounds, Round(length, int(n_reports), tuple(kept)))
+
+    def _asked(self) -> tuple[int, list[str]]:
+        """The length of the prefixes that the round after the closed ones is about, and these."""
+        length = self.lengths[len(self.rounds)]
+        before, kept = (self.rounds[-1].length, self.rounds[-1].kept) if self.rounds else (0, ("",))
+        return length, sorted(word for one in kept for word in self.domain.extensions(one, before, length))
 
     def _begin(self) -> None:
         """Open the round that comes next."""
-        n_closed = len(self.rounds)
         self._task: PrefixTask | None = None
         self._collector: Collector | None = None
-        if n_closed == len(self.lengths):
+        if len(self.rounds) == len(self.lengths):
             return
-        length = self.lengths[n_closed]
-        before, kept = (self.rounds[-1].length, self.rounds[-1].kept) if self.rounds else (0, ("",))
-        candidates = sorted(word for one in kept for word in self.domain.extensions(one, before, length))
+        length, candidates = self._asked()
         n = len(candidates) + 1
         response, hashing = OneHotRandomizedResponse(self.epsilon, n), LocalHashing(self.epsilon, n)
         law = integer_law(response if response.worst_case_variance <= hashing.worst_case_variance else hashing)

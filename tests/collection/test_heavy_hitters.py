@@ -84,6 +84,7 @@ def test_a_client_that_was_written_from_the_document_alone_sends_the_same_report
             record = {"prefix": domain.prefix(value, task.length)}
             assert report_of_prefix(given, value, words) == task.policy.vector(record, words)
         hitters._go_on(2, list(task.candidates[:2]))
+        hitters._begin()
 
 
 @pytest.mark.parametrize(
@@ -129,12 +130,14 @@ def test_a_report_of_any_round_costs_at_most_the_epsilon_asked_for(epsilon):
     while hitters.task is not None:
         assert 0.999 * epsilon < hitters.task.policy.epsilon <= epsilon
         hitters._go_on(2, list(hitters.task.candidates[:2]))
+        hitters._begin()
 
 
 def test_a_device_that_answers_two_tasks_is_charged_for_both(tmp_path):
     first = small()
     second = HeavyHitters.from_json(first.to_json())
     second._go_on(2, list(first.task.candidates[:4]))
+    second._begin()
     ledger = DeviceLedger(tmp_path / "device.sqlite", lifetime_epsilon=12.0)
     first.task.release(7, ledger=ledger)
     with pytest.raises(BudgetExhaustedError):
@@ -326,6 +329,20 @@ def changed(text, **names):
 def test_a_hostile_state_is_refused(names):
     with pytest.raises(ValueError, match="Got"):
         HeavyHitters.from_json(changed(small().to_json(), **names))
+
+
+def test_a_state_of_hundreds_of_rounds_makes_one_policy_of_all(monkeypatch):
+    """A short document would else keep whoever reads it busy for minutes."""
+    hitters = HeavyHitters(PrefixDomain.of_bits(256), 1.0, "a test", n_kept=1, n_candidates=2)
+    n_rounds = len(hitters.lengths)
+    for _ in range(n_rounds - 1):
+        hitters._go_on(2, [hitters._asked()[1][0]])
+    text, made = hitters.to_json(), []
+    policy = Policy
+    monkeypatch.setattr("skldp.collection._heavy_hitters.Policy", lambda *given: made.append(1) or policy(*given))
+    again = HeavyHitters.from_json(text)
+    assert (n_rounds, len(again.rounds), len(made)) == (256, 255, 2)
+    assert again.task.length == 256
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "{}", '{"a": 1, "a": 1}', "[" * 10_000])
