@@ -8,7 +8,7 @@ import pytest
 from skldp import Collector, ReleaseKey, release_batches
 from skldp.client import CategoryField, NumberField, Policy
 from skldp.collection._arrow import columns_of_batch, report_schema
-from skldp.mechanisms import Duchi, RandomizedResponse, SubsetSelection, integer_law
+from skldp.mechanisms import Duchi, LongitudinalCategories, RandomizedResponse, SubsetSelection, integer_law
 
 pa = pytest.importorskip("pyarrow")
 
@@ -110,6 +110,12 @@ class TestASecret:
         report = self.kept.read(self.kept.release(record, secret=release.secret, person=name))
         assert batch["skldp_report_id"][0].as_py().hex() == report.report_id
         assert {field: batch[field][0].as_py() for field in report.answers} == report.answers
+
+    def test_a_policy_of_waves_is_refused_before_there_is_a_table(self, release):
+        city = CategoryField("city", ("Bonn", "Ulm"), integer_law(LongitudinalCategories(2.0, 1.0, 2)))
+        policy = Policy("a test", (city,), memo="permanent")
+        with pytest.raises(ValueError, match="two steps"):
+            release_batches(policy, secret=release.secret, ids="name")
 
     def test_no_secret_travels(self, release, tmp_path):
         secret = (tmp_path / "release.key").read_bytes()
