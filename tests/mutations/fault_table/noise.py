@@ -170,6 +170,49 @@ MUTATIONS = [
         '"", self',
         "mechanisms/test_field_key.py",
     ),
+    # What is seen by other bounds or buckets.
+    Mutation(
+        "mechanisms/_field_key.py",
+        "(*texts, seen_by) if seen_by else texts",
+        "texts",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "codes, ids, seen_by=seen_by)",
+        "codes, ids)",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "wave=wave, seen_by=seen_by)",
+        "wave=wave)",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_mean.py",
+        'f"the ends of {ends_text(self._box)}"',
+        '"the ends"',
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_histogram.py",
+        'f"{choice} of {ends_text(self._box)}"',
+        "choice",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_histogram.py",
+        'f"{choice} of {ends_text(self._box)}"',
+        "ends_text(self._box)",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "checked), ids, key, wave, choice)",
+        "checked), ids, key, wave)",
+        "mechanisms/test_longitudinal.py",
+    ),
     Mutation(
         "mechanisms/_field_key.py",
         "one.update(person + value)",
