@@ -95,9 +95,15 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_odds.py",
-        "return value if Decimal(value) >= exact else math.nextafter(value, math.inf)",
+        "return value if Decimal(value) >= most else math.nextafter(value, math.inf)",
         "return math.nextafter(value, 0.0)",
         f"{CATEGORIES} mechanisms/test_categorical.py",
+    ),
+    Mutation(
+        "mechanisms/_odds.py",
+        "context.multiply(context.add(own, other), DECIMAL_ERROR))",
+        "Decimal(0))",
+        "mechanisms/test_categorical.py",
     ),
     Mutation(
         "mechanisms/_odds.py",
