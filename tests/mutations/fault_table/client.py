@@ -194,6 +194,24 @@ MUTATIONS = [
     Mutation("client/_memo.py", "*about, column.name.encode())", "*about)", "client/test_waves.py"),
     Mutation("client/_memo.py", "field.lifetime_epsilon)", "field.epsilon)", "client/test_waves.py"),
     Mutation(
+        "client/_memo.py",
+        "of_person = (_VERSION, self.kept.meaning, self.kept.law, self.person)",
+        "of_person = (_VERSION, self.kept.law, self.person)",
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "of_person = (_VERSION, self.kept.meaning, self.kept.law, self.person)",
+        "of_person = (_VERSION, self.kept.meaning, self.person)",
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "of_person = (_VERSION, self.kept.meaning, self.kept.law, self.person)",
+        "of_person = (_VERSION, self.kept.meaning, self.kept.law)",
+        "client/test_waves.py",
+    ),
+    Mutation(
         "client/_policy.py",
         'if self.memo == "fresh" and self.has_waves:',
         'if self.memo == "fresh" and not self.fields:',
