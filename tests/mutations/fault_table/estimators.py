@@ -35,6 +35,13 @@ MUTATIONS = [
         "estimators/test_charged.py",
     ),
     Mutation(
+        "estimators/_callbacks.py",
+        "history.call_on_fit_task_end(estimator=self)",
+        "history.call_on_fit_task_end(estimator=self, X=decision)",
+        "estimators/test_callbacks.py",
+        needs="sklearn.callback",
+    ),
+    Mutation(
         "estimators/_bayesian_filter.py",
         "self._region.move(X[positions])",
         "X[positions]",

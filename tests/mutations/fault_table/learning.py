@@ -227,8 +227,14 @@ MUTATIONS = [
     ),
     Mutation(
         "learning/_survey_estimates.py",
-        "level = middle + (middle - share)",
-        "level = share",
+        "level = middle + (middle - raw.values) - side",
+        "level = raw.values + side",
+        "learning/test_survey_estimates.py",
+    ),
+    Mutation(
+        "learning/_survey_estimates.py",
+        "if is_exact else z * found.shares[bins] / math.sqrt(12)",
+        "",
         "learning/test_survey_estimates.py",
     ),
     Mutation(
