@@ -43,8 +43,8 @@ MUTATIONS = [
     ),
     Mutation(
         "client/_schema.py",
-        "    if len(content) < len(pairs):",
-        "    if not pairs:",
+        ", object_pairs_hook=each_once, parse_float",
+        ", parse_float",
         "client/test_policy.py",
     ),
     Mutation(

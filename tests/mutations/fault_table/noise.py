@@ -299,14 +299,14 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_longitudinal.py",
-        "key.release(self.first, codes, ids)",
-        "key.release(self.first, codes, ids, wave=wave)",
+        "key.release(self.first, codes, ids, seen_by=seen_by)",
+        "key.release(self.first, codes, ids, wave=wave, seen_by=seen_by)",
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
         "mechanisms/_longitudinal.py",
-        "kept.astype(np.int64), ids, wave=wave)",
-        "kept.astype(np.int64), ids)",
+        "kept.astype(np.int64), ids, wave=wave, seen_by=seen_by)",
+        "kept.astype(np.int64), ids, seen_by=seen_by)",
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
