@@ -1,4 +1,4 @@
-"""Checks of parameters: numbers that are numbers, which True and False are not."""
+"""Checks of what is given: numbers that are numbers, which True and False are not, and names that are there once."""
 
 import math
 from functools import partial
@@ -14,6 +14,7 @@ __all__ = [
     "check_fraction",
     "check_positive",
     "check_whole",
+    "each_once",
     "is_number",
     "is_whole",
 ]
@@ -33,6 +34,14 @@ def is_number(value: Any) -> bool:
 def is_whole(value: Any) -> bool:
     """Whether something is a whole number of an integer type, which a bool is not."""
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, for its reader: of a name that is there twice, readers would find different values."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError(f"Every field must be there once. Got {sorted(name for name, _ in pairs)} instead.")
+    return fields
 
 
 def check_whole(name: str, value: Any, *, least: int, most: int | None = None) -> None:

@@ -83,7 +83,10 @@ class Policy:
 
     A law of two steps blurs that: of each value there is a permanent answer, of which every wave is told another
     randomisation. Then `epsilon` is that of one report, by both steps, and `lifetime_epsilon` that of all reports
-    together as long as no value changes, which a ledger charges at the first of them.
+    together as long as no value changes, which a ledger charges at the first of them, and again for each value that is
+    seen as another one. What no charge counts, and many waves tell in the end, is at which of them somebody is seen
+    with another value; and what a person chose once, a hash function or some buckets, stands in all their reports, and
+    may link them.
 
     Several numbers that are answered for together are one value: where one of them changes, all are answered for anew.
 

@@ -6,6 +6,8 @@ import re
 from functools import cache
 from typing import Any
 
+from skldp._checks import each_once
+
 __all__ = ["canonical_text", "digest", "policy_schema", "read_json", "schema_error"]
 
 # More than the largest policy that the schema lets pass with short names.
@@ -49,7 +51,7 @@ def read_json(text: str) -> Any:
     if not isinstance(text, str) or len(text) > _MOST_CHARACTERS:
         raise ValueError(f"A document must be a text of at most {_MOST_CHARACTERS} characters. Got another.")
     try:
-        content = json.loads(text, object_pairs_hook=_once, parse_float=_no_number, parse_constant=_no_number)
+        content = json.loads(text, object_pairs_hook=each_once, parse_float=_no_number, parse_constant=_no_number)
         # An escape may stand for half a character, which no file holds.
         canonical_text(content).encode()
     except (ValueError, RecursionError) as error:
@@ -135,13 +137,6 @@ def _object_error(value: dict[str, Any], schema: dict[str, Any], root: dict[str,
         return f"{place} must have no other names than {sorted(schema['properties'])}"
     errors = (schema_error(value[name], schema["properties"][name], root, f"{place}.{name}") for name in value)
     return next((error for error in errors if error), None)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        raise ValueError
-    return content
 
 
 def _no_number(text: str) -> Any:

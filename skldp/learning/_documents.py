@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp._checks import each_once
+
 __all__ = ["as_document", "as_text", "from_document", "from_text"]
 
 # Of every kind of document, raised when what one says is written in another way.
@@ -30,11 +32,13 @@ def from_document(kind: str, text: str, names: set[str]) -> dict[str, Any]:
         If it is no JSON, or another object; of what the names hold nothing is known.
     """
     try:
-        given = json.loads(text)
+        given = json.loads(text, object_pairs_hook=each_once)
     except (ValueError, RecursionError, TypeError) as error:
         raise ValueError(f"A {kind} must be a JSON document. Got something else instead.") from error
     expected, head = {"skldp", "version"} | names, (kind, _VERSIONS[kind])
-    if not isinstance(given, dict) or set(given) != expected or (given["skldp"], given["version"]) != head:
+    # Of numbers, 1 is equal to True and to 1.0.
+    known = isinstance(given, dict) and set(given) == expected and type(given["version"]) is int
+    if not known or (given["skldp"], given["version"]) != head:
         raise ValueError(
             f"A {kind} of version {_VERSIONS[kind]} must be a JSON object of {sorted(expected)}. "
             "Got another one instead."

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import is_number
+from skldp._checks import each_once, is_number
 from skldp._untold import kind_of
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Clipped, Codes, Domain, FiniteSet, check_finite
 from skldp.mechanisms._linked import Constrained, OneHot
@@ -306,7 +306,7 @@ def strict_json(text: str) -> Any:
     """
     too_deep = f"A domain must be a JSON object nested at most {_DEEPEST} deep. Got a deeper one instead."
     try:
-        given = json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_once)
+        given = json.loads(text, parse_constant=_no_number, object_pairs_hook=each_once)
     except RecursionError:
         raise ValueError(too_deep) from None
     level = [given]
@@ -362,13 +362,6 @@ def _part(given: Any) -> tuple[tuple[str, ...], Domain]:
     if not isinstance(given, dict) or not isinstance(given.get("columns"), list):
         raise ValueError("Each part must be a JSON object with a list of its columns. Got another instead.")
     return tuple(given["columns"]), _from_dict({name: value for name, value in given.items() if name != "columns"})
-
-
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise ValueError(f"Every field must be there once. Got {sorted(name for name, _ in pairs)} instead.")
-    return fields
 
 
 def _is_category(value: Any) -> bool:

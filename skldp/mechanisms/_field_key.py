@@ -122,6 +122,7 @@ class FieldKey:
         out: np.ndarray | None = None,
         *,
         wave: str = "",
+        seen_by: str = "",
     ) -> Release:
         """Release rows, each as it was released before.
 
@@ -135,6 +136,9 @@ class FieldKey:
         out : ndarray of shape (n, n_outputs), default=None
         wave : str, default=""
             Whatever has another name is released anew, of the same values as well, and costs as much again.
+        seen_by : str, default=""
+            What the rows were made of, where they are no values: by which bounds, buckets or hash functions. Equal
+            rows that were made in another way are released anew.
 
         Returns
         -------
@@ -147,12 +151,18 @@ class FieldKey:
         TypeError
             If an id is of another type.
         """
-        bound = self.bind(mechanism, rows, ids, wave=wave)
+        bound = self.bind(mechanism, rows, ids, wave=wave, seen_by=seen_by)
         released = mechanism.release(bound.rows, bound.noise, out)
         return Release(released.rows, bound.n_moved)
 
     def bind(
-        self, mechanism: RowMechanism, rows: npt.ArrayLike, ids: Sequence[int | str], *, wave: str = ""
+        self,
+        mechanism: RowMechanism,
+        rows: npt.ArrayLike,
+        ids: Sequence[int | str],
+        *,
+        wave: str = "",
+        seen_by: str = "",
     ) -> KeyedRows:
         """Move rows to where the mechanism is to see them, and find the noise that is theirs.
 
@@ -161,7 +171,8 @@ class FieldKey:
         mechanism : RowMechanism
         rows : array-like of shape (n, n_features)
         ids : sequence of int or str, shape (n,)
-        wave : str, default=""
+        wave, seen_by : str, default=""
+            As of :meth:`release`.
 
         Returns
         -------
@@ -189,7 +200,8 @@ class FieldKey:
         exact = np.ascontiguousarray(coarse, dtype=np.int64 if coarse.dtype.kind in "iu" else np.float64)
         # What reads more or fewer bits of a number reads its words in another way.
         texts = (law_text(mechanism), str(mechanism.output_dtype(coarse.dtype)), self.field, wave)
-        law = joined(_VERSION, *map(_as_bytes, texts))
+        # One text more is never mistaken for another one.
+        law = joined(_VERSION, *map(_as_bytes, (*texts, seen_by) if seen_by else texts))
         values = [row.tobytes() for row in exact + exact.dtype.type(0)]
         nonces = _nonces(self.key.subkey("skldp nonce", law), people, values)
         return KeyedRows(coarse, RowNoise(self.key.subkey("skldp noise", law), nonces), inside.n_moved)

@@ -33,7 +33,7 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._odds import TWO_64, bernoulli, log_ratio, round_up
 from skldp.mechanisms._rows import RowMechanism, Workspace
 
-__all__ = ["FlippedBits", "LongitudinalCategories", "TwoSteps", "check_wave", "second_response"]
+__all__ = ["FlippedBits", "LongitudinalCategories", "TwoSteps", "check_wave", "ends_text", "second_response"]
 
 # Of a second law that changes next to nothing.
 _LARGEST_EPSILON = 44.0
@@ -152,16 +152,19 @@ class TwoSteps:
         Returns
         -------
         PrivacyGuarantee
-            For people whose values change at the same waves: the exact sum of the epsilons of the permanent answers,
-            which ever more reports come arbitrarily near to. When they change is told by
-            :meth:`change_guarantee` alone.
+            For two people who repeat themselves alike: at any two waves both are seen with the same value as
+            before, or both with another one. It is the exact sum of the epsilons of the permanent answers, which ever
+            more reports come arbitrarily near to. What is seen is the category, or its bucket, the end that a number
+            counts as, or which of the chosen buckets it is in, if any: where one person's new value is seen as the old
+            one and another's is not, though both changed, they are told apart. Of such people only
+            :meth:`change_guarantee` says something.
         """
         check_whole("n_values", n_values, least=1)
         each = Fraction(self.exact_lifetime_epsilon)
         return PrivacyGuarantee(
             round_up(each * self._distinct(n_values)),
             stated=round_up(Fraction(float(self.lifetime_epsilon)) * n_values),
-            basis=f"permanent answers to {n_values} values, for people whose values change at the same waves",
+            basis=f"permanent answers to {n_values} values, for people who are seen to repeat values at the same waves",
         )
 
     def change_guarantee(self, n_reports: int) -> PrivacyGuarantee:
@@ -194,9 +197,12 @@ class TwoSteps:
         # Halves of bounds near the largest double do not overflow.
         return np.asarray((box.clip(given).rows / 2 - box.ends[0] / 2) / box.radius)
 
-    def _reports(self, codes: npt.ArrayLike, ids: Sequence[int | str], key: FieldKey, wave: str) -> np.ndarray:
-        kept = key.release(self.first, codes, ids).rows
-        return key.release(self.second, kept.astype(np.int64), ids, wave=wave).rows
+    def _reports(
+        self, codes: npt.ArrayLike, ids: Sequence[int | str], key: FieldKey, wave: str, seen_by: str = ""
+    ) -> np.ndarray:
+        # Laws of other bounds or buckets have both steps in common, and must have no answer in common.
+        kept = key.release(self.first, codes, ids, seen_by=seen_by).rows
+        return key.release(self.second, kept.astype(np.int64), ids, wave=wave, seen_by=seen_by).rows
 
 
 @dataclass(frozen=True)
@@ -339,10 +345,9 @@ class LongitudinalCategories(TwoSteps):
         checked = self._hashes.domain.clip(self._hashes.domain.as_rows(codes)).rows
         if checked.shape != (len(ids), 1):
             raise ValueError(f"codes must have the shape ({len(ids)}, 1). Got another.")
-        chosen = key.personal(f"one of {self._hashes.n_hashes} hashes", ids).integers(
-            self._hashes.n_hashes, checked.shape
-        )
-        buckets = self._reports(self._hashes.hashed(chosen, checked), ids, key, wave)
+        choice = f"one of {self._hashes.n_hashes} hashes"
+        chosen = key.personal(choice, ids).integers(self._hashes.n_hashes, checked.shape)
+        buckets = self._reports(self._hashes.hashed(chosen, checked), ids, key, wave, choice)
         reports: npt.NDArray[np.int64] = chosen * self.n_answers + buckets
         return reports
 
@@ -398,6 +403,19 @@ def check_wave(wave: str) -> None:
     """Refuse what names no wave."""
     if not isinstance(wave, str) or not wave:
         raise ValueError(f"wave must be a text that is not empty. Got {wave!r} instead.")
+
+
+def ends_text(box: Box) -> str:
+    """The bounds of one number as a text, the same for the same bounds.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms._domain import Box
+    >>> from skldp.mechanisms._longitudinal import ends_text
+    >>> ends_text(Box((-0.0,), (24,)))
+    '0.0 to 24.0'
+    """
+    return " to ".join(repr(float(end[0]) + 0.0) for end in box.ends)
 
 
 def second_response(first_count: int, n_answers: int, n_differing: int, report_epsilon: float) -> RandomizedResponse:

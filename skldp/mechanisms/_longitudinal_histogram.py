@@ -11,7 +11,7 @@ from skldp._checks import check_whole
 from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._field_key import FieldKey
-from skldp.mechanisms._longitudinal import FlippedBits, TwoSteps, check_wave, second_response
+from skldp.mechanisms._longitudinal import FlippedBits, TwoSteps, check_wave, ends_text, second_response
 from skldp.mechanisms._longitudinal_laws import LongitudinalHistogramLaw
 from skldp.mechanisms._odds import least_count
 
@@ -134,11 +134,12 @@ class LongitudinalHistogram(TwoSteps):
         check_wave(wave)
         given = self._shares(rows, ids, self._box)
         buckets = np.minimum((given * self.n_buckets).astype(np.int64), self.n_buckets - 1)
-        noise = key.personal(f"{self.n_chosen} of {self.n_buckets} buckets", ids)
+        choice = f"{self.n_chosen} of {self.n_buckets} buckets"
+        noise = key.personal(choice, ids)
         chosen = np.sort(noise.subsets(len(buckets), self.n_buckets, self.n_chosen), axis=1)
-        reports: npt.NDArray[np.int64] = 2 * chosen + self._reports(
-            (chosen == buckets).astype(np.int64), ids, key, wave
-        )
+        bits = (chosen == buckets).astype(np.int64)
+        seen_by = f"{choice} of {ends_text(self._box)}"
+        reports: npt.NDArray[np.int64] = 2 * chosen + self._reports(bits, ids, key, wave, seen_by)
         return reports
 
     def estimate_histogram(self, reports: npt.ArrayLike) -> FrequencyEstimate:

@@ -12,7 +12,7 @@ from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._categorical.unary import UnaryEncoding
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._field_key import FieldKey
-from skldp.mechanisms._longitudinal import FlippedBits, LongitudinalCategories, TwoSteps
+from skldp.mechanisms._longitudinal import FlippedBits, LongitudinalCategories, TwoSteps, check_wave, ends_text
 from skldp.mechanisms._longitudinal_laws import LongitudinalMeanLaw
 
 __all__ = ["LongitudinalMean"]
@@ -116,9 +116,10 @@ class LongitudinalMean(TwoSteps):
         ValueError
             If a number is not finite, there are not as many ids, or the wave has no name.
         """
+        check_wave(wave)
         share = self._shares(rows, ids, self._box)
         codes = share > key.personal("threshold", ids).uniform(share.shape)
-        return self._ends.release(codes.astype(np.int64), ids, key, wave)
+        return self._ends._reports(codes.astype(np.int64), ids, key, wave, f"the ends of {ends_text(self._box)}")
 
     def estimate_mean(self, reports: npt.ArrayLike) -> tuple[float, float]:
         """Estimate the mean of a wave.

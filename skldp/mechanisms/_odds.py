@@ -171,9 +171,11 @@ def log_ratio(numerator: int, denominator: int, *, in_doubles: bool = False) -> 
     if in_doubles:
         return math.log1p((numerator - denominator) / denominator) * (1 + 2.0**-50)
     context = Context(prec=DIGITS)
-    exact = context.subtract(context.ln(Decimal(numerator)), context.ln(Decimal(denominator)))
-    value = float(exact)
-    return value if Decimal(value) >= exact else math.nextafter(value, math.inf)
+    own, other = context.ln(Decimal(numerator)), context.ln(Decimal(denominator))
+    # Of a ratio that is nearly 1 most digits cancel, and what is left may lie nearer to a double than the last of them.
+    most = context.add(context.subtract(own, other), context.multiply(context.add(own, other), DECIMAL_ERROR))
+    value = float(most)
+    return value if Decimal(value) >= most else math.nextafter(value, math.inf)
 
 
 def flip_threshold(log_odds: npt.ArrayLike) -> npt.NDArray[np.uint64]:

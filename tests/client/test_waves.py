@@ -174,6 +174,32 @@ def test_a_change_within_a_wave_is_blurred_anew():
         assert binomial_pvalue(((one ^ other) >> place & 1 == 0).sum(), n, alike) > THRESHOLD
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ((page("krr", 8.0, 0.2, ("no", "yes")), "a"), (page("krr", 8.0, 0.2, ("no", "yes")), "b")),
+        ((page("krr", 8.0, 0.2, ("no", "yes")), "a"), (page("krr", 8.1, 0.2, ("no", "yes")), "a")),
+        ((page(), "a"), (page(), "b")),
+        ((page(), "a"), (page("hashing", 2.1), "a")),
+    ],
+    ids=["fields", "laws", "hashes of fields", "hashes of laws"],
+)
+def test_what_is_chosen_once_and_the_second_step_are_a_fields_and_a_laws_own(one, other):
+    """Permanent answers to one value are nearly always alike here, and what is drawn beside them must not be."""
+    n, given, values = 2000, [], []
+    for field, name in (one, other):
+        policy = Policy("x", (replace(field, name=name),), memo="permanent")
+        given.append(np.array([answers(policy, {name: field.values[0]}, i, "w")[name] for i in range(n)]))
+        values.append(field.law.n_each if len(field.values) > 2 else 1)
+    chosen, other_chosen = (answer // size for answer, size in zip(given, values, strict=True))
+    if values[0] > 1:
+        alike = 1 / one[0].law.hashing.n_hashes
+    else:
+        (p, q), (r, s) = (field.law.support for field, _ in (one, other))
+        alike = p * r + q * s
+    assert binomial_pvalue((chosen == other_chosen).sum(), n, alike) > THRESHOLD
+
+
 class TestLedger:
     def test_the_first_report_pays_for_a_lifetime_and_the_next_ones_for_nothing(self, tmp_path):
         ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=100.0)

@@ -49,11 +49,16 @@ TABLES = [
 ]
 
 
-def test_a_permanent_policy_goes_back_to_the_estimator_that_it_was_made_from():
-    policy = Policy.from_estimator(table(), purpose="a test")
+@pytest.mark.parametrize("together", [False, True], ids=["each", "together"])
+def test_a_permanent_policy_goes_back_to_the_estimator_that_it_was_made_from(together):
+    # Of five numbers some are sampled, so that they are answered for as one field.
+    numbers = NumericPrivatizer(epsilon=1.0, bounds=(-1.0, 1.0)).fit(np.zeros((2, 5)))
+    policy = Policy.from_estimator(numbers if together else table(), purpose="a test")
+    assert len(policy.fields) == 1 or not together
     kept = policy.permanent(steps=100)
     assert kept != policy
-    again = Policy.from_estimator(kept.to_estimator().fit(PEOPLE), purpose="a test")
+    rows = np.zeros((2, 5)) if together else PEOPLE
+    again = Policy.from_estimator(kept.to_estimator().fit(rows), purpose="a test")
     assert again == policy
     assert again.permanent(steps=100) == kept
 

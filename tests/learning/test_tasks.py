@@ -230,6 +230,9 @@ HOSTILE = [
     as_text(version=1),
     as_text(version=1, matrix=MATRIX),
     as_text(version=3),
+    as_text(version=2.0),
+    # Of these two, a reader may take the first and another one the last.
+    as_text().replace('"epsilon": 2.0', '"epsilon": 2.0, "epsilon": 1.0'),
     as_text(skldp="report"),
     as_text(more=1),
     as_text(epsilon=-1.0),

@@ -269,8 +269,10 @@ def test_refuses_a_bad_prior(prior):
 
 
 def test_log_ratio_is_rounded_up():
-    with localcontext(prec=60):
-        for numerator, denominator in [(3, 2), (2**64 - 1, 1), (2**63 + 1, 2**63 - 1)]:
+    # Of two steps that hide nearly all, squared: most digits cancel, and the double below is nearer than the 80th one.
+    hidden = (2**127 + 4) ** 2, (2**127 - 4) ** 2
+    with localcontext(prec=160):
+        for numerator, denominator in [(3, 2), (2**64 - 1, 1), (2**63 + 1, 2**63 - 1), hidden]:
             truth = (Decimal(numerator) / Decimal(denominator)).ln()
             value = log_ratio(numerator, denominator)
             assert Decimal(math.nextafter(value, 0)) < truth <= Decimal(value)

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +14,7 @@ from skldp.mechanisms import (
     FieldKey,
     FlippedBits,
     LongitudinalCategories,
+    LongitudinalHistogram,
     LongitudinalMean,
     RandomizedResponse,
     ReleaseKey,
@@ -201,6 +203,39 @@ class TestAttacks:
         ]
         p = law.p
         assert binomial_pvalue((given[0] == given[1]).sum(), n, p**2 + (1 - p) ** 2) > THRESHOLD
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            (LongitudinalMean(1.0, 0.99, 0, 24), LongitudinalMean(1.0, 0.99, 0, 48)),
+            (LongitudinalHistogram(1.0, 0.99, 0, 24, 8, 1), LongitudinalHistogram(1.0, 0.99, 0, 48, 8, 1)),
+            (LongitudinalHistogram(1.0, 0.99, 0, 24, 8, 1), LongitudinalHistogram(1.0, 0.99, 0, 24, 7, 1)),
+            (LongitudinalCategories(1.0, 0.99, 50), LongitudinalCategories(1.0, 0.99, 200)),
+        ],
+        ids=["bounds of a mean", "bounds of a histogram", "buckets", "hashes"],
+    )
+    @pytest.mark.parametrize("report_epsilon", [0.99, 0.1])
+    def test_what_is_seen_in_another_way_has_no_answer_in_common(self, one, other, report_epsilon):
+        """Both steps of these pairs are the same laws, and what they see of a value is often the same code.
+
+        Where a report is nearly the permanent answer, that would be seen to be in common, else the noise of the second
+        step.
+        """
+        one, other = (replace(law, report_epsilon=report_epsilon) for law in (one, other))
+        n = 4000
+        assert (one.first, one.second) == (other.first, other.second)
+        given = [law.release(np.full((n, 1), 23), range(n), KEY, "monday").reshape(-1) for law in (one, other)]
+        base = one.n_answers if isinstance(one, LongitudinalCategories) else 2
+        alike = np.mean(given[0] % base == given[1] % base)
+        # The same end, bucket and hash function, each in more than a quarter of people, had the same answer in all.
+        own, independent = one.law.support[0], 1 / base
+        most = own**2 + (base - 1) * one.law.support[1] ** 2
+        assert independent - 0.03 < alike < most + 0.03
+
+    def test_bounds_of_the_same_numbers_are_the_same(self):
+        one, other = LongitudinalMean(1.0, 0.9, -0.0, 24), LongitudinalMean(1.0, 0.9, 0, np.float32(24.0))
+        given = [law.release(np.full((500, 1), 7.5), range(500), KEY, "monday") for law in (one, other)]
+        np.testing.assert_array_equal(*given)
 
     def test_jitter_changes_no_end(self):
         law = LongitudinalMean(2.0, 1.0, 0.0, 24.0)

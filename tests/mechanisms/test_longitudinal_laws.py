@@ -129,6 +129,52 @@ def test_both_epsilons_are_those_of_the_chances_of_all_answers(law):
     assert 0 < law.epsilon < law.lifetime_epsilon
 
 
+def series_given(law, seen, choice):
+    """The chance of each series of reports of what is seen in waves, by one permanent answer to each."""
+    different = list(dict.fromkeys(seen))
+    blurred = {one: reported(law, one, choice) for of in different for one in kept(law, of, choice)}
+    found = Counter()
+    for drawn in itertools.product(*(kept(law, one, choice).items() for one in different)):
+        answers = dict(zip(different, (answer for answer, _ in drawn), strict=True))
+        weight = math.prod(chance for _, chance in drawn)
+        for reports in itertools.product(*(blurred[answers[one]].items() for one in seen)):
+            found[tuple(one for one, _ in reports)] += weight * math.prod(chance for _, chance in reports)
+    return found
+
+
+def repeats(seen):
+    return tuple(map(seen.index, seen))
+
+
+@pytest.mark.parametrize("law", [CODES[0], CODES[3], CODES[5], NUMBERS[0], NUMBERS[1]], ids=str)
+def test_three_waves_of_people_who_repeat_themselves_alike_lose_no_more_than_their_permanent_answers(law):
+    """All series of what is seen through every choice, against all others that repeat it at the same waves."""
+    worst = 0.0
+    for choice in choices(law):
+        all_series = list(itertools.product(sorted(seen_by(law, choice)), repeat=3))
+        laws = {seen: series_given(law, seen, choice) for seen in all_series}
+        for one, other in itertools.product(all_series, repeat=2):
+            if repeats(one) == repeats(other):
+                lost = loss([laws[one], laws[other]])
+                assert lost <= len(set(one)) * law.lifetime_epsilon
+                worst = max(worst, lost / len(set(one)))
+    assert law.epsilon < worst < law.lifetime_epsilon
+
+
+def test_a_change_that_is_seen_of_one_alone_tells_them_apart_though_both_changed():
+    """Why a lifetime's bound is for people who are seen to repeat values at the same waves, and no others."""
+    law = LongitudinalHashingLaw(4, 2, T // 3, T // 1000)
+    buckets = {choice: [law.see(value, choice) for value in range(3)] for choice in choices(law)}
+    choice = next(choice for choice, (a, b, c) in buckets.items() if a == c != b)
+    first, second, third = buckets[choice]
+    assert (
+        loss([series_given(law, [first, second], choice), series_given(law, [first, third], choice)])
+        > 2 * 2 * law.lifetime_epsilon
+    )
+    mechanism = LongitudinalCategories(1.0, 0.5, 4)
+    assert "seen to repeat values at the same waves" in mechanism.lifetime_guarantee(2).basis
+
+
 @pytest.mark.parametrize("law", [*CODES, *NUMBERS], ids=str)
 def test_a_draw_is_a_choice_and_both_steps_and_a_law_is_its_integers(law):
     random = np.random.default_rng(3)

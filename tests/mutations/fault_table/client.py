@@ -43,8 +43,8 @@ MUTATIONS = [
     ),
     Mutation(
         "client/_schema.py",
-        "    if len(content) < len(pairs):",
-        "    if not pairs:",
+        ", object_pairs_hook=each_once, parse_float",
+        ", parse_float",
         "client/test_policy.py",
     ),
     Mutation(
@@ -193,6 +193,24 @@ MUTATIONS = [
     ),
     Mutation("client/_memo.py", "*about, column.name.encode())", "*about)", "client/test_waves.py"),
     Mutation("client/_memo.py", "field.lifetime_epsilon)", "field.epsilon)", "client/test_waves.py"),
+    Mutation(
+        "client/_memo.py",
+        "of_person = (_VERSION, self.kept.meaning, self.kept.law, self.person)",
+        "of_person = (_VERSION, self.kept.law, self.person)",
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "of_person = (_VERSION, self.kept.meaning, self.kept.law, self.person)",
+        "of_person = (_VERSION, self.kept.meaning, self.person)",
+        "client/test_waves.py",
+    ),
+    Mutation(
+        "client/_memo.py",
+        "of_person = (_VERSION, self.kept.meaning, self.kept.law, self.person)",
+        "of_person = (_VERSION, self.kept.meaning, self.kept.law)",
+        "client/test_waves.py",
+    ),
     Mutation(
         "client/_policy.py",
         'if self.memo == "fresh" and self.has_waves:',

@@ -129,4 +129,10 @@ MUTATIONS = [
         'if fitted.calibration != "exact":',
         "collection/test_policy.py",
     ),
+    Mutation(
+        "collection/_policy.py",
+        "one if isinstance(one, CategoryField) else replace(",
+        "one if isinstance(one, CategoryField) or len(one.names) > 1 else replace(",
+        "collection/test_policy.py",
+    ),
 ]

@@ -140,6 +140,8 @@ MUTATIONS = [
     Mutation("learning/_tasks.py", "    _check_size(name, np.array(numbers))\n", "", "learning/test_tasks.py"),
     Mutation("learning/_documents.py", '"task": 2', '"task": 1', "learning/test_tasks.py"),
     Mutation("learning/_documents.py", "text, strict_mode=True", "text", "learning/test_tasks.py"),
+    Mutation("learning/_documents.py", ", object_pairs_hook=each_once", "", "learning/test_tasks.py"),
+    Mutation("learning/_documents.py", ' and type(given["version"]) is int', "", "learning/test_tasks.py"),
     Mutation("learning/_tasks.py", "                u *= u\n", "                u *= 2\n", "learning/test_tasks.py"),
     # Few people: what a radius cuts off, what was expected, and steps that would diverge.
     Mutation(

@@ -18,7 +18,7 @@ MUTATIONS = [
         "mechanisms/test_domain.py",
     ),
     Mutation("mechanisms/_columns.py", "np.rint(within)", "np.floor(within)", "mechanisms/test_domain.py"),
-    Mutation("mechanisms/_columns.py", "if len(fields) < len(pairs):", "if False:", "mechanisms/test_domain.py"),
+    Mutation("_checks.py", "if len(fields) < len(pairs):", "if False:", "mechanisms/test_domain.py"),
     # Categories.
     Mutation(
         "mechanisms/_domain.py",

@@ -95,9 +95,15 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_odds.py",
-        "return value if Decimal(value) >= exact else math.nextafter(value, math.inf)",
+        "return value if Decimal(value) >= most else math.nextafter(value, math.inf)",
         "return math.nextafter(value, 0.0)",
         f"{CATEGORIES} mechanisms/test_categorical.py",
+    ),
+    Mutation(
+        "mechanisms/_odds.py",
+        "context.multiply(context.add(own, other), DECIMAL_ERROR))",
+        "Decimal(0))",
+        "mechanisms/test_categorical.py",
     ),
     Mutation(
         "mechanisms/_odds.py",
@@ -169,6 +175,49 @@ MUTATIONS = [
         "str(mechanism.output_dtype(coarse.dtype)), self",
         '"", self',
         "mechanisms/test_field_key.py",
+    ),
+    # What is seen by other bounds or buckets.
+    Mutation(
+        "mechanisms/_field_key.py",
+        "(*texts, seen_by) if seen_by else texts",
+        "texts",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "codes, ids, seen_by=seen_by)",
+        "codes, ids)",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "wave=wave, seen_by=seen_by)",
+        "wave=wave)",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_mean.py",
+        'f"the ends of {ends_text(self._box)}"',
+        '"the ends"',
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_histogram.py",
+        'f"{choice} of {ends_text(self._box)}"',
+        "choice",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal_histogram.py",
+        'f"{choice} of {ends_text(self._box)}"',
+        "ends_text(self._box)",
+        "mechanisms/test_longitudinal.py",
+    ),
+    Mutation(
+        "mechanisms/_longitudinal.py",
+        "checked), ids, key, wave, choice)",
+        "checked), ids, key, wave)",
+        "mechanisms/test_longitudinal.py",
     ),
     Mutation(
         "mechanisms/_field_key.py",
@@ -250,14 +299,14 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_longitudinal.py",
-        "key.release(self.first, codes, ids)",
-        "key.release(self.first, codes, ids, wave=wave)",
+        "key.release(self.first, codes, ids, seen_by=seen_by)",
+        "key.release(self.first, codes, ids, wave=wave, seen_by=seen_by)",
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
         "mechanisms/_longitudinal.py",
-        "kept.astype(np.int64), ids, wave=wave)",
-        "kept.astype(np.int64), ids)",
+        "kept.astype(np.int64), ids, wave=wave, seen_by=seen_by)",
+        "kept.astype(np.int64), ids, seen_by=seen_by)",
         "mechanisms/test_longitudinal.py",
     ),
     Mutation(
