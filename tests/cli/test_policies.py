@@ -205,6 +205,13 @@ class TestASecret:
         assert complaint in wrong
         assert not (tmp_path / "reports.arrow").exists()
 
+    def test_ids_of_several_rows_are_told(self, run, kept, tmp_path):
+        (tmp_path / "people.csv").write_text("person,age,city\na,1,Ulm\nb,2,Ulm\na,3,Ulm\n")
+        for columns, chunk, told in (("person", 7, True), ("person", 2, False), ("age", 7, False)):
+            own = ("--secret", "release.key", "--ids", columns, "--chunk", chunk)
+            code, said, _ = run("release", "kept.json", "people.csv", "-o", "reports.arrow", *own)
+            assert (code, "ids are those of several rows" in said) == (0, told)
+
     def test_a_secret_is_never_written_over(self, run, kept, tmp_path):
         before = (tmp_path / "release.key").read_bytes()
         code, _, wrong = run("policy", "secret", "release.key")

@@ -11,6 +11,7 @@ MUTATIONS = [
         "    if False:",
         "cli/test_policies.py",
     ),
+    Mutation("cli/_releases.py", "    if repeated:", "    if False:", "cli/test_policies.py"),
     Mutation("cli/_releases.py", "    check_secret(policy, key, ids)\n", "    pass\n", "cli/test_policies.py"),
     Mutation(
         "cli/_releases.py",

@@ -6,6 +6,15 @@ __all__ = ["MUTATIONS"]
 
 MUTATIONS = [
     Mutation(
+        "study/_tables.py",
+        "    except UnicodeError:\n",
+        "    except UnicodeError as error:\n        encoding += str(getattr(error, 'start', ''))\n",
+        "study/test_tables.py",
+    ),
+    Mutation(
+        "study/_guarantees.py", 'if name == "table" and sizes', 'if name != "table" and sizes', "cli/test_guarantee.py"
+    ),
+    Mutation(
         "study/_rivals.py",
         "np.array_split(noise.permutation(len(rows)), self.n_rounds)",
         "[noise.permutation(len(rows))] * self.n_rounds",
