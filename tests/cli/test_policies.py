@@ -227,6 +227,8 @@ def test_a_schema_that_is_no_json_is_told_how_to_write_one(run, tmp_path):
             'bounds, for which write {"type": "interval", "low": 18, "high": 90}, and two categories',
         ),
         ("nowhere.json", "There is no file nowhere.json."),
+        ("[" * 100_000, "nested at most 30 deep"),
+        ('{"age": ["a", "b"], "age": ["a"]}', "Every field must be there once"),
     ):
         code, said, wrong = run("policy", "new", schema, "--purpose", "x", "-o", "policy.json")
         assert (code, said, wrong.count("\n")) == (2, "", 1)
