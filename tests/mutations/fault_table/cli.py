@@ -11,6 +11,7 @@ MUTATIONS = [
         "    if False:",
         "cli/test_policies.py",
     ),
+    Mutation("cli/_federated.py", "in notes_on_table(loaded):", "in ():", "cli/test_federated.py"),
     Mutation("cli/_policies.py", "content = strict_json(text)", "content = json.loads(text)", "cli/test_policies.py"),
     Mutation(
         "cli/_options.py",
