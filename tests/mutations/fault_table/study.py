@@ -8,6 +8,15 @@ MUTATIONS = [
     Mutation("study/_choice.py", 'if "X" not in called or ', "if ", "study/test_grid_search.py"),
     Mutation("study/_choice.py", ' or not hasattr(called["self"], "estimator")', "", "study/test_grid_search.py"),
     Mutation(
+        "study/_tables.py",
+        "    except UnicodeError:\n",
+        "    except UnicodeError as error:\n        encoding += str(getattr(error, 'start', ''))\n",
+        "study/test_tables.py",
+    ),
+    Mutation(
+        "study/_guarantees.py", 'if name == "table" and sizes', 'if name != "table" and sizes', "cli/test_guarantee.py"
+    ),
+    Mutation(
         "study/_rivals.py",
         "np.array_split(noise.permutation(len(rows)), self.n_rounds)",
         "[noise.permutation(len(rows))] * self.n_rounds",
