@@ -5,7 +5,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import FrameType
+
+from skldp._searches import is_said_first
 
 __all__ = [
     "BudgetExhaustedError",
@@ -73,41 +74,6 @@ class ChangedAfterFitError(ValueError, AttributeError):
     """
 
 
-def within_a_search() -> bool:
-    """Whether scikit-learn is fitting the same again and again: a search, or a cross-validation. For this package."""
-    return _outermost_of_search() is not None
-
-
-def _is_new(message: str) -> bool:
-    """Whether a text is said for the first time in a search, or outside of one.
-
-    Of fits that a search hands to other processes or threads, from where it is not seen, the first candidate's in the
-    first split speaks; none does where the search is known to fit again itself. Those of a cross-validation all speak.
-    """
-    frame = _outermost_of_search()
-    if frame is None:
-        return True
-    if frame.f_code.co_name == "_fit_and_score" and (candidate := frame.f_locals.get("candidate_progress")):
-        split = frame.f_locals.get("split_progress") or (0,)
-        if candidate[0] or split[0] or getattr(frame.f_locals.get("caller"), "refit", False):
-            return False
-    # The call's own memory, which ends with it. Python's registry of what was said is emptied by every change of the
-    # filters, of which scikit-learn makes some in each fit.
-    said = frame.f_locals.setdefault("_said_by_skldp", set())
-    new = message not in said
-    said.add(message)
-    return new
-
-
-def _outermost_of_search() -> FrameType | None:
-    frame, outermost = inspect.currentframe(), None
-    while frame:
-        if frame.f_globals.get("__name__", "").startswith("sklearn.model_selection"):
-            outermost = frame
-        frame = frame.f_back
-    return outermost
-
-
 @contextmanager
 def without_warnings() -> Iterator[None]:
     """Warn of nothing, and keep nothing for said: what goes on is still to be told. For this package alone."""
@@ -122,7 +88,7 @@ def without_warnings() -> Iterator[None]:
 
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn of the line that called this package, through scikit-learn or not, once a search. For this package alone."""
-    if _IS_SILENT.get() or not _is_new(message):
+    if _IS_SILENT.get() or not is_said_first(message):
         return
     level, frame = 2, inspect.currentframe()
     caller = frame.f_back if frame else None

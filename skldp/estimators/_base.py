@@ -12,6 +12,7 @@ from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skldp._searches import within_a_search
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
@@ -25,7 +26,7 @@ from skldp.estimators._validation import (
     validate,
     validate_finite,
 )
-from skldp.exceptions import OutOfDomainWarning, warn_user, within_a_search
+from skldp.exceptions import OutOfDomainWarning, warn_user
 from skldp.mechanisms._columns import Columns
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._field_key import FieldKey

@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 
+from skldp._searches import within_a_search
 from skldp._untold import untold
 from skldp.estimators._base import warn_out_of_domain
-from skldp.exceptions import TooFewPeopleWarning, warn_user, within_a_search
+from skldp.exceptions import TooFewPeopleWarning, warn_user
 from skldp.learning._inference import InferenceProtocol
 from skldp.learning._protocol import Protocol
 from skldp.mechanisms._domain import Box

@@ -1,9 +1,7 @@
 """Which epsilon to choose: a rule for scikit-learn's searches, and the scores that tell it what is really protected."""
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -11,6 +9,7 @@ from sklearn.base import clone
 from sklearn.metrics import check_scoring
 
 from skldp._checks import is_number
+from skldp._searches import search_that_asks
 from skldp.estimators._composition import privacy_guarantee
 from skldp.exceptions import PrivacyGuaranteeWarning, warn_user, without_warnings
 from skldp.study._curve import check_scorer
@@ -149,34 +148,23 @@ def _exact_epsilons(
 ) -> np.ndarray | None:
     """The exact epsilon of each eligible candidate of the search that asks, infinite of others; None if it can't say.
 
-    A search hands its rule the results alone, which hold no fitted estimator: it is found among the callers, where it
-    is one of scikit-learn's own, whose `fit` this is.
+    A search hands its rule the results alone, which hold no fitted estimator.
     """
-    frame = inspect.currentframe()
-    while frame and not (_is_search_of(frame, rule)):
-        frame = frame.f_back
-    if frame is None:
+    search = search_that_asks(rule)
+    if search is None:
         return None
-    called = frame.f_locals
-    X, y, estimator = called["X"], called["y"], called["self"].estimator
-    models = {index: clone(estimator).set_params(**clone(candidates[index], safe=False)) for index in eligible}
+    models = {index: clone(search.estimator).set_params(**clone(candidates[index], safe=False)) for index in eligible}
     # A candidate may be a step with a ledger of its own.
     if any(map(_is_charged, models.values())):
         return None
-    fit_params = called["routed_params"].estimator.fit
     exact = np.full(len(candidates), np.inf)
     for index, model in models.items():
         # All of it is said in the search, or of what is chosen.
         with without_warnings():
-            model.fit(X, **fit_params) if y is None else model.fit(X, y, **fit_params)
+            targets = () if search.y is None else (search.y,)
+            model.fit(search.X, *targets, **search.fit_params)
         exact[index] = _exact_epsilon(model)
     return exact
-
-
-def _is_search_of(frame: FrameType, rule: "_SmallestEpsilon") -> bool:
-    """Whether a frame is scikit-learn's `fit` of a search that asks a rule, and no other object's."""
-    own = frame.f_code.co_name == "fit" and frame.f_globals.get("__name__", "").startswith("sklearn.model_selection")
-    return own and getattr(frame.f_locals.get("self"), "refit", None) is rule
 
 
 def _is_charged(model: Any) -> bool:

@@ -6,6 +6,6 @@ __all__ = ["MUTATIONS"]
 
 MUTATIONS = [
     Mutation("_tables.py", "{html.escape(text)}", "{text}", "mechanisms/test_guarantee.py"),
-    Mutation("exceptions.py", "said.add(message)", "pass", "estimators/test_out_of_domain.py"),
-    Mutation("exceptions.py", "if candidate[0] or split[0] or", "if", "estimators/test_out_of_domain.py"),
+    Mutation("_searches.py", "said.add(message)", "pass", "estimators/test_out_of_domain.py"),
+    Mutation("_searches.py", "if candidate[0] or split[0] or", "if", "estimators/test_out_of_domain.py"),
 ]

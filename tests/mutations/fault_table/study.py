@@ -5,8 +5,6 @@ from mutations.fault_table._mutation import Mutation
 __all__ = ["MUTATIONS"]
 
 MUTATIONS = [
-    Mutation("study/_choice.py", 'if "X" not in called or ', "if ", "study/test_grid_search.py"),
-    Mutation("study/_choice.py", ' or not hasattr(called["self"], "estimator")', "", "study/test_grid_search.py"),
     Mutation(
         "study/_tables.py",
         "    except UnicodeError:\n",
@@ -205,7 +203,7 @@ MUTATIONS = [
     ),
     Mutation("exceptions.py", "    del frame\n", "", "test_warnings.py"),
     Mutation("exceptions.py", "if _IS_SILENT.get() or not", "if not", "study/test_grid_search.py"),
-    Mutation("study/_choice.py", "return own and getattr(", "return getattr(", "study/test_grid_search.py"),
+    Mutation("_searches.py", "return own and getattr(", "return getattr(", "study/test_grid_search.py"),
     Mutation(
         "study/_choice.py",
         "return left is right or",
