@@ -47,6 +47,7 @@ _VALUE_AFTER = {
     re.compile(r"pos_label"): " must be one of the labels, which are not shown.",
 }
 
+_DATES = (np.datetime64, np.timedelta64)
 _RAISE = dis.opmap["RAISE_VARARGS"]
 
 
@@ -174,8 +175,9 @@ def as_numbers(values: npt.ArrayLike, name: str = "values", dtype: npt.DTypeLike
         return values
     with untold(f"{name} must be numbers", values):
         array = np.asarray(values)
-        # numpy turns dates into their counts of whatever unit they have.
-        if array.dtype.kind in "cmM":
+        # numpy turns dates into their counts of whatever unit they have, also where they are objects.
+        dated = array.dtype.kind == "O" and any(isinstance(one, _DATES) for one in array.reshape(-1).tolist())
+        if dated or array.dtype.kind in "cmM":
             raise ValueError(f"{name} must be real numbers. Got {kind_of(array)} instead.")
         return array.astype(dtype, copy=False)
 

@@ -2,6 +2,9 @@
 
 import inspect
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 
 __all__ = [
@@ -20,6 +23,7 @@ __all__ = [
 
 # Code whose calls a warning is not about.
 _BETWEEN = {"skldp", "sklearn", "joblib"}
+_IS_SILENT: ContextVar[bool] = ContextVar("is_silent", default=False)
 
 
 class PrivacyGuaranteeWarning(UserWarning):
@@ -104,12 +108,26 @@ def _outermost_of_search() -> FrameType | None:
     return outermost
 
 
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Warn of nothing, and keep nothing for said: what goes on is still to be told. For this package alone."""
+    token = _IS_SILENT.set(True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        _IS_SILENT.reset(token)
+
+
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn of the line that called this package, through scikit-learn or not, once a search. For this package alone."""
-    if not _is_new(message):
+    if _IS_SILENT.get() or not _is_new(message):
         return
     level, frame = 2, inspect.currentframe()
     caller = frame.f_back if frame else None
+    # A frame that holds itself is kept, with its callers and their rows, until the garbage collector comes by.
+    del frame
     while caller and caller.f_back and caller.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
         level, caller = level + 1, caller.f_back
     warnings.warn(message, category, stacklevel=level)

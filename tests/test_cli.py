@@ -279,7 +279,15 @@ def test_ledger_reports_and_verifies(run, tmp_path):
     assert "verified: every decision was right" in out
 
 
-def test_ledger_shows_its_head_and_refuses_an_older_record(run, tmp_path):
+def test_what_is_missing_and_has_no_name_is_told_in_its_own_words(run, monkeypatch):
+    def report(*_, **__):
+        raise FileNotFoundError("no such bucket")
+
+    monkeypatch.setattr("skldp.cli._ledgers.ledger_report", report)
+    assert run("ledger", "bucket") == (2, "", "skldp: no such bucket\n")
+
+
+def test_ledger_shows_its_head_and_refuses_an_older_record(run, tmp_path, monkeypatch):
     paths, heads = (tmp_path / "newer.ledger", tmp_path / "older.ledger"), []
     for path, n in zip(paths, (2, 1), strict=True):
         with PrivacyLedger(1.0, path=path) as book:
@@ -287,9 +295,11 @@ def test_ledger_shows_its_head_and_refuses_an_older_record(run, tmp_path):
                 book.release(RandomizedResponse(0.1, 3), [[0]], ["ann"])
             heads.append(book.head)
     head = heads[0]
+    # As it is to be given back, however narrow the terminal is.
+    monkeypatch.setenv("COLUMNS", "40")
     code, out, err = run("ledger", paths[0])
     assert (code, err) == (0, "")
-    assert f"head: {head}" in " ".join(out.split())
+    assert f"head: {head}\n" in out
     assert run("ledger", paths[0], "--head", head)[0] == 0
     code, out, err = run("ledger", paths[1], "--head", head)
     assert (code, out) == (2, "")

@@ -1,6 +1,8 @@
 """Warnings are of the line that called the package, so that Python's filters show them once for each such line."""
 
+import gc
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -39,3 +41,24 @@ def test_a_warning_is_of_the_callers_line(name):
     ours = [warning for warning in caught if warning.category is category]
     assert len(ours) == 1
     assert ours[0].filename == __file__
+
+
+class Rows(np.ndarray):
+    """Of which a weak reference can be kept, unlike of numpy's own."""
+
+
+def warned_of():
+    rows = X.copy().view(Rows)
+    EXACT.fit_transform(rows)
+    return weakref.ref(rows)
+
+
+def test_a_warning_keeps_nobodys_rows():
+    gc.collect()
+    gc.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert warned_of()() is None
+    finally:
+        gc.enable()

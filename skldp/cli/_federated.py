@@ -26,6 +26,7 @@ from skldp.cli._options import (
 )
 from skldp.exceptions import SeededNoiseWarning
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
+from skldp.study._comparison import notes_on_table
 from skldp.study._datasets import BUNDLED, load_study_data
 from skldp.study._extras import require
 from skldp.study._federated.settings import (
@@ -130,6 +131,8 @@ def federated(
     table.to_csv(csv_path)
     _draw(table, loaded.name, png_path)
     typer.echo(printable(str(table)))
+    for line in notes_on_table(loaded):
+        typer.echo(printable(line))
     if seed is not None:
         typer.echo(f"The noise comes from seed {seed}: void against whoever knows it.")
     typer.echo(printable(f"Wrote {csv_path} and {png_path}."))

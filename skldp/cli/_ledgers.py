@@ -30,7 +30,8 @@ def ledger(
     console = Console(highlight=False, markup=False)
     found = ledger_report(file, verify=verify, workers=joblib_workers(jobs), head=head)
     for name in _SETTINGS:
-        console.print(f"{name}: {found[name]}")
+        # A head that a narrow terminal breaks in two would be none when it is given back.
+        console.print(f"{name}: {found[name]}", soft_wrap=True)
     for name in ("loss_quantiles", "remaining_quantiles", "zcdp_quantiles"):
         if found[name] and (name != "zcdp_quantiles" or found["delta"] is not None):
             shares = ", ".join(f"{share}: {value:.4g}" for share, value in dict(found[name]).items())

@@ -181,7 +181,8 @@ def rich_table(
     for j in shown:
         too_long = j and len(names[j]) > max((len(printable(row[j])) for row in cells_of), default=0)
         heading = names[j].replace(" ", "\n") if too_long else names[j]
-        table.add_column(heading, justify="right" if j else "left", no_wrap=j > 0)
+        # A name that does not fit goes on below: of bitrand and bitrand-exact, both would be "bit…".
+        table.add_column(heading, justify="right" if j else "left", no_wrap=j > 0, overflow="ellipsis" if j else "fold")
     for i, row in enumerate(cells_of):
         cells = [Text(printable(row[j]), style="bold" if (i, j) in bold else "") for j in shown]
         table.add_row(*cells, end_section=i in ends)

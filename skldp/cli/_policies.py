@@ -12,7 +12,7 @@ from skldp.client._fields import AnyField
 from skldp.collection._policy import Policy
 from skldp.estimators._schema import DeclaredColumn, read_schema
 from skldp.estimators._table import TablePrivatizer
-from skldp.mechanisms._columns import Categories, Columns, domain_from_json
+from skldp.mechanisms._columns import Categories, Columns, domain_from_json, strict_json
 from skldp.mechanisms._release_key import ReleaseKey
 from skldp.study._extras import require
 
@@ -117,8 +117,8 @@ def _pair(text: str) -> tuple[str, str]:
 def _public_rows(text: str) -> Any:
     """A frame of one row of the declared columns, that anybody may know."""
     try:
-        content = json.loads(text)
-    except ValueError:
+        content = strict_json(text)
+    except json.JSONDecodeError:
         raise ValueError(
             'The schema must be a .json file, or JSON such as {"age": {"type": "interval", "low": 0, "high": 100}, '
             '"city": ["Bonn", "Ulm"]}. Got another text instead.'

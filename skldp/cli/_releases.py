@@ -64,7 +64,7 @@ def release(
     check_secret(policy, key, ids)
     wanted = policy.names if ids is None else [*policy.names, ids]
     chunks = table_chunks(table, columns=wanted, separator=sep, encoding=encoding, n_rows=chunk, as_texts=True)
-    n = 0
+    n, repeated = 0, False
     with progress_bar(Console()) as progress, _written(output, report_schema(policy)) as write:
         bar = progress.add_task("releasing", total=None)
         for frame in chunks:
@@ -72,9 +72,15 @@ def release(
             write(
                 released_batch(policy, {name: _cells(policy, name, frame[name]) for name in policy.names}, key, people)
             )
+            repeated = repeated or (people is not None and len(set(people)) < len(people))
             n += len(frame)
             progress.update(bar, completed=n)
     typer.echo(printable(f"Released {n:,} records at epsilon {policy.epsilon:.6g} each: {output}."))
+    # Looked for among the rows that are in memory together.
+    if repeated:
+        typer.echo(
+            "Some ids are those of several rows: whose records differ pays for each, and equal ones are one report."
+        )
 
 
 def collect(

@@ -63,7 +63,7 @@ class PrefixDomain:
     def __post_init__(self) -> None:
         n = len(self.symbols) if isinstance(self.symbols, str) else 0
         if not 2 <= n <= _MOST_SYMBOLS or len(set(self.symbols)) < n:
-            raise ValueError(f"symbols must be 2 to {_MOST_SYMBOLS} different signs. Got {self.symbols!r} instead.")
+            raise ValueError(f"symbols must be 2 to {_MOST_SYMBOLS} different signs. Got another alphabet instead.")
         check_whole("length", self.length, least=1, most=_LONGEST)
         if not isinstance(self.fixed, bool):
             raise ValueError(f"fixed must be True or False. Got {self.fixed!r} instead.")

@@ -39,8 +39,9 @@ def release_batches(
     ImportError
         If pyarrow is missing.
     ValueError
-        If the memo rule, `secret` and `ids` do not fit together. From the iterator: if a batch has not all the columns,
-        the policy has expired, or it refuses a value. Then nothing of the batch is released, and no value is shown.
+        If the memo rule, `secret` and `ids` do not fit together, or a law has two steps. From the iterator: if a batch
+        has not all the columns, the policy has expired, or it refuses a value. Then nothing of the batch is released,
+        and no value is shown.
     TypeError
         From the iterator: if an id is no whole number and no text.
 
@@ -136,7 +137,7 @@ def released_batch(
 
 
 def check_secret(policy: Policy, secret: ReleaseKey | None, ids: str | None) -> None:
-    """Refuse a secret or a column of ids that does not fit to the policy's memo rule.
+    """Refuse a secret or a column of ids that does not fit to the policy's memo rule, and a policy of waves.
 
     Raises
     ------
@@ -149,6 +150,11 @@ def check_secret(policy: Policy, secret: ReleaseKey | None, ids: str | None) -> 
             "A secret, and the column of ids that says whose each row is, are for the memo rule 'permanent', which "
             f"needs both. Got {'no secret' if secret is None else type(secret).__name__} and "
             f"{'no ids' if ids is None else 'ids'} for the rule {policy.memo!r}."
+        )
+    if policy.has_waves:
+        raise ValueError(
+            "Laws of two steps report in waves, which Policy.release is told: tables are released by laws of one step. "
+            "Got a policy of two steps."
         )
 
 

@@ -331,7 +331,7 @@ class Collector(ReportStore):
             Of the likeliest distribution, smoothed where numbers are not few whole ones. An interval reaches as far
             along it as that of the raw share below the quantile lies from its level, and a quantile outside it is moved
             to its end; standard errors are its length over that of a normal one. Of few whole numbers it holds the
-            truth more often than it says.
+            truth more often than it says; where most people are at one bound, less often.
 
         Raises
         ------
@@ -350,7 +350,7 @@ class Collector(ReportStore):
         sums = self._sums(own.up_to(values), answers, _ones(self.n_reports))
         raw = quotients(sums, self.n_reports, level, "", tuple(f"{one:g}" for one in wanted))
         estimate = quantile_estimate(raw, found, values, f"quantiles of {field}", is_exact=own.whole)
-        return estimate.rounded_down() if number.whole else estimate
+        return estimate.rounded_down(number.high) if number.whole else estimate
 
     def to_frame(self) -> Any:
         """The released values, for training: one row a report, in the order of their ids.

@@ -1,10 +1,11 @@
 r"""Heavy hitters of a domain that is far too large to be listed, by prefixes: a group of people for each length."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 from skldp._checks import check_epsilon, check_fraction, check_whole
 from skldp.client import CategoryField, Policy, PrefixDomain, PrefixTask
@@ -90,7 +91,8 @@ class HeavyHitters:
     References
     ----------
     Wang, Li and Jha, "Locally differentially private heavy hitter identification", IEEE Transactions on Dependable and
-    Secure Computing 2019 (PEM), Section 4.
+    Secure Computing 2019 (PEM), Section 4; Clopper and Pearson, "The use of confidence or fiducial limits illustrated
+    in the case of the binomial", Biometrika 1934, for the intervals.
 
     Examples
     --------
@@ -209,7 +211,8 @@ class HeavyHitters:
         level : float, default=0.95
             How often all intervals of all candidates of the last group hold their shares together. The same reports
             say what is found and how large it is, so that those that were found are too large on average; intervals
-            that hold for all candidates hold for those as well.
+            that hold for all candidates hold for those as well. They are Clopper and Pearson's, exact however few
+            reports there are: so far out normal ones miss several times as often as they say.
 
         Returns
         -------
@@ -227,6 +230,8 @@ class HeavyHitters:
         assert isinstance(field, CategoryField)
         each = 1 - (1 - level) / (len(field.values) - 1)
         whole = last.frequencies(PREFIX, level=each)
+        low, high = _exact_intervals(_scores(last), self._support(last), last.n_reports, each)
+        whole = replace(whole, low=low, high=high)
         place = {word: i for i, word in enumerate(field.values)}
         own = np.array([place[word] for word in self.rounds[-1].kept], dtype=np.int64)
         order = np.argsort(-whole.values[own], kind="stable")
@@ -266,7 +271,10 @@ class HeavyHitters:
             )
             for one in given["rounds"]:
                 own._go_on(one["n_reports"], one["kept"])
-        except (KeyError, TypeError, AttributeError) as error:
+            # Once: the policy of a round that is closed is needed by nobody, and there may be hundreds.
+            own._begin()
+        # Of integers that are too large for any float, the last one.
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"A state must be one that {cls.__name__} wrote. Got another document instead.") from error
         # No other names, types or texts of numbers.
         if own.to_json() != canonical_text(given):
@@ -275,29 +283,30 @@ class HeavyHitters:
 
     def _go_on(self, n_reports: Any, kept: Any) -> None:
         """Close a round as a state says that it was."""
-        task = self._task
-        if task is None or not isinstance(kept, list):
+        if len(self.rounds) == len(self.lengths) or not isinstance(kept, list):
             raise ValueError("A state must have as many rounds as there are lengths at most. Got more instead.")
         check_whole("n_reports", n_reports, least=2)
-        is_last = len(self.rounds) + 1 == len(self.lengths)
-        candidates = task.candidates
+        length, candidates = self._asked()
+        is_last = length == self.domain.length
         n_kept = len(kept) if is_last else min(self.n_kept, len(candidates))
         chosen = set(kept)
         if len(kept) != n_kept or kept != [one for one in candidates if one in chosen]:
             raise ValueError("What a round left must be some of its candidates, in their order. Got others instead.")
-        self.rounds = (*self.rounds, Round(task.length, int(n_reports), tuple(kept)))
-        self._begin()
+        self.rounds = (*self.rounds, Round(length, int(n_reports), tuple(kept)))
+
+    def _asked(self) -> tuple[int, list[str]]:
+        """The length of the prefixes that the round after the closed ones is about, and these."""
+        length = self.lengths[len(self.rounds)]
+        before, kept = (self.rounds[-1].length, self.rounds[-1].kept) if self.rounds else (0, ("",))
+        return length, sorted(word for one in kept for word in self.domain.extensions(one, before, length))
 
     def _begin(self) -> None:
         """Open the round that comes next."""
-        n_closed = len(self.rounds)
         self._task: PrefixTask | None = None
         self._collector: Collector | None = None
-        if n_closed == len(self.lengths):
+        if len(self.rounds) == len(self.lengths):
             return
-        length = self.lengths[n_closed]
-        before, kept = (self.rounds[-1].length, self.rounds[-1].kept) if self.rounds else (0, ("",))
-        candidates = sorted(word for one in kept for word in self.domain.extensions(one, before, length))
+        length, candidates = self._asked()
         n = len(candidates) + 1
         response, hashing = OneHotRandomizedResponse(self.epsilon, n), LocalHashing(self.epsilon, n)
         law = integer_law(response if response.worst_case_variance <= hashing.worst_case_variance else hashing)
@@ -333,6 +342,17 @@ def _scores(collector: Collector) -> SupportScores:
     scores = code_scores(field.law)
     assert isinstance(scores, SupportScores)
     return scores
+
+
+def _exact_intervals(
+    scores: SupportScores, support: npt.NDArray[np.int64], n: int, level: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The ends of intervals of shares, from how many of n reports support each: a binomial number, exactly."""
+    outside = (1 - level) / 2
+    # At either end there is no distribution, and nothing beyond it.
+    least = np.where(support > 0, beta.ppf(outside, np.maximum(support, 1), n - support + 1), 0.0)
+    most = np.where(support < n, beta.isf(outside, support + 1, np.maximum(n - support, 1)), 1.0)
+    return (least - scores.q) / (scores.p - scores.q), (most - scores.q) / (scores.p - scores.q)
 
 
 def _lengths(domain: PrefixDomain, n_kept: int, n_candidates: int) -> tuple[int, ...]:

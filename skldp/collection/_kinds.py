@@ -257,8 +257,8 @@ def _field(
         return CategoryField(name, column.values, law, unknown if None in column.values else ...)
     if column.missing == "category":
         raise ValueError(
-            "A policy has no law of a number that may be missing as an answer of its own: declare the middle of its "
-            f"bounds for it, and a category of its own for whether it is missing. Got one for {name!r} instead."
+            "A policy has no law of a number that may be missing as an answer of its own: declare 'missing': 'middle' "
+            f"for it, and whether it is missing as a category beside it. Got 'missing': 'category' for {name!r}."
         )
     law_of_number = law_within_bounds(mechanism)
     assert isinstance(law_of_number, UnitLaw)

@@ -85,11 +85,13 @@ def read_file(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
     if not first.startswith((_ARROW, _PARQUET, _STREAM)):
         yield from _read_bytes(policy, path)
         return
+    pa = require_arrow()
     try:
         for batch in _batches(path, first):
             yield read_batch(policy, batch)
-    # What pyarrow cannot read is one thing that is broken, after what could be read before it.
-    except (ValueError, OSError):
+    # What pyarrow cannot read is one thing that is broken, after what could be read before it: a length of petabytes
+    # and a type that there is none of have errors of their own.
+    except (ValueError, OSError, pa.ArrowException):
         yield Found(columns_of(policy, []), 0, 1)
 
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp.accounting._ledger.identity import canonical_ids
 from skldp.estimators._base import Keyed, ReleasesRows, counted_out_of_domain, in_threads, warn_out_of_domain
 from skldp.exceptions import RepeatedReleaseWarning, warn_user
+from skldp.mechanisms._columns import Columns
 from skldp.mechanisms._domain import check_finite
 from skldp.mechanisms._field_key import FieldKey
 
@@ -104,7 +105,10 @@ def release_blocks(
     for start in range(0, len(X), n_rows):
         try:
             rows = estimator._rows(X[start : start + n_rows], reset=False)
-            if rows.dtype.kind == "f":
+            if isinstance(estimator.mechanism_.domain, Columns):
+                # In which a number may be missing.
+                estimator.mechanism_.domain.clip(rows)
+            elif rows.dtype.kind == "f":
                 check_finite(rows)
         except ValueError as error:
             error.add_note(

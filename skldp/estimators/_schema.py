@@ -28,6 +28,8 @@ _FORMS_OF_JSON = (
     '"high": 100}; other types are integers, categories and dates'
 )
 _EPOCH = np.datetime64(0, "D")
+# What no number and no date of the kind is different from itself.
+_MAY_BE_NONE = (Number, np.datetime64, np.timedelta64)
 
 
 @dataclass(frozen=True)
@@ -347,4 +349,4 @@ def _no_value(values: np.ndarray) -> np.ndarray:
 def _is_missing(value: Any) -> bool:
     # pandas has two more, of which NA is neither equal to itself nor different.
     nothing = value is None or type(value).__name__ in ("NAType", "NaTType")
-    return nothing or (isinstance(value, float) and value != value)
+    return nothing or (isinstance(value, _MAY_BE_NONE) and bool(value != value))

@@ -116,9 +116,10 @@ class SurveyEstimate:
         of_both = {name: getattr(self, name) * factor + shift for name in ("values", "low", "high")}
         return replace(self, **of_factor, **of_both)
 
-    def rounded_down(self) -> Self:
-        """The estimate of a whole number, from one that is spread evenly above it."""
-        return replace(self, **{name: np.floor(getattr(self, name)) for name in ("values", "low", "high")})
+    def rounded_down(self, most: float) -> Self:
+        """The estimate of a whole number that is at most so large, from one that is spread evenly above it."""
+        names = "values", "low", "high"
+        return replace(self, **{name: np.floor(np.minimum(getattr(self, name), most)) for name in names})
 
     def only(self, places: Sequence[int], labels: Sequence[str], what: str) -> Self:
         """The estimate of the numbers at these places alone, under other names."""
@@ -369,7 +370,8 @@ def quantile_estimate(
     The interval holds the q for which this :math:`F(\hat q)` is in the raw one: only what lies between the two numbers
     is taken from G, so that neither the bias of its shares below nor its own noise there matters. The bounds end it.
     Numbers of the bin that a quantile is in may be heaped anywhere in it, so that the share below is uniform within
-    that of the bin, which is a further standard error of it over the root of 12.
+    that of the bin, which is a further standard error of it over the root of 12. Nor is it known where in the bin
+    of either end the numbers are, so that this bin is wholly in the interval.
     """
     z = float(norm.ppf((1 + raw.level) / 2))
     bins = np.clip(np.searchsorted(found.edges, values, side="right") - 1, 0, len(found.shares) - 1)
@@ -379,7 +381,10 @@ def quantile_estimate(
     for share, side in ((raw.high, 1), (raw.low, -1)):
         level = middle + (middle - raw.values) - side * np.hypot(share - raw.values, heaped)
         place = found.quantile(np.clip(level, 0.0, 1.0))
-        ends.append(np.where(level <= 0, found.edges[0], np.where(level >= 1, found.edges[-1], place)))
+        end = np.where(level <= 0, found.edges[0], np.where(level >= 1, found.edges[-1], place))
+        # The side of the share is the other one of the quantile.
+        outer = np.searchsorted(found.edges, end, side="right" if side > 0 else "left") - (side > 0)
+        ends.append(end if is_exact else found.edges[np.clip(outer, 0, len(found.shares))])
     low, high = ends
     unknown, zero = np.full(len(values), np.inf), np.zeros(len(values))
     most = np.full(len(values), found.edges[-1] - found.edges[0])

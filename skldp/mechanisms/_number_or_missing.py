@@ -14,7 +14,13 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.catalogue import best_mechanism, make_mechanism
-from skldp.mechanisms._numeric.unit_interval import LEAST_EPSILON, UnitMechanism, calibration_epsilon, worst_quadratic
+from skldp.mechanisms._numeric.unit_interval import (
+    LARGEST_EPSILON,
+    LEAST_EPSILON,
+    UnitMechanism,
+    calibration_epsilon,
+    worst_quadratic,
+)
 from skldp.mechanisms._odds import TWO_64, bernoulli, log_ratio, round_up
 from skldp.mechanisms._rows import RowMechanism, Workspace
 
@@ -202,7 +208,8 @@ def _variance(unit: UnitMechanism, told: float, hidden: float) -> float:
 @lru_cache(maxsize=4096)
 def _least_variance(epsilon: float, name: str) -> tuple[UnitMechanism, int, int]:
     """The mechanism of the number, and the integers of its being missing, with the least variance."""
-    found = []
+    # Beyond, numbers gain nothing, and would be given parts of epsilon that leave the bit nothing.
+    epsilon, found = min(epsilon, LARGEST_EPSILON), []
     for part in _PARTS:
         share = part * epsilon
         if share < LEAST_EPSILON:

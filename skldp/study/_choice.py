@@ -1,9 +1,9 @@
 """Which epsilon to choose: a rule for scikit-learn's searches, and the scores that tell it what is really protected."""
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.metrics import check_scoring
 
 from skldp._checks import is_number
 from skldp.estimators._composition import privacy_guarantee
-from skldp.exceptions import PrivacyGuaranteeWarning, warn_user
+from skldp.exceptions import PrivacyGuaranteeWarning, warn_user, without_warnings
 from skldp.study._curve import check_scorer
 
 __all__ = ["smallest_epsilon", "with_exact_epsilon"]
@@ -20,6 +20,8 @@ __all__ = ["smallest_epsilon", "with_exact_epsilon"]
 _EXACT = "exact_epsilon"
 # What no epsilon bounds, as a score: the mean and the spread of such numbers are still numbers.
 _WITHOUT_BOUND = 1e150
+# What stands for a step that is left out.
+_LEFT_OUT = ("passthrough", "drop")
 
 
 def with_exact_epsilon(scoring: str | Callable[..., float] | None = None) -> Callable[..., dict[str, float]]:
@@ -107,11 +109,12 @@ def smallest_epsilon(
 
     Notes
     -----
-    Candidates that differ in epsilon alone, in parameters that are called ``epsilon`` or end with ``__epsilon``, are in
-    the order of their exact epsilons, and nothing is computed. Else each one that is near enough to the best is fitted
-    once more, as the search itself does with the chosen one, for its :func:`~skldp.privacy_guarantee`; what it
+    Candidates that differ in one epsilon alone, a parameter that is called ``epsilon`` or ends with ``__epsilon``, are
+    in the order of their exact epsilons, and nothing is computed. Else each one that is near enough to the best is
+    fitted once more, as the search itself does with the chosen one, for its :func:`~skldp.privacy_guarantee`; what it
     releases is thrown away. ``scoring=with_exact_epsilon(...)`` has the folds' fits say it, the largest of which
     counts: for searches of other packages, and where a ledger charges for each fit, since the rule makes none then.
+    Searches by successive halving have a rule of their own, and ask none.
     A candidate that is not private sets the best score like any other, but is chosen only if no private one is within
     the tolerance.
 
@@ -146,27 +149,38 @@ def _exact_epsilons(
 ) -> np.ndarray | None:
     """The exact epsilon of each eligible candidate of the search that asks, infinite of others; None if it can't say.
 
-    A search hands its rule the results alone, which hold no fitted estimator: it is found among the callers.
+    A search hands its rule the results alone, which hold no fitted estimator: it is found among the callers, where it
+    is one of scikit-learn's own, whose `fit` this is.
     """
     frame = inspect.currentframe()
-    while frame and not (frame.f_code.co_name == "fit" and getattr(frame.f_locals.get("self"), "refit", None) is rule):
+    while frame and not (_is_search_of(frame, rule)):
         frame = frame.f_back
     if frame is None:
         return None
     called = frame.f_locals
-    X, y, estimator = called["X"], called.get("y"), called["self"].estimator
-    if any(name.rsplit("__", 1)[-1] == "ledger" and one is not None for name, one in estimator.get_params().items()):
+    X, y, estimator = called["X"], called["y"], called["self"].estimator
+    models = {index: clone(estimator).set_params(**clone(candidates[index], safe=False)) for index in eligible}
+    # A candidate may be a step with a ledger of its own.
+    if any(map(_is_charged, models.values())):
         return None
-    fit_params = called["routed_params"].estimator.fit if "routed_params" in called else {}
+    fit_params = called["routed_params"].estimator.fit
     exact = np.full(len(candidates), np.inf)
-    for index in eligible:
-        model = clone(estimator).set_params(**clone(candidates[index], safe=False))
-        with warnings.catch_warnings():
-            # All of it was said in the search.
-            warnings.simplefilter("ignore")
+    for index, model in models.items():
+        # All of it is said in the search, or of what is chosen.
+        with without_warnings():
             model.fit(X, **fit_params) if y is None else model.fit(X, y, **fit_params)
         exact[index] = _exact_epsilon(model)
     return exact
+
+
+def _is_search_of(frame: FrameType, rule: "_SmallestEpsilon") -> bool:
+    """Whether a frame is scikit-learn's `fit` of a search that asks a rule, and no other object's."""
+    own = frame.f_code.co_name == "fit" and frame.f_globals.get("__name__", "").startswith("sklearn.model_selection")
+    return own and getattr(frame.f_locals.get("self"), "refit", None) is rule
+
+
+def _is_charged(model: Any) -> bool:
+    return any(name.rsplit("__", 1)[-1] == "ledger" and one is not None for name, one in model.get_params().items())
 
 
 def _exact_epsilon(fitted: Any) -> float:
@@ -179,6 +193,20 @@ def _exact_epsilon(fitted: Any) -> float:
 
 def _is_fold_of(column: str, metric: str) -> bool:
     return column.startswith("split") and column.endswith(f"_test_{metric}")
+
+
+def _varied(candidates: list[dict[str, Any]]) -> list[str]:
+    """The parameters that not all candidates have, or not all the same."""
+    names = sorted({name for candidate in candidates for name in candidate})
+    return [name for name in names if any(not _is_same(name, candidates[0], other) for other in candidates)]
+
+
+def _is_same(name: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two candidates surely have the same of a parameter: the text of a long array or pipeline is cut short."""
+    if name not in one or name not in other:
+        return False
+    left, right = one[name], other[name]
+    return left is right or (np.isscalar(left) and np.isscalar(right) and bool(left == right))
 
 
 def _is_epsilon(name: str) -> bool:
@@ -214,9 +242,10 @@ class _SmallestEpsilon:
             return np.where(worst < _WITHOUT_BOUND, worst, np.inf)
         candidates = cv_results["params"]
         as_set = np.array([self._epsilon(candidate) for candidate in candidates])
-        others = sorted({name for candidate in candidates for name in candidate if not self._counts(name)})
-        beside = [name for name in others if self._changes_the_law(name, candidates)]
-        if self.names is None and (beside or not np.isfinite(as_set).any()):
+        varied = _varied(candidates)
+        # More of one epsilon is more, whatever is made of it; of two together, or with anything else, who knows.
+        in_order = len(varied) <= 1 and all(map(self._counts, varied)) and np.isfinite(as_set).any()
+        if self.names is None and not in_order:
             exact = _exact_epsilons(self, candidates, eligible)
             if exact is not None and np.isfinite(exact).any():
                 return exact
@@ -227,6 +256,7 @@ class _SmallestEpsilon:
                 f"smallest_epsilon needs a searched parameter {rule}; param_name names another one. "
                 f"Got {searched} instead."
             )
+        beside = [name for name in varied if not self._counts(name) and self._changes_the_law(name, candidates)]
         if beside:
             warn_user(
                 f"The candidates differ in {', '.join(beside)}, with which the exact epsilon may differ from the one "
@@ -236,15 +266,17 @@ class _SmallestEpsilon:
         return as_set
 
     def _changes_the_law(self, name: str, candidates: list[dict[str, Any]]) -> bool:
-        """Whether another parameter is of a step whose epsilon is searched, or a step itself, and not always the same.
+        """Whether another parameter is of a step whose epsilon is searched, or of what holds it, or a step itself.
 
         A step that is left out counts as not private, which needs no warning.
         """
         values = [candidate[name] for candidate in candidates if name in candidate]
-        varies = len(values) < len(candidates) or len(set(map(repr, values))) > 1
-        steps = {key.rpartition("__")[0] for candidate in candidates for key in candidate if self._counts(key)}
+        if all(value is None or (isinstance(value, str) and value in _LEFT_OUT) for value in values):
+            return False
+        epsilons = [key for candidate in candidates for key in candidate if self._counts(key)]
+        owner = name.rpartition("__")[0]
         is_step = any(hasattr(value, "get_params") for value in values)
-        return varies and (is_step or name.rpartition("__")[0] in steps)
+        return is_step or any(not owner or key.startswith(f"{owner}__") for key in epsilons)
 
     def _epsilon(self, candidate: dict[str, Any]) -> float:
         searched = [value for name, value in candidate.items() if self._counts(name)]

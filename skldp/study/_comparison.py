@@ -19,7 +19,7 @@ from skldp.study._datasets import StudyData, StudyInputError
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve, ResultTable
 from skldp.study._study_pipeline import clean_model, study_pipeline
 
-__all__ = ["PROTECTS", "ComparisonSettings", "MechanismComparison", "compare_mechanisms"]
+__all__ = ["PROTECTS", "ComparisonSettings", "MechanismComparison", "compare_mechanisms", "notes_on_table"]
 
 # Above rounding, so that a mechanism that spends exactly what it states counts as one that keeps to it.
 _KEEPS = 1 + 1e-6
@@ -159,8 +159,18 @@ def _target(data: StudyData) -> str:
     return f"attributes {', '.join(data.attributes)}" if data.attributes else f"{len(data.classes)} classes"
 
 
-def _of_table(data: StudyData) -> list[str]:
-    """What must be known of a table's categories and of its missing values."""
+def notes_on_table(data: StudyData) -> list[str]:
+    """Say what must be known of a table's categories and of its missing values.
+
+    Parameters
+    ----------
+    data : StudyData
+
+    Returns
+    -------
+    list of str
+        A sentence each.
+    """
     lines = []
     if data.found:
         lines.append(
@@ -330,7 +340,7 @@ class MechanismComparison(ResultTable):
             + (f" x {settings.repeats} releases." if settings.repeats > 1 else "."),
             f"Features are scaled to [-1, 1] by their {data.bounds_source}"
             + (f"; {self.n_moved:,} values lay outside and were clipped{_in_columns(data)}." if self.n_moved else "."),
-            *_of_table(data),
+            *notes_on_table(data),
             "Training rows are released; test rows stay with their people (--clean-test)."
             if settings.clean_test
             else "Training and test rows are released (--private-test).",

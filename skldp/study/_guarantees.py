@@ -110,8 +110,10 @@ def fitted_mechanism(name: str, epsilon: float, sizes: Sizes, **options: Any) ->
     if sizes.delta is not None and not takes_delta(name):
         having = ", ".join(filter(takes_delta, FEATURE_MECHANISMS))
         raise StudyInputError(f"--delta is for {having}; {name} has none.")
-    if (name == "table") != (sizes.schema is not None):
-        raise StudyInputError(f"--schema is for table, which needs one. Got {name}.")
+    if name == "table" and sizes.schema is None:
+        raise StudyInputError("table needs --schema: what its columns may hold.")
+    if name != "table" and sizes.schema is not None:
+        raise StudyInputError(f"--schema is for table; {name} has none.")
     with warnings.catch_warnings():
         # Both figures are in the guarantee, and nothing is learnt.
         for category in (PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning):

@@ -243,9 +243,9 @@ def _read_by(path: Path, read: Any, encoding: str) -> Any:
             # Of cells that have no name, which are looked for.
             warnings.simplefilter("ignore", pd.errors.ParserWarning)
             return read()
-    except UnicodeError as error:
-        where = f" from {error.start:,} on" if isinstance(error, UnicodeDecodeError) else ""
-        reason = f"its bytes{where} are not {encoding.upper()}"
+    except UnicodeError:
+        # Where they are not is counted within one cell, and would tell something of it.
+        reason = f"its bytes are not {encoding.upper()}; --encoding says what they are"
     except pd.errors.EmptyDataError:
         reason = "there is nothing in it"
     except (gzip.BadGzipFile, zlib.error, EOFError):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from accounting.ledgers import linear
+from accounting.ledgers import linear, ones
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_children import start
@@ -23,7 +23,7 @@ from sklearn.base import clone
 
 from skldp.accounting import PrivacyLedger, _decide, ledger_report
 from skldp.accounting._filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
-from skldp.accounting._ledger import plan
+from skldp.accounting._ledger import plan, reader
 from skldp.accounting._ledger.book import LedgerBook
 from skldp.accounting._ledger.records import Digest, Link
 from skldp.accounting._ledger.schema import TABLES
@@ -550,6 +550,23 @@ def test_verification_does_not_trust_the_shortcuts_of_decisions(monkeypatch, rul
         "Release 3 took 2 people ('a', 'b') past their budget of 0.5.",
         "2 people ('a', 'b') have lost more than their budget of 0.5.",
     )
+
+
+def test_the_head_of_a_report_is_that_of_its_figures(tmp_path, monkeypatch):
+    """Somebody may answer while the losses are certified: a head that counts them is not what was looked at."""
+    path = tmp_path / "budgets.ledger"
+    with PrivacyLedger(1.0, bounds=(-1, 1), path=path) as ledger:
+        ledger.answer(linear(1), ["a"], ones)
+        before, certified = ledger.head, reader.certified_losses
+
+        def one_more_answers(*arguments):
+            ledger.answer(linear(2), ["b"], ones)
+            return certified(*arguments)
+
+        monkeypatch.setattr(reader, "certified_losses", one_more_answers)
+        report = ledger_report(path)
+        assert (report["people"], report["answers"], report["head"]) == (1, 1, before)
+        assert ledger.head != before
 
 
 def test_a_report_reads_only(tmp_path):

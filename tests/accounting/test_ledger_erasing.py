@@ -215,7 +215,10 @@ def test_a_published_head_notices_an_older_backup(place, tmp_path):
             use()
 
 
-@pytest.mark.parametrize("head", ["", "1", f"1 {'0' * 63}", f"01 {'0' * 64}", f"1 {'G' * 64}", 7, f"1 {'0' * 64}\n"])
+@pytest.mark.parametrize(
+    "head",
+    ["", "1", f"1 {'0' * 63}", f"01 {'0' * 64}", f"1 {'G' * 64}", 7, f"1 {'0' * 64}\n", f"0 {'f' * 64}"],
+)
 def test_what_is_no_head_is_refused(head):
     with pytest.raises(ValueError, match="head must be what a ledger's head was"):
         PrivacyLedger(1.0, head=head)

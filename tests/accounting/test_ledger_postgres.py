@@ -83,6 +83,28 @@ def test_a_reading_whose_connection_is_lost_is_begun_again(postgres_url, monkeyp
     assert left == []
 
 
+def test_what_takes_long_is_begun_again_as_well(monkeypatch):
+    """The patience for a lost connection begins when it is lost: a verification may have taken an hour until then."""
+    now, calls = [1e6], []
+    monkeypatch.setattr(postgres_store.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(postgres_store.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+
+    def lost(times, seconds):
+        calls.append(now[0])
+        now[0] += seconds
+        if len(calls) <= times:
+            raise ledger_store.ConflictError("the connection is lost")
+        return "verified"
+
+    assert postgres_store.PostgresStore.repeated(None, lambda: lost(1, 3600.0)) == "verified"
+    calls.clear()
+    # A server that stays away is given up all the same.
+    with pytest.raises(LedgerError, match="the connection is lost") as caught:
+        postgres_store.PostgresStore.repeated(None, lambda: lost(10**6, 0.0))
+    assert not isinstance(caught.value, ledger_store.ConflictError)
+    assert 30 < calls[-1] - calls[0] < 32
+
+
 def test_a_commit_of_which_nobody_heard_is_handed_out_and_charged_once(postgres_url, monkeypatch):
     """The server commits, and the client never learns of it."""
     ledger = new_ledger(postgres_url)

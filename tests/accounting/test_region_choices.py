@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skldp.accounting import RegressionQuery, realized_loss
-from skldp.accounting._extrema import region_choices, region_search
+from skldp.accounting._extrema import region_branching, region_choices, region_search
 from skldp.accounting._extrema.certificate import _leaves, certified_maximum
 from skldp.accounting._extrema.realized_loss import _Search
 from skldp.accounting._extrema.region import region_of
@@ -93,7 +93,7 @@ def test_one_search_finds_what_a_search_of_each_box_finds(sign):
     assert max(search.lower for search in best) <= whole.upper + 1e-9
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(mixed_problems())
 def test_no_two_records_differ_by_more_than_is_proved(problem):
     queries, outputs, domain = problem
@@ -101,6 +101,7 @@ def test_no_two_records_differ_by_more_than_is_proved(problem):
         # As where many columns are not whole.
         patch.setattr(region_search, "_FEW_FEATURES", -1)
         patch.setattr(region_search, "_MAX_NODES", 300)
+        patch.setattr(region_branching, "_MAX_NODES", 40)
         found = realized_loss(queries, outputs, bounds=domain)
     assert worst_sampled_loss(queries, outputs, records_of(domain)) <= found.upper
     assert found.lower <= found.upper
@@ -215,6 +216,33 @@ def test_wide_whole_numbers_close_and_are_rounded():
         float(sigmoid_sum(law).value(law.coef @ search.point + law.offset) @ law.count), abs=1e-9
     )
     assert np.array_equal(region.move(search.point[None])[0], search.point)
+
+
+def test_numbers_of_many_values_leave_each_combination_a_search():
+    """Twenty-one values of each of four columns: 9,261 combinations of three of them left .02 nats open."""
+    rng = np.random.default_rng(0)
+    numbers = {f"n{column}": Integers(0, 20) for column in range(4)}
+    domain = Columns.of(numbers | {f"i{column}": Interval(0.0, 20.0) for column in range(5)})
+    queries, outputs = [], []
+    for number in range(12):
+        coef = rng.uniform(-1, 1, 9)
+        low, high = region_of(domain).range_of(coef)
+        kind, cut = (("linear", -1e-9), ("truncated", 0.35), ("logistic", 0.0))[number % 3]
+        if kind == "logistic":
+            steep = np.abs(coef).sum()
+            queries.append(RegressionQuery(kind, coef / steep, -(low + high) / 2 / steep, (0, 1), 0.3))
+        else:
+            width = high - low
+            queries.append(RegressionQuery(kind, coef, 0.0, (low + cut * width, high - cut * width), 0.3))
+        outputs.append(int(rng.integers(2)))
+    found = realized_loss(queries, outputs, bounds=domain)
+    assert found.converged, found
+    law = law_over(domain, queries, outputs)
+    assert len(RegionChoices(law, 1, sigmoid_sum(law), np.zeros(len(law)), -np.inf)._codes) == 21**2
+    # Numbers of few values are no intervals: all that they can be is combined.
+    few = Columns.of({f"n{column}": Integers(0, 1) for column in range(12)} | {"i": Interval(0.0, 1.0)})
+    law = law_over(few, [RegressionQuery("linear", np.ones(13), 0.0, (-1, 14), 0.3)], [1])
+    assert len(RegionChoices(law, 1, sigmoid_sum(law), np.zeros(1), -np.inf)._codes) == 2**12
 
 
 def test_what_it_serves():

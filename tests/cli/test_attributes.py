@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 
-@pytest.mark.parametrize("mechanism", [None, "duchi"])
+@pytest.mark.parametrize("mechanism", [pytest.param(None, marks=pytest.mark.slow), "duchi"])
 def test_a_target_is_given_several_times(run, mechanism):
     bill, size = np.tile(np.linspace(0, 60, 50), 4), np.arange(200) // 50 + 1
     frame = pd.DataFrame({"bill": bill, "size": size, "smoker": np.where(bill > 30, "yes", "no"), "sex": size > 2})
@@ -23,3 +23,15 @@ def test_a_target_is_given_several_times(run, mechanism):
     assert {row["mechanism"] for row in rows} == named
     assert all(0 <= float(row["auc_smoker_mean"]) <= 1 for row in rows)
     assert all(float(row["clean_auc_sex_mean"]) > 0.9 for row in rows)
+
+
+def test_names_that_do_not_fit_are_not_cut():
+    pytest.importorskip("typer")
+    console = pytest.importorskip("rich.console").Console(width=24, record=True)
+    from skldp.cli._options import rich_table
+
+    console.print(
+        rich_table("", ["mechanism", "1", "2"], [[name, "0.123456", "0.5"] for name in ("bitrand", "bitrand-exact")])
+    )
+    lines = [line.replace("│", "|").split("|")[1].strip() for line in console.export_text().splitlines() if "│" in line]
+    assert "".join(lines) == "bitrandbitrand-exact"

@@ -44,8 +44,13 @@ def test_a_table_is_read_as_by_study(run, tmp_path):
     (tmp_path / "people.csv").write_text(f"size;plan;number;kind\n{rows}\n", encoding="utf-16")
     schema = '{"size": {"type": "interval", "low": 0, "high": 8}, "plan": ["no", "yes"]}'
     own = ["--target", "kind", "--columns", "size,plan", "--schema", schema, "--sep", ";", "--encoding", "utf-16"]
-    code, _, err = run("federated", "people.csv", *own, *QUICK)
+    code, out, err = run("federated", "people.csv", *own, *QUICK)
     assert (code, err) == (0, "")
     assert (tmp_path / "federated.csv").exists()
+    assert "are those in the file" not in out
+    learnt = ["--target", "kind", "--columns", "size,plan", "--bounds", "0,8", "--sep", ";", "--encoding", "utf-16"]
+    code, out, err = run("federated", "people.csv", *learnt, *QUICK)
+    assert (code, err) == (0, "")
+    assert "The categories of plan are those in the file, which no epsilon covers" in out
     code, _, err = run("federated", "people.csv", *own[:2], "--sep", ";", "--encoding", "utf-16", *QUICK)
     assert (code, "needs --bounds" in err) == (2, True)

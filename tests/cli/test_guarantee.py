@@ -39,8 +39,8 @@ def test_a_table_is_that_of_its_schema(run):
     ("arguments", "message"),
     [
         (["krrr"], "must be one of bitrand"),
-        (["table"], "--schema is for table, which needs one"),
-        (["krr", "--schema", "{}"], "--schema is for table"),
+        (["table"], "table needs --schema"),
+        (["krr", "--schema", "{}"], "--schema is for table; krr has none"),
         (["krr", "--delta", "1e-6"], "--delta is for gaussian, best; krr has none"),
         (["table", "--schema", "absent.json"], "There is no file absent.json"),
         (["krr", "--epsilon", "0"], "epsilon"),

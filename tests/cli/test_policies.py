@@ -205,6 +205,13 @@ class TestASecret:
         assert complaint in wrong
         assert not (tmp_path / "reports.arrow").exists()
 
+    def test_ids_of_several_rows_are_told(self, run, kept, tmp_path):
+        (tmp_path / "people.csv").write_text("person,age,city\na,1,Ulm\nb,2,Ulm\na,3,Ulm\n")
+        for columns, chunk, told in (("person", 7, True), ("person", 2, False), ("age", 7, False)):
+            own = ("--secret", "release.key", "--ids", columns, "--chunk", chunk)
+            code, said, _ = run("release", "kept.json", "people.csv", "-o", "reports.arrow", *own)
+            assert (code, "ids are those of several rows" in said) == (0, told)
+
     def test_a_secret_is_never_written_over(self, run, kept, tmp_path):
         before = (tmp_path / "release.key").read_bytes()
         code, _, wrong = run("policy", "secret", "release.key")
@@ -220,6 +227,8 @@ def test_a_schema_that_is_no_json_is_told_how_to_write_one(run, tmp_path):
             'bounds, for which write {"type": "interval", "low": 18, "high": 90}, and two categories',
         ),
         ("nowhere.json", "There is no file nowhere.json."),
+        ("[" * 100_000, "nested at most 30 deep"),
+        ('{"age": ["a", "b"], "age": ["a"]}', "Every field must be there once"),
     ):
         code, said, wrong = run("policy", "new", schema, "--purpose", "x", "-o", "policy.json")
         assert (code, said, wrong.count("\n")) == (2, "", 1)

@@ -8,14 +8,14 @@ import pytest
 from skldp import Collector, ReleaseKey, release_batches
 from skldp.client import CategoryField, NumberField, Policy
 from skldp.collection._arrow import columns_of_batch, report_schema
-from skldp.mechanisms import Duchi, RandomizedResponse, SubsetSelection, integer_law
+from skldp.mechanisms import Duchi, LongitudinalCategories, RandomizedResponse, SubsetSelection, integer_law
 
 pa = pytest.importorskip("pyarrow")
 
 POLICY = Policy(
     "a test",
     (
-        NumberField("age", 0, 100, integer_law(Duchi(20.0)), missing=50.0),
+        NumberField("age", 0, 100, integer_law(Duchi(30.0)), missing=50.0),
         CategoryField("city", ("Bonn", "Ulm", None), integer_law(RandomizedResponse(40.0, 3))),
         CategoryField("shop", tuple(f"shop {i}" for i in range(9)), integer_law(SubsetSelection(1.0, 9))),
     ),
@@ -111,6 +111,12 @@ class TestASecret:
         assert batch["skldp_report_id"][0].as_py().hex() == report.report_id
         assert {field: batch[field][0].as_py() for field in report.answers} == report.answers
 
+    def test_a_policy_of_waves_is_refused_before_there_is_a_table(self, release):
+        city = CategoryField("city", ("Bonn", "Ulm"), integer_law(LongitudinalCategories(2.0, 1.0, 2)))
+        policy = Policy("a test", (city,), memo="permanent")
+        with pytest.raises(ValueError, match="two steps"):
+            release_batches(policy, secret=release.secret, ids="name")
+
     def test_no_secret_travels(self, release, tmp_path):
         secret = (tmp_path / "release.key").read_bytes()
         assert not any(secret[start : start + 8] in pickle.dumps(release) for start in range(24))
@@ -166,7 +172,9 @@ class TestBytes:
     def test_what_is_no_report_is_counted(self):
         ours, theirs = self.table()["skldp_report"].to_pylist(), Policy("another", POLICY.fields)
         record = {"city": "Ulm", "shop": "shop 1"}
-        strange = [None, b"", b"no report", theirs.release(record), ours[0][:-1], ours[0][:-1] + b"?", *ours[:3]]
+        # A byte that is always the same would be the right one in one of 256 runs.
+        flipped = ours[0][:-1] + bytes([ours[0][-1] ^ 1])
+        strange = [None, b"", b"no report", theirs.release(record), ours[0][:-1], flipped, *ours[:3]]
         collector = Collector(POLICY)
         collector.add_batch(pa.RecordBatch.from_pydict({"skldp_report": pa.array(strange, pa.binary())}))
         assert collector.counts[:] == (3, 4, 2, 0)

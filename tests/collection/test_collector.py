@@ -216,6 +216,21 @@ def test_files_of_arrow(reports, collector, tmp_path, form):
     assert made.counts.broken == 1
 
 
+@pytest.mark.parametrize("name", ["ArrowInvalid", "ArrowMemoryError", "ArrowNotImplementedError", "ArrowTypeError"])
+def test_a_file_that_pyarrow_cannot_go_on_with_counts_once_as_broken(reports, tmp_path, monkeypatch, name):
+    pa = pytest.importorskip("pyarrow")
+
+    def ended(path, first):
+        yield batch_of_reports(POLICY, reports[:5])
+        raise getattr(pa, name)("a length of petabytes")
+
+    monkeypatch.setattr("skldp.collection._report_files._batches", ended)
+    (tmp_path / "reports").write_bytes(b"ARROW1")
+    made = Collector(POLICY)
+    made.add_file(tmp_path / "reports")
+    assert made.counts == (5, 0, 1, 0)
+
+
 def test_what_cannot_be_read_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         Collector(POLICY).add_file(tmp_path / "missing")
@@ -355,7 +370,35 @@ def test_quantiles_ascend_within_their_intervals(collector):
     assert (np.diff(found.values) >= 0).all()
     assert ((found.low <= found.values) & (found.values <= found.high)).all()
     kids = collector.quantiles("kids")
-    assert set(kids.values) | set(kids.low) | set(kids.high) <= set(range(7))
+    assert set(kids.values) | set(kids.low) | set(kids.high) <= set(range(6))
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 10), (0.5, 10.5), (0, 500)])
+def test_a_quantile_of_whole_numbers_is_none_that_nobody_can_have(low, high):
+    age = NumberField("age", low, high, integer_law(SquareWave(1.0)), whole=True)
+    policy, rng = Policy("a test", (age,)), np.random.default_rng(0)
+    made = Collector(policy)
+    for _ in range(30):
+        made.add(policy.vector({"age": int(high)}, rng.bytes(160)))
+    found = made.quantiles("age")
+    assert set(found.high) == {int(high)}
+    assert (found.low >= low).all()
+
+
+@pytest.mark.parametrize("value", [0.0, 37.3, 100.0])
+def test_quantiles_of_people_who_all_have_one_number_are_near_it(value):
+    """Which is somewhere within a bin: 20 surveys of fixed noise, of which most would miss it if bins were even."""
+    policy = Policy("a test", (NumberField("age", 0, 100, integer_law(SquareWave(4.0))),))
+    rng, n_held, widths = np.random.default_rng(0), np.zeros(3), []
+    for _ in range(20):
+        made = Collector(policy)
+        for _ in range(300):
+            made.add(policy.vector({"age": value}, rng.bytes(160)))
+        found = made.quantiles("age")
+        widths.append(found.high - found.low)
+        n_held += (found.low <= value) & (value <= found.high)
+    assert (n_held >= 17).all()
+    assert (np.median(widths, axis=0) <= 5).all()
 
 
 def test_large_domains_of_every_law(reports):

@@ -6,11 +6,12 @@ from itertools import product
 import numpy as np
 import pytest
 from client.second_client import report_of_prefix
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
 
 from skldp import HeavyHitters
 from skldp.client import CategoryField, DeviceLedger, NumberField, Policy, PrefixDomain, PrefixTask
 from skldp.client._schema import canonical_text
+from skldp.collection._heavy_hitters import _exact_intervals, _scores
 from skldp.exceptions import BudgetExhaustedError
 from skldp.mechanisms import Piecewise, RandomizedResponse, integer_law
 
@@ -83,6 +84,7 @@ def test_a_client_that_was_written_from_the_document_alone_sends_the_same_report
             record = {"prefix": domain.prefix(value, task.length)}
             assert report_of_prefix(given, value, words) == task.policy.vector(record, words)
         hitters._go_on(2, list(task.candidates[:2]))
+        hitters._begin()
 
 
 @pytest.mark.parametrize(
@@ -128,12 +130,14 @@ def test_a_report_of_any_round_costs_at_most_the_epsilon_asked_for(epsilon):
     while hitters.task is not None:
         assert 0.999 * epsilon < hitters.task.policy.epsilon <= epsilon
         hitters._go_on(2, list(hitters.task.candidates[:2]))
+        hitters._begin()
 
 
 def test_a_device_that_answers_two_tasks_is_charged_for_both(tmp_path):
     first = small()
     second = HeavyHitters.from_json(first.to_json())
     second._go_on(2, list(first.task.candidates[:4]))
+    second._begin()
     ledger = DeviceLedger(tmp_path / "device.sqlite", lifetime_epsilon=12.0)
     first.task.release(7, ledger=ledger)
     with pytest.raises(BudgetExhaustedError):
@@ -153,6 +157,20 @@ def test_the_threshold_is_the_least_that_a_word_of_nobody_seldom_reaches(n, chan
     found = hitters._threshold(collector)
     assert tails[min(found, n + 1)] <= each * (1 + 1e-9)
     assert tails[found - 1] > each * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0, 6.0])
+@pytest.mark.parametrize("n", [2, 50, 300, 2000])
+def test_intervals_of_all_candidates_together_miss_no_more_often_than_they_say(epsilon, n):
+    """By all supports that there can be, at the level of one of 1,024 candidates."""
+    hitters = HeavyHitters(PrefixDomain.of_bits(10), epsilon, "a test", n_kept=4, n_candidates=1024)
+    scores = _scores(hitters.collector)
+    outside, support = 0.05 / 1024, np.arange(n + 1)
+    low, high = _exact_intervals(scores, support, n, 1 - outside)
+    for share in [0.0, 0.003, 0.01, 0.05, 0.2, 0.5, 1.0]:
+        chances = binom.pmf(support, n, scores.q + share * (scores.p - scores.q))
+        assert chances[low > share].sum() <= outside / 2 * (1 + 1e-6)
+        assert chances[high < share].sum() <= outside / 2 * (1 + 1e-6)
 
 
 def carried_out_reports(hitters, n):
@@ -185,6 +203,13 @@ def test_words_that_many_have_are_found_and_what_they_are_like_depends_on_no_ord
     assert ((estimate.low <= true) & (true <= estimate.high)).all()
     n_candidates = hitters._last.policy.fields[0].law.n_codes - 1
     assert estimate.level == pytest.approx(1 - 0.05 / n_candidates)
+    # Of each the exact interval of its own support.
+    scores = _scores(hitters._last)
+    shares = scores.q + estimate.values * (scores.p - scores.q)
+    for share, low, high in zip(shares, estimate.low, estimate.high, strict=True):
+        k, n = round(share * hitters._last.n_reports), hitters._last.n_reports
+        exact = binomtest(k, n).proportion_ci(estimate.level, "exact")
+        assert (np.array(exact) - scores.q) / (scores.p - scores.q) == pytest.approx([low, high], abs=1e-9)
 
     # The same reports, backwards and twice.
     again, rng = small(), np.random.default_rng(0)
@@ -290,6 +315,8 @@ def changed(text, **names):
         {"epsilon": "nan"},
         {"epsilon": "8"},
         {"epsilon": 8},
+        {"epsilon": 10**400},
+        {"false_positives": 10**400},
         {"false_positives": "0"},
         {"purpose": None},
         {"purpose": 3},
@@ -302,6 +329,20 @@ def changed(text, **names):
 def test_a_hostile_state_is_refused(names):
     with pytest.raises(ValueError, match="Got"):
         HeavyHitters.from_json(changed(small().to_json(), **names))
+
+
+def test_a_state_of_hundreds_of_rounds_makes_one_policy_of_all(monkeypatch):
+    """A short document would else keep whoever reads it busy for minutes."""
+    hitters = HeavyHitters(PrefixDomain.of_bits(256), 1.0, "a test", n_kept=1, n_candidates=2)
+    n_rounds = len(hitters.lengths)
+    for _ in range(n_rounds - 1):
+        hitters._go_on(2, [hitters._asked()[1][0]])
+    text, made = hitters.to_json(), []
+    policy = Policy
+    monkeypatch.setattr("skldp.collection._heavy_hitters.Policy", lambda *given: made.append(1) or policy(*given))
+    again = HeavyHitters.from_json(text)
+    assert (n_rounds, len(again.rounds), len(made)) == (256, 255, 2)
+    assert again.task.length == 256
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "{}", '{"a": 1, "a": 1}', "[" * 10_000])

@@ -5,6 +5,7 @@ import json
 import math
 import pickle
 from contextlib import closing
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -15,10 +16,26 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skldp import CategoricalPrivatizer, Policy, PrivacyLedger, TablePrivatizer, privacy_guarantee
+from skldp import (
+    CategoricalPrivatizer,
+    Policy,
+    PrivacyLedger,
+    TablePrivatizer,
+    privacy_guarantee,
+    release_blocks,
+)
 from skldp.estimators._table_encoding import as_estimates, as_one_hot
 from skldp.exceptions import BudgetExhaustedError, OutOfDomainWarning
-from skldp.mechanisms import CATEGORICAL_MECHANISMS, Categories, Columns, MixedRecord, NumberOrMissing, noise_from
+from skldp.mechanisms import (
+    CATEGORICAL_MECHANISMS,
+    Categories,
+    Columns,
+    FieldKey,
+    MixedRecord,
+    NumberOrMissing,
+    ReleaseKey,
+    noise_from,
+)
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 # As of penguins: numbers, categories and dates, all with gaps.
@@ -172,7 +189,7 @@ OF_WORDS = {"size": ["S", "M", "L"], "age": (0, 100), "city": list("abcde")}
 
 @pytest.mark.parametrize("encoding", ["onehot", "estimates"])
 @pytest.mark.parametrize("mechanism", [*CATEGORICAL_MECHANISMS, "best"])
-def test_every_mechanism_in_a_pipeline(mechanism, encoding):
+def test_every_mechanism_in_a_pipeline(mechanism, encoding, fixed_noise):
     table = TablePrivatizer(9.0, schema=OF_WORDS, category_mechanism=mechanism, encoding=encoding)
     model = make_pipeline(table, LogisticRegression()).fit(WORDS, [0, 1, 0, 1, 1])
     assert model.predict(WORDS).shape == (5,)
@@ -255,3 +272,69 @@ def test_a_set_is_no_category():
         MixedRecord(Columns.of(dict.fromkeys("ab", Categories((0, 1)))), (1.0, 1.0), ("krr",))
     numbers = MixedRecord(Columns.of({"a": Categories((0, 1))}), (1.0,), ("best",))
     assert numbers.release([[1]], noise_from()).rows.shape == (1, 1)
+
+
+NOTHING = {
+    "None": None,
+    "nan": float("nan"),
+    "single": np.float32("nan"),
+    "half": np.float16("nan"),
+    "long": np.longdouble("nan"),
+    "decimal": Decimal("NaN"),
+    "pandas": pd.NA,
+    "pandas date": pd.NaT,
+    "date": np.datetime64("NaT"),
+    "days": np.timedelta64("NaT", "D"),
+}
+
+
+@pytest.mark.parametrize("nothing", NOTHING.values(), ids=NOTHING)
+@pytest.mark.parametrize("kind", ["frame", "array"])
+@pytest.mark.parametrize(
+    ("declared", "given", "middle"),
+    [
+        ({"type": "interval", "low": 2, "high": 10}, 4.0, 6.0),
+        ({"type": "dates", "low": "1970-01-03", "high": "1970-01-11"}, "1970-01-05", 6.0),
+        ({"type": "categories", "values": ["a", "b"]}, "b", None),
+    ],
+    ids=["number", "date", "category"],
+)
+def test_nothing_is_missing_of_whatever_type_it_is(declared, given, middle, kind, nothing):
+    """numpy takes a date that is none, among other objects, for the number -2^63."""
+    held = np.array([[given], [nothing]], dtype=object)
+    X = held if kind == "array" else pd.DataFrame(held, columns=["x0"])
+    with pytest.raises(ValueError, match=r"must not have missing values.* in 1 of 2 rows"):
+        TablePrivatizer(schema={"x0": declared}).fit_transform(X)
+    said = TablePrivatizer(schema={"x0": declared | {"missing": "category"}}, transform_noise=False).fit(X)
+    assert said.transform(X).tolist() == ([[0, 1, 0], [0, 0, 1]] if middle is None else [[4.0, 0], [middle, 1]])
+    if middle is not None:
+        filled = TablePrivatizer(schema={"x0": declared | {"missing": "middle"}}, transform_noise=False).fit(X)
+        assert filled.transform(X).tolist() == [[4.0], [middle]]
+
+
+@pytest.mark.parametrize("date", [np.datetime64("2020-01-01"), np.timedelta64(3, "D")], ids=["date", "days"])
+def test_a_date_among_objects_is_no_number(date):
+    held = np.array([[4.0], [date]], dtype=object)
+    with pytest.raises(ValueError, match="'x0' must be real numbers"):
+        TablePrivatizer(schema={"x0": {"type": "interval", "low": 0, "high": 10}}).fit_transform(held)
+
+
+@pytest.mark.parametrize("encoding", ["onehot", "estimates", "columns"])
+def test_blocks_of_rows_may_have_missing_numbers(encoding, monkeypatch):
+    monkeypatch.setattr("skldp.estimators._out_of_core._BLOCK_BYTES", 64)
+    X = np.tile([[1.0, 0.5], [np.nan, 0.2], [3.0, 0.1]], (20, 1))
+    schema = {"x0": {"type": "interval", "low": 0, "high": 10, "missing": "category"}, "x1": (0, 1)}
+    table = TablePrivatizer(2.0, schema=schema, encoding=encoding).fit(X[:1])
+    out = np.full((60, 2 if encoding == "columns" else 3), 7.0)
+    encoded = clone(table).set_params(transform_noise=False).fit(X[:1])
+    np.testing.assert_array_equal(release_blocks(encoded, X, out), encoded.transform(X))
+    key = FieldKey(ReleaseKey(bytes(range(32))), "table")
+    again = [release_blocks(table, X, np.empty(out.shape), release_key=key, ids=np.arange(60)) for _ in "ab"]
+    assert again[0].tobytes() == again[1].tobytes()
+    # What is no number of the column is refused in the last block as in the first, before anything is released.
+    for row, column, wrong in ((59, 0, np.inf), (59, 1, np.nan)):
+        broken, out = X.copy(), np.full(out.shape, 7.0)
+        broken[row, column] = wrong
+        with pytest.raises(ValueError, match=r"infinity|missing values"):
+            release_blocks(table, broken, out)
+        assert (out == 7.0).all()

@@ -148,6 +148,14 @@ def test_what_is_chosen_keeps_to_epsilon_and_beats_a_bit_beside_a_number(epsilon
         assert law.worst_variance < number.worst_variance + p * q / (p - q) ** 2
 
 
+def test_more_of_epsilon_is_never_worse():
+    """Whoever asks for hundreds looks whether rows come through."""
+    variances = [NumberOrMissing.of(AGE, epsilon).worst_variance for epsilon in (8, 16, 24, 40, 80, 600.0, 1e6, 1e300)]
+    assert variances == sorted(variances, reverse=True)
+    assert variances[-1] < 1e-3
+    assert NumberOrMissing.of(AGE, 600.0).guarantee().stated == 600.0
+
+
 def test_a_missing_number_is_one_answer_whatever_kind_of_nan_it_was():
     law = NumberOrMissing.of(AGE, 1.0)
     payloads = np.array([0x7FF8000000000000, 0xFFF8000000000001, 0x7FF0000000000123], dtype=np.uint64)

@@ -3,15 +3,24 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+from joblib import parallel_config
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from toy_estimators import ToyLabels, ToySigns
 
-from skldp import BitRandTransformer, NumericPrivatizer, PrivacyGuarantee, PrivateLinearRegression, privacy_guarantee
+from skldp import (
+    BitRandTransformer,
+    LabelPrivateClassifier,
+    LabelRR,
+    NumericPrivatizer,
+    PrivacyGuarantee,
+    PrivateLinearRegression,
+    privacy_guarantee,
+)
 from skldp.exceptions import PrivacyGuaranteeWarning, TooFewPeopleWarning
 from skldp.study import smallest_epsilon, with_exact_epsilon
 
@@ -27,7 +36,7 @@ def test_takes_the_smallest_epsilon_within_the_tolerance(tolerance, chosen):
 
 
 def test_best_of_equal_epsilons_and_sum_of_several():
-    candidates = [{"x__epsilon": 1, "C": 1}, {"x__epsilon": 1, "C": 2}, {"x__epsilon": 0.4, "y__epsilon": 0.7}]
+    candidates = [{"x__epsilon": 1, "m__C": 1}, {"x__epsilon": 1, "m__C": 2}, {"x__epsilon": 0.4, "y__epsilon": 0.7}]
     assert smallest_epsilon(0.1)(results(candidates, [0.8, 0.81, 0.85])) == 1
     assert smallest_epsilon(0.1, param_name="x__epsilon")(results(candidates, [0.8, 0.81, 0.85])) == 2
 
@@ -146,6 +155,77 @@ def test_a_search_compares_exact_epsilons_without_being_told(fixed_noise):
     assert not [one for one in caught if "with_exact_epsilon" in str(one.message)]
 
 
+def two_private_steps():
+    """Rows by bits that are stated as 2, and are 6.5 exactly as published, and labels."""
+    labels = LabelRR(1.0, classes=[0, 1])
+    return Pipeline(
+        [("x", BitRandTransformer(2.0)), ("m", LabelPrivateClassifier(GaussianNB(), label_mechanism=labels))]
+    )
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
+@pytest.mark.parametrize(
+    ("published", "better"),
+    [
+        # The sum of what is set is 3 of the first and 4.5 of the second; exactly 7.5 and 7.43.
+        ({"x__epsilon": [2.0], "m__label_mechanism__epsilon": [1.0]},
+         {"x__epsilon": [0.5], "m__label_mechanism__epsilon": [4.0]}),
+        # The epsilon of one step is searched, and what another is made of.
+        ({"x__calibration": ["published"], "m__label_mechanism__epsilon": [1.0]},
+         {"x__calibration": ["exact"], "m__label_mechanism__epsilon": [2.0]}),
+    ],
+    ids=["two epsilons", "another step"],
+)  # fmt: skip
+def test_exact_epsilons_are_compared_of_two_private_steps(published, better, fixed_noise):
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 1))
+    y = np.arange(60) % 2
+    search = GridSearchCV(two_private_steps(), [published, better], cv=2, refit=smallest_epsilon(1.0)).fit(X, y)
+    assert search.best_index_ == 1
+    exact = [
+        privacy_guarantee(clone(search.estimator).set_params(**one).fit(X, y)).plain_epsilon
+        for one in search.cv_results_["params"]
+    ]
+    assert privacy_guarantee(search.best_estimator_).plain_epsilon == min(exact) < exact[0]
+
+
+def test_what_prints_alike_may_be_different():
+    long = [Pipeline([("a", Counted(score_as=1.0)), *((f"step{j}", "passthrough") for j in range(60))]) for _ in "ab"]
+    long[1].set_params(a__score_as=0.9, step30=StandardScaler())
+    rule = smallest_epsilon(1.0)
+    for left, right in (long, (np.arange(2_000), np.r_[np.arange(1_000), 7, np.arange(1_001, 2_000)])):
+        candidates = [{"epsilon": 1.0, "what": left}, {"epsilon": 1.0, "what": right}]
+        with pytest.warns(PrivacyGuaranteeWarning, match="differ in what, with which"):
+            rule(results(candidates, [0.5, 0.5]))
+
+
+class Caller(BaseEstimator):
+    """Asks a rule in a `fit` of its own, as the search of another package would."""
+
+    def __init__(self, refit):
+        self.refit = refit
+
+    def fit(self, rows):
+        return self.refit(results([{"epsilon": 1.0, "bits": 2}, {"epsilon": 2.0, "bits": 1}], [rows, rows]))
+
+
+def test_what_is_no_search_of_scikit_learn_is_not_taken_for_one():
+    with pytest.warns(PrivacyGuaranteeWarning, match="differ in bits, with which"):
+        assert Caller(smallest_epsilon()).fit(0.5) == 0
+
+
+def test_what_is_chosen_is_warned_of_though_it_was_fitted_for_its_epsilon_before(fixed_noise):
+    """Of workers nothing is heard: the search's own last fit is to speak, and is no second one."""
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 1))
+    grid = {"bitrandtransformer__epsilon": [5.0, 2.0], "bitrandtransformer__n_bits": [8, 6]}
+    model = make_pipeline(BitRandTransformer(), GaussianNB())
+    search = GridSearchCV(model, grid, cv=2, refit=smallest_epsilon(1.0), n_jobs=2)
+    with parallel_config("threading"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search.fit(X, np.arange(60) % 2)
+    assert search.best_params_ == {"bitrandtransformer__epsilon": 2.0, "bitrandtransformer__n_bits": 6}
+    assert [one for one in caught if "states epsilon 2, as published" in str(one.message)]
+
+
 class Counted(BaseEstimator):
     """Scores its `score_as`, and remembers in `FITS` what it was fitted to."""
 
@@ -190,6 +270,55 @@ def test_a_ledger_is_not_charged_for_a_comparison():
     with pytest.warns(PrivacyGuaranteeWarning, match="differ in score_as, with which"):
         search.fit(np.zeros((6, 1)))
     assert [one[2] for one in FITS] == [3] * 8 + [6]
+
+
+UNLIKE = {"params": [{"epsilon": 2.0, "n": 1}, {"epsilon": 1.0, "n": 2}], "mean_test_score": [1, 1]}
+
+
+class OtherRows:
+    """A search of another package, which calls its rows by another name."""
+
+    def __init__(self, refit):
+        self.refit = refit
+
+    def fit(self, rows):
+        return self.refit(UNLIKE)
+
+
+class OtherModel(OtherRows):
+    """One that has another place for its model."""
+
+    def fit(self, X):
+        return self.refit(UNLIKE)
+
+
+@pytest.mark.parametrize("search", [OtherRows, OtherModel])
+def test_a_search_that_is_not_known_compares_what_was_set_and_says_so(search):
+    with pytest.warns(PrivacyGuaranteeWarning, match="differ in n, with which"):
+        assert search(smallest_epsilon()).fit([[0.0]]) == 1
+
+
+def test_a_ledger_that_a_candidate_brings_is_not_charged_for_a_comparison():
+    FITS.clear()
+    steps = [Counted(score_as=score, ledger="any") for score in (0.8, 1.0)]
+    search = GridSearchCV(Pipeline([("a", Counted())]), {"a": steps, "a__epsilon": [2.0, 3.0]}, cv=2,
+                          refit=smallest_epsilon(1.0))  # fmt: skip
+    with pytest.warns(PrivacyGuaranteeWarning, match="differ in a, with which"):
+        search.fit(np.zeros((6, 1)))
+    assert [one[2] for one in FITS] == [3] * 8 + [6]
+
+
+def test_a_search_within_a_search_asks_for_its_own():
+    """Both have one rule, and each is found by it: the inner one by the innermost `fit`."""
+    FITS.clear()
+    rule = smallest_epsilon(0.3)
+    inner = GridSearchCV(Counted(), {"epsilon": [2.0, 3.0], "score_as": [0.1, 1.0]}, cv=2, refit=rule)
+    outer = GridSearchCV(inner, {"estimator__ledger": [None], "error_score": ["raise", 0.0]}, cv=2, refit=rule)
+    with pytest.raises(ValueError, match="needs a searched parameter"):
+        outer.fit(np.zeros((8, 1)))
+    # In each of the outer one's four folds: two near enough, and the chosen one.
+    within = [(2.0, 1.0, 4), (3.0, 1.0, 4), (2.0, 1.0, 4)]
+    assert [one[:3] for one in FITS if one[2] == 4][: 3 * 4] == within * 4
 
 
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")

@@ -65,8 +65,14 @@ def test_separators_and_encodings(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("age;city\n31;Köln\n", encoding="latin-1")
     assert read_table(path, separator=";", encoding="latin-1")["city"].tolist() == ["Köln"]
-    with pytest.raises(StudyInputError, match="are not UTF-8"):
-        read_table(path, separator=";")
+    told = set()
+    for name in ("Köln", "Kirchhörde"):
+        path.write_text(f"age;city\n31;{name}\n", encoding="latin-1")
+        with pytest.raises(StudyInputError, match="its bytes are not UTF-8; --encoding says") as caught:
+            read_table(path, separator=";")
+        told.add(str(caught.value))
+    # Not where in the cell.
+    assert len(told) == 1
     path.write_text("age\tcity\n31\tUlm\n", encoding="utf-8")
     assert read_table(path, separator="\\t")["city"].tolist() == ["Ulm"]
     # What other programs put before UTF-8 is no part of a name.

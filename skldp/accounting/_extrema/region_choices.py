@@ -26,6 +26,10 @@ Integers = npt.NDArray[np.intp]
 # Combinations, and combinations times answers.
 _MOST_CHOICES = 2**14
 _MOST_PRODUCTS = 2**20
+# Combinations to which numbers of many steps may add: with more there is little search left for each, and an interval
+# is near to what such a number can be.
+_MOST_WITH_NUMBERS = 2**10
+_MANY_STEPS = 8
 # Rounds of a climb: along the columns that are not whole, then over everything that the others can be.
 _CLIMBS = 4
 _CLIMB_STEPS = 20
@@ -84,7 +88,7 @@ class RegionChoices:
         if region is None:
             return False
         whole, moving = _whole_and_moving(law, region)
-        return bool(moving.any()) and not region.coef[:, moving].any() and _are_few(law, region, whole)
+        return bool(moving.any()) and not region.coef[:, moving].any() and _are_few(law, region, whole, _MOST_CHOICES)
 
     @property
     def upper(self) -> float:
@@ -149,18 +153,19 @@ class RegionChoices:
         return tree, nodes
 
 
-def _are_few(law: SampledLaw, region: Region, whole: npt.NDArray[np.bool_]) -> bool:
+def _are_few(law: SampledLaw, region: Region, whole: npt.NDArray[np.bool_], most: int) -> bool:
     n_choices = region.n_points(whole)
-    return n_choices <= _MOST_CHOICES and n_choices * len(law) <= _MOST_PRODUCTS
+    return n_choices <= most and n_choices * len(law) <= _MOST_PRODUCTS
 
 
 def _whole_and_moving(law: SampledLaw, region: Region) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Columns that matter, to an answer or an inequality: those whose values are combined, and those of intervals."""
     matters = (law.used | (region.coef != 0).any(axis=0)) & (law.box[0] < law.box[1])
     whole, numbers = matters & region.whole, np.flatnonzero(matters & region.whole & ~region.in_block)
+    widths = np.ptp(law.box[:, numbers], axis=0)
     # The widest numbers are the most like an interval.
-    for column in numbers[np.argsort(-np.ptp(law.box[:, numbers], axis=0), kind="stable")]:
-        if _are_few(law, region, whole):
+    for at in np.argsort(-widths, kind="stable"):
+        if _are_few(law, region, whole, _MOST_WITH_NUMBERS if widths[at] >= _MANY_STEPS else _MOST_CHOICES):
             break
-        whole[column] = False
+        whole[numbers[at]] = False
     return whole, matters & ~whole

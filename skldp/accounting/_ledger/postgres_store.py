@@ -241,12 +241,14 @@ class PostgresStore(LedgerStore):
 
     def repeated(self, work: Any) -> Any:
         """Do some work whose transaction can be begun again after a conflict, or a lost connection."""
-        until = time.monotonic() + RECONNECT_SECONDS
+        # From the first failure on: to verify a ledger takes longer than this.
+        until: float | None = None
         pause = 0.01
         while True:
             try:
                 return work()
             except ConflictError as error:
+                until = until or time.monotonic() + RECONNECT_SECONDS
                 if time.monotonic() > until:
                     raise LedgerError(str(error)) from None
             time.sleep(pause * (1 + secrets.randbelow(1000) / 1000))

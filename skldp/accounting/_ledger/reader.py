@@ -27,7 +27,7 @@ __all__ = ["LedgerReader", "ledger_report"]
 _QUERY_COLUMNS = (
     "query", "kind", "epsilon", "first_asked", "calls", "asked", "answered", "served_again", "refused", "key",
 )  # fmt: skip
-_BUDGETS = ("people", "answers", "exhausted", "loss_quantiles", "remaining_quantiles", "zcdp_quantiles")
+_BUDGETS = ("head", "people", "answers", "exhausted", "loss_quantiles", "remaining_quantiles", "zcdp_quantiles")
 _QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 _COUNTS = """SELECT query, COUNT(*), MIN(time), CAST(SUM(asked) AS BIGINT), CAST(SUM(answered) AS BIGINT),
                     CAST(SUM(served) AS BIGINT), CAST(SUM(refused) AS BIGINT)
@@ -61,7 +61,7 @@ def ledger_report(
     Raises
     ------
     ValueError
-        If `head` is none.
+        If `head` is nothing that a ledger's head can be.
     LedgerError
         If there is no usable ledger, or it has lost what was there when its head was published.
     """
@@ -333,17 +333,16 @@ class LedgerReader:
         self._store.check_open()
         checked = asdict(self.verify(workers)) if verify else None
         try:
-            queries, budgets, head = _query_rows(self._store), self._budgets(workers), self.head
+            queries, budgets = _query_rows(self._store), self._budgets(workers)
         except LedgerError as error:
             if checked is None or isinstance(error, ConflictError):
                 raise
             # What is damaged has no figures, but the problems are worth more than an error.
-            queries, budgets, head = [], dict.fromkeys(_BUDGETS), None
+            queries, budgets = [], dict.fromkeys(_BUDGETS)
         settings = {name: getattr(self, name) for name in ("path", "epsilon", "rule", "tol", "bounds", "delta")}
         if isinstance(self.bounds, Domain):
             settings["bounds"] = self.bounds.to_dict()
         refused = sum(row["refused"] for row in queries)
-        settings["head"] = head
         return {**settings, **budgets, "refused": refused, "queries": queries, "verification": checked}
 
     @begun_again
@@ -366,7 +365,7 @@ class LedgerReader:
         self.close()
 
     def _budgets(self, workers: Workers) -> dict[str, Any]:
-        """Quantiles of losses and of what is left, from everything that is in the file."""
+        """Quantiles of losses and of what is left, from everything in the file, and the head that it is up to."""
         book = LedgerBook()
         with self._store.transaction(write=False) as connection:
             book.catch_up(connection)
@@ -377,7 +376,7 @@ class LedgerReader:
         # Whether somebody is really refused depends on the query as well, with rule="bayesian".
         exhausted = int(np.count_nonzero(remaining < smallest * (1 - 1e-9)))
         quantiles = map(_quantiles, (losses, remaining, book.zcdp_of(numbers)))
-        figures = (len(losses), book.n_answers, exhausted, *quantiles)
+        figures = (f"{book.release} {book.chain}", len(losses), book.n_answers, exhausted, *quantiles)
         return dict(zip(_BUDGETS, figures, strict=True))
 
     def _forget(self) -> None:

@@ -173,7 +173,8 @@ class LedgerStore(ABC):
             If the record has lost what was there when the head was published.
         """
         match = _HEAD.fullmatch(head) if isinstance(head, str) else None
-        if match is None:
+        # Before the first release there is one head alone.
+        if match is None or (match[1] == "0" and match[2] != EMPTY.chain):
             raise ValueError(f"head must be what a ledger's head was: its count and its hash. Got {head!r} instead.")
         self.repeated(partial(self._check_published, Head(int(match[1]), match[2])))
 

@@ -5,12 +5,22 @@ from mutations.fault_table._mutation import Mutation
 __all__ = ["MUTATIONS"]
 
 MUTATIONS = [
+    Mutation("cli/__init__.py", " if error.filename else str(error)", "", "test_cli.py"),
     Mutation(
         "cli/_releases.py",
         "    if any(is_missing(cell) for cell in cells):",
         "    if False:",
         "cli/test_policies.py",
     ),
+    Mutation("cli/_federated.py", "in notes_on_table(loaded):", "in ():", "cli/test_federated.py"),
+    Mutation("cli/_policies.py", "content = strict_json(text)", "content = json.loads(text)", "cli/test_policies.py"),
+    Mutation(
+        "cli/_options.py",
+        'overflow="ellipsis" if j else "fold"',
+        'overflow="ellipsis"',
+        "cli/test_attributes.py",
+    ),
+    Mutation("cli/_releases.py", "    if repeated:", "    if False:", "cli/test_policies.py"),
     Mutation("cli/_releases.py", "    check_secret(policy, key, ids)\n", "    pass\n", "cli/test_policies.py"),
     Mutation(
         "cli/_releases.py",

@@ -5,6 +5,12 @@ from mutations.fault_table._mutation import COLLECTOR, HITTERS, Mutation
 __all__ = ["MUTATIONS"]
 
 MUTATIONS = [
+    Mutation(
+        "collection/_policy.py",
+        "one if isinstance(one, CategoryField) else replace(one, steps=None)",
+        "one",
+        "collection/test_policy.py",
+    ),
     # Rounds over Flower: once a person, in the file before anything is drawn, and nothing that a node says is believed.
     Mutation("collection/_flower.py", "ledger.charge(key, epsilon)", "pass", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "reports()[key] > 1", "reports()[key] > 2", "collection/test_flower.py"),
@@ -92,12 +98,23 @@ MUTATIONS = [
         "if False:",
         COLLECTOR,
     ),
+    Mutation("collection/_report_files.py", "OSError, pa.ArrowException", "OSError", COLLECTOR),
+    Mutation("collection/_batches.py", "if policy.has_waves:", "if False:", "collection/test_batches.py"),
     Mutation("collection/_collector.py", "if len(set(names)) < len(names):", "if False:", COLLECTOR),
     Mutation(
         "collection/_heavy_hitters.py", "self.false_positives / (scores.n_parts - 1)", "self.false_positives", HITTERS
     ),
     Mutation("collection/_heavy_hitters.py", "scores.q)) + 1", "scores.q)) + 2", HITTERS),
     Mutation("collection/_heavy_hitters.py", "1 - (1 - level) / (len(field.values) - 1)", "level", HITTERS),
+    Mutation("collection/_heavy_hitters.py", "whole = replace(whole, low=low, high=high)", "", HITTERS),
+    Mutation(
+        "collection/_heavy_hitters.py",
+        "self.rounds = (*self.rounds, Round(length, int(n_reports), tuple(kept)))",
+        "self.rounds = (*self.rounds, Round(length, int(n_reports), tuple(kept)))\n        self._begin()",
+        HITTERS,
+    ),
+    Mutation("collection/_heavy_hitters.py", "outside = (1 - level) / 2", "outside = 1 - level", HITTERS),
+    Mutation("collection/_heavy_hitters.py", "AttributeError, OverflowError)", "AttributeError)", HITTERS),
     Mutation("collection/_heavy_hitters.py", "or kept != [one for one in candidates if one in chosen]", "", HITTERS),
     Mutation("collection/_heavy_hitters.py", "if own.to_json() != canonical_text(given):", "if False:", HITTERS),
     Mutation(

@@ -239,6 +239,18 @@ MUTATIONS = [
     ),
     Mutation(
         "learning/_survey_estimates.py",
+        "ends.append(end if is_exact else found.edges[np.clip(outer, 0, len(found.shares))])",
+        "ends.append(end)",
+        "learning/test_survey_estimates.py",
+    ),
+    Mutation(
+        "learning/_survey_estimates.py",
+        "np.floor(np.minimum(getattr(self, name), most))",
+        "np.floor(getattr(self, name))",
+        COLLECTOR,
+    ),
+    Mutation(
+        "learning/_survey_estimates.py",
         "kept = np.clip(values, low, high)",
         "kept = values",
         "learning/test_survey_estimates.py",

@@ -253,6 +253,7 @@ MUTATIONS = [
         "self._check_published, Head(0, match[2])",
         ERASED,
     ),
+    Mutation("accounting/_ledger/store.py", 'match[1] == "0" and match[2] != EMPTY.chain', "False", ERASED),
     Mutation("accounting/_ledger/sqlite_store.py", "PRAGMA secure_delete = ON", "PRAGMA secure_delete = OFF", ERASED),
     Mutation("accounting/_ledger/book.py", "number + shift * (output < 0)", "number", ERASED, needs=DRIVER),
     Mutation(
@@ -324,6 +325,16 @@ MUTATIONS = [
         "read(ledger, *arguments, **options)",
         HOSTS,
         needs=DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/postgres_store.py",
+        "until = until or time.monotonic() + RECONNECT_SECONDS",
+        "until = until or 1.0",
+        HOSTS,
+        needs=DRIVER,
+    ),
+    Mutation(
+        "accounting/_ledger/reader.py", '(f"{book.release} {book.chain}", len(losses)', "(self.head, len(losses)", FILES
     ),
     Mutation(
         "accounting/_ledger/verification.py",

@@ -191,6 +191,18 @@ MUTATIONS = [
     Mutation("accounting/_extrema/region_choices.py", "nodes[self._codes]", "nodes[: len(self._codes)]", CHOICES),
     Mutation(
         "accounting/_extrema/region_choices.py",
+        "_MOST_WITH_NUMBERS if widths[at] >= _MANY_STEPS else _MOST_CHOICES",
+        "_MOST_CHOICES",
+        CHOICES,
+    ),
+    Mutation(
+        "accounting/_extrema/region_choices.py",
+        "_MOST_WITH_NUMBERS if widths[at] >= _MANY_STEPS else _MOST_CHOICES",
+        "_MOST_WITH_NUMBERS",
+        CHOICES,
+    ),
+    Mutation(
+        "accounting/_extrema/region_choices.py",
         "return self._sign * self._search.multipliers",
         "return self._search.multipliers",
         CHOICES,

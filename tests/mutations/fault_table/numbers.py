@@ -212,4 +212,10 @@ MUTATIONS = [
         "return (math.expm1(epsilon) - epsilon) / epsilon",
         "mechanisms/test_square_wave.py",
     ),
+    Mutation(
+        "mechanisms/_number_or_missing.py",
+        "min(epsilon, LARGEST_EPSILON), []",
+        "epsilon, []",
+        "mechanisms/test_number_or_missing.py",
+    ),
 ]

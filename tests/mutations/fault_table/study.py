@@ -5,6 +5,17 @@ from mutations.fault_table._mutation import Mutation
 __all__ = ["MUTATIONS"]
 
 MUTATIONS = [
+    Mutation("study/_choice.py", 'if "X" not in called or ', "if ", "study/test_grid_search.py"),
+    Mutation("study/_choice.py", ' or not hasattr(called["self"], "estimator")', "", "study/test_grid_search.py"),
+    Mutation(
+        "study/_tables.py",
+        "    except UnicodeError:\n",
+        "    except UnicodeError as error:\n        encoding += str(getattr(error, 'start', ''))\n",
+        "study/test_tables.py",
+    ),
+    Mutation(
+        "study/_guarantees.py", 'if name == "table" and sizes', 'if name != "table" and sizes', "cli/test_guarantee.py"
+    ),
     Mutation(
         "study/_rivals.py",
         "np.array_split(noise.permutation(len(rows)), self.n_rounds)",
@@ -184,10 +195,24 @@ MUTATIONS = [
     Mutation("study/_choice.py", "one is not None for name", "False for name", "study/test_grid_search.py"),
     Mutation(
         "study/_choice.py",
-        "if self.names is None and (beside or",
-        "if False and (beside or",
+        "if self.names is None and not in_order:",
+        "if False and not in_order:",
         "study/test_grid_search.py",
     ),
+    Mutation("study/_choice.py", "in_order = len(varied) <= 1 and", "in_order =", "study/test_grid_search.py"),
+    Mutation(
+        "study/_choice.py", "if any(map(_is_charged, models", "if any(map(bool, models", "study/test_grid_search.py"
+    ),
+    Mutation("exceptions.py", "    del frame\n", "", "test_warnings.py"),
+    Mutation("exceptions.py", "if _IS_SILENT.get() or not", "if not", "study/test_grid_search.py"),
+    Mutation("study/_choice.py", "return own and getattr(", "return getattr(", "study/test_grid_search.py"),
+    Mutation(
+        "study/_choice.py",
+        "return left is right or",
+        "return repr(left) == repr(right) or",
+        "study/test_grid_search.py",
+    ),
+    Mutation("study/_choice.py", "any(not owner or key", "any(False and key", "study/test_grid_search.py"),
     Mutation(
         "study/_comparison.py", "asked + (asked if fixed is None else fixed):g", "asked:g", "study/test_comparison.py"
     ),
