@@ -279,6 +279,14 @@ def test_ledger_reports_and_verifies(run, tmp_path):
     assert "verified: every decision was right" in out
 
 
+def test_what_is_missing_and_has_no_name_is_told_in_its_own_words(run, monkeypatch):
+    def report(*_, **__):
+        raise FileNotFoundError("no such bucket")
+
+    monkeypatch.setattr("skldp.cli._ledgers.ledger_report", report)
+    assert run("ledger", "bucket") == (2, "", "skldp: no such bucket\n")
+
+
 def test_ledger_shows_its_head_and_refuses_an_older_record(run, tmp_path, monkeypatch):
     paths, heads = (tmp_path / "newer.ledger", tmp_path / "older.ledger"), []
     for path, n in zip(paths, (2, 1), strict=True):

@@ -33,7 +33,8 @@ def main(arguments: Iterable[str] | None = None) -> None:
         message = "stopped"
     except (FileNotFoundError, FileExistsError) as error:
         there = "There is no file" if isinstance(error, FileNotFoundError) else "There is already a file"
-        message = f"{there} {error.filename}."
+        # Other libraries name it in their own words.
+        message = f"{there} {error.filename}." if error.filename else str(error)
     except (LedgerError, ValueError, ImportError, OSError) as error:
         # What a mechanism, a label or a scorer refuses is about the input too.
         message = str(error)

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.client import Policy as DevicePolicy
-from skldp.client._fields import AnyField, NumberField
+from skldp.client._fields import AnyField, CategoryField
 from skldp.collection._kinds import KINDS
 
 __all__ = ["Policy"]
@@ -119,7 +119,7 @@ class Policy(DevicePolicy):
         if self.asked is None:
             raise ValueError("The policy must say what its integers were made from. Got one written by hand.")
         # Steps are the memo rule's, and of no estimator.
-        left = iter([replace(one, steps=None) if isinstance(one, NumberField) else one for one in self.fields])
+        left = iter([one if isinstance(one, CategoryField) else replace(one, steps=None) for one in self.fields])
         made = []
         for asked in self.asked:
             fields = tuple(islice(left, int(asked["n_fields"])))

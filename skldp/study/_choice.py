@@ -151,9 +151,10 @@ def _exact_epsilons(
     frame = inspect.currentframe()
     while frame and not (frame.f_code.co_name == "fit" and getattr(frame.f_locals.get("self"), "refit", None) is rule):
         frame = frame.f_back
-    if frame is None:
+    called = frame.f_locals if frame else {}
+    # Another package's search may call its rows or its model otherwise.
+    if "X" not in called or not hasattr(called["self"], "estimator"):
         return None
-    called = frame.f_locals
     X, y, estimator = called["X"], called.get("y"), called["self"].estimator
     if any(name.rsplit("__", 1)[-1] == "ledger" and one is not None for name, one in estimator.get_params().items()):
         return None

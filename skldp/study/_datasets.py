@@ -275,7 +275,7 @@ def load_study_data(
 
 def _several(target: Any) -> list[str]:
     """The names of several targets; none where there is one."""
-    return [] if target is None or isinstance(target, str) else [str(name) for name in target]
+    return [str(name) for name in target] if isinstance(target, Iterable) and not isinstance(target, str) else []
 
 
 def _checked(name: str, y: np.ndarray, task: str, folds: int, *, is_checked: bool) -> tuple[np.ndarray, bool]:

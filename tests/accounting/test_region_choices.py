@@ -93,7 +93,7 @@ def test_one_search_finds_what_a_search_of_each_box_finds(sign):
     assert max(search.lower for search in best) <= whole.upper + 1e-9
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(mixed_problems())
 def test_no_two_records_differ_by_more_than_is_proved(problem):
     queries, outputs, domain = problem

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 
-@pytest.mark.parametrize("mechanism", [None, "duchi"])
+@pytest.mark.parametrize("mechanism", [pytest.param(None, marks=pytest.mark.slow), "duchi"])
 def test_a_target_is_given_several_times(run, mechanism):
     bill, size = np.tile(np.linspace(0, 60, 50), 4), np.arange(200) // 50 + 1
     frame = pd.DataFrame({"bill": bill, "size": size, "smoker": np.where(bill > 30, "yes", "no"), "sex": size > 2})

@@ -127,13 +127,13 @@ def test_jitter_and_moves_that_nobody_sees_change_nothing():
 
 @pytest.mark.parametrize("field", FIELDS[2:], ids=lambda field: field.name)
 def test_averaging_over_waves_finds_the_permanent_answer_and_no_more(field):
-    """Sixty reports a person: by the second step alone, each would tell its value."""
+    """Forty reports a person: by the second step alone, each would tell its value."""
     steep = page(field.name.removeprefix("page by "), 1.0, 0.9, ("no", "yes"))
     policy = Policy("asked for ever", (steep,), memo="permanent")
-    law, n = steep.law, 400
+    law, n = steep.law, 200
     told = []
     for person in range(n):
-        given = [answers(policy, {steep.name: "yes"}, person, f"{i}")[steep.name] for i in range(60)]
+        given = [answers(policy, {steep.name: "yes"}, person, f"{i}")[steep.name] for i in range(40)]
         if hasattr(law, "hashing"):
             hashes = {one // law.n_buckets for one in given}
             assert len(hashes) == 1

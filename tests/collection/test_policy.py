@@ -157,6 +157,8 @@ def test_a_round_trip_of_every_estimator_changes_no_integer(fitted):
     policy = Policy.from_json(Policy.from_estimator(fitted, purpose="a test").to_json())
     made = policy.to_estimator()
     assert type(made) is type(fitted)
+    # Steps, of one number and of several together, are the memo rule's own.
+    assert repr(policy.permanent(steps=8).to_estimator()) == repr(made)
     if isinstance(fitted, TargetPrivatizer):
         again = made.fit([20.0])
     elif isinstance(fitted, CategoricalPrivatizer):

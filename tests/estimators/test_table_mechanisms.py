@@ -172,7 +172,7 @@ OF_WORDS = {"size": ["S", "M", "L"], "age": (0, 100), "city": list("abcde")}
 
 @pytest.mark.parametrize("encoding", ["onehot", "estimates"])
 @pytest.mark.parametrize("mechanism", [*CATEGORICAL_MECHANISMS, "best"])
-def test_every_mechanism_in_a_pipeline(mechanism, encoding):
+def test_every_mechanism_in_a_pipeline(mechanism, encoding, fixed_noise):
     table = TablePrivatizer(9.0, schema=OF_WORDS, category_mechanism=mechanism, encoding=encoding)
     model = make_pipeline(table, LogisticRegression()).fit(WORDS, [0, 1, 0, 1, 1])
     assert model.predict(WORDS).shape == (5,)

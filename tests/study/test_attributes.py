@@ -42,7 +42,7 @@ def test_targets_are_columns_of_zeros_and_ones(tips):
     assert one.attributes == ()
 
 
-def test_each_attribute_has_its_area_and_all_share_one_epsilon(tips):
+def test_each_attribute_has_its_area_and_all_share_one_epsilon(tips, fixed_noise):
     found = compare_mechanisms(loaded(tips), ["duchi", "none"], SETTINGS)
     curve = found.curves["duchi"]
     assert curve.scoring == "roc_auc"
@@ -82,6 +82,7 @@ def test_an_area_is_that_of_the_attribute_alone():
         ({"target": ["smoker", "day"], "schema": SCHEMA}, "must have two classes. Got 3 of 'day'"),
         ({"target": ["smoker", "mood"]}, "must be a column of tips.csv .*Got 'mood'"),
         ({"target": ["smoker", "tip"], "schema": SCHEMA}, "must hold classes|fewer than the 2 folds"),
+        ({"target": 3}, "must be a column of tips.csv .*Got 3 instead"),
     ],
 )
 def test_refuses_what_is_no_attribute(tips, more, match):

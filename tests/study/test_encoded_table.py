@@ -66,7 +66,7 @@ def test_estimates_are_those_of_the_released_bits(mechanism):
         assert chi_square_pvalue([ones, 20_000 - ones], [chance, 1 - chance]) > THRESHOLD
 
 
-def test_every_one_of_them_is_a_row_of_a_study(penguins):
+def test_every_one_of_them_is_a_row_of_a_study(penguins, fixed_noise):
     assert penguins.feature_names[:3] == ("flipper", "mass", "mass_missing")
     assert penguins.n_filled > 0
     found = compare_mechanisms(penguins, [*TABLE_MECHANISMS, "best"], ComparisonSettings(epsilons=(4.0, 80.0), folds=2))

@@ -192,6 +192,32 @@ def test_a_ledger_is_not_charged_for_a_comparison():
     assert [one[2] for one in FITS] == [3] * 8 + [6]
 
 
+UNLIKE = {"params": [{"epsilon": 2.0, "n": 1}, {"epsilon": 1.0, "n": 2}], "mean_test_score": [1, 1]}
+
+
+class OtherRows:
+    """A search of another package, which calls its rows by another name."""
+
+    def __init__(self, refit):
+        self.refit = refit
+
+    def fit(self, rows):
+        return self.refit(UNLIKE)
+
+
+class OtherModel(OtherRows):
+    """One that has another place for its model."""
+
+    def fit(self, X):
+        return self.refit(UNLIKE)
+
+
+@pytest.mark.parametrize("search", [OtherRows, OtherModel])
+def test_a_search_that_is_not_known_compares_what_was_set_and_says_so(search):
+    with pytest.warns(PrivacyGuaranteeWarning, match="differ in n, with which"):
+        assert search(smallest_epsilon()).fit([[0.0]]) == 1
+
+
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
 def test_a_calibration_alone_is_searched_as_well(fixed_noise):
     X = np.random.default_rng(0).uniform(-1, 1, (60, 1))

@@ -61,7 +61,7 @@ def ledger_report(
     Raises
     ------
     ValueError
-        If `head` is none.
+        If `head` is nothing that a ledger's head can be.
     LedgerError
         If there is no usable ledger, or it has lost what was there when its head was published.
     """

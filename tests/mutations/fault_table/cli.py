@@ -5,6 +5,7 @@ from mutations.fault_table._mutation import Mutation
 __all__ = ["MUTATIONS"]
 
 MUTATIONS = [
+    Mutation("cli/__init__.py", " if error.filename else str(error)", "", "test_cli.py"),
     Mutation(
         "cli/_releases.py",
         "    if any(is_missing(cell) for cell in cells):",

@@ -5,6 +5,12 @@ from mutations.fault_table._mutation import COLLECTOR, HITTERS, Mutation
 __all__ = ["MUTATIONS"]
 
 MUTATIONS = [
+    Mutation(
+        "collection/_policy.py",
+        "one if isinstance(one, CategoryField) else replace(one, steps=None)",
+        "one",
+        "collection/test_policy.py",
+    ),
     # Rounds over Flower: once a person, in the file before anything is drawn, and nothing that a node says is believed.
     Mutation("collection/_flower.py", "ledger.charge(key, epsilon)", "pass", "collection/test_flower.py"),
     Mutation("collection/_flower.py", "reports()[key] > 1", "reports()[key] > 2", "collection/test_flower.py"),

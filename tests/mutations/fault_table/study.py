@@ -5,6 +5,8 @@ from mutations.fault_table._mutation import Mutation
 __all__ = ["MUTATIONS"]
 
 MUTATIONS = [
+    Mutation("study/_choice.py", 'if "X" not in called or ', "if ", "study/test_grid_search.py"),
+    Mutation("study/_choice.py", ' or not hasattr(called["self"], "estimator")', "", "study/test_grid_search.py"),
     Mutation(
         "study/_rivals.py",
         "np.array_split(noise.permutation(len(rows)), self.n_rounds)",
