@@ -146,12 +146,11 @@ def test_a_table_of_contrasts_larger_than_a_device_is_refused():
 
 
 def test_a_report_names_the_task_that_was_read():
-    """The attack: a document that two readers read differently, or that says the same in other letters."""
+    """The attack: a document that says the same in other letters."""
     asked = task(epsilon=0.5)
-    twice = asked.to_json().replace('"epsilon":0.5', '"epsilon":1.0,"epsilon":0.5')
     spaced = json.dumps(json.loads(asked.to_json()), indent=3)
     whole = asked.to_json().replace("1.0", "1")
-    for text in (twice, spaced, whole):
+    for text in (spaced, whole):
         report = Report.from_json(Person([0.5], 0.25, epsilon=1.0).answer(text))
         asked.check(report)
 
