@@ -283,7 +283,7 @@ NOTHING = {
     "decimal": Decimal("NaN"),
     "pandas": pd.NA,
     "pandas date": pd.NaT,
-    "date": np.datetime64("NaT"),
+    "date": np.datetime64("NaT", "D"),
     "days": np.timedelta64("NaT", "D"),
 }
 
