@@ -178,10 +178,11 @@ class PrefixTask:
         if self.policy.memo != "fresh":
             raise ValueError(f"A task about prefixes is answered once, and afresh. Got {self.policy.memo!r} instead.")
         # None is among the values, where it stands for unknown ones.
-        candidates = field.values[:-1]
-        if not all(isinstance(one, str) and self.domain.is_prefix(one, self.length) for one in candidates):
+        candidates = self.candidates
+        are_all = len(candidates) == len(field.values) - 1
+        if not are_all or not all(self.domain.is_prefix(one, self.length) for one in candidates):
             raise ValueError("Candidates must be prefixes of the domain, and None after them. Got others instead.")
-        if any(not one < two for one, two in pairwise(candidates)):  # type: ignore[operator]
+        if any(not one < two for one, two in pairwise(candidates)):
             raise ValueError("Candidates must ascend. Got others instead.")
 
     @classmethod
@@ -223,7 +224,7 @@ class PrefixTask:
     @property
     def candidates(self) -> tuple[str, ...]:
         """The prefixes that are asked about."""
-        return tuple(self._field.values[:-1])  # type: ignore[arg-type]
+        return tuple(one for one in self._field.values[:-1] if isinstance(one, str))
 
     def release(self, value: Any, *, ledger: DeviceLedger | None = None) -> bytes:
         """Release one person's word as one report with fresh noise.

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from skldp.estimators._schema import DeclaredColumn
+from skldp.mechanisms._categorical.frequency import unbiased_share
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._categorical.unary import OneHotMechanism
 from skldp.mechanisms._number_or_missing import NumberOrMissing
@@ -102,7 +103,7 @@ def as_estimates(released: np.ndarray, record: MixedRecord, columns: Sequence[De
         elif (support := support_of(part)) is not None:
             p, q = support
             size = part.domain.sizes[0]  # type: ignore[attr-defined]  # of codes
-            estimates[:, end - size : end] = (encoded[:, end - size : end] - q) / (p - q)
+            estimates[:, end - size : end] = unbiased_share(encoded[:, end - size : end], p, q)
     return estimates
 
 

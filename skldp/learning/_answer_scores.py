@@ -34,7 +34,9 @@ from skldp.mechanisms._odds import TWO_64
 from skldp.mechanisms._primes import number_of_digits
 
 __all__ = [
+    "Answers",
     "CellScores",
+    "Floats",
     "PartScores",
     "Scores",
     "SignScores",
@@ -50,8 +52,8 @@ __all__ = [
     "whole_answers",
 ]
 
-_Floats = npt.NDArray[np.float64]
-_Answers = npt.NDArray[np.unsignedinteger[Any]]
+Floats = npt.NDArray[np.float64]
+Answers = npt.NDArray[np.unsignedinteger[Any]]
 _GROUPS = 512
 # Beyond it, what two parts are told apart by is rounding.
 _WORST_CONDITION = 1e12
@@ -63,7 +65,7 @@ _MOST_BITS = 1 << 28
 class Scores:
     """One number for each report, whose mean given the value is what is asked, and between which two it lies."""
 
-    values: _Floats
+    values: Floats
     low: float
     high: float
 
@@ -83,8 +85,8 @@ class PartScores(ABC):
         The least and the largest score of each.
     """
 
-    low: _Floats
-    high: _Floats
+    low: Floats
+    high: Floats
 
     @property
     def n_parts(self) -> int:
@@ -92,14 +94,14 @@ class PartScores(ABC):
         return len(self.low)
 
     @abstractmethod
-    def scores(self, answers: _Answers, part: int) -> _Floats:
+    def scores(self, answers: Answers, part: int) -> Floats:
         """The scores of one part, one for each answer."""
 
     @abstractmethod
-    def sums(self, answers: _Answers, weights: _Floats) -> tuple[_Floats, _Floats]:
+    def sums(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
         """The sums over reports of weights times scores, and of weights times their squares, of each part."""
 
-    def of(self, answers: _Answers, parts: Sequence[int]) -> Scores:
+    def of(self, answers: Answers, parts: Sequence[int]) -> Scores:
         """The scores of whether a value is in any of some parts, at least one."""
         values = sum((self.scores(answers, part) for part in parts), np.zeros(len(answers)))
         chosen = list(parts)
@@ -129,23 +131,23 @@ class SupportScores(PartScores):
         n_codes: int,
         p: float,
         q: float,
-        supports: Callable[[_Answers, int], npt.NDArray[np.bool_]],
-        held: Callable[[_Answers, _Floats], _Floats],
+        supports: Callable[[Answers, int], npt.NDArray[np.bool_]],
+        held: Callable[[Answers, Floats], Floats],
     ) -> None:
         if not p > q:
             raise ValueError("Answers must depend on the category. Got a law of epsilon 0 instead.")
         self.p, self.q, self.supports, self._held = p, q, supports, held
         self.low, self.high = np.full(n_codes, -q / (p - q)), np.full(n_codes, (1 - q) / (p - q))
 
-    def scores(self, answers: _Answers, part: int) -> _Floats:
+    def scores(self, answers: Answers, part: int) -> Floats:
         """The scores of one code."""
         return np.asarray((self.supports(answers, part) - self.q) / (self.p - self.q))
 
-    def counts(self, answers: _Answers) -> npt.NDArray[np.int64]:
+    def counts(self, answers: Answers) -> npt.NDArray[np.int64]:
         """How many answers support each code."""
         return np.rint(self._held(answers, np.ones(len(answers)))).astype(np.int64)
 
-    def sums(self, answers: _Answers, weights: _Floats) -> tuple[_Floats, _Floats]:
+    def sums(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
         """The sums of all codes."""
         held, total, gain = self._held(answers, weights), weights.sum(), self.p - self.q
         return (held - self.q * total) / gain, (held * (1 - 2 * self.q) + self.q**2 * total) / gain**2
@@ -172,24 +174,24 @@ class SignScores(PartScores):
         self._law = law
         self.low, self.high = (np.full(law.n_codes, sign / self._gain) for sign in (-1.0, 1.0))
 
-    def scores(self, answers: _Answers, part: int) -> _Floats:
+    def scores(self, answers: Answers, part: int) -> Floats:
         """The scores of one code."""
         own, of_block = self.supports(answers, part), self._is_of_block(answers, part)
         return np.asarray((2.0 * own - of_block) / self._gain)
 
-    def supports(self, answers: _Answers, part: int) -> npt.NDArray[np.bool_]:
+    def supports(self, answers: Answers, part: int) -> npt.NDArray[np.bool_]:
         """Whether each report is one of the code's own."""
         row = part % (self._law.block_size - 1) + 1
         return self._is_of_block(answers, part) & ~is_odd(answers.astype(np.int64) % self._law.block_size & row)
 
-    def sums(self, answers: _Answers, weights: _Floats) -> tuple[_Floats, _Floats]:
+    def sums(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
         """The sums of all codes, by one transform."""
         size, n = self._law.block_size, self._law.n_codes
         table = np.bincount(answers, weights, self._law.n_answers).reshape(-1, size)
         signed = hadamard_transform(table)[:, 1:].reshape(-1)[:n]
         return signed / self._gain, np.repeat(table.sum(axis=1), size - 1)[:n] / self._gain**2
 
-    def _is_of_block(self, answers: _Answers, part: int) -> npt.NDArray[np.bool_]:
+    def _is_of_block(self, answers: Answers, part: int) -> npt.NDArray[np.bool_]:
         return np.asarray(answers.astype(np.int64) // self._law.block_size == part // (self._law.block_size - 1))
 
 
@@ -212,9 +214,9 @@ class CellScores(PartScores):
 
     def __init__(
         self,
-        response: _Floats,
-        cells: Callable[[_Answers], npt.NDArray[np.int64]],
-        combine: _Floats | None = None,
+        response: Floats,
+        cells: Callable[[Answers], npt.NDArray[np.int64]],
+        combine: Floats | None = None,
     ) -> None:
         self.response, self.cells = response, cells
         # With the variances of the answers to evenly spread parts as weights: they do not depend on the answers seen.
@@ -227,19 +229,19 @@ class CellScores(PartScores):
         self.of_cells = inverse if combine is None else combine @ inverse
         self.low, self.high = self.of_cells.min(axis=1), self.of_cells.max(axis=1)
 
-    def combined(self, combine: _Floats) -> "CellScores":
+    def combined(self, combine: Floats) -> "CellScores":
         """The scores of sums of parts, shape (n_sums, n_parts)."""
         return CellScores(self.response, self.cells, combine)
 
-    def counts(self, answers: _Answers, weights: _Floats | None = None) -> _Floats:
+    def counts(self, answers: Answers, weights: Floats | None = None) -> Floats:
         """How many answers each cell has, or the sum of their weights."""
         return np.bincount(self.cells(answers), weights, self.response.shape[1]).astype(np.float64)
 
-    def scores(self, answers: _Answers, part: int) -> _Floats:
+    def scores(self, answers: Answers, part: int) -> Floats:
         """The scores of one part."""
         return np.asarray(self.of_cells[part][self.cells(answers)])
 
-    def sums(self, answers: _Answers, weights: _Floats) -> tuple[_Floats, _Floats]:
+    def sums(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
         """The sums of all parts."""
         counts = self.counts(answers, weights)
         return self.of_cells @ counts, self.of_cells**2 @ counts
@@ -284,7 +286,7 @@ def code_scores(law: CodeLaw) -> "SupportScores | SignScores":
     raise ValueError(f"The law of a category must be one that is estimated from. Got {law.name!r} instead.")
 
 
-def likeliest_codes(law: CodeLaw, answers: _Answers) -> _Floats:
+def likeliest_codes(law: CodeLaw, answers: Answers) -> Floats:
     """The shares of codes under which the answers are likeliest.
 
     Raises
@@ -307,7 +309,7 @@ def likeliest_codes(law: CodeLaw, answers: _Answers) -> _Floats:
         counts = np.bincount(answers, minlength=law.n_codes).astype(np.float64)
         given = np.flatnonzero(counts)
 
-        def back_to_codes(parts: _Floats) -> _Floats:
+        def back_to_codes(parts: Floats) -> Floats:
             whole = np.full(law.n_codes, parts.sum())
             whole[given] += more * parts
             return whole
@@ -320,16 +322,16 @@ def likeliest_codes(law: CodeLaw, answers: _Answers) -> _Floats:
     for code in range(law.n_codes):
         held[:, code] = parts.supports(answers, code)
 
-    def mixture(shares: _Floats) -> _Floats:
+    def mixture(shares: Floats) -> Floats:
         return np.asarray(1 + more * (held @ shares.astype(np.float32)), dtype=np.float64)
 
-    def back(sums: _Floats) -> _Floats:
+    def back(sums: Floats) -> Floats:
         return np.asarray(sums.sum() + more * (sums.astype(np.float32) @ held), dtype=np.float64)
 
     return ascend(mixture, back, np.ones(len(answers)), law.n_codes)
 
 
-def numbers(law: UnitLaw, answers: _Answers) -> Scores:
+def numbers(law: UnitLaw, answers: Answers) -> Scores:
     """The scores of a number in [-1, 1] itself.
 
     Raises
@@ -343,7 +345,7 @@ def numbers(law: UnitLaw, answers: _Answers) -> Scores:
     return Scores(each(law.value, answers), min(ends), max(ends))
 
 
-def grouped_number(law: GroupLaw, answers: _Answers, place: int) -> Scores:
+def grouped_number(law: GroupLaw, answers: Answers, place: int) -> Scores:
     """The scores of one of several numbers in [-1, 1] that are answered for together, or some of them."""
     if isinstance(law, SampledLaw) and isinstance(law.of_sampled, UnitLaw):
         of_one = max(abs(law.of_sampled.value(answer)) for answer in _outer_answers(law.of_sampled))
@@ -354,7 +356,7 @@ def grouped_number(law: GroupLaw, answers: _Answers, place: int) -> Scores:
     return Scores(each(lambda answer: law.values(answer)[place], answers), -largest, largest)
 
 
-def squares(law: UnitLaw, answers: _Answers) -> Scores:
+def squares(law: UnitLaw, answers: Answers) -> Scores:
     """The scores of the square of a number in [-1, 1], but for the rounding to a lattice.
 
     Raises
@@ -377,7 +379,7 @@ def squares(law: UnitLaw, answers: _Answers) -> Scores:
     return Scores(each(score, answers), min(ends), max(ends))
 
 
-def number_parts(law: UnitLaw, low: _Floats, high: _Floats) -> CellScores:
+def number_parts(law: UnitLaw, low: Floats, high: Floats) -> CellScores:
     """The scores of bins, as if the numbers of one were spread evenly between its two ends in [-1, 1].
 
     Parameters
@@ -399,7 +401,7 @@ def number_parts(law: UnitLaw, low: _Floats, high: _Floats) -> CellScores:
             share = law.lattice_count / TWO_64
             response = np.hstack([share * response, (1 - share) * _few_response(law.few, low, high)])
 
-        def cells(answers: _Answers) -> npt.NDArray[np.int64]:
+        def cells(answers: Answers) -> npt.NDArray[np.int64]:
             found = np.searchsorted(starts, answers.astype(np.int64), side="right") - 1
             return np.where(answers < lattice.n_cells, found, n_groups + answers.astype(np.int64) - lattice.n_cells)
 
@@ -413,12 +415,12 @@ def number_parts(law: UnitLaw, low: _Floats, high: _Floats) -> CellScores:
 def _of_bits(n_codes: int, p: float, q: float) -> SupportScores:
     """Answers with a bit for each code, the first one the highest."""
 
-    def held(answers: _Answers, weights: _Floats) -> _Floats:
+    def held(answers: Answers, weights: Floats) -> Floats:
         blocks = range(0, len(answers), _ROWS)
         sums = [weights[i : i + _ROWS] @ bits(answers[i : i + _ROWS], n_codes) for i in blocks]
         return np.asarray(sum(sums, np.zeros(n_codes)))
 
-    def supports(answers: _Answers, code: int) -> npt.NDArray[np.bool_]:
+    def supports(answers: Answers, code: int) -> npt.NDArray[np.bool_]:
         place = n_codes - 1 - code
         if answers.ndim == 1:
             return np.asarray(answers >> answers.dtype.type(place) & answers.dtype.type(1), dtype=bool)
@@ -436,23 +438,23 @@ def _of_hashes(n: int, g: int, p: float, other: float) -> SupportScores:
     """Answers that support all codes which their hash function takes to their bucket."""
     n_digits = number_of_digits(n, g)
 
-    def supports(answers: _Answers, code: int) -> npt.NDArray[np.bool_]:
+    def supports(answers: Answers, code: int) -> npt.NDArray[np.bool_]:
         hashes, buckets = np.divmod(answers.astype(np.int64), g)
         return np.asarray(linear_hash(hashes + 1, np.full_like(hashes, code), g, n_digits) == buckets)
 
-    def held(answers: _Answers, weights: _Floats) -> _Floats:
+    def held(answers: Answers, weights: Floats) -> Floats:
         return np.asarray(support_sums(answers.astype(np.int64), n, g, weights), dtype=np.float64)
 
     return SupportScores(n, p, support_of_others(p, other, g, n), supports, held)
 
 
-def bits(answers: _Answers, n_codes: int) -> npt.NDArray[np.uint8]:
+def bits(answers: Answers, n_codes: int) -> npt.NDArray[np.uint8]:
     """The bits of answers, shape (n, n_codes)."""
     in_bytes = answers if answers.ndim == 2 else answers.astype(answers.dtype.newbyteorder(">")).view(np.uint8)
     return np.unpackbits(in_bytes.reshape(len(answers), -1), axis=1)[:, -n_codes:]
 
 
-def _few_response(law: TwoAnswersLaw | ThreeAnswersLaw, low: _Floats, high: _Floats) -> _Floats:
+def _few_response(law: TwoAnswersLaw | ThreeAnswersLaw, low: Floats, high: Floats) -> Floats:
     """The chances of few answers, which are linear in the number and in its magnitude."""
     middle = (low + high) / 2
     if isinstance(law, TwoAnswersLaw):
@@ -478,18 +480,18 @@ def _outer_answers(law: UnitLaw) -> list[int]:
     return [0, law.n_answers - 1]
 
 
-def each(value: Callable[[int], float], answers: _Answers) -> _Floats:
+def each(value: Callable[[int], float], answers: Answers) -> Floats:
     """A value for each answer, asked once of those that are the same."""
     different, place = whole_answers(answers)
     return np.array([value(one) for one in different], dtype=np.float64)[place]
 
 
-def whole_answers(answers: _Answers) -> tuple[list[int], npt.NDArray[np.intp]]:
+def whole_answers(answers: Answers) -> tuple[list[int], npt.NDArray[np.intp]]:
     """The different answers as integers, and which of them each answer is."""
     different, place = np.unique(answers, axis=0, return_inverse=True)
     whole = [int(one) if one.ndim == 0 else int.from_bytes(one.tobytes(), "big") for one in different]
     return whole, place.reshape(-1)
 
 
-def _as_cells(answers: _Answers) -> npt.NDArray[np.int64]:
+def _as_cells(answers: Answers) -> npt.NDArray[np.int64]:
     return answers.astype(np.int64)

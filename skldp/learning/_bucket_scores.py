@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from skldp.learning._answer_scores import PartScores, _Answers, _Floats, whole_answers
+from skldp.learning._answer_scores import Answers, Floats, PartScores, whole_answers
 from skldp.mechanisms._longitudinal_laws import LongitudinalHistogramLaw
 
 __all__ = ["BucketScores"]
@@ -33,7 +33,7 @@ class BucketScores(PartScores):
     [-0.5, 1.5]
     """
 
-    def __init__(self, law: LongitudinalHistogramLaw, combine: _Floats | None = None) -> None:
+    def __init__(self, law: LongitudinalHistogramLaw, combine: Floats | None = None) -> None:
         self._law = law
         self._combine = np.eye(law.n_buckets) if combine is None else combine
         self._of_bits = np.array([law.score(0), law.score(1)])
@@ -43,35 +43,35 @@ class BucketScores(PartScores):
         self.low, self.high = least[:, : law.n_chosen].sum(axis=1), most[:, -law.n_chosen :].sum(axis=1)
 
     @property
-    def response(self) -> _Floats:
+    def response(self) -> Floats:
         """The chances of cells, of which each bucket has that of a bit which is not set, and that of one which is."""
         n, (own, other) = self._law.n_buckets, self._law.support
         chances = np.broadcast_to(np.array([1 - other, other]), (n, n, 2)).copy()
         chances[np.arange(n), np.arange(n)] = 1 - own, own
         return chances.reshape(n, 2 * n) / n
 
-    def combined(self, combine: _Floats) -> "BucketScores":
+    def combined(self, combine: Floats) -> "BucketScores":
         """The scores of sums of buckets, shape (n_sums, n_buckets)."""
         return BucketScores(self._law, combine)
 
-    def counts(self, answers: _Answers) -> _Floats:
+    def counts(self, answers: Answers) -> Floats:
         """How many bits each cell has. Bits of one answer count each on its own."""
         return np.bincount(self._cells(answers).reshape(-1), minlength=2 * self._law.n_buckets).astype(np.float64)
 
-    def scores(self, answers: _Answers, part: int) -> _Floats:
+    def scores(self, answers: Answers, part: int) -> Floats:
         """The scores of one sum of buckets."""
         return self._scores(self._cells(answers), part)
 
-    def sums(self, answers: _Answers, weights: _Floats) -> tuple[_Floats, _Floats]:
+    def sums(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
         """The sums of all sums of buckets."""
         cells = self._cells(answers)
         found = [self._scores(cells, part) for part in range(self.n_parts)]
         return np.array([weights @ one for one in found]), np.array([weights @ one**2 for one in found])
 
-    def _scores(self, cells: npt.NDArray[np.int64], part: int) -> _Floats:
+    def _scores(self, cells: npt.NDArray[np.int64], part: int) -> Floats:
         return np.asarray((self._combine[part][cells // 2] * self._of_bits[cells % 2]).sum(axis=1))
 
-    def _cells(self, answers: _Answers) -> npt.NDArray[np.int64]:
+    def _cells(self, answers: Answers) -> npt.NDArray[np.int64]:
         """Of each answer the chosen buckets, twice their number plus their bit, shape (n, n_chosen)."""
         different, place = whole_answers(answers)
         told = [[2 * bucket + bit for bucket, bit in self._law.told(one)] for one in different]

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_epsilon, check_whole
+from skldp.mechanisms._categorical.frequency import unbiased_share
 from skldp.mechanisms._columns import OrMissing
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
@@ -174,7 +175,7 @@ class NumberOrMissing(RowMechanism):
         missing = np.isnan(released)
         p, q, middle = self.told_probability, self.hidden_probability, self.values.middle
         number = middle + np.where(missing, 0.0, released - middle) / (1 - q)
-        return np.column_stack([number, (missing - q) / (p - q)])
+        return np.column_stack([number, unbiased_share(missing.astype(np.float64), p, q)])
 
     def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
         out[...] = rows

@@ -17,7 +17,14 @@ __all__ = [
     "estimate_frequencies",
     "mean_variance",
     "project_onto_simplex",
+    "unbiased_share",
 ]
+
+
+def unbiased_share(answered: npt.NDArray[Any], p: float, q: float) -> npt.NDArray[np.float64]:
+    """The true share, or the indicator of one record, by how often it was answered: true ones with p, others with q."""
+    share: npt.NDArray[np.float64] = (answered - q) / (p - q)
+    return share
 
 
 def mean_variance(p: float, q: float, n_classes: int) -> float:
@@ -91,7 +98,7 @@ def estimate_frequencies(
     if not 0 <= q < p <= 1:
         raise ValueError(f"p must be larger than q, both probabilities. Got p={p!r} and q={q!r} instead.")
     share = as_numbers(counts, "counts") / n
-    frequencies = (share - q) / (p - q)
+    frequencies = unbiased_share(share, p, q)
     if of == "sample":
         variance = (frequencies * p * (1 - p) + (1 - frequencies) * q * (1 - q)) / n
     else:

@@ -125,7 +125,7 @@ MUTATIONS = [
     # Heavy hitters.
     Mutation("client/_prefixes.py", "if 0 <= value < 1 << self.length else None", "", HITTERS),
     Mutation("client/_prefixes.py", "len(text) == length if self.fixed", "True if self.fixed", HITTERS),
-    Mutation("client/_prefixes.py", "if not all(isinstance(one, str) and ", "if not all(one is None or ", HITTERS),
+    Mutation("client/_prefixes.py", "if not are_all or not all(", "if not all(", HITTERS),
     Mutation("client/_prefixes.py", "if any(not one < two for", "if any(False for", HITTERS),
     Mutation("client/_prefixes.py", " or field.unknown is not None:", ":", HITTERS),
     Mutation("client/_prefixes.py", 'if self.policy.memo != "fresh":', "if False:", HITTERS),

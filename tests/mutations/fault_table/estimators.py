@@ -401,7 +401,7 @@ MUTATIONS = [
         for path, old, new in (
             (
                 "estimators/_table_encoding.py",
-                "(encoded[:, end - size : end] - q) / (p - q)",
+                "unbiased_share(encoded[:, end - size : end], p, q)",
                 "encoded[:, end - size : end]",
             ),
             ("estimators/_table.py", "and noisy else as_one_hot", "else as_one_hot"),
