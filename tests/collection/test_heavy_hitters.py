@@ -45,6 +45,12 @@ def small(**changed):
     return HeavyHitters(CODES, 8.0, "a test", **settings)
 
 
+@pytest.mark.parametrize("epsilon", [float("nan"), float("inf"), True, np.True_, "1", 0.0], ids=repr)
+def test_an_epsilon_is_a_finite_number(epsilon):
+    with pytest.raises(ValueError, match="epsilon must be a finite number"):
+        HeavyHitters(CODES, epsilon, "a test")
+
+
 @pytest.mark.parametrize("domain", [WORDS, CODES, FIXED], ids=["words", "codes", "fixed"])
 def test_every_word_has_one_prefix_among_the_extensions_of_its_shorter_one(domain):
     for length in range(domain.length):

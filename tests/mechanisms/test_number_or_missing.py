@@ -29,6 +29,7 @@ from skldp.mechanisms import (
     noise_from,
 )
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._odds import log_ratio
 
 WORD, LAST = 2**64, 2**64 - 1
 AGE = OrMissing(Interval(0.0, 100.0))
@@ -213,3 +214,18 @@ def test_the_domain_has_a_document():
 def test_refuses_what_is_no_law(make, match):
     with pytest.raises(ValueError, match=match):
         make()
+
+
+@pytest.mark.parametrize("epsilon", [math.nan, math.inf, True, np.True_, "1", -1.0], ids=repr)
+def test_an_epsilon_is_a_finite_number(epsilon):
+    with pytest.raises(ValueError, match="epsilon must be"):
+        NumberOrMissing.of(AGE, epsilon)
+
+
+def test_the_loss_of_a_number_from_none_is_rounded_up():
+    """The sum of two logarithms, of which rounding to the nearest would be below for about every other law."""
+    unit = Piecewise(0.5)
+    for told in range(2**63, 2**63 + 50 * 2**57, 2**57):
+        law = NumberOrMissing(AGE, unit, told, 2**62, stated=9.0)
+        of_numbers = Fraction(log_ratio(2**64 - 2**62, 2**64 - told)) + Fraction(unit.loss_from_middle)
+        assert Fraction(law.exact_epsilon) >= of_numbers

@@ -104,6 +104,7 @@ MUTATIONS = [
     Mutation(
         "collection/_heavy_hitters.py", "self.false_positives / (scores.n_parts - 1)", "self.false_positives", HITTERS
     ),
+    Mutation("collection/_heavy_hitters.py", "        check_epsilon(epsilon)\n", "", HITTERS),
     Mutation("collection/_heavy_hitters.py", "scores.q)) + 1", "scores.q)) + 2", HITTERS),
     Mutation("collection/_heavy_hitters.py", "1 - (1 - level) / (len(field.values) - 1)", "level", HITTERS),
     Mutation("collection/_heavy_hitters.py", "whole = replace(whole, low=low, high=high)", "", HITTERS),

@@ -133,6 +133,8 @@ MUTATIONS = [
         Mutation("mechanisms/_number_or_missing.py", old, new, OR_MISSING)
         for old, new in (
             ("np.where(missing, told, hidden)", "np.where(missing, told, told)"),
+            ("        check_epsilon(epsilon)\n", ""),
+            ("round_up(of_numbers)", "float(of_numbers)"),
             ("np.where(missing, self.values.middle, rows)", "np.where(missing, self.values.number.low, rows)"),
             ("self.number._draw(there, noise, out, workspace)", "self.number._encode(there, out, workspace)"),
             ("+ Fraction(unit.loss_from_middle)", "+ 0"),
