@@ -24,7 +24,17 @@ def test_the_first_column_that_holds_no_numbers_is_named():
 
 
 @pytest.mark.parametrize(
-    "values", [[TEXT], np.array([TEXT]), [{"a": 1}], [1j], [10**400], [np.datetime64("2024-02-29")], [[1], [1, 2]]]
+    "values",
+    [
+        [TEXT],
+        np.array([TEXT]),
+        [{"a": 1}],
+        [1j],
+        [10**400],
+        [np.datetime64("2024-02-29")],
+        np.array([np.datetime64("2024-02-29"), 1.5], dtype=object),
+        [[1], [1, 2]],
+    ],
 )
 def test_what_is_no_number_is_refused_by_our_rule_alone(values):
     with pytest.raises(ValueError, match=r"^y must be real numbers\. Got .* instead\.$") as caught:
