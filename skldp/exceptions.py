@@ -1,13 +1,5 @@
 """Warnings and errors of the package."""
 
-import inspect
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-
-from skldp._searches import is_said_first
-
 __all__ = [
     "BudgetExhaustedError",
     "BudgetExhaustedWarning",
@@ -21,10 +13,6 @@ __all__ = [
     "SeededNoiseWarning",
     "TooFewPeopleWarning",
 ]
-
-# Code whose calls a warning is not about.
-_BETWEEN = {"skldp", "sklearn", "joblib"}
-_IS_SILENT: ContextVar[bool] = ContextVar("is_silent", default=False)
 
 
 class PrivacyGuaranteeWarning(UserWarning):
@@ -72,28 +60,3 @@ class ChangedAfterFitError(ValueError, AttributeError):
 
     An AttributeError as well, as scikit-learn's NotFittedError is: what lists attributes goes on without the guarantee.
     """
-
-
-@contextmanager
-def without_warnings() -> Iterator[None]:
-    """Warn of nothing, and keep nothing for said: what goes on is still to be told. For this package alone."""
-    token = _IS_SILENT.set(True)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        _IS_SILENT.reset(token)
-
-
-def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn of the line that called this package, through scikit-learn or not, once a search. For this package alone."""
-    if _IS_SILENT.get() or not is_said_first(message):
-        return
-    level, frame = 2, inspect.currentframe()
-    caller = frame.f_back if frame else None
-    # A frame that holds itself is kept, with its callers and their rows, until the garbage collector comes by.
-    del frame
-    while caller and caller.f_back and caller.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
-        level, caller = level + 1, caller.f_back
-    warnings.warn(message, category, stacklevel=level)

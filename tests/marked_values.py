@@ -4,13 +4,19 @@ import contextlib
 import io
 import logging
 import struct
+import traceback
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
+import skldp
+
 __all__ = ["MARKED_LABELS", "MARKED_ROWS", "NUMBER", "TEXT", "WHOLE", "found_in", "stored_in", "told_by"]
+
+_PACKAGE = Path(skldp.__file__).parent
 
 TEXT = "HIV positive"
 NUMBER = 987654.25
@@ -36,7 +42,10 @@ def stored_in(data):
 
 
 def told_by(call):
-    """Everything that a call lets anybody read: errors with all that they print, warnings, logs, output.
+    """Collect the text that skldp lets out of a call: its errors, warnings, logs, output.
+
+    An error that another library raised is not ours. Its traceback ends in a file of that library, or at our line that
+    called compiled code, which is no raise statement.
 
     Returns
     -------
@@ -60,9 +69,16 @@ def told_by(call):
                 raised = _all_printed(error)
     finally:
         logging.getLogger().removeHandler(handler)
-    texts = [repr(error) + str(error) + "".join(getattr(error, "__notes__", [])) for error in raised]
+    ours = filter(_is_ours, raised)
+    texts = [repr(error) + str(error) + "".join(getattr(error, "__notes__", [])) for error in ours]
     texts += [str(warning.message) for warning in caught]
     return "\n".join([*texts, records.getvalue()]), result
+
+
+def _is_ours(error):
+    # The cause of an error may never have been raised itself.
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    return any(_PACKAGE in Path(one.filename).parents and one.line.startswith("raise ") for one in last)
 
 
 def _all_printed(error):

@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import kind_of
 from skldp._checks import is_whole
-from skldp._untold import kind_of
 from skldp.mechanisms._noise import Noise
 
 __all__ = ["FiniteQuery", "output_index", "read_only"]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import kind_of
 from skldp._checks import check_whole, is_whole
-from skldp._untold import kind_of
 from skldp.accounting._extrema.sampled_law import Bounds, checked_box
 from skldp.accounting._query import RegressionQuery
 

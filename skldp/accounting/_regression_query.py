@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from skldp._untold import as_numbers
+from skldp._arrays import as_numbers
 from skldp.accounting._finite_query import output_index, read_only
 from skldp.accounting._limits import LARGEST, checked_epsilon, finite_number, saturated
 from skldp.mechanisms._noise import Noise

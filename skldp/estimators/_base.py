@@ -1,6 +1,7 @@
 """The base of the transformers of X: validate, move into the declared domain, release block by block."""
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -10,9 +11,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skldp._searches import within_a_search
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
@@ -23,10 +23,9 @@ from skldp.estimators._validation import (
     check_epsilon,
     fit_context,
     input_names,
-    validate,
     validate_finite,
 )
-from skldp.exceptions import OutOfDomainWarning, warn_user
+from skldp.exceptions import OutOfDomainWarning
 from skldp.mechanisms._columns import Columns
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._field_key import FieldKey
@@ -257,7 +256,7 @@ class LocalTransformer(ReleasesRows, TransformerMixin, BaseEstimator):
 
     def _rows(self, X, *, reset):
         # The mechanism refuses NaN and infinity when it looks at the numbers, in the thread that releases them.
-        return validate(self, X, reset=reset, **({"dtype": FLOATS, "ensure_all_finite": False} | self._input))
+        return validate_data(self, X, reset=reset, **({"dtype": FLOATS, "ensure_all_finite": False} | self._input))
 
     def _declare(self, X):
         check_epsilon(self.epsilon)
@@ -332,10 +331,10 @@ def warn_out_of_domain(moved, total, how="Declare a wider one", names=list):
     elif moved:
         where = [repr(name) for name in names()]
         shown = ", ".join(where[:_MOST_NAMED]) + (", ..." if len(where) > _MOST_NAMED else "")
-        # Of a search the text is the same for all fits, and said once.
-        counted = "Values" if within_a_search() else f"{moved:,} of {total:,} values ({moved / total:.1%})"
-        text = (
-            f"{counted} lay outside the declared domain and were moved into it{f' (in {shown})' if shown else ''}. "
-            f"{how} if that is too many, from public knowledge and not from these data."
+        warnings.warn(
+            f"{moved:,} of {total:,} values ({moved / total:.1%}) lay outside the declared domain and were moved into "
+            f"it{f' (in {shown})' if shown else ''}. {how} if that is too many, from public knowledge and not from "
+            "these data.",
+            OutOfDomainWarning,
+            stacklevel=3,
         )
-        warn_user(text, OutOfDomainWarning)

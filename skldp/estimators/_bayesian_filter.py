@@ -1,6 +1,7 @@
 """A regression asked of people, each of whom answers until their own privacy budget is really used."""
 
 import hashlib
+import warnings
 from numbers import Integral
 from typing import Any, Self
 
@@ -10,10 +11,10 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clon
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import r2_score
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from skldp._arrays import as_numbers
 from skldp._checks import is_whole
-from skldp._untold import as_numbers
 from skldp.accounting._decide import RULES
 from skldp.accounting._extrema.region import region_of
 from skldp.accounting._ledger.identity import distinct_ids
@@ -31,14 +32,12 @@ from skldp.estimators._validation import (
     Interval,
     Seed,
     StrOptions,
-    as_column,
     check_epsilon,
     check_finite,
-    check_same_length,
     fit_context,
     validate_finite,
 )
-from skldp.exceptions import RowIdentityWarning, warn_user
+from skldp.exceptions import RowIdentityWarning
 from skldp.mechanisms._columns import check_column_names
 from skldp.mechanisms._domain import Domain
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -368,12 +367,12 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         """
         check_is_fitted(self)
         # What is wrong with y is said before anybody is asked.
-        check_same_length(X, y, sample_weight)
-        y = as_column(y)
+        check_consistent_length(X, y, sample_weight)
+        y = column_or_1d(y, warn=True)
         y = self._positive(y) if is_classifier(self.estimator_) else as_numbers(y, "y")
         check_finite(self, y, "y")
         if sample_weight is not None:
-            sample_weight = as_numbers(as_column(sample_weight, "sample_weight"), "sample_weight")
+            sample_weight = as_numbers(column_or_1d(sample_weight, warn=True), "sample_weight")
             check_finite(self, sample_weight, "sample_weight")
         predicted = self.predict(X, ids=ids)
         if self.on_refusal == "nan":
@@ -458,11 +457,12 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
             raise ValueError(f"X must have a column or an index of ids. Got X without ids={self.ids!r}.")
         if self.ledger is not None:
             raise ValueError(f"With a ledger people need ids, since budgets are kept by name: {_WAYS}. Got no ids.")
-        warn_user(
+        warnings.warn(
             "Without ids every row is a person of its own, in a simulation in memory: a row that was scaled, rounded "
             "or converted is somebody new, with a new budget. For real people pass ids to query, predict or score, or "
             "name a column of X, or its index, with BayesianFilter(ids=...).",
             RowIdentityWarning,
+            stacklevel=2,
         )
         return X, None
 

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skldp.estimators._base import outside_by_name, warn_out_of_domain
 from skldp.estimators._diagram import DocumentedMixin
@@ -15,7 +15,6 @@ from skldp.estimators._validation import (
     check_bounds_by_column,
     fit_context,
     input_names,
-    validate,
     validate_finite,
 )
 from skldp.mechanisms._domain import Box, round_inward
@@ -119,7 +118,7 @@ class BoundsScaler(DocumentedMixin, OneToOneFeatureMixin, TransformerMixin, Base
         X_scaled : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = validate(self, X, reset=False, dtype=FLOATS, ensure_all_finite=False)
+        X = validate_data(self, X, reset=False, dtype=FLOATS, ensure_all_finite=False)
         # The box refuses NaN and infinity when it looks at the numbers.
         box = Box.of(*self.bounds_)
         inside = box.clip(X)

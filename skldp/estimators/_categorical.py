@@ -4,9 +4,9 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skldp._untold import kind_of, untold
+from skldp._arrays import kind_of
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._charged import LEDGER, ChargesLedger
 from skldp.estimators._class_codes import declared_values, encode, warn_learnt
@@ -20,7 +20,6 @@ from skldp.estimators._validation import (
     check_epsilon,
     fit_context,
     input_names,
-    validate,
     validate_finite,
 )
 from skldp.mechanisms._categorical.catalogue import CATEGORICAL_MECHANISMS
@@ -261,14 +260,13 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
 def _columns(estimator, X, *, reset):
     """The columns of a data frame or array, each in its own dtype."""
     if hasattr(X, "columns") and hasattr(X, "shape"):
-        validate(estimator, X, reset=reset, skip_check_array=True)
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
         if not X.shape[0] or not X.shape[1]:
             raise ValueError(f"Found array with shape {X.shape} while a minimum of 1 sample and 1 feature is required.")
         frame = X.iloc if hasattr(X, "iloc") else X
         return [frame[:, j].to_numpy() for j in range(X.shape[1])]
     # Left to itself, numpy would turn a list of mixed types into strings.
-    with untold("X must be a table of categories", X):
-        dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
+    dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
     array = validate_finite(estimator, X, reset=reset, dtype=dtype)
     return list(array.T)
 

@@ -1,14 +1,15 @@
 """Declared classes and categories: labels of any type to codes 0 to C - 1 and back."""
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
-from skldp._untold import kind_of, untold
-from skldp.estimators._validation import as_column
-from skldp.exceptions import LearntDomainWarning, warn_user
+from skldp._arrays import kind_of
+from skldp.exceptions import LearntDomainWarning
 
 __all__ = ["declared_values", "decode", "decoded_dtype", "encode", "labels_1d", "learnt_values", "warn_learnt"]
 
@@ -31,7 +32,7 @@ def labels_1d(y: Any) -> np.ndarray:
             f"y should be a 1d array, got an array of shape {shape} instead: LabelMatrixRR releases several labels of "
             "one record."
         )
-    labels = as_column(y)
+    labels = column_or_1d(y, warn=True)
     if not labels.size:
         raise ValueError("y must hold at least one label. Got an empty y instead.")
     return labels
@@ -74,18 +75,17 @@ def learnt_values(y):
     """The classes seen in y, sorted; y must be discrete."""
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Labels must be finite. Input y contains NaN or infinity.")
-    with untold("The labels in y must be classes", y):
-        check_classification_targets(y)
-        classes = np.unique(y)
-    return declared_values(classes, "The labels in y", learnt=True)
+    check_classification_targets(y)
+    return declared_values(np.unique(y), "The labels in y", learnt=True)
 
 
 def warn_learnt(what, how):
     """Warn that a domain was learnt from private data, and say how to declare it."""
-    warn_user(
+    warnings.warn(
         f"{what} were learnt from private data, which releases which of them occur: nobody's epsilon covers that. "
         f"Declare them from public knowledge: {how}.",
         LearntDomainWarning,
+        stacklevel=3,
     )
 
 

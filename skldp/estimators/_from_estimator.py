@@ -23,7 +23,7 @@ from skldp.accounting._extrema.region import Region, region_of
 from skldp.accounting._extrema.sampled_law import Bounds
 from skldp.accounting._query import ClassQuery, RegressionQuery, SoftmaxQuery
 from skldp.accounting._regression_query import MAX_GROWTH, Kind
-from skldp.exceptions import OutOfDomainWarning, warn_user
+from skldp.exceptions import OutOfDomainWarning
 
 __all__ = ["imputed_values", "query_from_estimator"]
 
@@ -142,10 +142,11 @@ def query_from_estimator(
     if a <= low + slack and high - slack <= b:
         return RegressionQuery(_KINDS[link][0], coef, intercept, output_bounds, epsilon)
     what = "logarithm over the bounds reaches" if link == "log" else "predictions over the bounds reach"
-    warn_user(
+    warnings.warn(
         f"The model's {what} from {low:.6g} to {high:.6g}, beyond output_bounds (there {a:.6g} to {b:.6g}): what lies "
         "beyond is truncated to them.",
         OutOfDomainWarning,
+        stacklevel=2,
     )
     return query
 

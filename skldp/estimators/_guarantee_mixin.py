@@ -2,6 +2,7 @@
 
 import html
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._diagram import DocumentedMixin, box
-from skldp.exceptions import ChangedAfterFitError, PrivacyGuaranteeWarning, warn_user
+from skldp.exceptions import ChangedAfterFitError, PrivacyGuaranteeWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 
 __all__ = ["GuaranteeMixin", "attach_guarantee", "holds_guarantee", "own_guarantee"]
@@ -144,11 +145,12 @@ def attach_guarantee(estimator, guarantee, learnt=""):
     stated = guarantee.stated
     if not learnt and stated is not None and guarantee.epsilon > stated * (1 + 1e-9):
         alone = "" if guarantee.per_feature is None else f" ({guarantee.per_feature:.4g} for one feature alone)"
-        warn_user(
+        warnings.warn(
             f"{type(estimator).__name__} states epsilon {stated:.4g}, as published, but the exact worst-case loss "
             f"of what it releases is {guarantee.epsilon:.4g} per {guarantee.unit}{alone}. "
             "calibration='exact' gives the epsilon that it states.",
             PrivacyGuaranteeWarning,
+            stacklevel=3,
         )
 
 

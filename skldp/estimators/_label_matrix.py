@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from skldp._untold import kind_of
+from skldp._arrays import kind_of
 from skldp.estimators._class_codes import declared_values, decode, decoded_dtype, encode, learnt_values
 from skldp.estimators._labels import LabelReleaser
 from skldp.estimators._validation import Seed, as_table

@@ -11,17 +11,10 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 
-from skldp._untold import untold
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._validation import fit_context
 
-__all__ = ["INNER", "HasTargetMechanism", "LabelPrivate", "inner_has", "takes_batches"]
-
-# What a model raises may show a value.
-INNER = (
-    "The estimator's {} refused X, in words that may show a value and are left out; made-up rows of the same kind make "
-    "it say them"
-)
+__all__ = ["HasTargetMechanism", "LabelPrivate", "inner_has", "takes_batches"]
 
 
 def inner_has(name: str) -> Callable[[Any], bool]:
@@ -103,8 +96,7 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
         mechanism, estimator = self._new_mechanism(), clone(self.estimator)
         routed = self._routed("fit", fit_params)
         released = mechanism.fit_transform(self._targets(y))
-        with untold(INNER.format("fit"), X):
-            estimator.fit(X, released, **routed)
+        estimator.fit(X, released, **routed)
         return self._keep(mechanism, estimator)
 
     @available_if(takes_batches)
@@ -145,8 +137,7 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
             mechanism, estimator = getattr(self, f"{self._mechanism_name}_"), self.estimator_
         routed = self._routed("partial_fit", fit_params)
         released = (mechanism.fit_transform if first else mechanism.transform)(self._targets(y))
-        with untold(INNER.format("partial_fit"), X):
-            estimator.partial_fit(X, released, **routed | (self._partly(mechanism) if first else {}))
+        estimator.partial_fit(X, released, **routed | (self._partly(mechanism) if first else {}))
         return self._keep(mechanism, estimator)
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -178,8 +169,7 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
         return self
 
     def _ask(self, method: str, X: Any) -> np.ndarray:
-        with untold(INNER.format(method), X):
-            answers: np.ndarray = getattr(self.estimator_, method)(X)
+        answers: np.ndarray = getattr(self.estimator_, method)(X)
         return answers
 
     def __sklearn_tags__(self) -> Tags:

@@ -10,9 +10,8 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skldp._untold import untold
 from skldp.estimators._label_matrix import LabelMatrixRR
-from skldp.estimators._label_private import INNER, LabelPrivate, inner_has
+from skldp.estimators._label_private import LabelPrivate, inner_has
 from skldp.estimators._label_stages import guarantee_of_stages, of_all_classes, train_in_stages
 from skldp.estimators._labels import LabelRR
 from skldp.estimators._validation import HasMethods, Interval, StrOptions, fit_context
@@ -224,23 +223,6 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._ask("decision_function", X)
 
-    def score(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
-        """Accuracy of :meth:`predict`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            The true labels, which are not randomized here.
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        float
-        """
-        with untold("y must hold one label for each row", y):
-            return super().score(X, y, sample_weight)
-
     def _default_mechanism(self) -> Any:
         return LabelRR()
 
@@ -249,8 +231,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
             return super()._train(X, y, fit_params)
         self._check_inner()
         mechanism, routed = self._new_mechanism(), self._routed("fit", fit_params)
-        with untold(INNER.format("fit"), X):
-            self.stages_, response = train_in_stages(self.estimator, mechanism, X, y, self.stages, routed)
+        self.stages_, response = train_in_stages(self.estimator, mechanism, X, y, self.stages, routed)
         self._keep(mechanism, self.stages_[-1])
         self.privacy_guarantee_ = guarantee_of_stages(mechanism.privacy_guarantee_, response)
         return self

@@ -6,12 +6,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from skldp._untold import untold
 from skldp.estimators._label_private import LabelPrivate
 from skldp.estimators._targets import TargetPrivatizer
-from skldp.estimators._validation import HasMethods, as_column, fit_context
+from skldp.estimators._validation import HasMethods, fit_context
 
 __all__ = ["LabelPrivateRegressor"]
 
@@ -125,28 +124,11 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return self._ask("predict", X)
 
-    def score(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
-        """R2 of :meth:`predict`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            The true targets, which are not released here.
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        float
-        """
-        with untold("y must hold one number for each row", y):
-            return super().score(X, y, sample_weight)
-
     def _default_mechanism(self) -> Any:
         return TargetPrivatizer()
 
     def _targets(self, y: Any) -> Any:
-        return None if y is None else as_column(y)
+        return None if y is None else column_or_1d(y, warn=True)
 
     def _check_inner(self) -> None:
         if is_classifier(self.estimator):

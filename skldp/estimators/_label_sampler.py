@@ -4,10 +4,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_consistent_length
 
 from skldp.estimators._label_private import HasTargetMechanism
 from skldp.estimators._labels import LabelRR
-from skldp.estimators._validation import HasMethods, check_same_length, fit_context
+from skldp.estimators._validation import HasMethods, fit_context
 
 __all__ = ["LabelSampler"]
 
@@ -61,7 +62,7 @@ class LabelSampler(HasTargetMechanism, BaseEstimator):
         -------
         self : object
         """
-        check_same_length(X, y)
+        check_consistent_length(X, y)
         self.label_mechanism_ = self._new_mechanism().fit(y)
         self.privacy_guarantee_ = self.label_mechanism_.privacy_guarantee_
         return self

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
+from sklearn.utils.validation import check_consistent_length
 
 from skldp.estimators._class_codes import decode, encode, labels_1d
-from skldp.estimators._validation import check_same_length
 from skldp.mechanisms._categorical.row_priors import RowPriorResponse, as_priors
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise, noise_from
@@ -116,7 +116,7 @@ def train_in_stages(
         By which everybody answered.
     """
     y = labels_1d(y)
-    check_same_length(X, y)
+    check_consistent_length(X, y)
     if len(y) < n_stages:
         raise ValueError(f"There must be a person for each of {n_stages} stages. Got n_samples = {len(y)} instead.")
     classes = mechanism.fit(y).classes_

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import ReleasesRows
@@ -26,7 +26,6 @@ from skldp.estimators._validation import (
     NOISE_PARAMETERS,
     Seed,
     check_epsilon,
-    check_same_length,
     fit_context,
 )
 from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_frequencies
@@ -137,7 +136,7 @@ class LabelReleaser(
             As by `transform`.
         """
         y = self._labels(y)
-        check_same_length(X, y)
+        check_consistent_length(X, y)
         return X, self._release_labels(self._declare(y), y.dtype)
 
     def _declare(self, y):

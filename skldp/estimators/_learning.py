@@ -1,5 +1,6 @@
 """What the estimators that learn under local privacy have in common: more people, and what the analyst is told."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,46 +8,20 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 
-from skldp._searches import within_a_search
-from skldp._untold import untold
 from skldp.estimators._base import warn_out_of_domain
-from skldp.exceptions import TooFewPeopleWarning, warn_user
+from skldp.exceptions import TooFewPeopleWarning
 from skldp.learning._inference import InferenceProtocol
 from skldp.learning._protocol import Protocol
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._noise import noise_from
 
 __all__ = [
-    "UntoldScore",
     "ask_more",
     "takes_more",
     "warn_moved",
     "warn_no_errors",
     "warn_too_few",
 ]
-
-
-class UntoldScore:
-    """Mix-in before scikit-learn's for regressors or classifiers: their score, of which no error tells a target."""
-
-    def score(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
-        """The coefficient of determination of a regressor's predictions, the accuracy of a classifier's.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            The true targets, which are not protected here.
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        float
-        """
-        parent: Any = super()
-        with untold("y must hold one target for each row", y):
-            score: float = parent.score(X, y, sample_weight)
-            return score
 
 
 def takes_more(estimator: Any) -> bool:
@@ -71,26 +46,25 @@ def ask_more(estimator: Any, X: npt.NDArray[np.float64], y: npt.NDArray[np.float
 def warn_too_few(protocol: Protocol, what: str) -> None:
     """Warn where nothing can be learnt, and say how many people it takes."""
     if not protocol.is_enough:
-        warn_user(
+        warnings.warn(
             f"With {protocol.n_people:,} people, {protocol.n_features} features and epsilon {protocol.epsilon:.4g} the "
             f"noise is as large as what there is to be learnt, so that {what} predicted. It takes at least "
             f"{protocol.n_needed:,} people, or fewer features.",
             TooFewPeopleWarning,
+            stacklevel=3,
         )
 
 
 def warn_no_errors(protocol: Protocol) -> None:
     """Warn where errors were asked for and there are none."""
     if isinstance(protocol, InferenceProtocol) and protocol.refusal:
-        warn_user(f"There are no intervals. {protocol.refusal}", TooFewPeopleWarning)
+        warnings.warn(f"There are no intervals. {protocol.refusal}", TooFewPeopleWarning, stacklevel=3)
 
 
 def warn_moved(X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], box: Box, names: Sequence[str]) -> None:
     """Count what lay outside the declared bounds, column by column, the target last; `names` are those of X."""
     ends = zip((*X.T, y), *box.ends, strict=True)
     *moved, targets = [np.count_nonzero((one < low) | (one > high)) for one, low, high in ends]
-    wider = "bounds, and target_bounds for the targets among them," if targets else "bounds"
-    if targets and not within_a_search():
-        wider = f"bounds, and target_bounds for the {targets:,} targets among them,"
+    wider = f"bounds, and target_bounds for the {targets:,} targets among them," if targets else "bounds"
     where = [name for name, count in zip(names, moved, strict=True) if count]
     warn_out_of_domain(sum(moved) + targets, X.size + y.size, f"Declare wider {wider}", names=lambda: where)

@@ -10,15 +10,14 @@ from scipy import special
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values, warn_learnt
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import UntoldScore, ask_more, takes_more, warn_moved, warn_too_few
+from skldp.estimators._learning import ask_more, takes_more, warn_moved, warn_too_few
 from skldp.estimators._validation import (
     check_bounds_by_column,
     check_epsilon,
-    check_same_length,
     fit_context,
     input_names,
     validate_finite,
@@ -33,7 +32,7 @@ from skldp.mechanisms._noise import noise_from
 __all__ = ["LinearScores", "PrivateLinearClassifier"]
 
 
-class LinearScores(UntoldScore, ClassifierMixin):
+class LinearScores(ClassifierMixin):
     """Predictions of a classifier with `classes_`, and the `coef_` and `intercept_` of its logits."""
 
     classes_: np.ndarray
@@ -186,7 +185,7 @@ class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         rows = validate_finite(self, X, reset=reset, dtype=np.float64)
         labels = labels_1d(y)
-        check_same_length(rows, labels)
+        check_consistent_length(rows, labels)
         if reset:
             self.classes_ = learnt_values(labels) if classes is None else declared_values(classes, "classes")
             if len(self.classes_) < 2:

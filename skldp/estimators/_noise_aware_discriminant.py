@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skldp.estimators._class_codes import encode, labels_1d, learnt_values
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, own_guarantee
 from skldp.estimators._linear_classifier import LinearScores
 from skldp.estimators._released_rows import law_of_releases
-from skldp.estimators._validation import HasMethods, as_table, check_same_length, fit_context, validate_finite
+from skldp.estimators._validation import HasMethods, as_table, fit_context, validate_finite
 from skldp.learning._releases import discriminant_of_releases, unbiased_members
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._rows import RowMechanism
@@ -119,7 +119,7 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         # Of one row nothing varies.
         rows = validate_finite(self, X, reset=True, dtype=np.float64, ensure_min_samples=2)
         labels = labels_1d(y)
-        check_same_length(rows, labels)
+        check_consistent_length(rows, labels)
         mechanism, guarantee = law_of_releases(self.mechanism, rows.shape[1], "mechanism")
         label_mechanism = self._of_the_labels()
         classes = learnt_values(labels) if label_mechanism is None else label_mechanism.classes_

@@ -1,5 +1,6 @@
 """Least squares of released rows, corrected for the known noise of their release."""
 
+import warnings
 from dataclasses import replace
 from typing import Any, Self
 
@@ -9,12 +10,11 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skldp._untold import as_numbers
+from skldp._arrays import as_numbers
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
-from skldp.estimators._learning import UntoldScore
 from skldp.estimators._released_rows import law_of_releases
 from skldp.estimators._validation import HasMethods, fit_context, validate_finite
-from skldp.exceptions import TooFewPeopleWarning, warn_user
+from skldp.exceptions import TooFewPeopleWarning
 from skldp.learning._errors_in_variables import least_squares_of_releases
 from skldp.learning._uncertainty import intervals_around
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -23,7 +23,7 @@ from skldp.mechanisms._rows import RowMechanism
 __all__ = ["NoiseAwareLinearRegression"]
 
 
-class NoiseAwareLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, BaseEstimator):
+class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     r"""Linear regression on released rows: least squares that know the noise of their regressors.
 
     It is for those who must have rows. A release that is made for the model tells far more at the same epsilon.
@@ -129,11 +129,12 @@ class NoiseAwareLinearRegression(GuaranteeMixin, UntoldScore, RegressorMixin, Ba
             rows, as_numbers(target, "y"), mechanism, together=together, fit_intercept=self.fit_intercept
         )
         if fit.n_needed > len(rows):
-            warn_user(
+            warnings.warn(
                 f"With {len(rows):,} released rows, noise hides at least one direction of them: coefficients are "
                 f"shrunk, and their errors are not told. It takes at least {fit.n_needed:,} people, a larger epsilon, "
                 "or fewer features.",
                 TooFewPeopleWarning,
+                stacklevel=2,
             )
         self.coef_, self.intercept_, self.coef_covariance_ = fit.coef, fit.intercept, fit.covariance
         self.mechanism_ = mechanism

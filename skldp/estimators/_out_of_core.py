@@ -3,6 +3,7 @@
 import math
 import sys
 import uuid
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting._ledger.identity import canonical_ids
 from skldp.estimators._base import Keyed, ReleasesRows, counted_out_of_domain, in_threads, warn_out_of_domain
-from skldp.exceptions import RepeatedReleaseWarning, warn_user
+from skldp.exceptions import RepeatedReleaseWarning
 from skldp.mechanisms._columns import Columns
 from skldp.mechanisms._domain import check_finite
 from skldp.mechanisms._field_key import FieldKey
@@ -237,10 +238,11 @@ def _warn_of_a_cluster():
         sys.modules["distributed"].default_client()
     except (KeyError, ValueError):
         return
-    warn_user(
+    warnings.warn(
         "A cluster computes again what a lost worker held, and that is a second release of these rows, at their whole "
         "epsilon again. Give a release_key and ids, with which it is the same release.",
         RepeatedReleaseWarning,
+        stacklevel=2,
     )
 
 

@@ -11,10 +11,10 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skldp._untold import as_numbers
+from skldp._arrays import as_numbers
 from skldp.estimators._coefficient_errors import CoefficientErrorsMixin
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import UntoldScore, ask_more, takes_more, warn_moved, warn_no_errors, warn_too_few
+from skldp.estimators._learning import ask_more, takes_more, warn_moved, warn_no_errors, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS,
     BOUNDS_BY_COLUMN,
@@ -44,7 +44,7 @@ def _takes_more(self: Any) -> bool:
     return takes_more(self)
 
 
-class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, UntoldScore, RegressorMixin, BaseEstimator):
+class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, RegressorMixin, BaseEstimator):
     r"""Linear regression under local differential privacy of every record with its target.
 
     Each row of X with its y is a person, who releases one vector once, at the whole epsilon. What is released is made

@@ -1,6 +1,7 @@
 """What a BayesianFilter's question brings, and what it would bring before anybody is asked."""
 
 import math
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 
 from skldp._tables import html_table
 from skldp.accounting import ClassQuery, PrivacyLedger
-from skldp.exceptions import BudgetExhaustedWarning, TooFewPeopleWarning, warn_user
+from skldp.exceptions import BudgetExhaustedWarning, TooFewPeopleWarning
 
 __all__ = ["PreviewsQueries", "QueryPreview", "QueryResult", "warn_of_nobody"]
 
@@ -157,7 +158,7 @@ def warn_of_nobody(query, budget, n_people, largest=None):
     else:
         left = "what is left of everybody's budget" if largest is None else f"what is left, at most {largest:.4g}"
         reason = f"epsilon={query.epsilon:g} does not fit into {left}"
-    warn_user(f"None of {n_people:,} people can answer: {reason}.", BudgetExhaustedWarning)
+    warnings.warn(f"None of {n_people:,} people can answer: {reason}.", BudgetExhaustedWarning, stacklevel=3)
 
 
 class PreviewsQueries:
@@ -218,9 +219,10 @@ class PreviewsQueries:
         low, high = self.query_.output_bounds
         if n_answers and error > (high - low) / 2:
             needed = math.ceil(n_answers * (2 * error / (high - low)) ** 2)
-            warn_user(
+            warnings.warn(
                 f"{n_answers:,} answers at epsilon={self.query_.epsilon:g} tell the mean with a standard error of "
                 f"{error:.3g}, more than half of the output bounds' {high - low:.3g}: it takes {needed:,} people.",
                 TooFewPeopleWarning,
+                stacklevel=2,
             )
         return QueryPreview(found.accepted, found.recorded, found.costs, remaining, error)

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from skldp._arrays import as_numbers, kind_of
 from skldp._checks import is_number
-from skldp._untold import as_numbers, kind_of, untold
 from skldp.estimators._class_codes import encode
 from skldp.estimators._validation import check_bounds
 from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, OrMissing, domain_from_json, strict_json
@@ -99,9 +99,10 @@ class DeclaredColumn:
             return self._places(values, missing, name, unknown)
         middle = self.domain.low / 2 + self.domain.high / 2
         numbers = np.full(values.size, np.nan if self.missing == "category" else middle)
-        with untold(f"Column {name!r} must hold {'dates' if self.is_date else 'numbers'}", values):
-            present = values[~missing]
-            numbers[~missing] = _days(present) if self.is_date else as_numbers(present, f"Column {name!r}")
+        present = values[~missing]
+        numbers[~missing] = (
+            _days(present, f"Column {name!r}") if self.is_date else as_numbers(present, f"Column {name!r}")
+        )
         return numbers
 
     def from_numbers(self, numbers: np.ndarray) -> np.ndarray:
@@ -122,8 +123,7 @@ class DeclaredColumn:
         table[:] = self.domain.values
         if unknown == "missing":
             known = set(self.domain.values)
-            with untold(f"Column {name!r} must hold hashable values", values):
-                missing = missing | np.array([value not in known for value in values.tolist()], dtype=bool)
+            missing = missing | np.array([value not in known for value in values.tolist()], dtype=bool)
         places = np.full(values.size, len(table), dtype=np.int64)
         places[~missing] = encode(values[~missing].astype(object), table, f"Column {name}")
         return places
@@ -312,16 +312,20 @@ def _dates(low: Any, high: Any) -> Integers:
     return Integers(*days.astype(np.int64).tolist())
 
 
-def _days(values: np.ndarray) -> np.ndarray:
+def _days(values: np.ndarray, name: str) -> np.ndarray:
+    """Return dates as days since 1970."""
     # numpy would take numbers for days since 1970, and 20240229 for a day in another age.
     texts_or_dates = values.dtype.kind in "MOTU" and not any(isinstance(value, Number) for value in _objects(values))
     if values.size and not texts_or_dates:
         raise ValueError(
-            f"Dates must be dates, or texts such as '2024-02-29'. Got numbers in {kind_of(values)} instead."
+            f"{name} must hold dates, or texts such as '2024-02-29'. Got numbers in {kind_of(values)} instead."
         )
-    dates = values.astype("datetime64[D]")
+    try:
+        dates = values.astype("datetime64[D]")
+    except (ValueError, TypeError, OverflowError):
+        raise ValueError(f"{name} must hold dates, or texts such as '2024-02-29'. Got {kind_of(values)}.") from None
     if np.isnat(dates).any():
-        raise ValueError(f"Dates must not be missing in part. Got {kind_of(values)} instead.")
+        raise ValueError(f"{name} must not hold NaT. Got {kind_of(values)} instead.")
     days: np.ndarray = (dates - _EPOCH).astype(np.int64)
     return days
 

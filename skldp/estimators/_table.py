@@ -6,10 +6,9 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy import sparse
 from sklearn import get_config
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skldp._checks import is_number
-from skldp._untold import untold
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import LocalTransformer, check_bounds_of_type
 from skldp.estimators._charged import LEDGER
@@ -26,7 +25,6 @@ from skldp.estimators._validation import (
     check_epsilon,
     fit_context,
     input_names,
-    validate,
     validate_finite,
 )
 from skldp.mechanisms._categorical.catalogue import CATEGORICAL_MECHANISMS
@@ -319,7 +317,7 @@ class TablePrivatizer(LocalTransformer):
             return table
         if hasattr(X, "columns"):
             check_frame(X)
-            validate(self, X, reset=reset, skip_check_array=True)
+            validate_data(self, X, reset=reset, skip_check_array=True)
             if not X.shape[0] or not X.shape[1]:
                 raise ValueError(f"Found array with shape {X.shape} while a minimum of 1 row and 1 column is required.")
             table, names, dtypes = X, list(X.columns), list(X.dtypes)
@@ -328,9 +326,8 @@ class TablePrivatizer(LocalTransformer):
                 raise ValueError("The columns of X must be in the same order as they were in fit. Got another order.")
         else:
             # Left to itself, numpy would turn a list of mixed types into strings.
-            with untold("X must be a table", X):
-                dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
-            table = validate(self, X, reset=reset, dtype=dtype, ensure_all_finite=False)
+            dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
+            table = validate_data(self, X, reset=reset, dtype=dtype, ensure_all_finite=False)
             names, dtypes = input_names(self), [None] * table.shape[1]
         if reset:
             self._read_schema(X, names, dtypes)

@@ -1,5 +1,6 @@
 """TargetPrivatizer: numbers to predict, released one by one, for any regressor to be trained on."""
 
+import warnings
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
@@ -7,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from skldp._arrays import as_numbers, kind_of
 from skldp._checks import is_number
-from skldp._untold import as_numbers, kind_of, untold
 from skldp.estimators._base import ReleasesRows, check_bounds_of_type
 from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._validation import (
@@ -22,13 +23,12 @@ from skldp.estimators._validation import (
     InvalidParameterError,
     Seed,
     StrOptions,
-    as_column,
     check_bounds,
     check_epsilon,
     check_finite,
     fit_context,
 )
-from skldp.exceptions import LearntDomainWarning, warn_user
+from skldp.exceptions import LearntDomainWarning
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.catalogue import JOINT_MECHANISMS, NUMERIC_MECHANISMS, best_mechanism, make_mechanism
@@ -246,9 +246,8 @@ class TargetPrivatizer(
     def _rows(self, y, *, reset):
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
-        with untold("y must be a column of finite numbers", y):
-            column = np.asarray(y)
-        column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else as_column(y)
+        column = np.asarray(y)
+        column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column_or_1d(y, warn=True)
         if not column.size:
             raise ValueError("y must hold at least one number. Got an empty y instead.")
         column = as_numbers(column, "y", column.dtype if column.dtype in FLOATS else np.float64)
@@ -281,11 +280,12 @@ class TargetPrivatizer(
         self.bounds_, self.mechanism_ = (low, high), mechanism
         attach_guarantee(self, replace(guarantee, unit="label"), "the bounds" if learnt else "")
         if learnt:
-            warn_user(
+            warnings.warn(
                 "The bounds of y were learnt from private data, which releases the smallest and the largest of it: "
                 "nobody's epsilon covers that. Declare them from public knowledge: "
                 "TargetPrivatizer(bounds=(low, high)).",
                 LearntDomainWarning,
+                stacklevel=2,
             )
 
     def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):

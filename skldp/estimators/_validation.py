@@ -9,10 +9,9 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import _param_validation, assert_all_finite
 from sklearn.utils._param_validation import HasMethods, InvalidParameterError, Options, StrOptions
-from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from skldp._checks import is_number
-from skldp._untold import as_numbers, untold
 
 __all__ = [
     "BOUNDS",
@@ -26,16 +25,13 @@ __all__ = [
     "Options",
     "Seed",
     "StrOptions",
-    "as_column",
     "as_table",
     "check_bounds",
     "check_bounds_by_column",
     "check_epsilon",
     "check_finite",
-    "check_same_length",
     "fit_context",
     "input_names",
-    "validate",
     "validate_finite",
 ]
 
@@ -194,40 +190,19 @@ def check_bounds_by_column(
     return low, high
 
 
-def validate(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: Any) -> np.ndarray:
-    """scikit-learn's ``validate_data``, whose errors show no value."""
-    if kwargs.get("y_numeric") and np.asarray(kwargs["y"]).dtype.kind in "OUS" and kwargs["y"] is not None:
-        # Or else an error about it would describe X.
-        kwargs["y"] = as_numbers(kwargs["y"], "y")
-    with untold("X must be a table of finite numbers", X):
-        return validate_data(estimator, X, reset=reset, **kwargs)
-
-
 def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: Any) -> np.ndarray:
-    """The same for floats, with NaN and infinity refused whatever the global setting.
+    """scikit-learn's ``validate_data`` for floats; NaN and infinity are refused whatever the global setting.
 
     ``sklearn.set_config(assume_finite=True)`` is a promise about speed that a release must not depend on.
     """
     with config_context(assume_finite=False):
-        return validate(estimator, X, reset=reset, **({"dtype": FLOATS} | kwargs))
+        return validate_data(estimator, X, reset=reset, **({"dtype": FLOATS} | kwargs))
 
 
 def as_table(X: Any, name: str = "X", **kwargs: Any) -> np.ndarray:
-    """scikit-learn's ``check_array``, whose errors show no value."""
-    with untold(f"{name} must be a table of finite numbers", X), config_context(assume_finite=False):
+    """scikit-learn's ``check_array``; NaN and infinity are refused whatever the global setting."""
+    with config_context(assume_finite=False):
         return check_array(X, input_name=name, **kwargs)
-
-
-def as_column(y: Any, name: str = "y") -> np.ndarray:
-    """scikit-learn's ``column_or_1d``, whose errors show no value."""
-    with untold(f"{name} must be a list or an array of one dimension", y):
-        return column_or_1d(y, warn=True)
-
-
-def check_same_length(*arrays: Any) -> None:
-    """scikit-learn's ``check_consistent_length``, whose errors show no value."""
-    with untold("X and y must have as many rows as each other"):
-        check_consistent_length(*arrays)
 
 
 def check_finite(estimator: BaseEstimator, X: Any, name: str = "X") -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import as_numbers, kind_of
 from skldp._checks import check_whole
-from skldp._untold import as_numbers, kind_of
 from skldp.learning._linear_rule import (
     clear_shares,
     likeliest_numbers,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from skldp._untold import as_numbers, kind_of
+from skldp._arrays import as_numbers, kind_of
 from skldp.learning._uncertainty import intervals_around
 
 __all__ = ["LinearFit"]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import as_numbers
 from skldp._checks import check_epsilon, is_number
-from skldp._untold import as_numbers
 from skldp.exceptions import BudgetExhaustedError
 from skldp.learning._tasks import Task
 from skldp.mechanisms._noise import noise_from

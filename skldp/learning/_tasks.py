@@ -16,8 +16,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import as_numbers, kind_of
 from skldp._checks import check_whole, is_number
-from skldp._untold import as_numbers, kind_of
 from skldp.learning._documents import as_document, as_text, from_document, from_text
 from skldp.learning._reports import Report
 from skldp.learning._vectors import class_gradients, n_products, products

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import kind_of
 from skldp._checks import each_once, is_number
-from skldp._untold import kind_of
 from skldp.mechanisms._domain import Anywhere, Ball, Box, Clipped, Codes, Domain, FiniteSet, check_finite
 from skldp.mechanisms._linked import Constrained, OneHot
 from skldp.mechanisms._sparse_domain import SparseRows

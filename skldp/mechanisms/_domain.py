@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from skldp._arrays import as_numbers, kind_of
 from skldp._checks import check_dimension, check_positive, check_whole
-from skldp._untold import as_numbers, kind_of, untold
 from skldp.mechanisms._norms import nearest_rows, shortening_by_rounding, shrink_factors
 
 __all__ = [
@@ -478,10 +478,7 @@ class Codes(Domain):
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
         """Values as an array, of which :meth:`clip` takes integers of any type."""
-        if not isinstance(values, np.ndarray):
-            with untold("codes must be integers", values):
-                values = np.asarray(values)
-        return values
+        return np.asarray(values)
 
     def clip(self, rows: np.ndarray) -> Clipped:
         """Refuse what is no code."""

@@ -12,6 +12,7 @@ Every discrete law drawn here is exact: a probability is an integer fraction :ma
 import hashlib
 import os
 import threading
+import warnings
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from skldp._checks import is_whole
-from skldp.exceptions import SeededNoiseWarning, warn_user
+from skldp.exceptions import SeededNoiseWarning
 
 __all__ = ["Noise", "RowNoise", "as_uniform", "noise_from", "public_stream"]
 
@@ -70,10 +71,11 @@ def noise_from(seed: Any = None) -> "Noise":
         key = seed.bytes(32)
     else:
         raise TypeError(f"seed must be None, an int, or a numpy Generator or RandomState. Got {seed!r} instead.")
-    warn_user(
+    warnings.warn(
         "The noise comes from a seed and is repeatable: whoever knows it can remove the noise, and two releases "
         "with one seed differ by exactly the secret. Use seed=None for data that matter.",
         SeededNoiseWarning,
+        stacklevel=3,
     )
     return Noise(key, secure=False)
 

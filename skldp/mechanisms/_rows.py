@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import kind_of
 from skldp._checks import is_whole
-from skldp._untold import kind_of
 from skldp.mechanisms._domain import Domain
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise

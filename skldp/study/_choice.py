@@ -1,26 +1,21 @@
-"""Which epsilon to choose: a rule for scikit-learn's searches, and the scores that tell it what is really protected."""
+"""A `refit` rule for scikit-learn's searches, and a scorer that adds the exact epsilon to their results."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.metrics import check_scoring
 
 from skldp._checks import is_number
-from skldp._searches import search_that_asks
 from skldp.estimators._composition import privacy_guarantee
-from skldp.exceptions import PrivacyGuaranteeWarning, warn_user, without_warnings
 from skldp.study._curve import check_scorer
 
 __all__ = ["smallest_epsilon", "with_exact_epsilon"]
 
 _EXACT = "exact_epsilon"
-# What no epsilon bounds, as a score: the mean and the spread of such numbers are still numbers.
+# Score of a fit without a finite epsilon: means and standard deviations of such scores are still finite.
 _WITHOUT_BOUND = 1e150
-# What stands for a step that is left out.
-_LEFT_OUT = ("passthrough", "drop")
 
 
 def with_exact_epsilon(scoring: str | Callable[..., float] | None = None) -> Callable[..., dict[str, float]]:
@@ -78,16 +73,17 @@ class _WithExactEpsilon:
 
 
 def smallest_epsilon(
-    tolerance: float = 0.0, *, param_name: str | Iterable[str] | None = None, metric: str = "score"
+    tolerance: float = 0.0, *, param_name: str | None = None, metric: str = "score"
 ) -> Callable[[Mapping[str, Any]], int]:
     """Make a `refit` rule for GridSearchCV: the smallest epsilon whose mean score is close enough to the best.
 
     Parameters
     ----------
     tolerance : float, default=0.0
-        How far below the best mean score the chosen one may lie, in units of the score.
-    param_name : str or list of str, default=None
-        The parameters to read as epsilon, whose sum counts. None compares exact epsilons.
+        Largest difference between the best mean score and the one of the chosen candidate, in units of the score.
+    param_name : str, default=None
+        The searched parameter to compare. None compares exact epsilons if the search scored them, else the searched
+        parameter that is called ``epsilon`` or ends with ``__epsilon``.
     metric : str, default="score"
         With several metrics, the name of the one to compare.
 
@@ -99,26 +95,23 @@ def smallest_epsilon(
     Raises
     ------
     ValueError
-        If `tolerance` is not a number >= 0.
-
-    Warns
-    -----
-    PrivacyGuaranteeWarning
-        If epsilons as set are compared though candidates differ in what else a private step is made of.
+        If `tolerance` is not a number >= 0. The returned rule raises it if every fit failed, or if no epsilon or
+        several are among the searched parameters while exact epsilons were not scored.
 
     Notes
     -----
-    Candidates that differ in one epsilon alone, a parameter that is called ``epsilon`` or ends with ``__epsilon``, are
-    in the order of their exact epsilons, and nothing is computed. Else each one that is near enough to the best is
-    fitted once more, as the search itself does with the chosen one, for its :func:`~skldp.privacy_guarantee`; what it
-    releases is thrown away. ``scoring=with_exact_epsilon(...)`` has the folds' fits say it, the largest of which
-    counts: for searches of other packages, and where a ledger charges for each fit, since the rule makes none then.
-    Searches by successive halving have a rule of their own, and ask none.
-    A candidate that is not private sets the best score like any other, but is chosen only if no private one is within
-    the tolerance.
+    The rule reads `cv_results_` and nothing else; it fits no model.
 
-    ``privacy_guarantee(search.best_estimator_)`` gives the exact epsilon of what was chosen. That of the search itself
-    is infinite where true labels, or rows without noise, choose among the candidates, as they usually do.
+    - With ``scoring=with_exact_epsilon(...)`` it compares the exact epsilons of the folds' fits, the largest of each
+      candidate.
+    - Otherwise it compares the parameter as it was set. That is the order of the exact epsilons if candidates differ
+      in nothing else that a private step depends on. Score exact epsilons if they do, for example if `calibration`
+      or `n_bits` is searched as well.
+
+    A candidate without a finite epsilon sets the best score like any other, but is chosen only if no other one is
+    within the tolerance. Searches by successive halving never call a `refit` rule; call it with their `cv_results_`.
+
+    ``privacy_guarantee(search.best_estimator_)`` is the guarantee of the last fit alone, not of the search.
 
     Examples
     --------
@@ -126,85 +119,39 @@ def smallest_epsilon(
     >>> from sklearn.model_selection import GridSearchCV
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.pipeline import make_pipeline
-    >>> from skldp import BitRandTransformer, smallest_epsilon
+    >>> from skldp import BitRandTransformer, smallest_epsilon, with_exact_epsilon
     >>> X, y = load_iris(return_X_y=True)
     >>> model = make_pipeline(BitRandTransformer(bounds=(0, 8), calibration="exact"), GaussianNB())
-    >>> grid = {"bitrandtransformer__epsilon": [20, 40], "bitrandtransformer__n_bits": [4, 8]}
+    >>> grid = {"bitrandtransformer__epsilon": [20, 40]}
     >>> search = GridSearchCV(model, grid, refit=smallest_epsilon(1.0)).fit(X, y)
+    >>> search.best_params_
+    {'bitrandtransformer__epsilon': 20}
+
+    More than the epsilon is searched:
+
+    >>> grid["bitrandtransformer__n_bits"] = [4, 8]
+    >>> scoring = with_exact_epsilon("accuracy")
+    >>> search = GridSearchCV(model, grid, scoring=scoring, refit=smallest_epsilon(1.0)).fit(X, y)
     >>> search.best_params_["bitrandtransformer__epsilon"]
     20
-    >>> rule = smallest_epsilon(0.02)
-    >>> rule({"params": [{"epsilon": 1}, {"epsilon": 4}, {"epsilon": 9}], "mean_test_score": [0.6, 0.79, 0.8]})
-    1
     """
     if not is_number(tolerance) or tolerance < 0:
         raise ValueError(f"tolerance must be a finite number >= 0. Got {tolerance!r} instead.")
-    names = (param_name,) if isinstance(param_name, str) else param_name
-    return _SmallestEpsilon(float(tolerance), None if names is None else tuple(names), metric)
-
-
-def _exact_epsilons(
-    rule: "_SmallestEpsilon", candidates: list[dict[str, Any]], eligible: np.ndarray
-) -> np.ndarray | None:
-    """The exact epsilon of each eligible candidate of the search that asks, infinite of others; None if it can't say.
-
-    A search hands its rule the results alone, which hold no fitted estimator.
-    """
-    search = search_that_asks(rule)
-    if search is None:
-        return None
-    models = {index: clone(search.estimator).set_params(**clone(candidates[index], safe=False)) for index in eligible}
-    # A candidate may be a step with a ledger of its own.
-    if any(map(_is_charged, models.values())):
-        return None
-    exact = np.full(len(candidates), np.inf)
-    for index, model in models.items():
-        # All of it is said in the search, or of what is chosen.
-        with without_warnings():
-            targets = () if search.y is None else (search.y,)
-            model.fit(search.X, *targets, **search.fit_params)
-        exact[index] = _exact_epsilon(model)
-    return exact
-
-
-def _is_charged(model: Any) -> bool:
-    return any(name.rsplit("__", 1)[-1] == "ledger" and one is not None for name, one in model.get_params().items())
+    return _SmallestEpsilon(float(tolerance), param_name, metric)
 
 
 def _exact_epsilon(fitted: Any) -> float:
+    """Return the exact epsilon of a fitted estimator; infinity if it promises none."""
     try:
         return privacy_guarantee(fitted).plain_epsilon
     except (AttributeError, TypeError, ValueError):
-        # Nothing in it is private, or it is a model that the composition does not know.
         return np.inf
-
-
-def _is_fold_of(column: str, metric: str) -> bool:
-    return column.startswith("split") and column.endswith(f"_test_{metric}")
-
-
-def _varied(candidates: list[dict[str, Any]]) -> list[str]:
-    """The parameters that not all candidates have, or not all the same."""
-    names = sorted({name for candidate in candidates for name in candidate})
-    return [name for name in names if any(not _is_same(name, candidates[0], other) for other in candidates)]
-
-
-def _is_same(name: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two candidates surely have the same of a parameter: the text of a long array or pipeline is cut short."""
-    if name not in one or name not in other:
-        return False
-    left, right = one[name], other[name]
-    return left is right or (np.isscalar(left) and np.isscalar(right) and bool(left == right))
-
-
-def _is_epsilon(name: str) -> bool:
-    return name.rsplit("__", 1)[-1] == "epsilon"
 
 
 @dataclass(frozen=True)
 class _SmallestEpsilon:
     tolerance: float
-    names: tuple[str, ...] | None
+    param_name: str | None
     metric: str
 
     def __call__(self, cv_results: Mapping[str, Any]) -> int:
@@ -218,57 +165,30 @@ class _SmallestEpsilon:
         # One ulp-sized allowance: a mean that equals the best but was summed in another order is not below it.
         enough = np.nanmax(scores) - self.tolerance
         eligible = np.flatnonzero(scores >= enough - 1e-12 * max(1.0, abs(enough)))
-        epsilons = self._epsilons(cv_results, eligible)
+        epsilons = self._epsilons(cv_results)
         return int(min(eligible, key=lambda index: (epsilons[index], -scores[index])))
 
-    def _epsilons(self, cv_results: Mapping[str, Any], eligible: np.ndarray) -> np.ndarray:
-        """What is compared of the eligible ones: exact epsilons, or what the parameters were set to."""
-        folds = [column for name, column in cv_results.items() if _is_fold_of(name, _EXACT)]
-        if folds and self.names is None:
+    def _epsilons(self, cv_results: Mapping[str, Any]) -> np.ndarray:
+        """Return the exact epsilon of each candidate where it was scored, else its epsilon parameter."""
+        folds = [
+            column
+            for name, column in cv_results.items()
+            if name.startswith("split") and name.endswith(f"_test_{_EXACT}")
+        ]
+        if folds and self.param_name is None:
             worst = np.max(np.asarray(folds, dtype=np.float64), axis=0)
-            # What failed is NaN, and has no score either.
+            # A failed fit is NaN.
             return np.where(worst < _WITHOUT_BOUND, worst, np.inf)
         candidates = cv_results["params"]
-        as_set = np.array([self._epsilon(candidate) for candidate in candidates])
-        varied = _varied(candidates)
-        # More of one epsilon is more, whatever is made of it; of two together, or with anything else, who knows.
-        in_order = len(varied) <= 1 and all(map(self._counts, varied)) and np.isfinite(as_set).any()
-        if self.names is None and not in_order:
-            exact = _exact_epsilons(self, candidates, eligible)
-            if exact is not None and np.isfinite(exact).any():
-                return exact
-        if not np.isfinite(as_set).any():
-            searched = sorted({name for candidate in candidates for name in candidate})
-            rule = "that ends with epsilon" if self.names is None else f"among {list(self.names)}"
+        searched = sorted({name for candidate in candidates for name in candidate})
+        if self.param_name is None:
+            names = [name for name in searched if name.rsplit("__", 1)[-1] == "epsilon"]
+        else:
+            names = [name for name in searched if name == self.param_name]
+        if len(names) != 1:
+            rule = "exactly one searched parameter that is called epsilon or ends with __epsilon"
             raise ValueError(
-                f"smallest_epsilon needs a searched parameter {rule}; param_name names another one. "
-                f"Got {searched} instead."
+                f"smallest_epsilon needs {rule if self.param_name is None else f'the parameter {self.param_name!r}'}, "
+                f"or scoring=with_exact_epsilon(...) and param_name=None. Got {searched} instead."
             )
-        beside = [name for name in varied if not self._counts(name) and self._changes_the_law(name, candidates)]
-        if beside:
-            warn_user(
-                f"The candidates differ in {', '.join(beside)}, with which the exact epsilon may differ from the one "
-                "set, which is compared here: scoring=with_exact_epsilon(...) gives the exact one to smallest_epsilon.",
-                PrivacyGuaranteeWarning,
-            )
-        return as_set
-
-    def _changes_the_law(self, name: str, candidates: list[dict[str, Any]]) -> bool:
-        """Whether another parameter is of a step whose epsilon is searched, or of what holds it, or a step itself.
-
-        A step that is left out counts as not private, which needs no warning.
-        """
-        values = [candidate[name] for candidate in candidates if name in candidate]
-        if all(value is None or (isinstance(value, str) and value in _LEFT_OUT) for value in values):
-            return False
-        epsilons = [key for candidate in candidates for key in candidate if self._counts(key)]
-        owner = name.rpartition("__")[0]
-        is_step = any(hasattr(value, "get_params") for value in values)
-        return is_step or any(not owner or key.startswith(f"{owner}__") for key in epsilons)
-
-    def _epsilon(self, candidate: dict[str, Any]) -> float:
-        searched = [value for name, value in candidate.items() if self._counts(name)]
-        return float(sum(searched)) if searched else np.inf
-
-    def _counts(self, name: str) -> bool:
-        return _is_epsilon(name) if self.names is None else name in self.names
+        return np.array([float(candidate.get(names[0], np.inf)) for candidate in candidates])

@@ -117,10 +117,13 @@ def compare_mechanisms(
                     seed=settings.seed,
                     progress=count,
                 )
+            except StudyInputError:
+                raise
             except ValueError as error:
-                if not skip_unfit or str(error).startswith("scoring"):
+                if not skip_unfit:
                     raise
-                left_out[name] = str(error).strip().splitlines()[0]
+                # The text may be of another library, with a value in it.
+                left_out[name] = f"it raised {type(error).__name__}, which a study of {name} alone shows."
             done += per_curve + (clean_fits if name in curves else 0)
     if not curves:
         raise StudyInputError(f"No mechanism works on {data.name}: {next(iter(left_out.values()))}")

@@ -16,13 +16,13 @@ from sklearn.model_selection import check_cv, cross_validate
 from sklearn.utils.parallel import Parallel, delayed
 
 from skldp._checks import is_whole
-from skldp._untold import told, untold
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._validation import check_epsilon
-from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning, warn_user
+from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.study._private_steps import has_seed, majority_estimator, private_steps, stated_together, without_privacy
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
+from skldp.study._tables import StudyInputError
 
 __all__ = ["check_scorer", "privacy_utility_curve"]
 
@@ -124,10 +124,10 @@ def privacy_utility_curve(
     _check_parameters(estimator, names, epsilons, n_repeats)
     seeded = seed is not None or has_seed(estimator)
     if seed is not None:
-        warn_user("seed makes every release of this study repeatable.", SeededNoiseWarning)
+        warnings.warn("seed makes every release of this study repeatable.", SeededNoiseWarning, stacklevel=2)
     elif seeded:
         # Workers warn where nobody reads it.
-        warn_user("A step of the estimator has a seed: its releases are repeatable.", SeededNoiseWarning)
+        warnings.warn("A step of the estimator has a seed; its releases repeat.", SeededNoiseWarning, stacklevel=2)
 
     beside = dict(also) if isinstance(also, Mapping) else {name: name for name in also}
     for name in filter(lambda one: isinstance(one, str), [scoring, *beside.values()]):
@@ -200,12 +200,10 @@ def check_scorer(name: Any) -> None:
 
 def _splits(estimator: Any, X: Any, y: Any, cv: Any) -> list[_Split]:
     if is_classifier(estimator):
-        with untold("y must hold classes", y):
-            n_classes = len(np.unique(np.asarray(y)))
+        n_classes = len(np.unique(np.asarray(y)))
         if n_classes < 2:
             raise ValueError(f"y must hold at least two classes. Got {n_classes} instead.")
-    with untold("X and y must be rows and labels that cv can split"):
-        splits = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y))
+    splits = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y))
     if not splits:
         raise ValueError(f"cv must give at least one split. Got {cv!r} instead.")
     return splits
@@ -288,11 +286,12 @@ def _warn_where_weaker(points: tuple[CurvePoint, ...]) -> None:
     weaker = [point for point in points if point.exact_epsilon > point.stated_epsilon * (1 + 1e-9)]
     if weaker:
         first, last = weaker[0], weaker[-1]
-        warn_user(
+        warnings.warn(
             f"At {len(weaker)} of {len(points)} points the exact epsilon is above the stated one: "
             f"{first.exact_epsilon:.4g} where {first.stated_epsilon:.4g} is stated, "
             f"{last.exact_epsilon:.4g} where {last.stated_epsilon:.4g} is stated.",
             PrivacyGuaranteeWarning,
+            stacklevel=2,
         )
 
 
@@ -310,9 +309,10 @@ class _FittingScorer:
                 warnings.simplefilter("ignore", UndefinedMetricWarning)
                 score = self.scorer(estimator, *args, **kwargs)
         except (AttributeError, TypeError, ValueError) as error:
-            shown = (told(error) or "").strip().splitlines() or [f"it raised {type(error).__name__}"]
-            reason = shown[0].removesuffix(".")
-            raise ValueError(f"scoring must fit the estimator and the target: {reason}. Got {self.name!r}.") from None
+            raise StudyInputError(
+                f"scoring must fit the estimator and the target. Got {self.name!r}, which raised "
+                f"{type(error).__name__}."
+            ) from error
         if not np.isfinite(score):
             raise ValueError(f"scoring must give finite numbers on every fold. Got {score} from {self.name!r} instead.")
         return score
@@ -374,17 +374,13 @@ class _Task:
             warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
             if self.seeded:
                 warnings.simplefilter("ignore", SeededNoiseWarning)
-            with untold(
-                f"{type(model).__name__} refused the data, in words that may show a value and are left out; made-up "
-                "rows of the same kind make it say them"
-            ):
-                return cross_validate(
-                    model,
-                    self.X,
-                    self.y,
-                    cv=[split],
-                    scoring=self.scorers,
-                    params=self.params,
-                    return_estimator=True,
-                    error_score="raise",
-                )
+            return cross_validate(
+                model,
+                self.X,
+                self.y,
+                cv=[split],
+                scoring=self.scorers,
+                params=self.params,
+                return_estimator=True,
+                error_score="raise",
+            )

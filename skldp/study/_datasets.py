@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 from sklearn.utils import Bunch
 from sklearn.utils.multiclass import type_of_target
 
-from skldp._untold import untold
+from skldp._arrays import kind_of
 from skldp.estimators._schema import DeclaredColumn, read_schema
 from skldp.estimators._validation import check_bounds
 from skldp.mechanisms._columns import Categories, Interval
@@ -404,10 +404,9 @@ def _bounds_of_target(name: str, bounds: Any) -> tuple[float, float]:
 
 def _checked_classes(name: str, y: np.ndarray, folds: int) -> np.ndarray:
     try:
-        with untold(f"The target of {name} must hold classes", y):
-            kind = type_of_target(y)
-    except (ValueError, TypeError) as error:
-        raise StudyInputError(_first_line(error)) from None
+        kind = type_of_target(y)
+    except (ValueError, TypeError):
+        raise StudyInputError(f"The target of {name} must hold classes. Got {kind_of(y)} instead.") from None
     if kind not in ("binary", "multiclass"):
         raise StudyInputError(f"The target of {name} must hold classes. Got {kind} values instead.")
     classes, counts = np.unique(y, return_counts=True)

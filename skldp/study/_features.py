@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from skldp._untold import untold
 from skldp.estimators._schema import DeclaredColumn, columns_of, read_schema, schema_by_column
 from skldp.mechanisms._columns import Categories
 from skldp.study._extras import require
@@ -230,11 +229,10 @@ def _categories(where: str, given: Any) -> Categories:
             f"{where} holds {count}: declare its categories in --schema, or leave it out by --columns."
         )
     try:
-        # The categories of a file are values of rows.
-        with untold(f"{where} must hold texts, numbers or booleans"):
-            return Categories(tuple(values), ordered)
-    except ValueError as error:
-        raise StudyInputError(_first_line(error)) from None
+        return Categories(tuple(values), ordered)
+    except (ValueError, TypeError):
+        # The error of Categories may show a category, and those of a file are values of rows.
+        raise StudyInputError(f"{where} must hold texts, numbers or booleans.") from None
 
 
 def _plain(value: Any) -> Any:

@@ -14,6 +14,7 @@ from skldp.estimators._private_moments import PrivateMoments
 from skldp.estimators._schema import read_schema
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
+from skldp.estimators._validation import check_epsilon
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning
 from skldp.mechanisms._categorical.catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms._columns import Categories
@@ -104,6 +105,7 @@ def fitted_mechanism(name: str, epsilon: float, sizes: Sizes, **options: Any) ->
     >>> fitted_mechanism("oue", 1.0, Sizes(n_features=1, n_classes=5)).privacy_guarantee_.stated
     1.0
     """
+    check_epsilon(epsilon)
     known = [one for names in GUARANTEED.values() for one in names]
     if name not in known:
         raise StudyInputError(f"The mechanism must be one of {', '.join(known)}. Got {name!r} instead.")

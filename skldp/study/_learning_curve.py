@@ -11,8 +11,7 @@ import numpy.typing as npt
 from sklearn.model_selection import ShuffleSplit, check_cv
 
 from skldp._checks import is_number, is_whole
-from skldp._untold import untold
-from skldp.exceptions import SeededNoiseWarning, TooFewPeopleWarning, warn_user
+from skldp.exceptions import SeededNoiseWarning, TooFewPeopleWarning
 from skldp.study._curve import privacy_utility_curve
 from skldp.study._private_steps import has_seed
 from skldp.study._results import PrivacyUtilityCurve, ResultTable
@@ -111,10 +110,10 @@ def private_learning_curve(
     sizes = _sizes(n_people, most)
     seeds: list[int | None] = [None] * len(sizes)
     if seed is not None:
-        warn_user("seed makes every release of this study repeatable.", SeededNoiseWarning)
+        warnings.warn("seed makes every release of this study repeatable.", SeededNoiseWarning, stacklevel=2)
         seeds = np.random.SeedSequence(seed).generate_state(len(sizes)).tolist()
     elif has_seed(estimator):
-        warn_user("A step of the estimator has a seed: its releases are repeatable.", SeededNoiseWarning)
+        warnings.warn("A step of the estimator has a seed; its releases repeat.", SeededNoiseWarning, stacklevel=2)
     curves = []
     for size, own in zip(sizes, seeds, strict=True):
         with warnings.catch_warnings():
@@ -144,8 +143,7 @@ def private_learning_curve(
 def _splits(X: Any, y: Any, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
     """Splits whose training rows stand in a random order."""
     generator = ShuffleSplit(1, test_size=0.25, random_state=0) if cv is None else check_cv(cv, y)
-    with untold("X and y must be rows and targets that cv can split"):
-        splits = list(generator.split(X, y))
+    splits = list(generator.split(X, y))
     if not splits:
         raise ValueError(f"cv must give at least one split. Got {cv!r} instead.")
     rng = np.random.default_rng(0)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from skldp._arrays import as_numbers
 from skldp._checks import check_fraction, check_positive, check_whole
-from skldp._untold import as_numbers
 from skldp.accounting import PrivacyLedger, RegressionQuery
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._noise import noise_from

@@ -9,14 +9,14 @@ import numpy.typing as npt
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from skldp._arrays import as_numbers
 from skldp._checks import check_positive, check_whole
-from skldp._untold import as_numbers
 from skldp.estimators._class_codes import declared_values, encode, labels_1d
 from skldp.estimators._composition import privacy_guarantee
-from skldp.estimators._learning import UntoldScore, warn_moved
-from skldp.estimators._validation import check_bounds, check_same_length, input_names, validate_finite
+from skldp.estimators._learning import warn_moved
+from skldp.estimators._validation import check_bounds, input_names, validate_finite
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise, noise_from
@@ -47,7 +47,7 @@ class _Bounded(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         return _to_unit(rows, Box.of(low, high))
 
 
-class _BoundedRegressor(UntoldScore, RegressorMixin, _Bounded):  # type: ignore[misc]  # as above
+class _BoundedRegressor(RegressorMixin, _Bounded):  # type: ignore[misc]  # as above
     """The same with a target."""
 
     target_bounds: Any
@@ -334,7 +334,7 @@ class OneGradientRegressor(_BoundedRegressor, _OneGradient):
         return self._from_unit(rows @ self.coef_ + self.intercept_)
 
 
-class OneGradientClassifier(UntoldScore, ClassifierMixin, _OneGradient):  # type: ignore[misc]  # as above
+class OneGradientClassifier(ClassifierMixin, _OneGradient):  # type: ignore[misc]  # as above
     """Multinomial logistic regression, learnt as by :class:`OneGradientRegressor`.
 
     Parameters
@@ -394,7 +394,7 @@ class OneGradientClassifier(UntoldScore, ClassifierMixin, _OneGradient):  # type
         """
         rows = self._unit(validate_finite(self, X, reset=True, dtype=np.float64))
         labels = labels_1d(y)
-        check_same_length(rows, labels)
+        check_consistent_length(rows, labels)
         self.classes_ = declared_values(self.classes, "classes")
         one_hot = np.eye(len(self.classes_))[encode(labels, self.classes_, "y")]
         usual = (_CLIP_OF_CLASSES, _LONGEST_OF_CLASSES, _NOISE_OF_CLASSES)

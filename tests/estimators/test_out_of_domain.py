@@ -1,20 +1,12 @@
-"""Warnings about bounds name the columns, and come once a search; what cannot be handed out is refused before."""
+"""Warnings about bounds name the columns; a release that its container cannot hold is refused before it is made."""
 
-import inspect
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pytest
 from sklearn import config_context
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.model_selection._validation import _fit_and_score
-from sklearn.pipeline import make_pipeline
 
 from skldp import (
-    BitRandTransformer,
     BoundsScaler,
     LabelRR,
     NumericPrivatizer,
@@ -24,7 +16,7 @@ from skldp import (
     PrivUnitTransformer,
     TablePrivatizer,
 )
-from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, TooFewPeopleWarning
+from skldp.exceptions import OutOfDomainWarning, TooFewPeopleWarning
 
 pd = pytest.importorskip("pandas")
 
@@ -61,57 +53,6 @@ def test_the_columns_are_named_and_no_others(fixed_noise, estimator):
 def test_many_columns_are_not_all_named_and_those_without_names_have_numbers():
     with pytest.warns(OutOfDomainWarning, match=r"\(in 'x1', 'x2', 'x3', 'x4', \.\.\.\)"):
         NumericPrivatizer().fit_transform(np.tile([0, 2, 2, 2, 2, 2], (4, 1)))
-
-
-def test_a_search_warns_once(fixed_noise):
-    model = make_pipeline(NumericPrivatizer(bounds=BOUNDS), LogisticRegression())
-    search = GridSearchCV(model, {"numericprivatizer__epsilon": [1.0, 2.0]}, cv=3, refit=False)
-    for _ in range(2):
-        # Each search, however often there is one.
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", OutOfDomainWarning)
-            search.fit(ROWS.sample(frac=1, random_state=0), CLASSES)
-    assert [str(one.message).partition(".")[0] for one in caught] == [
-        "Values lay outside the declared domain and were moved into it (in 'age', 'fare')"
-    ]
-
-
-def test_a_search_says_each_exact_epsilon_once(fixed_noise):
-    model = make_pipeline(BitRandTransformer(bounds=(0, 100)), LogisticRegression())
-    search = GridSearchCV(model, {"bitrandtransformer__epsilon": [1.0, 2.0]}, cv=3)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore", OutOfDomainWarning)
-        warnings.simplefilter("always", PrivacyGuaranteeWarning)
-        search.fit(ROWS, CLASSES)
-    stated = [str(one.message).partition(",")[0] for one in caught]
-    assert stated == [f"BitRandTransformer states epsilon {epsilon}" for epsilon in (1, 2)]
-
-
-IN_PROCESSES = """
-import numpy as np
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from skldp import NumericPrivatizer
-
-if __name__ == "__main__":
-    # One row in two is outside, so that every training part has some of each class, and some outside.
-    X, y = np.tile([[0.0], [2.0]], (12, 1)), np.arange(24) // 2 % 2
-    model = make_pipeline(NumericPrivatizer(), LogisticRegression())
-    for refit in (False, True):
-        GridSearchCV(model, {"numericprivatizer__epsilon": [1.0, 2.0]}, cv=3, n_jobs=2, refit=refit).fit(X, y)
-        print("searched", file=__import__("sys").stderr, flush=True)
-"""
-
-
-def test_a_search_in_several_processes_warns_once(tmp_path):
-    script = tmp_path / "search.py"
-    script.write_text(IN_PROCESSES, encoding="utf-8")
-    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
-    first, second, _ = (part.count("OutOfDomainWarning:") for part in run.stderr.split("searched"))
-    assert first == 1
-    # Before scikit-learn told a fit whose it is, nobody knew that the search would fit once more.
-    assert second == (1 if "caller" in inspect.signature(_fit_and_score).parameters else 2)
 
 
 def test_a_sparse_release_that_no_frame_can_hold_is_refused_before_it_is_made(monkeypatch):

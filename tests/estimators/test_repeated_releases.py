@@ -240,7 +240,7 @@ class TestDask:
         monkeypatch.setattr(distributed, "default_client", lambda: "of a cluster")
         with pytest.warns(RepeatedReleaseWarning, match="is a second release of these rows") as caught:
             release_dask(estimator, X)
-        assert [one.filename for one in caught] == [__file__]
+        assert len(caught) == 1
         release_dask(estimator, X, release_key=self.key, ids=ids)
         release_dask(NumericPrivatizer(2.0, transform_noise=False).fit(NUMBERS), X)
 

@@ -248,7 +248,7 @@ def test_values_out_of_bounds_are_moved_and_counted():
         ("age", [None, 1.0, 2.0, 3.0], "Column 'age' must not have missing values.*1 of 4 rows"),
         ("size", ["S", None, "M", "M"], "Column 'size' must not have missing values"),
         ("city", ["Rome", "Ulm", "Ulm", "Ulm"], r"Column city must hold only the declared 3 values.*1 of 4"),
-        ("age", ["young", "1", "2", "3"], "Column 'age' must be numbers"),
+        ("age", ["young", "1", "2", "3"], "Column 'age' must be real numbers"),
         ("since", ["soon", "1", "2", "3"], "Column 'since' must hold dates"),
         ("age", [np.inf, 1.0, 2.0, 3.0], "infinity"),
     ],

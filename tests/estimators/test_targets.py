@@ -201,7 +201,7 @@ def test_targets_out_of_bounds_are_counted_and_moved():
         ([], "at least one number"),
         ([0.5, np.nan], "Input y contains NaN"),
         ([[0.5, 0.5]], "1d array"),
-        (["a"], "y must be numbers"),
+        (["a"], "y must be real numbers"),
         ([1j], "Complex data"),
     ],
 )

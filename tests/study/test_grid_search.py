@@ -4,9 +4,10 @@ import warnings
 import numpy as np
 import pytest
 from joblib import parallel_config
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401 -- makes HalvingGridSearchCV importable
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, RandomizedSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -35,10 +36,20 @@ def test_takes_the_smallest_epsilon_within_the_tolerance(tolerance, chosen):
     assert smallest_epsilon(tolerance)(results(candidates, [0.5, 0.75, 0.79, 0.8])) == chosen
 
 
-def test_best_of_equal_epsilons_and_sum_of_several():
-    candidates = [{"x__epsilon": 1, "m__C": 1}, {"x__epsilon": 1, "m__C": 2}, {"x__epsilon": 0.4, "y__epsilon": 0.7}]
+def test_of_equal_epsilons_the_best_score_is_chosen():
+    candidates = [{"x__epsilon": 1, "m__C": 1}, {"x__epsilon": 1, "m__C": 2}, {"x__epsilon": 2, "m__C": 1}]
     assert smallest_epsilon(0.1)(results(candidates, [0.8, 0.81, 0.85])) == 1
-    assert smallest_epsilon(0.1, param_name="x__epsilon")(results(candidates, [0.8, 0.81, 0.85])) == 2
+
+
+@pytest.mark.parametrize("second", [{"y__epsilon": 0.7}, {"x__epsilon": 0.4, "y__epsilon": 0.7}])
+def test_two_epsilons_need_exact_scores_or_a_name(second):
+    candidates = [{"x__epsilon": 1}, second]
+    with pytest.raises(ValueError, match=r"exactly one .* or scoring=with_exact_epsilon\(\.\.\.\)"):
+        smallest_epsilon(0.1)(results(candidates, [0.8, 0.8]))
+    named = smallest_epsilon(0.1, param_name="y__epsilon")(results(candidates, [0.8, 0.8]))
+    assert named == 1
+    scored = {"split0_test_exact_epsilon": [3.0, 4.0], "split1_test_exact_epsilon": [3.0, 4.0]}
+    assert smallest_epsilon(0.1)(results(candidates, [0.8, 0.8], **scored)) == 0
 
 
 def test_candidates_without_epsilon_are_not_private():
@@ -55,9 +66,9 @@ def test_failed_fits_are_passed_over():
 
 
 def test_says_when_no_parameter_ends_with_epsilon():
-    with pytest.raises(ValueError, match=r"ends with epsilon.*Got \['C', 'total_epsilon'\]"):
+    with pytest.raises(ValueError, match=r"ends with __epsilon.*Got \['C', 'total_epsilon'\]"):
         smallest_epsilon()(results([{"C": 1}, {"total_epsilon": 1}], [0.1, 0.2]))
-    with pytest.raises(ValueError, match="among"):
+    with pytest.raises(ValueError, match="needs the parameter 'b'"):
         smallest_epsilon(param_name="b")(results([{"a": 1}], [0.1]))
 
 
@@ -80,16 +91,16 @@ def test_in_a_pickled_search_over_two_grids(fixed_noise):
     X = rng.normal(size=(150, 2))
     y = (X[:, 0] > 0).astype(int)
     search = GridSearchCV(
-        make_pipeline(ToySigns(), ToyLabels(LogisticRegression())),
+        make_pipeline(ToySigns(), ToyLabels(LogisticRegression(), epsilon=20)),
         [
-            {"toysigns__epsilon": [0.1, 40], "toylabels__epsilon": [20]},
-            {"toysigns__epsilon": [90], "toylabels__epsilon": [20], "toylabels__estimator__C": [0.1, 1]},
+            {"toysigns__epsilon": [0.1, 40]},
+            {"toysigns__epsilon": [90], "toylabels__estimator__C": [0.1, 1]},
         ],
         refit=smallest_epsilon(0.05),
         cv=3,
     )
     search = pickle.loads(pickle.dumps(search)).fit(X, y)
-    assert search.best_params_ == {"toysigns__epsilon": 40, "toylabels__epsilon": 20}
+    assert search.best_params_ == {"toysigns__epsilon": 40}
 
 
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
@@ -110,7 +121,7 @@ def test_a_model_that_learns_without_rows_is_searched_as_any_other():
 
 
 def test_a_published_two_is_no_two_beside_an_exact_five():
-    """What is stated as 2 and is 6.5 exactly loses against an exact 5, where exact ones are scored."""
+    """A stated 2 that is exactly 6.5 loses against an exact 5 where exact epsilons are scored."""
     X = np.random.default_rng(0).uniform(-1, 1, (60, 1))
     y = np.arange(60) % 2
     model = make_pipeline(BitRandTransformer(), GaussianNB())
@@ -127,32 +138,10 @@ def test_a_published_two_is_no_two_beside_an_exact_five():
     assert published == pytest.approx(6.498, abs=0.001)
     assert 4.99 < exact <= 5
     assert search.best_params_["bitrandtransformer__calibration"] == "exact"
-    # Told what to read, the rule reads it; and says that it orders what cannot be ordered by it.
+    # The named parameter is compared as it was set, and so is the only epsilon without exact scores.
     without = {name: column for name, column in search.cv_results_.items() if "exact_epsilon" not in name}
-    for rule, found in (
-        (smallest_epsilon(1.0, param_name="bitrandtransformer__epsilon"), search.cv_results_),
-        (smallest_epsilon(1.0), without),
-    ):
-        with pytest.warns(PrivacyGuaranteeWarning, match="differ in bitrandtransformer__calibration, with which"):
-            assert rule(found) == 0
-
-
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
-def test_a_search_compares_exact_epsilons_without_being_told(fixed_noise):
-    X = np.random.default_rng(0).uniform(-1, 1, (60, 1))
-    y = np.arange(60) % 2
-    model = make_pipeline(BitRandTransformer(), GaussianNB())
-    grid = [
-        {"bitrandtransformer__epsilon": [2.0], "bitrandtransformer__calibration": ["published"]},
-        {"bitrandtransformer__epsilon": [5.0], "bitrandtransformer__calibration": ["exact"]},
-        {"bitrandtransformer": ["passthrough"]},
-    ]
-    search = GridSearchCV(model, grid, cv=2, refit=smallest_epsilon(1.0))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        search.fit(X, y)
-    assert search.best_params_["bitrandtransformer__calibration"] == "exact"
-    assert not [one for one in caught if "with_exact_epsilon" in str(one.message)]
+    assert smallest_epsilon(1.0, param_name="bitrandtransformer__epsilon")(search.cv_results_) == 0
+    assert smallest_epsilon(1.0)(without) == 0
 
 
 def two_private_steps():
@@ -164,79 +153,58 @@ def two_private_steps():
 
 
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
-@pytest.mark.parametrize(
-    ("published", "better"),
-    [
-        # The sum of what is set is 3 of the first and 4.5 of the second; exactly 7.5 and 7.43.
-        ({"x__epsilon": [2.0], "m__label_mechanism__epsilon": [1.0]},
-         {"x__epsilon": [0.5], "m__label_mechanism__epsilon": [4.0]}),
-        # The epsilon of one step is searched, and what another is made of.
-        ({"x__calibration": ["published"], "m__label_mechanism__epsilon": [1.0]},
-         {"x__calibration": ["exact"], "m__label_mechanism__epsilon": [2.0]}),
-    ],
-    ids=["two epsilons", "another step"],
-)  # fmt: skip
-def test_exact_epsilons_are_compared_of_two_private_steps(published, better, fixed_noise):
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_exact_epsilons_of_two_private_steps_are_compared_where_scored(n_jobs, fixed_noise):
+    """The epsilons add up to 3 and 4.5 as set, and to 7.5 and 7.43 exactly."""
     X = np.random.default_rng(0).uniform(-1, 1, (60, 1))
     y = np.arange(60) % 2
-    search = GridSearchCV(two_private_steps(), [published, better], cv=2, refit=smallest_epsilon(1.0)).fit(X, y)
-    assert search.best_index_ == 1
-    exact = [
-        privacy_guarantee(clone(search.estimator).set_params(**one).fit(X, y)).plain_epsilon
-        for one in search.cv_results_["params"]
+    grid = [
+        {"x__epsilon": [2.0], "m__label_mechanism__epsilon": [1.0]},
+        {"x__epsilon": [0.5], "m__label_mechanism__epsilon": [4.0]},
     ]
-    assert privacy_guarantee(search.best_estimator_).plain_epsilon == min(exact) < exact[0]
+    with parallel_config("threading"):
+        search = GridSearchCV(two_private_steps(), grid, cv=2, refit=smallest_epsilon(1.0), n_jobs=n_jobs)
+        with pytest.raises(ValueError, match="with_exact_epsilon"):
+            search.fit(X, y)
+        search.set_params(scoring=with_exact_epsilon("accuracy")).fit(X, y)
+    exact = search.cv_results_["mean_test_exact_epsilon"]
+    assert search.best_index_ == 1
+    assert privacy_guarantee(search.best_estimator_).plain_epsilon == exact[1] < exact[0]
 
 
-def test_what_prints_alike_may_be_different():
-    long = [Pipeline([("a", Counted(score_as=1.0)), *((f"step{j}", "passthrough") for j in range(60))]) for _ in "ab"]
-    long[1].set_params(a__score_as=0.9, step30=StandardScaler())
-    rule = smallest_epsilon(1.0)
-    for left, right in (long, (np.arange(2_000), np.r_[np.arange(1_000), 7, np.arange(1_001, 2_000)])):
-        candidates = [{"epsilon": 1.0, "what": left}, {"epsilon": 1.0, "what": right}]
-        with pytest.warns(PrivacyGuaranteeWarning, match="differ in what, with which"):
-            rule(results(candidates, [0.5, 0.5]))
+def test_a_rule_fits_nothing():
+    FITS.clear()
+    GridSearchCV(Counted(), {"epsilon": [2.0, 3.0], "score_as": [0.8, 1.0]}, cv=2, refit=smallest_epsilon(1.0)).fit(
+        np.zeros((6, 1))
+    )
+    assert FITS == [3] * 8 + [6]
 
 
-class Caller(BaseEstimator):
-    """Asks a rule in a `fit` of its own, as the search of another package would."""
-
-    def __init__(self, refit):
-        self.refit = refit
-
-    def fit(self, rows):
-        return self.refit(results([{"epsilon": 1.0, "bits": 2}, {"epsilon": 2.0, "bits": 1}], [rows, rows]))
+def test_a_random_search_asks_the_rule():
+    search = RandomizedSearchCV(
+        Counted(), {"epsilon": [3.0, 2.0, 5.0]}, n_iter=3, cv=2, refit=smallest_epsilon(), random_state=0
+    ).fit(np.zeros((6, 1)))
+    assert search.best_params_ == {"epsilon": 2.0}
 
 
-def test_what_is_no_search_of_scikit_learn_is_not_taken_for_one():
-    with pytest.warns(PrivacyGuaranteeWarning, match="differ in bits, with which"):
-        assert Caller(smallest_epsilon()).fit(0.5) == 0
-
-
-def test_what_is_chosen_is_warned_of_though_it_was_fitted_for_its_epsilon_before(fixed_noise):
-    """Of workers nothing is heard: the search's own last fit is to speak, and is no second one."""
-    X = np.random.default_rng(0).uniform(-1, 1, (60, 1))
-    grid = {"bitrandtransformer__epsilon": [5.0, 2.0], "bitrandtransformer__n_bits": [8, 6]}
-    model = make_pipeline(BitRandTransformer(), GaussianNB())
-    search = GridSearchCV(model, grid, cv=2, refit=smallest_epsilon(1.0), n_jobs=2)
-    with parallel_config("threading"), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        search.fit(X, np.arange(60) % 2)
-    assert search.best_params_ == {"bitrandtransformer__epsilon": 2.0, "bitrandtransformer__n_bits": 6}
-    assert [one for one in caught if "states epsilon 2, as published" in str(one.message)]
+def test_the_results_of_successive_halving_are_read_afterwards():
+    search = HalvingGridSearchCV(Counted(), {"epsilon": [3.0, 2.0, 5.0]}, cv=2, random_state=0).fit(np.zeros((12, 1)))
+    chosen = smallest_epsilon()(search.cv_results_)
+    assert search.cv_results_["params"][chosen] == {"epsilon": 2.0}
+    # The search itself does not ask a callable `refit`.
+    assert search.set_params(refit=lambda found: 1 / 0).fit(np.zeros((12, 1))).best_index_ >= 0
 
 
 class Counted(BaseEstimator):
-    """Scores its `score_as`, and remembers in `FITS` what it was fitted to."""
+    """Scores its `score_as`, and appends the number of rows of each fit to `FITS`."""
 
-    def __init__(self, epsilon=1.0, score_as=1.0, ledger=None):
+    def __init__(self, epsilon=1.0, score_as=1.0):
         self.epsilon = epsilon
         self.score_as = score_as
-        self.ledger = ledger
 
-    def fit(self, X, y=None, weights=None):
-        FITS.append((self.epsilon, self.score_as, len(X), None if weights is None else len(weights)))
-        self.privacy_guarantee_ = PrivacyGuarantee(self.epsilon / self.score_as)
+    def fit(self, X, y=None):
+        FITS.append(len(X))
+        self.privacy_guarantee_ = PrivacyGuarantee(self.epsilon)
         return self
 
     def score(self, X, y=None):
@@ -244,94 +212,6 @@ class Counted(BaseEstimator):
 
 
 FITS = []
-
-
-def test_only_what_is_near_enough_to_the_best_is_fitted_once_more():
-    X = np.zeros((6, 1))
-    grid = {"epsilon": [2.0, 3.0], "score_as": [0.1, 0.8, 1.0]}
-    FITS.clear()
-    search = GridSearchCV(Counted(), grid, cv=2, refit=smallest_epsilon(0.3)).fit(X, weights=np.ones(6))
-    assert search.best_params_ == {"epsilon": 2.0, "score_as": 1.0}
-    assert [one for one in FITS if one[2] == 6] == [
-        *((epsilon, score, 6, 6) for epsilon in (2.0, 3.0) for score in (0.8, 1.0)),
-        (2.0, 1.0, 6, 6),
-    ]
-    # Where all differ in epsilon alone, none is.
-    FITS.clear()
-    GridSearchCV(Counted(), {"epsilon": [2.0, 3.0]}, cv=2, refit=smallest_epsilon()).fit(X)
-    assert [one[2] for one in FITS] == [3] * 4 + [6]
-
-
-def test_a_ledger_is_not_charged_for_a_comparison():
-    FITS.clear()
-    search = GridSearchCV(
-        Counted(ledger="any"), {"epsilon": [2.0, 3.0], "score_as": [0.8, 1.0]}, cv=2, refit=smallest_epsilon(1.0)
-    )
-    with pytest.warns(PrivacyGuaranteeWarning, match="differ in score_as, with which"):
-        search.fit(np.zeros((6, 1)))
-    assert [one[2] for one in FITS] == [3] * 8 + [6]
-
-
-UNLIKE = {"params": [{"epsilon": 2.0, "n": 1}, {"epsilon": 1.0, "n": 2}], "mean_test_score": [1, 1]}
-
-
-class OtherRows:
-    """A search of another package, which calls its rows by another name."""
-
-    def __init__(self, refit):
-        self.refit = refit
-
-    def fit(self, rows):
-        return self.refit(UNLIKE)
-
-
-class OtherModel(OtherRows):
-    """One that has another place for its model."""
-
-    def fit(self, X):
-        return self.refit(UNLIKE)
-
-
-@pytest.mark.parametrize("search", [OtherRows, OtherModel])
-def test_a_search_that_is_not_known_compares_what_was_set_and_says_so(search):
-    with pytest.warns(PrivacyGuaranteeWarning, match="differ in n, with which"):
-        assert search(smallest_epsilon()).fit([[0.0]]) == 1
-
-
-def test_a_ledger_that_a_candidate_brings_is_not_charged_for_a_comparison():
-    FITS.clear()
-    steps = [Counted(score_as=score, ledger="any") for score in (0.8, 1.0)]
-    search = GridSearchCV(Pipeline([("a", Counted())]), {"a": steps, "a__epsilon": [2.0, 3.0]}, cv=2,
-                          refit=smallest_epsilon(1.0))  # fmt: skip
-    with pytest.warns(PrivacyGuaranteeWarning, match="differ in a, with which"):
-        search.fit(np.zeros((6, 1)))
-    assert [one[2] for one in FITS] == [3] * 8 + [6]
-
-
-def test_a_search_within_a_search_asks_for_its_own():
-    """Both have one rule, and each is found by it: the inner one by the innermost `fit`."""
-    FITS.clear()
-    rule = smallest_epsilon(0.3)
-    inner = GridSearchCV(Counted(), {"epsilon": [2.0, 3.0], "score_as": [0.1, 1.0]}, cv=2, refit=rule)
-    outer = GridSearchCV(inner, {"estimator__ledger": [None], "error_score": ["raise", 0.0]}, cv=2, refit=rule)
-    with pytest.raises(ValueError, match="needs a searched parameter"):
-        outer.fit(np.zeros((8, 1)))
-    # In each of the outer one's four folds: two near enough, and the chosen one.
-    within = [(2.0, 1.0, 4), (3.0, 1.0, 4), (2.0, 1.0, 4)]
-    assert [one[:3] for one in FITS if one[2] == 4][: 3 * 4] == within * 4
-
-
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
-def test_a_calibration_alone_is_searched_as_well(fixed_noise):
-    X = np.random.default_rng(0).uniform(-1, 1, (60, 1))
-    y = np.arange(60) % 2
-    model = make_pipeline(BitRandTransformer(2.0), GaussianNB())
-    grid = {"bitrandtransformer__calibration": ["published", "exact"]}
-    search = GridSearchCV(model, grid, cv=2, refit=smallest_epsilon(1.0)).fit(X, y)
-    assert search.best_params_ == {"bitrandtransformer__calibration": "exact"}
-    # Nothing to compare, and no exact epsilon: what is wrong is said as ever.
-    with pytest.raises(ValueError, match="needs a searched parameter"):
-        GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9]}, cv=2, refit=smallest_epsilon()).fit(X, y)
 
 
 def test_the_worst_fold_counts_and_what_nothing_bounds_comes_last():

@@ -16,8 +16,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import as_numbers
 from skldp._checks import check_positive, check_whole
-from skldp._untold import as_numbers, untold
 from skldp.mechanisms._rows import Workspace
 
 __all__ = [
@@ -247,8 +247,7 @@ class FixedPoint:
         ndarray, same shape
             A magnitude with more bits than the type holds is rounded.
         """
-        with untold("codes must be unsigned integers", codes):
-            code = np.asarray(codes).astype(np.uint64)
+        code = np.asarray(codes).astype(np.uint64)
         top = np.uint64(1 << (self.n_bits - 1))
         magnitude = np.ldexp((code & (top - np.uint64(1))).astype(np.float64), self.n_integer_bits - self.n_bits + 1)
         return np.where(code >= top, magnitude, -magnitude).astype(dtype)

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import as_numbers
 from skldp._tables import as_frame, html_table
-from skldp._untold import as_numbers
 
 __all__ = [
     "FrequencyEstimate",

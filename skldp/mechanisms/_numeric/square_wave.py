@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import as_numbers
 from skldp._checks import check_whole
-from skldp._untold import as_numbers
 from skldp.mechanisms._law_of import integer_law
 from skldp.mechanisms._number_laws import LatticeLaw
 from skldp.mechanisms._numeric.distribution import DistributionEstimate, lattice_response, likeliest_shares

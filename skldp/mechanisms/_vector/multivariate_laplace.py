@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from skldp._arrays import as_numbers
 from skldp._checks import check_dimension, check_positive
-from skldp._untold import as_numbers
 from skldp.mechanisms._domain import Anywhere, Ball, own_vectors
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise

@@ -13,7 +13,6 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
 from skldp._checks import check_fraction, check_whole
-from skldp._untold import untold
 from skldp.estimators._table import TablePrivatizer
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -249,8 +248,7 @@ def _as_candidates(candidates: Any) -> Any:
                 f"candidates must be at least two records, all different. Got {len(candidates)}, or some of them twice."
             )
         return candidates
-    with untold("candidates must be rows of one length, or scalars", candidates):
-        known = np.asarray(candidates)
+    known = np.asarray(candidates)
     if known.ndim not in (1, 2) or len(known) < 2:
         raise ValueError(
             f"candidates must be at least two rows or scalars. Got an array of shape {known.shape} instead."
@@ -336,8 +334,7 @@ def _decoded(
     """What a decoder that was trained on releases of known candidates names for other releases."""
     known, asked = _as_numbers(lessons, outputs)
     if decoder is not None:
-        with untold("The decoder refused releases, in words that may show a value and are left out", lessons):
-            named: npt.NDArray[np.int64] = np.asarray(clone(decoder).fit(known, answers).predict(asked))
+        named: npt.NDArray[np.int64] = np.asarray(clone(decoder).fit(known, answers).predict(asked))
         return named
     n_candidates = int(answers[-1]) + 1
     means = known.reshape(n_candidates, -1, known.shape[1]).mean(axis=1)

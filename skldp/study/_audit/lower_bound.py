@@ -14,7 +14,6 @@ from scipy import stats
 
 from skldp._checks import check_whole, is_number
 from skldp._tables import html_table
-from skldp._untold import untold
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._noise import noise_from
 
@@ -238,8 +237,7 @@ def _outputs(
             parts.append(one_output_a_row(release, rows))
             continue
         beside = np.empty_like(rows)
-        with untold("companion must be a row like x", companion):
-            beside[:] = companion
+        beside[:] = companion
         both = one_output_a_row(release, np.concatenate([rows, beside]))
         after = one_output_a_row(release, beside)
         parts.append(np.concatenate([both[: len(rows)], both[len(rows) :], after], axis=1))

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.base import BaseEstimator
 from skldp._checks import check_whole
 from skldp.estimators._class_codes import declared_values, encode, labels_1d
 from skldp.estimators._validation import Seed, check_epsilon
-from skldp.exceptions import SeededNoiseWarning, warn_user
+from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._categorical.local_hashing import OneHotLocalHashing
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from, public_stream
@@ -148,7 +149,7 @@ class HashedLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             exact, unit="label", stated=epsilon, basis=basis, seeded=self.seed is not None
         )
         if self.seed is not None:
-            warn_user("seed makes every release repeatable.", SeededNoiseWarning)
+            warnings.warn("seed makes every release repeatable.", SeededNoiseWarning, stacklevel=2)
 
     def _bloom(self, n_classes: int) -> npt.NDArray[np.bool_]:
         places = public_stream(self.hash_seed).integers(self.n_bits, (n_classes, self.n_hashes))

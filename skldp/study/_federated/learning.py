@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from skldp._arrays import kind_of
 from skldp._checks import check_positive, check_whole, is_whole
-from skldp._untold import kind_of, untold
-from skldp.estimators._validation import as_column, as_table, check_same_length
+from skldp.estimators._validation import as_table
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
@@ -239,9 +240,8 @@ def _padded(clients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _deal(n_clients: Any, n_rows: int, noise: Any) -> np.ndarray:
     if np.ndim(n_clients) == 1:
-        check_same_length(n_clients, np.empty(n_rows))
-        with untold("n_clients must hold one client for each row", n_clients):
-            return np.unique(np.asarray(n_clients), return_inverse=True)[1]
+        check_consistent_length(n_clients, np.empty(n_rows))
+        return np.unique(np.asarray(n_clients), return_inverse=True)[1]
     if not is_whole(n_clients) or not 1 <= n_clients <= n_rows:
         raise ValueError(
             f"n_clients must be a whole number from 1 to the number of rows, {n_rows}, or one client for each row. "
@@ -289,9 +289,9 @@ def _check_data(
     if np.ndim(y) == 2:
         y, y_test = as_table(y, "y", dtype=np.float64), as_table(y_test, "y_test", dtype=np.float64)
     else:
-        y, y_test = as_column(y), as_column(y_test, "y_test")
-    check_same_length(X, y)
-    check_same_length(X_test, y_test)
+        y, y_test = column_or_1d(y, warn=True), column_or_1d(y_test, warn=True)
+    check_consistent_length(X, y)
+    check_consistent_length(X_test, y_test)
     if X.shape[1] != X_test.shape[1]:
         raise ValueError(f"X_test must have the {X.shape[1]} features of X. Got {X_test.shape[1]} instead.")
     if y.ndim == 2:
@@ -301,8 +301,7 @@ def _check_data(
                 f"Got {y.shape[1]} in y and {y_test.shape[1]} in y_test instead."
             )
         return X, y, X_test, y_test, np.arange(2)
-    with untold("y must hold classes", y):
-        classes = np.unique(y)
+    classes = np.unique(y)
     if len(classes) < 2:
         raise ValueError(f"y must have at least two classes to be told apart. Got {len(classes)} instead.")
     return X, y, X_test, y_test, classes

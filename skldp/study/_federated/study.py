@@ -12,7 +12,7 @@ from scipy.special import stdtr
 
 from skldp._checks import check_whole
 from skldp.estimators._validation import check_epsilon
-from skldp.exceptions import SeededNoiseWarning, warn_user
+from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._noise import noise_from
 from skldp.study._display import draw_epsilon_axis
 from skldp.study._extras import require
@@ -107,7 +107,7 @@ def federated_study(
     given = [one for setting in settings for one in (setting.mechanism, setting.label_mechanism) if one is not None]
     if seed is None and any(map(has_seed, given)):
         # Workers warn where nobody reads it.
-        warn_user("A mechanism has a seed: its releases are repeatable.", SeededNoiseWarning)
+        warnings.warn("A mechanism has a seed: its releases are repeatable.", SeededNoiseWarning, stacklevel=2)
     calls = (
         delayed(federated_learning)(X, y, X_test, y_test, setting=setting, epsilon=epsilon, seed=run_seed, **learning)
         for (setting, epsilon), run_seed in zip((p for p in points for _ in range(n_seeds)), seeds, strict=True)
@@ -125,7 +125,7 @@ def federated_study(
 def _seeds(seed: int | None, n_runs: int) -> list[int | None]:
     if seed is None:
         return [None] * n_runs
-    warn_user("seed makes every release of this study repeatable.", SeededNoiseWarning)
+    warnings.warn("seed makes every release of this study repeatable.", SeededNoiseWarning, stacklevel=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededNoiseWarning)
         return noise_from(seed).integers(2**31, n_runs).tolist()

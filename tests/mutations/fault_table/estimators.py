@@ -442,5 +442,4 @@ MUTATIONS = [
         "isinstance(value, float) and",
         "estimators/test_table_mechanisms.py",
     ),
-    Mutation("_untold.py", "if dated or array.dtype", "if array.dtype", "estimators/test_table_mechanisms.py"),
 ]

@@ -1,4 +1,4 @@
-"""No error, warning, text, log or pickle shows a value of X or y: marked values go through every public call.
+"""No error, warning, text, log or pickle of ours contains a value of X or y: marked values go through every call.
 
 Released values are not looked at, for the law says what they may be; nor are parameters, which are public. Every call
 is made with every input, whether it fits or not, and what it told is searched for the marks.
