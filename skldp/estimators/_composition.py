@@ -162,8 +162,9 @@ class _Composite:
         """Note what a step does with its input, and return what it gives on."""
         if step is None or isinstance(step, str):
             return given
-        if own_guarantee(step) is not None:
-            given = self._private(name, step, given)
+        guarantee = own_guarantee(step)
+        if guarantee is not None:
+            given = self._private(name, step, guarantee, given)
         elif type(step) is Pipeline:
             given = self._pipeline(name, step, given)
         elif type(step) is ColumnTransformer:
@@ -209,9 +210,8 @@ class _Composite:
         unbounded = tuple(GuaranteeStep("unprotected", math.inf, unit=whole.unit, basis=leak) for leak in leaks)
         return replace(whole, epsilon=math.inf, per_feature=None, figures=(), basis=basis, parts=unbounded + steps)
 
-    def _private(self, name: str, step: Any, given: _Given) -> _Given:
+    def _private(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> _Given:
         """Count the release of a private step once."""
-        guarantee = step.privacy_guarantee_
         if not isinstance(step, GuaranteeMixin):
             self.notes.append(f"{_title(name, step)} states its guarantee itself")
         of_releases = isinstance(step, NoiseAwareDiscriminant | NoiseAwareLinearRegression)
@@ -272,7 +272,8 @@ class _Composite:
         )
         reason = (
             f"{_title(name, step)} may give a record several times to the private step inside: release once, before it "
-            "(the private step in front of it in a Pipeline, or LabelPrivateClassifier around it)"
+            "(the private step in front of it in a Pipeline; for labels, LabelPrivateClassifier or "
+            "LabelPrivateRegressor around it)"
         )
         if hasattr(step, "best_estimator_"):
             reason += "; privacy_guarantee(search.best_estimator_) is the figure of that one fit"

@@ -272,7 +272,7 @@ REPEATED = {
         "'featureunion__a' (VotingRegressor)",
     ),
     "one versus one of bagging": (
-        OneVsOneClassifier(BaggingClassifier(classifier, 10, random_state=1)),
+        OneVsOneClassifier(BaggingClassifier(classifier, 10)),
         Y,
         "release once, before it",
     ),
