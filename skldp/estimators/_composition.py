@@ -212,7 +212,7 @@ class _Composite:
 
     def _private(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> _Given:
         """Count the release of a private step once."""
-        if not isinstance(step, GuaranteeMixin):
+        if not type(step).__module__.startswith("skldp.") and not isinstance(step, GuaranteeMixin):
             self.notes.append(f"{_title(name, step)} states its guarantee itself")
         of_releases = isinstance(step, NoiseAwareDiscriminant | NoiseAwareLinearRegression)
         if of_releases and not given.raw:
