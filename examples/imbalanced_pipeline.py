@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 
-from skldp import LabelRR, LabelSampler, privacy_guarantee
+from skldp import LabelPrivateClassifier, LabelRR, LabelSampler, privacy_guarantee
 
 X, y = make_classification(6_000, n_features=10, n_informative=6, weights=[6 / 7], class_sep=1.5, random_state=0)
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
@@ -45,8 +45,14 @@ axis.legend()
 plt.show()
 
 # %%
-# What the last pipeline guarantees, whatever is done with the released labels afterwards.
-print(privacy_guarantee(pipeline))
+# What the last pipeline released. Later steps see released labels only.
+print(pipeline[0].privacy_guarantee_)
+
+# %%
+# The guarantee of the whole pipeline is infinite, because a sampler may duplicate a record. It is finite if the labels
+# are released once, before the pipeline.
+released_once = LabelPrivateClassifier(without, label_mechanism=LabelRR(epsilon=4.0, classes=[0, 1]))
+print(privacy_guarantee(released_once.fit(X_train, y_train)))
 
 # %%
 # The share of the rare class, from released labels alone, without bias and with its standard error.

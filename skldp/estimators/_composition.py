@@ -1,7 +1,6 @@
-"""What a whole scikit-learn object guarantees: the sum of all that its private parts release about one record."""
+"""The guarantee of a composite estimator: the sum of what its private parts release about one record."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -10,21 +9,18 @@ from operator import add
 from typing import Any
 
 from sklearn.base import BaseEstimator
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.estimators._ensembles import count_ensemble, count_search, is_ensemble, is_search, why_not_counted
-from skldp.estimators._guarantee_mixin import holds_guarantee, own_guarantee
+from skldp.estimators._guarantee_mixin import GuaranteeMixin, holds_guarantee, own_guarantee
 from skldp.estimators._label_private import LabelPrivate
-from skldp.estimators._label_sampler import LabelSampler
 from skldp.estimators._labels import LabelPrivatizer
 from skldp.estimators._noise_aware_discriminant import NoiseAwareDiscriminant
 from skldp.estimators._noise_aware_regression import NoiseAwareLinearRegression
-from skldp.estimators._public_steps import declared_public, effect_of_public, ignores_labels, is_row_wise
+from skldp.estimators._public_steps import declared_public, effect_of_public, ignores_labels
 from skldp.estimators._selected_columns import repeats, selects_none
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._guarantee_steps import GuaranteeStep, sentence
@@ -32,37 +28,36 @@ from skldp.mechanisms._odds import float_above, product_above
 
 __all__ = ["privacy_guarantee"]
 
-# Single precision holds numbers a few times as large.
-_LARGEST = 1e38
-# What learns from the predictions of a stage for people whose labels the next one releases.
-_PRIOR = "the prior of the next stage"
-
 
 def privacy_guarantee(
     estimator: BaseEstimator, public: Iterable[str] | Mapping[str, float | None] = ()
 ) -> PrivacyGuarantee:
-    """Add up what a fitted estimator, Pipeline, ensemble or search releases about one person.
+    """Add up what one fit of an estimator releases about one person.
+
+    The figure is finite only if a record passes each private step once by construction: in a Pipeline, a
+    ColumnTransformer or a FeatureUnion, in a private model, and within LabelPrivateClassifier or LabelPrivateRegressor.
+    A private step inside anything else, such as an ensemble or a search, makes it infinite.
 
     Parameters
     ----------
     estimator : fitted estimator
-        A skldp estimator, or anything of scikit-learn that holds some.
+        A skldp estimator, or a composite of scikit-learn that holds some.
     public : iterable of str, or dict of str to float, default=()
-        Steps that you declare to have learnt nothing from private rows, by the names that ``get_params`` gives them
-        (``"columntransformer__num__standardscaler"``). A dict also says how far each can stretch the distance of two
-        rows at most, or None. The guarantee repeats the claim.
+        Steps that you declare to have learnt nothing from private rows, and to transform each row by itself, by the
+        names that ``get_params`` gives them (``"columntransformer__num__standardscaler"``). A dict also bounds the
+        factor by which each stretches the distance of two rows, or says None. The guarantee repeats the claim.
 
     Returns
     -------
     PrivacyGuarantee
         Of one record with its features, and its label where a step randomises labels or learns from both privately.
-        What no step protects is said in `basis`, and where something knows more than was released, epsilon is infinite.
-        Its `steps`, and `to_frame` as a table, name each step with what it releases.
+        `basis` names what is not randomised, what is public by a claim, and the reasons of an infinite epsilon with
+        the way out. `steps`, and `to_frame` as a table, list each release and each reason.
 
     Raises
     ------
     ValueError
-        If nothing in `estimator` protects anything, or `public` names what is no public step of it.
+        If `estimator` holds no private step, or `public` names a step that gets no raw rows.
     ChangedAfterFitError
         If a private part was changed after it was fitted.
     sklearn.exceptions.NotFittedError
@@ -70,31 +65,28 @@ def privacy_guarantee(
 
     Notes
     -----
-    Releases add up by basic composition, as if the output of every step were handed out. Epsilon is infinite if
+    Releases add up by basic composition, as if the output of every step were published; branches that read the same
+    record add up as well. Learning from what is released costs nothing: any estimator may follow the private step, an
+    ensemble or a search too. Epsilon is infinite if
 
-    - a step learnt from rows before the first private step. Steps that learn nothing are known by a list: Normalizer,
-      Binarizer, ``FunctionTransformer()``, :class:`~skldp.BoundsScaler`, behind one of them PolynomialFeatures and
-      random projections of a given size (which overflow at large values, and so show them, if nothing bounds these),
-      and, with all that they could learn declared, OneHotEncoder (``categories=[...], handle_unknown="ignore"``),
-      OrdinalEncoder (``handle_unknown="use_encoded_value"``), SimpleImputer (``strategy="constant",
-      keep_empty_features=True``) and HashingVectorizer (``decode_error="replace"``). What a FrozenEstimator holds was
-      learnt elsewhere, which `basis` repeats;
-    - columns pass unprotected, or labels are promised a guarantee and something else had them before, such as the
-      transformer of a TransformedTargetRegressor that is not declared in `public`;
-    - a step before a guarantee per unit of distance may stretch distances by an unknown factor, and no diameter of the
-      mechanism's own domain is declared (over which the guarantee is counted then);
-    - ``Pipeline(memory=...)``, whose cache holds the rows and labels that each step was given: joblib writes them
-      into a file ``metadata.json``, shortened, and the output of steps before the private one in full;
-    - classes or categories were learnt from private data;
-    - a search chose by scores of private labels or of rows without noise, or among candidates that differ in what
-      they release (else its fits and scores are counted). What it chose has a figure of its own,
+    - a private step is inside an ensemble, a search, or any other estimator that holds estimators, such as
+      TransformedTargetRegressor, FrozenEstimator, a subclass of Pipeline, or imbalanced-learn's Pipeline, which
+      duplicates records. Release once, before it: ``make_pipeline(private, BaggingClassifier())``, or
+      ``LabelPrivateClassifier(BaggingClassifier())``. The estimator that a search chose has a figure of its own,
       ``privacy_guarantee(search.best_estimator_)``, which says nothing about the choice;
-    - private parts are within something of which it is not known how often it gives them a record.
+    - a step gets raw rows before the first private one and is not public. Public are
+      :class:`~skldp.BoundsScaler`, ``FunctionTransformer()``, Normalizer, and with all that they could learn declared
+      OneHotEncoder (``categories=[...], handle_unknown="ignore"``), OrdinalEncoder
+      (``handle_unknown="use_encoded_value"``) and SimpleImputer (``strategy="constant", keep_empty_features=True``);
+      also the steps named in `public` and a FrozenEstimator, which `basis` calls public by the caller's word;
+    - columns pass unprotected, or a label is promised a guarantee and another step had it before;
+    - a step before a guarantee per unit of distance stretches distances by an unknown factor, and the mechanism's
+      domain has no diameter (else the guarantee is counted over it);
+    - a Pipeline has a `memory`, whose files hold the raw rows and labels, or a `transform_input`;
+    - classes or categories were learnt from private data.
 
-    Bagging, voting, stacking, calibration, several outputs, one versus the rest or one, and chains are counted: how
-    often each record is given to a member, by fits and by predictions that something learns from. Predictions for new
-    people are releases of those, one from each member. Parameters of scikit-learn's own objects, such as the `cv` of a
-    stacking, are read as they are now: no promise of theirs remembers what they were at fit.
+    Predictions for new people are further releases, of their records. Parameters of scikit-learn's own estimators are
+    read as they are now.
 
     Examples
     --------
@@ -109,10 +101,10 @@ def privacy_guarantee(
     inf
     """
     check_is_fitted(estimator)
-    walk = _Walk(declared_public(public))
-    walk.visit("", estimator, _Given())
-    unknown = sorted(walk.public.keys() - walk.named)
-    if not walk.parts:
+    composite = _Composite(declared_public(public))
+    composite.visit("", estimator, _Given())
+    unknown = sorted(composite.public.keys() - composite.named)
+    if not composite.parts and not composite.repeated:
         raise ValueError(
             "privacy_guarantee needs a fitted estimator with at least one private step. "
             f"Got {type(estimator).__name__} without one instead."
@@ -122,106 +114,84 @@ def privacy_guarantee(
             "public must name steps that are not private and get rows that are not released yet. "
             f"Got {', '.join(map(repr, unknown))} instead."
         )
-    return walk.total()
+    return composite.total()
 
 
 @dataclass(frozen=True)
 class _Given:
-    """What reaches an estimator.
+    """Input of a step.
 
     Parameters
     ----------
     raw : tuple of str
-        Whose columns are not released yet; empty where all are.
+        Branches whose columns are not released yet; empty where all are.
     labels_raw : bool
     stretch : float or None
-        How far distances were stretched on the way, at most; None where that is not known.
-    times : int
-        How often each record comes along.
-    again : str
-        What learns from transforms of rows that were not fitted on; "" where nothing does.
-    largest : float
-        The largest magnitude of a number, as far as steps before have set bounds.
+        Upper bound of the factor by which steps before stretched distances; None if unknown.
     sparse : bool
-        Whether it may be a sparse matrix that a step made.
-    transformed : bool
-        Whether something learns from the transform of the rows that the estimator was fitted on.
-    predicted : bool
-        Whether labels are released by what is predicted for rows that it was not fitted on.
+        Whether a step may have made a sparse matrix of it.
     """
 
-    raw: tuple[str, ...] = ("the whole",)
+    raw: tuple[str, ...] = ("the input",)
     labels_raw: bool = True
     stretch: float | None = 1.0
-    times: int = 1
-    again: str = ""
-    largest: float = math.inf
     sparse: bool = False
-    transformed: bool = False
-    predicted: bool = False
 
 
-class _Walk:
-    """Visits what a fitted estimator holds, in the order in which rows pass, and notes releases and leaks."""
+class _Composite:
+    """Visit the steps of a fitted estimator in data-flow order and collect releases and leaks."""
 
     def __init__(self, public: dict[str, float | None]) -> None:
         self.public = public
         self.named: set[str] = set()
-        # What is released, with the name of the step that does.
+        # Releases, with the names of their steps.
         self.parts: list[tuple[str, PrivacyGuarantee]] = []
-        # What void a guarantee of features, one of labels, and any.
+        # Reasons that void guarantees of features, of labels, and all.
         self.row_leaks: list[str] = []
         self.label_leaks: list[str] = []
-        self.leaks: list[str] = []
+        self.repeated: list[str] = []
+        self.claims: list[str] = []
         self.notes: list[str] = []
         self.passing: tuple[str, ...] = ()
-        # Whether a part promises its guarantee to the record with its target.
+        # Whether a guarantee of records covers the target.
         self.of_targets = False
+        # Whether a private step that is not counted has a seed.
+        self.seeded = False
 
     def visit(self, name: str, step: Any, given: _Given) -> _Given:
-        """Note what one step does with what it is given, and return what it gives on."""
+        """Note what a step does with its input, and return what it gives on."""
         if step is None or isinstance(step, str):
             return given
-        if isinstance(step, FrozenEstimator):
-            return self._frozen(name, step.estimator, given)
         guarantee = own_guarantee(step)
         if guarantee is not None:
             given = self._private(name, step, guarantee, given)
-        elif isinstance(step, Pipeline) and _is_known(step):
+        elif type(step) is Pipeline:
             given = self._pipeline(name, step, given)
         elif type(step) is ColumnTransformer:
             given = self._columns(name, step, given)
         elif type(step) is FeatureUnion:
             branches = [(inner, branch, given) for inner, branch in step.transformer_list]
             given = self._branches(name, branches, step.transformer_weights, given)
-        elif not holds_guarantee(step):
-            given = self._plain(name, step, given)
-        elif is_ensemble(step):
-            given = self._ensemble(name, step, given)
-        elif type(step) is TransformedTargetRegressor:
-            given = self._target(name, step, given)
-        elif is_search(step):
-            given = self._search(name, step, given)
+        elif holds_guarantee(step):
+            given = self._repeats(name, step)
         else:
-            self._unknown(name, step)
+            given = self._plain(name, step, given)
         self.passing = given.raw
         return given
 
     def total(self) -> PrivacyGuarantee:
-        """The guarantee of all that was noted."""
+        """Return the guarantee of all that was noted."""
         parts = self.parts
         if len({part.unit for _, part in parts}) > 1:
             parts = [(name, _of_the_record(part)) for name, part in parts]
-        whole = reduce(add, [_repeated(part, times) for part, times in Counter(part for _, part in parts).items()])
-        steps = tuple(part.as_step(name, times) for (name, part), times in Counter(parts).items())
-        whole = replace(whole, basis=sentence(steps), parts=steps)
+        steps = tuple(part.as_step(name) for name, part in parts)
+        whole = reduce(add, (part for _, part in parts)) if parts else PrivacyGuarantee(math.inf)
+        whole = replace(whole, basis=sentence(steps) if parts else "", parts=steps, seeded=whole.seeded or self.seeded)
         of_rows = any(part.unit != "label" for _, part in parts)
-        of_labels = self.of_targets or any(part.unit == "label" for _, part in self.parts)
-        leaks = list(self.leaks)
-        notes = list(self.notes)
-        if self.named:
-            named = " and ".join(map(repr, sorted(self.named)))
-            notes.append(f"{named} {'is' if len(self.named) == 1 else 'are'} public, the caller says")
+        of_labels = self.of_targets or any(part.unit == "label" for _, part in parts)
+        leaks, notes = list(self.repeated), list(self.notes)
+        if self.claims:
+            notes.append(f"public by the caller's word: {', '.join(self.claims)}")
         if of_rows:
             leaks += self.row_leaks
             if self.passing and not leaks:
@@ -232,49 +202,45 @@ class _Walk:
             leaks += self.label_leaks
         elif self.label_leaks:
             notes.append("labels are not randomised")
-        if leaks:
-            leaks = list(dict.fromkeys(leaks))
-            apart = whole.basis if math.isinf(whole.epsilon) else f"apart from that {whole.headline()}, {whole.basis}"
-            basis = "; ".join(dict.fromkeys(["infinite: " + "; ".join(leaks), apart, *notes]))
-            unbounded = tuple(GuaranteeStep("unprotected", math.inf, unit=whole.unit, basis=leak) for leak in leaks)
-            return replace(whole, epsilon=math.inf, per_feature=None, figures=(), basis=basis, parts=unbounded + steps)
-        return replace(whole, basis="; ".join(dict.fromkeys([whole.basis, *notes])))
+        if not leaks:
+            return replace(whole, basis="; ".join(dict.fromkeys([whole.basis, *notes])))
+        leaks = list(dict.fromkeys(leaks))
+        apart = whole.basis if math.isinf(whole.epsilon) else f"apart from that {whole.headline()}, {whole.basis}"
+        basis = "; ".join(dict.fromkeys(["infinite: " + "; ".join(leaks), *([apart] if parts else []), *notes]))
+        unbounded = tuple(GuaranteeStep("unprotected", math.inf, unit=whole.unit, basis=leak) for leak in leaks)
+        return replace(whole, epsilon=math.inf, per_feature=None, figures=(), basis=basis, parts=unbounded + steps)
 
     def _private(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> _Given:
+        """Count the release of a private step once."""
+        if not type(step).__module__.startswith("skldp.") and not isinstance(step, GuaranteeMixin):
+            self.notes.append(f"{_title(name, step)} states its guarantee itself")
         of_releases = isinstance(step, NoiseAwareDiscriminant | NoiseAwareLinearRegression)
-        is_model = guarantee.unit != "label" and get_tags(step).target_tags.required and not of_releases
-        if given.again and (not getattr(step, "transform_noise", True) or (is_model and given.predicted)):
-            does = "predicts" if is_model else "transforms"
-            self.leaks.append(f"{_title(name, step)} {does} without noise, and {given.again} learns from that")
         if of_releases and not given.raw:
             # The rows' release was counted where it happened.
             labels = step.label_guarantee_
             if labels is not None:
-                self.parts += [(_join(name, "label_mechanism"), labels)] * given.times
+                self.parts.append((_join(name, "label_mechanism"), labels))
             elif given.labels_raw:
                 self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomised")
             return given
         called = name or type(step).__name__
         if guarantee.unit != "distance":
-            self.parts += [(called, guarantee)] * given.times
+            self.parts.append((called, guarantee))
         elif given.raw:
-            self.parts += [(called, self._of_the_input(name, step, guarantee, given))] * given.times
+            self.parts.append((called, self._of_the_input(name, step, guarantee, given)))
         else:
             self.notes.append(f"{_title(name, step)} works on what is released already")
         if isinstance(step, LabelPrivatizer):
             return replace(given, raw=(), labels_raw=False)
-        if isinstance(step, LabelSampler):
-            return replace(given, labels_raw=False)
         if isinstance(step, LabelPrivate):
-            within = replace(given, labels_raw=False)
-            if getattr(step, "stages", 1) > 1:
-                # The model of a stage is fitted to the rows of all before, and transforms those of the next.
-                within = replace(within, times=given.times * step.stages, again=_PRIOR, predicted=True)
-            inner = self.visit(_join(name, "estimator"), step.estimator_, within)
-            return replace(inner, labels_raw=given.labels_raw)
+            if getattr(step, "stages", 1) > 1 and holds_guarantee(step.estimator_):
+                # Each stage fits a clone to the rows of the stages before.
+                return self._repeats(name, step)
+            within = self.visit(_join(name, "estimator"), step.estimator_, replace(given, labels_raw=False))
+            return replace(within, labels_raw=given.labels_raw)
         if guarantee.unit == "label":
             return given
-        self.of_targets |= is_model
+        self.of_targets |= get_tags(step).target_tags.required and not of_releases
         return replace(given, raw=(), stretch=1.0, sparse=False)
 
     def _of_the_input(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> PrivacyGuarantee:
@@ -299,57 +265,48 @@ class _Walk:
         basis = f"{guarantee.basis}; counted over its diameter, as steps before it may stretch distances"
         return replace(guarantee, basis=basis).over_diameter()
 
+    def _repeats(self, name: str, step: Any) -> _Given:
+        """Note a private step inside an estimator that may give it a record several times."""
+        self.seeded |= any(
+            value is not None for key, value in step.get_params().items() if key.split("__")[-1] == "seed"
+        )
+        reason = (
+            f"{_title(name, step)} may give a record several times to the private step inside: release once, before it "
+            "(the private step in front of it in a Pipeline; for labels, LabelPrivateClassifier or "
+            "LabelPrivateRegressor around it)"
+        )
+        if hasattr(step, "best_estimator_"):
+            reason += "; privacy_guarantee(search.best_estimator_) is the figure of that one fit"
+        self.repeated.append(reason)
+        return _Given(raw=(), labels_raw=False)
+
     def _plain(self, name: str, step: Any, given: _Given) -> _Given:
-        """Note whether a step that holds nothing private had rows or labels that are not released yet."""
-        if given.labels_raw and not ignores_labels(step):
+        """Note whether a step without a private part had rows or labels that are not released yet."""
+        frozen = type(step) is FrozenEstimator
+        if given.labels_raw and not frozen and not ignores_labels(step):
             self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomised")
         if not given.raw:
             return given
-        if name in self.public:
-            if hasattr(step, "fit_resample"):
-                self.row_leaks.append(f"{_title(name, step)} may give a record several times")
-            return self._named(name, given)
-        effect = effect_of_public(step, given.largest)
+        if frozen or name in self.public:
+            self.named.add(name)
+            self.claims.append(_title(name, step))
+            return replace(given, stretch=_product_above(given.stretch, self.public.get(name)))
+        effect = effect_of_public(step)
         if effect is None:
             self.row_leaks.append(f"{_title(name, step)} may have learnt from rows before they were randomised")
             return replace(given, stretch=None)
-        if effect.may_overflow and effect.largest > _LARGEST:
-            self.row_leaks.append(f"{_title(name, step)} may overflow, which shows large values: bound them before")
         stretch = _product_above(given.stretch, effect.stretch)
-        return replace(given, stretch=stretch, largest=effect.largest, sparse=given.sparse or effect.sparse)
-
-    def _named(self, name: str, given: _Given) -> _Given:
-        self.named.add(name)
-        return replace(given, stretch=_product_above(given.stretch, self.public[name]), largest=math.inf)
-
-    def _frozen(self, name: str, inner: Any, given: _Given) -> _Given:
-        if holds_guarantee(inner):
-            given = replace(given, again=f"what follows the FrozenEstimator {name!r}")
-            return self.visit(name, inner, given)
-        if not given.raw:
-            return given
-        if name in self.public:
-            return self._named(name, given)
-        if is_row_wise(inner):
-            self.notes.append(f"what the FrozenEstimator {name!r} holds is taken as public")
-        else:
-            self.row_leaks.append(f"{name!r} is frozen, but may look at many rows at once, or refuse some values")
-        return replace(given, stretch=None, largest=math.inf)
+        return replace(given, stretch=stretch, sparse=given.sparse or effect.sparse)
 
     def _pipeline(self, name: str, pipeline: Any, given: _Given) -> _Given:
         if getattr(pipeline.memory, "location", pipeline.memory) is not None:
-            # What is released is in the cache as well, and is not counted twice.
+            # The released values in the cache are those that are counted.
             kept = "memory= keeps on disk, unprotected, what the steps were given"
             self.row_leaks += [kept] if given.raw else []
             self.label_leaks += [kept] if given.labels_raw else []
-        passed_on = len(getattr(pipeline, "transform_input", None) or ())
-        if passed_on:
-            # Such as the rows for early stopping, in which anybody may be.
-            times = given.times * (1 + passed_on)
-            given = replace(given, times=times, again=f"what gets the transform_input of {_title(name, pipeline)}")
-        transformed = given.transformed
-        for place, (inner, step) in enumerate(pipeline.steps, 1):
-            given = replace(given, transformed=transformed or place < len(pipeline.steps))
+        if getattr(pipeline, "transform_input", None) and given.raw:
+            self.row_leaks.append(f"transform_input of {_title(name, pipeline)} may release a record again")
+        for inner, step in pipeline.steps:
             given = self.visit(_join(name, inner), step, given)
         return given
 
@@ -371,96 +328,20 @@ class _Walk:
     def _branches(
         self, name: str, branches: list[tuple[str, Any, _Given]], weights: dict[str, float] | None, given: _Given
     ) -> _Given:
-        """Every branch reads the rows, and what comes out of them stands side by side."""
+        """Note branches that read the same rows, and return their outputs side by side."""
         outs = [
-            (inner, self.visit(_join(name, inner), branch, replace(each, transformed=True)))
+            (inner, self.visit(_join(name, inner), branch, each))
             for inner, branch, each in branches
             if not (isinstance(branch, str) and branch == "drop")
         ]
         factors = [abs((weights or {}).get(inner, 1.0)) for inner, _ in outs]
         stretches = [_product_above(out.stretch, factor) for (_, out), factor in zip(outs, factors, strict=True)]
-        largest = [out.largest * factor if factor else 0.0 for (_, out), factor in zip(outs, factors, strict=True)]
         return replace(
             given,
             raw=tuple(inner for inner, out in outs if out.raw),
             stretch=_norm_above(stretches),
-            largest=max(largest, default=0.0),
             sparse=any(out.sparse for _, out in outs),
         )
-
-    def _ensemble(self, name: str, ensemble: Any, given: _Given) -> _Given:
-        counted = count_ensemble(ensemble)
-        if counted is None:
-            return self._unknown(name, ensemble)
-        if counted.label_use and given.labels_raw:
-            self.label_leaks.append(f"{_title(name, ensemble)} {counted.label_use}")
-        # Between other steps it has to transform, after fit, the rows that it was fitted on: its members predict them.
-        again = type(ensemble).__name__ if counted.transforms_again or given.transformed else given.again
-        stretch = None if getattr(ensemble, "bootstrap_features", False) else given.stretch
-        times = given.times * (counted.times + given.transformed)
-        within = replace(given, times=times, again=again, stretch=stretch, transformed=False)
-        outs = [(member, self.visit(_join(name, member), each, within)) for member, each in counted.members]
-        raw = tuple(dict.fromkeys(member for member, out in outs if out.raw))
-        if counted.final is not None:
-            raw = given.raw if counted.passes_rows else raw
-            final = replace(given, raw=raw, stretch=None)
-            return self.visit(_join(name, "final_estimator"), counted.final, final)
-        return replace(given, raw=raw, stretch=None)
-
-    def _target(self, name: str, step: Any, given: _Given) -> _Given:
-        transformer = step.transformer_
-        guarantee = own_guarantee(transformer)
-        if guarantee is None:
-            if holds_guarantee(transformer):
-                return self._unknown(name, step)
-            if _join(name, "transformer") in self.public:
-                self.named.add(_join(name, "transformer"))
-            elif given.labels_raw and not (type(transformer) is FunctionTransformer and transformer.func is None):
-                self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomised")
-            return self.visit(_join(name, "regressor"), step.regressor_, given)
-        if not getattr(transformer, "transform_noise", True):
-            self.label_leaks.append(f"{_title(name, transformer)} transforms targets without noise")
-        # check_inverse transforms some targets a second time.
-        releases = given.times * (2 if step.check_inverse else 1)
-        self.parts += [(_join(name, "transformer"), replace(_of_the_record(guarantee), unit="label"))] * releases
-        out = self.visit(_join(name, "regressor"), step.regressor_, replace(given, labels_raw=False))
-        return replace(out, labels_raw=given.labels_raw)
-
-    def _search(self, name: str, search: Any, given: _Given) -> _Given:
-        reason = why_not_counted(search, given.labels_raw)
-        if reason:
-            self.leaks.append(f"{reason}, and best_estimator_ has a figure of its own")
-            if given.labels_raw:
-                self.label_leaks.append(f"{_title(name, search)} scored candidates with labels")
-        else:
-            # The chosen one transforms the rows that it was fitted on as well, where it stands between other steps.
-            times = given.times * (count_search(search) + given.transformed)
-            given = replace(given, times=times, again=f"the choice of {_title(name, search)}")
-        return self.visit(_join(name, "estimator"), search.best_estimator_, given)
-
-    def _unknown(self, name: str, step: Any) -> _Given:
-        seeded = any(value is not None for key, value in step.get_params().items() if key.split("__")[-1] == "seed")
-        unknown = PrivacyGuarantee(math.inf, basis="not added up", seeded=seeded)
-        self.parts.append((name or type(step).__name__, unknown))
-        self.leaks.append(f"it is not known how often {_title(name, step)} releases what its private parts are given")
-        return _Given(raw=())
-
-
-def _is_known(pipeline: Pipeline) -> bool:
-    return type(pipeline).__module__.partition(".")[0] in ("sklearn", "imblearn")
-
-
-def _repeated(part: PrivacyGuarantee, times: int) -> PrivacyGuarantee:
-    if times == 1:
-        return part
-    return replace(
-        part,
-        epsilon=product_above(part.epsilon, times),
-        delta=min(1.0, product_above(part.delta, times)),
-        per_feature=None,
-        stated=None if part.stated is None else part.stated * times,
-        figures=(),
-    )
 
 
 def _of_the_record(part: PrivacyGuarantee) -> PrivacyGuarantee:

@@ -5,6 +5,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from inspect import getattr_static
 from typing import Any
 
 import numpy as np
@@ -155,11 +156,13 @@ def attach_guarantee(estimator, guarantee, learnt=""):
 
 
 def own_guarantee(step: Any) -> PrivacyGuarantee | None:
-    """The guarantee of a fitted estimator itself; None where it has none."""
+    """Return the guarantee that a fitted estimator states; None if it states none."""
     if isinstance(step, GuaranteeMixin):
         check_is_fitted(step)
         return step.privacy_guarantee_
-    return getattr(step, "privacy_guarantee_", None)
+    # An estimator that forwards attributes to its member may fit that member several times.
+    states = getattr_static(step, "privacy_guarantee_", None) is not None
+    return getattr(step, "privacy_guarantee_", None) if states else None
 
 
 def holds_guarantee(thing: Any, seen: set[int] | None = None) -> bool:

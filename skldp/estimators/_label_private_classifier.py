@@ -43,8 +43,8 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         Into how many cohorts the people are divided at random. Everybody releases once; those of a later cohort answer
         by randomized response with a prior of their own (LP-MST), which a model of the earlier cohorts' releases
         gives for their features. For ``LabelRR`` without a prior or a ledger, and classifiers with ``predict_proba``.
-        A private step in the classifier releases the first cohort's features once a stage, which
-        :func:`~skldp.privacy_guarantee` counts.
+        Each stage fits the classifier to the cohorts before again: a private step of features belongs in front of
+        LabelPrivateClassifier in a Pipeline, or :func:`~skldp.privacy_guarantee` is infinite.
 
     Attributes
     ----------

@@ -52,7 +52,7 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
     --------
     LabelPrivateClassifier : The same for classes.
     PrivateLinearRegression : Where the features are private as well.
-    sklearn.compose.TransformedTargetRegressor : Takes a TargetPrivatizer too, as one of many transformers of y.
+    sklearn.compose.TransformedTargetRegressor : Takes a TargetPrivatizer too, without a finite guarantee of the whole.
 
     Notes
     -----

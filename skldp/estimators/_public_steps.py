@@ -1,8 +1,9 @@
-"""Steps that tell nothing about the rows that they were fitted on, by a list that this package keeps.
+"""Steps that learn nothing from the rows they are fitted on, and steps that do not read labels.
 
-A step is on it if its fit learns nothing from values, and its transform is a function of one row alone that raises at
+A step is public if its fit learns nothing from values, and its transform is a function of one row alone that raises at
 no value but NaN, infinity or one of another type. scikit-learn's tag of stateless estimators is not enough: a
-FunctionTransformer may subtract the mean of a table. Types are compared exactly, because a subclass may do more.
+FunctionTransformer may subtract the mean of a table. Types are compared exactly, because a subclass may do more, and
+what an encoder learnt is compared with what it declares, because a parameter may be set after fit.
 """
 
 import math
@@ -11,99 +12,50 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-import numpy as np
-from sklearn.compose import ColumnTransformer
-from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    Normalizer,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PolynomialFeatures,
-)
-from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, OrdinalEncoder
 from sklearn.utils import get_tags
 
 from skldp._checks import is_number
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.mechanisms._odds import float_above
 
-__all__ = ["PublicEffect", "declared_public", "effect_of_public", "ignores_labels", "is_row_wise"]
+__all__ = ["PublicEffect", "declared_public", "effect_of_public", "ignores_labels"]
 
 
 @dataclass(frozen=True)
 class PublicEffect:
-    """What a fitted step on the list does to rows.
+    """Effect of a public step on rows.
 
     Parameters
     ----------
-    largest : float
-        The largest magnitude of a number that it gives; may be infinite.
     stretch : float, default=None
-        How far it can stretch a Euclidean distance, at most; None where that is not known.
-    may_overflow : bool, default=False
-        Whether it makes infinity, which the step behind refuses, of large numbers.
+        Upper bound of the factor by which it stretches Euclidean distances; None if unknown.
     sparse : bool, default=False
         Whether it gives a sparse matrix.
     """
 
-    largest: float
     stretch: float | None = None
-    may_overflow: bool = False
     sparse: bool = False
 
 
-def effect_of_public(step: Any, largest: float = math.inf) -> PublicEffect | None:
-    """What a fitted step on the list does to rows of numbers of at most `largest`; None where it is not on the list.
+def effect_of_public(step: Any) -> PublicEffect | None:
+    """Return the effect of a fitted public step; None for any other step.
 
     Examples
     --------
-    >>> from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
+    >>> from sklearn.preprocessing import FunctionTransformer, StandardScaler
     >>> from skldp.estimators._public_steps import effect_of_public
-    >>> effect_of_public(Normalizer())
-    PublicEffect(largest=1.0, stretch=None, may_overflow=False, sparse=False)
-    >>> effect_of_public(StandardScaler()), effect_of_public(OneHotEncoder())
-    (None, None)
+    >>> effect_of_public(FunctionTransformer())
+    PublicEffect(stretch=1.0, sparse=False)
+    >>> effect_of_public(StandardScaler())
     """
     effect = _EFFECTS.get(type(step))
-    return None if effect is None else effect(step, largest)
-
-
-def is_row_wise(step: Any) -> bool:
-    """Whether a step that was fitted elsewhere works on one row at a time, and is not made to refuse some values.
-
-    All of scikit-learn's own do, except for a FunctionTransformer, whose function gets the whole table.
-    """
-    if isinstance(step, str) or step is None:
-        return True
-    if isinstance(step, Pipeline):
-        return all(is_row_wise(inner) for _, inner in step.steps)
-    if isinstance(step, ColumnTransformer):
-        return all(is_row_wise(inner) for _, inner, _ in step.transformers_)
-    if isinstance(step, FeatureUnion):
-        return all(is_row_wise(inner) for _, inner in step.transformer_list)
-    if isinstance(step, FunctionTransformer):
-        return step.func is None
-    if not _is_of_scikit_learn(step) or get_tags(step).input_tags.positive_only:
-        return False
-    return not any(getattr(step, name, None) in values for name, values in _REFUSING.items())
-
-
-# Parameters of scikit-learn's transformers by which an error, or a warning that prints it, tells of a value.
-_REFUSING = {
-    "handle_unknown": ("error", "warn"),
-    "out_of_bounds": ("raise",),
-    "extrapolation": ("error",),
-    "error_on_new": (True,),
-    "method": ("box-cox",),
-}
+    return None if effect is None else effect(step)
 
 
 def declared_public(public: Iterable[str] | Mapping[str, float | None]) -> dict[str, float | None]:
-    """The steps that a caller declares to be public, by name, each with how far it stretches distances, or None.
+    """Return the steps that a caller declares to be public, each with the factor by which it stretches distances.
 
     Raises
     ------
@@ -160,81 +112,58 @@ def _is_of_scikit_learn(step: Any) -> bool:
     return type(step).__module__.partition(".")[0] == "sklearn"
 
 
-def _bounded_by_one(_step: Any, _largest: float) -> PublicEffect:
-    return PublicEffect(1.0)
+def _identity(step: Any) -> PublicEffect | None:
+    return PublicEffect(1.0) if step.func is None else None
 
 
-def _bounds_scaler(step: Any, _largest: float) -> PublicEffect:
-    return PublicEffect(max(float(np.abs(end).max()) for end in step.feature_range_), step.max_stretch_)
-
-
-def _identity(step: Any, largest: float) -> PublicEffect | None:
-    return PublicEffect(largest, 1.0) if step.func is None else None
-
-
-def _random_projection(step: Any, largest: float) -> PublicEffect | None:
-    # A size of its own choice would depend on the number of rows.
-    if not isinstance(step.n_components, Real):
-        return None
-    return PublicEffect(largest * float(abs(step.components_).sum(axis=1).max()), may_overflow=True)
-
-
-def _polynomial(step: Any, largest: float) -> PublicEffect:
-    with np.errstate(over="ignore"):
-        return PublicEffect(float(np.power(max(largest, 1.0), np.max(step.degree))), may_overflow=True)
-
-
-def _hashed_text(step: Any, _largest: float) -> PublicEffect | None:
-    own = (step.strip_accents, step.preprocessor, step.tokenizer, step.analyzer)
-    if step.input != "content" or step.decode_error == "strict" or any(map(callable, own)):
-        return None
-    # Without a norm, the counts of words of a text.
-    return PublicEffect(1.0 if step.norm else 2.0**63, sparse=True)
-
-
-def _declared_one_hot(step: Any, _largest: float) -> PublicEffect | None:
+def _declared_one_hot(step: Any) -> PublicEffect | None:
     # "warn" prints the unknown category, "error" refuses it. With `drop` there is a warning too.
     if not _has_declared_categories(step) or step.handle_unknown != "ignore" or step.drop is not None:
         return None
-    return PublicEffect(1.0, sparse=step.sparse_output)
+    return PublicEffect(sparse=step.sparse_output)
 
 
-def _declared_ordinal(step: Any, _largest: float) -> PublicEffect | None:
+def _declared_ordinal(step: Any) -> PublicEffect | None:
     if not _has_declared_categories(step) or step.handle_unknown != "use_encoded_value":
         return None
     # A code that is NaN is refused by the step behind.
     missing = any(value is None or value != value for values in step.categories for value in values)
     codes = [step.unknown_value, *([step.encoded_missing_value] if missing else [])]
-    if any(code != code for code in codes):
-        return None
-    return PublicEffect(float(max([*map(abs, codes), *map(len, step.categories)])))
+    return None if any(code != code for code in codes) else PublicEffect()
 
 
 def _has_declared_categories(step: Any) -> bool:
-    return not isinstance(step.categories, str) and step.min_frequency is None and step.max_categories is None
+    if isinstance(step.categories, str) or step.min_frequency is not None or step.max_categories is not None:
+        return False
+    declared, kept = (
+        [value for values in categories for value in [len(values), *values]]
+        for categories in (step.categories, step.categories_)
+    )
+    return len(declared) == len(kept) and all(map(_is_same, declared, kept))
 
 
-def _constant_imputer(step: Any, largest: float) -> PublicEffect | None:
-    # Without keep_empty_features a column is dropped if nobody has a value there.
+def _constant_imputer(step: Any) -> PublicEffect | None:
+    # Without keep_empty_features a column is dropped if it has no value at all.
     if step.strategy != "constant" or not step.keep_empty_features or step.add_indicator:
         return None
     fill_value = step.fill_value
-    if isinstance(fill_value, Real):
-        largest = max(largest, abs(float(fill_value)))
-        return PublicEffect(largest) if math.isfinite(fill_value) else None
-    return PublicEffect(largest)
+    if isinstance(fill_value, Real) and not math.isfinite(fill_value):
+        return None
+    constants = [0, "missing_value"] if fill_value is None else [fill_value]
+    declared = all(any(_is_same(kept, constant) for constant in constants) for kept in step.statistics_)
+    return PublicEffect() if declared else None
 
 
-_EFFECTS: dict[type, Callable[[Any, float], PublicEffect | None]] = {
-    Binarizer: _bounded_by_one,
-    BoundsScaler: _bounds_scaler,
+def _is_same(one: Any, other: Any) -> bool:
+    # NaN is equal to nothing.
+    return one is other or bool(one == other or (one != one and other != other))
+
+
+_EFFECTS: dict[type, Callable[[Any], PublicEffect | None]] = {
+    BoundsScaler: lambda step: PublicEffect(step.max_stretch_),
     FunctionTransformer: _identity,
-    GaussianRandomProjection: _random_projection,
-    HashingVectorizer: _hashed_text,
-    Normalizer: _bounded_by_one,
+    Normalizer: lambda _step: PublicEffect(),
     OneHotEncoder: _declared_one_hot,
     OrdinalEncoder: _declared_ordinal,
-    PolynomialFeatures: _polynomial,
     SimpleImputer: _constant_imputer,
-    SparseRandomProjection: _random_projection,
 }

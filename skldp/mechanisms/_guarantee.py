@@ -100,19 +100,18 @@ class PrivacyGuarantee:
         """What is counted, one step for each release; of a single one, itself."""
         return self.parts or (self.as_step(),)
 
-    def as_step(self, name: str = "", releases: int = 1) -> GuaranteeStep:
+    def as_step(self, name: str = "") -> GuaranteeStep:
         """As one step of a larger guarantee.
 
         Parameters
         ----------
         name : str, default=""
-        releases : int, default=1
 
         Returns
         -------
         GuaranteeStep
         """
-        return GuaranteeStep(name, self.epsilon, self.delta, self.unit, releases, self.stated, self.basis)
+        return GuaranteeStep(name, self.epsilon, self.delta, self.unit, self.stated, self.basis)
 
     @property
     def plain_epsilon(self) -> float:
@@ -292,12 +291,12 @@ class PrivacyGuarantee:
         return json.dumps(_without_infinity(self.to_dict()), allow_nan=False)
 
     def to_frame(self) -> Any:
-        """The steps as a table, one row each; their column ``total`` adds up to epsilon.
+        """The steps as a table, one row each; their column ``epsilon`` adds up to that of the whole.
 
         Returns
         -------
         pandas.DataFrame
-            With the columns ``name``, ``epsilon``, ``delta``, ``unit``, ``releases``, ``stated``, ``basis``, ``total``.
+            With the columns ``name``, ``epsilon``, ``delta``, ``unit``, ``stated``, ``basis``.
 
         Raises
         ------
@@ -315,10 +314,8 @@ class PrivacyGuarantee:
         shown = html_table("Privacy guarantee", rows)
         if len(self.steps) == 1:
             return shown
-        steps = (
-            (step.name, _number(step.total), _scope(step.unit), f"{step.releases:,}", step.basis) for step in self.steps
-        )
-        return shown + html_table("Steps", steps, ("", "epsilon", "per", "releases", "basis"))
+        steps = ((step.name, _number(step.epsilon), _scope(step.unit), step.basis) for step in self.steps)
+        return shown + html_table("Steps", steps, ("", "epsilon", "per", "basis"))
 
     def _told_by_steps(self) -> tuple[GuaranteeStep, ...]:
         """The steps, if the basis says no more than they do; else what it says as one step."""

@@ -281,7 +281,7 @@ def test_a_sampler_works_in_an_imbalanced_learn_pipeline_and_its_grid_search(fix
     # The first of equals is taken: randomized labels can be learnt by chance, but not better than perfectly.
     search = GridSearchCV(pipeline, {name: [20.0, 1e-3]}, cv=2).fit(X, y)
     assert search.best_params_ == {name: 20.0}
-    guarantee = privacy_guarantee(search.best_estimator_)
+    guarantee = privacy_guarantee(search.best_estimator_[0])
     assert (guarantee.unit, guarantee.stated) == ("label", 20.0)
     assert pipeline.fit(X, y).fit(X, y).predict(X).shape == y.shape
 

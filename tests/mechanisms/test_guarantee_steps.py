@@ -67,7 +67,7 @@ def test_a_pipeline_names_its_steps(fixed_noise):
     assert [step.stated for step in guarantee.steps] == [3.0, 3.0, 1.0, 2.0]
     assert guarantee.basis.startswith("sum of (2 releases, each exact, from the sampled integers), (exact, from the")
     frame = guarantee.to_frame()
-    assert math.isclose(frame["total"].sum(), guarantee.epsilon)
+    assert math.isclose(frame["epsilon"].sum(), guarantee.epsilon)
     shown = guarantee._repr_html_()
     assert all(step.name in shown for step in guarantee.steps)
 

@@ -67,31 +67,41 @@ MUTATIONS = [
         QUESTIONS_AGAIN,
     ),
     # The guarantee of a whole, what was promised, and who people are.
-    Mutation("estimators/_composition.py", "if given.labels_raw and not ignores_labels(step):", "if False:", WHOLES),
+    Mutation("estimators/_composition.py", "not frozen and not ignores_labels(step):", "False:", WHOLES),
+    Mutation("estimators/_composition.py", "elif holds_guarantee(step):", "elif False:", WHOLES),
+    Mutation("estimators/_composition.py", "elif type(step) is Pipeline:", "elif isinstance(step, Pipeline):", WHOLES),
+    Mutation("estimators/_composition.py", "leaks, notes = list(self.repeated)", "leaks, notes = list()", WHOLES),
     Mutation(
-        "estimators/_composition.py", "if effect.may_overflow and effect.largest > _LARGEST:", "if False:", WHOLES
+        "estimators/_composition.py",
+        'if getattr(pipeline, "transform_input", None) and given.raw:',
+        "if False:",
+        WHOLES,
+    ),
+    Mutation(
+        "estimators/_composition.py",
+        'if getattr(step, "stages", 1) > 1 and holds_guarantee(step.estimator_):',
+        "if False:",
+        "estimators/test_label_stages.py",
+    ),
+    Mutation(
+        "estimators/_guarantee_mixin.py",
+        'states = getattr_static(step, "privacy_guarantee_", None) is not None',
+        "states = True",
+        WHOLES,
+    ),
+    Mutation(
+        "estimators/_public_steps.py",
+        "return len(declared) == len(kept) and all(map(_is_same, declared, kept))",
+        "return True",
+        "estimators/test_public_steps.py",
+    ),
+    Mutation(
+        "estimators/_public_steps.py",
+        "return PublicEffect() if declared else None",
+        "return PublicEffect()",
+        "estimators/test_public_steps.py",
     ),
     Mutation("estimators/_composition.py", "if self.passing and not leaks:", "if False:", WHOLES),
-    Mutation(
-        "estimators/_composition.py",
-        "self.parts += [(called, guarantee)] * given.times",
-        "self.parts += [(called, guarantee)]",
-        WHOLES,
-    ),
-    Mutation(
-        "estimators/_composition.py",
-        "epsilon=product_above(part.epsilon, times)",
-        "epsilon=part.epsilon * times",
-        WHOLES,
-    ),
-    Mutation("estimators/_composition.py", "given.times * (2 if step.check_inverse else 1)", "given.times", WHOLES),
-    Mutation(
-        "estimators/_composition.py",
-        "given.times * (count_search(search) + given.transformed)",
-        "given.times * count_search(search)",
-        WHOLES,
-    ),
-    Mutation("estimators/_ensembles.py", "* (2 if scored_twice else 1) + 1", "* (2 if scored_twice else 1)", WHOLES),
     Mutation(
         "estimators/_composition.py",
         "product_above(stretch, float_above(factor))",
@@ -129,14 +139,8 @@ MUTATIONS = [
     Mutation("estimators/_ledgers.py", "if column != position]", "if True]", PEOPLE),
     Mutation(
         "estimators/_composition.py",
-        "self.of_targets |= is_model",
+        "self.of_targets |= get_tags(step).target_tags.required and not of_releases",
         "self.of_targets |= False",
-        "estimators/test_private_guarantees.py",
-    ),
-    Mutation(
-        "estimators/_composition.py",
-        " and not (type(transformer) is FunctionTransformer and transformer.func is None):",
-        " and type(transformer) is not FunctionTransformer:",
         "estimators/test_private_guarantees.py",
     ),
     Mutation(
@@ -171,7 +175,7 @@ MUTATIONS = [
     ),
     Mutation(
         "estimators/_composition.py",
-        '                self.parts += [(_join(name, "label_mechanism"), labels)] * given.times\n            elif',
+        '                self.parts.append((_join(name, "label_mechanism"), labels))\n            elif',
         "                pass\n            elif",
         "estimators/test_discriminants.py",
     ),
@@ -263,18 +267,6 @@ MUTATIONS = [
         "estimators/test_table.py",
     ),
     Mutation("estimators/_schema.py", "if of_numbers or of_dates:", "if of_numbers:", "test_newcomers.py"),
-    Mutation(
-        "estimators/_composition.py",
-        "times=given.times * step.stages",
-        "times=given.times",
-        "estimators/test_label_stages.py",
-    ),
-    Mutation(
-        "estimators/_composition.py",
-        'getattr(step, "transform_noise", True) or (is_model and given.predicted)',
-        'getattr(step, "transform_noise", True)',
-        "estimators/test_label_stages.py",
-    ),
     Mutation("estimators/_schema.py", "learnt.append(str(name))", "pass", "estimators/test_table.py"),
     Mutation(
         "estimators/_schema.py",
