@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from skldp._checks import check_whole, is_whole
 from skldp.client._columns import NumberColumn, column_from_dict, is_missing
@@ -44,13 +44,7 @@ class Field(ABC):
 
     @abstractmethod
     def encode(self, value: Any) -> Any:
-        """What the law takes for a value of the record, None where it is missing; or for a record of several values.
-
-        Raises
-        ------
-        ValueError
-            If the policy says that such a value is refused; the text shows no value.
-        """
+        """Return what the law takes for a value of the record, None where it is missing; or for several, by name."""
 
     @abstractmethod
     def draw(self, encoded: Any, words: Iterator[int]) -> int:
@@ -95,10 +89,8 @@ class NumberField(Field):
         Of the number, to be shown.
     whole : bool, default=False
         Round to a whole number first, half to even.
-    outside : {"clip", "refuse"}, default="clip"
-        What is done with a number outside the bounds. A refusal tells the collector that there is no report.
     missing : float, default=None
-        What stands for a value that is missing; None refuses the record.
+        Stand-in for a missing value, within the bounds. None is the middle of the bounds.
     is_date : bool, default=False
         Take dates, or texts such as ``"2024-02-29"``, and no numbers; `whole` then.
     steps : int, default=None
@@ -120,8 +112,7 @@ class NumberField(Field):
     law: UnitLaw
     unit: str | None = None
     whole: bool = False
-    outside: Literal["clip", "refuse"] = "clip"
-    missing: float | None = None
+    missing: Any = None
     is_date: bool = False
     steps: int | None = None
 
@@ -145,7 +136,7 @@ class NumberField(Field):
     def column(self) -> NumberColumn:
         """The number without its law."""
         bounds = self.low, self.high
-        return NumberColumn(self.name, *bounds, self.unit, self.whole, self.outside, self.missing, self.is_date)
+        return NumberColumn(self.name, *bounds, self.unit, self.whole, self.missing, self.is_date)
 
     def encode(self, value: Any) -> float:
         """The place of a number in [-1, 1]."""
@@ -247,11 +238,12 @@ class CategoryField(Field):
     ----------
     name : str
     values : tuple of str, int, bool or None
-        All different, at least two; None is the category of what is missing.
+        All different, at least two; None is the category of missing values.
     law : IntegerLaw
         For codes, as many as there are values.
     unknown : str, int, bool or None, default=...
-        The one of `values` that stands for any other value. An ellipsis refuses the record.
+        The one of `values` that any other value counts as, a missing one too where None is not among them. An ellipsis
+        is None where that is among the values, else the first value.
 
     Raises
     ------
@@ -270,15 +262,18 @@ class CategoryField(Field):
             raise ValueError("values must all be different. Got one twice instead.")
         if not isinstance(self.law, CodeLaw) or self.law.n_codes != len(self.values):
             raise ValueError(f"The law of a category must be of {len(self.values)} codes. Got {self.law!r} instead.")
-        if self.unknown is not ... and _key(self.unknown) not in self._codes:
+        if self.unknown is ...:
+            object.__setattr__(self, "unknown", None if None in self._codes else self.values[0])
+        if not _is_value(self.unknown) or _key(self.unknown) not in self._codes:
             raise ValueError(f"unknown must be one of the values. Got {self.unknown!r} instead.")
 
     def encode(self, value: Any) -> int:
-        """The place of a value in the list."""
-        code = self._codes.get(_key(value), self._unknown)
-        if code is None:
-            raise ValueError(f"Field {self.name!r} must be one of its values. Got another {type(value).__name__}.")
-        return code
+        """Return the place of a value in the list: any value has one."""
+        try:
+            return self._codes.get(_key(value), self._unknown)
+        except Exception:
+            # The methods of a value may raise anything; an error would reveal the value.
+            return self._unknown
 
     def draw(self, encoded: int, words: Iterator[int]) -> int:
         """Answer for a code."""
@@ -286,20 +281,20 @@ class CategoryField(Field):
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the field."""
-        own = {
+        return {
             "name": self.name,
             "type": "category",
             "values": list(self.values),
+            "unknown": self.unknown,
         } | self._law_and_epsilons()
-        return own if self.unknown is ... else own | {"unknown": self.unknown}
 
     @cached_property
     def _codes(self) -> dict[Any, int]:
         return {_key(value): code for code, value in enumerate(self.values)}
 
     @cached_property
-    def _unknown(self) -> int | None:
-        return None if self.unknown is ... else self._codes[_key(self.unknown)]
+    def _unknown(self) -> int:
+        return self._codes[_key(self.unknown)]
 
     @property
     def _law(self) -> IntegerLaw:
@@ -320,14 +315,14 @@ def field_from_dict(given: dict[str, Any]) -> AnyField:
     name, law = given["name"], law_from_dict(given["law"])
     if given["type"] == "category":
         assert isinstance(law, CodeLaw)
-        return CategoryField(name, tuple(given["values"]), law, given.get("unknown", ...))
+        return CategoryField(name, tuple(given["values"]), law, given["unknown"])
     steps = int(given["steps"]) if "steps" in given else None
     if given["type"] == "numbers":
         assert isinstance(law, GroupLaw)
         return NumbersField(name, tuple(map(column_from_dict, given["columns"])), law, steps)
     assert isinstance(law, UnitLaw)
     own = column_from_dict(given)
-    return NumberField(name, own.low, own.high, law, own.unit, own.whole, own.outside, own.missing, own.is_date, steps)
+    return NumberField(name, own.low, own.high, law, own.unit, own.whole, own.missing, own.is_date, steps)
 
 
 def _check_steps(steps: Any) -> None:

@@ -55,8 +55,8 @@ MUTATIONS = [
     ),
     Mutation(
         "client/_fields.py",
-        "None if self.unknown is ... else self._codes[_key(self.unknown)]",
-        "None if self.unknown is ... else 0",
+        "return self._codes[_key(self.unknown)]",
+        "return 0",
         "client/test_policy.py",
     ),
     Mutation(
