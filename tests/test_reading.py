@@ -142,7 +142,7 @@ def test_times_before_1970_are_of_the_day_that_they_are_in():
 
 
 CELLS = st.one_of(
-    st.none(), st.booleans(), st.integers(-3, 3), st.floats(), 
+    st.none(), st.booleans(), st.integers(-3, 3), st.floats(),
     st.sampled_from(["1", "1.0", "true", "a", "", "2024-02-29"]),
     st.sampled_from([*ONES, *TRUES, *NOTHING, Decimal("0.5"), 2**53 + 1, b"1"]), st.dates(), st.datetimes(),
 )  # fmt: skip

@@ -254,9 +254,6 @@ MUTATIONS = [
         "estimators/test_targets.py",
     ),
     Mutation(
-        "estimators/_schema.py", "if values.size and not texts_or_dates:", "if False:", "estimators/test_table.py"
-    ),
-    Mutation(
         "estimators/_schema.py",
         "if of_numbers or of_dates:",
         "if of_dates:",
@@ -436,11 +433,17 @@ MUTATIONS = [
         "pass",
         "estimators/test_table_mechanisms.py",
     ),
+    Mutation("_reading.py", "bool | np.bool_ | np.timedelta64)", "bool | np.bool_)", "test_reading.py"),
+    Mutation("_reading.py", "isinstance(value, bool | np.bool_ | np", "isinstance(value, bool | np", "test_reading.py"),
     Mutation(
-        "estimators/_schema.py",
-        "isinstance(value, _MAY_BE_NONE) and",
-        "isinstance(value, float) and",
-        "estimators/test_table_mechanisms.py",
+        "_reading.py",
+        "keys = list(zip(kinds, cells, strict=True))",
+        "keys = list(zip(cells, cells))",
+        "test_reading.py",
     ),
+    Mutation("_reading.py", "        if self.text and key[0] is str", "        if key[0] is str", "test_reading.py"),
+    Mutation("_reading.py", "if key[0] in self._kinds else Unread", "if True else Unread", "test_reading.py"),
+    Mutation("_reading.py", "or self._written(value) in self._codes", "or False", "test_reading.py"),
+    Mutation("_value_labels.py", "for write in (str, repr):", "for write in (str, str):", "test_reading.py"),
     Mutation("_untold.py", "if dated or array.dtype", "if array.dtype", "estimators/test_table_mechanisms.py"),
 ]
