@@ -103,14 +103,13 @@ class Reader(ABC):
             return found
         # numpy makes integers of times as objects.
         cells = values.tolist() if isinstance(values, np.ndarray) and values.dtype.kind not in "mM" else list(values)
-        kinds = list(map(type, cells))
-        if not all(kind in _PLAIN or kind.__name__ in _NA_TYPES for kind in set(kinds)):
-            return self._cells(list(map(self.read, cells)))
+        kinds = set(map(type, cells))
         # 1, 1.0 and True are equal keys of a dict, but different values.
-        keys = list(zip(kinds, cells, strict=True))
-        places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-        distinct = self._cells([self.read(value) for _, value in places])
-        rows = np.fromiter(map(places.__getitem__, keys), np.intp, len(keys))
+        if len(kinds & {int, float, bool}) > 1 or not all(k in _PLAIN or k.__name__ in _NA_TYPES for k in kinds):
+            return self._cells(list(map(self.read, cells)))
+        places = {value: place for place, value in enumerate(dict.fromkeys(cells))}
+        distinct = self._cells(list(map(self.read, places)))
+        rows = np.fromiter(map(places.__getitem__, cells), np.intp, len(cells))
         return Cells(distinct.values[rows], distinct.state[rows])
 
     @abstractmethod

@@ -1,13 +1,16 @@
 """The fields of a policy: what a value may be on a person's own device, and the law that answers for it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+
 from skldp._checks import check_whole, is_whole
-from skldp.client._columns import NumberColumn, column_from_dict, is_missing
+from skldp._reading import CodeReader, Unread, is_missing, number_of
+from skldp.client._columns import NumberColumn, column_from_dict
 from skldp.mechanisms._integer_laws import CodeLaw, GroupLaw, IntegerLaw, TwoStepLaw, UnitLaw
 from skldp.mechanisms._law_documents import law_from_dict
 
@@ -50,6 +53,21 @@ class Field(ABC):
         ------
         ValueError
             If the policy says that such a value is refused; the text shows no value.
+        """
+
+    @abstractmethod
+    def encode_all(
+        self, columns: Mapping[str, Any], *, text: bool = False, first_row: int | None = None
+    ) -> Sequence[Any]:
+        """Return what the law takes for each row of a table, an array or a sequence for each name.
+
+        `text` says that cells are those of a text file.
+
+        Raises
+        ------
+        ValueError
+            If a cell cannot be read, or is unknown where that is not the missing category; no value is shown. Its row
+            counts from `first_row`, or is a position from 0.
         """
 
     @abstractmethod
@@ -151,6 +169,12 @@ class NumberField(Field):
         """The place of a number in [-1, 1]."""
         return self.column.encode(value)
 
+    def encode_all(
+        self, columns: Mapping[str, Any], *, text: bool = False, first_row: int | None = None
+    ) -> Sequence[float]:
+        """Return the place of each number in [-1, 1]."""
+        return self.column.encode_all(columns[self.name], text=text, first_row=first_row)
+
     def draw(self, encoded: float, words: Iterator[int]) -> int:
         """Answer for a place in [-1, 1]."""
         return self.law.draw(encoded, words)
@@ -216,6 +240,13 @@ class NumbersField(Field):
         """The places of the numbers of a record in [-1, 1]."""
         return tuple(column.encode(value.get(column.name)) for column in self.columns)
 
+    def encode_all(
+        self, columns: Mapping[str, Any], *, text: bool = False, first_row: int | None = None
+    ) -> Sequence[tuple[float, ...]]:
+        """Return the places of the numbers of each row in [-1, 1]."""
+        each = (one.encode_all(columns[one.name], text=text, first_row=first_row) for one in self.columns)
+        return list(zip(*each, strict=True))
+
     def draw(self, encoded: tuple[float, ...], words: Iterator[int]) -> int:
         """Answer for places in [-1, 1]."""
         return self.law.draw(encoded, words)
@@ -279,6 +310,20 @@ class CategoryField(Field):
         if code is None:
             raise ValueError(f"Field {self.name!r} must be one of its values. Got another {type(value).__name__}.")
         return code
+
+    def encode_all(
+        self, columns: Mapping[str, Any], *, text: bool = False, first_row: int | None = None
+    ) -> Sequence[int]:
+        """Return the place of each value in the list."""
+        values, missing = columns[self.name], next((i for i, one in enumerate(self.values) if one is None), None)
+        cells = CodeReader(self.values, text=text).read_all(values)
+        # Where the policy has no missing category, a value that it does not declare would be counted as another one.
+        refused = (Unread.UNREADABLE,) if missing is not None and self.unknown is None else tuple(Unread)
+        refused = refused if missing is None else tuple(one for one in refused if one != Unread.MISSING)
+        rule = f"only the declared {len(self.values)} values"
+        cells.check(values, f"Column {self.name!r}", rule, *refused, first_row=first_row)
+        codes: list[int] = np.where(cells.state > 0, missing or 0, cells.values).tolist()
+        return codes
 
     def draw(self, encoded: int, words: Iterator[int]) -> int:
         """Answer for a code."""
@@ -345,5 +390,8 @@ def _key(value: Any) -> Any:
         return None
     if isinstance(value, bool | str):
         return value
-    # What is of another type is in no list, and may not even have a hash.
-    return ("int", int(value)) if is_whole(value) else ("other",)
+    if isinstance(value, np.bool_):
+        return bool(value)
+    # 1.0 is the declared 1. What is of another type is in no list, and may not even have a hash.
+    number = number_of(value)
+    return ("other",) if number is None else ("number", number)

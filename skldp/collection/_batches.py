@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from skldp._reading import as_array
 from skldp.client import Policy
 from skldp.collection._arrow import batch_of_bytes, batch_of_reports, bytes_schema, report_schema, require_arrow
-from skldp.mechanisms._release_key import ReleaseKey, person_bytes
+from skldp.mechanisms._release_key import ReleaseKey
 
 __all__ = ["check_secret", "release_batches", "released_batch"]
 
@@ -85,8 +86,8 @@ class _Release:
             names = batch.schema.names
             own = [*self.policy.names, *([] if self.ids is None else [self.ids])]
             _check_names(own, names)
-            columns = {name: batch.column(names.index(name)).to_pylist() for name in own}
-            people = None if self.ids is None else columns[self.ids]
+            columns = {name: as_array(batch.column(names.index(name))) for name in own}
+            people = None if self.ids is None else batch.column(names.index(self.ids)).to_pylist()
             yield released_batch(self.policy, columns, self.secret, people, as_bytes=self.as_bytes)
 
     def __reduce__(self) -> Any:
@@ -100,6 +101,8 @@ def released_batch(
     people: Sequence[int | str] | None = None,
     *,
     as_bytes: bool = False,
+    text: bool = False,
+    first_row: int | None = None,
 ) -> Any:
     """Release rows, given by columns, as one record batch.
 
@@ -111,7 +114,9 @@ def released_batch(
     secret : ReleaseKey, default=None
     people : sequence of int or str, default=None
         Whose row each is, with a secret.
-    as_bytes : bool, default=False
+    as_bytes, text : bool, default=False
+    first_row : int, default=None
+        As of :meth:`~skldp.client.Policy.release_table`.
 
     Returns
     -------
@@ -122,17 +127,8 @@ def released_batch(
     ValueError, TypeError
         As of :func:`release_batches`; nothing is handed out then.
     """
-    names = policy.names
-    _check_names(names, list(columns))
-    records = (dict(zip(names, row, strict=True)) for row in zip(*(columns[name] for name in names), strict=True))
-    if people is None:
-        reports = policy.release_all(records)
-    else:
-        for one in people:
-            # To the policy, nobody would be the one whose device it is: rows without ids would share their noise.
-            person_bytes(one)
-        pairs = zip(records, people, strict=True)
-        reports = [policy.release(record, secret=secret, person=one) for record, one in pairs]
+    _check_names(policy.names, list(columns))
+    reports = policy.release_table(columns, secret=secret, people=people, text=text, first_row=first_row)
     return (batch_of_bytes if as_bytes else batch_of_reports)(policy, reports)
 
 
