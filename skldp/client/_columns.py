@@ -87,7 +87,7 @@ class NumberColumn:
         center, radius = self._center_and_radius
         return min(max((inside - center) / radius, -1.0), 1.0)
 
-    def encode_all(self, values: Any, *, text: bool = False, first_row: int | None = None) -> list[float]:
+    def encode_all(self, values: Any, text: bool, first_row: int | None) -> list[float]:
         """Return the place of each value of a column, as :meth:`encode` does of one that is read or missing.
 
         Raises

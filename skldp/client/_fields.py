@@ -56,9 +56,7 @@ class Field(ABC):
         """
 
     @abstractmethod
-    def encode_all(
-        self, columns: Mapping[str, Any], *, text: bool = False, first_row: int | None = None
-    ) -> Sequence[Any]:
+    def encode_all(self, columns: Mapping[str, Any], text: bool, first_row: int | None) -> Sequence[Any]:
         """Return what the law takes for each row of a table, an array or a sequence for each name.
 
         `text` says that cells are those of a text file.
@@ -169,11 +167,9 @@ class NumberField(Field):
         """The place of a number in [-1, 1]."""
         return self.column.encode(value)
 
-    def encode_all(
-        self, columns: Mapping[str, Any], *, text: bool = False, first_row: int | None = None
-    ) -> Sequence[float]:
+    def encode_all(self, columns: Mapping[str, Any], text: bool, first_row: int | None) -> Sequence[float]:
         """Return the place of each number in [-1, 1]."""
-        return self.column.encode_all(columns[self.name], text=text, first_row=first_row)
+        return self.column.encode_all(columns[self.name], text, first_row)
 
     def draw(self, encoded: float, words: Iterator[int]) -> int:
         """Answer for a place in [-1, 1]."""
@@ -240,11 +236,9 @@ class NumbersField(Field):
         """The places of the numbers of a record in [-1, 1]."""
         return tuple(column.encode(value.get(column.name)) for column in self.columns)
 
-    def encode_all(
-        self, columns: Mapping[str, Any], *, text: bool = False, first_row: int | None = None
-    ) -> Sequence[tuple[float, ...]]:
+    def encode_all(self, columns: Mapping[str, Any], text: bool, first_row: int | None) -> Sequence[tuple[float, ...]]:
         """Return the places of the numbers of each row in [-1, 1]."""
-        each = (one.encode_all(columns[one.name], text=text, first_row=first_row) for one in self.columns)
+        each = (one.encode_all(columns[one.name], text, first_row) for one in self.columns)
         return list(zip(*each, strict=True))
 
     def draw(self, encoded: tuple[float, ...], words: Iterator[int]) -> int:
@@ -311,9 +305,7 @@ class CategoryField(Field):
             raise ValueError(f"Field {self.name!r} must be one of its values. Got another {type(value).__name__}.")
         return code
 
-    def encode_all(
-        self, columns: Mapping[str, Any], *, text: bool = False, first_row: int | None = None
-    ) -> Sequence[int]:
+    def encode_all(self, columns: Mapping[str, Any], text: bool, first_row: int | None) -> Sequence[int]:
         """Return the place of each value in the list."""
         values, missing = columns[self.name], next((i for i, one in enumerate(self.values) if one is None), None)
         cells = CodeReader(self.values, text=text).read_all(values)

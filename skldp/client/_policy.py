@@ -350,7 +350,7 @@ class Policy:
             raise ValueError(
                 "A secret and ids are for the memo rule 'permanent' and laws of one step. Got another combination."
             )
-        each = [field.encode_all(columns, text=text, first_row=first_row) for field in self.fields]
+        each = [field.encode_all(columns, text, first_row) for field in self.fields]
         rows = list(zip(*each, strict=True))
         if secret is None or people is None:
             words = secure_words()

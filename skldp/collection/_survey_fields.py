@@ -50,8 +50,8 @@ class Bins:
     def __init__(self, field: NumberField, edges: _Floats) -> None:
         last = len(edges) - 2
         self.edges = edges
-        ends = pairwise(map(number_label, edges))
-        self.labels = tuple(f"[{low}, {high}{')]'[i == last]}" for i, (low, high) in enumerate(ends))
+        pairs = pairwise(map(number_label, edges))
+        self.labels = tuple(f"[{low}, {high}{')]'[i == last]}" for i, (low, high) in enumerate(pairs))
         self.whole = _is_short(field)
         self.fine: CellScores | BucketScores
         if isinstance(field.law, LongitudinalHistogramLaw):

@@ -138,7 +138,7 @@ MUTATIONS = [
         "client/test_crashes.py",
     ),
     Mutation(
-        "client/_columns.py",
+        "_reading.py",
         "([0-9]{2})(?:[T ]|\\Z)",
         "([0-9]{2})",
         "collection/test_policy.py",
