@@ -25,6 +25,7 @@ __all__ = [
     "as_array",
     "is_missing",
     "number_of",
+    "value_key",
 ]
 
 _EPOCH = date(1970, 1, 1)
@@ -94,7 +95,11 @@ class Reader(ABC):
 
     def read(self, value: Any) -> Any:
         """Return the number or code of a value, or why there is none. Never raises."""
-        return Unread.MISSING if is_missing(value) else self._read(value)
+        try:
+            return Unread.MISSING if is_missing(value) else self._read(value)
+        except Exception:
+            # The methods of a value may raise anything; an error would reveal the value.
+            return Unread.UNREADABLE
 
     def read_all(self, values: Any) -> Cells:
         """Read a column, an array or a sequence of values, as :meth:`read` does each."""
@@ -128,7 +133,7 @@ class Reader(ABC):
 
     def _cells(self, read: list[Any]) -> Cells:
         state = np.array([one if isinstance(one, Unread) else 0 for one in read], dtype=np.uint8)
-        values = np.array([0 if isinstance(one, Unread) else one for one in read], dtype=self.dtype)
+        values: np.ndarray = np.array([0 if isinstance(one, Unread) else one for one in read], dtype=self.dtype)
         return Cells(values, state)
 
 
@@ -171,18 +176,16 @@ class DayReader(Reader):
 
     def _read(self, value: Any) -> Any:
         if isinstance(value, np.datetime64):
-            (day,), (state,) = self._of_array(np.array([value]))
-            return Unread(state) if state else float(day)
+            cells = self._of_dates(np.array([value]))
+            return Unread(cells.state[0]) if cells.state[0] else float(cells.values[0])
         # A date and a time write themselves as such a text.
         found = _DATE.match(str(value)) if isinstance(value, str | date) else None
-        try:
-            return float((date(*map(int, found.groups())) - _EPOCH).days) if found else Unread.UNREADABLE
-        except ValueError:
-            return Unread.UNREADABLE
+        return float((date(*map(int, found.groups())) - _EPOCH).days) if found else Unread.UNREADABLE
 
     def _of_array(self, values: np.ndarray) -> Cells | None:
-        if values.dtype.kind != "M":
-            return super()._of_array(values)
+        return self._of_dates(values) if values.dtype.kind == "M" else super()._of_array(values)
+
+    def _of_dates(self, values: np.ndarray) -> Cells:
         days = values.astype("datetime64[D]").astype(np.int64)
         state = np.where((days < FIRST_DAY) | (days > LAST_DAY), Unread.UNREADABLE, 0).astype(np.uint8)
         state[np.isnat(values)] = Unread.MISSING
@@ -221,7 +224,7 @@ class CodeReader(Reader):
 
     def __init__(self, values: Sequence[Any], *, text: bool = False) -> None:
         super().__init__(text=text)
-        self._codes = {_key(value): code for code, value in enumerate(values) if value is not None}
+        self._codes = {value_key(value): code for code, value in enumerate(values) if value is not None}
         self._kinds = {kind for kind, _ in self._codes}
         numbers = sorted((value, code) for (kind, value), code in self._codes.items() if kind is Real)
         self._numbers = None
@@ -236,7 +239,7 @@ class CodeReader(Reader):
             )
 
     def _read(self, value: Any) -> Any:
-        key = _key(value)
+        key = value_key(value)
         if self.text and key[0] is str and key not in self._codes:
             key = self._written(value) or key
         # A value of another kind may not even have a hash.
@@ -302,7 +305,7 @@ def as_array(column: Any) -> Any:
     return column.to_numpy() if hasattr(column, "to_numpy") else column
 
 
-def _key(value: Any) -> tuple[Any, Any]:
+def value_key(value: Any) -> tuple[Any, Any]:
     """Return the kind and value by which values are told apart: 1 and 1.0 are one, and True is another."""
     if isinstance(value, bool | np.bool_):
         return bool, bool(value)

@@ -40,9 +40,6 @@ def new(
     unit: Annotated[
         list[str] | None, typer.Option(help="Of a number, to be shown: age=years. May be given several times.")
     ] = None,
-    unknown: Annotated[
-        bool, typer.Option("--unknown-is-missing", help="Categories that are not declared count as missing values.")
-    ] = False,
     permanent: Annotated[
         bool, typer.Option("--permanent", help="The same record is to give the same report again, by a secret.")
     ] = False,
@@ -50,12 +47,14 @@ def new(
         str | None, typer.Option(help="After which nothing is released, in UTC: 2027-01-31T00:00:00Z.")
     ] = None,
 ) -> None:
-    """Make a policy from declared columns: their epsilon is shared out equally."""
+    """Make a policy from declared columns: their epsilon is shared out equally.
+
+    A missing number counts as the middle of its bounds. A missing or unknown category counts as missing where the
+    schema declares that ("missing": "category"), else as the first value.
+    """
     text = Path(schema).read_text(encoding="utf-8") if schema.endswith(".json") else schema
     units = dict(_pair(one) for one in unit or [])
-    table = TablePrivatizer(
-        epsilon, schema=text, mechanism=mechanism, handle_unknown="missing" if unknown else "error"
-    ).fit(_public_rows(text))
+    table = TablePrivatizer(epsilon, schema=text, mechanism=mechanism).fit(_public_rows(text))
     made = Policy.from_estimator(table, purpose=purpose, units=units, expires=expires)
     made = made.permanent() if permanent else made
     made.save(output)
@@ -140,15 +139,13 @@ def _values(field: AnyField) -> str:
     if isinstance(field, CategoryField):
         shown = [json.dumps(value, ensure_ascii=False) for value in field.values[:_MOST_SHOWN]]
         more = f", ... ({len(field.values)} in all)" if len(field.values) > _MOST_SHOWN else ""
-        unknown = "" if field.unknown is ... else f"; others are {json.dumps(field.unknown, ensure_ascii=False)}"
-        return ", ".join(shown) + more + unknown
+        return ", ".join(shown) + more + f"; others count as {json.dumps(field.unknown, ensure_ascii=False)}"
     if isinstance(field, NumbersField):
         return "; ".join(f"{one.name} {_bounds(one)}" for one in field.columns)
     return _bounds(field.column)
 
 
 def _bounds(column: NumberColumn) -> str:
-    low, high = column.bounds_as_texts()
-    missing = "" if column.missing is None else "; missing ones have a stand-in"
+    low, high, missing = column.as_texts()
     unit = f" {column.unit}" if column.unit else ""
-    return f"{low} to {high}{unit}{'; others are refused' if column.outside == 'refuse' else ''}{missing}"
+    return f"{low} to {high}{unit}; missing ones count as {missing}"

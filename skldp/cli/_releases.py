@@ -50,12 +50,16 @@ def release(
     ids: Annotated[
         str | None, typer.Option(help="The column that says whose each row is; with --secret, and only then.")
     ] = None,
+    count_unknown: Annotated[
+        bool,
+        typer.Option("--count-unknown", help="Count categories that the policy does not declare as it says: no error."),
+    ] = False,
     chunk: Annotated[int, typer.Option(help="Rows that are in memory at a time.", min=1)] = 65_536,
 ) -> None:
     """Release a table: one report for each row, and nothing that the policy does not name.
 
-    If the policy refuses a value, nothing is written. Without a secret, noise is fresh, and each run is another release
-    of the same people.
+    If a cell cannot be read or is no declared value, nothing is written. Without a secret, noise is fresh, and each run
+    is another release of the same people.
     """
     policy = Policy.load(policy_file)
     key = None if secret is None else ReleaseKey.from_file(secret)
@@ -69,7 +73,12 @@ def release(
         for frame in chunks:
             people = None if ids is None else _ids(frame[ids])
             cells = {name: as_array(frame[name]) for name in policy.names}
-            write(released_batch(policy, cells, key, people, text=text, first_row=n + 1))
+            how: dict[str, Any] = {
+                "text": text,
+                "first_row": n + 1,
+                "handle_unknown": "policy" if count_unknown else "error",
+            }
+            write(released_batch(policy, cells, key, people, **how))
             repeated = repeated or (people is not None and len(set(people)) < len(people))
             n += len(frame)
             progress.update(bar, completed=n)

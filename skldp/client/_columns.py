@@ -3,12 +3,12 @@
 import datetime
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from skldp._checks import is_number
-from skldp._reading import FIRST_DAY, LAST_DAY, DayReader, NumberReader, Reader, Unread, is_missing
+from skldp._reading import FIRST_DAY, LAST_DAY, DayReader, NumberReader, Unread
 from skldp._value_labels import number_label
 
 __all__ = ["NumberColumn", "column_from_dict"]
@@ -29,10 +29,8 @@ class NumberColumn:
         Of the number, to be shown.
     whole : bool, default=False
         Round to a whole number first, half to even.
-    outside : {"clip", "refuse"}, default="clip"
-        What is done with a number outside the bounds. A refusal tells the collector that there is no report.
     missing : float, default=None
-        What stands for a value that is missing; None refuses the record.
+        Stand-in for a missing value, within the bounds. None is the middle of the bounds.
     is_date : bool, default=False
         Take dates, or texts such as ``"2024-02-29"``, and no numbers; `whole` then.
 
@@ -47,8 +45,8 @@ class NumberColumn:
     high: float
     unit: str | None = None
     whole: bool = False
-    outside: Literal["clip", "refuse"] = "clip"
-    missing: float | None = None
+    # Always a number after __post_init__.
+    missing: Any = None
     is_date: bool = False
 
     def __post_init__(self) -> None:
@@ -57,9 +55,9 @@ class NumberColumn:
                 object.__setattr__(self, end, float(getattr(self, end)))
         if not (is_number(self.low) and is_number(self.high)) or not self.high / 2 - self.low / 2 > 0:
             raise ValueError(f"Bounds must be finite numbers with low < high. Got {(self.low, self.high)!r} instead.")
-        if self.outside not in ("clip", "refuse"):
-            raise ValueError(f"outside must be 'clip' or 'refuse'. Got {self.outside!r} instead.")
-        if self.missing is not None and not (is_number(self.missing) and self.low <= self.missing <= self.high):
+        if self.missing is None:
+            object.__setattr__(self, "missing", self.low / 2 + self.high / 2)
+        if not (is_number(self.missing) and self.low <= self.missing <= self.high):
             raise ValueError(f"missing must be None or a number within the bounds. Got {self.missing!r} instead.")
         if self.is_date and not (self.whole and self.unit is None):
             raise ValueError("A date must be whole, and have no unit. Got another one instead.")
@@ -67,23 +65,11 @@ class NumberColumn:
             raise ValueError("The bounds of a date must be of the years 1 to 9999. Got others instead.")
 
     def encode(self, value: Any) -> float:
-        """The place of a value of the record in [-1, 1].
-
-        Raises
-        ------
-        ValueError
-            If the policy says that such a value is refused; the text shows no value.
-        """
-        if is_missing(value):
-            if self.missing is None:
-                raise ValueError(f"Field {self.name!r} must not be missing. Got nothing instead.")
-            number = self.missing
-        else:
-            number = self._day(value) if self.is_date else self._number(value)
+        """Return the place of a value in [-1, 1]: any value has one, and what cannot be read is missing."""
+        found = self._reader(text=False).read(value)
+        number = self.missing if isinstance(found, Unread) else found
         rounded = float(round(number)) if self.whole else number
         inside = min(max(rounded, self.low), self.high)
-        if inside != rounded and self.outside == "refuse":
-            raise ValueError(f"Field {self.name!r} must lie within its bounds. Got a number outside instead.")
         center, radius = self._center_and_radius
         return min(max((inside - center) / radius, -1.0), 1.0)
 
@@ -95,11 +81,10 @@ class NumberColumn:
         ValueError
             If a value cannot be read; its row counts from `first_row`, or is a position from 0.
         """
-        cells = (DayReader if self.is_date else NumberReader)(text=text).read_all(values)
+        cells = self._reader(text=text).read_all(values)
         rule = "dates, or texts such as '2024-02-29'" if self.is_date else "finite numbers"
-        refused = (Unread.UNREADABLE,) if self.missing is not None else tuple(Unread)
-        cells.check(values, f"Column {self.name!r}", rule, *refused, first_row=first_row)
-        numbers = np.where(cells.state > 0, self.missing or 0.0, cells.values)
+        cells.check(values, f"Column {self.name!r}", rule, Unread.UNREADABLE, first_row=first_row)
+        numbers = np.where(cells.state > 0, self.missing, cells.values)
         center, radius = self._center_and_radius
         inside = np.clip(np.rint(numbers) if self.whole else numbers, self.low, self.high)
         places: list[float] = np.clip((inside - center) / radius, -1.0, 1.0).tolist()
@@ -110,35 +95,26 @@ class NumberColumn:
         center, radius = self._center_and_radius
         return center + radius * place
 
-    def bounds_as_texts(self) -> tuple[str, str]:
-        """Both bounds, to be shown: of dates as such."""
-        if self.is_date:
-            return str(_EPOCH + datetime.timedelta(self.low)), str(_EPOCH + datetime.timedelta(self.high))
-        return number_label(self.low), number_label(self.high)
+    def as_texts(self) -> tuple[str, str, str]:
+        """Return both bounds and the stand-in for missing values, to be shown: of dates as such."""
+        numbers = (self.low, self.high, float(round(self.missing)) if self.whole else self.missing)
+        low, high, missing = (str(_EPOCH + datetime.timedelta(n)) if self.is_date else number_label(n) for n in numbers)
+        return low, high, missing
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the column as it stands in a policy."""
-        own = {
+        return {
             "name": self.name,
             "type": "date" if self.is_date else "integer" if self.whole else "number",
             "unit": self.unit,
             "low": repr(self.low),
             "high": repr(self.high),
-            "outside": self.outside,
+            "missing": repr(self.missing),
         }
-        return own if self.missing is None else own | {"missing": repr(self.missing)}
 
-    def _number(self, value: Any) -> float:
-        return self._read(NumberReader(), "a finite number", value)
-
-    def _day(self, value: Any) -> float:
-        return self._read(DayReader(), "a date, or a text such as '2024-02-29'", value)
-
-    def _read(self, reader: Reader, rule: str, value: Any) -> float:
-        found = reader.read(value)
-        if isinstance(found, Unread):
-            raise ValueError(f"Field {self.name!r} must be {rule}. Got {type(value).__name__} instead.")
-        return float(found)
+    @property
+    def _reader(self) -> type[DayReader | NumberReader]:
+        return DayReader if self.is_date else NumberReader
 
     @cached_property
     def _center_and_radius(self) -> tuple[float, float]:
@@ -159,7 +135,6 @@ def column_from_dict(given: dict[str, Any]) -> NumberColumn:
         float(given["high"]),
         given["unit"],
         given["type"] != "number",
-        given["outside"],
-        float(given["missing"]) if "missing" in given else None,
+        float(given["missing"]),
         given["type"] == "date",
     )

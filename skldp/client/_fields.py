@@ -4,12 +4,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from skldp._checks import check_whole, is_whole
-from skldp._reading import CodeReader, Unread, is_missing, number_of
+from skldp._reading import CodeReader, Unread, value_key
 from skldp.client._columns import NumberColumn, column_from_dict
 from skldp.mechanisms._integer_laws import CodeLaw, GroupLaw, IntegerLaw, TwoStepLaw, UnitLaw
 from skldp.mechanisms._law_documents import law_from_dict
@@ -47,25 +47,19 @@ class Field(ABC):
 
     @abstractmethod
     def encode(self, value: Any) -> Any:
-        """What the law takes for a value of the record, None where it is missing; or for a record of several values.
-
-        Raises
-        ------
-        ValueError
-            If the policy says that such a value is refused; the text shows no value.
-        """
+        """Return what the law takes for a value of the record, None where it is missing; or for several, by name."""
 
     @abstractmethod
-    def encode_all(self, columns: Mapping[str, Any], text: bool, first_row: int | None) -> Sequence[Any]:
+    def encode_all(self, columns: Mapping[str, Any], text: bool, first_row: int | None, unknown: bool) -> Sequence[Any]:
         """Return what the law takes for each row of a table, an array or a sequence for each name.
 
-        `text` says that cells are those of a text file.
+        `text` says that cells are those of a text file, `unknown` whether such categories count as `unknown`.
 
         Raises
         ------
         ValueError
-            If a cell cannot be read, or is unknown where that is not the missing category; no value is shown. Its row
-            counts from `first_row`, or is a position from 0.
+            If a cell cannot be read, or is unknown; no value is shown. Its row counts from `first_row`, or is a
+            position from 0.
         """
 
     @abstractmethod
@@ -111,10 +105,8 @@ class NumberField(Field):
         Of the number, to be shown.
     whole : bool, default=False
         Round to a whole number first, half to even.
-    outside : {"clip", "refuse"}, default="clip"
-        What is done with a number outside the bounds. A refusal tells the collector that there is no report.
     missing : float, default=None
-        What stands for a value that is missing; None refuses the record.
+        Stand-in for a missing value, within the bounds. None is the middle of the bounds.
     is_date : bool, default=False
         Take dates, or texts such as ``"2024-02-29"``, and no numbers; `whole` then.
     steps : int, default=None
@@ -136,8 +128,7 @@ class NumberField(Field):
     law: UnitLaw
     unit: str | None = None
     whole: bool = False
-    outside: Literal["clip", "refuse"] = "clip"
-    missing: float | None = None
+    missing: Any = None
     is_date: bool = False
     steps: int | None = None
 
@@ -161,13 +152,15 @@ class NumberField(Field):
     def column(self) -> NumberColumn:
         """The number without its law."""
         bounds = self.low, self.high
-        return NumberColumn(self.name, *bounds, self.unit, self.whole, self.outside, self.missing, self.is_date)
+        return NumberColumn(self.name, *bounds, self.unit, self.whole, self.missing, self.is_date)
 
     def encode(self, value: Any) -> float:
         """The place of a number in [-1, 1]."""
         return self.column.encode(value)
 
-    def encode_all(self, columns: Mapping[str, Any], text: bool, first_row: int | None) -> Sequence[float]:
+    def encode_all(
+        self, columns: Mapping[str, Any], text: bool, first_row: int | None, unknown: bool
+    ) -> Sequence[float]:
         """Return the place of each number in [-1, 1]."""
         return self.column.encode_all(columns[self.name], text, first_row)
 
@@ -236,7 +229,9 @@ class NumbersField(Field):
         """The places of the numbers of a record in [-1, 1]."""
         return tuple(column.encode(value.get(column.name)) for column in self.columns)
 
-    def encode_all(self, columns: Mapping[str, Any], text: bool, first_row: int | None) -> Sequence[tuple[float, ...]]:
+    def encode_all(
+        self, columns: Mapping[str, Any], text: bool, first_row: int | None, unknown: bool
+    ) -> Sequence[tuple[float, ...]]:
         """Return the places of the numbers of each row in [-1, 1]."""
         each = (one.encode_all(columns[one.name], text, first_row) for one in self.columns)
         return list(zip(*each, strict=True))
@@ -272,11 +267,12 @@ class CategoryField(Field):
     ----------
     name : str
     values : tuple of str, int, bool or None
-        All different, at least two; None is the category of what is missing.
+        All different, at least two; None is the category of missing values.
     law : IntegerLaw
         For codes, as many as there are values.
     unknown : str, int, bool or None, default=...
-        The one of `values` that stands for any other value. An ellipsis refuses the record.
+        The one of `values` that any other value counts as, a missing one too where None is not among them. An ellipsis
+        is None where that is among the values, else the first value.
 
     Raises
     ------
@@ -295,26 +291,28 @@ class CategoryField(Field):
             raise ValueError("values must all be different. Got one twice instead.")
         if not isinstance(self.law, CodeLaw) or self.law.n_codes != len(self.values):
             raise ValueError(f"The law of a category must be of {len(self.values)} codes. Got {self.law!r} instead.")
-        if self.unknown is not ... and _key(self.unknown) not in self._codes:
+        if self.unknown is ...:
+            object.__setattr__(self, "unknown", None if None in self.values else self.values[0])
+        if not _is_value(self.unknown) or value_key(self.unknown) not in self._codes:
             raise ValueError(f"unknown must be one of the values. Got {self.unknown!r} instead.")
 
     def encode(self, value: Any) -> int:
-        """The place of a value in the list."""
-        code = self._codes.get(_key(value), self._unknown)
-        if code is None:
-            raise ValueError(f"Field {self.name!r} must be one of its values. Got another {type(value).__name__}.")
-        return code
+        """Return the place of a value in the list: any value has one."""
+        found = self._reader.read(value)
+        if isinstance(found, Unread):
+            return self._missing if found is Unread.MISSING else self._unknown
+        return int(found)
 
-    def encode_all(self, columns: Mapping[str, Any], text: bool, first_row: int | None) -> Sequence[int]:
+    def encode_all(self, columns: Mapping[str, Any], text: bool, first_row: int | None, unknown: bool) -> Sequence[int]:
         """Return the place of each value in the list."""
-        values, missing = columns[self.name], next((i for i, one in enumerate(self.values) if one is None), None)
+        values = columns[self.name]
         cells = CodeReader(self.values, text=text).read_all(values)
-        # Where the policy has no missing category, a value that it does not declare would be counted as another one.
-        refused = (Unread.UNREADABLE,) if missing is not None and self.unknown is None else tuple(Unread)
-        refused = refused if missing is None else tuple(one for one in refused if one != Unread.MISSING)
+        refused = [Unread.UNREADABLE, *([] if unknown else [Unread.UNKNOWN])]
+        refused += [] if unknown or None in self.values else [Unread.MISSING]
         rule = f"only the declared {len(self.values)} values"
         cells.check(values, f"Column {self.name!r}", rule, *refused, first_row=first_row)
-        codes: list[int] = np.where(cells.state > 0, missing or 0, cells.values).tolist()
+        instead = np.where(cells.state == Unread.MISSING, self._missing, self._unknown)
+        codes: list[int] = np.where(cells.state > 0, instead, cells.values).tolist()
         return codes
 
     def draw(self, encoded: int, words: Iterator[int]) -> int:
@@ -323,20 +321,28 @@ class CategoryField(Field):
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the field."""
-        own = {
+        return {
             "name": self.name,
             "type": "category",
             "values": list(self.values),
+            "unknown": self.unknown,
         } | self._law_and_epsilons()
-        return own if self.unknown is ... else own | {"unknown": self.unknown}
 
     @cached_property
     def _codes(self) -> dict[Any, int]:
-        return {_key(value): code for code, value in enumerate(self.values)}
+        return {value_key(value): code for code, value in enumerate(self.values)}
 
     @cached_property
-    def _unknown(self) -> int | None:
-        return None if self.unknown is ... else self._codes[_key(self.unknown)]
+    def _unknown(self) -> int:
+        return self._codes[value_key(self.unknown)]
+
+    @cached_property
+    def _missing(self) -> int:
+        return self._codes.get(value_key(None), self._unknown)
+
+    @cached_property
+    def _reader(self) -> CodeReader:
+        return CodeReader(self.values)
 
     @property
     def _law(self) -> IntegerLaw:
@@ -357,14 +363,14 @@ def field_from_dict(given: dict[str, Any]) -> AnyField:
     name, law = given["name"], law_from_dict(given["law"])
     if given["type"] == "category":
         assert isinstance(law, CodeLaw)
-        return CategoryField(name, tuple(given["values"]), law, given.get("unknown", ...))
+        return CategoryField(name, tuple(given["values"]), law, given["unknown"])
     steps = int(given["steps"]) if "steps" in given else None
     if given["type"] == "numbers":
         assert isinstance(law, GroupLaw)
         return NumbersField(name, tuple(map(column_from_dict, given["columns"])), law, steps)
     assert isinstance(law, UnitLaw)
     own = column_from_dict(given)
-    return NumberField(name, own.low, own.high, law, own.unit, own.whole, own.outside, own.missing, own.is_date, steps)
+    return NumberField(name, own.low, own.high, law, own.unit, own.whole, own.missing, own.is_date, steps)
 
 
 def _check_steps(steps: Any) -> None:
@@ -374,16 +380,3 @@ def _check_steps(steps: Any) -> None:
 
 def _is_value(value: Any) -> bool:
     return value is None or isinstance(value, str | bool) or (is_whole(value) and abs(value) <= _LARGEST_WHOLE)
-
-
-def _key(value: Any) -> Any:
-    """What tells values of a list apart, of which 1, 1.0 and True are equal."""
-    if is_missing(value):
-        return None
-    if isinstance(value, bool | str):
-        return value
-    if isinstance(value, np.bool_):
-        return bool(value)
-    # 1.0 is the declared 1. What is of another type is in no list, and may not even have a hash.
-    number = number_of(value)
-    return ("other",) if number is None else ("number", number)

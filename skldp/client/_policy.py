@@ -23,6 +23,7 @@ __all__ = ["Policy", "Report"]
 
 # Of all fields together: what a device has room and time for.
 _MOST_BITS = 2**17
+_VERSION = 2
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -154,6 +155,8 @@ class Policy:
             document of its SHA-256.
         """
         given = read_json(text)
+        if isinstance(given, dict) and given.get("version") in range(_VERSION):
+            raise ValueError(f"A policy must be of version {_VERSION}. Got an older version instead.")
         if error := schema_error(given, policy_schema(), policy_schema()):
             raise ValueError(f"A policy must keep to its schema: {error}. Got another document instead.")
         if digest(given) != given["sha256"]:
@@ -316,6 +319,7 @@ class Policy:
         *,
         secret: ReleaseKey | None = None,
         people: Sequence[int | str] | None = None,
+        handle_unknown: Literal["error", "policy"] = "error",
         text: bool = False,
         first_row: int | None = None,
     ) -> list[bytes]:
@@ -329,6 +333,9 @@ class Policy:
             Needed under the memo rule ``"permanent"``, and only then.
         people : sequence of int or str, default=None
             Ids of the people whose rows they are, with a secret.
+        handle_unknown : {"error", "policy"}, default="error"
+            Whether a category that is not declared, or is missing and has no category, is an error, or counts as the
+            policy says. A value of a type that no category has is an error in any case.
         text : bool, default=False
             Whether cells are those of a text file, where the integer 1 is written ``"1"`` or ``"1.0"``.
         first_row : int, default=None
@@ -342,15 +349,17 @@ class Policy:
         ------
         ValueError
             Before anything is drawn, if the policy has expired, the memo rule and the secret do not fit together, or a
-            cell cannot be read or is no declared value, with its row and column; no value is shown. Unlike a device,
-            which counts such a value as missing or unknown, whoever holds a table can correct it.
+            cell cannot be read or is no declared value, with its row and column; no value is shown. A device counts
+            such a value as missing or unknown; the holder of a table can correct it.
         """
+        if handle_unknown not in ("error", "policy"):
+            raise ValueError(f"handle_unknown must be 'error' or 'policy'. Got {handle_unknown!r} instead.")
         self._check_not_expired()
         if len({self.memo == "fresh", secret is None, people is None}) > 1 or self.has_waves:
             raise ValueError(
                 "A secret and ids are for the memo rule 'permanent' and laws of one step. Got another combination."
             )
-        each = [field.encode_all(columns, text, first_row) for field in self.fields]
+        each = [field.encode_all(columns, text, first_row, handle_unknown == "policy") for field in self.fields]
         rows = list(zip(*each, strict=True))
         if secret is None or people is None:
             words = secure_words()
@@ -396,7 +405,7 @@ class Policy:
     def _document(self) -> dict[str, Any]:
         content: dict[str, Any] = {
             "skldp": "policy",
-            "version": 1,
+            "version": _VERSION,
             "purpose": self.purpose,
             "fields": [field.to_dict() for field in self.fields],
             "epsilon": repr(self.epsilon),
@@ -408,10 +417,6 @@ class Policy:
         if self.asked is not None:
             content["asked"] = [dict(part) for part in self.asked]
         return content | {"sha256": digest(content)}
-
-    @cached_property
-    def _all_names(self) -> frozenset[str]:
-        return frozenset(self.names)
 
     @cached_property
     def _kept(self) -> list[KeptField]:
@@ -431,10 +436,10 @@ class Policy:
             raise ValueError(f"A policy must not have expired. Got one that did at {self.expires}.")
 
     def _encode(self, record: Mapping[str, Any]) -> list[Any]:
-        strange = len(set(record) - self._all_names)
-        if strange:
-            raise ValueError(f"A record must have no other fields than its policy. Got {strange} others.")
-        return [f.encode(record) if isinstance(f, NumbersField) else f.encode(record.get(f.name)) for f in self.fields]
+        if not isinstance(record, Mapping):
+            raise TypeError(f"A record must be a mapping. Got {type(record).__name__} instead.")
+        values = {name: _value(record, name) for name in self.names}
+        return [f.encode(values if isinstance(f, NumbersField) else values[f.name]) for f in self.fields]
 
     def _draw(self, encoded: Sequence[Any], words: Iterator[int]) -> bytes:
         report_id = b"".join(next(words).to_bytes(8, "big") for _ in range(2))
@@ -442,6 +447,15 @@ class Policy:
 
     def _pack(self, report_id: bytes, answers: list[int]) -> bytes:
         return pack(bytes.fromhex(self.sha256), report_id, answers, [field.n_answers for field in self.fields])
+
+
+def _value(record: Mapping[str, Any], name: str) -> Any:
+    """Return a value of a record, None where it is absent or cannot be looked up."""
+    try:
+        return record.get(name)
+    except Exception:
+        # A mapping that reads its values when it is asked may raise anything; an error would reveal the value.
+        return None
 
 
 def _claimed(given: Mapping[str, Any]) -> tuple[str, str | None]:

@@ -1,7 +1,7 @@
 """Tables in, reports out: a policy applied to Arrow record batches, or to columns of any kind, row by row."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from skldp._reading import as_array
 from skldp.client import Policy
@@ -12,7 +12,12 @@ __all__ = ["check_secret", "release_batches", "released_batch"]
 
 
 def release_batches(
-    policy: Policy, *, secret: ReleaseKey | None = None, ids: str | None = None, as_bytes: bool = False
+    policy: Policy,
+    *,
+    secret: ReleaseKey | None = None,
+    ids: str | None = None,
+    as_bytes: bool = False,
+    handle_unknown: Literal["error", "policy"] = "error",
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Make the function that releases a stream of Arrow record batches, for the engines that take one.
 
@@ -27,6 +32,8 @@ def release_batches(
     as_bytes : bool, default=False
         Whether reports are one column of bytes, as devices send them: for Spark and others that keep neither an Arrow
         schema's metadata nor unsigned numbers.
+    handle_unknown : {"error", "policy"}, default="error"
+        As of :meth:`~skldp.client.Policy.release_table`.
 
     Returns
     -------
@@ -66,15 +73,18 @@ def release_batches(
     >>> reports.num_rows, reports.column_names
     (2, ['skldp_report_id', 'city'])
     """
-    return _Release(policy, secret, ids, as_bytes)
+    return _Release(policy, secret, ids, as_bytes, handle_unknown)
 
 
 class _Release:
     """What :func:`release_batches` gives: a class, so that engines can send it to other processes."""
 
-    def __init__(self, policy: Policy, secret: ReleaseKey | None, ids: str | None, as_bytes: bool) -> None:
+    def __init__(
+        self, policy: Policy, secret: ReleaseKey | None, ids: str | None, as_bytes: bool, unknown: Any
+    ) -> None:
         check_secret(policy, secret, ids)
         self.policy, self.secret, self.ids, self.as_bytes = policy, secret, ids, as_bytes
+        self.handle_unknown = unknown
         # Refuses at once where pyarrow is missing, or a field has the name of the reports' id.
         self.schema = bytes_schema(policy) if as_bytes else report_schema(policy)
 
@@ -88,10 +98,11 @@ class _Release:
             _check_names(own, names)
             columns = {name: as_array(batch.column(names.index(name))) for name in own}
             people = None if self.ids is None else batch.column(names.index(self.ids)).to_pylist()
-            yield released_batch(self.policy, columns, self.secret, people, as_bytes=self.as_bytes)
+            how = {"as_bytes": self.as_bytes, "handle_unknown": self.handle_unknown}
+            yield released_batch(self.policy, columns, self.secret, people, **how)
 
     def __reduce__(self) -> Any:
-        return type(self), (self.policy, self.secret, self.ids, self.as_bytes)
+        return type(self), (self.policy, self.secret, self.ids, self.as_bytes, self.handle_unknown)
 
 
 def released_batch(
@@ -101,8 +112,7 @@ def released_batch(
     people: Sequence[int | str] | None = None,
     *,
     as_bytes: bool = False,
-    text: bool = False,
-    first_row: int | None = None,
+    **options: Any,
 ) -> Any:
     """Release rows, given by columns, as one record batch.
 
@@ -114,8 +124,8 @@ def released_batch(
     secret : ReleaseKey, default=None
     people : sequence of int or str, default=None
         Whose row each is, with a secret.
-    as_bytes, text : bool, default=False
-    first_row : int, default=None
+    as_bytes : bool, default=False
+    **options
         As of :meth:`~skldp.client.Policy.release_table`.
 
     Returns
@@ -128,7 +138,7 @@ def released_batch(
         As of :func:`release_batches`; nothing is handed out then.
     """
     _check_names(policy.names, list(columns))
-    reports = policy.release_table(columns, secret=secret, people=people, text=text, first_row=first_row)
+    reports = policy.release_table(columns, secret=secret, people=people, **options)
     return (batch_of_bytes if as_bytes else batch_of_reports)(policy, reports)
 
 

@@ -42,10 +42,9 @@ class Kind(ABC):
         """The estimator, not fitted, that does with values what the fields do, and samples what was asked."""
 
     def remade(self, made: Any, asked: Mapping[str, Any], fields: Sequence[AnyField]) -> tuple[AnyField, ...]:
-        """The fields of what was made, once it is fitted to a row that anybody may know."""
+        """Return the fields of what was made, without units, fitted to a public row."""
         fitted = made.fit(_public_rows(fields))
-        units = {one.name: one.unit for one in _columns(fields) if one.unit is not None}
-        return self.fields(fitted, [name for field in fields for name in field.names], units, fields[0].name)
+        return self.fields(fitted, [name for field in fields for name in field.names], {}, fields[0].name)
 
 
 class _Numbers(Kind):
@@ -131,8 +130,7 @@ class _Target(Kind):
     def remade(self, made: Any, asked: Mapping[str, Any], fields: Sequence[AnyField]) -> tuple[AnyField, ...]:
         """Fitted to one end of its bounds."""
         (column,) = _columns(fields)
-        units = {} if column.unit is None else {column.name: column.unit}
-        return self.fields(made.fit([column.low]), [column.name], units, "")
+        return self.fields(made.fit([column.low]), [column.name], {}, "")
 
 
 class _Categories(Kind):
@@ -184,10 +182,9 @@ class _Table(Kind):
     estimator = TablePrivatizer
 
     def fields(self, fitted: Any, names: Sequence[str], units: Mapping[str, str], group: str) -> tuple[AnyField, ...]:
-        """One for each column, which treats values as the table does."""
-        unknown = None if fitted.handle_unknown == "missing" else ...
+        """Return a field for each column."""
         columns = zip(names, fitted.columns_, fitted.mechanism_.parts, strict=True)
-        return tuple(_field(name, column, part, units.get(name), unknown) for name, column, part in columns)
+        return tuple(_field(name, column, part, units.get(name)) for name, column, part in columns)
 
     def asked(self, fitted: Any) -> dict[str, Any]:
         """The mechanism of numbers, and the weights of the columns."""
@@ -200,14 +197,14 @@ class _Table(Kind):
         """Of a schema that says what the fields say."""
         columns = {field.name: _column(field) for field in fields}
         of_categories = _category_mechanisms(fields)
-        unknown = any(isinstance(field, CategoryField) and field.unknown is not ... for field in fields)
+        unknown = {field.unknown for field in fields if isinstance(field, CategoryField)}
         return TablePrivatizer(
             float(asked["epsilon"]),
             schema={name: _declared(column) for name, column in columns.items()},
             shares=dict(zip(columns, map(float, asked["numbers"]), strict=True)),
             mechanism=asked["mechanism"],
             category_mechanism=of_categories if {"krr", *of_categories.values()} != {"krr"} else "krr",
-            handle_unknown="missing" if unknown else "error",
+            handle_unknown="missing" if unknown == {None} else "error",
         )
 
     def remade(self, made: Any, asked: Mapping[str, Any], fields: Sequence[AnyField]) -> tuple[AnyField, ...]:
@@ -217,10 +214,8 @@ class _Table(Kind):
         of_categories = _category_mechanisms(fields)
         mechanisms = tuple(of_categories.get(name, made.mechanism) for name in columns)
         record = MixedRecord(coded, share_out(made.epsilon, list(made.shares.values())), mechanisms)
-        units = {one.name: one.unit for one in _columns(fields)}
-        unknown = None if made.handle_unknown == "missing" else ...
         pairs = zip(columns.items(), record.parts, strict=True)
-        return tuple(_field(name, column, part, units.get(name), unknown) for (name, column), part in pairs)
+        return tuple(_field(name, column, part, None) for (name, column), part in pairs)
 
 
 #: By the name of the estimator.
@@ -249,12 +244,9 @@ def _of_codes(mechanism: Any) -> CodeLaw:
     return law
 
 
-def _field(
-    name: str, column: DeclaredColumn, mechanism: Any, unit: str | None, unknown: Any
-) -> NumberField | CategoryField:
+def _field(name: str, column: DeclaredColumn, mechanism: Any, unit: str | None) -> NumberField | CategoryField:
     if column.values is not None:
-        law = _of_codes(mechanism)
-        return CategoryField(name, column.values, law, unknown if None in column.values else ...)
+        return CategoryField(name, column.values, _of_codes(mechanism))
     if column.missing == "category":
         raise ValueError(
             "A policy has no law of a number that may be missing as an answer of its own: declare 'missing': 'middle' "
@@ -264,29 +256,23 @@ def _field(
     assert isinstance(law_of_number, UnitLaw)
     assert not isinstance(column.domain, Categories)
     low, high = float(column.domain.low), float(column.domain.high)
-    missing = _middle(low, high) if column.missing else None
     whole = isinstance(column.domain, Integers)
-    return NumberField(name, low, high, law_of_number, unit, whole, "clip", missing, column.is_date)
+    return NumberField(name, low, high, law_of_number, unit, whole, is_date=column.is_date)
 
 
 def _column(field: AnyField) -> DeclaredColumn:
-    """The column of a table that does with values what a field does."""
+    """Return the column of a table with the domain of a field; missing numbers are in the middle, as it has them."""
     if isinstance(field, NumbersField):
         raise ValueError(f"In a table, each number is released on its own. Got several together in {field.name!r}.")
     if isinstance(field, CategoryField):
-        if None in field.values[:-1] or (field.unknown is not ... and field.unknown is not None):
-            raise ValueError(f"In a table, unknown values are missing ones. Field {field.name!r} has another rule.")
+        if None in field.values[:-1]:
+            raise ValueError(f"In a table, the missing category is the last one. Got another order in {field.name!r}.")
         missing = field.values[-1] is None
         return DeclaredColumn(
             Categories(field.values[:-1] if missing else field.values), "category" if missing else None
         )
-    if field.outside != "clip" or field.missing not in (None, _middle(field.low, field.high)):
-        raise ValueError(
-            f"In a table, numbers outside are clipped and missing ones in the middle. Field {field.name!r} has "
-            "another rule."
-        )
     domain = Integers(int(field.low), int(field.high)) if field.whole else Interval(field.low, field.high)
-    return DeclaredColumn(domain, None if field.missing is None else "middle", field.is_date)
+    return DeclaredColumn(domain, "middle" if field.missing == _middle(field.low, field.high) else None, field.is_date)
 
 
 def _declared(column: DeclaredColumn) -> dict[str, Any]:

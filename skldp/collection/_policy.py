@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.client import Policy as DevicePolicy
-from skldp.client._fields import AnyField, CategoryField
+from skldp.client._fields import AnyField, CategoryField, NumberField
 from skldp.collection._kinds import KINDS
 
 __all__ = ["Policy"]
@@ -63,7 +63,9 @@ class Policy(DevicePolicy):
             ``"laplace"`` and ``"gaussian"``, a BitRandTransformer of ``calibration="exact", debias=True``, a
             CategoricalPrivatizer, a TargetPrivatizer (the field ``"target"``), a LabelRR or a LabelLaplace
             (``"label"``); a ColumnTransformer of such; or a Pipeline whose first step is one, what follows being the
-            collector's. Values are treated as by the estimator: numbers and dates outside their bounds are clipped.
+            collector's. A device clips numbers and dates to their bounds. A missing number is the middle of its
+            bounds. A missing or unknown category is the missing category if one is declared
+            (``"missing": "category"`` in the schema of a TablePrivatizer), else the first declared value.
         purpose : str
             What the collection is for, to be shown to the person.
         units : dict by column, default=None
@@ -87,6 +89,9 @@ class Policy(DevicePolicy):
         clients would not meet bit for bit, and the epsilon of a device could not be computed from what it is told.
         Where some of several numbers are released, chosen for each person, or all together, they are one field, a
         `NumbersField`.
+
+        A stand-in moves an estimate towards it, by the share of people who have no value; a missing category costs a
+        little precision and shows that share. Other stand-ins are set with :func:`dataclasses.replace` of a field.
         """
         parts = list(_parts(estimator))
         if not parts:
@@ -118,8 +123,7 @@ class Policy(DevicePolicy):
         """
         if self.asked is None:
             raise ValueError("The policy must say what its integers were made from. Got one written by hand.")
-        # Steps are the memo rule's, and of no estimator.
-        left = iter([one if isinstance(one, CategoryField) else replace(one, steps=None) for one in self.fields])
+        left = iter(self.fields)
         made = []
         for asked in self.asked:
             fields = tuple(islice(left, int(asked["n_fields"])))
@@ -128,7 +132,7 @@ class Policy(DevicePolicy):
             kind = KINDS[asked["estimator"]]
             one = kind.make(asked, fields)
             again = kind.remade(kind.make(asked, fields), asked, fields)
-            if again != fields:
+            if list(map(_of_estimator, again)) != list(map(_of_estimator, fields)):
                 raise ValueError("What was asked must give the integers of the policy. Got other integers instead.")
             made.append((asked.get("name"), one, [name for field in fields for name in field.names]))
         if next(left, None) is not None:
@@ -136,6 +140,16 @@ class Policy(DevicePolicy):
         if len(made) == 1 and made[0][0] is None:
             return made[0][1]
         return ColumnTransformer(made)
+
+
+def _of_estimator(field: AnyField) -> AnyField:
+    """Return a field without units, stand-ins and steps, which are a policy's own."""
+    if isinstance(field, CategoryField):
+        return replace(field, unknown=...)
+    if isinstance(field, NumberField):
+        return replace(field, unit=None, missing=None, steps=None)
+    columns = tuple(replace(column, unit=None, missing=None) for column in field.columns)
+    return replace(field, columns=columns, steps=None)
 
 
 class _Part(NamedTuple):

@@ -59,7 +59,7 @@ def test_jitter_buys_no_second_report():
 
 def test_another_purpose_draws_nothing_anew():
     """Keyed on the text, each new purpose, expiry or unit would be a new release of the same values."""
-    units = replace(AGE, unit="years", missing=50.0, outside="refuse")
+    units = replace(AGE, unit="years", missing=50.0)
     city = replace(CITY, unknown="Ulm")
     for other in (
         Policy("next month", (AGE, CITY), "9999-12-31T23:59:59Z", memo="permanent"),

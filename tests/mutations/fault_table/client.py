@@ -35,12 +35,8 @@ MUTATIONS = [
         "        if units > limit:",
         "client/test_policy.py",
     ),
-    Mutation(
-        "client/_fields.py",
-        "Got another {type(value).__name__}.",
-        "Got another {value}.",
-        "client/test_policy.py",
-    ),
+    Mutation("client/_fields.py", "self._missing if found is", "self._unknown if found is", "client/test_policy.py"),
+    Mutation("client/_fields.py", "[] if unknown else [Unread.UNKNOWN]", "[]", "cli/test_policies.py"),
     Mutation(
         "client/_schema.py",
         ", object_pairs_hook=each_once, parse_float",
@@ -55,8 +51,8 @@ MUTATIONS = [
     ),
     Mutation(
         "client/_fields.py",
-        "None if self.unknown is ... else self._codes[_key(self.unknown)]",
-        "None if self.unknown is ... else 0",
+        "return self._codes[value_key(self.unknown)]",
+        "return 0",
         "client/test_policy.py",
     ),
     Mutation(

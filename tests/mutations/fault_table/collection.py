@@ -72,11 +72,11 @@ MUTATIONS = [
     Mutation("client/_policy.py", "map(person_bytes, people)", "[b''] * len(people)", "collection/test_batches.py"),
     Mutation(
         "client/_columns.py",
-        'cells.check(values, f"Column {self.name!r}", rule, *refused',
-        'cells.check(values, f"Column {self.name!r}", rule',
+        "rule, Unread.UNREADABLE, first_row",
+        "rule, first_row",
         "cli/test_policies.py",
     ),
-    Mutation("cli/_releases.py", "first_row=n + 1", "first_row=1", "cli/test_policies.py"),
+    Mutation("cli/_releases.py", '"first_row": n + 1', '"first_row": 1', "cli/test_policies.py"),
     Mutation(
         "collection/_batches.py",
         "if kept is not isinstance(secret, ReleaseKey) or",
