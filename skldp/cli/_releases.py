@@ -9,17 +9,15 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from skldp._reading import as_array, is_missing
 from skldp.cli._options import EncodingOption, SepOption, printable, progress_bar, writable
-from skldp.client import CategoryField, NumberColumn
-from skldp.client._columns import is_missing
-from skldp.client._fields import AnyField
 from skldp.collection._arrow import report_schema, require_arrow
 from skldp.collection._batches import check_secret, released_batch
 from skldp.collection._collector import Collector
 from skldp.collection._page import usual_estimates
 from skldp.collection._policy import Policy
 from skldp.mechanisms._release_key import ReleaseKey
-from skldp.study._tables import table_chunks
+from skldp.study._tables import is_text_file, table_chunks
 
 __all__ = ["collect", "release"]
 
@@ -52,26 +50,35 @@ def release(
     ids: Annotated[
         str | None, typer.Option(help="The column that says whose each row is; with --secret, and only then.")
     ] = None,
+    count_unknown: Annotated[
+        bool,
+        typer.Option("--count-unknown", help="Count categories that the policy does not declare as it says: no error."),
+    ] = False,
     chunk: Annotated[int, typer.Option(help="Rows that are in memory at a time.", min=1)] = 65_536,
 ) -> None:
     """Release a table: one report for each row, and nothing that the policy does not name.
 
-    If the policy refuses a value, nothing is written. Without a secret, noise is fresh, and each run is another release
-    of the same people.
+    If a cell cannot be read or is no declared value, nothing is written. Without a secret, noise is fresh, and each run
+    is another release of the same people.
     """
     policy = Policy.load(policy_file)
     key = None if secret is None else ReleaseKey.from_file(secret)
     check_secret(policy, key, ids)
     wanted = policy.names if ids is None else [*policy.names, ids]
     chunks = table_chunks(table, columns=wanted, separator=sep, encoding=encoding, n_rows=chunk, as_texts=True)
+    text = is_text_file(table)
     n, repeated = 0, False
     with progress_bar(Console()) as progress, _written(output, report_schema(policy)) as write:
         bar = progress.add_task("releasing", total=None)
         for frame in chunks:
             people = None if ids is None else _ids(frame[ids])
-            write(
-                released_batch(policy, {name: _cells(policy, name, frame[name]) for name in policy.names}, key, people)
-            )
+            cells = {name: as_array(frame[name]) for name in policy.names}
+            how: dict[str, Any] = {
+                "text": text,
+                "first_row": n + 1,
+                "handle_unknown": "policy" if count_unknown else "error",
+            }
+            write(released_batch(policy, cells, key, people, **how))
             repeated = repeated or (people is not None and len(set(people)) < len(people))
             n += len(frame)
             progress.update(bar, completed=n)
@@ -142,42 +149,3 @@ def _ids(column: Any) -> list[str]:
     if any(is_missing(cell) for cell in cells):
         raise ValueError(f"Every row must say whose it is. Got one without {column.name!r}.")
     return [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]
-
-
-def _cells(policy: Policy, name: str, column: Any) -> list[Any]:
-    """The values of a column as the policy means them, whatever a file makes of them."""
-    (field,) = (one for one in policy.fields if name in one.names)
-    value_of = _category_of(field) if isinstance(field, CategoryField) else _number_of(field, name)
-    return [None if is_missing(cell) else value_of(cell) for cell in column.tolist()]
-
-
-def _category_of(field: CategoryField) -> Callable[[Any], Any]:
-    texts = {str(value): value for value in field.values if value is not None}
-    # As other programs write them.
-    texts |= {str(value).lower(): value for value in field.values if isinstance(value, bool)}
-    texts |= {value: value for value in field.values if isinstance(value, str)}
-
-    def value_of(cell: Any) -> Any:
-        # Whole numbers with missing ones among them come as doubles.
-        if isinstance(cell, float) and cell.is_integer():
-            return int(cell)
-        return texts.get(cell, cell) if isinstance(cell, str) else cell
-
-    return value_of
-
-
-def _number_of(field: AnyField, name: str) -> Callable[[Any], Any]:
-    (column,) = (one for one in _columns(field) if one.name == name)
-
-    def value_of(cell: Any) -> Any:
-        try:
-            return float(cell) if isinstance(cell, str) and not column.is_date else cell
-        except ValueError:
-            # Which the policy refuses, without showing it.
-            return cell
-
-    return value_of
-
-
-def _columns(field: AnyField) -> tuple[NumberColumn, ...]:
-    return (field.column,) if hasattr(field, "column") else getattr(field, "columns", ())

@@ -1,26 +1,19 @@
 """Numbers and dates of a record within declared bounds, and their place in [-1, 1]."""
 
 import datetime
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from skldp._checks import is_number
+import numpy as np
 
-__all__ = ["NumberColumn", "column_from_dict", "is_missing"]
+from skldp._checks import is_number
+from skldp._reading import FIRST_DAY, LAST_DAY, DayReader, NumberReader, Unread
+from skldp._value_labels import number_label
+
+__all__ = ["NumberColumn", "column_from_dict"]
 
 _EPOCH = datetime.date(1970, 1, 1)
-_FIRST_DAY, _LAST_DAY = (datetime.date.min - _EPOCH).days, (datetime.date.max - _EPOCH).days
-_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ]|\Z)")
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is what tables have where there is none: None, NaN, NaT, or the NA of pandas."""
-    kind = type(value).__name__
-    # numpy's kinds by their names, since nothing here needs it.
-    may_be_none = isinstance(value, float) or kind in ("float16", "float32", "longdouble", "datetime64")
-    return value is None or kind in ("NAType", "NaTType") or (may_be_none and bool(value != value))
 
 
 @dataclass(frozen=True)
@@ -68,30 +61,34 @@ class NumberColumn:
             raise ValueError(f"missing must be None or a number within the bounds. Got {self.missing!r} instead.")
         if self.is_date and not (self.whole and self.unit is None):
             raise ValueError("A date must be whole, and have no unit. Got another one instead.")
-        if self.is_date and not (self.low >= _FIRST_DAY and self.high <= _LAST_DAY):
+        if self.is_date and not (self.low >= FIRST_DAY and self.high <= LAST_DAY):
             raise ValueError("The bounds of a date must be of the years 1 to 9999. Got others instead.")
 
     def encode(self, value: Any) -> float:
         """Return the place of a value in [-1, 1]: any value has one, and what cannot be read is missing."""
-        try:
-            number = self.missing if is_missing(value) else self.read(value)
-        except Exception:
-            # The methods of a value may raise anything; an error would reveal the value.
-            number = self.missing
+        found = self._reader(text=False).read(value)
+        number = self.missing if isinstance(found, Unread) else found
         rounded = float(round(number)) if self.whole else number
         inside = min(max(rounded, self.low), self.high)
         center, radius = self._center_and_radius
         return min(max((inside - center) / radius, -1.0), 1.0)
 
-    def read(self, value: Any) -> float:
-        """Return the number that a value is, of a date its day since 1970.
+    def encode_all(self, values: Any, text: bool, first_row: int | None) -> list[float]:
+        """Return the place of each value of a column, as :meth:`encode` does of one that is read or missing.
 
         Raises
         ------
         ValueError
-            If it is none; the text shows no value.
+            If a value cannot be read; its row counts from `first_row`, or is a position from 0.
         """
-        return self._day(value) if self.is_date else self._number(value)
+        cells = self._reader(text=text).read_all(values)
+        rule = "dates, or texts such as '2024-02-29'" if self.is_date else "finite numbers"
+        cells.check(values, f"Column {self.name!r}", rule, Unread.UNREADABLE, first_row=first_row)
+        numbers = np.where(cells.state > 0, self.missing, cells.values)
+        center, radius = self._center_and_radius
+        inside = np.clip(np.rint(numbers) if self.whole else numbers, self.low, self.high)
+        places: list[float] = np.clip((inside - center) / radius, -1.0, 1.0).tolist()
+        return places
 
     def number(self, place: Any) -> Any:
         """The number at a place, or an array of places, which may lie outside [-1, 1]."""
@@ -101,7 +98,7 @@ class NumberColumn:
     def as_texts(self) -> tuple[str, str, str]:
         """Return both bounds and the stand-in for missing values, to be shown: of dates as such."""
         numbers = (self.low, self.high, float(round(self.missing)) if self.whole else self.missing)
-        low, high, missing = (str(_EPOCH + datetime.timedelta(n)) if self.is_date else f"{n:g}" for n in numbers)
+        low, high, missing = (str(_EPOCH + datetime.timedelta(n)) if self.is_date else number_label(n) for n in numbers)
         return low, high, missing
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,25 +112,9 @@ class NumberColumn:
             "missing": repr(self.missing),
         }
 
-    def _number(self, value: Any) -> float:
-        if not is_number(value):
-            raise ValueError(f"Field {self.name!r} must be a finite number. Got {type(value).__name__} instead.")
-        return float(value)
-
-    def _day(self, value: Any) -> float:
-        # All of these write themselves as such a text; what follows the day is a time of it.
-        of_dates = isinstance(value, str | datetime.date) or type(value).__name__ == "datetime64"
-        found = _DATE.match(str(value)) if of_dates else None
-        try:
-            day = datetime.date(*map(int, found.groups())) if found else None
-        except ValueError:
-            day = None
-        if day is None:
-            raise ValueError(
-                f"Field {self.name!r} must be a date, or a text such as '2024-02-29'. Got {type(value).__name__} "
-                "instead."
-            )
-        return float((day - _EPOCH).days)
+    @property
+    def _reader(self) -> type[DayReader | NumberReader]:
+        return DayReader if self.is_date else NumberReader
 
     @cached_property
     def _center_and_radius(self) -> tuple[float, float]:

@@ -1,13 +1,16 @@
 """The fields of a policy: what a value may be on a person's own device, and the law that answers for it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from skldp._checks import check_whole, is_whole
-from skldp.client._columns import NumberColumn, column_from_dict, is_missing
+from skldp._reading import CodeReader, Unread, value_key
+from skldp.client._columns import NumberColumn, column_from_dict
 from skldp.mechanisms._integer_laws import CodeLaw, GroupLaw, IntegerLaw, TwoStepLaw, UnitLaw
 from skldp.mechanisms._law_documents import law_from_dict
 
@@ -45,6 +48,19 @@ class Field(ABC):
     @abstractmethod
     def encode(self, value: Any) -> Any:
         """Return what the law takes for a value of the record, None where it is missing; or for several, by name."""
+
+    @abstractmethod
+    def encode_all(self, columns: Mapping[str, Any], text: bool, first_row: int | None, unknown: bool) -> Sequence[Any]:
+        """Return what the law takes for each row of a table, an array or a sequence for each name.
+
+        `text` says that cells are those of a text file, `unknown` whether such categories count as `unknown`.
+
+        Raises
+        ------
+        ValueError
+            If a cell cannot be read, or is unknown; no value is shown. Its row counts from `first_row`, or is a
+            position from 0.
+        """
 
     @abstractmethod
     def draw(self, encoded: Any, words: Iterator[int]) -> int:
@@ -142,6 +158,12 @@ class NumberField(Field):
         """The place of a number in [-1, 1]."""
         return self.column.encode(value)
 
+    def encode_all(
+        self, columns: Mapping[str, Any], text: bool, first_row: int | None, unknown: bool
+    ) -> Sequence[float]:
+        """Return the place of each number in [-1, 1]."""
+        return self.column.encode_all(columns[self.name], text, first_row)
+
     def draw(self, encoded: float, words: Iterator[int]) -> int:
         """Answer for a place in [-1, 1]."""
         return self.law.draw(encoded, words)
@@ -207,6 +229,13 @@ class NumbersField(Field):
         """The places of the numbers of a record in [-1, 1]."""
         return tuple(column.encode(value.get(column.name)) for column in self.columns)
 
+    def encode_all(
+        self, columns: Mapping[str, Any], text: bool, first_row: int | None, unknown: bool
+    ) -> Sequence[tuple[float, ...]]:
+        """Return the places of the numbers of each row in [-1, 1]."""
+        each = (one.encode_all(columns[one.name], text, first_row) for one in self.columns)
+        return list(zip(*each, strict=True))
+
     def draw(self, encoded: tuple[float, ...], words: Iterator[int]) -> int:
         """Answer for places in [-1, 1]."""
         return self.law.draw(encoded, words)
@@ -263,17 +292,28 @@ class CategoryField(Field):
         if not isinstance(self.law, CodeLaw) or self.law.n_codes != len(self.values):
             raise ValueError(f"The law of a category must be of {len(self.values)} codes. Got {self.law!r} instead.")
         if self.unknown is ...:
-            object.__setattr__(self, "unknown", None if None in self._codes else self.values[0])
-        if not _is_value(self.unknown) or _key(self.unknown) not in self._codes:
+            object.__setattr__(self, "unknown", None if None in self.values else self.values[0])
+        if not _is_value(self.unknown) or value_key(self.unknown) not in self._codes:
             raise ValueError(f"unknown must be one of the values. Got {self.unknown!r} instead.")
 
     def encode(self, value: Any) -> int:
         """Return the place of a value in the list: any value has one."""
-        try:
-            return self._codes.get(_key(value), self._unknown)
-        except Exception:
-            # The methods of a value may raise anything; an error would reveal the value.
-            return self._unknown
+        found = self._reader.read(value)
+        if isinstance(found, Unread):
+            return self._missing if found is Unread.MISSING else self._unknown
+        return int(found)
+
+    def encode_all(self, columns: Mapping[str, Any], text: bool, first_row: int | None, unknown: bool) -> Sequence[int]:
+        """Return the place of each value in the list."""
+        values = columns[self.name]
+        cells = CodeReader(self.values, text=text).read_all(values)
+        refused = [Unread.UNREADABLE, *([] if unknown else [Unread.UNKNOWN])]
+        refused += [] if unknown or None in self.values else [Unread.MISSING]
+        rule = f"only the declared {len(self.values)} values"
+        cells.check(values, f"Column {self.name!r}", rule, *refused, first_row=first_row)
+        instead = np.where(cells.state == Unread.MISSING, self._missing, self._unknown)
+        codes: list[int] = np.where(cells.state > 0, instead, cells.values).tolist()
+        return codes
 
     def draw(self, encoded: int, words: Iterator[int]) -> int:
         """Answer for a code."""
@@ -290,11 +330,19 @@ class CategoryField(Field):
 
     @cached_property
     def _codes(self) -> dict[Any, int]:
-        return {_key(value): code for code, value in enumerate(self.values)}
+        return {value_key(value): code for code, value in enumerate(self.values)}
 
     @cached_property
     def _unknown(self) -> int:
-        return self._codes[_key(self.unknown)]
+        return self._codes[value_key(self.unknown)]
+
+    @cached_property
+    def _missing(self) -> int:
+        return self._codes.get(value_key(None), self._unknown)
+
+    @cached_property
+    def _reader(self) -> CodeReader:
+        return CodeReader(self.values)
 
     @property
     def _law(self) -> IntegerLaw:
@@ -332,13 +380,3 @@ def _check_steps(steps: Any) -> None:
 
 def _is_value(value: Any) -> bool:
     return value is None or isinstance(value, str | bool) or (is_whole(value) and abs(value) <= _LARGEST_WHOLE)
-
-
-def _key(value: Any) -> Any:
-    """What tells values of a list apart, of which 1, 1.0 and True are equal."""
-    if is_missing(value):
-        return None
-    if isinstance(value, bool | str):
-        return value
-    # What is of another type is in no list, and may not even have a hash.
-    return ("int", int(value)) if is_whole(value) else ("other",)

@@ -323,6 +323,61 @@ class Policy:
         words = secure_words()
         return [self._draw(one, words) for one in encoded]
 
+    def release_table(
+        self,
+        columns: Mapping[str, Any],
+        *,
+        secret: ReleaseKey | None = None,
+        people: Sequence[int | str] | None = None,
+        handle_unknown: Literal["error", "policy"] = "error",
+        text: bool = False,
+        first_row: int | None = None,
+    ) -> list[bytes]:
+        """Release the rows of a table, as a report each, or nothing at all.
+
+        Parameters
+        ----------
+        columns : dict of str to array or sequence
+            Of equal lengths, one for each name of the policy.
+        secret : ReleaseKey, default=None
+            Needed under the memo rule ``"permanent"``, and only then.
+        people : sequence of int or str, default=None
+            Ids of the people whose rows they are, with a secret.
+        handle_unknown : {"error", "policy"}, default="error"
+            Whether a category that is not declared, or is missing and has no category, is an error, or counts as the
+            policy says. A value of a type that no category has is an error in any case.
+        text : bool, default=False
+            Whether cells are those of a text file, where the integer 1 is written ``"1"`` or ``"1.0"``.
+        first_row : int, default=None
+            Number of the first row in an error. None counts positions from 0.
+
+        Returns
+        -------
+        list of bytes
+
+        Raises
+        ------
+        ValueError
+            Before anything is drawn, if the policy has expired, the memo rule and the secret do not fit together, or a
+            cell cannot be read or is no declared value, with its row and column; no value is shown. A device counts
+            such a value as missing or unknown; the holder of a table can correct it.
+        """
+        if handle_unknown not in ("error", "policy"):
+            raise ValueError(f"handle_unknown must be 'error' or 'policy'. Got {handle_unknown!r} instead.")
+        self._check_not_expired()
+        if len({self.memo == "fresh", secret is None, people is None}) > 1 or self.has_waves:
+            raise ValueError(
+                "A secret and ids are for the memo rule 'permanent' and laws of one step. Got another combination."
+            )
+        each = [field.encode_all(columns, text, first_row, handle_unknown == "policy") for field in self.fields]
+        rows = list(zip(*each, strict=True))
+        if secret is None or people is None:
+            words = secure_words()
+            return [self._draw(row, words) for row in rows]
+        own, held = bytes.fromhex(self.sha256), zip(rows, map(person_bytes, people), strict=True)
+        kept = (kept_report(self._kept, row, secret, policy=own, person=whose, wave="") for row, whose in held)
+        return [self._pack(one.report_id, one.answers) for one in kept]
+
     def vector(self, record: Mapping[str, Any], random_bytes: bytes) -> bytes:
         """The report that chosen random bytes give: a test vector for other clients, which protects nothing.
 
@@ -396,7 +451,7 @@ class Policy:
         values = {name: _value(record, name) for name in self.names}
         return [f.encode(values if isinstance(f, NumbersField) else values[f.name]) for f in self.fields]
 
-    def _draw(self, encoded: list[Any], words: Iterator[int]) -> bytes:
+    def _draw(self, encoded: Sequence[Any], words: Iterator[int]) -> bytes:
         report_id = b"".join(next(words).to_bytes(8, "big") for _ in range(2))
         return self._pack(report_id, [f.draw(one, words) for f, one in zip(self.fields, encoded, strict=True)])
 

@@ -1,17 +1,23 @@
 """Tables in, reports out: a policy applied to Arrow record batches, or to columns of any kind, row by row."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
+from skldp._reading import as_array
 from skldp.client import Policy
 from skldp.collection._arrow import batch_of_bytes, batch_of_reports, bytes_schema, report_schema, require_arrow
-from skldp.mechanisms._release_key import ReleaseKey, person_bytes
+from skldp.mechanisms._release_key import ReleaseKey
 
 __all__ = ["check_secret", "release_batches", "released_batch"]
 
 
 def release_batches(
-    policy: Policy, *, secret: ReleaseKey | None = None, ids: str | None = None, as_bytes: bool = False
+    policy: Policy,
+    *,
+    secret: ReleaseKey | None = None,
+    ids: str | None = None,
+    as_bytes: bool = False,
+    handle_unknown: Literal["error", "policy"] = "error",
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Make the function that releases a stream of Arrow record batches, for the engines that take one.
 
@@ -26,6 +32,8 @@ def release_batches(
     as_bytes : bool, default=False
         Whether reports are one column of bytes, as devices send them: for Spark and others that keep neither an Arrow
         schema's metadata nor unsigned numbers.
+    handle_unknown : {"error", "policy"}, default="error"
+        As of :meth:`~skldp.client.Policy.release_table`.
 
     Returns
     -------
@@ -65,15 +73,18 @@ def release_batches(
     >>> reports.num_rows, reports.column_names
     (2, ['skldp_report_id', 'city'])
     """
-    return _Release(policy, secret, ids, as_bytes)
+    return _Release(policy, secret, ids, as_bytes, handle_unknown)
 
 
 class _Release:
     """What :func:`release_batches` gives: a class, so that engines can send it to other processes."""
 
-    def __init__(self, policy: Policy, secret: ReleaseKey | None, ids: str | None, as_bytes: bool) -> None:
+    def __init__(
+        self, policy: Policy, secret: ReleaseKey | None, ids: str | None, as_bytes: bool, unknown: Any
+    ) -> None:
         check_secret(policy, secret, ids)
         self.policy, self.secret, self.ids, self.as_bytes = policy, secret, ids, as_bytes
+        self.handle_unknown = unknown
         # Refuses at once where pyarrow is missing, or a field has the name of the reports' id.
         self.schema = bytes_schema(policy) if as_bytes else report_schema(policy)
 
@@ -85,12 +96,13 @@ class _Release:
             names = batch.schema.names
             own = [*self.policy.names, *([] if self.ids is None else [self.ids])]
             _check_names(own, names)
-            columns = {name: batch.column(names.index(name)).to_pylist() for name in own}
-            people = None if self.ids is None else columns[self.ids]
-            yield released_batch(self.policy, columns, self.secret, people, as_bytes=self.as_bytes)
+            columns = {name: as_array(batch.column(names.index(name))) for name in own}
+            people = None if self.ids is None else batch.column(names.index(self.ids)).to_pylist()
+            how = {"as_bytes": self.as_bytes, "handle_unknown": self.handle_unknown}
+            yield released_batch(self.policy, columns, self.secret, people, **how)
 
     def __reduce__(self) -> Any:
-        return type(self), (self.policy, self.secret, self.ids, self.as_bytes)
+        return type(self), (self.policy, self.secret, self.ids, self.as_bytes, self.handle_unknown)
 
 
 def released_batch(
@@ -100,6 +112,7 @@ def released_batch(
     people: Sequence[int | str] | None = None,
     *,
     as_bytes: bool = False,
+    **options: Any,
 ) -> Any:
     """Release rows, given by columns, as one record batch.
 
@@ -112,6 +125,8 @@ def released_batch(
     people : sequence of int or str, default=None
         Whose row each is, with a secret.
     as_bytes : bool, default=False
+    **options
+        As of :meth:`~skldp.client.Policy.release_table`.
 
     Returns
     -------
@@ -122,17 +137,8 @@ def released_batch(
     ValueError, TypeError
         As of :func:`release_batches`; nothing is handed out then.
     """
-    names = policy.names
-    _check_names(names, list(columns))
-    records = (dict(zip(names, row, strict=True)) for row in zip(*(columns[name] for name in names), strict=True))
-    if people is None:
-        reports = policy.release_all(records)
-    else:
-        for one in people:
-            # To the policy, nobody would be the one whose device it is: rows without ids would share their noise.
-            person_bytes(one)
-        pairs = zip(records, people, strict=True)
-        reports = [policy.release(record, secret=secret, person=one) for record, one in pairs]
+    _check_names(policy.names, list(columns))
+    reports = policy.release_table(columns, secret=secret, people=people, **options)
     return (batch_of_bytes if as_bytes else batch_of_reports)(policy, reports)
 
 

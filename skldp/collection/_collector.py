@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_fraction
+from skldp._value_labels import number_label, value_labels
 from skldp.client import CategoryField, NumberField, NumbersField
 from skldp.collection._frames import frame_of
 from skldp.collection._page import notebook_view, page_of
@@ -236,7 +237,7 @@ class Collector(ReportStore):
         def likeliest() -> npt.NDArray[np.float64]:
             return likeliest_codes(category.law, answers)
 
-        labels = tuple(map(str, category.values))
+        labels = value_labels(category.values)
         one = self._shares(scores, answers, f"shares of {field}", labels, level, consistent, likeliest)
         return self._grouped(one, (field,), by, where, level, several=True, whole=consistent == "likelihood")
 
@@ -307,7 +308,7 @@ class Collector(ReportStore):
             As of :meth:`histogram`.
         """
         own = bins_of(self._number(field), bins)
-        labels = tuple(f"< {edge:g}" for edge in own.edges[1:-1])
+        labels = tuple(f"< {number_label(edge)}" for edge in own.edges[1:-1])
         scores = own.fine.combined(np.cumsum(own.combine, axis=0)[:-1])
         one = self._shares(scores, self._answers[field], f"cumulative shares of {field}", labels, level, None, None)
         return self._grouped(one, (field,), by, where, level, several=True)
@@ -348,7 +349,7 @@ class Collector(ReportStore):
         found = DistributionEstimate(own.fine_edges, shares, self.n_reports)
         values = found.quantile(wanted)
         sums = self._sums(own.up_to(values), answers, _ones(self.n_reports))
-        raw = quotients(sums, self.n_reports, level, "", tuple(f"{one:g}" for one in wanted))
+        raw = quotients(sums, self.n_reports, level, "", tuple(map(number_label, wanted)))
         estimate = quantile_estimate(raw, found, values, f"quantiles of {field}", is_exact=own.whole)
         return estimate.rounded_down(number.high) if number.whole else estimate
 
@@ -486,9 +487,9 @@ class Collector(ReportStore):
             single = estimate(weights)
             return replace(single, what=single.what + filtered)
         labels, parts = parts_of(fields[by])
-        found = {label: estimate(weights.times(parts.of(answers[by], [i]))) for i, label in enumerate(labels)}
-        what = next(iter(found.values())).what
-        return joined(found, f"{what} by {by}{filtered}", several=several)
+        found = [estimate(weights.times(parts.of(answers[by], [i]))) for i in range(len(labels))]
+        what = found[0].what
+        return joined(labels, found, f"{what} by {by}{filtered}", several=several)
 
 
 def _ones(n: int) -> Scores:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from skldp._tables import as_frame
+from skldp._value_labels import value_labels
 from skldp.client import NumberField, NumbersField, Policy
 from skldp.collection._columns import ReportColumns
 from skldp.learning._answer_scores import bits, each
@@ -42,7 +43,8 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
             data[field.name] = values[answers]
         elif isinstance(field.law, UnaryLaw | SubsetLaw | LongitudinalBitsLaw):
             held = bits(answers, field.law.n_codes).astype(bool)
-            data |= {f"{field.name}={value}": held[:, code] for code, value in enumerate(field.values)}
+            names = (f"{field.name}={label}" for label in value_labels(field.values))
+            data |= dict(zip(names, held.T, strict=True))
         else:
             data[field.name] = answers
     return as_frame(data)

@@ -114,11 +114,14 @@ def _bars(estimate: SurveyEstimate) -> str:
         f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" '
         f'aria-label="{html.escape(estimate.title)}. The figures are in the table below.">'
     ]
-    rows = zip(estimate.labels, estimate.values, estimate.low, estimate.high, strict=True)
-    for i, (label, value, low, high) in enumerate(rows):
+    shown = [label if len(label) <= 20 else label[:19] + "…" for label in estimate.labels]
+    if len(set(shown)) < len(shown):
+        # What is cut may read alike; the table below has the rows in full.
+        shown = [f"row {i + 1}" for i in range(len(shown))]
+    rows = zip(shown, estimate.values, estimate.low, estimate.high, strict=True)
+    for i, (short, value, low, high) in enumerate(rows):
         top, middle = _BAR * i + 3, _BAR * i + _BAR / 2
         length, start, end = (_LABELS + room * max(0.0, float(x)) / most for x in (value, low, high))
-        short = label if len(label) <= 20 else label[:19] + "…"
         lines.append(
             f'<text x="{_LABELS - 6}" y="{middle + 4:.1f}" text-anchor="end">{html.escape(short)}</text>'
             f'<rect x="{_LABELS}" y="{top}" width="{length - _LABELS:.1f}" height="{_BAR - 6}"/>'

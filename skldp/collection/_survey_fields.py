@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import is_number, is_whole
+from skldp._value_labels import number_label, value_labels
 from skldp.client import CategoryField, NumberField
 from skldp.client._columns import NumberColumn
 from skldp.learning._answer_scores import CellScores, PartScores, Scores, code_scores, number_parts
@@ -49,7 +50,8 @@ class Bins:
     def __init__(self, field: NumberField, edges: _Floats) -> None:
         last = len(edges) - 2
         self.edges = edges
-        self.labels = tuple(f"[{low:g}, {high:g}{')]'[i == last]}" for i, (low, high) in enumerate(pairwise(edges)))
+        pairs = pairwise(map(number_label, edges))
+        self.labels = tuple(f"[{low}, {high}{')]'[i == last]}" for i, (low, high) in enumerate(pairs))
         self.whole = _is_short(field)
         self.fine: CellScores | BucketScores
         if isinstance(field.law, LongitudinalHistogramLaw):
@@ -62,7 +64,7 @@ class Bins:
             self.fine_edges, low, high = np.append(whole, field.high + 1), whole, whole
             of_fine = np.minimum(np.searchsorted(edges, whole, side="right") - 1, last)
             if field.high - field.low + 1 == len(edges) - 1:
-                self.labels = tuple(f"{number:g}" for number in whole)
+                self.labels = tuple(map(number_label, whole))
         else:
             n_fine = min(_MOST_BINS, _FINE + round(_FINE_PER_EPSILON * field.epsilon))
             n_each = -(-n_fine // (last + 1))
@@ -128,7 +130,9 @@ def bins_of(field: NumberField, bins: int | Sequence[float] | None) -> Bins:
         raise ValueError(f"bins must be a number of bins, or their edges. Got {bins!r} instead.")
     inner = [float(edge) for edge in n]
     if inner != sorted(set(inner)) or not all(field.low <= edge <= field.high for edge in inner):
-        raise ValueError(f"Edges must ascend within [{field.low:g}, {field.high:g}]. Got {bins!r} instead.")
+        raise ValueError(
+            f"Edges must ascend within [{number_label(field.low)}, {number_label(field.high)}]. Got {bins!r} instead."
+        )
     all_edges = np.unique([field.low, *inner, field.high])
     if len(all_edges) > _MOST_BINS:
         raise ValueError(f"bins must be at most {_MOST_BINS}. Got {len(all_edges) - 1} instead.")
@@ -161,7 +165,7 @@ def category_code(field: CategoryField, value: Any) -> int:
 def parts_of(field: CategoryField | NumberField) -> tuple[tuple[str, ...], PartScores]:
     """The names and scores of categories, or of the usual bins."""
     if isinstance(field, CategoryField):
-        return tuple(map(str, field.values)), code_scores(field.law)
+        return value_labels(field.values), code_scores(field.law)
     bins = bins_of(field, None)
     return bins.labels, bins.scores
 

@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skldp._arrays import kind_of
+from skldp._value_labels import value_labels
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._charged import LEDGER, ChargesLedger
 from skldp.estimators._class_codes import declared_values, encode, warn_learnt
@@ -203,7 +204,11 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
         check_is_fitted(self)
         names = input_names(self, input_features)
         return np.array(
-            [f"{name}_{value}" for name, values in zip(names, self.categories_, strict=True) for value in values],
+            [
+                f"{name}_{label}"
+                for name, own in zip(names, self.categories_, strict=True)
+                for label in value_labels(own)
+            ],
             dtype=object,
         )
 

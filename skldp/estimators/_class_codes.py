@@ -9,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from skldp._arrays import kind_of
+from skldp._reading import CodeReader, Unread
 from skldp.exceptions import LearntDomainWarning
 
 __all__ = ["declared_values", "decode", "decoded_dtype", "encode", "labels_1d", "learnt_values", "warn_learnt"]
@@ -109,28 +110,12 @@ def encode(values: np.ndarray, domain: np.ndarray, name: str) -> np.ndarray:
     ValueError
         If a value is not in the domain.
     """
-    if _counts_up(domain) and np.can_cast(values.dtype, np.int64) and values.dtype.kind != "b":
-        # What is below the first class wraps to a large unsigned integer, even if int64 does not hold the difference.
-        codes = np.subtract(values, domain[0], dtype=np.int64)
-        known = codes.view(np.uint64) < domain.size
-    elif values.dtype.kind in _NUMERIC and domain.dtype.kind in _NUMERIC:
-        codes = np.minimum(np.searchsorted(domain, values), domain.size - 1)
-        known = domain[codes] == values
-    else:
-        places = {value: code for code, value in enumerate(domain.tolist())}
-        try:
-            codes = np.fromiter((places.get(value, -1) for value in values.tolist()), np.int64, values.size)
-        except TypeError:
-            raise ValueError(f"{name} must hold hashable values. Got {kind_of(values)} instead.") from None
-        known = codes >= 0
-    if not known.all():
-        # Neither the value nor the domain, which may have been learnt.
-        unknown = np.flatnonzero(~known)
-        raise ValueError(
-            f"{name} must hold only the declared {domain.size} values; nothing was released. Got {unknown.size:,} of "
-            f"{values.size:,} that are not among them, the first at position {unknown[0]}, in {kind_of(values)}."
-        )
-    return codes.astype(np.int64, copy=False)
+    # numpy makes integers of times as objects.
+    reader = CodeReader(list(domain) if domain.dtype.kind in "mM" else domain.tolist())
+    cells = reader.read_all(values)
+    # Neither the value nor the domain, which may have been learnt.
+    cells.check(values, name, f"only the declared {domain.size} values", *Unread)
+    return cells.values
 
 
 def decoded_dtype(domain, dtype):
@@ -145,11 +130,6 @@ def decoded_dtype(domain, dtype):
 def decode(codes, domain, dtype):
     """Values of codes, in the dtype that the private values had, where it can hold the whole domain."""
     return domain.astype(decoded_dtype(domain, dtype), copy=False)[codes]
-
-
-def _counts_up(domain):
-    """Whether the domain is a run of integers, such as 0 to 9."""
-    return domain.dtype.kind == "i" and int(domain[-1]) - int(domain[0]) == domain.size - 1
 
 
 def _is_missing(value):

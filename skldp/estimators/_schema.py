@@ -5,14 +5,15 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Number
 from typing import Any, Literal
 
 import numpy as np
 
-from skldp._arrays import as_numbers, kind_of
 from skldp._checks import is_number
-from skldp.estimators._class_codes import encode
+from skldp._reading import CodeReader, DayReader, NumberReader, Reader, Unread, as_array
+from skldp._value_labels import value_labels
 from skldp.estimators._validation import check_bounds
 from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, OrMissing, domain_from_json, strict_json
 from skldp.mechanisms._domain import Codes, Domain
@@ -28,8 +29,6 @@ _FORMS_OF_JSON = (
     '"high": 100}; other types are integers, categories and dates'
 )
 _EPOCH = np.datetime64(0, "D")
-# What no number and no date of the kind is different from itself.
-_MAY_BE_NONE = (Number, np.datetime64, np.timedelta64)
 
 
 @dataclass(frozen=True)
@@ -80,30 +79,31 @@ class DeclaredColumn:
         """The names of the columns that it is one-hot: a number and perhaps its being missing, or all categories."""
         if self.values is None:
             return [name, f"{name}_missing"] if self.missing == "category" else [name]
-        return [f"{name}_{'missing' if value is None else value}" for value in self.values]
+        return [f"{name}_{label}" for label in value_labels(self.values, "missing")]
 
-    def as_numbers(self, values: np.ndarray, missing: np.ndarray, name: str, *, unknown: str) -> np.ndarray:
+    def as_numbers(self, values: Any, name: str, *, unknown: str, first_row: int | None = None) -> np.ndarray:
         """A column as numbers, NaN where being missing is one, or as the places of its categories.
 
         Raises
         ------
         ValueError
-            If something is missing, of another type, or no declared category; it shows no value.
+            If something is missing, cannot be read, or is no declared category; it shows no value. Rows count from
+            `first_row`, or positions from 0.
         """
+        cells = self._reader.read_all(values)
+        missing = cells.state == Unread.MISSING
         if missing.any() and self.missing is None:
             raise ValueError(
                 f"Column {name!r} must not have missing values unless its schema says what stands for them. "
                 f"Input contains NaN or None in {int(missing.sum()):,} of {missing.size:,} rows."
             )
+        refused = (Unread.UNREADABLE, Unread.UNKNOWN) if unknown == "error" else (Unread.UNREADABLE,)
+        cells.check(values, f"Column {name!r}", self._rule, *refused, first_row=first_row)
         if isinstance(self.domain, Categories):
-            return self._places(values, missing, name, unknown)
+            # What is unknown is missing here.
+            return np.where(cells.state > 0, len(self.domain.values), cells.values)
         middle = self.domain.low / 2 + self.domain.high / 2
-        numbers = np.full(values.size, np.nan if self.missing == "category" else middle)
-        present = values[~missing]
-        numbers[~missing] = (
-            _days(present, f"Column {name!r}") if self.is_date else as_numbers(present, f"Column {name!r}")
-        )
-        return numbers
+        return np.where(missing, np.nan if self.missing == "category" else middle, cells.values)
 
     def from_numbers(self, numbers: np.ndarray) -> np.ndarray:
         """A released column as numbers, dates or categories."""
@@ -117,16 +117,17 @@ class DeclaredColumn:
         days = np.rint(np.where(missing, 0, numbers)).astype("timedelta64[D]")
         return np.where(missing, np.datetime64("NaT", "D"), _EPOCH + days)
 
-    def _places(self, values: np.ndarray, missing: np.ndarray, name: str, unknown: str) -> np.ndarray:
-        assert isinstance(self.domain, Categories)
-        table = np.empty(len(self.domain.values), dtype=object)
-        table[:] = self.domain.values
-        if unknown == "missing":
-            known = set(self.domain.values)
-            missing = missing | np.array([value not in known for value in values.tolist()], dtype=bool)
-        places = np.full(values.size, len(table), dtype=np.int64)
-        places[~missing] = encode(values[~missing].astype(object), table, f"Column {name}")
-        return places
+    @cached_property
+    def _reader(self) -> Reader:
+        if isinstance(self.domain, Categories):
+            return CodeReader(self.domain.values)
+        return DayReader() if self.is_date else NumberReader()
+
+    @property
+    def _rule(self) -> str:
+        if isinstance(self.domain, Categories):
+            return f"only the declared {len(self.domain.values)} values"
+        return "dates, or texts such as '2024-02-29'" if self.is_date else "finite numbers"
 
 
 def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[DeclaredColumn], list[str]]:
@@ -204,16 +205,11 @@ def check_frame(X: Any) -> None:
         raise ValueError(f"The columns of X must have different names. Got {twice} more than once.")
 
 
-def columns_of(X: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Every column of a frame or an array as an array of its own type, and where it has no value."""
+def columns_of(X: Any) -> list[Any]:
+    """Return every column of a frame or an array as an array of its own type."""
     if hasattr(X, "iloc"):
-        series = [_by_its_own_clock(X.iloc[:, j], "tz", "tz_localize") for j in range(X.shape[1])]
-        return [(one.to_numpy(), np.asarray(one.isna(), dtype=bool)) for one in series]
-    if hasattr(X, "columns"):
-        plain = [_by_its_own_clock(one, "time_zone", "replace_time_zone") for one in X.get_columns()]
-        arrays = [(one.to_numpy(), one.is_null().to_numpy()) for one in plain]
-        return [(values, nulls | _no_value(values)) for values, nulls in arrays]
-    return [(column, _no_value(column)) for column in X.T]
+        return [as_array(X.iloc[:, j]) for j in range(X.shape[1])]
+    return [as_array(one) for one in X.get_columns()] if hasattr(X, "columns") else list(X.T)
 
 
 def framed(X: Any, columns: list[DeclaredColumn], numbers: np.ndarray) -> Any:
@@ -310,47 +306,3 @@ def _dates(low: Any, high: Any) -> Integers:
             f"are a list. Got {(low, high)!r} instead."
         )
     return Integers(*days.astype(np.int64).tolist())
-
-
-def _days(values: np.ndarray, name: str) -> np.ndarray:
-    """Return dates as days since 1970."""
-    # numpy would take numbers for days since 1970, and 20240229 for a day in another age.
-    texts_or_dates = values.dtype.kind in "MOTU" and not any(isinstance(value, Number) for value in _objects(values))
-    if values.size and not texts_or_dates:
-        raise ValueError(
-            f"{name} must hold dates, or texts such as '2024-02-29'. Got numbers in {kind_of(values)} instead."
-        )
-    try:
-        dates = values.astype("datetime64[D]")
-    except (ValueError, TypeError, OverflowError):
-        raise ValueError(f"{name} must hold dates, or texts such as '2024-02-29'. Got {kind_of(values)}.") from None
-    if np.isnat(dates).any():
-        raise ValueError(f"{name} must not hold NaT. Got {kind_of(values)} instead.")
-    days: np.ndarray = (dates - _EPOCH).astype(np.int64)
-    return days
-
-
-def _objects(values: np.ndarray) -> list[Any]:
-    objects: list[Any] = values.tolist() if values.dtype.kind == "O" else []
-    return objects
-
-
-def _by_its_own_clock(series: Any, zone: str, without: str) -> Any:
-    """A column of dates without its time zone: the day is that of the clock they were written by."""
-    return series if getattr(series.dtype, zone, None) is None else getattr(series.dt, without)(None)
-
-
-def _no_value(values: np.ndarray) -> np.ndarray:
-    if values.dtype.kind == "f":
-        return np.isnan(values)
-    if values.dtype.kind in "mM":
-        return np.isnat(values)
-    if values.dtype.kind == "O":
-        return np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
-    return np.zeros(values.shape, dtype=bool)
-
-
-def _is_missing(value: Any) -> bool:
-    # pandas has two more, of which NA is neither equal to itself nor different.
-    nothing = value is None or type(value).__name__ in ("NAType", "NaTType")
-    return nothing or (isinstance(value, _MAY_BE_NONE) and bool(value != value))

@@ -334,8 +334,8 @@ class TablePrivatizer(LocalTransformer):
         unknown = self.handle_unknown
         return np.column_stack(
             [
-                column.as_numbers(values, missing, str(name), unknown=unknown)
-                for column, (values, missing), name in zip(self.columns_, columns_of(table), names, strict=True)
+                column.as_numbers(values, str(name), unknown=unknown)
+                for column, values, name in zip(self.columns_, columns_of(table), names, strict=True)
             ]
         ).astype(np.float64, copy=False)
 

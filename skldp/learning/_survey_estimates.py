@@ -2,7 +2,7 @@ r"""Estimates from sums of scores, with standard errors and intervals: quotients
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -334,14 +334,16 @@ def made_consistent(raw: SurveyEstimate, shares: _Floats, moved: _Floats) -> Sur
     )
 
 
-def joined(parts: Mapping[str, SurveyEstimate], what: str, *, several: bool) -> SurveyEstimate:
+def joined(groups: Sequence[str], parts: Sequence[SurveyEstimate], what: str, *, several: bool) -> SurveyEstimate:
     """Estimates of groups as one, by the groups' names; with `several` numbers each, those names come before theirs."""
-    first = next(iter(parts.values()))
-    arrays: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts.values()]) for name in _PER_LABEL
-    }
-    labels = tuple(f"{name}: {label}" if several else name for name, part in parts.items() for label in part.labels)
-    return replace(first, what=what, labels=labels, **arrays)
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _PER_LABEL}
+    labels = tuple(groups)
+    if several:
+        pairs = [(group, label) for group in groups for label in parts[0].labels]
+        labels = tuple(f"{group}: {label}" for group, label in pairs)
+        if len(set(labels)) < len(pairs):
+            labels = tuple(f"{group!r}: {label!r}" for group, label in pairs)
+    return replace(parts[0], what=what, labels=labels, **arrays)
 
 
 def quantile_estimate(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skldp._reading import is_missing
 from skldp.estimators._schema import DeclaredColumn, columns_of, read_schema, schema_by_column
 from skldp.mechanisms._columns import Categories
 from skldp.study._extras import require
@@ -179,14 +180,12 @@ def features_of(file: str, frame: Any, declared: Mapping[str, DeclaredColumn]) -
         If a cell is no number, date or declared category; it shows none.
     """
     blocks, n_filled = [], 0
-    for (name, column), (values, missing) in zip(declared.items(), columns_of(frame), strict=True):
+    for (name, column), values in zip(declared.items(), columns_of(frame), strict=True):
         try:
-            numbers = column.as_numbers(values, missing, name, unknown="error")
+            numbers = column.as_numbers(values, name, unknown="error", first_row=1)
         except ValueError as error:
             raise StudyInputError(f"{file}: {_first_line(error)}") from None
-        if np.isinf(numbers).any():
-            raise StudyInputError(f"Column {name!r} of {file} has infinite values.")
-        n_filled += int(np.count_nonzero(missing))
+        n_filled += sum(map(is_missing, values.tolist())) if values.dtype.kind == "O" else int((values != values).sum())
         blocks.append(_block(name, column, numbers))
     return Features(
         np.column_stack([block[0] for block in blocks]),

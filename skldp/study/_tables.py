@@ -14,7 +14,16 @@ import numpy as np
 
 from skldp.study._extras import require
 
-__all__ = ["TABLE_FILES", "StudyInputError", "is_number", "is_table_file", "read_table", "some_names", "table_chunks"]
+__all__ = [
+    "TABLE_FILES",
+    "StudyInputError",
+    "is_number",
+    "is_table_file",
+    "is_text_file",
+    "read_table",
+    "some_names",
+    "table_chunks",
+]
 
 #: What they end with, as an error or a help text says it.
 TABLE_FILES = ".csv, .tsv (both also with .gz), .parquet or .arrow"
@@ -124,6 +133,11 @@ def is_table_file(path: str | Path) -> bool:
     (True, False)
     """
     return _ending(Path(path)) in (*_SEPARATORS, *_OF_ARROW)
+
+
+def is_text_file(path: str | Path) -> bool:
+    """Whether a table file holds texts alone."""
+    return _ending(Path(path)) in _SEPARATORS
 
 
 def is_number(text: Any) -> bool:

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from skldp import Policy
-from skldp.client import NumberField
+from skldp.client import CategoryField, NumberField
 from skldp.collection._arrow import columns_of_batch, report_schema
-from skldp.mechanisms import LongitudinalMean, law_within_bounds
+from skldp.mechanisms import LongitudinalMean, RandomizedResponse, integer_law, law_within_bounds
 
 pytest.importorskip("rich")
 pytest.importorskip("typer")
@@ -136,11 +136,13 @@ def test_every_kind_of_table_becomes_the_same_reports(fixed_noise, run, policy, 
 @pytest.mark.parametrize(
     ("row", "rule"),
     [
-        ("secret,12x,Ulm,2021-03-01,1,true", "Field 'age' must be a finite number"),
-        ("secret,12,Atlantis,2021-03-01,1,true", "Field 'city' must be one of its values"),
-        ("secret,12,Ulm,yesterday,1,true", "Field 'since' must be a date"),
-        ("secret,12,Ulm,,1,true", "Field 'since' must not be missing"),
-        ("secret,12,Ulm,2021-03-01,1.5,true", "Field 'plan' must be one of its values"),
+        (
+            "secret,12x,Ulm,2021-03-01,1,true",
+            "Column 'age' must hold finite numbers; nothing was released. Got 1 of 1 that are not, the first in row 4",
+        ),
+        ("secret,12,Atlantis,2021-03-01,1,true", "Column 'city' must hold only the declared"),
+        ("secret,12,Ulm,yesterday,1,true", "Column 'since' must hold dates"),
+        ("secret,12,Ulm,2021-03-01,1.5,true", "Column 'plan' must hold only the declared"),
     ],
 )
 def test_a_refused_value_leaves_no_file_and_is_not_shown(run, policy, tmp_path, row, rule):
@@ -151,6 +153,42 @@ def test_a_refused_value_leaves_no_file_and_is_not_shown(run, policy, tmp_path, 
     for value in row.split(",")[1:]:
         assert not value or value in ("1", "12", "true", "Ulm") or value not in wrong
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "policy.json", "schema.json"]
+    # A value of another type is an error even where unknown ones count as the policy says.
+    counted = run("release", "policy.json", "people.csv", "-o", "reports.arrow", "--count-unknown")
+    assert counted[0] == (0 if "Atlantis" in row or "1.5" in row else 2)
+
+
+def coded(values, unknown=None):
+    return Policy(
+        "a test", (CategoryField("code", values, integer_law(RandomizedResponse(60.0, len(values))), unknown),)
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "cells"),
+    [
+        ((0, 1, None), ["0.0", "1.0", "", "1", "+1"]),
+        ((False, True, None), ["False", "TRUE", "", "true", "True"]),
+        (("0", "1.0", None), ["0", "1.0", "", "1.0", "1.0"]),
+        ((0, True, None), ["0", "TRUE", "", "true", "True"]),
+    ],
+)
+def test_cells_of_a_text_file_are_the_values_that_they_are_written_for(run, tmp_path, values, cells):
+    coded(values).save(tmp_path / "coded.json")
+    (tmp_path / "t.csv").write_text("code,x\n" + "".join(f"{cell},x\n" for cell in cells))
+    assert run("release", "coded.json", "t.csv", "-o", "r.arrow")[0] == 0
+    with pa.ipc.open_file(str(tmp_path / "r.arrow")) as file:
+        # At epsilon 60 an answer is the code.
+        assert file.read_all()["code"].to_pylist() == [0, 1, 2, 1, 1]
+
+
+def test_a_text_file_whose_cells_are_two_values_is_refused_before_anything_is_written(run, tmp_path):
+    coded((1, "1", None)).save(tmp_path / "coded.json")
+    (tmp_path / "t.csv").write_text("code,x\n1,x\n")
+    code, said, wrong = run("release", "coded.json", "t.csv", "-o", "r.arrow")
+    assert (code, said) == (2, "")
+    assert "written differently in a text file" in wrong
+    assert not (tmp_path / "r.arrow").exists()
 
 
 class TestASecret:

@@ -243,7 +243,7 @@ def test_dates_and_missing_rules_go_there_and_back():
         np.datetime64("2021-03-01"),
         pd.Timestamp("2021-03-01"),
     ):
-        numbers = fitted.columns_[0].as_numbers(np.array(["2021-03-01"]), np.array([False]), "since", unknown="error")
+        numbers = fitted.columns_[0].as_numbers(np.array(["2021-03-01"]), "since", unknown="error")
         assert since.encode(value) == pytest.approx((numbers[0] - 19175.0) / 913.0, abs=1e-12)
     assert {since.encode(missing) for missing in (None, float("nan"), pd.NaT, np.datetime64("NaT", "D"))} == {0.0}
     for strange in (20210301, "2021-13-01", "20210301", "2021-03-01x", "2021-W09-1", True, 3.5, ["2021-03-01"]):

@@ -45,9 +45,10 @@ def test_durations_are_no_integers():
         encode(np.array([0, 1]), days, "y")
 
 
-def test_truth_values_are_no_quick_integers():
+def test_truth_values_are_no_integers():
     assert encode(np.array([True, False]), np.array([False, True]), "y").tolist() == [1, 0]
-    assert encode(np.array([True, False]), np.arange(2), "y").tolist() == [1, 0]
+    with pytest.raises(ValueError, match="of type bool"):
+        encode(np.array([True, False]), np.arange(2), "y")
 
 
 def test_a_domain_with_gaps_is_no_run():

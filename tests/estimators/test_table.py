@@ -247,10 +247,12 @@ def test_values_out_of_bounds_are_moved_and_counted():
     [
         ("age", [None, 1.0, 2.0, 3.0], "Column 'age' must not have missing values.*1 of 4 rows"),
         ("size", ["S", None, "M", "M"], "Column 'size' must not have missing values"),
-        ("city", ["Rome", "Ulm", "Ulm", "Ulm"], r"Column city must hold only the declared 3 values.*1 of 4"),
-        ("age", ["young", "1", "2", "3"], "Column 'age' must be real numbers"),
+        ("city", ["Rome", "Ulm", "Ulm", "Ulm"], "Column 'city' must hold only the declared 3 values.*1 of 4"),
+        ("age", ["young", "1", "2", "3"], "Column 'age' must hold finite numbers"),
         ("since", ["soon", "1", "2", "3"], "Column 'since' must hold dates"),
-        ("age", [np.inf, 1.0, 2.0, 3.0], "infinity"),
+        ("age", [np.inf, 1.0, 2.0, 3.0], "Column 'age' must hold finite numbers.*1 of 4"),
+        ("age", [True, 1.0, 2.0, 3.0], "Column 'age' must hold finite numbers.*position 0, of type bool"),
+        ("city", ["Ulm", "Ulm", "Ulm", 1], "Column 'city' must hold only .*position 3, of type int"),
     ],
 )
 def test_what_the_schema_does_not_say_is_refused_without_a_value(column, values, match):
@@ -274,7 +276,7 @@ def test_numbers_are_no_dates_and_dates_no_numbers(values, dtype):
     missing = pd.DataFrame({"since": [np.nan, np.nan]})
     assert TablePrivatizer(schema=schema, transform_noise=False).fit(missing).transform(missing)[0, 0] == 19175
     for moment in ("datetime64[s]", "timedelta64[s]"):
-        with pytest.raises(ValueError, match="Column 'age' must be real numbers"):
+        with pytest.raises(ValueError, match="Column 'age' must hold finite numbers"):
             TablePrivatizer(schema={"age": (0, 100)}).fit(pd.DataFrame({"age": np.arange(2).astype(moment)}))
 
 
@@ -321,18 +323,20 @@ def test_a_frame_that_cannot_be_read_by_name_is_refused_in_words():
 
 
 def test_two_released_columns_of_one_name_are_refused_before_the_release():
-    frame = pd.DataFrame({"city": ["missing", None]})
-    schema = {"city": {"type": "categories", "values": ["missing", "Ulm"], "missing": "category"}}
+    frame = pd.DataFrame({"a": ["b_c", "d"], "a_b": ["c", "e"]})
+    schema = {name: frame[name].tolist() for name in frame}
     with pytest.raises(ValueError, match="Released columns must have different names"):
         TablePrivatizer(schema=schema).fit(frame)
-    assert TablePrivatizer(schema=schema, encoding="columns").fit_transform(frame).shape == (2, 1)
+    assert TablePrivatizer(schema=schema, encoding="columns").fit_transform(frame).shape == (2, 2)
 
 
 def test_unknown_categories_become_missing_ones_where_that_is_declared():
     schema = {name: SCHEMA[name] for name in ("age", "city")}
-    frame = FRAMES["pandas"]()[["age", "city"]].assign(city=["Rome", "Ulm", None, 3])
+    frame = FRAMES["pandas"]()[["age", "city"]].assign(city=["Rome", "Ulm", None, "3"])
     table = TablePrivatizer(schema=schema, handle_unknown="missing", transform_noise=False).fit(frame)
     assert table.inverse_transform(table.transform(frame))[:, 1].tolist() == [None, "Ulm", None, None]
+    with pytest.raises(ValueError, match="the first at position 3, of type int"):
+        table.transform(frame.assign(city=["Rome", "Ulm", None, 3]))
     with pytest.raises(ValueError, match="handle_unknown='missing' needs"):
         plain(handle_unknown="missing").fit(FRAMES["pandas"]())
 
@@ -454,3 +458,40 @@ def test_shares_by_variance_make_the_sum_of_variances_least():
             assert total(moved) > least * (1 - 1e-3)
     alone = TablePrivatizer(2.0, schema={"age": (0, 1)}, shares="variance").fit(X[["age"]])
     assert alone.epsilons_["age"] == pytest.approx(2.0)
+
+
+def test_integers_and_booleans_with_gaps_are_their_categories_after_any_round_trip(tmp_path):
+    truth = pd.DataFrame(
+        {"kids": pd.array([2, None, 0, 1], dtype="Int64"), "owns": pd.array([True, None, False, True], dtype="boolean")}
+    )
+    schema = {
+        name: {"type": "categories", "values": values, "missing": "category"}
+        for name, values in (("kids", [0, 1, 2]), ("owns", [False, True]))
+    }
+    truth.to_csv(tmp_path / "t.csv", index=False)
+    truth.to_parquet(tmp_path / "t.parquet")
+    frames = [
+        truth,
+        pd.read_csv(tmp_path / "t.csv"),
+        pd.read_csv(tmp_path / "t.csv", dtype_backend="pyarrow"),
+        pd.read_parquet(tmp_path / "t.parquet"),
+        pl.read_csv(tmp_path / "t.csv"),
+        pl.read_parquet(tmp_path / "t.parquet"),
+        pd.DataFrame(pl.read_csv(tmp_path / "t.csv").to_dicts()),
+        pd.DataFrame({"kids": np.float32([2, np.nan, 0, 1]), "owns": np.array([np.True_, None, np.False_, np.True_])}),
+        truth.astype("category"),
+    ]
+    for frame in frames:
+        for handle_unknown in ("error", "missing"):
+            table = TablePrivatizer(schema=schema, transform_noise=False, handle_unknown=handle_unknown).fit(frame)
+            rows = table.inverse_transform(table.transform(frame)).tolist()
+            assert rows == [[2, True], [None, None], [0, False], [1, True]]
+            assert [type(own) for own in rows[0]] == [int, bool]
+
+
+def test_categories_that_read_alike_are_released_in_columns_of_different_names():
+    schema = {"code": {"type": "categories", "values": [1, "1", "missing", "None", "1.0", 1.5], "missing": "category"}}
+    table = TablePrivatizer(schema=schema).fit(pd.DataFrame({"code": [1, "1"]}))
+    assert table.get_feature_names_out().tolist() == [
+        "code_1", "code_'1'", "code_'missing'", "code_'None'", "code_'1.0'", "code_1.5", "code_missing"
+    ]  # fmt: skip

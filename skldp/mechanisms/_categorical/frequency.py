@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from skldp._arrays import as_numbers
 from skldp._tables import as_frame, html_table
+from skldp._value_labels import value_labels
 
 __all__ = [
     "FrequencyEstimate",
@@ -209,10 +210,10 @@ class FrequencyEstimate:
         return as_frame(columns, index=None if self.categories is None else list(self.categories))
 
     def _repr_html_(self) -> str:
-        names = range(len(self.frequencies)) if self.categories is None else self.categories
+        names = value_labels(range(len(self.frequencies)) if self.categories is None else self.categories)
         rows = zip(names, self.frequencies, self.standard_errors, strict=True)
         return html_table(
             f"Frequencies from {self.n:,} reports",
-            [(str(name), f"{share:.4g}", f"{error:.2g}") for name, share, error in rows],
+            [(name, f"{share:.4g}", f"{error:.2g}") for name, share, error in rows],
             ("", "frequency", "standard error"),
         )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp._reading import is_missing
 from skldp.estimators._schema import columns_of
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._table_encoding import as_one_hot, widths
@@ -53,10 +54,7 @@ def as_rows(released: Any) -> Any:
 
 def distinct_rows(frame: Any) -> int:
     """How many different rows a frame has."""
-    columns = [
-        [None if nothing else value for value, nothing in zip(values.tolist(), missing.tolist(), strict=True)]
-        for values, missing in columns_of(frame)
-    ]
+    columns = [[None if is_missing(value) else value for value in values.tolist()] for values in columns_of(frame)]
     return len(set(zip(*columns, strict=True)))
 
 
@@ -64,8 +62,8 @@ def declared_cells(release: TablePrivatizer, table: Any) -> _Floats:
     """The columns of the schema as numbers and places of categories, shape (n_samples, n_columns)."""
     names = release.mechanism_.columns.names
     cells = [
-        column.as_numbers(values, missing, str(name), unknown=release.handle_unknown)
-        for name, column, (values, missing) in zip(names, release.columns_, columns_of(table), strict=True)
+        column.as_numbers(values, str(name), unknown=release.handle_unknown)
+        for name, column, values in zip(names, release.columns_, columns_of(table), strict=True)
     ]
     return np.column_stack(cells).astype(np.float64)
 

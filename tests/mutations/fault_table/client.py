@@ -35,12 +35,8 @@ MUTATIONS = [
         "        if units > limit:",
         "client/test_policy.py",
     ),
-    Mutation(
-        "client/_fields.py",
-        "Got another {type(value).__name__}.",
-        "Got another {value}.",
-        "client/test_policy.py",
-    ),
+    Mutation("client/_fields.py", "self._missing if found is", "self._unknown if found is", "client/test_policy.py"),
+    Mutation("client/_fields.py", "[] if unknown else [Unread.UNKNOWN]", "[]", "cli/test_policies.py"),
     Mutation(
         "client/_schema.py",
         ", object_pairs_hook=each_once, parse_float",
@@ -55,7 +51,7 @@ MUTATIONS = [
     ),
     Mutation(
         "client/_fields.py",
-        "return self._codes[_key(self.unknown)]",
+        "return self._codes[value_key(self.unknown)]",
         "return 0",
         "client/test_policy.py",
     ),
@@ -138,7 +134,7 @@ MUTATIONS = [
         "client/test_crashes.py",
     ),
     Mutation(
-        "client/_columns.py",
+        "_reading.py",
         "([0-9]{2})(?:[T ]|\\Z)",
         "([0-9]{2})",
         "collection/test_policy.py",

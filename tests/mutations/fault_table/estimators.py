@@ -258,9 +258,6 @@ MUTATIONS = [
         "estimators/test_targets.py",
     ),
     Mutation(
-        "estimators/_schema.py", "if values.size and not texts_or_dates:", "if False:", "estimators/test_table.py"
-    ),
-    Mutation(
         "estimators/_schema.py",
         "if of_numbers or of_dates:",
         "if of_dates:",
@@ -434,4 +431,12 @@ MUTATIONS = [
         "isinstance(value, float) and",
         "estimators/test_table_mechanisms.py",
     ),
+    Mutation("_reading.py", "bool | np.bool_ | np.timedelta64)", "bool | np.bool_)", "test_reading.py"),
+    Mutation("_reading.py", "isinstance(value, bool | np.bool_ | np", "isinstance(value, bool | np", "test_reading.py"),
+    Mutation("_reading.py", "if len(kinds & {int, float, bool}) > 1 or not", "if not", "test_reading.py"),
+    Mutation("_reading.py", "        if self.text and key[0] is str", "        if key[0] is str", "test_reading.py"),
+    Mutation("_reading.py", "if key[0] in self._kinds else Unread", "if True else Unread", "test_reading.py"),
+    Mutation("_reading.py", "or self._written(value) in self._codes", "or False", "test_reading.py"),
+    Mutation("_value_labels.py", "for write in (str, repr):", "for write in (str, str):", "test_reading.py"),
+    Mutation("_untold.py", "if dated or array.dtype", "if array.dtype", "estimators/test_table_mechanisms.py"),
 ]

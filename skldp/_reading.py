@@ -1,0 +1,315 @@
+"""Readers of declared values: one number, date or category, or a column of them."""
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from enum import IntEnum
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "FIRST_DAY",
+    "LAST_DAY",
+    "Cells",
+    "CodeReader",
+    "DayReader",
+    "NumberReader",
+    "Reader",
+    "Unread",
+    "as_array",
+    "is_missing",
+    "number_of",
+    "value_key",
+]
+
+_EPOCH = date(1970, 1, 1)
+FIRST_DAY, LAST_DAY = (date.min - _EPOCH).days, (date.max - _EPOCH).days
+_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ]|\Z)")
+# Python reads no longer integers; a double is infinite there.
+_WHOLE = re.compile(r"[+-]?[0-9]{1,400}")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_BOOLEANS = {text: value for value in (False, True) for text in (str(value), str(value).lower(), str(value).upper())}
+_NA_TYPES = ("NAType", "NaTType")
+# Beyond it, doubles are not all integers.
+_EXACT = 2**53
+# Values of these types are read once each. Equal times of two zones may be of different days, and are not among them.
+_PLAIN = {str, int, float, bool, date, type(None)}
+
+
+class Unread(IntEnum):
+    """Why a cell has no number or code."""
+
+    MISSING = 1
+    UNREADABLE = 2
+    UNKNOWN = 3
+
+
+class Cells(NamedTuple):
+    """A column that was read.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n,)
+        Numbers, days since 1970, or codes; 0 where nothing was read.
+    state : ndarray of shape (n,) and uint8
+        0 where a value was read, else a member of :class:`Unread`.
+    """
+
+    values: np.ndarray
+    state: npt.NDArray[np.uint8]
+
+    def check(self, given: Any, name: str, rule: str, *unread: Unread, first_row: int | None = None) -> None:
+        """Raise ValueError if cells are of such a state. No value is shown.
+
+        Rows count from `first_row`, those of an array (None) are positions from 0.
+        """
+        strange = np.flatnonzero(np.isin(self.state, unread))
+        if strange.size:
+            first = int(strange[0])
+            place = f"at position {first:,}" if first_row is None else f"in row {first_row + first:,}"
+            raise ValueError(
+                f"{name} must hold {rule}; nothing was released. Got {strange.size:,} of {len(self.state):,} that are "
+                f"not, the first {place}, of type {type(given[first]).__name__}."
+            )
+
+
+class Reader(ABC):
+    """Reader of one kind of values.
+
+    Parameters
+    ----------
+    text : bool, default=False
+        Whether cells are those of a text file, where 1 is written "1" or "1.0". Elsewhere a text is no number.
+    """
+
+    dtype: type = np.float64
+
+    def __init__(self, *, text: bool = False) -> None:
+        self.text = text
+
+    def read(self, value: Any) -> Any:
+        """Return the number or code of a value, or why there is none. Never raises."""
+        try:
+            return Unread.MISSING if is_missing(value) else self._read(value)
+        except Exception:
+            # The methods of a value may raise anything; an error would reveal the value.
+            return Unread.UNREADABLE
+
+    def read_all(self, values: Any) -> Cells:
+        """Read a column, an array or a sequence of values, as :meth:`read` does each."""
+        found = self._of_array(values) if isinstance(values, np.ndarray) else None
+        if found is not None:
+            return found
+        # numpy makes integers of times as objects.
+        cells = values.tolist() if isinstance(values, np.ndarray) and values.dtype.kind not in "mM" else list(values)
+        kinds = set(map(type, cells))
+        # 1, 1.0 and True are equal keys of a dict, but different values.
+        if len(kinds & {int, float, bool}) > 1 or not all(k in _PLAIN or k.__name__ in _NA_TYPES for k in kinds):
+            return self._cells(list(map(self.read, cells)))
+        places = {value: place for place, value in enumerate(dict.fromkeys(cells))}
+        distinct = self._cells(list(map(self.read, places)))
+        rows = np.fromiter(map(places.__getitem__, cells), np.intp, len(cells))
+        return Cells(distinct.values[rows], distinct.state[rows])
+
+    @abstractmethod
+    def _read(self, value: Any) -> Any:
+        """Read a value that is not missing."""
+
+    def _of_array(self, values: np.ndarray) -> Cells | None:
+        """Read an array of a type that needs no Python objects; None of other types."""
+        if values.dtype.kind not in "biufmM":
+            return None
+        missing = values != values
+        return Cells(
+            np.zeros(values.shape, dtype=self.dtype),
+            np.where(missing, Unread.MISSING, Unread.UNREADABLE).astype(np.uint8),
+        )
+
+    def _cells(self, read: list[Any]) -> Cells:
+        state = np.array([one if isinstance(one, Unread) else 0 for one in read], dtype=np.uint8)
+        values: np.ndarray = np.array([0 if isinstance(one, Unread) else one for one in read], dtype=self.dtype)
+        return Cells(values, state)
+
+
+class NumberReader(Reader):
+    """Reader of finite real numbers. A bool is none.
+
+    Examples
+    --------
+    >>> from skldp._reading import NumberReader
+    >>> NumberReader().read(1.0), NumberReader().read("1"), NumberReader(text=True).read("1")
+    (1.0, <Unread.UNREADABLE: 2>, 1.0)
+    """
+
+    def _read(self, value: Any) -> Any:
+        number = number_of(value, text=self.text)
+        return Unread.UNREADABLE if number is None else float(number)
+
+    def _of_array(self, values: np.ndarray) -> Cells | None:
+        if values.dtype.kind not in "iuf":
+            return super()._of_array(values)
+        with np.errstate(over="ignore"):
+            numbers = values.astype(np.float64)
+        state = np.zeros(values.shape, dtype=np.uint8)
+        if values.dtype.kind == "f" and not np.isfinite(numbers).all():
+            state[np.isinf(numbers)] = Unread.UNREADABLE
+            state[np.isnan(numbers)] = Unread.MISSING
+            numbers[state > 0] = 0
+        return Cells(numbers, state)
+
+
+class DayReader(Reader):
+    """Reader of dates, as days since 1970: dates, times, and texts such as "2024-02-29", a time behind them or not.
+
+    Examples
+    --------
+    >>> from skldp._reading import DayReader
+    >>> DayReader().read("1970-01-02"), DayReader().read(1)
+    (1.0, <Unread.UNREADABLE: 2>)
+    """
+
+    def _read(self, value: Any) -> Any:
+        if isinstance(value, np.datetime64):
+            cells = self._of_dates(np.array([value]))
+            return Unread(cells.state[0]) if cells.state[0] else float(cells.values[0])
+        # A date and a time write themselves as such a text.
+        found = _DATE.match(str(value)) if isinstance(value, str | date) else None
+        return float((date(*map(int, found.groups())) - _EPOCH).days) if found else Unread.UNREADABLE
+
+    def _of_array(self, values: np.ndarray) -> Cells | None:
+        return self._of_dates(values) if values.dtype.kind == "M" else super()._of_array(values)
+
+    def _of_dates(self, values: np.ndarray) -> Cells:
+        days = values.astype("datetime64[D]").astype(np.int64)
+        state = np.where((days < FIRST_DAY) | (days > LAST_DAY), Unread.UNREADABLE, 0).astype(np.uint8)
+        state[np.isnat(values)] = Unread.MISSING
+        return Cells(np.where(state > 0, 0, days).astype(np.float64), state)
+
+
+class CodeReader(Reader):
+    """Reader of declared values, as their places in the list.
+
+    Parameters
+    ----------
+    values : sequence
+        Different ones. None among them is no value to be read: what is missing is left to the caller.
+    text : bool, default=False
+
+    Raises
+    ------
+    ValueError
+        If one text would be two of the values, or one of them and a missing one.
+
+    Notes
+    -----
+    A value is unknown if its kind is declared, else unreadable; kinds are texts, numbers and booleans. In a text file a
+    declared text comes first, then "true", "True", "TRUE" and "false" of a declared boolean, then numbers.
+
+    Examples
+    --------
+    >>> from skldp._reading import CodeReader
+    >>> [CodeReader((0, 1)).read(value) for value in (1, 1.0, 2, True)]
+    [1, 1, <Unread.UNKNOWN: 3>, <Unread.UNREADABLE: 2>]
+    >>> [CodeReader((False, True), text=True).read(value) for value in ("TRUE", "true", "1")]
+    [1, 1, <Unread.UNREADABLE: 2>]
+    """
+
+    dtype = np.int64
+
+    def __init__(self, values: Sequence[Any], *, text: bool = False) -> None:
+        super().__init__(text=text)
+        self._codes = {value_key(value): code for code, value in enumerate(values) if value is not None}
+        self._kinds = {kind for kind, _ in self._codes}
+        numbers = sorted((value, code) for (kind, value), code in self._codes.items() if kind is Real)
+        self._numbers = None
+        if numbers and all(abs(value) < _EXACT for value, _ in numbers):
+            self._numbers = np.array([value for value, _ in numbers]), np.array([code for _, code in numbers])
+        if text and any(
+            kind is str and (value == "" or self._written(value) in self._codes) for kind, value in self._codes
+        ):
+            raise ValueError(
+                "Values must be written differently in a text file, where 1 may be '1' or '1.0', and '' is missing. "
+                "Got a text among them that is another one's; use a Parquet or Arrow file."
+            )
+
+    def _read(self, value: Any) -> Any:
+        key = value_key(value)
+        if self.text and key[0] is str and key not in self._codes:
+            key = self._written(value) or key
+        # A value of another kind may not even have a hash.
+        return self._codes.get(key, Unread.UNKNOWN) if key[0] in self._kinds else Unread.UNREADABLE
+
+    def _written(self, text: str) -> Any:
+        """Return the kind and value of a text that a boolean or a number is written as, where such are declared."""
+        if bool in self._kinds and text in _BOOLEANS:
+            return bool, _BOOLEANS[text]
+        number = number_of(text, text=True) if Real in self._kinds else None
+        return None if number is None else (Real, number)
+
+    def _of_array(self, values: np.ndarray) -> Cells | None:
+        kind = values.dtype.kind
+        if kind in "biuf" and (bool if kind == "b" else Real) not in self._kinds:
+            return super()._of_array(values)
+        if kind not in "iuf" or self._numbers is None:
+            return None
+        numbers, codes = self._numbers
+        places = np.minimum(np.searchsorted(numbers, values), len(numbers) - 1)
+        state = np.where(numbers[places] == values, 0, Unread.UNKNOWN).astype(np.uint8)
+        if kind == "f" and state.any():
+            state[np.isinf(values)] = Unread.UNREADABLE
+            state[np.isnan(values)] = Unread.MISSING
+        return Cells(np.where(state > 0, 0, codes[places]), state)
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, NaT, or the NA of pandas."""
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    may_be_none = isinstance(value, float | np.floating | np.datetime64 | np.timedelta64)
+    return value is None or type(value).__name__ in _NA_TYPES or (may_be_none and bool(value != value))
+
+
+def number_of(value: Any, *, text: bool = False) -> Any:
+    """Return a finite real number as it is, or None; with `text`, also of a text in decimal digits."""
+    if text and isinstance(value, str):
+        digits = value.strip()
+        value = int(digits) if _WHOLE.fullmatch(digits) else float(digits) if _DECIMAL.fullmatch(digits) else None
+    # numpy calls spans of time integers.
+    if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, Real | Decimal):
+        return None
+    try:
+        return value if math.isfinite(value) else None
+    except (OverflowError, ValueError):
+        # An integer or a fraction beyond the largest double.
+        return None
+
+
+def as_array(column: Any) -> Any:
+    """Return a column of pandas, polars, Arrow or numpy, or a sequence, as an array or list of its own values.
+
+    Times lose their zone: the day is that of the clock that they were written by.
+    """
+    for zone, without in (("tz", "tz_localize"), ("time_zone", "replace_time_zone")):
+        if getattr(getattr(column, "dtype", None), zone, None) is not None:
+            column = getattr(column.dt, without)(None)
+    if hasattr(column, "to_pylist"):
+        # Arrow's integers beside nulls would be doubles.
+        of_numbers = str(column.type).startswith(("int", "uint", "float", "double", "halffloat"))
+        return column.to_numpy(zero_copy_only=False) if of_numbers and not column.null_count else column.to_pylist()
+    return column.to_numpy() if hasattr(column, "to_numpy") else column
+
+
+def value_key(value: Any) -> tuple[Any, Any]:
+    """Return the kind and value by which values are told apart: 1 and 1.0 are one, and True is another."""
+    if isinstance(value, bool | np.bool_):
+        return bool, bool(value)
+    if isinstance(value, str):
+        return str, value
+    number = number_of(value)
+    return (type(value), value) if number is None else (Real, number)

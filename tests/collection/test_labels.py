@@ -1,0 +1,68 @@
+"""Groups and categories that read alike stay apart: in estimates, tables, frames and pages."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skldp import Collector
+from skldp.client import CategoryField, NumberField, Policy
+from skldp.collection._page import _bars
+from skldp.mechanisms import RandomizedResponse, SquareWave, UnaryEncoding, integer_law
+
+ALIKE = (1, "1", None, "None", True, "True")
+LABELS = ("1", "'1'", "None", "'None'", "True", "'True'")
+
+
+@pytest.fixture(scope="module")
+def collector():
+    """Of 600 people, whose number is by their group."""
+    fields = (
+        CategoryField("group", ALIKE, integer_law(RandomizedResponse(4.0, 6)), None),
+        CategoryField("bits", ALIKE, integer_law(UnaryEncoding(4.0, 6)), None),
+        NumberField("big", 1e15, 1e15 + 64, integer_law(SquareWave(4.0)), missing=1e15),
+    )
+    policy = Policy("a test", fields)
+    held = Collector(policy)
+    rng = np.random.default_rng(0)
+    for i in range(600):
+        record = {"group": ALIKE[i % 6], "bits": ALIKE[i % 6], "big": 1e15 + 8 * (i % 6)}
+        report = policy.vector(record, rng.bytes(8 * 60))
+        held.add(report)
+    return held
+
+
+def test_categories_that_read_alike_have_labels_of_their_own(collector):
+    assert collector.frequencies("group").labels == LABELS
+    assert collector.frequencies("bits").labels == LABELS
+    assert all(f'<th style="text-align:left">{text}<' in collector.page() for text in ("1", "&#x27;1&#x27;", "None"))
+
+
+def test_groups_that_read_alike_do_not_vanish(collector):
+    means = collector.mean("big", by="group")
+    assert means.labels == LABELS
+    assert len(set(means.values.tolist())) == 6
+    shares = collector.histogram("big", by="group", bins=2)
+    assert len(set(shares.labels)) == len(shares.labels) == 12
+
+
+def test_bins_of_large_numbers_are_told_apart(collector):
+    labels = collector.histogram("big").labels
+    assert labels[0] == "[1000000000000000, 1000000000000008)"
+    assert len(set(labels)) == 8
+    assert collector.cumulative("big").labels[0] == "< 1000000000000008"
+
+
+def test_bars_of_labels_that_are_cut_alike_name_the_rows(collector):
+    long = replace(
+        collector.frequencies("group"), labels=tuple("of a long text, which is cut" + str(i) for i in range(6))
+    )
+    assert ">row 6<" in _bars(long)
+    assert "…" not in _bars(long)
+
+
+def test_a_frame_has_a_column_for_each_category(collector):
+    pytest.importorskip("pandas")
+    assert [name for name in collector.to_frame().columns if name.startswith("bits=")] == [
+        f"bits={one}" for one in LABELS
+    ]
