@@ -12,6 +12,7 @@ import pytest
 from skldp import Collector
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
 from skldp.collection._arrow import batch_of_reports
+from skldp.collection._report_files import read_batch
 from skldp.learning._survey_estimates import made_consistent
 from skldp.mechanisms import (
     Duchi,
@@ -163,7 +164,7 @@ def test_many_single_reports_are_put_away(reports, collector, monkeypatch):
 
 @pytest.mark.parametrize("n_at_a_time", [1, 3, 1 << 16])
 def test_files_of_reports(reports, collector, tmp_path, monkeypatch, n_at_a_time):
-    monkeypatch.setattr("skldp.collection._report_files._REPORTS", n_at_a_time)
+    monkeypatch.setattr("skldp.collection._report_files._BYTES", n_at_a_time)
     path = tmp_path / "reports.bin"
     path.write_bytes(b"".join(reports))
     made = Collector(POLICY)
@@ -220,11 +221,11 @@ def test_files_of_arrow(reports, collector, tmp_path, form):
 def test_a_file_that_pyarrow_cannot_go_on_with_counts_once_as_broken(reports, tmp_path, monkeypatch, name):
     pa = pytest.importorskip("pyarrow")
 
-    def ended(path, first):
-        yield batch_of_reports(POLICY, reports[:5])
+    def ended(policy, path):
+        yield from read_batch(policy, batch_of_reports(POLICY, reports[:5]))
         raise getattr(pa, name)("a length of petabytes")
 
-    monkeypatch.setattr("skldp.collection._report_files._batches", ended)
+    monkeypatch.setattr("skldp.collection._report_files._read_arrow", ended)
     (tmp_path / "reports").write_bytes(b"ARROW1")
     made = Collector(POLICY)
     made.add_file(tmp_path / "reports")
@@ -234,7 +235,7 @@ def test_a_file_that_pyarrow_cannot_go_on_with_counts_once_as_broken(reports, tm
 def test_what_cannot_be_read_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         Collector(POLICY).add_file(tmp_path / "missing")
-    with pytest.raises(TypeError, match=re.escape("Reports must be in a pyarrow.RecordBatch")):
+    with pytest.raises(TypeError, match=re.escape("Reports must be a pyarrow.RecordBatch")):
         Collector(POLICY).add_batch([1, 2])
 
 
