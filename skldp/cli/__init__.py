@@ -4,6 +4,8 @@ import shlex
 import sys
 from collections.abc import Iterable
 
+from skldp._texts import escaped
+
 __all__ = ["main"]
 
 
@@ -43,5 +45,5 @@ def main(arguments: Iterable[str] | None = None) -> None:
         if not hasattr(error, "format_message"):
             raise
         message = error.format_message()
-    print(f"skldp: {' '.join(message.split())}", file=sys.stderr)
+    print(f"skldp: {escaped(' '.join(message.split()))}", file=sys.stderr)
     raise SystemExit(2)

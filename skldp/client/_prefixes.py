@@ -9,6 +9,7 @@ from os import PathLike
 from typing import Any, Self
 
 from skldp._checks import check_whole, is_whole
+from skldp._texts import is_visible
 from skldp.client._fields import CategoryField
 from skldp.client._ledger import DeviceLedger
 from skldp.client._policy import Policy
@@ -64,6 +65,8 @@ class PrefixDomain:
         n = len(self.symbols) if isinstance(self.symbols, str) else 0
         if not 2 <= n <= _MOST_SYMBOLS or len(set(self.symbols)) < n:
             raise ValueError(f"symbols must be 2 to {_MOST_SYMBOLS} different signs. Got another alphabet instead.")
+        if not all(map(is_visible, self.symbols)):
+            raise ValueError("symbols must not be control, format or other invisible characters. Got one of them.")
         check_whole("length", self.length, least=1, most=_LONGEST)
         if not isinstance(self.fixed, bool):
             raise ValueError(f"fixed must be True or False. Got {self.fixed!r} instead.")

@@ -19,8 +19,6 @@ _STREAM = b"\xff\xff\xff\xff"
 # Rows that are converted at a time, and bytes that are read at a time.
 _ROWS = 1 << 16
 _BYTES = 1 << 20
-# Failed parses that a file may have beside one for each report length.
-_FREE_FAILURES = 64
 # Of Arrow's messages: their format since Arrow 1.0.
 _V5 = 4
 
@@ -217,7 +215,7 @@ def _read_bytes(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
                     continue
                 broken, foreign = broken + is_own, foreign + (not is_own and not is_strange)
                 n_failed, is_strange = n_failed + is_own, True
-                skipped = 1 if n_failed * size <= n_read + _FREE_FAILURES * size else size
+                skipped = 1 if n_failed * size <= n_read else size
                 following = held.find(start, place + skipped)
                 # The next one may begin at the end of what is read so far.
                 place = following if following >= 0 else max(place + 1, len(held) - len(start) + 1)

@@ -328,7 +328,7 @@ def test_the_schema_reads_like_the_standard():
     schemas = [policy_schema()]
     while schemas:
         one = schemas.pop()
-        assert set(one) - known <= {"$schema", "title", "$defs"}
+        assert set(one) - known <= {"$schema", "$comment", "title", "$defs"}
         assert one.get("type") != "object" or one["additionalProperties"] is False
         schemas += [*one.get("$defs", {}).values(), *one.get("properties", {}).values(), *one.get("oneOf", [])]
         schemas += [one["items"]] if "items" in one else []
@@ -359,7 +359,7 @@ print(*sorted(name for name in sys.modules if name.split(".")[0] in ("skldp", "c
     of_laws = ["_integer_laws", "_law_documents", "_number_laws", "_odds", "_release_key"]
     of_client = ["_columns", "_fields", "_ledger", "_memo", "_policy", "_reports", "_schema"]
     assert done.stdout.split() == [
-        *("skldp", "skldp._checks", "skldp._doors", "skldp._searches", "skldp.client"),
+        *("skldp", "skldp._checks", "skldp._doors", "skldp._searches", "skldp._texts", "skldp.client"),
         *(f"skldp.client.{name}" for name in of_client),
         *("skldp.exceptions", "skldp.mechanisms"),
         *(f"skldp.mechanisms.{name}" for name in of_laws),

@@ -97,12 +97,6 @@ MUTATIONS = [
     ),
     Mutation(
         "collection/_report_files.py",
-        "_FREE_FAILURES * size else size",
-        "_FREE_FAILURES else size",
-        "collection/test_hostile_files.py",
-    ),
-    Mutation(
-        "collection/_report_files.py",
         "return not place(batch +",
         "return True or place(batch +",
         "collection/test_hostile_files.py",
