@@ -10,6 +10,7 @@ from skldp._checks import is_number
 
 __all__ = ["NumberColumn", "column_from_dict", "is_missing"]
 
+_MOST = 1e100
 _EPOCH = datetime.date(1970, 1, 1)
 _FIRST_DAY, _LAST_DAY = (datetime.date.min - _EPOCH).days, (datetime.date.max - _EPOCH).days
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ]|\Z)")
@@ -31,7 +32,7 @@ class NumberColumn:
     ----------
     name : str
     low, high : float
-        Finite, and ``low < high``. Of a date, days since 1970.
+        From -1e100 to 1e100, and ``low < high``. Of a date, days since 1970.
     unit : str, default=None
         Of the number, to be shown.
     whole : bool, default=False
@@ -62,8 +63,13 @@ class NumberColumn:
         for end in ("low", "high", "missing"):
             if is_number(getattr(self, end)):
                 object.__setattr__(self, end, float(getattr(self, end)))
-        if not (is_number(self.low) and is_number(self.high)) or not self.high / 2 - self.low / 2 > 0:
-            raise ValueError(f"Bounds must be finite numbers with low < high. Got {(self.low, self.high)!r} instead.")
+        # Squares of larger numbers, which variances are, would leave the range of doubles.
+        if not all(is_number(end) and abs(end) <= _MOST for end in (self.low, self.high)) or not (
+            self.high / 2 - self.low / 2 > 0
+        ):
+            raise ValueError(
+                f"Bounds must be numbers from {-_MOST:g} to {_MOST:g} with low < high; got {(self.low, self.high)!r}."
+            )
         if self.outside not in ("clip", "refuse"):
             raise ValueError(f"outside must be 'clip' or 'refuse'. Got {self.outside!r} instead.")
         if self.missing is not None and not (is_number(self.missing) and self.low <= self.missing <= self.high):

@@ -68,6 +68,7 @@ class PrefixDomain:
         if not all(map(is_visible, self.symbols)):
             raise ValueError("symbols must not be control, format or other invisible characters. Got one of them.")
         check_whole("length", self.length, least=1, most=_LONGEST)
+        object.__setattr__(self, "length", int(self.length))
         if not isinstance(self.fixed, bool):
             raise ValueError(f"fixed must be True or False. Got {self.fixed!r} instead.")
 
@@ -174,6 +175,7 @@ class PrefixTask:
 
     def __post_init__(self) -> None:
         check_whole("length", self.length, least=1, most=self.domain.length)
+        object.__setattr__(self, "length", int(self.length))
         fields = self.policy.fields
         field = fields[0]
         if not isinstance(field, CategoryField) or len(fields) > 1 or field.name != PREFIX or field.unknown is not None:

@@ -74,6 +74,8 @@ def policy_schema() -> dict[str, Any]:
 
 def policy_error(content: Any) -> str | None:
     """Return the rule that a policy's document breaks, or None: one about its texts, or one of the schema."""
+    if len(canonical_text(content)) > _MOST_CHARACTERS:
+        return f"its text must have at most {_MOST_CHARACTERS} characters"
     hidden = next((text for text in _texts(content) if not is_visible(text)), None)
     if hidden is not None:
         return f"texts must have no control, format or other invisible characters, unlike '{escaped(hidden[:60])}'"

@@ -91,7 +91,7 @@ def usual_estimates(collector: "Collector", field: AnyField) -> list[tuple[Surve
     if isinstance(field, CategoryField):
         return [(collector.frequencies(name, consistent="project"), True)]
     if isinstance(field, NumbersField):
-        return [(collector.mean(column), False) for column in field.names]
+        return [(one, False) for one in collector._group_means(field)]
     tables = []
     for estimate, drawn in (
         (lambda: collector.mean(name), False),

@@ -109,7 +109,7 @@ class SurveyEstimate:
         moved = np.where(left > 0, odds * self.moved + odds**2 * self.moved_square, np.inf)
         return np.asarray(np.minimum(moved, self.most))
 
-    def scaled(self, factor: float, shift: float = 0.0) -> Self:
+    def scaled(self, factor: float | _Floats, shift: float | _Floats = 0.0) -> Self:
         """The estimate of what was estimated times a factor above 0, and so far further."""
         of_factor = {
             name: getattr(self, name) * factor for name in ("standard_errors", "moved", "moved_square", "most")

@@ -443,6 +443,39 @@ def test_of_numbers_that_are_answered_for_together_means_are_known():
         with pytest.raises(ValueError, match="means alone are known"):
             getattr(made, method)("a", **asked)
     assert made.page().count("<h2>") == 2
+    for one, name in zip(made._group_means(policy.fields[0]), "abc", strict=True):
+        wanted = made.mean(name)
+        assert (one.what, one.labels, one.n, one.level) == (wanted.what, wanted.labels, wanted.n, wanted.level)
+        for part in ("values", "standard_errors", "low", "high", "most"):
+            np.testing.assert_allclose(getattr(one, part), getattr(wanted, part), rtol=1e-12)
+        np.testing.assert_allclose(one.moved_by(0.01), wanted.moved_by(0.01), rtol=1e-12)
+
+
+@pytest.mark.parametrize("show", ["page", "to_frame"])
+def test_a_group_of_numbers_is_decoded_once_a_report(monkeypatch, show):
+    columns = tuple(NumberColumn(f"c{i}", 0, 1) for i in range(30))
+    policy = Policy("a test", (NumbersField("group", columns, SampledLaw(30, 1, integer_law(Duchi(1.0)))),))
+    made = Collector(policy)
+    for one in policy.release_all([{f"c{i}": 0.5 for i in range(30)}] * 50):
+        made.add(one)
+    decoded = []
+    real = SampledLaw.values
+    monkeypatch.setattr(SampledLaw, "values", lambda law, answer: decoded.append(answer) or real(law, answer))
+    getattr(made, show)()
+    assert len(decoded) <= 50
+
+
+def test_estimates_within_the_largest_bounds_are_finite():
+    field = NumberField("x", -1e100, 1e100, integer_law(Piecewise(1.0)))
+    policy = Policy("a test", (field, NumberField("y", -1, 1, integer_law(Piecewise(1.0)))))
+    made = Collector(policy)
+    for one in policy.release_all([{"x": (-1) ** i * 1e100, "y": 1} for i in range(200)]):
+        made.add(one)
+    for found in (made.mean("x"), made.variance("x"), made.histogram("x"), made.quantiles("x")):
+        assert np.isfinite(found.values).all()
+        assert np.isfinite(found.standard_errors).all()
+        assert np.isfinite(found.moved_by(0.01)).all()
+    assert "inf" not in made.page()
 
 
 # What forged reports can do.

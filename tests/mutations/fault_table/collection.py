@@ -88,6 +88,14 @@ MUTATIONS = [
     Mutation(
         "collection/_report_files.py", "following = held.find(start, place + skipped)", "following = -1", COLLECTOR
     ),
+    Mutation("collection/_policy.py", "except ArithmeticError:", "except KeyError:", "collection/test_policy.py"),
+    Mutation(
+        "collection/_page.py",
+        "for one in collector._group_means(field)]",
+        "for one in map(collector.mean, field.names)]",
+        COLLECTOR,
+    ),
+    Mutation("learning/_answer_scores.py", "sums += count * values, count *", "sums += values, count *", COLLECTOR),
     # Hostile files: memory and time are bounded by the size of the file.
     Mutation(
         "collection/_report_files.py",

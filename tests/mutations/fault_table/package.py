@@ -9,7 +9,7 @@ MUTATIONS = [
     # Texts of any sender: invisible characters are refused in documents, and escaped where they are printed.
     Mutation("_texts.py", 'or category in ("Zl", "Zp")', "", "test_texts.py"),
     Mutation("_texts.py", 'category[0] == "C" and', 'category == "Cc" and', "test_texts.py"),
-    Mutation("_texts.py", 'before > "\x7f" and', "", "test_texts.py"),
+    Mutation("_texts.py", r'before > "\x7f" and', "", "test_texts.py"),
     Mutation("_texts.py", 'unicodedata.category(before)[0] in "LMS"', "True", "test_texts.py"),
     Mutation("_tables.py", "html.escape(escaped(text))", "html.escape(text)", "test_texts.py"),
     Mutation("client/_schema.py", "if hidden is not None:", "if False:", "test_texts.py"),
