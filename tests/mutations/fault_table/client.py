@@ -130,7 +130,9 @@ MUTATIONS = [
     Mutation("client/_prefixes.py", " or field.unknown is not None:", ":", HITTERS),
     Mutation("client/_prefixes.py", 'if self.policy.memo != "fresh":', "if False:", HITTERS),
     Mutation("client/_prefixes.py", "ledger=ledger)", "ledger=None)", HITTERS),
-    Mutation("client/_ledger.py", "self.path = os.path.abspath(path)", "self.path = str(path)", "client/test_crashes.py"),
+    Mutation(
+        "client/_ledger.py", "self.path = os.path.abspath(path)", "self.path = str(path)", "client/test_crashes.py"
+    ),
     Mutation(
         "client/_ledger.py",
         "        except (sqlite3.Error, OSError) as error:",
