@@ -4,7 +4,9 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["as_frame", "html_table"]
+from skldp._texts import escaped
+
+__all__ = ["as_frame", "html_table", "in_html"]
 
 # A longer table is for its frame.
 _MOST_ROWS = 20
@@ -53,8 +55,13 @@ def html_table(caption: str, rows: Iterable[Sequence[str]], head: Sequence[str] 
     if len(every) > _MOST_ROWS:
         lines.append(_cell("td", f"and {len(every) - _MOST_ROWS:,} more"))
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<table><caption>{html.escape(caption)}</caption>{body}</table>"
+    return f"<table><caption>{in_html(caption)}</caption>{body}</table>"
+
+
+def in_html(text: str) -> str:
+    """Return the text for HTML: its special characters and invisible ones are escaped."""
+    return html.escape(escaped(text))
 
 
 def _cell(kind: str, text: str) -> str:
-    return f'<{kind} style="text-align:left">{html.escape(text)}</{kind}>'
+    return f'<{kind} style="text-align:left">{in_html(text)}</{kind}>'

@@ -6,6 +6,8 @@ import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
+from skldp._texts import escaped
+
 __all__ = ["main"]
 
 _OF_OTHERS = (
@@ -55,7 +57,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
         if not hasattr(error, "format_message"):
             raise
         message = error.format_message()
-    print(f"skldp: {' '.join(message.split())}", file=sys.stderr)
+    print(f"skldp: {escaped(' '.join(message.split()))}", file=sys.stderr)
     raise SystemExit(2)
 
 

@@ -130,7 +130,7 @@ def federated(
     # Before anything is printed, which a terminal may refuse.
     table.to_csv(csv_path)
     _draw(table, loaded.name, png_path)
-    typer.echo(printable(str(table)))
+    typer.echo("\n".join(map(printable, str(table).split("\n"))))
     for line in notes_on_table(loaded):
         typer.echo(printable(line))
     if seed is not None:

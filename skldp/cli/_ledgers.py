@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 
 from skldp.accounting import ledger_report
-from skldp.cli._options import rich_table
+from skldp.cli._options import printable, rich_table
 from skldp.estimators._ledgers import joblib_workers
 
 __all__ = ["ledger"]
@@ -31,7 +31,7 @@ def ledger(
     found = ledger_report(file, verify=verify, workers=joblib_workers(jobs), head=head)
     for name in _SETTINGS:
         # A head that a narrow terminal breaks in two would be none when it is given back.
-        console.print(f"{name}: {found[name]}", soft_wrap=True)
+        console.print(printable(f"{name}: {found[name]}"), soft_wrap=True)
     for name in ("loss_quantiles", "remaining_quantiles", "zcdp_quantiles"):
         if found[name] and (name != "zcdp_quantiles" or found["delta"] is not None):
             shares = ", ".join(f"{share}: {value:.4g}" for share, value in dict(found[name]).items())
@@ -43,7 +43,7 @@ def ledger(
     if verify:
         verification = found["verification"]
         for problem in verification["problems"]:
-            console.print(f"problem: {problem}")
+            console.print(printable(f"problem: {problem}"))
         console.print("verified: every decision was right" if verification["ok"] else "NOT verified")
         if not verification["ok"]:
             raise typer.Exit(1)

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from skldp._texts import escaped
 from skldp.estimators._validation import check_epsilon
 
 __all__ = [
@@ -128,7 +129,8 @@ def writable(*endings: str) -> Callable[[Any], Path]:
 
 
 def printable(text: str) -> str:
-    """The text as the terminal can show it: signs of the field are written out where its encoding has none."""
+    """Return the text as the terminal shows it, invisible characters as escapes and symbols in its encoding."""
+    text = escaped(text)
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)

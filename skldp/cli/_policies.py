@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from skldp.cli._options import printable, writable
 from skldp.client import CategoryField, NumberColumn, NumbersField
@@ -65,9 +68,11 @@ def new(
 def show(file: File) -> None:
     """Show what a policy has people release, and at which exact epsilon; it is checked first."""
     policy = Policy.load(file)
-    typer.echo(printable(policy.purpose))
-    for field in policy.fields:
-        typer.echo(printable(f"  {field.name}: {_values(field)}; {field.law.name}, epsilon {field.epsilon:.4g}"))
+    # Texts of the policy stay in cells of their own, so that none looks like a line of this command.
+    console = Console(highlight=False, markup=False)
+    console.print(_cells(["purpose"], [[policy.purpose]]))
+    rows = [[one.name, _values(one), one.law.name, f"{one.epsilon:.4g}"] for one in policy.fields]
+    console.print(_cells(["field", "values", "law", "epsilon"], rows))
     if policy.memo == "permanent":
         typer.echo("permanent: the same record gives the same report again")
     expires = f"until {policy.expires}" if policy.expires else "without end"
@@ -106,6 +111,16 @@ def check(
     )
 
 
+def _cells(headings: list[str], rows: list[list[str]]) -> Table:
+    """Return a table whose cells are folded, never cut."""
+    table = Table()
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    return table
+
+
 def _pair(text: str) -> tuple[str, str]:
     name, sign, unit = text.partition("=")
     if not (name and sign and unit):
@@ -137,15 +152,20 @@ def _least(column: DeclaredColumn) -> Any:
 
 def _values(field: AnyField) -> str:
     if isinstance(field, CategoryField):
-        shown = [json.dumps(value, ensure_ascii=False) for value in field.values[:_MOST_SHOWN]]
+        shown = [_quoted(value) for value in field.values[:_MOST_SHOWN]]
         more = f", ... ({len(field.values)} in all)" if len(field.values) > _MOST_SHOWN else ""
-        return ", ".join(shown) + more + f"; others count as {json.dumps(field.unknown, ensure_ascii=False)}"
+        return ", ".join(shown) + more + f"; others count as {_quoted(field.unknown)}"
     if isinstance(field, NumbersField):
-        return "; ".join(f"{one.name} {_bounds(one)}" for one in field.columns)
+        return "; ".join(f"{_quoted(one.name)} {_bounds(one)}" for one in field.columns)
     return _bounds(field.column)
+
+
+def _quoted(value: Any) -> str:
+    """Return a value or text of a policy as JSON, which shows where it ends."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _bounds(column: NumberColumn) -> str:
     low, high, missing = column.as_texts()
-    unit = f" {column.unit}" if column.unit else ""
+    unit = f" {_quoted(column.unit)}" if column.unit else ""
     return f"{low} to {high}{unit}; missing ones count as {missing}"

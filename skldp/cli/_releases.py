@@ -124,7 +124,7 @@ def collect(
         collector.to_frame().to_csv(csv_path, index=False)
     typer.echo(printable(f"{collector.policy.purpose}: reports {counts}; epsilon {collector.policy.epsilon:.6g} each."))
     for estimate in estimates:
-        typer.echo(printable(f"\n{estimate}"))
+        typer.echo("\n".join(["", *map(printable, str(estimate).split("\n"))]))
     for path in filter(None, (report, csv_path)):
         typer.echo(printable(f"Wrote {path}."))
 

@@ -218,8 +218,8 @@ def study(
     for table in _tables(found):
         console.print(rich_table(table.title, table.headings, table.rows, table.bold, table.ends))
         if table.note:
-            console.print(printable(table.note), markup=False, highlight=False)
-    console.print(printable("\n".join(found.caption())), markup=False, highlight=False)
+            console.print("\n".join(map(printable, table.note.split("\n"))), markup=False, highlight=False)
+    console.print("\n".join(map(printable, found.caption())), markup=False, highlight=False)
     console.print(printable(f"Wrote {', '.join(written[:-1])} and {written[-1]}."), markup=False)
 
 

@@ -13,6 +13,7 @@ from skldp._value_labels import number_label
 
 __all__ = ["NumberColumn", "column_from_dict"]
 
+_MOST = 1e100
 _EPOCH = datetime.date(1970, 1, 1)
 
 
@@ -24,7 +25,7 @@ class NumberColumn:
     ----------
     name : str
     low, high : float
-        Finite, and ``low < high``. Of a date, days since 1970.
+        From -1e100 to 1e100, and ``low < high``. Of a date, days since 1970.
     unit : str, default=None
         Of the number, to be shown.
     whole : bool, default=False
@@ -53,8 +54,10 @@ class NumberColumn:
         for end in ("low", "high", "missing"):
             if is_number(getattr(self, end)):
                 object.__setattr__(self, end, float(getattr(self, end)))
-        if not (is_number(self.low) and is_number(self.high)) or not self.high / 2 - self.low / 2 > 0:
-            raise ValueError(f"Bounds must be finite numbers with low < high. Got {(self.low, self.high)!r} instead.")
+        # Squares of larger numbers, which variances are, would leave the range of doubles.
+        ends = self.low, self.high
+        if not all(is_number(end) and abs(end) <= _MOST for end in ends) or not self.high / 2 - self.low / 2 > 0:
+            raise ValueError(f"Bounds must be numbers from {-_MOST:g} to {_MOST:g} with low < high; got {ends!r}.")
         if self.missing is None:
             object.__setattr__(self, "missing", self.low / 2 + self.high / 2)
         if not (is_number(self.missing) and self.low <= self.missing <= self.high):

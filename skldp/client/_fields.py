@@ -98,7 +98,7 @@ class NumberField(Field):
     ----------
     name : str
     low, high : float
-        Finite, and ``low < high``. Of a date, days since 1970.
+        From -1e100 to 1e100, and ``low < high``. Of a date, days since 1970.
     law : IntegerLaw
         For numbers in [-1, 1].
     unit : str, default=None

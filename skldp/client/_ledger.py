@@ -1,11 +1,11 @@
 """What a person's own device has released, kept in one file, and the limit that the person has set."""
 
 import math
+import os
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from fractions import Fraction
 from os import PathLike
-from os.path import abspath
 from typing import Any
 
 from skldp._checks import check_epsilon
@@ -32,8 +32,9 @@ class DeviceLedger:
     Parameters
     ----------
     path : str or path-like
-        A file of the person's own, made if there is none. It holds the digests of policies, numbers of reports,
-        epsilons and the reports of waves, and no value. Deleting it forgets what was released.
+        A file of the person's own, made for its owner alone if there is none (on a disk that has hard links). It holds
+        the digests of policies, numbers of reports, epsilons and the reports of waves, and no value. Deleting it forgets
+        what was released.
     lifetime_epsilon : float
         Natural log: the most that all reports together may spend. It is the person's, and no policy's.
 
@@ -61,7 +62,7 @@ class DeviceLedger:
     def __init__(self, path: str | PathLike[str], *, lifetime_epsilon: float) -> None:
         check_epsilon(lifetime_epsilon)
         # Wherever the process goes: another file would know of nothing, and so would what SQLite keeps in memory.
-        self.path = abspath(path)
+        self.path = os.path.abspath(path)
         self.lifetime_epsilon = float(lifetime_epsilon)
 
     @property
@@ -226,15 +227,30 @@ class DeviceLedger:
         import sqlite3
 
         try:
+            _create(self.path)
             with closing(sqlite3.connect(self.path, isolation_level=None, timeout=30)) as connection:
                 connection.execute("PRAGMA synchronous = FULL")
                 for table in (_TABLE, _KEPT, _WAVES):
                     connection.execute(table)
                 yield connection
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise LedgerError(
                 f"The account must be a file that can be read and written. Got {type(error).__name__} of {self.path!r}."
             ) from None
+
+
+def _create(path: str) -> None:
+    """Create an empty file for its owner alone unless there is one; SQLite gives its journal the same mode."""
+    if os.path.lexists(path):
+        return
+    from tempfile import TemporaryDirectory
+
+    # Under its own name only once it is closed: closing a file ends the process's locks on it.
+    with TemporaryDirectory(prefix=".skldp-", dir=os.path.dirname(path)) as folder:
+        draft = os.path.join(folder, "account")
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with suppress(FileExistsError):
+            os.link(draft, path)
 
 
 def _new_units(connection: Any, charges: Mapping[str, float]) -> int:

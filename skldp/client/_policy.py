@@ -15,7 +15,7 @@ from skldp.client._fields import AnyField, NumberField, NumbersField, field_from
 from skldp.client._ledger import DeviceLedger
 from skldp.client._memo import KeptField, kept_report
 from skldp.client._reports import pack, unpack
-from skldp.client._schema import canonical_text, digest, policy_schema, read_json, schema_error
+from skldp.client._schema import canonical_text, digest, policy_error, read_json
 from skldp.mechanisms._integer_laws import secure_words, words_of
 from skldp.mechanisms._odds import round_up
 from skldp.mechanisms._release_key import ReleaseKey, person_bytes
@@ -131,7 +131,7 @@ class Policy:
         object.__setattr__(self, "asked", deepcopy(self.asked))
         # Refuses what is no time.
         _ = self._expiry
-        if error := schema_error(self._document, policy_schema(), policy_schema()):
+        if error := policy_error(self._document):
             raise ValueError(f"A policy must keep to its schema: {error}. Got another one instead.")
 
     @classmethod
@@ -158,7 +158,7 @@ class Policy:
         given = read_json(text)
         if isinstance(given, dict) and given.get("version") in range(_VERSION):
             raise ValueError(f"A policy must be of version {_VERSION}. Got an older version instead.")
-        if error := schema_error(given, policy_schema(), policy_schema()):
+        if error := policy_error(given):
             raise ValueError(f"A policy must keep to its schema: {error}. Got another document instead.")
         if digest(given) != given["sha256"]:
             raise ValueError("A policy must be the document of its own sha256. Got another one instead.")

@@ -9,6 +9,7 @@ from os import PathLike
 from typing import Any, Self
 
 from skldp._checks import check_whole, is_whole
+from skldp._texts import is_visible
 from skldp.client._fields import CategoryField
 from skldp.client._ledger import DeviceLedger
 from skldp.client._policy import Policy
@@ -64,7 +65,10 @@ class PrefixDomain:
         n = len(self.symbols) if isinstance(self.symbols, str) else 0
         if not 2 <= n <= _MOST_SYMBOLS or len(set(self.symbols)) < n:
             raise ValueError(f"symbols must be 2 to {_MOST_SYMBOLS} different signs. Got another alphabet instead.")
+        if not all(map(is_visible, self.symbols)):
+            raise ValueError("symbols must not be control, format or other invisible characters. Got one of them.")
         check_whole("length", self.length, least=1, most=_LONGEST)
+        object.__setattr__(self, "length", int(self.length))
         if not isinstance(self.fixed, bool):
             raise ValueError(f"fixed must be True or False. Got {self.fixed!r} instead.")
 
@@ -171,6 +175,7 @@ class PrefixTask:
 
     def __post_init__(self) -> None:
         check_whole("length", self.length, least=1, most=self.domain.length)
+        object.__setattr__(self, "length", int(self.length))
         fields = self.policy.fields
         field = fields[0]
         if not isinstance(field, CategoryField) or len(fields) > 1 or field.name != PREFIX or field.unknown is not None:

@@ -3,12 +3,14 @@
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from skldp._checks import each_once
+from skldp._texts import escaped, is_visible
 
-__all__ = ["canonical_text", "digest", "policy_schema", "read_json", "schema_error"]
+__all__ = ["canonical_text", "digest", "policy_error", "policy_schema", "read_json", "schema_error"]
 
 # More than the largest policy that the schema lets pass with short names.
 _MOST_CHARACTERS = 2**24
@@ -68,6 +70,25 @@ def policy_schema() -> dict[str, Any]:
 
     schema: dict[str, Any] = json.loads(pkgutil.get_data("skldp.client", "policy.schema.json") or b"")
     return schema
+
+
+def policy_error(content: Any) -> str | None:
+    """Return the rule that a policy's document breaks, or None: one about its texts, or one of the schema."""
+    if len(canonical_text(content)) > _MOST_CHARACTERS:
+        return f"its text must have at most {_MOST_CHARACTERS} characters"
+    hidden = next((text for text in _texts(content) if not is_visible(text)), None)
+    if hidden is not None:
+        return f"texts must have no control, format or other invisible characters, unlike '{escaped(hidden[:60])}'"
+    return schema_error(content, policy_schema(), policy_schema())
+
+
+def _texts(content: Any) -> Iterator[str]:
+    """Yield every text of a document."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, dict | list):
+        for one in content.values() if isinstance(content, dict) else content:
+            yield from _texts(one)
 
 
 def schema_error(value: Any, schema: dict[str, Any], root: dict[str, Any], place: str = "document") -> str | None:

@@ -14,9 +14,9 @@ __all__ = [
     "batch_of_bytes",
     "batch_of_columns",
     "batch_of_reports",
-    "bytes_of_batch",
     "bytes_schema",
     "columns_of_batch",
+    "own_columns",
     "report_schema",
     "require_arrow",
 ]
@@ -115,21 +115,6 @@ def batch_of_bytes(policy: Policy, reports: Sequence[bytes]) -> Any:
     return pa.RecordBatch.from_arrays([pa.array(reports, pa.binary())], schema=bytes_schema(policy))
 
 
-def bytes_of_batch(batch: Any) -> list[bytes] | None:
-    """The reports of a batch that has them as bytes, and a null as none; None of one that has not."""
-    pa = require_arrow()
-    if not isinstance(batch, pa.RecordBatch) or batch.schema.names.count(_REPORT) != 1:
-        return None
-    column = batch.column(batch.schema.names.index(_REPORT))
-    # Whose buffers are shorter than they say is refused before they are read.
-    column.validate(full=True)
-    try:
-        # Engines have several types of bytes.
-        return [report or b"" for report in column.cast(pa.binary()).to_pylist()]
-    except pa.ArrowException:
-        return None
-
-
 def batch_of_reports(policy: Policy, reports: Sequence[bytes]) -> Any:
     """Write reports, as a device sends them, as one record batch.
 
@@ -171,39 +156,33 @@ def batch_of_columns(policy: Policy, columns: ReportColumns) -> Any:
     return pa.RecordBatch.from_arrays(parts, schema=schema)
 
 
-def columns_of_batch(policy: Policy, batch: Any) -> tuple[ReportColumns, int]:
-    """Read a record batch, which may be a stranger's.
+def own_columns(policy: Policy, schema: Any) -> list[str]:
+    """Return the names of the columns of reports: those of :func:`bytes_schema` or of :func:`report_schema`.
 
-    Parameters
-    ----------
-    policy : Policy
-    batch : pyarrow.RecordBatch
-        Of any order of columns, and perhaps of others beside them.
-
-    Returns
-    -------
-    columns : ReportColumns
-        Of the rows that are reports.
-    n_broken : int
-        How many rows are none: an integer that is no answer, or a null.
-
-    Raises
-    ------
-    ValueError
-        If the batch is of another policy or version, or its columns are not those of :func:`report_schema`.
+    The order of columns is free, and others may stand beside them. Raises ValueError if the schema is another one.
     """
     pa = require_arrow()
-    wanted = report_schema(policy)
-    if not isinstance(batch, pa.RecordBatch):
-        raise ValueError(f"Reports must be in a pyarrow.RecordBatch. Got {type(batch).__name__} instead.")
-    metadata = batch.schema.metadata or {}
+    if schema.names.count(_REPORT) == 1:
+        # Rows of other layouts may share their bytes, and be larger in memory than in the file.
+        if schema.field(_REPORT).type not in (pa.binary(), pa.large_binary(), pa.binary(policy.n_bytes)):
+            raise ValueError(f"{_REPORT!r} must be of the type binary or large_binary. Got another type instead.")
+        return [_REPORT]
+    wanted, metadata = report_schema(policy), schema.metadata or {}
     if any(metadata.get(name) != wanted.metadata[name] for name in (b"skldp_reports", b"skldp_policy_sha256")):
         raise ValueError("The metadata of a batch must be those of this policy and version. Got others instead.")
-    names = batch.schema.names
-    if any(names.count(one.name) != 1 or batch.schema.field(one.name).type != one.type for one in wanted):
+    if any(schema.names.count(one.name) != 1 or schema.field(one.name).type != one.type for one in wanted):
         raise ValueError("The columns of a batch must have the names and types of its schema. Got others instead.")
-    kept = batch.select(wanted.names)
-    # Whose buffers are shorter than they say is refused before they are read.
+    return list(wanted.names)
+
+
+def columns_of_batch(policy: Policy, batch: Any) -> tuple[ReportColumns, int]:
+    """Return the valid reports of a batch of :func:`report_schema`, and the number of broken rows.
+
+    A row is broken if an integer is no answer of its field, or there is a null. Raises ValueError if the schema is
+    another one.
+    """
+    kept = batch.select(own_columns(policy, batch.schema))
+    # Buffers that are shorter than they say are refused before they are read.
     kept.validate(full=True)
     nulls = np.zeros(kept.num_rows, dtype=bool)
     for column in kept.columns:

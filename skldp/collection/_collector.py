@@ -19,6 +19,7 @@ from skldp.learning._answer_scores import (
     Scores,
     code_scores,
     grouped_number,
+    grouped_sums,
     likeliest_codes,
     numbers,
     squares,
@@ -424,6 +425,15 @@ class Collector(ReportStore):
                 return field.name, scores, *center_and_radius(field.columns[place])
         number = self._number(name)
         return name, numbers(number.law, self._answers[name]), *center_and_radius(number)
+
+    def _group_means(self, field: NumbersField) -> list[SurveyEstimate]:
+        """Estimate the mean of each number of a group, from one pass over the reports."""
+        n, names, ones = self.n_reports, field.names, np.ones(len(field.columns))
+        a, aa, largest = grouped_sums(field.law, self._answers[field.name])
+        raw = quotients(Sums(a, aa, a, n, n, -largest * ones, largest * ones, 1.0, 1.0), n, 0.95, "", names)
+        center, radius = np.array([center_and_radius(column) for column in field.columns]).T
+        means = raw.scaled(radius, center)
+        return [means.only([i], [name], f"mean of {name}") for i, name in enumerate(names)]
 
     def _sums(self, scores: PartScores, answers: npt.NDArray[np.unsignedinteger[Any]], weights: Scores) -> Sums:
         w = weights.values

@@ -1,6 +1,5 @@
 """Released values in a frame, for training."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ from skldp._tables import as_frame
 from skldp._value_labels import value_labels
 from skldp.client import NumberField, NumbersField, Policy
 from skldp.collection._columns import ReportColumns
-from skldp.learning._answer_scores import bits, each
+from skldp.learning._answer_scores import bits, each, whole_answers
 from skldp.mechanisms._category_laws import SubsetLaw
 from skldp.mechanisms._code_laws import ResponseLaw, UnaryLaw
 from skldp.mechanisms._longitudinal_laws import LongitudinalBitsLaw, LongitudinalResponseLaw
@@ -35,8 +34,9 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
         if isinstance(field, NumberField):
             data[field.name] = each(field.value, answers)
         elif isinstance(field, NumbersField):
-            for name in field.names:
-                data[name] = each(partial(_number_of, field, name), answers)
+            different, place = whole_answers(answers)
+            values = np.array([field.law.values(one) for one in different]).reshape(-1, len(field.columns))
+            data |= {one.name: one.number(values[place, i]) for i, one in enumerate(field.columns)}
         elif isinstance(field.law, ResponseLaw | LongitudinalResponseLaw):
             values = np.empty(len(field.values), dtype=object)
             values[:] = field.values
@@ -48,7 +48,3 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
         else:
             data[field.name] = answers
     return as_frame(data)
-
-
-def _number_of(field: NumbersField, name: str, answer: int) -> float:
-    return field.values(answer)[name]

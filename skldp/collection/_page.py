@@ -1,9 +1,9 @@
 """What a collector shows of itself: a table in a notebook, and one HTML page with pictures."""
 
-import html
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from skldp._tables import in_html
 from skldp.client import CategoryField, NumberField, NumbersField
 from skldp.client._fields import AnyField
 from skldp.learning._survey_estimates import SurveyEstimate
@@ -57,7 +57,7 @@ def notebook_view(collector: "Collector") -> str:
         **{f"reports {name}": f"{number:,}" for name, number in counts._asdict().items()},
     }
     lines = [
-        f'<tr><th style="text-align:left">{html.escape(name)}</th><td>{html.escape(text)}</td></tr>'
+        f'<tr><th style="text-align:left">{in_html(name)}</th><td>{in_html(text)}</td></tr>'
         for name, text in rows.items()
     ]
     return f"<table><caption>Collector</caption>{''.join(lines)}</table>"
@@ -65,13 +65,13 @@ def notebook_view(collector: "Collector") -> str:
 
 def page_of(collector: "Collector") -> str:
     """A page of every field's estimates."""
-    title = html.escape(collector.policy.purpose)
+    title = in_html(collector.policy.purpose)
     if collector.n_reports < 2:
         raise ValueError(f"A page needs at least 2 reports. Got {collector.n_reports} instead.")
     parts = [_HEAD.format(title=title), f"<h1>{title}</h1>", _SCROLLED.format(notebook_view(collector))]
     for field in collector.policy.fields:
         unit = f" in {field.unit}" if isinstance(field, NumberField) and field.unit else ""
-        parts.append(f"<section><h2>{html.escape(field.name + unit)}</h2>")
+        parts.append(f"<section><h2>{in_html(field.name + unit)}</h2>")
         for estimate, drawn in usual_estimates(collector, field):
             if drawn and len(estimate.labels) <= _MOST_BARS:
                 parts.append(_bars(estimate))
@@ -91,7 +91,7 @@ def usual_estimates(collector: "Collector", field: AnyField) -> list[tuple[Surve
     if isinstance(field, CategoryField):
         return [(collector.frequencies(name, consistent="project"), True)]
     if isinstance(field, NumbersField):
-        return [(collector.mean(column), False) for column in field.names]
+        return [(one, False) for one in collector._group_means(field)]
     tables = []
     for estimate, drawn in (
         (lambda: collector.mean(name), False),
@@ -112,7 +112,7 @@ def _bars(estimate: SurveyEstimate) -> str:
     height = _BAR * len(estimate.labels)
     lines = [
         f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" '
-        f'aria-label="{html.escape(estimate.title)}. The figures are in the table below.">'
+        f'aria-label="{in_html(estimate.title)}. The figures are in the table below.">'
     ]
     shown = [label if len(label) <= 20 else label[:19] + "…" for label in estimate.labels]
     if len(set(shown)) < len(shown):
@@ -123,7 +123,7 @@ def _bars(estimate: SurveyEstimate) -> str:
         top, middle = _BAR * i + 3, _BAR * i + _BAR / 2
         length, start, end = (_LABELS + room * max(0.0, float(x)) / most for x in (value, low, high))
         lines.append(
-            f'<text x="{_LABELS - 6}" y="{middle + 4:.1f}" text-anchor="end">{html.escape(short)}</text>'
+            f'<text x="{_LABELS - 6}" y="{middle + 4:.1f}" text-anchor="end">{in_html(short)}</text>'
             f'<rect x="{_LABELS}" y="{top}" width="{length - _LABELS:.1f}" height="{_BAR - 6}"/>'
             f'<line x1="{start:.1f}" x2="{end:.1f}" y1="{middle}" y2="{middle}"/>'
         )

@@ -77,31 +77,36 @@ class ReportStore:
         return True
 
     def add_batch(self, batch: Any) -> None:
-        """Take an Arrow record batch, perhaps a stranger's.
+        """Take an Arrow record batch or table from any sender.
 
         Parameters
         ----------
-        batch : pyarrow.RecordBatch
-            Whose schema and metadata say that it holds reports of the policy; else all its rows are foreign.
+        batch : pyarrow.RecordBatch or pyarrow.Table
+            All rows are foreign unless the schema and its metadata are those of the policy's reports. Reports in one
+            column of bytes are of the type binary or large_binary.
 
         Raises
         ------
         ImportError
             If pyarrow is missing.
         TypeError
-            If it is no record batch.
+            If it is neither.
         """
-        self._take(read_batch(self.policy, batch))
+        for found in read_batch(self.policy, batch):
+            self._take(found)
 
     def add_file(self, path: str | PathLike[str]) -> None:
         """Take a file: reports one after the other, or an Arrow file or stream, or Parquet.
 
-        What it is, is seen from its first bytes; it is read in parts. Between reports, what is none ends where the next
-        one begins.
+        The first bytes say which. The file is read in parts, in time that is linear in its size, and a report that is
+        repeated takes no memory. Between reports, other bytes end where the next one begins. Arrow is read without
+        compression and without dictionary columns, and Parquet with at most as many rows as bytes.
 
         Parameters
         ----------
         path : str or path-like
+            A page of a Parquet file may be 2 GB large in memory, however small the file is: take Parquet from your own
+            systems, and other forms from other senders.
 
         Raises
         ------
@@ -109,6 +114,8 @@ class ReportStore:
             If it is of Arrow or Parquet, and pyarrow is missing.
         OSError
             If it cannot be read.
+        ValueError
+            If it is compressed, or larger in memory than in the file.
         """
         for found in read_file(self.policy, path):
             self._take(found)
@@ -160,10 +167,17 @@ class ReportStore:
 
     def _put_away(self) -> None:
         if self._waiting:
-            self._parts.append(columns_of(self.policy, self._waiting))
-            self._waiting = []
+            waiting, self._waiting = self._waiting, []
+            self._keep(columns_of(self.policy, waiting))
+
+    def _keep(self, columns: ReportColumns) -> None:
+        """Keep reports, in the order in which they came; drop repeated ones once they may be half of all."""
+        self._parts.append(columns)
+        known, *more = (len(part.ids) for part in self._parts)
+        if sum(more) > max(known, _WAITING):
+            self._parts = [sorted_once(join(self._parts))]
 
     def _take(self, found: Found) -> None:
         self._foreign, self._broken = self._foreign + found.foreign, self._broken + found.broken
         self._read += len(found.columns.ids)
-        self._parts.append(found.columns)
+        self._keep(found.columns)

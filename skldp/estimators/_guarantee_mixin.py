@@ -1,6 +1,5 @@
 """The guarantee that an estimator gives at fit: kept as long as what it depends on, and shown in notebooks."""
 
-import html
 import math
 import warnings
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from skldp._tables import in_html
 from skldp.estimators._diagram import DocumentedMixin, box
 from skldp.exceptions import ChangedAfterFitError, PrivacyGuaranteeWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -211,7 +211,7 @@ def _guarantee_html(estimator: GuaranteeMixin) -> str:
     try:
         guarantee = estimator.privacy_guarantee_
     except ChangedAfterFitError as error:
-        return f'<div class="skldp-guarantee">No privacy guarantee: {html.escape(str(error))}</div>'
+        return f'<div class="skldp-guarantee">No privacy guarantee: {in_html(str(error))}</div>'
     except AttributeError:
         return ""
     return f'<div class="skldp-guarantee">{guarantee._repr_html_()}</div>'

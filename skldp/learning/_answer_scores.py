@@ -45,6 +45,7 @@ __all__ = [
     "code_scores",
     "each",
     "grouped_number",
+    "grouped_sums",
     "likeliest_codes",
     "number_parts",
     "numbers",
@@ -347,13 +348,26 @@ def numbers(law: UnitLaw, answers: Answers) -> Scores:
 
 def grouped_number(law: GroupLaw, answers: Answers, place: int) -> Scores:
     """The scores of one of several numbers in [-1, 1] that are answered for together, or some of them."""
+    largest = _largest_of_group(law)
+    return Scores(each(lambda answer: law.values(answer)[place], answers), -largest, largest)
+
+
+def grouped_sums(law: GroupLaw, answers: Answers) -> tuple[Floats, Floats, float]:
+    """Return the sums of all numbers' scores and of their squares, and the largest score. Each report is read once."""
+    different, place = whole_answers(answers)
+    sums = np.zeros((2, law.n_values))
+    for answer, count in zip(different, np.bincount(place).tolist(), strict=True):
+        values = np.array(law.values(answer))
+        sums += count * values, count * values**2
+    return sums[0], sums[1], _largest_of_group(law)
+
+
+def _largest_of_group(law: GroupLaw) -> float:
     if isinstance(law, SampledLaw) and isinstance(law.of_sampled, UnitLaw):
         of_one = max(abs(law.of_sampled.value(answer)) for answer in _outer_answers(law.of_sampled))
-        largest = of_one * law.n_values / law.n_sampled
-    else:
-        # Signs of one magnitude.
-        largest = max(map(abs, law.values(0)))
-    return Scores(each(lambda answer: law.values(answer)[place], answers), -largest, largest)
+        return of_one * law.n_values / law.n_sampled
+    # Signs of one magnitude.
+    return max(map(abs, law.values(0)))
 
 
 def squares(law: UnitLaw, answers: Answers) -> Scores:

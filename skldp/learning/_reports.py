@@ -14,6 +14,7 @@ __all__ = ["Report"]
 
 # Sums of so many people are still a few numbers of 64 bits.
 _MOST_PEOPLE = 1 << 53
+_MOST_SUM = 1 << 256
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,9 @@ class Report:
         object.__setattr__(self, "n_people", int(self.n_people))
         if not isinstance(self.sums, list | tuple) or set(map(type, self.sums)) != {int}:
             raise ValueError("A report's sums must be whole numbers. Got something else instead.")
+        # Far above any honest sum; Python writes and reads no integers of more than 4,300 digits.
+        if max(map(abs, self.sums)) >= _MOST_SUM:
+            raise ValueError("A report's sums must be below 2^256. Got a larger one instead.")
         object.__setattr__(self, "sums", tuple(self.sums))
 
     def __add__(self, other: "Report") -> "Report":

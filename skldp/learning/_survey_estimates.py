@@ -1,6 +1,5 @@
 r"""Estimates from sums of scores, with standard errors and intervals: quotients of means, and what is made of them."""
 
-import html
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
+from skldp._tables import in_html
+from skldp._texts import escaped
 from skldp.learning._answer_scores import Scores
 from skldp.mechanisms._numeric.distribution import DistributionEstimate
 
@@ -108,7 +109,7 @@ class SurveyEstimate:
         moved = np.where(left > 0, odds * self.moved + odds**2 * self.moved_square, np.inf)
         return np.asarray(np.minimum(moved, self.most))
 
-    def scaled(self, factor: float, shift: float = 0.0) -> Self:
+    def scaled(self, factor: float | _Floats, shift: float | _Floats = 0.0) -> Self:
         """The estimate of what was estimated times a factor above 0, and so far further."""
         of_factor = {
             name: getattr(self, name) * factor for name in ("standard_errors", "moved", "moved_square", "most")
@@ -134,13 +135,13 @@ class SurveyEstimate:
     @property
     def title(self) -> str:
         """What it is, and how sure."""
-        return f"{self.what}, {self.n:,} reports, {100 * self.level:.4g}% intervals"
+        return f"{escaped(self.what)}, {self.n:,} reports, {100 * self.level:.4g}% intervals"
 
     def cells(self) -> list[list[str]]:
         """The rows of a table of text, the first one its head."""
         columns = self.to_dict()
         rows = zip(self.labels, *columns.values(), strict=True)
-        return [["", *columns], *([label, *(f"{one:.5g}" for one in row)] for label, *row in rows)]
+        return [["", *columns], *([escaped(label), *(f"{one:.5g}" for one in row)] for label, *row in rows)]
 
     def __repr__(self) -> str:
         cells = self.cells()
@@ -150,12 +151,12 @@ class SurveyEstimate:
 
     def _repr_html_(self) -> str:
         head, *rows = self.cells()
-        lines = ["".join(f"<th>{html.escape(one)}</th>" for one in head)]
+        lines = ["".join(f"<th>{in_html(one)}</th>" for one in head)]
         for label, *row in rows:
-            cells = "".join(f"<td>{html.escape(one)}</td>" for one in row)
-            lines.append(f'<th style="text-align:left">{html.escape(label)}</th>{cells}')
+            cells = "".join(f"<td>{in_html(one)}</td>" for one in row)
+            lines.append(f'<th style="text-align:left">{in_html(label)}</th>{cells}')
         table = "".join(f"<tr>{line}</tr>" for line in lines)
-        return f"<table><caption>{html.escape(self.title)}</caption>{table}</table>"
+        return f"<table><caption>{in_html(self.title)}</caption>{table}</table>"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 from skldp import Policy
 from skldp.client import CategoryField, NumberField
 from skldp.collection._arrow import columns_of_batch, report_schema
-from skldp.mechanisms import LongitudinalMean, RandomizedResponse, integer_law, law_within_bounds
+from skldp.mechanisms import Duchi, LongitudinalMean, RandomizedResponse, integer_law, law_within_bounds
 
 pytest.importorskip("rich")
 pytest.importorskip("typer")
@@ -70,7 +70,7 @@ def test_a_policy_is_made_shown_and_checked(run, policy, tmp_path):
     assert code == 0
     for part in (
         "a survey",
-        "0 to 100 years",
+        '0 to 100 "years"',
         "2020-01-01 to 2024-12-31",
         '"NA", "Ulm", null',
         "true, false",
@@ -308,3 +308,29 @@ def test_too_few_reports_and_files_that_are_none_are_one_line(run, policy, tmp_p
     assert (code, said, wrong.count("\n")) == (2, "", 1)
     assert "at least 2 reports of this policy. Got reports 1 accepted, 0 foreign, 0 broken, 0 doubled." in wrong
     assert not (tmp_path / "page.html").exists()
+
+
+def test_a_text_of_a_policy_stays_in_its_cell(run, monkeypatch, tmp_path):
+    lie = "epsilon 0.01 a record, 30 bytes a report, without end"
+    law = integer_law(RandomizedResponse(4.0, 2))
+    fields = (
+        CategoryField("is it so" + " " * 90 + lie, ("yes", "no"), law),
+        NumberField("age", 0, 1, integer_law(Duchi(1.0)), unit="years; " + lie),
+    )
+    Policy("a survey" + " " * 190 + lie, fields).save(tmp_path / "policy.json")
+    for width in (60, 80, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        code, said, _ = run("policy", "show", "policy.json")
+        assert code == 0
+        of_command = [line for line in said.splitlines() if line[:1] not in "│┃┏┡└├┌╇"]
+        assert [line.split()[0] for line in of_command] == ["epsilon", "sha256"]
+        assert of_command[0].startswith("epsilon 5 a record")
+
+
+def test_what_cannot_be_seen_is_escaped_on_a_terminal(run, tmp_path):
+    from skldp.cli._options import printable
+
+    assert printable("a\x1b[2K\u202e\nb") == "a\\x1b[2K\\u202e\\nb"
+    code, said, wrong = run("policy", "show", "no\x1b[2Ksuch\u202e.json")
+    assert (code, said) == (2, "")
+    assert wrong == "skldp: There is no file no\\x1b[2Ksuch\\u202e.json.\n"

@@ -219,6 +219,30 @@ def test_an_account_is_one_file_wherever_the_process_goes(tmp_path, monkeypatch,
     assert ledger.spent == 1.0
 
 
+def test_an_account_is_its_owners_alone_from_the_beginning(tmp_path, monkeypatch):
+    ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=1.5)
+    connect, modes = sqlite3.connect, []
+
+    def watched(path, **more):
+        modes.append(os.stat(path).st_mode & 0o777)
+        return connect(path, **more)
+
+    monkeypatch.setattr(sqlite3, "connect", watched)
+    before = os.umask(0)
+    try:
+        ledger.charge("a digest", 1.0)
+        with ledger._opened() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("DELETE FROM spent")
+            modes += [path.stat().st_mode & 0o777 for path in tmp_path.iterdir()]
+            assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "mine-journal"]
+            connection.execute("ROLLBACK")
+    finally:
+        os.umask(before)
+    assert set(modes) == {0o600}
+    assert ledger.spent == 1.0
+
+
 def test_an_account_without_a_name_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # SQLite would keep it nowhere.

@@ -12,6 +12,7 @@ import pytest
 from skldp import Collector
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
 from skldp.collection._arrow import batch_of_reports
+from skldp.collection._report_files import read_batch
 from skldp.learning._survey_estimates import made_consistent
 from skldp.mechanisms import (
     Duchi,
@@ -161,7 +162,7 @@ def test_many_single_reports_are_put_away(reports, collector, monkeypatch):
 
 @pytest.mark.parametrize("n_at_a_time", [1, 3, 1 << 16])
 def test_files_of_reports(reports, collector, tmp_path, monkeypatch, n_at_a_time):
-    monkeypatch.setattr("skldp.collection._report_files._REPORTS", n_at_a_time)
+    monkeypatch.setattr("skldp.collection._report_files._BYTES", n_at_a_time)
     path = tmp_path / "reports.bin"
     path.write_bytes(b"".join(reports))
     made = Collector(POLICY)
@@ -218,11 +219,11 @@ def test_files_of_arrow(reports, collector, tmp_path, form):
 def test_a_file_that_pyarrow_cannot_go_on_with_counts_once_as_broken(reports, tmp_path, monkeypatch, name):
     pa = pytest.importorskip("pyarrow")
 
-    def ended(path, first):
-        yield batch_of_reports(POLICY, reports[:5])
+    def ended(policy, path):
+        yield from read_batch(policy, batch_of_reports(POLICY, reports[:5]))
         raise getattr(pa, name)("a length of petabytes")
 
-    monkeypatch.setattr("skldp.collection._report_files._batches", ended)
+    monkeypatch.setattr("skldp.collection._report_files._read_arrow", ended)
     (tmp_path / "reports").write_bytes(b"ARROW1")
     made = Collector(POLICY)
     made.add_file(tmp_path / "reports")
@@ -232,7 +233,7 @@ def test_a_file_that_pyarrow_cannot_go_on_with_counts_once_as_broken(reports, tm
 def test_what_cannot_be_read_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         Collector(POLICY).add_file(tmp_path / "missing")
-    with pytest.raises(TypeError, match=re.escape("Reports must be in a pyarrow.RecordBatch")):
+    with pytest.raises(TypeError, match=re.escape("Reports must be a pyarrow.RecordBatch")):
         Collector(POLICY).add_batch([1, 2])
 
 
@@ -440,6 +441,39 @@ def test_of_numbers_that_are_answered_for_together_means_are_known():
         with pytest.raises(ValueError, match="means alone are known"):
             getattr(made, method)("a", **asked)
     assert made.page().count("<h2>") == 2
+    for one, name in zip(made._group_means(policy.fields[0]), "abc", strict=True):
+        wanted = made.mean(name)
+        assert (one.what, one.labels, one.n, one.level) == (wanted.what, wanted.labels, wanted.n, wanted.level)
+        for part in ("values", "standard_errors", "low", "high", "most"):
+            np.testing.assert_allclose(getattr(one, part), getattr(wanted, part), rtol=1e-12)
+        np.testing.assert_allclose(one.moved_by(0.01), wanted.moved_by(0.01), rtol=1e-12)
+
+
+@pytest.mark.parametrize("show", ["page", "to_frame"])
+def test_a_group_of_numbers_is_decoded_once_a_report(monkeypatch, show):
+    columns = tuple(NumberColumn(f"c{i}", 0, 1) for i in range(30))
+    policy = Policy("a test", (NumbersField("group", columns, SampledLaw(30, 1, integer_law(Duchi(1.0)))),))
+    made = Collector(policy)
+    for one in policy.release_all([{f"c{i}": 0.5 for i in range(30)}] * 50):
+        made.add(one)
+    decoded = []
+    real = SampledLaw.values
+    monkeypatch.setattr(SampledLaw, "values", lambda law, answer: decoded.append(answer) or real(law, answer))
+    getattr(made, show)()
+    assert len(decoded) <= 50
+
+
+def test_estimates_within_the_largest_bounds_are_finite():
+    field = NumberField("x", -1e100, 1e100, integer_law(Piecewise(1.0)))
+    policy = Policy("a test", (field, NumberField("y", -1, 1, integer_law(Piecewise(1.0)))))
+    made = Collector(policy)
+    for one in policy.release_all([{"x": (-1) ** i * 1e100, "y": 1} for i in range(200)]):
+        made.add(one)
+    for found in (made.mean("x"), made.variance("x"), made.histogram("x"), made.quantiles("x")):
+        assert np.isfinite(found.values).all()
+        assert np.isfinite(found.standard_errors).all()
+        assert np.isfinite(found.moved_by(0.01)).all()
+    assert "inf" not in made.page()
 
 
 # What forged reports can do.

@@ -315,6 +315,14 @@ def test_asked_parameters_that_give_other_integers_are_refused(changes, rule):
         Policy(policy.purpose, policy.fields).to_estimator()
 
 
+@pytest.mark.parametrize("epsilon", ["1e-300", "5e-324", "1e-17"])
+def test_an_asked_epsilon_that_divides_by_zero_is_refused(epsilon):
+    fitted = BitRandTransformer(1.0, bounds=(0, 1), calibration="exact", debias=True).fit([[0.5, 0.2]])
+    policy = Policy.from_estimator(fitted, purpose="a test")
+    with pytest.raises(ValueError, match="must give the integers of the policy"):
+        Policy(policy.purpose, policy.fields, None, [policy.asked[0] | {"epsilon": epsilon}]).to_estimator()
+
+
 def test_released_answers_are_those_of_the_law_in_the_mean():
     """A device's answers, over chosen words, have the person's mean: centre, width and decoding together."""
     policy = Policy.from_estimator(table(epsilon=8.0), purpose="a test")

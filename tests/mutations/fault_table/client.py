@@ -126,13 +126,17 @@ MUTATIONS = [
     Mutation("client/_prefixes.py", " or field.unknown is not None:", ":", HITTERS),
     Mutation("client/_prefixes.py", 'if self.policy.memo != "fresh":', "if False:", HITTERS),
     Mutation("client/_prefixes.py", "ledger=ledger)", "ledger=None)", HITTERS),
-    Mutation("client/_ledger.py", "self.path = abspath(path)", "self.path = str(path)", "client/test_crashes.py"),
+    Mutation(
+        "client/_ledger.py", "self.path = os.path.abspath(path)", "self.path = str(path)", "client/test_crashes.py"
+    ),
     Mutation(
         "client/_ledger.py",
-        "        except sqlite3.Error as error:",
+        "        except (sqlite3.Error, OSError) as error:",
         "        except sqlite3.IntegrityError as error:",
         "client/test_crashes.py",
     ),
+    Mutation("client/_ledger.py", "            _create(self.path)\n", "", "client/test_crashes.py"),
+    Mutation("client/_columns.py", "abs(end) <= _MOST", "True", "client/test_policy.py"),
     Mutation(
         "_reading.py",
         "([0-9]{2})(?:[T ]|\\Z)",

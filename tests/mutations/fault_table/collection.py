@@ -70,6 +70,7 @@ MUTATIONS = [
     ),
     Mutation("collection/_arrow.py", 'return [report or b"" for', "return [report for", "collection/test_batches.py"),
     Mutation("client/_policy.py", "map(person_bytes, people)", "[b''] * len(people)", "collection/test_batches.py"),
+    Mutation("collection/_report_files.py", '[report or b"" for', "[report for", "collection/test_batches.py"),
     Mutation(
         "client/_columns.py",
         "rule, Unread.UNREADABLE, first_row",
@@ -89,7 +90,64 @@ MUTATIONS = [
         "own = True",
         COLLECTOR,
     ),
-    Mutation("collection/_report_files.py", "following = held.find(start, place + 1)", "following = -1", COLLECTOR),
+    Mutation(
+        "collection/_report_files.py", "following = held.find(start, place + skipped)", "following = -1", COLLECTOR
+    ),
+    Mutation("collection/_policy.py", "except ArithmeticError:", "except KeyError:", "collection/test_policy.py"),
+    Mutation(
+        "collection/_page.py",
+        "for one in collector._group_means(field)]",
+        "for one in map(collector.mean, field.names)]",
+        COLLECTOR,
+    ),
+    Mutation("learning/_answer_scores.py", "sums += count * values, count *", "sums += values, count *", COLLECTOR),
+    # Hostile files: memory and time are bounded by the size of the file.
+    Mutation(
+        "collection/_report_files.py",
+        "skipped = 1 if n_failed * size <=",
+        "skipped = 1 if 0 <=",
+        "collection/test_hostile_files.py",
+    ),
+    Mutation(
+        "collection/_report_files.py",
+        "return not place(batch +",
+        "return True or place(batch +",
+        "collection/test_hostile_files.py",
+    ),
+    Mutation(
+        "collection/_report_files.py",
+        "message, version)[0] != _V5",
+        "message, version)[0] < 0",
+        "collection/test_hostile_files.py",
+    ),
+    Mutation(
+        "collection/_report_files.py", "batch.nbytes > message.body.size or", "", "collection/test_hostile_files.py"
+    ),
+    Mutation(
+        "collection/_report_files.py", " or batch.num_rows > message.body.size", "", "collection/test_hostile_files.py"
+    ),
+    Mutation("collection/_report_files.py", "if n_rows > most:", "if n_rows < 0:", "collection/test_hostile_files.py"),
+    Mutation(
+        "collection/_report_files.py",
+        "batch_size=_ROWS, columns=names",
+        "batch_size=_ROWS",
+        "collection/test_hostile_files.py",
+    ),
+    Mutation(
+        "collection/_report_files.py",
+        "if file.read(len(_ARROW)) != _ARROW:",
+        "if False:",
+        "collection/test_hostile_files.py",
+    ),
+    Mutation(
+        "collection/_report_store.py",
+        "if sum(more) > max(known, _WAITING):",
+        "if False:",
+        "collection/test_hostile_files.py",
+    ),
+    Mutation(
+        "collection/_arrow.py", "if schema.field(_REPORT).type not in", "if None in", "collection/test_hostile_files.py"
+    ),
     Mutation(
         "collection/_report_store.py",
         "return ReportCounts(n, self._foreign, self._broken, self._read - n)",

@@ -1,0 +1,159 @@
+"""Every document that an object writes is read again, to an equal object, or the object cannot be made."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import skldp.client._schema
+from skldp import HeavyHitters
+from skldp.accounting import (
+    ClassQuery,
+    FiniteQuery,
+    RegressionQuery,
+    ReleaseQuery,
+    SoftmaxQuery,
+    query_from_json,
+)
+from skldp.client import CategoryField, NumberField, NumbersField, Policy, PrefixDomain, PrefixTask
+from skldp.client._columns import NumberColumn
+from skldp.learning import Report, Task
+from skldp.mechanisms import Duchi, RandomizedResponse, domain_from_json, integer_law
+from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, OrMissing
+from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, FiniteSet
+from skldp.mechanisms._group_laws import SampledLaw
+
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+WHOLE = st.integers(-(2**64), 2**64)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Zl", "Zp"]), max_size=5)
+VALUES = st.one_of(st.none(), st.booleans(), TEXTS, st.integers(-(2**53) - 2, 2**53 + 2))
+BOUNDS = st.one_of(st.floats(-1.1e100, 1.1e100), st.integers(-(2**64), 2**64))
+LAW = integer_law(Duchi(1.0))
+
+
+def made(build, *given_, **more):
+    """The object, of parameters that are admitted."""
+    try:
+        return build(*given_, **more)
+    except (ValueError, TypeError):
+        assume(False)
+
+
+@given(
+    TEXTS,
+    st.lists(BOUNDS, min_size=2, max_size=2, unique=True),
+    st.lists(VALUES, min_size=2, max_size=4, unique_by=repr),
+    st.sampled_from([None, "2027-01-31T00:00:00Z", "9999-12-31T23:59:59Z"]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([int, np.int64, np.int32]),
+)
+@settings(deadline=None)
+def test_policies(text, ends, values, expires, whole, is_permanent, kind):
+    low, high = sorted(ends)
+    fields = (
+        made(NumberField, text + "1", low, high, LAW, unit=text or None, whole=whole),
+        made(
+            NumbersField,
+            text + "2",
+            (made(NumberColumn, text + "3", low, high), NumberColumn("4", -0.0, 1)),
+            SampledLaw(2, 1, LAW),
+        ),
+        made(CategoryField, text + "5", tuple(values), integer_law(RandomizedResponse(1.0, len(values)))),
+    )
+    policy = made(Policy, text + "6", fields, expires)
+    policy = policy.permanent(kind(64)) if is_permanent else policy
+    again = Policy.from_json(policy.to_json())
+    assert again == policy
+    assert again.to_json() == policy.to_json()
+
+
+def test_a_policy_that_is_too_long_to_be_read_cannot_be_made(monkeypatch):
+    law = integer_law(RandomizedResponse(1.0, 2))
+    sizes = [len(Policy("x" * n, (CategoryField("a", ("b", "c"), law),)).to_json()) for n in (1, 2)]
+    assert sizes[1] - sizes[0] == 1
+    monkeypatch.setattr(skldp.client._schema, "_MOST_CHARACTERS", sizes[0])
+    policy = Policy("x", (CategoryField("a", ("b", "c"), law),))
+    assert Policy.from_json(policy.to_json()) == policy
+    with pytest.raises(ValueError, match="at most"):
+        Policy("xx", (CategoryField("a", ("b", "c"), law),))
+
+
+@given(st.text(min_size=2, max_size=4), st.integers(1, 8), st.booleans(), st.sampled_from([int, np.int64]))
+@settings(deadline=None, max_examples=30)
+def test_prefix_tasks_and_heavy_hitters(symbols, length, is_fixed, kind):
+    domain = made(PrefixDomain, symbols, kind(length), is_fixed)
+    hitters = made(HeavyHitters, domain, 2.0, "words", n_kept=kind(2), n_candidates=kind(40))
+    assert HeavyHitters.from_json(hitters.to_json()).to_json() == hitters.to_json()
+    task = PrefixTask(domain, kind(hitters.task.length), hitters.task.policy)
+    assert PrefixTask.from_json(task.to_json()) == task
+
+
+@given(st.integers(1, 2**53), st.lists(st.one_of(WHOLE, st.sampled_from([10**70, 10**80, 10**5000])), min_size=1))
+def test_reports_of_learning(n, sums):
+    report = made(Report, "0" * 64, n, tuple(sums))
+    assert Report.from_json(report.to_json()) == report
+
+
+@given(
+    st.one_of(st.floats(1e-3, 1e3), st.integers(1, 2**10)),
+    st.lists(st.one_of(st.floats(-1e30, 1e30), st.integers(-(2**80), 2**80)), min_size=6, max_size=6),
+    st.sampled_from(["linear", "squares", "products"]),
+    st.sampled_from(["vector", "log_norm"]),
+)
+@settings(deadline=None)
+def test_tasks(epsilon, numbers, form, answer):
+    rows = (tuple(numbers[:3]), tuple(numbers[3:]))
+    least = 0.5 if answer == "log_norm" else 0
+    task = made(Task, epsilon, (-1, -1), (1, 1), form, rows, answer, 2, least)
+    again = Task.from_json(task.to_json())
+    assert again == task
+    assert again.hash == task.hash
+
+
+NUMBERS = st.lists(st.one_of(FLOATS, WHOLE), min_size=2, max_size=2).map(sorted)
+
+
+@given(NUMBERS, st.lists(VALUES, min_size=2, max_size=3), st.integers(1, 4), TEXTS)
+def test_domains(ends, values, n, text):
+    low, high = ends
+    builders = [
+        lambda: Anywhere(n),
+        lambda: Ball(n, abs(high)),
+        lambda: Box((low,) * n, (high,) * n),
+        lambda: Codes((n + 1, 2)),
+        lambda: FiniteSet(np.array([[low, high], [high, low]], dtype=float)),
+        lambda: Interval(low, high),
+        lambda: Integers(low, high),
+        lambda: OrMissing(Interval(low, high)),
+        lambda: OrMissing(Integers(low, high)),
+        lambda: Categories(tuple(values)),
+        lambda: Columns.of({text: Interval(low, high), "other": Categories(tuple(values))}),
+    ]
+    for build in builders:
+        try:
+            domain = build()
+        except (ValueError, TypeError, OverflowError):
+            continue
+        assert domain_from_json(domain.to_json()) == domain
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=2), st.floats(-1e6, 1e6), st.floats(0.01, 20))
+def test_queries(coef, intercept, epsilon):
+    builders = [
+        lambda: RegressionQuery("linear", coef=coef, intercept=intercept, output_bounds=(0, 1), epsilon=epsilon),
+        lambda: RegressionQuery("logistic", coef=coef, intercept=intercept, output_bounds=(0, 1), epsilon=epsilon),
+        lambda: ClassQuery(coef=[coef, coef[::-1]], intercept=[intercept, 0.0], epsilon=epsilon),
+        lambda: SoftmaxQuery(coef=[coef, coef[::-1]], intercept=[intercept, 0.0], position=1, epsilon=epsilon),
+        lambda: FiniteQuery(np.array([[1, 2**63], [2**63, 1]], dtype=np.uint64)),
+        lambda: ReleaseQuery("RandomizedResponse", 1, 1),
+    ]
+    n_made = 0
+    for build in builders:
+        try:
+            query = build()
+        except (ValueError, TypeError):
+            continue
+        n_made += 1
+        assert query_from_json(query.to_json()).key == query.key
+    assert n_made >= 4

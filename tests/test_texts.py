@@ -1,0 +1,128 @@
+"""Characters that show nothing: documents refuse them, and programs print them as escapes."""
+
+import json
+import unicodedata
+
+import pytest
+
+from skldp import Collector
+from skldp._tables import html_table, in_html
+from skldp._texts import escaped, is_visible
+from skldp.client import CategoryField, NumberField, NumbersField, Policy, PrefixDomain
+from skldp.client._columns import NumberColumn
+from skldp.client._schema import canonical_text, digest
+from skldp.mechanisms import Duchi, RandomizedResponse, integer_law
+from skldp.mechanisms._group_laws import SignsLaw
+
+# One of each category that shows nothing or moves others, and those that forged a page.
+HIDDEN = [
+    "\n",
+    "\x1b[2K",
+    "\x9b2K",
+    "\u202e",
+    "\u2066",
+    "\u200b",
+    "\ufeff",
+    "\ue000",
+    "\u0378",
+    "\u2028",
+    "\u2029",
+    "\xad",
+    "\ud800",
+]
+ORDINARY = [
+    "Wie groß sind Sie (in cm)?",
+    "می\u200cخواهم",
+    "क्\u200dष, ശ്രീ, ന്\u200d",
+    "年齢\u3000と性別",
+    "quel âge\u202f?",
+    "שלום, עולם",
+    "👩\u200d🚀 👩🏽\u200d⚕️",
+    "e\u0301t\u0301e",
+]
+YES = integer_law(RandomizedResponse(1.0, 2))
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_texts_of_every_language_pass(text):
+    assert is_visible(text)
+    assert escaped(text) == text
+    policy = Policy(text, (CategoryField(text, (text, "no"), YES),))
+    assert Policy.from_json(policy.to_json()) == policy
+
+
+def test_of_all_of_unicode_what_shows_nothing_is_refused():
+    for code in range(0x110000):
+        one = chr(code)
+        category = unicodedata.category(one)
+        assert is_visible(f"a{one}b") is not (category[0] == "C" or category in ("Zl", "Zp")), hex(code)
+
+
+@pytest.mark.parametrize("text", ["\u200cx", "a\u200d", "x \u200c", "年\u200c\u200c", "1\u200d2", "年、\u200d"])
+def test_joiners_stand_after_what_they_join(text):
+    assert not is_visible(text)
+
+
+def build(place, text):
+    """A policy whose text in one place is as asked."""
+    texts = dict.fromkeys(("purpose", "number", "unit", "group", "column", "column unit", "category", "value"), "ok")
+    texts |= {place: text}
+    fields = (
+        NumberField(texts["number"] + "1", 0, 1, integer_law(Duchi(1.0)), unit=texts["unit"]),
+        NumbersField(
+            texts["group"] + "2",
+            (NumberColumn(texts["column"] + "3", 0, 1, texts["column unit"]), NumberColumn("4", 0, 1)),
+            SignsLaw(2, 2**63 + 2**61),
+        ),
+        CategoryField(texts["category"] + "5", (texts["value"], "no"), YES),
+    )
+    return Policy(texts["purpose"], fields)
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+@pytest.mark.parametrize("place", ["purpose", "number", "unit", "group", "column", "column unit", "category", "value"])
+def test_no_text_of_a_policy_hides_a_character(place, hidden):
+    given = json.loads(build(place, "here").to_json())
+    with pytest.raises(ValueError):  # noqa: PT011 -- half a character has an error of its own
+        build(place, f"here{hidden}")
+
+    def forge(content):
+        if isinstance(content, dict):
+            return {name: forge(one) for name, one in content.items()}
+        if isinstance(content, list):
+            return [forge(one) for one in content]
+        return content.replace("here", f"here{hidden}") if isinstance(content, str) else content
+
+    forged = forge(given)
+    assert forged != given
+    if hidden == "\ud800":
+        return
+    forged["sha256"] = digest(forged)
+    with pytest.raises(ValueError, match="no control, format or other invisible characters"):
+        Policy.from_json(canonical_text(forged))
+
+
+def test_words_are_of_visible_symbols():
+    with pytest.raises(ValueError, match="symbols must not be control"):
+        PrefixDomain("ab\x1b", 3)
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_what_is_printed_is_escaped_all_the_same(hidden):
+    shown = hidden.encode("unicode_escape").decode()
+    assert escaped(hidden) == shown.replace("\\x1b[2K", "\\x1b[2K")
+    assert in_html(f"<{hidden}") == f"&lt;{shown}"
+    assert hidden not in html_table(f"a{hidden}", [(f"b{hidden}", f"c{hidden}")], [f"d{hidden}", "e"])
+
+
+def test_estimates_escape_their_labels():
+    policy = Policy("a test", (CategoryField("city", ("Bonn", "Ulm"), YES),))
+    made = Collector(policy)
+    for _ in range(9):
+        made.add(policy.release({"city": "Ulm"}))
+    estimate = made.frequencies("city").only([0, 1], ["a\u202e", "b\n"], "what\x1b")
+    for text in (repr(estimate), estimate._repr_html_()):
+        assert "\\u202e" in text
+        assert "\\x1b" in text
+        assert not {"\u202e", "\x1b"} & set(text)
+    assert len(repr(estimate).split("\n")) == 4
