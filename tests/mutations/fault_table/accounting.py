@@ -302,8 +302,8 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_class_query.py",
-        "scores = saturated(X, self.n_features) @",
-        "scores = np.asarray(X, dtype=np.float64) @",
+        "scores = weighted_sums(saturated(X, self.n_features),",
+        "scores = weighted_sums(np.asarray(X, dtype=np.float64),",
         "accounting/test_class_query.py",
     ),
 ]

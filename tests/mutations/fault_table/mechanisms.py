@@ -54,10 +54,16 @@ MUTATIONS = [
         "mechanisms/test_linked.py",
     ),
     Mutation(
-        "mechanisms/_linked.py",
-        "totals += rows[:, column, None].astype(np.float64) * coef[:, column]",
-        "totals = rows.astype(np.float64) @ coef.T",
-        "mechanisms/test_linked.py",
+        "mechanisms/_row_sums.py",
+        "totals += column[:, None].astype(np.float64) * weights",
+        "totals = rows.astype(np.float64) @ coef.T + start",
+        "accounting/test_any_batch.py mechanisms/test_linked.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "mechanism.domain.clip(np.ascontiguousarray(given))",
+        "mechanism.domain.clip(given)",
+        "mechanisms/test_field_key.py",
     ),
     Mutation(
         "mechanisms/_transformed.py",
