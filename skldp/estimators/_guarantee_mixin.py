@@ -21,8 +21,9 @@ __all__ = ["GuaranteeMixin", "attach_guarantee", "holds_guarantee", "own_guarant
 class GuaranteeMixin(DocumentedMixin):
     """Mix-in for ``privacy_guarantee_``: refused once a parameter that it depends on was changed, shown by notebooks.
 
-    Setting ``privacy_guarantee_`` in ``fit`` copies the parameters: a list or array edited in place is a change. Whatever releases something calls
-    ``_check_unchanged`` first. Parameters in ``_may_change`` have no influence on what is released.
+    Setting ``privacy_guarantee_`` in ``fit`` copies the parameters, so that an edit of a list or array in place is a
+    change. Whatever releases something calls ``_check_unchanged`` first. Parameters in ``_may_change`` have no
+    influence on what is released.
 
     It stands before scikit-learn's ``BaseEstimator`` among the bases, and puts the guarantee under that one's picture
     of a fitted estimator, and its figures into the estimator's box in a larger picture. What is shown as text

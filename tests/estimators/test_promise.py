@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.pipeline import make_pipeline
 
 import skldp
@@ -207,6 +207,28 @@ def test_what_was_not_changed_or_changes_nothing_is_released(cls):
     joblib.Parallel(n_jobs=2)(joblib.delayed(estimator.transform)(given(cls)) for _ in range(2))
     assert estimator.privacy_guarantee_ == promised
     assert not hasattr(clone(estimator), "privacy_guarantee_")
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning")
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        skldp.PrivateLinearRegression(protocol="once"),
+        skldp.PrivateLogisticRegression(protocol="once", classes=[0, 1]),
+        skldp.PrivateDiscriminant(bounds=(-1, 1), classes=[0, 1]),
+        skldp.PrivateMoments(),
+        LabelPrivateClassifier(SGDClassifier(), label_mechanism=LabelRR(classes=[0, 1])),
+        skldp.LabelPrivateRegressor(SGDRegressor(), target_mechanism=skldp.TargetPrivatizer(bounds=(0, 1))),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_what_takes_more_people_says_that_each_takes_part_once(estimator):
+    rows, labels = np.tile(X, (200, 1)), np.tile(Y, 200)
+    for call in (estimator.fit, estimator.partial_fit):
+        assert call(rows, labels).privacy_guarantee_.basis.count("each person takes part once, in one call") == 1
+    if "protocol" in estimator.get_params():
+        in_rounds = clone(estimator).set_params(protocol="rounds").fit(rows, labels)
+        assert "one call" not in in_rounds.privacy_guarantee_.basis
 
 
 def test_a_new_fit_makes_a_new_promise():

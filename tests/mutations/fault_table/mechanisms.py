@@ -60,6 +60,18 @@ MUTATIONS = [
         "accounting/test_any_batch.py mechanisms/test_linked.py",
     ),
     Mutation(
+        "mechanisms/_bits/flip_laws.py",
+        "own = np.array(getattr",
+        "own = np.asarray(getattr",
+        "mechanisms/test_flip_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_categorical/label_laws.py",
+        'object.__setattr__(self, "prior", tuple(mass.tolist()))',
+        "pass",
+        "mechanisms/test_row_priors.py",
+    ),
+    Mutation(
         "mechanisms/_field_key.py",
         "mechanism.domain.clip(np.ascontiguousarray(given))",
         "mechanism.domain.clip(given)",
