@@ -16,6 +16,7 @@ from skldp.accounting._limits import LARGEST, checked_epsilon, saturated
 from skldp.mechanisms._categorical.frequency import estimate_frequencies
 from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._row_sums import weighted_sums
 
 __all__ = ["ClassQuery", "checked_classes", "loss_of_classes"]
 
@@ -88,7 +89,8 @@ class ClassQuery:
 
     Notes
     -----
-    The person's class is :math:`\arg\max_c \theta_c x + \gamma_c`, the first of several; the answer is that class
+    The person's class is :math:`\arg\max_c \theta_c x + \gamma_c`, the first of several, where products are added to
+    :math:`\gamma_c` feature by feature: a record has one class, alone or in any batch. The answer is that class
     with probability :math:`e^\varepsilon / (e^\varepsilon + k - 1)`, else each other one alike
     (:class:`~skldp.mechanisms.RandomizedResponse`, whose integers are what is drawn).
 
@@ -169,8 +171,7 @@ class ClassQuery:
 
     def classes(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """The predicted class of each row, shape (n_samples,); every row of numbers has one."""
-        with np.errstate(all="ignore"):
-            scores = saturated(X, self.n_features) @ self.coef.T + self.intercept
+        scores = weighted_sums(saturated(X, self.n_features), self.coef, self.intercept)
         classes: npt.NDArray[np.int64] = scores.argmax(axis=1).astype(np.int64)
         return classes
 

@@ -11,6 +11,7 @@ decides for itself. What it rests on is sums of epsilons that are rounded up, an
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, get_args
@@ -101,6 +102,8 @@ class Rule:
     composition: OutputIndependentRule = "whitehouse"
 
     def __post_init__(self) -> None:
+        for name in ("bounds", "domain"):
+            object.__setattr__(self, name, deepcopy(getattr(self, name)))
         check_positive("epsilon", self.epsilon)
         check_positive("tol", self.tol)
         if self.name not in RULES:

@@ -22,6 +22,7 @@ from skldp.accounting._finite_query import output_index, read_only
 from skldp.accounting._limits import LARGEST, checked_epsilon, finite_number, saturated
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._odds import flip_threshold, threshold_log_odds
+from skldp.mechanisms._row_sums import weighted_sums
 
 __all__ = ["KINDS", "MAX_GROWTH", "Kind", "RegressionQuery"]
 
@@ -366,7 +367,7 @@ class RegressionQuery:
         # Nothing overflows here, by the limits above; what underflows, and what the caller told numpy to raise on,
         # must not be an answer either.
         with np.errstate(all="ignore"):
-            z = rows @ self.coef + self.intercept
+            z = weighted_sums(rows, self.coef[None], np.array([self.intercept]))[:, 0]
             if self.kind == "logistic":
                 return cast("npt.NDArray[np.float64]", expit(z if output == 1 else -z))
             low, high = self.argument_bounds

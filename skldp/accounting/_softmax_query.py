@@ -17,6 +17,7 @@ from skldp.accounting._finite_query import output_index, read_only
 from skldp.accounting._limits import checked_epsilon, saturated
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._row_sums import weighted_sums
 
 __all__ = ["SoftmaxQuery", "answers_by_question"]
 
@@ -149,13 +150,10 @@ class SoftmaxQuery:
 
     def unit_response(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """The probability of the class for each row, shape (n_samples,); every row of numbers has one."""
-        rows = saturated(X, self.n_features)
-        scores = np.tile(self.intercept, (len(rows), 1))
+        scores = weighted_sums(saturated(X, self.n_features), self.coef, self.intercept)
         with np.errstate(all="ignore"):
-            for column, coef in zip(rows.T, self.coef.T, strict=True):
-                scores += column[:, None] * coef
             odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-            total = np.zeros(len(rows))
+            total = np.zeros(len(scores))
             for of_class in odds.T:
                 total += of_class
             found: npt.NDArray[np.float64] = odds[:, self.position] / total

@@ -23,8 +23,9 @@ __all__ = ["GuaranteeMixin", "attach_guarantee", "holds_guarantee", "own_guarant
 class GuaranteeMixin(DocumentedMixin):
     """Mix-in for ``privacy_guarantee_``: refused once a parameter that it depends on was changed, shown by notebooks.
 
-    Setting ``privacy_guarantee_`` in ``fit`` remembers the parameters as they are. Whatever releases something calls
-    ``_check_unchanged`` first. Parameters in ``_may_change`` have no influence on what is released.
+    Setting ``privacy_guarantee_`` in ``fit`` copies the parameters, so that an edit of a list or array in place is a
+    change. Whatever releases something calls ``_check_unchanged`` first. Parameters in ``_may_change`` have no
+    influence on what is released.
 
     It stands before scikit-learn's ``BaseEstimator`` among the bases, and puts the guarantee under that one's picture
     of a fitted estimator, and its figures into the estimator's box in a larger picture. What is shown as text
@@ -58,14 +59,17 @@ class GuaranteeMixin(DocumentedMixin):
 
     @privacy_guarantee_.setter
     def privacy_guarantee_(self, guarantee: PrivacyGuarantee) -> None:
-        self._guarantee_at_fit = (guarantee, self._guarantee_parameters())
+        if hasattr(self, "partial_fit"):
+            basis = f"{guarantee.basis}; if each person takes part once, in one call of fit or partial_fit"
+            guarantee = replace(guarantee, basis=basis)
+        self._guarantee_at_fit = (guarantee, _copied(self._guarantee_parameters()))
 
     def _forget_guarantee(self) -> None:
         """What a fit does first that sets one thing after the other: where it fails, they belong to no one law."""
         vars(self).pop("_guarantee_at_fit", None)
 
     def _guarantee_parameters(self) -> dict[str, Any]:
-        """The parameters that what is released depends on, by name."""
+        """Return the parameters that the law depends on, by name."""
         parameters = self.get_params(deep=False)  # type: ignore[attr-defined]  # of BaseEstimator, beside it
         return {name: value for name, value in parameters.items() if name not in self._may_change}
 
@@ -75,7 +79,7 @@ class GuaranteeMixin(DocumentedMixin):
             raise NotFittedError(
                 f"This {type(self).__name__} has no privacy_guarantee_ before a fit, nor after one that failed."
             )
-        before, now = self._guarantee_at_fit[1], self._guarantee_parameters()
+        before, now = self._guarantee_at_fit[1], _copied(self._guarantee_parameters())
         changed = sorted(
             name for name in before.keys() | now.keys() if not _same(before.get(name, before), now.get(name, now))
         )
@@ -183,13 +187,28 @@ def holds_guarantee(thing: Any, seen: set[int] | None = None) -> bool:
     return False
 
 
+def _copied(value: Any) -> Any:
+    """Copy containers and array-likes, however nested; other objects stand for themselves."""
+    if isinstance(value, Mapping):
+        return {name: _copied(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value), [_copied(one) for one in value]
+    if hasattr(value, "__array__"):
+        array = np.asarray(value)
+        # Bytes, unlike numbers, are equal where NaN is.
+        content = _copied(array.tolist()) if array.dtype.hasobject else array.tobytes()
+        return type(value), array.dtype, array.shape, content
+    return set(value) if isinstance(value, set) else value
+
+
 def _same(before: Any, now: Any) -> bool:
+    """Compare two values as :func:`_copied` returns them."""
     if before is now:
         return True
     if type(before) is not type(now):
         return False
-    if isinstance(before, np.ndarray):
-        return before.dtype == now.dtype and np.array_equal(before, now)
+    if isinstance(before, dict):
+        return list(before) == list(now) and all(map(_same, before.values(), now.values()))
     if isinstance(before, list | tuple):
         return len(before) == len(now) and all(map(_same, before, now))
     # What compares in another way than yes or no (a frame) is taken as changed.

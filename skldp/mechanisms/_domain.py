@@ -430,10 +430,7 @@ def _declared_numbers(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64
 
 def own_vectors(name: str, vectors: npt.ArrayLike, n_features: int | None = None) -> npt.NDArray[np.float64]:
     """A checked copy of public vectors that nobody can change, since a guarantee holds for these very ones."""
-    if isinstance(vectors, np.ndarray) and vectors.flags.owndata and not vectors.flags.writeable:
-        own = vectors.astype(np.float64, copy=False)
-    else:
-        own = np.array(_declared_numbers(name, vectors))
+    own = np.array(_declared_numbers(name, vectors))
     if own.ndim != 2 or 0 in own.shape or own.shape[1] != (n_features or own.shape[1]):
         width = "n_features" if n_features is None else n_features
         raise ValueError(

@@ -189,7 +189,8 @@ class FieldKey:
         if len(ids) != len(given):
             raise ValueError(f"ids must be one for each of {len(given)} rows. Got {len(ids)} instead.")
         people = _people(ids)
-        inside = mechanism.domain.clip(given)
+        # Norms round differently in another memory layout, and the noise depends on every bit of the value.
+        inside = mechanism.domain.clip(np.ascontiguousarray(given))
         coarse = inside.rows
         # Where epsilon is one of a distance, a grid would make near values of different steps farther apart.
         if coarse.dtype.kind == "f" and mechanism.guarantee().unit != "distance":

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from skldp._checks import check_whole, is_number, is_whole
 from skldp.mechanisms._domain import Clipped, Domain, check_finite
+from skldp.mechanisms._row_sums import weighted_sums
 
 __all__ = ["LARGEST_BLOCK", "Constrained", "OneHot"]
 
@@ -201,13 +202,9 @@ class Constrained(Domain):
     def _obeyed(self, rows: np.ndarray) -> npt.NDArray[np.bool_]:
         """Which rows obey every inequality."""
         coef, limits = self.inequalities
-        totals = np.zeros((len(rows), len(limits)))
-        # Not a product of matrices, whose order of additions depends on how many rows there are: the same person
-        # must be moved always, or never. What overflows is no number, and not obeyed.
-        with np.errstate(all="ignore"):
-            for column in range(rows.shape[1]):
-                totals += rows[:, column, None].astype(np.float64) * coef[:, column]
-            return np.asarray((totals <= limits).all(axis=1))
+        # What overflows is no number, and not obeyed.
+        totals = weighted_sums(rows, coef, np.zeros(len(limits)))
+        return np.asarray((totals <= limits).all(axis=1))
 
 
 def _listed(name: str, given: Any) -> tuple[Any, ...]:

@@ -30,6 +30,17 @@ def worst_true_loss(history):
     return grid_loss(queries, outputs, LOW, HIGH, 41) - 1e-12
 
 
+@pytest.mark.parametrize("name", ["bounds", "domain"])
+@pytest.mark.parametrize("made", [list, np.array])
+def test_a_domain_that_is_edited_later_is_the_one_that_was_given(name, made):
+    domain = [made([-1.0]), made([1.0])]
+    person = BayesianPrivacyFilter(5.0, **{name: domain})
+    for end in domain:
+        end[0] = 0.0
+    person.record(RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.5), 1)
+    assert person.realized_loss == pytest.approx(0.5)
+
+
 @pytest.mark.parametrize("max_examples", [12, pytest.param(2000, marks=pytest.mark.statistical)])
 @pytest.mark.parametrize("kind", [SimplifiedBayesianPrivacyFilter, BayesianPrivacyFilter])
 def test_no_adversary_gets_an_answer_beyond_the_budget(kind, max_examples):

@@ -67,16 +67,6 @@ def test_every_row_of_numbers_has_an_answer():
             assert 0.0 <= huge.unit_response([[row]])[0] <= 1.0
 
 
-def test_a_record_is_computed_alike_alone_and_among_others():
-    """Sums are made feature by feature, so that no library's blocks show in them."""
-    rng = np.random.default_rng(0)
-    query = SoftmaxQuery(rng.normal(size=(5, 37)), rng.normal(size=5), 3, 1.0)
-    rows = rng.normal(size=(200, 37))
-    together = query.unit_response(rows)
-    assert together.tolist() == [query.unit_response([row])[0] for row in rows]
-    assert together.tolist() == query.unit_response(np.asfortranarray(rows)).tolist()
-
-
 @settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_no_loss_lies_above_what_is_certified(data):

@@ -5,15 +5,17 @@ import pickle
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.pipeline import make_pipeline
 
 import skldp
 from skldp import CategoricalPrivatizer, LabelPrivateClassifier, LabelRR, LabelSampler, privacy_guarantee
 from skldp.exceptions import ChangedAfterFitError
+from skldp.mechanisms import Interval
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
 
@@ -92,9 +94,96 @@ def test_words_that_are_overwritten_stay_those_of_fit(cls):
     estimator = getattr(skldp, cls)(vocabulary=words, seed=0, **arguments).fit(X)
     before = estimator.transform(X[:5])
     words *= 1000.0
+    with pytest.raises(ChangedAfterFitError, match="vocabulary changed"):
+        estimator.transform(X[:5])
+    words /= 1000.0
     np.testing.assert_array_equal(estimator.transform(X[:5]), before)
     with pytest.raises(ValueError, match="read-only"):
         estimator.mechanism_.vocabulary[:] = 0
+
+
+IN_PLACE = {
+    "BayesianFilter bounds": lambda: skldp.BayesianFilter(LinearRegression(), bounds=([-1.0] * 3, [1.0] * 3)),
+    "BayesianFilter output_bounds": lambda: skldp.BayesianFilter(LinearRegression(), output_bounds=[-9.0, 9.0]),
+    "BitRandTransformer bounds": lambda: skldp.BitRandTransformer(bounds=([-1.0] * 3, np.ones(3))),
+    "CategoricalPrivatizer categories": lambda: CategoricalPrivatizer(categories=[["a", "b"]]),
+    "LabelLaplace classes": lambda: skldp.LabelLaplace(classes=[0, 1]),
+    "LabelLaplaceVector classes": lambda: skldp.LabelLaplaceVector(classes=[0, 1]),
+    "LabelMatrixRR classes": lambda: skldp.LabelMatrixRR(classes=[[0, 1], [0, 1]]),
+    "LabelPrivateClassifier label_mechanism__classes": lambda: LabelPrivateClassifier(
+        LogisticRegression(), label_mechanism=LabelRR(classes=[0, 1])
+    ),
+    "LabelPrivateRegressor target_mechanism__bounds": lambda: skldp.LabelPrivateRegressor(
+        LinearRegression(), target_mechanism=skldp.TargetPrivatizer(bounds=[0.0, 1.0])
+    ),
+    "LabelRR classes": lambda: LabelRR(classes=np.array([0, 1])),
+    "LabelRR prior": lambda: LabelRR(classes=[0, 1], prior=[0.4, 0.6]),
+    "LabelSampler label_mechanism__classes": lambda: LabelSampler(LabelRR(classes=[0, 1])),
+    "LatentTransformer bounds": lambda: skldp.LatentTransformer(bounds=[-1.0, 1.0]),
+    "MultivariateLaplaceTransformer vocabulary": lambda: skldp.MultivariateLaplaceTransformer(vocabulary=X[:5].copy()),
+    "NumericPrivatizer bounds": lambda: skldp.NumericPrivatizer(bounds=(pd.Series([-1.0] * 3), pd.Series([1.0] * 3))),
+    "OMETransformer bounds": lambda: skldp.OMETransformer(bounds=np.array([-1.0, 1.0])),
+    "PrivUnitTransformer bounds": lambda: skldp.PrivUnitTransformer(bounds=[-1.0, 1.0]),
+    "PrivateDiscriminant bounds": lambda: skldp.PrivateDiscriminant(bounds=[-1.0, 1.0], classes=[0, 1]),
+    "PrivateDiscriminant public": lambda: skldp.PrivateDiscriminant(
+        bounds=(-1, 1), classes=[0, 1], public=pd.DataFrame(X)
+    ),
+    "PrivateDiscriminant classes": lambda: skldp.PrivateDiscriminant(bounds=(-1, 1), classes=[0, 1]),
+    "PrivateLinearRegression bounds": lambda: skldp.PrivateLinearRegression(bounds=[-1.0, 1.0], target_bounds=(0, 1)),
+    "PrivateLinearRegression target_bounds": lambda: skldp.PrivateLinearRegression(target_bounds=[0.0, 1.0]),
+    "PrivateLogisticRegression classes": lambda: skldp.PrivateLogisticRegression(classes=[0, 1]),
+    "PrivateLogisticRegression class_weight": lambda: skldp.PrivateLogisticRegression(
+        classes=[0, 1], class_weight={0: 1.0, 1: 2.0}
+    ),
+    "PrivateMoments bounds": lambda: skldp.PrivateMoments(bounds=[-1.0, 1.0]),
+    "RandomProjectionTransformer vocabulary": lambda: skldp.RandomProjectionTransformer(
+        n_components=2, sensitivity="vocabulary", vocabulary=X[:5].copy()
+    ),
+    "TablePrivatizer schema": lambda: skldp.TablePrivatizer(
+        schema={name: Interval(-1, 1).to_dict() for name in ("x0", "x1", "x2")}
+    ),
+    "TablePrivatizer shares": lambda: skldp.TablePrivatizer(
+        schema={"x0": (-1, 1), "x1": (-1, 1), "x2": (-1, 1)}, shares={"x0": 0.5, "x1": 0.25, "x2": 0.25}
+    ),
+    "TargetPrivatizer bounds": lambda: skldp.TargetPrivatizer(bounds=[0.0, 1.0]),
+}
+
+
+def edit(value):
+    """Change the first number or text within nested containers."""
+    if isinstance(value, pd.DataFrame | pd.Series | np.ndarray):
+        getattr(value, "iloc", value)[(0,) * value.ndim] = 7
+        return
+    first = next(iter(value)) if isinstance(value, dict) else 0
+    if isinstance(value[first], dict | list | np.ndarray | pd.Series):
+        edit(value[first])
+    else:
+        value[first] = 7.0
+
+
+@pytest.mark.parametrize("case", IN_PLACE)
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning")
+def test_a_parameter_that_is_edited_in_place_is_refused_until_the_next_fit(case):
+    estimator, name = IN_PLACE[case](), case.split()[1]
+    data = {
+        "CategoricalPrivatizer": (CODES,),
+        "LabelLaplace": (Y,),
+        "LabelLaplaceVector": (Y,),
+        "LabelMatrixRR": (np.column_stack([Y, Y]),),
+        "LabelRR": (Y,),
+        "TablePrivatizer": (pd.DataFrame(X, columns=["x0", "x1", "x2"]),),
+        "TargetPrivatizer": (Y.astype(float),),
+    }.get(case.split()[0], (X, Y))
+    getattr(estimator, "fit_resample" if isinstance(estimator, LabelSampler) else "fit")(*data)
+    promised = estimator.privacy_guarantee_
+    assert pickle.loads(pickle.dumps(estimator)).privacy_guarantee_ == promised
+    edit(estimator.get_params()[name])
+    with pytest.raises(ChangedAfterFitError, match=f"{name} changed after fit"):
+        _ = estimator.privacy_guarantee_
+    for call in ("transform", "query", "partial_fit"):
+        if hasattr(estimator, call):
+            with pytest.raises(ChangedAfterFitError, match=f"{name} changed after fit"):
+                getattr(estimator, call)(*data[: 1 if call != "partial_fit" else 2])
 
 
 def test_an_array_of_other_numbers_is_a_change():
@@ -118,6 +207,28 @@ def test_what_was_not_changed_or_changes_nothing_is_released(cls):
     joblib.Parallel(n_jobs=2)(joblib.delayed(estimator.transform)(given(cls)) for _ in range(2))
     assert estimator.privacy_guarantee_ == promised
     assert not hasattr(clone(estimator), "privacy_guarantee_")
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning")
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        skldp.PrivateLinearRegression(protocol="once"),
+        skldp.PrivateLogisticRegression(protocol="once", classes=[0, 1]),
+        skldp.PrivateDiscriminant(bounds=(-1, 1), classes=[0, 1]),
+        skldp.PrivateMoments(),
+        LabelPrivateClassifier(SGDClassifier(), label_mechanism=LabelRR(classes=[0, 1])),
+        skldp.LabelPrivateRegressor(SGDRegressor(), target_mechanism=skldp.TargetPrivatizer(bounds=(0, 1))),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_what_takes_more_people_says_that_each_takes_part_once(estimator):
+    rows, labels = np.tile(X, (200, 1)), np.tile(Y, 200)
+    for call in (estimator.fit, estimator.partial_fit):
+        assert call(rows, labels).privacy_guarantee_.basis.count("each person takes part once, in one call") == 1
+    if "protocol" in estimator.get_params():
+        in_rounds = clone(estimator).set_params(protocol="rounds").fit(rows, labels)
+        assert "one call" not in in_rounds.privacy_guarantee_.basis
 
 
 def test_a_new_fit_makes_a_new_promise():

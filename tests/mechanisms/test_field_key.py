@@ -176,6 +176,17 @@ class TestTheSameAgain:
         assert (far.noise._nonces[0] == far.noise._nonces[1]).all()
         assert len({KEY.bind(COIN, code, [3]).noise._nonces.tobytes() for code in codes}) == 1
 
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    def test_a_shortened_vector_is_the_same_in_any_memory_layout(self, dtype):
+        """The norm of a row of a data frame (column-major) must not draw its noise anew."""
+        rows = np.random.default_rng(0).normal(size=(200, 37)).astype(dtype)
+        mechanism = MultivariateLaplace(37, 1.0, radius=1.0)
+        noise = [
+            KEY.bind(mechanism, one, range(200)).noise._nonces.tobytes()
+            for one in (rows, np.asfortranarray(rows), np.repeat(rows, 2, axis=1)[:, ::2])
+        ]
+        assert len(set(noise)) == 1
+
     def test_a_record_of_several_columns_is_one_value(self):
         record = MixedRecord(
             Columns.of({"a": Interval(0, 8), "b": Integers(0, 9), "c": Categories(("x", "y"))}), (1.0, 1.0, 1.0)

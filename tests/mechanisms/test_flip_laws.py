@@ -37,6 +37,15 @@ def test_bitrand_flips_as_equation_2_says(epsilon, n_features, n_bits, share):
     np.testing.assert_allclose(math.exp(log_alpha_bound(epsilon, n_features, n_bits)), bound, rtol=1e-12)
 
 
+def test_a_law_keeps_the_integers_that_it_was_made_with():
+    given = np.array([2**63, 2**62], dtype=np.uint64)
+    law = BitLaw(given, given)
+    given[:] = 1
+    assert law.from_one.tolist() == law.from_zero.tolist() == [2**63, 2**62]
+    with pytest.raises(ValueError, match="read-only"):
+        law.from_one[0] = 1
+
+
 def test_a_large_epsilon_does_not_overflow():
     law = bitrand_law(700.0, 768, 10)
     assert np.isfinite(law.losses).all()

@@ -75,3 +75,11 @@ def test_what_a_model_says_is_taken_whatever_it_is():
 def test_refuses_an_epsilon_that_cannot_be_sampled(epsilon, rule):
     with pytest.raises(ValueError, match=rule):
         RowPriorResponse(epsilon, 5)
+
+
+def test_a_prior_that_is_edited_later_is_the_one_that_was_given():
+    prior = np.array([0.1, 0.5, 0.4])
+    mechanism = RandomizedResponseWithPrior(1.0, prior)
+    prior[:] = [0.8, 0.1, 0.1]
+    assert mechanism == RandomizedResponseWithPrior(1.0, (0.1, 0.5, 0.4))
+    assert mechanism.support.tolist() == [1, 2]

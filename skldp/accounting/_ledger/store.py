@@ -4,6 +4,7 @@ A store gives transactions, committed and on the disk when they return. Before e
 the very ledger that was opened, with all that was recorded in it.
 """
 
+import gc
 import json
 import os
 import re
@@ -11,7 +12,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -265,12 +266,12 @@ def begun_again(
 
 
 def keep_forever(connection: Any) -> None:
-    """Never close what a fork copied in the middle of a transaction: to close it would undo the parent's."""
+    """Keep a connection that a fork copied: closing it, at exit as well, would undo the parent's transaction."""
     if connection is not None:
-        with suppress(ImportError):
-            import ctypes
-
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+        # Module variables are cleared at exit. A frozen reference cycle is not: no collection visits it.
+        cycle = [connection]
+        cycle.append(cycle)
+        gc.freeze()
 
 
 def last_head(connection: Connection) -> Head:

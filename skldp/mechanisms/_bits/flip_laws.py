@@ -281,6 +281,13 @@ class BitLaw:
     from_one: npt.NDArray[np.uint64]
     from_zero: npt.NDArray[np.uint64]
 
+    def __post_init__(self) -> None:
+        # The guarantee is computed from these integers: the caller must not be able to change them.
+        for name in ("from_one", "from_zero"):
+            own = np.array(getattr(self, name))
+            own.flags.writeable = False
+            object.__setattr__(self, name, own)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BitLaw):
             return NotImplemented

@@ -217,6 +217,7 @@ class RandomizedResponseWithPrior(CodeMechanism):
         mass = np.asarray(self.prior, dtype=np.float64)
         if mass.ndim != 1 or not mass.size or not (mass >= 0).all() or not abs(mass.sum() - 1) <= 1e-6:
             raise ValueError(f"prior must be probabilities that sum to 1. Got {self.prior!r} instead.")
+        object.__setattr__(self, "prior", tuple(mass.tolist()))
         # Refuses what cannot be answered with.
         _ = self.inner
 

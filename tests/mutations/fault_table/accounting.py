@@ -208,6 +208,9 @@ MUTATIONS = [
         "accounting/_release_query.py", "codes = sorted(told) if untold", "codes = [untold or 0] if untold", PARTS
     ),
     # The probability of one class.
+    Mutation(
+        "accounting/_decide.py", "deepcopy(getattr(self, name))", "getattr(self, name)", "accounting/test_filters.py"
+    ),
     Mutation("accounting/_softmax_query.py", "- scores.max(axis=1, keepdims=True)", "", SOFTMAX),
     Mutation("accounting/_softmax_query.py", "odds[:, self.position] / total", "odds[:, self.position]", SOFTMAX),
     Mutation("accounting/_softmax_query.py", '"position": self.position}', '"position": 0}', SOFTMAX),
@@ -302,8 +305,8 @@ MUTATIONS = [
     ),
     Mutation(
         "accounting/_class_query.py",
-        "scores = saturated(X, self.n_features) @",
-        "scores = np.asarray(X, dtype=np.float64) @",
+        "scores = weighted_sums(saturated(X, self.n_features),",
+        "scores = weighted_sums(np.asarray(X, dtype=np.float64),",
         "accounting/test_class_query.py",
     ),
 ]

@@ -129,8 +129,20 @@ MUTATIONS = [
     ),
     Mutation(
         "estimators/_guarantee_mixin.py",
-        "return before.dtype == now.dtype and np.array_equal(before, now)",
-        "return before.shape == now.shape",
+        "else array.tobytes()",
+        "else b''",
+        PROMISES,
+    ),
+    Mutation(
+        "estimators/_guarantee_mixin.py",
+        "return type(value), [_copied(one) for one in value]",
+        "return value",
+        PROMISES,
+    ),
+    Mutation(
+        "estimators/_guarantee_mixin.py",
+        'basis = f"{guarantee.basis}; if each person takes part once, in one call of fit or partial_fit"',
+        "basis = guarantee.basis",
         PROMISES,
     ),
     Mutation("estimators/_ledgers.py", "_WHOLE_IN_SINGLE = 2.0**24", "_WHOLE_IN_SINGLE = 2.0**25", PEOPLE),

@@ -128,6 +128,7 @@ MUTATIONS = [
         "            pass\n",
         FILES,
     ),
+    Mutation("accounting/_ledger/store.py", "        gc.freeze()\n", "", FILES),
     Mutation(
         "accounting/_ledger/store.py",
         "for store in list(_STORES) if store.lock.acquire(timeout=BUSY_SECONDS))",

@@ -54,10 +54,28 @@ MUTATIONS = [
         "mechanisms/test_linked.py",
     ),
     Mutation(
-        "mechanisms/_linked.py",
-        "totals += rows[:, column, None].astype(np.float64) * coef[:, column]",
-        "totals = rows.astype(np.float64) @ coef.T",
-        "mechanisms/test_linked.py",
+        "mechanisms/_row_sums.py",
+        "totals += column[:, None].astype(np.float64) * weights",
+        "totals = rows.astype(np.float64) @ coef.T + start",
+        "accounting/test_any_batch.py mechanisms/test_linked.py",
+    ),
+    Mutation(
+        "mechanisms/_bits/flip_laws.py",
+        "own = np.array(getattr",
+        "own = np.asarray(getattr",
+        "mechanisms/test_flip_laws.py",
+    ),
+    Mutation(
+        "mechanisms/_categorical/label_laws.py",
+        'object.__setattr__(self, "prior", tuple(mass.tolist()))',
+        "pass",
+        "mechanisms/test_row_priors.py",
+    ),
+    Mutation(
+        "mechanisms/_field_key.py",
+        "mechanism.domain.clip(np.ascontiguousarray(given))",
+        "mechanism.domain.clip(given)",
+        "mechanisms/test_field_key.py",
     ),
     Mutation(
         "mechanisms/_transformed.py",
