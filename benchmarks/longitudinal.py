@@ -2,14 +2,13 @@
 
 Usage: python benchmarks/longitudinal.py [--surveys 2000] [--people 300] [--first 0]
 
-In each survey people are drawn anew, each releases one record of six fields under the memo rule "permanent" with a
-secret of the survey's own, and the collector estimates. Printed is how often the nominal 95% intervals hold the truth
+In each survey people are drawn anew, each reports one record of six fields in one wave, with random bytes of the
+survey's own generator, and the collector estimates. Printed is how often the nominal 95% intervals hold the truth
 of the population: over all of an estimate's cells, and of the worst of them, with the standard error that chance
-leaves. The numbers of surveys name the secrets and the people, so that two halves are the whole.
+leaves. The numbers of surveys seed the generators, so that two halves are the whole.
 """
 
 import argparse
-import hashlib
 import time
 
 import numpy as np
@@ -20,7 +19,6 @@ from skldp.mechanisms import (
     LongitudinalCategories,
     LongitudinalHistogram,
     LongitudinalMean,
-    ReleaseKey,
     integer_law,
     law_within_bounds,
 )
@@ -38,6 +36,8 @@ POLICY = Policy(
     ),
     memo="permanent",
 )
+# More words than the laws of the policy read.
+_RANDOM_BYTES = 8 * 64
 # Of a triangle: the mean of hours, and the shares of ages in bins of one width.
 HOURS = 24 / 3
 
@@ -60,7 +60,6 @@ def estimates(collector):
 
 def survey(number, people):
     """One survey, from people to what a collector holds."""
-    secret = ReleaseKey(hashlib.sha256(b"survey %d" % number).digest())
     rng = np.random.default_rng(number)
     numbers = 1 - np.sqrt(1 - rng.random((3, people)))
     codes = rng.choice(5, p=SHARES, size=(3, people))
@@ -68,7 +67,7 @@ def survey(number, people):
     for i in range(people):
         record = {"hours": 24 * numbers[0, i], "age": 100 * numbers[1, i], "alone": 100 * numbers[2, i]}
         record |= {method: VALUES[code] for method, code in zip(METHODS, codes[:, i], strict=True)}
-        collector.add(POLICY.release(record, secret=secret, person=i, wave="the only one"))
+        collector.add(POLICY.vector(record, rng.bytes(_RANDOM_BYTES)))
     return collector
 
 

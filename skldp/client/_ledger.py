@@ -18,6 +18,8 @@ _UNITS = 2**40
 _MOST = Fraction(2**62, _UNITS)
 _TABLE = "CREATE TABLE IF NOT EXISTS spent (policy TEXT PRIMARY KEY, units INTEGER NOT NULL, reports INTEGER NOT NULL)"
 _KEPT = "CREATE TABLE IF NOT EXISTS kept (tag TEXT PRIMARY KEY)"
+# A wave whose report the limit did not admit has none, and keeps it so: NULL.
+_WAVES = "CREATE TABLE IF NOT EXISTS waves (wave TEXT PRIMARY KEY, report BLOB)"
 _CHARGE = (
     "INSERT INTO spent VALUES (?, ?, 1) "
     "ON CONFLICT (policy) DO UPDATE SET units = units + excluded.units, reports = reports + 1"
@@ -30,8 +32,8 @@ class DeviceLedger:
     Parameters
     ----------
     path : str or path-like
-        A file of the person's own, made if there is none. It holds the digests of policies, numbers of reports and
-        epsilons, and no value; whoever deletes it forgets what was released.
+        A file of the person's own, made if there is none. It holds the digests of policies, numbers of reports,
+        epsilons and the reports of waves, and no value. Deleting it forgets what was released.
     lifetime_epsilon : float
         Natural log: the most that all reports together may spend. It is the person's, and no policy's.
 
@@ -122,12 +124,71 @@ class DeviceLedger:
         for epsilon in charges.values():
             check_epsilon(epsilon)
         with self._opened() as connection:
-            connection.execute(_KEPT)
             connection.execute("BEGIN IMMEDIATE")
-            known = "SELECT 1 FROM kept WHERE tag = ?"
-            new = [tag for tag in charges if connection.execute(known, (tag,)).fetchone() is None]
-            connection.executemany("INSERT INTO kept VALUES (?)", [(tag,) for tag in new])
-            self._spend(connection, policy, sum(_units(charges[tag]) for tag in new))
+            self._spend(connection, policy, _new_units(connection, charges))
+
+    def wave_report(self, wave: str) -> bytes | None:
+        """Return the report that was kept for a wave, None where there is none yet.
+
+        Parameters
+        ----------
+        wave : str
+            A digest of policy, person and wave.
+
+        Raises
+        ------
+        BudgetExhaustedError
+            If the limit did not admit the wave when it was first asked.
+        LedgerError
+            If the file cannot be read.
+        """
+        with self._opened() as connection:
+            return self._kept_report(connection, wave)
+
+    def keep_wave(self, policy: str, wave: str, charges: Mapping[str, float], report: bytes) -> bytes:
+        """Charge and keep the first report of a wave, and return the one that is kept.
+
+        Parameters
+        ----------
+        policy : str
+            The SHA-256 of its policy.
+        wave : str
+            A digest of policy, person and wave.
+        charges : dict of str to float
+            As of :meth:`charge_once`.
+        report : bytes
+            Kept, and charged for, if the wave has none.
+
+        Returns
+        -------
+        bytes
+            The report to send. It is on the disk.
+
+        Raises
+        ------
+        BudgetExhaustedError
+            If it would exceed the lifetime limit, now or when the wave was first asked. The wave has no report then,
+            whatever is asked later.
+        ValueError, LedgerError
+            As of :meth:`charge`.
+        """
+        for epsilon in charges.values():
+            check_epsilon(epsilon)
+        with self._opened() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            kept = self._kept_report(connection, wave)
+            if kept is not None:
+                return kept
+            connection.execute("SAVEPOINT charges")
+            try:
+                connection.execute("INSERT INTO waves VALUES (?, ?)", (wave, report))
+                self._spend(connection, policy, _new_units(connection, charges))
+            except BudgetExhaustedError:
+                connection.execute("ROLLBACK TO charges")
+                connection.execute("INSERT INTO waves VALUES (?, NULL)", (wave,))
+                connection.execute("COMMIT")
+                raise
+            return report
 
     def reports(self) -> dict[str, int]:
         """How many reports were charged, by the SHA-256 of their policy."""
@@ -136,6 +197,15 @@ class DeviceLedger:
 
     def __repr__(self) -> str:
         return f"DeviceLedger({self.path!r}, lifetime_epsilon={self.lifetime_epsilon!r})"
+
+    def _kept_report(self, connection: Any, wave: str) -> bytes | None:
+        """Return the report of a wave, None where it was not asked; raise where it was refused."""
+        row = connection.execute("SELECT report FROM waves WHERE wave = ?", (wave,)).fetchone()
+        if row is None:
+            return None
+        if row[0] is None:
+            raise BudgetExhaustedError("The lifetime limit did not admit a report of this wave. Got the wave again.")
+        return bytes(row[0])
 
     def _spend(self, connection: Any, policy: str, units: int) -> None:
         """End a transaction with a charge, or leave it to be rolled back."""
@@ -158,12 +228,21 @@ class DeviceLedger:
         try:
             with closing(sqlite3.connect(self.path, isolation_level=None, timeout=30)) as connection:
                 connection.execute("PRAGMA synchronous = FULL")
-                connection.execute(_TABLE)
+                for table in (_TABLE, _KEPT, _WAVES):
+                    connection.execute(table)
                 yield connection
         except sqlite3.Error as error:
             raise LedgerError(
                 f"The account must be a file that can be read and written. Got {type(error).__name__} of {self.path!r}."
             ) from None
+
+
+def _new_units(connection: Any, charges: Mapping[str, float]) -> int:
+    """Keep the tags of charges, and return the units of those that were never charged before."""
+    known = "SELECT 1 FROM kept WHERE tag = ?"
+    new = [tag for tag in charges if connection.execute(known, (tag,)).fetchone() is None]
+    connection.executemany("INSERT INTO kept VALUES (?)", [(tag,) for tag in new])
+    return sum(_units(charges[tag]) for tag in new)
 
 
 def _units(epsilon: float) -> int:

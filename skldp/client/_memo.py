@@ -22,7 +22,7 @@ class Kept(NamedTuple):
     Parameters
     ----------
     report_id : bytes
-        Sixteen, the same again for the same record under the same policy, in the same wave where there is one.
+        Sixteen, the same again for the same record under the same policy; of a wave, for the same person and wave.
     answers : list of int
         Of the fields in their order.
     charges : dict of str to float
@@ -80,7 +80,7 @@ def kept_report(
         What the fields make of the values.
     key : ReleaseKey
     policy : bytes
-        The SHA-256 of the policy, of which the report's id is, and no answer.
+        The SHA-256 of the policy, on which the report's id depends, and the second step of laws of two steps.
     person : bytes
         Whose record it is.
     wave : str, default=""
@@ -101,16 +101,15 @@ def kept_report(
     answers, values, charges = [], [], {}
     for one, given in zip(fields, encoded, strict=True):
         own = _Own(one, key, person)
-        # That the id is another one tells of a change, which laws of two steps are there to hide.
         if one.field.two_steps is None:
             answer, tag, packed = own.answer(given)
             values.append(packed)
         else:
-            answer, tag = own.report(given, wave)
+            answer, tag = own.report(given, policy, wave)
         answers.append(answer)
         charges[tag] = one.epsilon
-    # A wave that is none leaves the id as it was.
-    about = (*values, wave.encode("utf-8", "surrogatepass")) if wave else values
+    # A new report id would reveal a change of value, which two-step laws hide.
+    about = [_wave(wave)] if wave else values
     return Kept(key.subkey("skldp report", _VERSION, policy, person, *about)[:16], answers, charges)
 
 
@@ -128,8 +127,8 @@ class _Own(NamedTuple):
         about = self._about(packed)
         return self.kept.field.draw(value, _words(self.key.subkey("skldp answer", *about))), self._tag(about), packed
 
-    def report(self, given: Any, wave: str) -> tuple[int, str]:
-        """What a wave is told of the permanent answer, and the tag of the charge for that."""
+    def report(self, given: Any, policy: bytes, wave: str) -> tuple[int, str]:
+        """Return the answer of a wave of a policy, and the tag of the charge for the permanent answer."""
         law = self.kept.field.two_steps
         assert law is not None
         of_person = (_VERSION, self.kept.meaning, self.kept.law, self.person)
@@ -137,7 +136,8 @@ class _Own(NamedTuple):
         seen = law.see(given, choice)
         about = self._about(_whole(seen))
         permanent = law.keep(seen, choice, _words(self.key.subkey("skldp answer", *about)))
-        again = (*of_person, _whole(permanent), wave.encode("utf-8", "surrogatepass"))
+        # Waves of two policies are distinct waves: with one noise, a change between them would be seen at once.
+        again = (*of_person, _whole(permanent), policy, _wave(wave))
         return law.report(permanent, choice, _words(self.key.subkey("skldp wave", *again))), self._tag(about)
 
     def _about(self, packed: bytes) -> tuple[bytes, ...]:
@@ -177,6 +177,10 @@ def _packed(field: AnyField, value: Any) -> bytes:
         return struct.pack(">q", value)
     places = value if isinstance(field, NumbersField) else (value,)
     return struct.pack(f">{len(places)}d", *(place + 0.0 for place in places))
+
+
+def _wave(name: str) -> bytes:
+    return name.encode("utf-8", "surrogatepass")
 
 
 def _whole(number: int) -> bytes:

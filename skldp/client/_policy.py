@@ -1,5 +1,6 @@
 """Policies: what a person's own device is told to release, checked before anything is believed."""
 
+import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -82,12 +83,12 @@ class Policy:
     charges just that. What no epsilon counts is that two reports are equal or not: who gets both learns whether
     the record changed, and equal reports link a person over time. See :class:`~skldp.mechanisms.FieldKey`.
 
-    A law of two steps blurs that: of each value there is a permanent answer, of which every wave is told another
-    randomisation. Then `epsilon` is that of one report, by both steps, and `lifetime_epsilon` that of all reports
-    together as long as no value changes, which a ledger charges at the first of them, and again for each value that is
-    seen as another one. What no charge counts, and many waves tell in the end, is at which of them somebody is seen
-    with another value; and what a person chose once, a hash function or some buckets, stands in all their reports, and
-    may link them.
+    A law of two steps hides that: each value has a permanent answer, and every wave reports a new randomization of
+    it. A wave is one of this policy and has one report; another policy with the same laws asks distinct waves. Then
+    `epsilon` is that of one report, by both steps, and `lifetime_epsilon` that of all reports together as long as no
+    value changes. A ledger charges it at the first report, and again for each value that is seen as another one. No
+    charge counts what many waves reveal in the end: at which of them another value is seen. What a person chose once,
+    a hash function or some buckets, is in all their reports, and may link them.
 
     Several numbers that are answered for together are one value: where one of them changes, all are answered for anew.
 
@@ -243,16 +244,16 @@ class Policy:
         record : dict
             A value for each field by its name; a field that is not there is missing.
         ledger : DeviceLedger, default=None
-            Charged before anything is handed out; under the memo rule ``"permanent"``, once for each value of each
-            field. A value that the limit does not admit sends no report, by which whoever waits for one learns of a
-            change. None charges nobody: for whoever keeps the account elsewhere.
+            Charged before the report is returned; under the memo rule ``"permanent"``, once for each value of each
+            field. A value that the limit does not admit sends no report, which reveals a change. Laws of two steps need
+            a ledger, which keeps the report of each wave. None, for others, keeps no account.
         secret : ReleaseKey, default=None
             Needed under the memo rule ``"permanent"``, and only then.
         person : int or str, default=None
             Whose record it is, where one secret serves several people; None is the one whose device it is.
         wave : str, default=None
-            The name of the time at which laws of two steps report: needed for these, and for them only. What is asked
-            again under the same name is the same.
+            The name of the time at which laws of two steps report: needed for these, and for them only. The ledger
+            keeps the first report of a wave of this policy; the same wave again returns it, whatever the record is.
 
         Returns
         -------
@@ -262,10 +263,11 @@ class Policy:
         Raises
         ------
         ValueError
-            If the policy has expired, the record has other fields, the memo rule, the secret and the wave do not fit
-            together, or the policy refuses a value; no value is shown, and nothing charged.
+            If the policy has expired, or the memo rule, the secret, the wave and the ledger do not fit together.
+        TypeError
+            If the record is no mapping. Nothing is charged in any of these cases.
         BudgetExhaustedError
-            If the ledger does not admit it.
+            If the ledger does not admit it, or did not admit the wave when it was first asked.
         """
         self._check_not_expired()
         if (secret is None) is not (self.memo == "fresh") or not isinstance(secret, ReleaseKey | None):
@@ -277,7 +279,12 @@ class Policy:
             raise ValueError(
                 f"wave must be a text that is not empty for laws of two steps, and None for others. Got {wave!r}."
             )
+        if self.has_waves and ledger is None:
+            raise ValueError("Laws of two steps need a ledger, which keeps the report of each wave. Got none.")
         whose = b"" if person is None else person_bytes(person)
+        asked = "" if wave is None else _wave_digest(self.sha256, whose, wave)
+        if ledger is not None and asked and (kept_before := ledger.wave_report(asked)) is not None:
+            return kept_before
         encoded = self._encode(record)
         if secret is None:
             if ledger is not None:
@@ -285,9 +292,12 @@ class Policy:
             return self._draw(encoded, secure_words())
         own = bytes.fromhex(self.sha256)
         kept = kept_report(self._kept, encoded, secret, policy=own, person=whose, wave=wave or "")
+        report = self._pack(kept.report_id, kept.answers)
+        if ledger is not None and asked:
+            return ledger.keep_wave(self.sha256, asked, kept.charges, report)
         if ledger is not None:
             ledger.charge_once(self.sha256, kept.charges)
-        return self._pack(kept.report_id, kept.answers)
+        return report
 
     def release_all(self, records: Iterable[Mapping[str, Any]]) -> list[bytes]:
         """Release the records of several people with fresh noise, as a report each, or nothing at all.
@@ -447,6 +457,12 @@ class Policy:
 
     def _pack(self, report_id: bytes, answers: list[int]) -> bytes:
         return pack(bytes.fromhex(self.sha256), report_id, answers, [field.n_answers for field in self.fields])
+
+
+def _wave_digest(policy: str, person: bytes, wave: str) -> str:
+    """Return the digest by which a ledger keeps the report of a person's wave: it does not depend on the secret."""
+    parts = (policy.encode(), person, wave.encode("utf-8", "surrogatepass"))
+    return hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).hexdigest()
 
 
 def _value(record: Mapping[str, Any], name: str) -> Any:

@@ -54,8 +54,8 @@ class Collector(ReportStore):
 
     Notes
     -----
-    A report counts once, by its id; of two with one id the smaller one counts, so that collectors of parts, merged in
-    any order, give the same estimates to the bit. Equal answers of two people are two reports.
+    A report counts once, by its id. Of several with one id the first counts, whatever they answer; in a merge, that of
+    the earlier collector. Equal answers of two people are two reports.
 
     All estimates are of those whom people were drawn from at random; noise and who was asked are both in the standard
     errors. A mean is that of the unbiased numbers that answers stand for. Frequencies invert the response matrix of the

@@ -123,7 +123,7 @@ class ReportStore:
         Returns
         -------
         Collector
-            The same, whatever the order.
+            Of reports with one id, that of the earlier collector counts.
 
         Raises
         ------

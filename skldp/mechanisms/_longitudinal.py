@@ -143,7 +143,7 @@ class TwoSteps:
         return PrivacyGuarantee(self.exact_epsilon, stated=self.report_epsilon, basis=_BASIS)
 
     def lifetime_guarantee(self, n_values: int = 1) -> PrivacyGuarantee:
-        """The guarantee of all reports of a person, however many, who has so many different values.
+        """The guarantee of the reports of all distinct waves of a person who has so many different values.
 
         Parameters
         ----------
@@ -168,7 +168,9 @@ class TwoSteps:
         )
 
     def change_guarantee(self, n_reports: int) -> PrivacyGuarantee:
-        """The guarantee of so many reports, whatever the values are and whenever they change.
+        """The guarantee of the reports of so many distinct waves, whatever the values are and whenever they change.
+
+        A wave has one report, which is kept and repeated: two different reports of one wave would reveal a change.
 
         Parameters
         ----------

@@ -156,10 +156,9 @@ def given_to_the_law(field, record):
         return [given_to_the_law(column, record) for column in field["columns"]]
     value = record.get(field["name"])
     if field["type"] == "category":
-        for place, one in enumerate(field["values"]):
-            if type(one) is type(value) and one == value:
-                return place
-        return next(i for i, one in enumerate(field["values"]) if one is field["unknown"] or one == field["unknown"])
+        places = {(type(one), one): place for place, one in enumerate(field["values"])}
+        unknown = places[type(field["unknown"]), field["unknown"]]
+        return places.get((type(value), value), unknown)
     if value is None:
         value = float(field["missing"])
     elif field["type"] == "date":

@@ -9,9 +9,9 @@ from laws import THRESHOLD, binomial_pvalue
 
 from skldp import Collector
 from skldp.client import CategoryField, DeviceLedger, NumberColumn, NumberField, NumbersField, Policy, ReleaseKey
-from skldp.client._memo import _Own
+from skldp.client._memo import _Own, kept_report
 from skldp.client._schema import canonical_text, digest
-from skldp.exceptions import BudgetExhaustedError
+from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms import (
     BoundedFeatures,
     Duchi,
@@ -23,6 +23,7 @@ from skldp.mechanisms import (
     integer_law,
     law_within_bounds,
 )
+from skldp.mechanisms._release_key import person_bytes
 
 SECRET = ReleaseKey(bytes(range(100, 132))[::-1])
 PAGES = tuple("abcdef")
@@ -40,8 +41,21 @@ POLICY = Policy("every week", FIELDS, memo="permanent")
 RECORD = {"hours": 7.5, "age": 41.3} | {field.name: "c" for field in FIELDS[2:]}
 
 
+def first_report(policy, record, person, wave, secret=SECRET):
+    """Return the report that a device with an empty account sends, without writing one."""
+    own = bytes.fromhex(policy.sha256)
+    whose = b"" if person is None else person_bytes(person)
+    kept = kept_report(policy._kept, policy._encode(record), secret, policy=own, person=whose, wave=wave)
+    return policy._pack(kept.report_id, kept.answers)
+
+
 def answers(policy, record, person, wave):
-    return policy.read(policy.release(record, secret=SECRET, person=person, wave=wave)).answers
+    return policy.read(first_report(policy, record, person, wave)).answers
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return DeviceLedger(tmp_path / "mine", lifetime_epsilon=1000.0)
 
 
 def forged(change):
@@ -84,34 +98,103 @@ def test_a_forged_policy_is_refused_though_its_digest_fits(change, rule):
         Policy.from_json(forged(change))
 
 
-def test_a_wave_asked_for_twice_is_the_same_to_the_byte_and_the_next_one_is_another():
-    first = POLICY.release(RECORD, secret=SECRET, wave="monday")
-    assert POLICY.release(RECORD, secret=SECRET, wave="monday") == first
-    assert Policy.from_json(POLICY.to_json()).release(RECORD, secret=SECRET, wave="monday") == first
-    others = [POLICY.release(RECORD, secret=SECRET, wave=f"week {i}") for i in range(40)]
+def test_a_wave_asked_again_is_the_same_to_the_byte_and_the_next_one_is_another(ledger):
+    def release(wave, **more):
+        return POLICY.release(RECORD, secret=SECRET, wave=wave, ledger=ledger, **more)
+
+    first = release("monday")
+    assert first == first_report(POLICY, RECORD, None, "monday")
+    assert release("monday") == first
+    assert Policy.from_json(POLICY.to_json()).release(RECORD, secret=SECRET, wave="monday", ledger=ledger) == first
+    others = [release(f"week {i}") for i in range(40)]
     assert len({POLICY.read(one).report_id for one in (first, *others)}) == 41
     assert len({tuple(POLICY.read(one).answers.values()) for one in others}) > 20
-    assert POLICY.release(RECORD, secret=SECRET, wave="monday", person="ann") != first
+    assert release("monday", person="ann") != first
 
 
-def test_neither_id_nor_size_tells_that_a_value_changed():
-    """An id made of values would show each change to whoever asks twice in one wave."""
-    changed = {**RECORD, "hours": 1.0, "age": 99.0} | {field.name: "f" for field in FIELDS[2:]}
-    one, other = (POLICY.release(record, secret=SECRET, wave="monday") for record in (RECORD, changed))
+CHANGED = {**RECORD, "hours": 1.0, "age": 99.0} | {field.name: "f" for field in FIELDS[2:]}
+
+
+@pytest.mark.parametrize("record", [RECORD, CHANGED, {}, {"hours": object()}], ids=["same", "changed", "none", "bad"])
+def test_a_wave_asked_again_does_not_show_whether_a_value_changed(record, ledger):
+    """Two answers of one wave differ only where the value changed: a likelihood ratio without bound."""
+    first = POLICY.release(RECORD, secret=SECRET, wave="monday", ledger=ledger)
+    spent, reports = ledger.spent, ledger.reports()
+    again = DeviceLedger(ledger.path, lifetime_epsilon=1000.0)
+    assert POLICY.release(record, secret=SECRET, wave="monday", ledger=again) == first
+    # Another secret, of a device that was set up anew, is no other report.
+    assert POLICY.release(record, secret=ReleaseKey(bytes(range(9, 41))[::-1]), wave="monday", ledger=again) == first
+    assert (again.spent, again.reports()) == (spent, reports)
+
+
+def test_a_report_is_on_the_disk_before_it_is_returned(ledger, monkeypatch):
+    """A crash between both sends the stored report later, whatever the value is by then."""
+    stored, keep = [], DeviceLedger.keep_wave
+    monkeypatch.setattr(DeviceLedger, "keep_wave", lambda self, *arguments: _crash_after(keep, stored, self, arguments))
+    with pytest.raises(KeyboardInterrupt):
+        POLICY.release(RECORD, secret=SECRET, wave="monday", ledger=ledger)
+    monkeypatch.undo()
+    assert [POLICY.release(CHANGED, secret=SECRET, wave="monday", ledger=ledger)] == stored
+
+
+def _crash_after(keep, stored, ledger, arguments):
+    stored.append(keep(ledger, *arguments))
+    raise KeyboardInterrupt
+
+
+def test_nothing_is_sent_where_the_account_cannot_be_written(tmp_path):
+    with pytest.raises(LedgerError):
+        POLICY.release(RECORD, secret=SECRET, wave="a", ledger=DeviceLedger(tmp_path, lifetime_epsilon=1000.0))
+    with pytest.raises(ValueError, match="need a ledger, which keeps the report of each wave"):
+        POLICY.release(RECORD, secret=SECRET, wave="a")
+
+
+def test_a_wave_that_was_not_admitted_stays_without_a_report(tmp_path):
+    """A report that came later would show that the value changed back to one that was charged before."""
+    ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=POLICY.lifetime_epsilon * 1.001)
+    POLICY.release(RECORD, secret=SECRET, wave="a", ledger=ledger)
+    for record in (CHANGED, RECORD, CHANGED):
+        with pytest.raises(BudgetExhaustedError):
+            POLICY.release(record, secret=SECRET, wave="b", ledger=ledger)
+    assert POLICY.release(RECORD, secret=SECRET, wave="c", ledger=ledger)
+    assert ledger.reports() == {POLICY.sha256: 2}
+
+
+def test_one_wave_of_two_policies_is_two_waves():
+    """With one noise for both, reports of two purposes would differ only where the value changed between them."""
+    policy = Policy("one purpose", (page("krr", 8.0, 0.2, ("no", "yes")),), memo="permanent")
+    other, n = replace(policy, purpose="another"), 2000
+    flip = policy.fields[0].law.second_count / 2**64
+    alike = sum(
+        answers(policy, {"page by krr": "no"}, i, "a") == answers(other, {"page by krr": "no"}, i, "a")
+        for i in range(n)
+    )
+    assert binomial_pvalue(alike, n, flip**2 + (1 - flip) ** 2) > THRESHOLD
+
+
+def test_neither_id_nor_size_depends_on_the_values():
+    one, other = (first_report(POLICY, record, None, "monday") for record in (RECORD, CHANGED))
     assert one != other
+    assert len(one) == len(other)
     assert POLICY.read(one).report_id == POLICY.read(other).report_id
-    # Nor does a collector count the person twice.
-    collector = Collector(POLICY)
-    collector.add(one)
-    collector.add(other)
-    assert collector.counts.doubled == 1
-    # Beside a field of one step, whose answer shows a change anyhow, it is another report.
     both = Policy("both", (page("krr"), NumberField("x", 0, 9, integer_law(Duchi(1.0)), whole=True)), memo="permanent")
-    ids = [
-        both.read(both.release({"page by krr": value, "x": x}, secret=SECRET, wave="monday")).report_id
-        for value, x in (("a", 3), ("b", 3), ("b", 4))
-    ]
-    assert ids[0] == ids[1] != ids[2]
+    records = ({"page by krr": value, "x": x} for value, x in (("a", 3), ("b", 3), ("b", 4)))
+    assert len({both.read(first_report(both, one, None, "monday")).report_id for one in records}) == 1
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_collector_counts_the_first_report_of_an_id_whatever_it_answers(order):
+    """Any rule that looks at the answers moves the estimate: the smaller of two once gave a share of 1.21."""
+    one, other = [first_report(POLICY, record, None, "monday") for record in (RECORD, CHANGED)][::order]
+    together, first, second = Collector(POLICY), Collector(POLICY), Collector(POLICY)
+    together.add(one)
+    together.add(other)
+    first.add(one)
+    second.add(other)
+    assert together.counts.doubled == 1
+    assert together.to_frame().equals(first.to_frame())
+    assert first.merge(second).to_frame().equals(first.to_frame())
+    assert second.merge(first).to_frame().equals(second.to_frame())
 
 
 def test_jitter_and_moves_that_nobody_sees_change_nothing():
@@ -119,8 +202,7 @@ def test_jitter_and_moves_that_nobody_sees_change_nothing():
     policy = Policy("numbers", (HOURS, AGE), memo="permanent")
     ages = np.linspace(26, 37, 200)
     given = {
-        policy.release({"hours": hours, "age": age}, secret=SECRET, wave="a")
-        for hours, age in zip(tremble, ages, strict=True)
+        first_report(policy, {"hours": hours, "age": age}, None, "a") for hours, age in zip(tremble, ages, strict=True)
     }
     assert len(given) == 1
 
@@ -252,7 +334,7 @@ def test_estimates_of_waves_have_intervals():
     ages, hours = rng.uniform(20, 60, 600), rng.uniform(0, 12, 600)
     for i in range(600):
         record = {"hours": hours[i], "age": ages[i]} | {field.name: PAGES[i % 3] for field in FIELDS[2:]}
-        collector.add(POLICY.release(record, secret=SECRET, person=i, wave="monday"))
+        collector.add(first_report(POLICY, record, i, "monday"))
     mean = collector.mean("hours")
     assert abs(mean.values[0] - 6) < 5 * mean.standard_errors[0]
     shares = collector.histogram("age")
@@ -351,7 +433,7 @@ def test_secrets_of_two_devices_share_no_noise():
 
     def of(seed):
         key = ReleaseKey(np.random.default_rng(seed).bytes(32))
-        given = (policy.release({"page by krr": "no"}, secret=key, person=i, wave="a") for i in range(2000))
+        given = (first_report(policy, {"page by krr": "no"}, i, "a", key) for i in range(2000))
         return np.array([policy.read(one).answers["page by krr"] for one in given])
 
     own = policy.fields[0].law.support[0]

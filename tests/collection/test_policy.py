@@ -75,13 +75,15 @@ def test_a_round_trip_changes_no_integer(parameters):
     assert policy.epsilon <= fitted.epsilon
 
 
-def test_a_policy_treats_values_as_the_table_does():
-    policy = Policy.from_estimator(table(handle_unknown="missing"), purpose="a test", units={"age": "years"})
+def test_missing_and_unknown_values_have_stand_ins():
+    policy = Policy.from_estimator(table(), purpose="a test", units={"age": "years"})
     age, city, n, pay = policy.fields
-    assert (age.unit, age.missing, pay.missing, n.whole) == ("years", 50.0, 5.0, True)
-    assert (city.values, city.encode("Paris")) == (("Bonn", "Ulm", None), 2)
-    strict = Policy.from_estimator(table(), purpose="a test").fields[1]
-    assert strict.encode("Paris") == 2
+    assert (age.unit, age.missing, n.whole) == ("years", 50.0, True)
+    assert [one.encode(None) for one in (age, pay)] == [0.0, 0.0]
+    assert (city.values, city.encode("Paris"), city.encode(None)) == (("Bonn", "Ulm", None), 2, 2)
+    strict = TablePrivatizer(1.0, schema=SCHEMA | {"city": ["Bonn", "Ulm"]}).fit(PEOPLE.fillna({"city": "Ulm"}))
+    city = Policy.from_estimator(strict, purpose="a test").fields[1]
+    assert (city.values, city.encode("Paris"), city.encode(None)) == (("Bonn", "Ulm"), 0, 0)
 
 
 @pytest.mark.parametrize("kind", [LabelRR, LabelLaplace])

@@ -1,13 +1,11 @@
 """Intervals of laws of two steps hold the truth as often as they say: a sample of benchmarks/longitudinal.py."""
 
-import hashlib
-
 import numpy as np
 import pytest
 from laws import THRESHOLD, binomial_pvalue
 
 from skldp import Collector
-from skldp.client import CategoryField, NumberField, Policy, ReleaseKey
+from skldp.client import CategoryField, NumberField, Policy
 from skldp.mechanisms import (
     LongitudinalCategories,
     LongitudinalHistogram,
@@ -27,16 +25,18 @@ POLICY = Policy(
     memo="permanent",
 )
 SURVEYS, PEOPLE = 100, 150
+# More words than the laws of the policy read.
+_RANDOM_BYTES = 8 * 64
 TRUTHS = (1 / 2, 1 / 4, 1 / 3, 1 / 3, 1 / 3)
 
 
 def survey(number):
-    """People who are spread evenly, each with one answer; the secret is the survey's own, and the same in every run."""
-    secret, rng = ReleaseKey(hashlib.sha256(b"survey %d" % number).digest()), np.random.default_rng(number)
+    """Collect one report each of people who are spread evenly; the noise of a survey is the same in every run."""
+    rng = np.random.default_rng(number)
     collector = Collector(POLICY)
-    for i in range(PEOPLE):
+    for _ in range(PEOPLE):
         record = {"hours": rng.random(), "age": rng.random()} | {one: "abc"[rng.integers(3)] for one in METHODS}
-        collector.add(POLICY.release(record, secret=secret, person=i, wave="the only one"))
+        collector.add(POLICY.vector(record, rng.bytes(_RANDOM_BYTES)))
     found = [collector.mean("hours"), collector.histogram("age"), *map(collector.frequencies, METHODS)]
     return [(one.low <= truth) & (truth <= one.high) for one, truth in zip(found, TRUTHS, strict=True)]
 

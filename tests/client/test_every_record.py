@@ -1,0 +1,140 @@
+"""A device answers every record: whether a report comes must not depend on a value."""
+
+import datetime
+import decimal
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
+from skldp.mechanisms import Duchi, DuchiVector, RandomizedResponse, integer_law
+
+
+class Hostile:
+    """A value whose every method raises."""
+
+    def _fail(self, *arguments):
+        raise RuntimeError("a value was asked for more than its type")
+
+    __str__ = __repr__ = __eq__ = __hash__ = __float__ = __int__ = __bool__ = __lt__ = __len__ = __iter__ = _fail
+    __array__ = __index__ = __round__ = _fail
+
+
+class HostileNumber(float):
+    """A number whose comparisons raise."""
+
+    def __eq__(self, other):
+        raise RuntimeError("compared")
+
+    __hash__ = float.__hash__
+
+    def __float__(self):
+        raise RuntimeError("converted")
+
+
+LAW = integer_law(Duchi(1.0))
+POLICY = Policy(
+    "every kind of field",
+    (
+        NumberField("number", 0.0, 9.0, LAW),
+        NumberField("whole", 0.0, 9.0, LAW, whole=True, missing=3.0),
+        NumberField("date", 18262.0, 20088.0, LAW, whole=True, is_date=True),
+        CategoryField("yes", (True, False), integer_law(RandomizedResponse(1.0, 2))),
+        CategoryField("mixed", (1, "1", True, None), integer_law(RandomizedResponse(1.0, 4)), unknown="1"),
+        NumbersField("both", (NumberColumn("a", 0, 1), NumberColumn("b", 0, 1)), integer_law(DuchiVector(1.0, 2))),
+    ),
+)
+VALUES = [
+    None,
+    float("nan"),
+    math.inf,
+    -math.inf,
+    True,
+    0,
+    -0.0,
+    10**400,
+    -(10**400),
+    5e-324,
+    1 + 2j,
+    "",
+    "4",
+    "nan",
+    "\ud800",
+    "2024-02-30",
+    "2024-02-29T",
+    "9999999-01-01",
+    b"4",
+    [],
+    [[1]],
+    {},
+    {"a": 1},
+    {1},
+    range(3),
+    object(),
+    Hostile(),
+    Hostile,
+    HostileNumber(4.0),
+    decimal.Decimal("sNaN"),
+    decimal.Decimal("Infinity"),
+    datetime.date.max,
+    datetime.datetime.min,
+    datetime.timedelta(3),
+    np.float32("nan"),
+    np.float16(4),
+    np.longdouble("inf"),
+    np.int8(4),
+    np.uint64(2**63),
+    np.bool_(True),
+    np.str_("1"),
+    np.array(4.0),
+    np.array([4.0, 5.0]),
+    np.datetime64("NaT"),
+    np.datetime64("2024-02-29", "s"),
+    np.timedelta64(3, "D"),
+    pd.NA,
+    pd.NaT,
+    pd.Timestamp("2024-02-29"),
+    pd.Series([1, 2]),
+    lambda: 4,
+    ...,
+]
+
+
+@pytest.mark.parametrize("place", range(len(VALUES)))
+def test_every_value_has_a_report_of_the_same_length(place):
+    names = [name for name in POLICY.names if name]
+    everywhere = POLICY.release(dict.fromkeys(names, VALUES[place]))
+    assert len(everywhere) == POLICY.n_bytes
+    for name in names:
+        assert len(POLICY.release({name: VALUES[place]})) == POLICY.n_bytes
+        assert len(POLICY.release({"another field": VALUES[place], name: 1})) == POLICY.n_bytes
+
+
+class HostileRecord(dict):
+    """A record that raises when a value is looked up."""
+
+    def get(self, name, default=None):
+        raise RuntimeError("looked up")
+
+    __getitem__ = get
+
+
+def test_a_record_that_cannot_be_read_is_missing():
+    assert len(POLICY.release(HostileRecord(number=3))) == POLICY.n_bytes
+    for record in (None, 3, [("number", 3)], "number"):
+        with pytest.raises(TypeError, match="A record must be a mapping"):
+            POLICY.release(record)
+
+
+def test_bisection_by_refusals_learns_nothing():
+    """With a policy that refused values outside its bounds, twenty policies found a salary to the unit."""
+    salary, low, high = 54_321, 0.0, 2.0**20
+    while high - low > 1:
+        middle = (low + high) / 2
+        asked = Policy("a salary", (NumberField("salary", low, middle, LAW, missing=low),))
+        assert len(asked.release({"salary": salary})) == asked.n_bytes
+        low, high = (low, middle) if salary <= middle else (middle, high)
+    with pytest.raises(TypeError, match="outside"):
+        NumberField("salary", 0.0, 9.0, LAW, outside="refuse")
