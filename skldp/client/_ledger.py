@@ -32,9 +32,9 @@ class DeviceLedger:
     Parameters
     ----------
     path : str or path-like
-        A file of the person's own, made for its owner alone if there is none (on a disk that has hard links). It holds
-        the digests of policies, numbers of reports, epsilons and the reports of waves, and no value. Deleting it forgets
-        what was released.
+        A file of the person's own, made for its owner alone if there is none (on a disk that has hard links). It
+        holds the digests of policies, numbers of reports, epsilons and the reports of waves, and no value. Deleting it
+        forgets what was released.
     lifetime_epsilon : float
         Natural log: the most that all reports together may spend. It is the person's, and no policy's.
 

@@ -355,7 +355,15 @@ print(*sorted(name for name in sys.modules if name.split(".")[0] in ("skldp", "c
     of_laws = ["_integer_laws", "_law_documents", "_number_laws", "_odds", "_release_key"]
     of_client = ["_columns", "_fields", "_ledger", "_memo", "_policy", "_reports", "_schema"]
     assert done.stdout.split() == [
-        *("skldp", "skldp._checks", "skldp._doors", "skldp._reading", "skldp._texts", "skldp._value_labels", "skldp.client"),
+        *(
+            "skldp",
+            "skldp._checks",
+            "skldp._doors",
+            "skldp._reading",
+            "skldp._texts",
+            "skldp._value_labels",
+            "skldp.client",
+        ),
         *(f"skldp.client.{name}" for name in of_client),
         *("skldp.exceptions", "skldp.mechanisms"),
         *(f"skldp.mechanisms.{name}" for name in of_laws),
