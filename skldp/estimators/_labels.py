@@ -26,7 +26,6 @@ from skldp.estimators._validation import (
     NOISE_PARAMETERS,
     Seed,
     check_epsilon,
-    check_same_length,
     fit_context,
 )
 from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_frequencies
@@ -118,27 +117,6 @@ class LabelReleaser(
         """
         y = self._labels(y)
         return self._release_labels(self._declare(y), y.dtype, ids=ids)
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit_resample(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Hand X through and release every label, as a sampler of imbalanced-learn does.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Handed through unprotected.
-        y : array-like of shape (n_samples,)
-            The private labels.
-
-        Returns
-        -------
-        X : as it came in
-        y_released : ndarray
-            As by `transform`.
-        """
-        y = self._labels(y)
-        check_same_length(X, y)
-        return X, self._release_labels(self._declare(y), y.dtype)
 
     def _declare(self, y):
         """Set what is known after fit, and give the codes of y."""
