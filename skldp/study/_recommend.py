@@ -30,6 +30,7 @@ from skldp.mechanisms._columns import Integers, Interval, OrMissing
 from skldp.mechanisms._number_or_missing import NumberOrMissing
 from skldp.mechanisms._numeric.bounded_features import worst_sampled_variance
 from skldp.mechanisms._numeric.catalogue import best_mechanism
+from skldp.mechanisms._odds import split_epsilon
 from skldp.mechanisms._vector.privunit import PrivUnit
 from skldp.study._declared_table import DeclaredTable
 
@@ -273,7 +274,7 @@ def _classification(asked: _Asked) -> Recommendation:
 
 def _releases(asked: _Asked) -> Recommendation:
     table, epsilon = asked.table, asked.epsilon
-    share = epsilon / len(table.columns)
+    share = split_epsilon(epsilon, len(table.columns))
     alone = [
         _noise_of_number(share, c) if c.values is None else _noise_of_response(share, c.values)
         for c in table.columns.values()
@@ -321,7 +322,7 @@ def _means(asked: _Asked) -> Recommendation:
     if not numbers.columns:
         raise ValueError("Means are of numbers. Got a schema of categories alone.")
     d = len(numbers.columns)
-    share = epsilon / len(table.columns)
+    share = split_epsilon(epsilon, len(table.columns))
     options = []
     if table.needs_no_encoder:
         _, mechanism, n_sampled = best_mechanism(epsilon, d)
@@ -339,9 +340,9 @@ def _frequencies(asked: _Asked) -> Recommendation:
     several = {name: column for name, column in table.categories.items() if len(column.values or ()) > 1}
     if not several:
         raise ValueError("Frequencies are of categories, at least two. Got a schema without them.")
-    share = asked.epsilon / len(several)
+    share = split_epsilon(asked.epsilon, len(several))
     if table.numbers or table.not_encoded:
-        share = asked.epsilon / len(table.columns)
+        share = split_epsilon(asked.epsilon, len(table.columns))
         error = max(_error(asked.n, "best", share, len(c.values or ())) for c in several.values())
         whole = TablePrivatizer(asked.epsilon, schema=table.schema, category_mechanism="best")
         option = RecommendedOption("TablePrivatizer", error, None, whole)

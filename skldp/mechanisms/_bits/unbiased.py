@@ -21,6 +21,7 @@ from skldp.mechanisms._bits.mask_sampling import BitRandomizer
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._odds import product_above
 from skldp.mechanisms._rows import Workspace
 
 __all__ = ["UnbiasedBitFlip", "least_variance_losses", "least_variance_sample", "unbiased_bitrand", "worst_variance"]
@@ -264,9 +265,9 @@ class UnbiasedBitFlip(BitFeatures):
 
     def guarantee(self) -> PrivacyGuarantee:
         """Give the exact worst-case loss: every code is reachable, whatever the bounds."""
-        per_feature = math.fsum(self.law.losses.max(axis=(1, 2)))
+        per_feature = math.fsum(self.law.losses.max(axis=(1, 2))) * (1 + 2.0**-50)
         return PrivacyGuarantee(
-            self.n_sampled * per_feature * (1 + 2.0**-50),
+            product_above(per_feature, self.n_sampled),
             per_feature=per_feature,
             stated=self.stated,
             basis="exact, over all pairs of codes",

@@ -40,7 +40,25 @@ MUTATIONS = [
     ),
     Mutation("study/_federated/hashed_labels.py", "apart = max(", "apart = min(", "study/test_federated_models.py"),
     Mutation(
-        "study/_federated/hashed_labels.py", "(2 * self.n_hashes)", "self.n_hashes", "study/test_federated_models.py"
+        "study/_federated/hashed_labels.py", "2 * self.n_hashes)", "self.n_hashes)", "study/test_federated_models.py"
+    ),
+    Mutation(
+        "study/_federated/settings.py",
+        "split_epsilon(mechanism.epsilon, n_rounds)",
+        "mechanism.epsilon / n_rounds",
+        "mechanisms/test_sums_of_epsilons.py",
+    ),
+    Mutation(
+        "study/_federated/settings.py",
+        "product_above(guarantee.epsilon, times)",
+        "guarantee.epsilon * times",
+        "mechanisms/test_sums_of_epsilons.py",
+    ),
+    Mutation(
+        "study/_comparison.py",
+        "round_down(Fraction(e) + Fraction(label))",
+        "e + label",
+        "mechanisms/test_sums_of_epsilons.py",
     ),
     Mutation(
         "study/_federated/hashed_labels.py",
