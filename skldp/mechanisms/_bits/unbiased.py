@@ -134,6 +134,8 @@ def _split(budget: float, n_magnitude: int, n_features: int, n_sampled: int) -> 
     return tuple(float(loss) for loss in losses(found.x))
 
 
+# Infinite losses and an infinite sinh are right at a large budget.
+@np.errstate(over="ignore")
 def _magnitude_losses(budget: float, n_magnitude: int) -> npt.NDArray[np.float64]:
     r"""Least sum of :math:`w_i^2 / (4 \sinh^2(c_i / 2))`: the derivatives in the losses are equal."""
     log_weights = 2 * math.log(2) * np.arange(n_magnitude)
@@ -156,6 +158,7 @@ def _magnitude_losses(budget: float, n_magnitude: int) -> npt.NDArray[np.float64
     return found * (budget / float(found.sum()))
 
 
+@np.errstate(over="ignore")
 def _spread(losses: npt.NDArray[np.float64]) -> float:
     n_magnitude = len(losses)
     weights = np.ldexp(1.0, n_magnitude - 1 - np.arange(n_magnitude)) / max(1, 2**n_magnitude - 1)
