@@ -87,7 +87,7 @@ class ReleasedRowsRegressor(_BoundedRegressor):
     Parameters
     ----------
     mechanism : transformer or None
-        Of rows between -1 and 1, the same columns out as in and on the same scale: PrivUnit with a declared `norm`, since
+        Of rows between -1 and 1, the same columns out as in, on the same scale: PrivUnit with a declared `norm`, since
         a direction divides the target by the norm of its row. None fits on the rows as they are: no privacy.
     estimator : regressor
         Cloned and fitted.

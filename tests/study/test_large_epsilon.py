@@ -1,4 +1,4 @@
-"""At a very large epsilon every baseline of the studies reaches the clean score, or a stated property keeps it from it."""
+"""At a very large epsilon every baseline of the studies reaches the clean score, or a stated property prevents it."""
 
 import numpy as np
 import pytest

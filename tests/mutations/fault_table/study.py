@@ -6,6 +6,17 @@ __all__ = ["MUTATIONS"]
 
 MUTATIONS = [
     Mutation(
+        "study/_study_pipeline.py",
+        'options["norm"] = settings.scaled_radius(data)',
+        'options["norm"] = "unit"',
+        "study/test_large_epsilon.py",
+    ),
+    Mutation("study/_study_pipeline.py", "np.multiply, 1 / shrink", "np.multiply, 1.0", "study/test_large_epsilon.py"),
+    Mutation("study/_rivals.py", "carried * longest <= usual[2]", "carried < 0", "study/test_large_epsilon.py"),
+    Mutation(
+        "study/_recommend.py", "(epsilon, norm=math.sqrt(d))", '(epsilon, norm="unit")', "study/test_recommend.py"
+    ),
+    Mutation(
         "study/_tables.py",
         "    except UnicodeError:\n",
         "    except UnicodeError as error:\n        encoding += str(getattr(error, 'start', ''))\n",
