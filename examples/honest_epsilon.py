@@ -47,8 +47,8 @@ def classifier_that_asks(epsilon):
 
 
 # %%
-# Or a person releases their record, and any model is trained on what was released. A record with its target is released
-# as a vector within a ball that holds all records: in its direction alone, the target is divided by the record's length.
+# Or a person releases their record, and any model is trained on what was released. A record with its target is
+# released as a vector within a ball that holds all records: in its direction, the target is divided by its length.
 # A test person has the features and no target. For the classes, whose labels are released apart, the direction of the
 # features is released. It has a third of the noise, and at the largest epsilon an accuracy of 0.825.
 

@@ -70,7 +70,7 @@ def test_a_table_shows_its_columns_and_no_value():
 
 def test_a_column_of_recommended_releases_is_predicted_from_the_others():
     rows = np.random.default_rng(0).uniform(-1, 1, (10_000, 3))
-    table = np.column_stack([5 + 5 * rows, 20 + rows @ [3.0, -2.0, 1.0]])
+    table = np.column_stack([5 + 5 * rows, 24 + rows @ [3.0, -2.0, 1.0]])
     schema = {f"x{i}": (0, 10) for i in range(3)} | {"y": (10, 30)}
     release = recommend(schema, "releases", 100.0, len(table)).estimator
     released = np.asarray(release.fit_transform(pd.DataFrame(table, columns=list(schema))))
