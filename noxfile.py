@@ -56,7 +56,7 @@ def tests(session):
 
 @nox.session(python=NEWEST)
 def lint(session):
-    """Check style, types and floors on the newest Python: mypy reads the types of libraries as of the Python it runs on."""
+    """Check style, types and floors, on the newest Python of the machine: numpy's types use its syntax."""
     session.install("-e", ".[study,lint]")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")

@@ -1,9 +1,9 @@
 """What else could be done at the same epsilon: released rows, one gradient a person, public rows, a trusted collector.
 
 Every method is fitted in one process, on the same people, with the same seeds: ``python benchmarks/baselines.py --data
-diamonds.csv``. Each cell is the mean R2 on people who were not asked, and the worst in brackets. With ``--data none`` the
-made-up designs alone are run; with ``--cut`` it is the classes of the cut instead, and accuracies. With diffprivlib
-installed its regression stands beside our own central one.
+diamonds.csv``. Each cell is the mean R2 on people who were not asked, and the worst in brackets. With
+``--data none`` the made-up designs alone are run; with ``--cut`` it is the classes of the cut instead, and
+accuracies. With diffprivlib installed its regression stands beside our own central one.
 """
 
 import argparse

@@ -3,9 +3,10 @@
 Usage: python benchmarks/inversion.py [--data ../shared/data/glove_words.npz] [--table] [--candidates 500]
        [--trials 4000] [--epsilons 1 4 16 64] [--csv inversion.csv] [--picture inversion.png]
 
-The candidates are word vectors of norm 1 from the file, or with ``--data digits`` pictures of scikit-learn's digits. Bounds
-of the mechanisms that work value by value are the least and the largest number among the candidates. With ``--table``
-they are all records of a declared table instead: five cuts, seven colours, and the middles of eight cells of carats.
+The candidates are word vectors of norm 1 from the file, or with ``--data digits`` pictures of scikit-learn's digits.
+Bounds of the mechanisms that work value by value are the least and the largest number among the candidates. With
+``--table`` they are all records of a declared table instead: five cuts, seven colours, and the middles of eight cells
+of carats.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
 Usage: python benchmarks/label_stages.py [--data ../shared/data/ag_news_minilm.npz] [--runs 10] [--epsilons 1 2 3]
 
-With ``--data digits`` it is scikit-learn's digits. Each run divides the people anew and draws new noise; one and several
-stages are run on the same division.
+With ``--data digits`` it is scikit-learn's digits. Each run divides the people anew and draws new noise; one and
+several stages are run on the same division.
 """
 
 import argparse

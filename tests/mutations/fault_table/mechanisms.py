@@ -40,7 +40,12 @@ MUTATIONS = [
         f"{SPHERE} mechanisms/test_projection.py",
     ),
     # Domains: what a record can be, how it is moved, and what is proved of it.
-    Mutation("mechanisms/_linked.py", "np.where(is_tie, self.fallback, chosen)", "chosen", "mechanisms/test_linked.py"),
+    Mutation(
+        "mechanisms/_linked.py",
+        'np.where(is_tie, cast("int", self.fallback), chosen)',
+        "chosen",
+        "mechanisms/test_linked.py",
+    ),
     Mutation(
         "mechanisms/_linked.py",
         "chosen = np.where(largest < 0.5, -1, chosen)",
