@@ -123,13 +123,13 @@ MUTATIONS = [
         "part._encode(given, drawn, workspace)",
         "estimators/test_table.py",
     ),
-    Mutation("mechanisms/_record.py", "-round_up(-share)", "round_up(share)", "estimators/test_table.py"),
+    Mutation("mechanisms/_record.py", "map(round_down, exact)", "map(float, exact)", "estimators/test_table.py"),
     Mutation(
         "mechanisms/_record.py", "given[:, 0] = rows[:, j]", "given[:, 0] = rows[:, 0]", "estimators/test_table.py"
     ),
     Mutation(
         "mechanisms/_record.py",
-        "round_up(sum(map(Fraction, self.exact_epsilons), Fraction(0)))",
+        "sum_above(*self.exact_epsilons)",
         "max(self.exact_epsilons)",
         "estimators/test_table.py",
     ),
