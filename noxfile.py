@@ -30,6 +30,7 @@ LEDGER = [*sorted(map(str, ACCOUNTING.glob("test_ledger*.py"))), str(ACCOUNTING 
 COMPILED = ["tests/mechanisms/test_kernels.py", "tests/estimators/test_out_of_core.py"]
 # The oldest versions have no wheels above Python 3.12; there they are tested, the newest on every other Python.
 OLDEST = next((version for version in ("3.12", "3.11") if shutil.which(f"python{version}")), "3.11")
+NEWEST = next((version for version in reversed(PYTHONS) if shutil.which(f"python{version}")), "3.11")
 README = Path("README.md").read_text(encoding="utf-8")
 MAIN_JOB, TESTS = re.findall(r"^python -m pip install .+ && .+", README, re.MULTILINE)
 
@@ -53,9 +54,9 @@ def tests(session):
     session.run("python", "tests/mutations/test_mutations.py", "24")
 
 
-@nox.session
+@nox.session(python=NEWEST)
 def lint(session):
-    """Check style, types and floors."""
+    """Check style, types and floors, on the newest Python of the machine: numpy's types use its syntax."""
     session.install("-e", ".[study,lint]")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")

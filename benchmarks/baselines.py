@@ -1,17 +1,17 @@
 """What else could be done at the same epsilon: released rows, one gradient a person, public rows, a trusted collector.
 
 Every method is fitted in one process, on the same people, with the same seeds: ``python benchmarks/baselines.py --data
-diamonds.csv``. Each cell is the mean R2 on people who were not asked, and the worst in brackets. Without the file the
-made-up designs alone are run; with ``--cut`` it is the classes of the cut instead, and accuracies. With diffprivlib
-installed its regression stands beside our own central one.
+diamonds.csv``. Each cell is the mean R2 on people who were not asked, and the worst in brackets. With
+``--data none`` the made-up designs alone are run; with ``--cut`` it is the classes of the cut instead, and
+accuracies. With diffprivlib installed its regression stands beside our own central one.
 """
 
 import argparse
 import math
 import warnings
-from pathlib import Path
 
 import numpy as np
+from data_files import existing
 from learning import BOUNDS, TARGET_BOUNDS, read_diamonds
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -293,8 +293,8 @@ if __name__ == "__main__":
         show_law(chosen.seeds)
         raise SystemExit
     tables = [design(d, n) for d in chosen.designs for n in chosen.people]
-    if Path(chosen.data).is_file():
-        X, y = read_diamonds(chosen.data)
+    if chosen.data != "none":
+        X, y = read_diamonds(existing(chosen.data))
         if chosen.cut:
             for n in chosen.people:
                 show_cut(X, y, n, chosen.seeds)

@@ -15,6 +15,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from data_files import existing
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -62,10 +63,7 @@ def digits(attributes=False):
 
 
 def texts():
-    path = Path(os.environ.get("SKLDP_DATA", "../shared/data")) / "ag_news_minilm.npz"
-    if not path.is_file():
-        return None
-    with np.load(path) as data:
+    with np.load(existing(Path(os.environ.get("SKLDP_DATA", "../shared/data")) / "ag_news_minilm.npz")) as data:
         X, X_test = (np.clip(data[key].astype(np.float64), -0.25, 0.25) for key in ("X_train", "X_test"))
         return X, data["y_train"], X_test, data["y_test"]
 
@@ -159,10 +157,10 @@ def main():
         rivals = [("BitRand as published", "PM on features")]
         study("Attributes, logistic", data, settings, options, rivals, "auc", n_rounds=100, **many)
         study("Attributes, network", data, settings, options, rivals, "auc", n_rounds=300, **many, **network)
-    if options.only in (None, "texts", "gradients") and texts() is not None:
+    if options.only in (None, "texts", "gradients"):
         few, settings = {"n_rounds": 5, "gradient_bound": 0.02, "n_clients": 2000}, ends + gradients(0.02, 385 * 4)
         study("Texts, gradients, softmax", texts(), settings, options, GRADIENT_RIVALS, **few)
-    if options.only in (None, "texts", "labels") and texts() is not None:
+    if options.only in (None, "texts", "labels"):
         settings, few = ends + of_labels(range(4)), {"n_rounds": 40, "n_clients": 2000}
         study("Texts, labels, softmax", texts(), settings, options, LABEL_RIVALS, **few)
 

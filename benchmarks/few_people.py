@@ -4,16 +4,16 @@
 
 Each cell is the mean R2 on people who were not asked, and the worst in brackets, at as many people as give that
 sufficiency J. Tables that are smaller than that are drawn from with replacement, and made-up ones are drawn anew.
-Without the file of diamonds they are left out.
+``--tables`` without ``diamonds`` needs no file.
 """
 
 import argparse
 import math
 import warnings
-from pathlib import Path
 
 import numpy as np
 from baselines import GRADIENTS, mechanism, shown
+from data_files import existing
 from learning import BOUNDS, TARGET_BOUNDS, read_diamonds
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import LinearRegression
@@ -163,12 +163,11 @@ if __name__ == "__main__":
     for category in (OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning):
         warnings.simplefilter("ignore", category)
     tables = dict(TABLES)
-    if Path(chosen.data).is_file():
-        X, y = read_diamonds(chosen.data)
+    if "diamonds" in chosen.tables:
+        X, y = read_diamonds(existing(chosen.data))
         tables["diamonds"] = (9, (to_unit(X, np.array(BOUNDS[0]), BOUNDS[1]), to_unit(y, *TARGET_BOUNDS)))
     print(f"epsilon {chosen.epsilon:g}, {chosen.seeds} seeds; rounds beside one gradient a person by other rules")
     header = ["clean", "rounds", *GRADIENTS]
     print(f"{'':>24}{'J':>4}{'people':>9}" + "".join(f"{name:>18}" for name in header))
     for name in chosen.tables:
-        if name in tables:
-            show(name, *tables[name], chosen.epsilon, chosen.sufficiencies, chosen.seeds)
+        show(name, *tables[name], chosen.epsilon, chosen.sufficiencies, chosen.seeds)

@@ -3,17 +3,18 @@
 Usage: python benchmarks/inversion.py [--data ../shared/data/glove_words.npz] [--table] [--candidates 500]
        [--trials 4000] [--epsilons 1 4 16 64] [--csv inversion.csv] [--picture inversion.png]
 
-The candidates are word vectors of norm 1; without the file, pictures of scikit-learn's digits. Bounds of the mechanisms
-that work value by value are the least and the largest number among the candidates. With ``--table`` they are all
-records of a declared table instead: five cuts, seven colours, and the middles of eight cells of carats.
+The candidates are word vectors of norm 1 from the file, or with ``--data digits`` pictures of scikit-learn's digits.
+Bounds of the mechanisms that work value by value are the least and the largest number among the candidates. With
+``--table`` they are all records of a declared table instead: five cuts, seven colours, and the middles of eight cells
+of carats.
 """
 
 import argparse
 import time
 from itertools import product
-from pathlib import Path
 
 import numpy as np
+from data_files import existing
 from sklearn.datasets import load_digits
 
 from skldp import MultivariateLaplaceTransformer, PrivUnitTransformer, TablePrivatizer
@@ -24,7 +25,7 @@ SCHEMA = {"cut": ["Fair", "Good", "Very Good", "Premium", "Ideal"], "color": lis
 
 
 def vectors(path, n):
-    rows = np.load(path)["vectors"] if Path(path).exists() else np.unique(load_digits().data, axis=0)
+    rows = np.unique(load_digits().data, axis=0) if path == "digits" else np.load(existing(path))["vectors"]
     rows = rows[:n].astype(np.float64)
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 

@@ -2,15 +2,15 @@
 
 Usage: python benchmarks/label_stages.py [--data ../shared/data/ag_news_minilm.npz] [--runs 10] [--epsilons 1 2 3]
 
-Without the file it is scikit-learn's digits. Each run divides the people anew and draws new noise; one and several
-stages are run on the same division.
+With ``--data digits`` it is scikit-learn's digits. Each run divides the people anew and draws new noise; one and
+several stages are run on the same division.
 """
 
 import argparse
 import warnings
-from pathlib import Path
 
 import numpy as np
+from data_files import existing
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -22,8 +22,8 @@ STAGES = (1, 2, 3)
 
 
 def people(path, run):
-    if Path(path).exists():
-        file = np.load(path)
+    if path != "digits":
+        file = np.load(existing(path))
         X = np.concatenate([file["X_train"], file["X_test"]]).astype(np.float32)
         y, n_test = np.concatenate([file["y_train"], file["y_test"]]), len(file["y_test"])
     else:

@@ -10,8 +10,8 @@ by a union bound over its draw ("gaussian"), or for all rows by its largest sing
 
 It reads word vectors from glove_words.npz in the folder of SKLDP_DATA, and reviews from the files that SKLDP_REVIEWS
 names (with a colon between them; lines of a number, a score and a text, tabs between: the labelled snippets of Hutto
-and Gilbert 2014, of the movie reviews of Pang and Lee 2005 and the customer reviews of Hu and Liu 2004). Without them
-the vectors are random and the sentences those of scikit-learn's descriptions of data.
+and Gilbert 2014, of the movie reviews of Pang and Lee 2005 and the customer reviews of Hu and Liu 2004). Where such a
+variable is "none", the vectors are random and the sentences those of scikit-learn's descriptions of data.
 
     python benchmarks/sentences.py --repeats 10
 """
@@ -23,6 +23,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from data_files import existing
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_linnerud, load_wine
 from sklearn.feature_extraction.text import HashingVectorizer
@@ -37,9 +38,9 @@ WORD = re.compile(r"[a-z']+")
 
 
 def load_words():
-    path = Path(os.environ.get("SKLDP_DATA", "../shared/data")) / "glove_words.npz"
-    if path.is_file():
-        with np.load(path, allow_pickle=False) as data:
+    folder = os.environ.get("SKLDP_DATA", "../shared/data")
+    if folder != "none":
+        with np.load(existing(Path(folder) / "glove_words.npz"), allow_pickle=False) as data:
             return data["words"].tolist(), data["vectors"].astype(np.float32), data["sentiment"]
     words = sorted({word for text in descriptions()[0] for word in WORD.findall(text.lower())})
     rng = np.random.default_rng(0)
@@ -55,7 +56,8 @@ def descriptions():
 
 def load_reviews():
     """Name, texts, and whether each is positive."""
-    paths = [path for path in os.environ.get("SKLDP_REVIEWS", "").split(":") if path]
+    named = os.environ.get("SKLDP_REVIEWS", "")
+    paths = [] if named == "none" else [existing(path) for path in named.split(":")]
     if not paths:
         yield "descriptions", *descriptions()
     for path in paths:

@@ -16,8 +16,9 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skldp import LabelRR, PrivateLinearRegression, PrivateLogisticRegression, PrivUnitTransformer
+from skldp.study import ReleasedRowsRegressor
 
-PEOPLE, EPSILONS, RUNS = 20_000, [0.5, 1, 2, 4, 8], 3
+PEOPLE, EPSILONS, RUNS = 20_000, [0.5, 1, 2, 4, 8], 10
 rng = np.random.default_rng(0)
 low, high = np.array([18, 6, 5]), np.array([70, 22, 60])  # age, years of school, hours of work a week
 X = rng.uniform(low, high, (PEOPLE + 5_000, 3))
@@ -46,14 +47,16 @@ def classifier_that_asks(epsilon):
 
 
 # %%
-# Or a person releases their record, and any model is trained on what was released.
+# Or a person releases their record, and any model is trained on what was released. A record with its target is
+# released as a vector within a ball that holds all records: in its direction, the target is divided by its length.
+# A test person has the features and no target. For the classes, whose labels are released apart, the direction of the
+# features is released. It has a third of the noise, and at the largest epsilon an accuracy of 0.825.
 
 
 def regression_on_records(epsilon):
-    release = PrivUnitTransformer(epsilon, bounds=([*low, 1], [*high, 6]), transform_noise=False)
-    records = release.fit_transform(np.column_stack([X[:PEOPLE], y[:PEOPLE]]))
-    tests = release.transform(np.column_stack([X[PEOPLE:], y[PEOPLE:]]))  # the same scale, without noise
-    return LinearRegression().fit(records[:, :3], records[:, 3]).score(tests[:, :3], tests[:, 3])
+    release = PrivUnitTransformer(epsilon, norm=np.sqrt(4), transform_noise=False)
+    model = ReleasedRowsRegressor(release, LinearRegression(), bounds=(low, high), target_bounds=(1, 6))
+    return model.fit(X[:PEOPLE], y[:PEOPLE]).score(X[PEOPLE:], y[PEOPLE:])
 
 
 def classifier_on_records(epsilon):
@@ -64,7 +67,7 @@ def classifier_on_records(epsilon):
 
 
 # %%
-# Each is run three times, with new noise; the band is from the worst run to the best.
+# Each is run ten times, with new noise; the band is from the worst run to the best.
 
 panels = {
     "R2": {"a model that asks": regression_that_asks, "a model on released records": regression_on_records},
@@ -81,7 +84,7 @@ for axis, (score, ways) in zip(axes, panels.items(), strict=True):
     axis.axhline(clean[score], color="black", linestyle="--", linewidth=1, label="without privacy")
     axis.axvspan(EPSILONS[0], 4, color="tab:green", alpha=0.07, linewidth=0)
     axis.set(xscale="log", xticks=EPSILONS, xticklabels=EPSILONS, xlabel="exact epsilon of the whole record")
-    axis.set(ylabel=score, ylim=(-0.05 if score == "R2" else 0.28, 1), title="a number" if score == "R2" else "a class")
+    axis.set(ylabel=score, ylim=(-0.1 if score == "R2" else 0.28, 1), title="a number" if score == "R2" else "a class")
     axis.minorticks_off()
 axes[1].legend(loc="lower right", fontsize="small")
 plt.show()

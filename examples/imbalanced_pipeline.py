@@ -22,8 +22,8 @@ X, y = make_classification(6_000, n_features=10, n_informative=6, weights=[6 / 7
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
 
 # %%
-# ``LabelRR`` has ``fit_resample(X, y)`` of its own. imbalanced-learn refuses a step that also has ``transform``, so
-# ``LabelSampler`` shows it the sampler's side only. The classes are declared, not learnt from the private labels.
+# ``LabelRR`` transforms y, and a pipeline transforms X only. ``LabelSampler`` makes it a step: a sampler that keeps X
+# and releases y. The classes are declared, not learnt from the private labels.
 scores = {}
 for epsilon in (0.5, 1.0, 2.0, 4.0):
     pipeline = make_pipeline(
@@ -57,6 +57,6 @@ print(privacy_guarantee(released_once.fit(X_train, y_train)))
 # %%
 # The share of the rare class, from released labels alone, without bias and with its standard error.
 label_rr = LabelRR(epsilon=1.0, classes=[0, 1])
-_, released = label_rr.fit_resample(X_train, y_train)
+released = label_rr.fit_transform(y_train)
 estimate = label_rr.estimate_frequencies(released)
 print(f"rare class: {estimate.frequencies[1]:.3f} +- {estimate.standard_errors[1]:.3f}, truly {y_train.mean():.3f}")

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Literal
 
 from skldp.accounting._units import UNITS
-from skldp.mechanisms._odds import round_up
+from skldp.mechanisms._odds import round_up, sum_above
 
 __all__ = ["OutputIndependentRule", "advanced_composition", "loss_of_zcdp", "zcdp_budget"]
 
@@ -69,7 +69,7 @@ def advanced_composition(
         return 0.0
     squares = math.fsum(value * value for value in values)
     if rule == "basic":
-        total = math.fsum(values)
+        total = sum_above(*values)
     elif rule == "whitehouse":
         total = math.sqrt(2 * math.log(1 / delta) * squares) + squares / 2
     elif rule == "rogers":

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from skldp.mechanisms._odds import round_up
+from skldp.mechanisms._odds import round_down, round_up
 
 __all__ = [
     "BEYOND_SUMS",
@@ -56,8 +56,7 @@ def nats_above(units: int) -> float:
 
 def nats_below(units: int) -> float:
     """The largest float of nats that is not above so many units, of which there are at least 0."""
-    above = nats_above(units)
-    return above if Fraction(above) * UNITS <= units else math.nextafter(above, 0.0)
+    return round_down(Fraction(units, UNITS))
 
 
 def as_parts(units: float) -> npt.NDArray[np.int64]:

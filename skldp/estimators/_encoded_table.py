@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import LocalTransformer
@@ -20,7 +21,7 @@ __all__ = ["TABLE_MECHANISMS", "EncodedTablePrivatizer"]
 TABLE_MECHANISMS = {f"table-{name}": name for name in (*CATEGORICAL_MECHANISMS, "best")}
 
 
-class EncodedTablePrivatizer(LocalTransformer):
+class EncodedTablePrivatizer(OneToOneFeatureMixin, LocalTransformer):
     """What :class:`~skldp.TablePrivatizer` releases, of rows that a study has encoded, as unbiased estimates.
 
     Parameters

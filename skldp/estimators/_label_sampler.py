@@ -7,8 +7,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length
 
 from skldp.estimators._label_private import HasTargetMechanism
-from skldp.estimators._labels import LabelRR
-from skldp.estimators._validation import HasMethods, fit_context
+from skldp.estimators._labels import LabelReleaser, LabelRR
+from skldp.estimators._validation import fit_context
 
 __all__ = ["LabelSampler"]
 
@@ -16,8 +16,8 @@ __all__ = ["LabelSampler"]
 class LabelSampler(HasTargetMechanism, BaseEstimator):
     """A label mechanism as a step of an imbalanced-learn pipeline.
 
-    imbalanced-learn refuses a step that has both ``transform`` and ``fit_resample``, as the label mechanisms do; this
-    one has ``fit_resample`` only.
+    imbalanced-learn releases labels by ``fit_resample`` of a step that has no ``transform``. The label mechanisms have
+    a ``transform`` of y.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class LabelSampler(HasTargetMechanism, BaseEstimator):
     2.0
     """
 
-    _parameter_constraints: dict = {"label_mechanism": [HasMethods(["fit_resample"]), None]}
+    _parameter_constraints: dict = {"label_mechanism": [LabelReleaser, None]}
 
     def __init__(self, label_mechanism: BaseEstimator | None = None) -> None:
         self.label_mechanism = label_mechanism
@@ -82,10 +82,11 @@ class LabelSampler(HasTargetMechanism, BaseEstimator):
         X : as it came in
         y_released : ndarray of shape (n_samples,)
         """
+        check_consistent_length(X, y)
         self.label_mechanism_ = self._new_mechanism()
-        released = self.label_mechanism_.fit_resample(X, y)
+        released = self.label_mechanism_.fit_transform(y)
         self.privacy_guarantee_ = self.label_mechanism_.privacy_guarantee_
-        return released
+        return X, released
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

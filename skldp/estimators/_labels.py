@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import ReleasesRows
@@ -117,27 +117,6 @@ class LabelReleaser(
         """
         y = self._labels(y)
         return self._release_labels(self._declare(y), y.dtype, ids=ids)
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit_resample(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Hand X through and release every label, as a sampler of imbalanced-learn does.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Handed through unprotected.
-        y : array-like of shape (n_samples,)
-            The private labels.
-
-        Returns
-        -------
-        X : as it came in
-        y_released : ndarray
-            As by `transform`.
-        """
-        y = self._labels(y)
-        check_consistent_length(X, y)
-        return X, self._release_labels(self._declare(y), y.dtype)
 
     def _declare(self, y):
         """Set what is known after fit, and give the codes of y."""

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skldp.estimators._class_codes import encode, labels_1d, learnt_values
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, own_guarantee
+from skldp.estimators._labels import LabelReleaser
 from skldp.estimators._linear_classifier import LinearScores
 from skldp.estimators._released_rows import law_of_releases
 from skldp.estimators._validation import HasMethods, as_table, fit_context, validate_finite
@@ -91,7 +92,7 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
 
     _parameter_constraints: dict = {
         "mechanism": [HasMethods(["fit", "transform"]), RowMechanism],
-        "label_mechanism": [HasMethods(["fit", "fit_resample"]), None],
+        "label_mechanism": [LabelReleaser, None],
         "public": ["array-like", None],
     }
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from skldp._checks import is_whole
 from skldp.mechanisms._code_laws import ResponseLaw
 from skldp.mechanisms._integer_laws import UnitLaw
-from skldp.mechanisms._odds import TWO_64, log_ratio, round_up
+from skldp.mechanisms._odds import TWO_64, log_ratio, sum_above
 
 __all__ = ["PLACES", "BinsLaw", "BitsLaw", "KnotsLaw"]
 
@@ -155,7 +155,7 @@ class BitsLaw(UnitLaw):
     @property
     def epsilon(self) -> float:
         """Of two numbers whose bits are all different: the sum over bits."""
-        return round_up(sum((Fraction(log_ratio(TWO_64 - t, t)) for t in self.flip_counts), Fraction(0)))
+        return sum_above(*(log_ratio(TWO_64 - t, t) for t in self.flip_counts))
 
     def draw(self, x: float, words: Iterator[int]) -> int:
         """Answer for a number, from a word for its rounding and one for each bit."""

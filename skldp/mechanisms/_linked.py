@@ -6,7 +6,7 @@ moved by a rule that knows an answer for every row, so that nobody can be told f
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -91,7 +91,7 @@ class OneHot(Domain):
             chosen = np.where(largest < 0.5, -1, chosen)
         # Place -1 is a column beyond the last, which is left out.
         moved = np.zeros((len(rows), self.size + 1), dtype=rows.dtype)
-        moved[np.arange(len(rows)), np.where(is_tie, self.fallback, chosen)] = 1
+        moved[np.arange(len(rows)), np.where(is_tie, cast("int", self.fallback), chosen)] = 1
         moved = moved[:, : self.size]
         return Clipped(moved, int(np.count_nonzero(moved != rows)))
 

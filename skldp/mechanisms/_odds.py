@@ -26,6 +26,7 @@ __all__ = [
     "least_count",
     "log_ratio",
     "product_above",
+    "round_down",
     "round_up",
     "split_epsilon",
     "sum_above",
@@ -37,7 +38,7 @@ _LARGEST = Fraction(sys.float_info.max)
 
 
 def split_epsilon(epsilon: float, n_parts: int) -> float:
-    """The largest float that `n_parts` times is not above `epsilon`.
+    """Return the largest float that is not above `epsilon` when it is added up `n_parts` times.
 
     Examples
     --------
@@ -45,10 +46,7 @@ def split_epsilon(epsilon: float, n_parts: int) -> float:
     >>> split_epsilon(1.0, 4)
     0.25
     """
-    share = epsilon / n_parts
-    while Fraction(share) * n_parts > Fraction(epsilon):
-        share = math.nextafter(share, 0.0)
-    return share
+    return round_down(Fraction(float(epsilon)) / int(n_parts))
 
 
 def round_up(value: Fraction) -> float:
@@ -67,14 +65,20 @@ def round_up(value: Fraction) -> float:
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
+def round_down(value: Fraction) -> float:
+    """Return the largest float that is not above `value`."""
+    nearest = float(min(value, _LARGEST))
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
 def floor_to_double(value: float | int) -> int:
     """The largest integer up to `value` that a double holds exactly."""
     nearest = float(value)
     return int(nearest) if int(nearest) <= value else int(np.nextafter(nearest, 0))
 
 
-def sum_above(left: float, right: float) -> float:
-    """The smallest float that is not below the exact sum of two epsilons, which may be infinite.
+def sum_above(*epsilons: float) -> float:
+    """Return the smallest float that is not below the exact sum of epsilons, which may be infinite.
 
     Examples
     --------
@@ -82,8 +86,9 @@ def sum_above(left: float, right: float) -> float:
     >>> sum_above(0.7, 0.1), 0.7 + 0.1
     (0.8, 0.7999999999999999)
     """
-    total = float(left) + float(right)
-    return total if math.isinf(total) else round_up(Fraction(float(left)) + Fraction(float(right)))
+    if any(map(math.isinf, epsilons)):
+        return math.inf
+    return round_up(sum((Fraction(float(epsilon)) for epsilon in epsilons), Fraction(0)))
 
 
 def float_above(number: Any) -> float:

@@ -23,7 +23,7 @@ from skldp.mechanisms._number_or_missing import NumberOrMissing
 from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
 from skldp.mechanisms._numeric.catalogue import NUMERIC_MECHANISMS, best_mechanism, make_mechanism
 from skldp.mechanisms._numeric.unit_interval import UnitMechanism
-from skldp.mechanisms._odds import round_up
+from skldp.mechanisms._odds import round_down, sum_above
 from skldp.mechanisms._rows import RowMechanism, Workspace
 
 __all__ = ["MixedRecord", "least_variance_weights", "n_categories", "share_out"]
@@ -75,7 +75,7 @@ def share_out(epsilon: float, weights: Sequence[float]) -> tuple[float, ...]:
         check_positive("Every weight", weight)
     total = sum(map(Fraction, map(float, weights)), Fraction(0))
     exact = [Fraction(float(epsilon)) * Fraction(float(weight)) / total for weight in weights]
-    return tuple(-round_up(-share) for share in exact)
+    return tuple(map(round_down, exact))
 
 
 def least_variance_weights(
@@ -262,9 +262,9 @@ class MixedRecord(RowMechanism):
         each = [f"{name} {epsilon:.4g}" for name, epsilon in zip(names, self.exact_epsilons, strict=True)]
         by_column = ", ".join(each if len(each) <= _MOST_SHOWN else [*each[:_MOST_SHOWN], "..."])
         return PrivacyGuarantee(
-            round_up(sum(map(Fraction, self.exact_epsilons), Fraction(0))),
+            sum_above(*self.exact_epsilons),
             per_feature=max(self.exact_epsilons),
-            stated=round_up(sum(map(Fraction, self.epsilons), Fraction(0))),
+            stated=sum_above(*self.epsilons),
             basis=f"sum over {len(self.epsilons)} columns: {by_column}",
             parts=tuple(part.guarantee().as_step(name) for name, part in zip(names, self.parts, strict=True)),
         )

@@ -52,7 +52,7 @@ FEATURE_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     "laplace": (NumericPrivatizer, {"mechanism": "laplace"}),
     "gaussian": (NumericPrivatizer, {"mechanism": "gaussian", "delta": 1e-6}),
     "best": (NumericPrivatizer, {"mechanism": "best"}),
-    # Directions of rows, from the middle of the bounds.
+    # Directions of rows, from the middle of the bounds; a study of a regression declares a norm.
     "privunit": (PrivUnitTransformer, {}),
     "privunit-projected": (RandomProjectionTransformer, {"noise": "privunit", "sensitivity": "orthonormal"}),
     # The epsilon of these two is per unit of distance, and plain over a declared radius.

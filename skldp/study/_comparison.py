@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning
 from skldp.learning._protocol import n_people_needed
+from skldp.mechanisms._odds import round_down
 from skldp.study._catalogue import METRIC_MECHANISMS, PRIVATE_MODELS
 from skldp.study._curve import privacy_utility_curve
 from skldp.study._datasets import StudyData, StudyInputError
@@ -236,8 +238,8 @@ class ComparisonSettings:
         """
         if self.labels == "none" or name not in PRIVATE_MODELS["classification"] or data.task == "regression":
             return self.epsilons
-        fixed = self.label_epsilon
-        return tuple(epsilon + (epsilon if fixed is None else fixed) for epsilon in self.epsilons)
+        labels = self.epsilons if self.label_epsilon is None else [self.label_epsilon] * len(self.epsilons)
+        return tuple(round_down(Fraction(e) + Fraction(label)) for e, label in zip(self.epsilons, labels, strict=True))
 
     def scaled_radius(self, data: StudyData) -> float:
         """The largest norm of a scaled row, with its target where it has one: the corner, or the declared radius.

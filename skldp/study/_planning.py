@@ -12,6 +12,7 @@ from skldp._checks import check_fraction, check_positive, check_whole
 from skldp.accounting import PrivacyLedger, RegressionQuery
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._noise import noise_from
+from skldp.mechanisms._odds import split_epsilon
 
 __all__ = ["QuestionPlan", "plan_questions"]
 
@@ -136,4 +137,4 @@ def plan_questions(
             best = low = middle
         else:
             high = middle
-    return QuestionPlan(best, total_epsilon / len(queries), tried[best], tuple(sorted(tried.items())))
+    return QuestionPlan(best, split_epsilon(total_epsilon, len(queries)), tried[best], tuple(sorted(tried.items())))

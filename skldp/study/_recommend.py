@@ -30,7 +30,8 @@ from skldp.mechanisms._columns import Integers, Interval, OrMissing
 from skldp.mechanisms._number_or_missing import NumberOrMissing
 from skldp.mechanisms._numeric.bounded_features import worst_sampled_variance
 from skldp.mechanisms._numeric.catalogue import best_mechanism
-from skldp.mechanisms._vector.privunit import PrivUnit
+from skldp.mechanisms._odds import split_epsilon
+from skldp.mechanisms._vector.privunit import PrivUnitBall
 from skldp.study._declared_table import DeclaredTable
 
 __all__ = ["Recommendation", "RecommendedOption", "recommend"]
@@ -161,8 +162,8 @@ def recommend(
       the classes, about one over the part of the variance that privacy takes from a fit. At least 8 is needed, and
       some people for each number. For classes, logistic regression is taken from 30 on; below it the discriminant,
       whose one question has :math:`(K - 1) d` numbers instead of products, and needs a sufficiency of 0.5 of its own.
-    - releases: the variance of the noise in a feature over that of the signal: of a whole vector's direction by
-      PrivUnit :math:`v d`, since it has :math:`1 / d` in each feature; of values :math:`V / (1/3)` by their
+    - releases: the variance of the noise in a feature over that of the signal, 1/3 of a number: of a whole vector of
+      norm at most :math:`\sqrt d` by PrivUnit the mean over the bounds; of values :math:`V / (1/3)` by their
       worst-case variance; of a category of k by randomized response :math:`1 / (p - q)^2 - 1`.
     - means and frequencies: the worst-case standard error :math:`\sqrt{V / n}`, in units of half the width of the
       bounds, or as a frequency.
@@ -273,7 +274,7 @@ def _classification(asked: _Asked) -> Recommendation:
 
 def _releases(asked: _Asked) -> Recommendation:
     table, epsilon = asked.table, asked.epsilon
-    share = epsilon / len(table.columns)
+    share = split_epsilon(epsilon, len(table.columns))
     alone = [
         _noise_of_number(share, c) if c.values is None else _noise_of_response(share, c.values)
         for c in table.columns.values()
@@ -287,14 +288,13 @@ def _releases(asked: _Asked) -> Recommendation:
         numeric = make_pipeline(table.encoder(), NumericPrivatizer(epsilon, mechanism="best"))
         options.append(RecommendedOption("NumericPrivatizer, best", one_by_one, None, numeric))
         if d > 1:
-            whole = (
-                PrivUnitTransformer(epsilon, bounds=table.bounds)
-                if table.needs_no_encoder
-                else make_pipeline(table.encoder(), PrivUnitTransformer(epsilon))
-            )
-            options.append(
-                RecommendedOption("PrivUnitTransformer", PrivUnit(d, epsilon).second_moments()[1] * d, None, whole)
-            )
+            # A vector, not its direction: a model may predict one column from the others, on the scale of its bounds.
+            vectors = PrivUnitTransformer(epsilon, norm=math.sqrt(d))
+            bounded = table.needs_no_encoder
+            whole = vectors.set_params(bounds=table.bounds) if bounded else make_pipeline(table.encoder(), vectors)
+            along, across = PrivUnitBall(d, epsilon, math.sqrt(d)).second_moments()
+            figure = along - across - 1 + across * d / _VARIANCE
+            options.append(RecommendedOption("PrivUnitTransformer", figure, None, whole))
     options.sort(key=lambda option: option.figure)
     reason = "A model that asks people for what it needs (task='regression', 'classification') learns more of as many."
     return asked.answer("noise over signal", options, reason)
@@ -321,7 +321,7 @@ def _means(asked: _Asked) -> Recommendation:
     if not numbers.columns:
         raise ValueError("Means are of numbers. Got a schema of categories alone.")
     d = len(numbers.columns)
-    share = epsilon / len(table.columns)
+    share = split_epsilon(epsilon, len(table.columns))
     options = []
     if table.needs_no_encoder:
         _, mechanism, n_sampled = best_mechanism(epsilon, d)
@@ -339,9 +339,9 @@ def _frequencies(asked: _Asked) -> Recommendation:
     several = {name: column for name, column in table.categories.items() if len(column.values or ()) > 1}
     if not several:
         raise ValueError("Frequencies are of categories, at least two. Got a schema without them.")
-    share = asked.epsilon / len(several)
+    share = split_epsilon(asked.epsilon, len(several))
     if table.numbers or table.not_encoded:
-        share = asked.epsilon / len(table.columns)
+        share = split_epsilon(asked.epsilon, len(table.columns))
         error = max(_error(asked.n, "best", share, len(c.values or ())) for c in several.values())
         whole = TablePrivatizer(asked.epsilon, schema=table.schema, category_mechanism="best")
         option = RecommendedOption("TablePrivatizer", error, None, whole)

@@ -87,7 +87,8 @@ class ReleasedRowsRegressor(_BoundedRegressor):
     Parameters
     ----------
     mechanism : transformer or None
-        Of rows between -1 and 1, the same columns out as in. None fits on the rows as they are: no privacy.
+        Of rows between -1 and 1, the same columns out as in, on the same scale: PrivUnit with a declared `norm`, since
+        a direction divides the target by the norm of its row. None fits on the rows as they are: no privacy.
     estimator : regressor
         Cloned and fitted.
     bounds, target_bounds : (low, high), default=(-1, 1)
@@ -219,7 +220,9 @@ class _OneGradient(_Bounded):
             # Of releases that are about nobody.
             spread = float(np.std(release(np.zeros((_N_MADE_UP, math.prod(shape))))))
             of_cohort = spread * math.sqrt(self.n_rounds / len(rows))
-            step = min(usual[1] * min(1, _MOST_TERMS / shape[0]), usual[2] / (shape[0] * of_cohort**2))
+            carried, longest = shape[0] * of_cohort**2, usual[1] * min(1, _MOST_TERMS / shape[0])
+            # At a large epsilon the releases of zero may have no spread.
+            step = longest if carried * longest <= usual[2] else usual[2] / carried
         else:
             check_positive("step", self.step)
             step = self.step

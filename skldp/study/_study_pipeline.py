@@ -1,12 +1,14 @@
 """What a study fits: for the name of a mechanism or a model, the pipeline from a person's record to a prediction."""
 
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._encoded_table import TABLE_MECHANISMS, EncodedTablePrivatizer
@@ -94,16 +96,24 @@ def _release(name: str, data: StudyData, settings: "ComparisonSettings") -> list
         widths = [len(list(of_one)) for _, of_one in groupby(data.of_column)]
         if max(widths, default=1) == 1:
             raise StudyInputError(f"{name} releases the columns of a table with categories, at least three. Got none.")
+        # The target of a regression is the last column.
+        widths += [1] * (data.task == "regression")
         release = EncodedTablePrivatizer(widths=widths, category_mechanism=TABLE_MECHANISMS[name])
         return [("features", release.set_params(transform_noise=not settings.clean_test))]
-    steps: list[tuple[str, Any]] = []
     options: dict[str, Any] = {"transform_noise": not settings.clean_test, "n_bits": settings.bits}
-    if name in METRIC_MECHANISMS:
-        # Rows are made at most one apart, by public numbers: epsilon per unit of distance is epsilon per record.
-        shrink = 0.5 / settings.scaled_radius(data)
-        steps.append(("to unit diameter", BoundsScaler(bounds=(-1, 1), feature_range=(-shrink, shrink))))
-        options["radius"] = 0.5
-    return [*steps, ("features", feature_mechanism(name, **options))]
+    if data.task == "regression":
+        # Vectors, not directions: the target is in the row, and a direction divides it by the row's norm.
+        options["norm"] = settings.scaled_radius(data)
+    if name not in METRIC_MECHANISMS:
+        return [("features", feature_mechanism(name, **options))]
+    # Rows are made at most one apart, by public numbers: epsilon per unit of distance is epsilon per record.
+    shrink = 0.5 / settings.scaled_radius(data)
+    back = FunctionTransformer(partial(np.multiply, 1 / shrink))
+    return [
+        ("to unit diameter", BoundsScaler(bounds=(-1, 1), feature_range=(-shrink, shrink))),
+        ("features", feature_mechanism(name, radius=0.5, **options)),
+        ("from unit diameter", back.set_params(feature_names_out="one-to-one")),
+    ]
 
 
 def _with_labels(

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 import sklearn
 from imblearn.pipeline import make_pipeline
+from imblearn.under_sampling import RandomUnderSampler
 from joblib import Parallel, delayed
 from laws import THRESHOLD, chi_square_pvalue
 from sklearn.base import clone
@@ -63,7 +64,7 @@ def test_passes_what_scikit_learn_checks_of_a_transformer_of_y(estimator):
 def test_releases_labels_of_the_same_type(cls, y):
     classes = sorted(set(y.tolist()), key=str)
     mechanism = cls(epsilon=0.5, classes=classes)
-    for released in (mechanism.fit_transform(y), mechanism.fit(y).transform(y), mechanism.fit_resample(y, y)[1]):
+    for released in (mechanism.fit_transform(y), mechanism.fit(y).transform(y)):
         assert released.dtype == y.dtype
         assert set(released.tolist()) <= set(classes)
     assert mechanism.inverse_transform(released) is not None
@@ -107,7 +108,7 @@ def test_a_label_outside_the_classes_is_an_error_and_nothing_is_released(cls, y,
     fitted = cls(classes=[0, 1]).fit([0, 1])
     y = np.array(y, dtype=object) if any(isinstance(v, list) for v in y) else y
     monkeypatch.setattr(base, "noise_from", lambda _: pytest.fail("noise was drawn"))
-    for call in (fitted.transform, fitted.fit_transform, fitted.fit, lambda y: fitted.fit_resample(y, y)):
+    for call in (fitted.transform, fitted.fit_transform, fitted.fit):
         with (
             sklearn.config_context(assume_finite=True),
             pytest.raises(ValueError, match=r"y must hold|one-dimensional"),
@@ -263,13 +264,25 @@ def test_clone_and_parameters(cls):
     assert clone(estimator.set_params(epsilon=3.0)).fit([0]).privacy_guarantee_.stated == 3.0
 
 
-def test_resampling_hands_x_through_and_checks_its_length():
+def test_a_sampler_keeps_x_and_checks_its_length():
     X = pd.DataFrame({"a": [1.0, 2.0]})
-    released_X, y = LabelRR(classes=[0, 1]).fit_resample(X, [0, 1])
+    sampler = LabelSampler(LabelRR(classes=[0, 1]))
+    released_X, y = sampler.fit_resample(X, [0, 1])
     assert released_X is X
     assert y.shape == (2,)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        LabelRR(classes=[0, 1]).fit_resample(X, [0, 1, 1])
+        sampler.fit_resample(X, [0, 1, 1])
+
+
+@each
+def test_a_label_mechanism_is_no_sampler_and_works_as_one(cls):
+    mechanism = cls(epsilon=500.0, classes=[0, 1])
+    assert not hasattr(mechanism, "fit_resample")
+    y = np.arange(40) % 2
+    pipeline = make_pipeline(LabelSampler(mechanism), RandomUnderSampler(random_state=0), LogisticRegression())
+    assert pipeline.fit(y[:, None], y).score(y[:, None], y) == 1.0
+    with pytest.raises(ValueError, match="label_mechanism"):
+        LabelSampler(RandomUnderSampler()).fit_resample(y[:, None], y)
 
 
 def test_a_sampler_works_in_an_imbalanced_learn_pipeline_and_its_grid_search(fixed_noise):

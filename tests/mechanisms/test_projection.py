@@ -37,7 +37,7 @@ KINDS = ["gaussian", "sparse", "orthonormal"]
 
 
 def noise(seed):
-    return Noise(bytes([seed] * 32), secure=False)
+    return Noise(seed.to_bytes(2, "little") * 16, secure=False)
 
 
 def test_dimensions_of_the_paper():
@@ -269,28 +269,47 @@ def test_refuses(call):
         call()
 
 
-def test_bounds_hold_for_released_vectors():
-    epsilon, beta, delta, n, d = 5.0, 0.9, 0.01, 40, 60
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, d))
+@pytest.mark.parametrize(
+    ("d", "m", "beta", "delta", "epsilon"),
+    [
+        (200, 100, 0.2, 0.05, 1e6),
+        (300, projected_dimension(300, 0.5, 0.05), 0.5, 0.05, 1e5),
+        (40, 20, 0.9, 0.1, 5.0),
+        (10, 3, 0.5, 0.05, 1e4),
+        (10, 1, 0.5, 0.2, 100.0),
+        (3, 1, 0.1, 0.5, 1.0),
+    ],
+)
+def test_bounds_fail_no_more_often_than_they_state(d, m, beta, delta, epsilon):
+    n, n_draws = 5, 300
+    X = np.random.default_rng(0).normal(size=(n, d))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    m = projected_dimension(d, beta, delta, width=finite_set_width(difference_directions(X))[0])
-    release = ProjectedRelease(RandomProjection(d, m), epsilon, beta=beta)
-    W = release.release(X, noise(1)).rows
-    distances = np.abs(np.linalg.norm(W[:, None] - W, axis=2) - np.linalg.norm(X[:, None] - X, axis=2))
-    assert distances.max() <= distance_bound(epsilon, m, beta, delta, n, 1.0)
-    assert np.abs(W @ W.T - X @ X.T)[~np.eye(n, dtype=bool)].max() <= inner_product_bound(
-        epsilon, m, beta, delta, n, 1.0
+    limits = {"beta": beta, "delta": delta, "n": n, "tau": 1.0}
+    bounds = np.array(
+        [
+            distance_bound(epsilon, m, **limits),
+            inner_product_bound(epsilon, m, **limits),
+            linear_model_bound(epsilon, m, **limits, lipschitz=1.0, model_norm=1.0),
+        ]
     )
-    theta = rng.normal(size=d)
-    theta /= np.linalg.norm(theta)
-    y = np.sign(X @ theta)
+    failures = np.zeros(3, dtype=int)
+    for seed in range(n_draws):
+        release = ProjectedRelease(RandomProjection(d, m, seed=seed), epsilon, beta=beta)
+        W = release.release(X, noise(seed)).rows
+        distances = np.abs(np.linalg.norm(W[:, None] - W, axis=2) - np.linalg.norm(X[:, None] - X, axis=2))
+        # The absolute loss of the model that is the first vector, whose least value is 0.
+        growth = np.abs(W @ (release.projection.matrix @ X[0]) - X @ X[0]).mean()
+        failures += np.array([distances.max(), np.abs(W @ W.T - X @ X.T).max(), growth]) > bounds
+    assert (stats.binom.sf(failures - 1, n_draws, delta) > THRESHOLD).all()
 
-    def hinge(scores):
-        return np.maximum(0, 1 - y * scores).mean()
 
-    growth = hinge(W @ (release.projection.matrix @ theta)) - hinge(X @ theta)
-    assert growth <= linear_model_bound(epsilon, m, beta, delta, n, 1.0, lipschitz=1.0, model_norm=1.0)
+def test_bounds_are_below_the_published_ones_where_noise_dominates():
+    epsilon, m, beta, delta, n = 1.0, 50, 0.9, 0.01, 40
+    size = 2 * m * math.log(2 * n * m / delta) / epsilon
+    assert distance_bound(epsilon, m, beta, delta, n, 1.0) < 2 * beta + 2 * size
+    assert inner_product_bound(epsilon, m, beta, delta, n, 1.0) < beta + 4 * size + size**2
+    model = {"lipschitz": 1.0, "model_norm": 1.0}
+    assert linear_model_bound(epsilon, m, beta, delta, n, 1.0, **model) < 2 * size + beta
 
 
 @pytest.mark.parametrize("m", [1, 50, 1_000])

@@ -7,11 +7,12 @@ import warnings
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.linear_model import LinearRegression
 
 from skldp import privacy_guarantee, recommend
 from skldp.exceptions import LearntDomainWarning, OutOfDomainWarning, TooFewPeopleWarning
 from skldp.learning import n_people_needed, sufficiency
-from skldp.mechanisms import PrivUnit
+from skldp.mechanisms import PrivUnitBall
 
 pd = pytest.importorskip("pandas")
 
@@ -67,6 +68,17 @@ def test_a_table_shows_its_columns_and_no_value():
         assert 3.99 < privacy_guarantee(advice.estimator.fit(X)).plain_epsilon <= 4
 
 
+def test_a_column_of_recommended_releases_is_predicted_from_the_others():
+    rows = np.random.default_rng(0).uniform(-1, 1, (10_000, 3))
+    table = np.column_stack([5 + 5 * rows, 24 + rows @ [3.0, -2.0, 1.0]])
+    schema = {f"x{i}": (0, 10) for i in range(3)} | {"y": (10, 30)}
+    release = recommend(schema, "releases", 100.0, len(table)).estimator
+    released = np.asarray(release.fit_transform(pd.DataFrame(table, columns=list(schema))))
+    assert type(release).__name__ == "PrivUnitTransformer"
+    model = LinearRegression().fit(released[:, :3], released[:, 3])
+    assert model.score(rows, (table[:, 3] - 20) / 10) > 0.99
+
+
 def test_a_fit_is_judged_by_its_sufficiency_and_says_how_many_people_it_takes():
     for n, d, epsilon in ((50_000, 13, 1.0), (300, 13, 1.0)):
         first, second = recommend(np.zeros((1, d)), "regression", epsilon, n, target=(0, 9)).options
@@ -88,8 +100,9 @@ def test_classes_are_told_by_logistic_regression_where_people_are_ample():
 
 def test_releases_are_judged_by_noise_over_signal():
     figures = {option.name: option.figure for option in recommend(TABLE, "releases", 8.0, 100).options}
-    # A unit vector's mean square is 1/13 in each feature; a uniform number's between -1 and 1 is 1/3.
-    assert figures["PrivUnitTransformer"] == pytest.approx(13 * PrivUnit(13, 8.0).second_moments()[1])
+    # The variance is linear in a feature's square, whose mean between -1 and 1 is 1/3.
+    variance = PrivUnitBall(13, 8.0, math.sqrt(13)).variance(np.full((1, 13), math.sqrt(1 / 3)))
+    assert figures["PrivUnitTransformer"] == pytest.approx(3 * variance[0, 0])
     # Of two categories as 1 and -1: the answer agrees with probability expit(1).
     table = {o.name: o for o in recommend({"city": ["a", "b"]}, "releases", 1.0, 100).options}["TablePrivatizer"]
     assert table.figure == pytest.approx(1 / (2 * expit(1) - 1) ** 2 - 1, rel=1e-9)

@@ -21,6 +21,7 @@ from skldp.mechanisms._bits.mask_sampling import BitRandomizer
 from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._odds import product_above
 from skldp.mechanisms._rows import Workspace
 
 __all__ = ["UnbiasedBitFlip", "least_variance_losses", "least_variance_sample", "unbiased_bitrand", "worst_variance"]
@@ -133,6 +134,8 @@ def _split(budget: float, n_magnitude: int, n_features: int, n_sampled: int) -> 
     return tuple(float(loss) for loss in losses(found.x))
 
 
+# Infinite losses and an infinite sinh are right at a large budget.
+@np.errstate(over="ignore")
 def _magnitude_losses(budget: float, n_magnitude: int) -> npt.NDArray[np.float64]:
     r"""Least sum of :math:`w_i^2 / (4 \sinh^2(c_i / 2))`: the derivatives in the losses are equal."""
     log_weights = 2 * math.log(2) * np.arange(n_magnitude)
@@ -155,6 +158,7 @@ def _magnitude_losses(budget: float, n_magnitude: int) -> npt.NDArray[np.float64
     return found * (budget / float(found.sum()))
 
 
+@np.errstate(over="ignore")
 def _spread(losses: npt.NDArray[np.float64]) -> float:
     n_magnitude = len(losses)
     weights = np.ldexp(1.0, n_magnitude - 1 - np.arange(n_magnitude)) / max(1, 2**n_magnitude - 1)
@@ -264,9 +268,9 @@ class UnbiasedBitFlip(BitFeatures):
 
     def guarantee(self) -> PrivacyGuarantee:
         """Give the exact worst-case loss: every code is reachable, whatever the bounds."""
-        per_feature = math.fsum(self.law.losses.max(axis=(1, 2)))
+        per_feature = math.fsum(self.law.losses.max(axis=(1, 2))) * (1 + 2.0**-50)
         return PrivacyGuarantee(
-            self.n_sampled * per_feature * (1 + 2.0**-50),
+            product_above(per_feature, self.n_sampled),
             per_feature=per_feature,
             stated=self.stated,
             basis="exact, over all pairs of codes",

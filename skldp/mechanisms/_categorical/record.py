@@ -1,7 +1,6 @@
 """One record of several columns of categories, released one-hot with the budget split over them."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Literal
 
@@ -14,7 +13,7 @@ from skldp.mechanisms._categorical.unary import OneHotMechanism, original_second
 from skldp.mechanisms._domain import Codes
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._odds import round_up, split_epsilon
+from skldp.mechanisms._odds import split_epsilon, sum_above
 from skldp.mechanisms._rows import RowMechanism, Workspace
 
 __all__ = ["CategoricalRecord"]
@@ -98,7 +97,7 @@ class CategoricalRecord(RowMechanism):
         exact = [column.exact_epsilon for column in self.columns]
         return PrivacyGuarantee(
             # Every term is at most its share, so the sum rounded up is still not above the stated epsilon.
-            round_up(sum(map(Fraction, exact), Fraction(0))),
+            sum_above(*exact),
             per_feature=max(exact),
             stated=self.epsilon,
             basis="exact, the sum over the columns, from the 64-bit integer probabilities that are sampled",

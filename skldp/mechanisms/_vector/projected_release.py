@@ -3,6 +3,7 @@ r"""Release in fewer dimensions: a public projection, then noise (PRIVEMB, M2), 
 import math
 import sys
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ from skldp.mechanisms._domain import Anywhere, Ball, FiniteSet, own_vectors
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._norms import row_norms
+from skldp.mechanisms._odds import round_up
 from skldp.mechanisms._rows import Release, RowMechanism, Workspace
 from skldp.mechanisms._sparse_domain import SparseRows
 from skldp.mechanisms._vector.gaussian_width import default_width, gordon_delta, union_delta
@@ -221,7 +223,8 @@ class ProjectedRelease(RowMechanism):
             if self.stated_delta is not None:
                 figures.append(("delta as published", float(self.stated_delta)))
             if self.projection.n_features * self.projection.n_components**2 <= _GRAM_WORK:
-                figures.append(("for every two vectors, without delta", epsilon * self._spectral / self.stretch))
+                exact = round_up(Fraction(epsilon) * Fraction(self._spectral) / Fraction(self.stretch))
+                figures.append(("for every two vectors, without delta", exact))
         elif self.sensitivity == "union":
             basis = (
                 "a union bound: delta is the probability over the one public draw of Phi, once for all records, if "

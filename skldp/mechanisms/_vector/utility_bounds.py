@@ -1,8 +1,10 @@
 r"""What the noise of a random projection can do to distances, inner products and linear models.
 
-Every bound holds with probability at least :math:`1 - \delta`, over the noise and (but for :func:`noise_norm_bound`)
-over the draw of the projection, on the conditions of Gordon's theorem. The natural logarithm is meant throughout.
-They are the paper's, with its hidden constant of m taken as 1, and loose: see the Notes of :func:`noise_norm_bound`.
+Every bound holds with probability at least :math:`1 - \delta` for any m, over the noise and (but for
+:func:`noise_norm_bound`) over the draw of a Gaussian projection, for vectors that were chosen without looking at it.
+Half of :math:`\delta` is for the norms of the noise, half for the projection: a union bound over the chi-square tails
+of the lengths that the proofs use. Propositions 7 to 9 as printed need an m with a constant that the paper leaves open,
+and fail for the m that it takes.
 
 References
 ----------
@@ -11,7 +13,7 @@ Feyisetan and Kasiviswanathan, "Private release of text embedding vectors", 2021
 
 import math
 
-from scipy import special
+from scipy import special, stats
 
 from skldp._checks import check_dimension, check_fraction, check_positive
 
@@ -72,7 +74,7 @@ def noise_norm_quantile(epsilon: float, m: int, beta: float, probability: float)
 
 
 def distance_bound(epsilon: float, m: int, beta: float, delta: float, n: int, tau: float) -> float:
-    r"""Proposition 7: the error of the distance of any two of n released vectors.
+    r"""Bound the error of the distance of any two of n released vectors, as Proposition 7 does.
 
     Parameters
     ----------
@@ -81,7 +83,7 @@ def distance_bound(epsilon: float, m: int, beta: float, delta: float, n: int, ta
     m : int
         Dimension that the noise is added in.
     beta : float
-        In (0, 1).
+        In (0, 1). The noise is scaled to :math:`(1 + \beta) / \varepsilon`.
     delta : float
         In (0, 1).
     n : int
@@ -95,16 +97,18 @@ def distance_bound(epsilon: float, m: int, beta: float, delta: float, n: int, ta
 
     Notes
     -----
-    .. math:: \bigl| \|w_i - w_j\| - \|x_i - x_j\| \bigr| \le 2 \beta \tau + \frac{4 m \ln(2 n m / \delta)}{\varepsilon}
+    .. math:: \bigl| \|w_i - w_j\| - \|x_i - x_j\| \bigr| \le 2 \tau \max(\sqrt{h} - 1, 1 - \sqrt{l}) + 2 r
+
+    Each norm of the noise is above r with probability at most :math:`\delta / 2n`, and each squared stretch of the
+    projection outside of (l, h) with probability at most :math:`\delta / (n (n - 1))`. The paper has
+    :math:`2 \beta \tau + 4 m \ln(2 n m / \delta) / \varepsilon`.
     """
-    _check(epsilon, m, beta, delta)
-    check_dimension(n, least=1)
-    check_positive("tau", tau)
-    return 2 * beta * tau + 4 * m * math.log(2 * n * m / delta) / epsilon
+    noise, low, high = _tails(epsilon, m, beta, delta, n, tau, n_lengths=n * (n - 1) // 2)
+    return 2 * tau * max(math.sqrt(high) - 1, 1 - math.sqrt(low)) + 2 * noise
 
 
 def inner_product_bound(epsilon: float, m: int, beta: float, delta: float, n: int, tau: float) -> float:
-    r"""Proposition 8: the error of the inner product of any two of n released vectors.
+    r"""Bound the error of the inner product of any two of n released vectors, as Proposition 8 does.
 
     Parameters
     ----------
@@ -114,23 +118,25 @@ def inner_product_bound(epsilon: float, m: int, beta: float, delta: float, n: in
     Returns
     -------
     float
+        For a vector with itself as well.
 
     Notes
     -----
-    .. math:: |\langle w_i, w_j \rangle - \langle x_i, x_j \rangle| \le \beta \tau^2
-              + \frac{8 \tau m \ln(2 n m / \delta)}{\varepsilon} + \frac{(2 m \ln(2 n m / \delta))^2}{\varepsilon^2}
+    .. math:: |\langle w_i, w_j \rangle - \langle x_i, x_j \rangle| \le \tau^2 \max(h - 1, 1 - l)
+              + 2 \tau \sqrt{h}\, r + r^2
+
+    with r, l and h as in :func:`distance_bound`, of the sums and differences of two vectors of norm 1. The paper has
+    :math:`\beta \tau^2 + 8 \tau m \ln(2 n m / \delta) / \varepsilon + (2 m \ln(2 n m / \delta))^2 / \varepsilon^2`.
     """
-    _check(epsilon, m, beta, delta)
-    check_dimension(n, least=1)
-    check_positive("tau", tau)
-    size = 2 * m * math.log(2 * n * m / delta) / epsilon
-    return beta * tau**2 + 4 * tau * size + size**2
+    # Sums and differences of all pairs, and every vector itself.
+    noise, low, high = _tails(epsilon, m, beta, delta, n, tau, n_lengths=n**2)
+    return tau**2 * max(high - 1, 1 - low) + 2 * tau * math.sqrt(high) * noise + noise**2
 
 
 def linear_model_bound(
     epsilon: float, m: int, beta: float, delta: float, n: int, tau: float, *, lipschitz: float, model_norm: float
 ) -> float:
-    r"""Proposition 9: how much the least training loss of a linear model grows when it is fitted to released vectors.
+    r"""Bound the growth of a linear model's least training loss on released vectors, as Proposition 9 does.
 
     Parameters
     ----------
@@ -147,17 +153,30 @@ def linear_model_bound(
 
     Notes
     -----
-    .. math:: \frac{4 \lambda_\ell\, m \ln(2 n m / \delta) \|\Theta\|}{\varepsilon} + \lambda_\ell \beta \tau \|\Theta\|
+    .. math:: \lambda_\ell \|\Theta\| \bigl(\tau \max(h - 1, 1 - l) + \sqrt{h}\, r\bigr)
 
-    The statement minimises over :math:`\langle w_i, \theta \rangle`, its proof over :math:`\langle w_i, \Phi \theta
-    \rangle`; the latter is what is proved.
+    with r, l and h as in :func:`inner_product_bound`, of the best model and every vector. The paper has
+    :math:`\lambda_\ell \|\Theta\| (4 m \ln(2 n m / \delta) / \varepsilon + \beta \tau)`. The statement minimises over
+    :math:`\langle w_i, \theta \rangle`, its proof over :math:`\langle w_i, \Phi \theta \rangle`; the latter is what is
+    proved.
     """
+    check_positive("lipschitz", lipschitz)
+    check_positive("model_norm", model_norm)
+    # The model's sum with and difference from every vector, and the model itself.
+    noise, low, high = _tails(epsilon, m, beta, delta, n, tau, n_lengths=2 * n + 1)
+    return lipschitz * model_norm * (tau * max(high - 1, 1 - low) + math.sqrt(high) * noise)
+
+
+def _tails(
+    epsilon: float, m: int, beta: float, delta: float, n: int, tau: float, *, n_lengths: int
+) -> tuple[float, float, float]:
+    """Return the largest norm of n noises, and the least and largest squared stretch of lengths, but for delta."""
     _check(epsilon, m, beta, delta)
     check_dimension(n, least=1)
-    for name, value in (("tau", tau), ("lipschitz", lipschitz), ("model_norm", model_norm)):
-        check_positive(name, value)
-    noise = 4 * m * math.log(2 * n * m / delta) / epsilon
-    return lipschitz * model_norm * (noise + beta * tau)
+    check_positive("tau", tau)
+    tail = delta / (4 * max(1, n_lengths))
+    noise = noise_norm_quantile(epsilon, m, beta, delta / (2 * n))
+    return noise, float(stats.chi2.ppf(tail, m)) / m, float(stats.chi2.isf(tail, m)) / m
 
 
 def _check(epsilon: float, m: int, beta: float, probability: float) -> None:

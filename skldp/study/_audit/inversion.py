@@ -17,6 +17,7 @@ from skldp.estimators._table import TablePrivatizer
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
+from skldp.mechanisms._odds import product_above
 from skldp.study._audit.inversion_bound import inversion_bound, metric_bound, pairwise_share
 from skldp.study._audit.lower_bound import one_output_a_row
 from skldp.study._audit.table_cells import (
@@ -277,7 +278,7 @@ def _most(release: Any, known: Any, cells: npt.NDArray[np.float64] | None) -> tu
     rows = known.reshape(len(known), -1).astype(np.float64)
     distances = cdist(rows, rows)
     furthest = float(distances.max() if guarantee.diameter is None else min(distances.max(), guarantee.diameter))
-    return guarantee.epsilon * furthest, metric_bound(guarantee.epsilon, distances, guarantee.diameter)
+    return product_above(guarantee.epsilon, furthest), metric_bound(guarantee.epsilon, distances, guarantee.diameter)
 
 
 def _own_attacks(release: Any, known: np.ndarray, outputs: np.ndarray) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:

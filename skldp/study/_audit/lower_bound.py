@@ -16,6 +16,7 @@ from skldp._checks import check_whole, is_number
 from skldp._tables import html_table
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._noise import noise_from
+from skldp.mechanisms._odds import product_above
 
 __all__ = ["AuditResult", "audit_epsilon", "one_output_a_row", "trials_needed"]
 
@@ -273,7 +274,7 @@ def _claim(release: Any, x: npt.ArrayLike, x_prime: npt.ArrayLike) -> float | No
     if guarantee is None:
         return None
     if guarantee.unit == "distance":
-        return guarantee.epsilon * float(np.linalg.norm(np.subtract(x, x_prime)))
+        return product_above(guarantee.epsilon, float(np.linalg.norm(np.subtract(x, x_prime))))
     return guarantee.epsilon
 
 

@@ -105,7 +105,8 @@ def record_epsilons(release: TablePrivatizer, cells: _Floats) -> _Floats:
     total = np.zeros((len(cells), len(cells)))
     for (_, place), epsilon in zip(_values(release, cells), release.mechanism_.exact_epsilons, strict=True):
         total += epsilon * (place[:, None] != place)
-    return total
+    # Each addition rounds by at most 2^-53 of the sum.
+    return total * (1 + len(release.columns_) * 2.0**-52)
 
 
 def likeliest_records(release: TablePrivatizer, cells: _Floats, released: _Floats) -> npt.NDArray[np.int64]:

@@ -1,7 +1,6 @@
 """Labels behind a hash: RAPPOR's Bloom filters and local hashing, as rows that estimate the one-hot label."""
 
 import itertools
-import math
 import warnings
 from typing import Any, Literal
 
@@ -16,7 +15,7 @@ from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._categorical.local_hashing import OneHotLocalHashing
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from, public_stream
-from skldp.mechanisms._odds import TWO_64, flip_threshold
+from skldp.mechanisms._odds import TWO_64, flip_threshold, log_ratio, product_above, split_epsilon
 
 __all__ = ["HashedLabels"]
 
@@ -141,9 +140,9 @@ class HashedLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             check_whole("n_bits", self.n_bits, least=1, most=2**16)
             check_whole("n_hashes", self.n_hashes, least=1, most=self.n_bits)
             self.filters_ = self._bloom(n_classes)
-            self._flip = int(flip_threshold(epsilon / (2 * self.n_hashes)))
+            self._flip = int(flip_threshold(split_epsilon(epsilon, 2 * self.n_hashes)))
             apart = max(int((a ^ b).sum()) for a, b in itertools.combinations_with_replacement(self.filters_, 2))
-            exact = apart * math.log((TWO_64 - self._flip) / self._flip) * (1 + 2.0**-50)
+            exact = product_above(log_ratio(TWO_64 - self._flip, self._flip), apart)
             basis = f"{self.n_bits} bits of a Bloom filter, of which at most {apart} differ"
         self.privacy_guarantee_ = PrivacyGuarantee(
             exact, unit="label", stated=epsilon, basis=basis, seeded=self.seed is not None

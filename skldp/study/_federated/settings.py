@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from skldp.accounting._shuffle import shuffled, shuffled_closed_form
 from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._odds import product_above, split_epsilon
 from skldp.mechanisms._rows import RowMechanism
 
 __all__ = [
@@ -211,8 +212,8 @@ def _repeated(guarantee: PrivacyGuarantee, times: int, what: str) -> PrivacyGuar
     """Basic composition of one guarantee with itself."""
     return replace(
         guarantee,
-        epsilon=guarantee.epsilon * times,
-        delta=min(1.0, guarantee.delta * times),
+        epsilon=product_above(guarantee.epsilon, times),
+        delta=min(1.0, product_above(guarantee.delta, times)),
         per_feature=None,
         stated=None,
         figures=(),
@@ -283,7 +284,9 @@ class FederatedSetting:
 
     def gradient_release(self, mechanism: Any, bound: float, n_rounds: int) -> "_GradientRelease":
         """Give a function that releases the gradients of all clients; it keeps the mechanism's guarantee."""
-        changes = {"epsilon": mechanism.epsilon / n_rounds if self.perturbs == "gradients" else mechanism.epsilon}
+        changes = {
+            "epsilon": split_epsilon(mechanism.epsilon, n_rounds) if self.perturbs == "gradients" else mechanism.epsilon
+        }
         parameters = mechanism.get_params(deep=False)
         # A radius that was declared is in the gradients' own units.
         if "bounds" in parameters and "norm" not in parameters:
@@ -311,7 +314,7 @@ class FederatedSetting:
         """Count a release of every client's gradient in every round."""
         once = release.guarantee
         if self.perturbs == "gradients":
-            return Counted(_repeated(once, n_rounds, "rounds"), _stated(once) * n_rounds)
+            return Counted(_repeated(once, n_rounds, "rounds"), product_above(_stated(once), n_rounds))
         times, what = n_rounds, "rounds"
         if release.one_by_one:
             times, what = n_rounds * n_coordinates, "coordinates and rounds"
@@ -320,7 +323,9 @@ class FederatedSetting:
             return count
         mixed = replace(shuffled(release.law, n_clients, delta, rounds=times), seeded=once.seeded)
         try:
-            closed_form = times * shuffled_closed_form(once.epsilon, n_clients, delta / times)
+            closed_form = product_above(
+                shuffled_closed_form(once.epsilon, n_clients, split_epsilon(delta, times)), times
+            )
         except ValueError:
             closed_form = math.nan
         return replace(count, shuffled=mixed, closed_form=closed_form)

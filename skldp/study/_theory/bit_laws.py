@@ -18,6 +18,7 @@ from skldp.mechanisms._bits.flip_laws import (
     ome_laws,
     symmetric_law,
 )
+from skldp.mechanisms._odds import product_above, sum_above
 
 __all__ = ["bit_errors", "error_probabilities", "exact_epsilon", "expected_error", "rival_laws", "top_k_means"]
 
@@ -169,8 +170,8 @@ def exact_epsilon(laws: tuple[BitLaw, ...], n_features: int) -> float:
     -------
     float
     """
-    losses = [float(law.losses.max(axis=(1, 2)).sum()) for law in laws]
-    return math.fsum(losses[j] * len(range(j, n_features, len(laws))) for j in range(len(laws)))
+    losses = [sum_above(*law.losses.max(axis=(1, 2)).tolist()) for law in laws]
+    return sum_above(*(product_above(loss, len(range(j, n_features, len(laws)))) for j, loss in enumerate(losses)))
 
 
 def _uncorrected(ratio: Callable[[float], float], epsilon: float) -> float:

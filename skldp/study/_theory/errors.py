@@ -16,6 +16,7 @@ from skldp.mechanisms._numeric.duchi import Duchi
 from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
 from skldp.mechanisms._numeric.piecewise import Piecewise
 from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
+from skldp.mechanisms._odds import product_above, split_epsilon
 from skldp.study._theory.bit_laws import exact_epsilon, expected_error, rival_laws
 from skldp.study._theory.table import TheoryTable
 
@@ -90,14 +91,13 @@ def expected_errors(
     for epsilon in epsilons:
         for name, laws in rival_laws(epsilon, n_features, n_bits, n_integer_bits).items():
             rows.append((name, epsilon, expected_error(laws, n_integer_bits), exact_epsilon(laws, n_features)))
-        share = epsilon / n_features
+        share = split_epsilon(epsilon, n_features)
         for name, make in _FINITE.items():
-            rows.append(
-                (name, epsilon, reach * _mean_absolute_error(make(share)), n_features * make(share).exact_epsilon)
-            )
+            exact = product_above(make(share).exact_epsilon, n_features)
+            rows.append((name, epsilon, reach * _mean_absolute_error(make(share)), exact))
         laplace, gaussian = Laplace(share), Gaussian(epsilon, delta, n_features)
         spread = math.sqrt(laplace.worst_variance / 2)
-        rows.append(("Laplace", epsilon, reach * spread, n_features * laplace.exact_epsilon))
+        rows.append(("Laplace", epsilon, reach * spread, product_above(laplace.exact_epsilon, n_features)))
         spread = math.sqrt(gaussian.worst_variance * 2 / math.pi)
         rows.append(("Gaussian", epsilon, reach * spread, gaussian.guarantee().epsilon))
         rows.append(("Constant 0", epsilon, reach / 2, 0.0))

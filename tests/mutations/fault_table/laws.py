@@ -115,8 +115,8 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_bin_laws.py",
-        "sum((Fraction(log_ratio(TWO_64 - t, t)) for t in self.flip_counts), Fraction(0))",
-        "max((Fraction(log_ratio(TWO_64 - t, t)) for t in self.flip_counts))",
+        "sum_above(*(log_ratio(TWO_64 - t, t) for t in self.flip_counts))",
+        "max(log_ratio(TWO_64 - t, t) for t in self.flip_counts)",
         "mechanisms/test_bin_laws.py",
     ),
     Mutation(

@@ -40,7 +40,12 @@ MUTATIONS = [
         f"{SPHERE} mechanisms/test_projection.py",
     ),
     # Domains: what a record can be, how it is moved, and what is proved of it.
-    Mutation("mechanisms/_linked.py", "np.where(is_tie, self.fallback, chosen)", "chosen", "mechanisms/test_linked.py"),
+    Mutation(
+        "mechanisms/_linked.py",
+        'np.where(is_tie, cast("int", self.fallback), chosen)',
+        "chosen",
+        "mechanisms/test_linked.py",
+    ),
     Mutation(
         "mechanisms/_linked.py",
         "chosen = np.where(largest < 0.5, -1, chosen)",
@@ -136,13 +141,13 @@ MUTATIONS = [
         "part._encode(given, drawn, workspace)",
         "estimators/test_table.py",
     ),
-    Mutation("mechanisms/_record.py", "-round_up(-share)", "round_up(share)", "estimators/test_table.py"),
+    Mutation("mechanisms/_record.py", "map(round_down, exact)", "map(float, exact)", "estimators/test_table.py"),
     Mutation(
         "mechanisms/_record.py", "given[:, 0] = rows[:, j]", "given[:, 0] = rows[:, 0]", "estimators/test_table.py"
     ),
     Mutation(
         "mechanisms/_record.py",
-        "round_up(sum(map(Fraction, self.exact_epsilons), Fraction(0)))",
+        "sum_above(*self.exact_epsilons)",
         "max(self.exact_epsilons)",
         "estimators/test_table.py",
     ),

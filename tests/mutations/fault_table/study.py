@@ -6,6 +6,17 @@ __all__ = ["MUTATIONS"]
 
 MUTATIONS = [
     Mutation(
+        "study/_study_pipeline.py",
+        'options["norm"] = settings.scaled_radius(data)',
+        'options["norm"] = "unit"',
+        "study/test_large_epsilon.py",
+    ),
+    Mutation("study/_study_pipeline.py", "np.multiply, 1 / shrink", "np.multiply, 1.0", "study/test_large_epsilon.py"),
+    Mutation("study/_rivals.py", "carried * longest <= usual[2]", "carried < 0", "study/test_large_epsilon.py"),
+    Mutation(
+        "study/_recommend.py", "(epsilon, norm=math.sqrt(d))", '(epsilon, norm="unit")', "study/test_recommend.py"
+    ),
+    Mutation(
         "study/_tables.py",
         "    except UnicodeError:\n",
         "    except UnicodeError as error:\n        encoding += str(getattr(error, 'start', ''))\n",
@@ -40,7 +51,25 @@ MUTATIONS = [
     ),
     Mutation("study/_federated/hashed_labels.py", "apart = max(", "apart = min(", "study/test_federated_models.py"),
     Mutation(
-        "study/_federated/hashed_labels.py", "(2 * self.n_hashes)", "self.n_hashes", "study/test_federated_models.py"
+        "study/_federated/hashed_labels.py", "2 * self.n_hashes)", "self.n_hashes)", "study/test_federated_models.py"
+    ),
+    Mutation(
+        "study/_federated/settings.py",
+        "split_epsilon(mechanism.epsilon, n_rounds)",
+        "mechanism.epsilon / n_rounds",
+        "mechanisms/test_sums_of_epsilons.py",
+    ),
+    Mutation(
+        "study/_federated/settings.py",
+        "product_above(guarantee.epsilon, times)",
+        "guarantee.epsilon * times",
+        "mechanisms/test_sums_of_epsilons.py",
+    ),
+    Mutation(
+        "study/_comparison.py",
+        "round_down(Fraction(e) + Fraction(label))",
+        "e + label",
+        "mechanisms/test_sums_of_epsilons.py",
     ),
     Mutation(
         "study/_federated/hashed_labels.py",

@@ -7,6 +7,13 @@ __all__ = ["MUTATIONS"]
 VECTORS = "mechanisms/test_sampled_vectors.py"
 
 MUTATIONS = [
+    Mutation(
+        "mechanisms/_vector/utility_bounds.py",
+        "tail = delta / (4 * max(1, n_lengths))",
+        "tail = delta",
+        "mechanisms/test_projection.py",
+    ),
+    Mutation("mechanisms/_vector/utility_bounds.py", "delta / (2 * n)", "0.999", "mechanisms/test_projection.py"),
     # Vectors.
     Mutation(
         "mechanisms/_vector/privunit.py",

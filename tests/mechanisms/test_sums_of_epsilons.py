@@ -1,0 +1,70 @@
+"""Sums, multiples and shares of epsilons are rounded to the private side."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skldp import NumericPrivatizer, PrivacyGuarantee
+from skldp.accounting import advanced_composition
+from skldp.mechanisms._odds import product_above, round_down, round_up, split_epsilon, sum_above
+from skldp.study._comparison import ComparisonSettings
+from skldp.study._datasets import load_study_data
+from skldp.study._federated.hashed_labels import HashedLabels
+from skldp.study._federated.settings import _repeated, gradients_perturbed
+
+EPSILONS = st.floats(1e-3, 1e3)
+PARTS = st.integers(1, 10**6)
+
+
+@given(EPSILONS, PARTS)
+def test_shares_add_up_to_no_more_and_multiples_to_no_less(epsilon, n):
+    share = split_epsilon(epsilon, n)
+    assert share * Fraction(n) <= Fraction(epsilon) < Fraction(math.nextafter(share, math.inf)) * n
+    product = product_above(epsilon, n)
+    assert Fraction(math.nextafter(product, 0.0)) < Fraction(epsilon) * n <= Fraction(product)
+
+
+@given(st.lists(EPSILONS, min_size=1, max_size=30))
+def test_sums_are_the_next_float(epsilons):
+    exact = sum(map(Fraction, epsilons))
+    for total in (sum_above(*epsilons), advanced_composition(epsilons, epsilon=1.0, delta=1e-6, rule="basic")):
+        assert Fraction(math.nextafter(total, 0.0)) < exact <= Fraction(total)
+    assert sum_above(*epsilons, math.inf) == math.inf
+
+
+@given(st.fractions(-10, 10))
+def test_the_floats_around_a_number(value):
+    below, above = round_down(value), round_up(value)
+    assert below <= value <= above <= math.nextafter(below, math.inf)
+    assert round_down(Fraction(10) ** 400) < math.inf == round_up(Fraction(10) ** 400)
+
+
+@given(EPSILONS, st.integers(1, 1_000))
+def test_rounds_of_gradients_keep_within_the_epsilon_of_the_study(epsilon, n_rounds):
+    mechanism = NumericPrivatizer(epsilon, mechanism="laplace")
+    release = gradients_perturbed(mechanism).gradient_release(mechanism, 1.0, n_rounds)
+    assert Fraction(release.mechanism.epsilon) * n_rounds <= Fraction(epsilon)
+    once = PrivacyGuarantee(epsilon, delta=1e-9)
+    counted = _repeated(once, n_rounds, "rounds")
+    assert Fraction(counted.epsilon) >= Fraction(epsilon) * n_rounds
+    assert Fraction(counted.delta) >= Fraction(once.delta) * n_rounds
+
+
+@pytest.mark.parametrize("label_epsilon", [0.2, None])
+def test_a_model_is_given_no_more_than_features_and_label_together(label_epsilon):
+    epsilons = (0.1, 0.7, 1.1, 2.3)
+    settings = ComparisonSettings(epsilons, label_epsilon=label_epsilon)
+    budgets = settings.budgets("discriminant", load_study_data("wine"))
+    for epsilon, budget in zip(epsilons, budgets, strict=True):
+        exact = Fraction(epsilon) + Fraction(epsilon if label_epsilon is None else label_epsilon)
+        assert Fraction(budget) <= exact < Fraction(math.nextafter(budget, math.inf))
+
+
+@given(EPSILONS.filter(lambda epsilon: epsilon < 30), st.integers(1, 6))
+def test_hashed_labels_spend_no_more_than_they_state(epsilon, n_hashes):
+    labels = HashedLabels(epsilon, mechanism="rappor", classes=[0, 1, 2], n_bits=64, n_hashes=n_hashes)
+    labels.fit_transform([0, 1, 2])
+    assert labels.privacy_guarantee_.epsilon <= epsilon

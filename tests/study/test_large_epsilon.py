@@ -1,0 +1,96 @@
+"""At a very large epsilon every baseline of the studies reaches the clean score, or a stated property prevents it."""
+
+import numpy as np
+import pytest
+
+from skldp.estimators._encoded_table import TABLE_MECHANISMS
+from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS
+from skldp.study._comparison import ComparisonSettings, compare_mechanisms
+from skldp.study._datasets import StudyData
+from skldp.study._study_pipeline import study_pipeline
+
+EPSILON, N = 2_000.0, 10_000
+# Of R2 and of the accuracy.
+DIFFERENCE = 0.01
+RNG = np.random.default_rng(0)
+ROWS = RNG.uniform(-1, 1, (N, 3))
+LINE = ROWS @ [2.0, -1.0, 0.5]
+# Neither the middle of its bounds nor 0 is the mean of the target.
+TARGET = np.clip(3 + LINE + RNG.normal(0, 0.3, N), -2, 8)
+# In a classification, PrivUnit releases directions: the class depends on the direction of a row.
+CLASSES = np.where(LINE + RNG.normal(0, 0.3, N) * np.linalg.norm(ROWS, axis=1) > 0, "high", "low")
+CATEGORY = RNG.integers(3, size=N)
+TABLE = np.column_stack([ROWS[:, 0], 2 * np.eye(3)[CATEGORY] - 1])
+OF_TABLE = np.where(ROWS[:, 0] + CATEGORY + RNG.normal(0, 0.3, N) > 1, "high", "low")
+
+
+def data(X, y, of_column=(), **options):
+    ends = -np.ones(X.shape[1]), np.ones(X.shape[1])
+    names = tuple(map(str, range(X.shape[1])))
+    return StudyData("made up", X, y, names, *ends, "declared bounds", of_column=of_column, **options)
+
+
+REGRESSION = data(ROWS, TARGET, target_bounds=(-2.0, 8.0))
+CLASSIFICATION = data(ROWS, CLASSES)
+IN_COLUMNS = ("number", "category", "category", "category")
+IN_A_TABLE = data(TABLE, OF_TABLE, IN_COLUMNS)
+NUMBER_IN_A_TABLE = data(TABLE, ROWS[:, 0] + CATEGORY, IN_COLUMNS, target_bounds=(-1.0, 3.0))
+BASELINES = [
+    *((REGRESSION, name, "none") for name in [*FEATURE_MECHANISMS, *PRIVATE_MODELS["regression"]]),
+    *((CLASSIFICATION, name, "label-rr") for name in [*FEATURE_MECHANISMS, *PRIVATE_MODELS["classification"]]),
+    *((CLASSIFICATION, "none", label) for label in LABEL_MECHANISMS),
+    *((IN_A_TABLE, name, "label-rr") for name in TABLE_MECHANISMS),
+    *((NUMBER_IN_A_TABLE, name, "none") for name in TABLE_MECHANISMS),
+]
+
+
+# What keeps a release from the clean score at every epsilon.
+NOISE_STAYS = {
+    "duchi": "two values, of variance 1 - x^2",
+    "ldp-fl": "two values, of variance 1 - x^2",
+    "three-outputs": "three values, of a variance above 0 between them",
+    "duchi-vector": "two values in every coordinate",
+    "latent": "a bit of 1 stays with probability 1 / (1 + alpha)",
+    "latent-exact": "a bit of 1 stays with probability 1 / (1 + alpha)",
+    "ome": "a bit of 1 stays with probability 1 / 2 at alpha = 1",
+    "ome-exact": "a bit of 1 stays with probability 1 / 2 at alpha = 1",
+    "table-oue": "the bit of the category is 1 with probability 1 / 2",
+    "table-hadamard": "each answer stands for half of the categories",
+}
+NO_TARGET_COLUMN = ("privunit-projected", "random-projection")
+
+
+def release_of(study, name):
+    settings = ComparisonSettings((EPSILON,), labels="none", seed=0)
+    return study_pipeline(name, study, settings)[0].set_params(features__epsilon=EPSILON)[:1]
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
+@pytest.mark.parametrize(("study", "name", "labels"), BASELINES, ids=lambda one: getattr(one, "task", one))
+def test_a_baseline_reaches_the_clean_score(study, name, labels):
+    settings = ComparisonSettings((EPSILON,), labels=labels, folds=2, seed=0)
+    if study.task == "regression" and name in NO_TARGET_COLUMN:
+        with pytest.raises(ValueError, match="columns of its row"):
+            compare_mechanisms(study, [name], settings)
+        return
+    found = compare_mechanisms(study, [name], settings)
+    score, clean = found.curves[name][0].score_mean, found.first.clean_mean
+    assert clean > 0.9
+    # Noise that stays costs a class less than a number, or nothing.
+    assert score > clean - DIFFERENCE or name in NOISE_STAYS
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
+@pytest.mark.parametrize("name", NOISE_STAYS)
+def test_noise_stays_at_every_epsilon(name):
+    study = IN_A_TABLE if name in TABLE_MECHANISMS else CLASSIFICATION
+    released = release_of(study, name).fit_transform(np.repeat(study.X[:1], 2_000, axis=0))
+    assert np.std(np.asarray(released), axis=0).max() > 0.15
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
+@pytest.mark.parametrize("name", sorted({*FEATURE_MECHANISMS, *TABLE_MECHANISMS} - {*NOISE_STAYS}))
+def test_noise_vanishes_where_nothing_is_said(name):
+    study = IN_A_TABLE if name in TABLE_MECHANISMS else CLASSIFICATION
+    released = release_of(study, name).fit_transform(np.repeat(study.X[:1], 2_000, axis=0))
+    assert np.std(np.asarray(released), axis=0).max() < 0.1
