@@ -17,7 +17,7 @@ from skldp import (
     LabelRR,
     NumericPrivatizer,
     PrivUnitTransformer,
-    RandomProjectionTransformer,
+    RandomProjectionPrivatizer,
 )
 
 BITS = {"n_bits": 10, "calibration": "exact"}
@@ -27,7 +27,7 @@ ESTIMATORS = {
     "bitrand, unbiased": BitRandTransformer(50.0, debias=True, **BITS),
     **{name: NumericPrivatizer(1.0, mechanism=name) for name in ("duchi", "three_outputs", "piecewise", "laplace")},
     "privunit": PrivUnitTransformer(5.0),
-    "projection": RandomProjectionTransformer(5.0),
+    "projection": RandomProjectionPrivatizer(5.0),
 }
 pytestmark = [
     pytest.mark.benchmark(timer=time.process_time, min_rounds=5, warmup=True, disable_gc=True),

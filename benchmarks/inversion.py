@@ -17,7 +17,7 @@ import numpy as np
 from data_files import existing
 from sklearn.datasets import load_digits
 
-from skldp import MultivariateLaplaceTransformer, PrivUnitTransformer, TablePrivatizer
+from skldp import MultivariateLaplacePrivatizer, PrivUnitTransformer, TablePrivatizer
 from skldp.study import InversionDisplay, feature_mechanism, inversion_study
 
 BY_BOUNDS = ("bitrand-exact", "duchi-vector", "piecewise", "laplace")
@@ -35,7 +35,7 @@ def makers(rows):
     made = {name: (lambda eps, name=name: feature_mechanism(name, epsilon=eps, bounds=bounds)) for name in BY_BOUNDS}
     # No two of the vectors are further apart than this, so that the whole record has the epsilon that is asked for.
     furthest = max(np.linalg.norm(rows - row, axis=1).max() for row in rows)
-    made["multivariate-laplace"] = lambda eps: MultivariateLaplaceTransformer(eps / furthest)
+    made["multivariate-laplace"] = lambda eps: MultivariateLaplacePrivatizer(eps / furthest)
     made["privunit"] = PrivUnitTransformer
     return made
 

@@ -17,8 +17,8 @@ from measure import load
 from scipy import sparse
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
-from skldp.estimators._random_projection import RandomProjectionTransformer
-from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
+from skldp.estimators._random_projection import RandomProjectionPrivatizer
+from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
 
 
 def sparse_rows(n_rows, n_columns, per_row, rng):
@@ -76,14 +76,14 @@ def main():
     rng = np.random.default_rng(0)
 
     X = rng.standard_normal((n_rows, options.columns), dtype=np.float32)
-    ours = RandomProjectionTransformer(5.0)
+    ours = RandomProjectionPrivatizer(5.0)
     m = ours.fit(X[:2]).n_components_
     cases = [
         ("scikit-learn GaussianRandomProjection, no noise", GaussianRandomProjection(m, random_state=0)),
-        ("RandomProjectionTransformer, gordon", ours),
-        ("RandomProjectionTransformer, spectral", RandomProjectionTransformer(5.0, sensitivity="spectral")),
-        ("RandomProjectionTransformer, privunit", RandomProjectionTransformer(5.0, noise="privunit")),
-        ("MultivariateLaplaceTransformer, all columns", MultivariateLaplaceTransformer(5.0)),
+        ("RandomProjectionPrivatizer, gordon", ours),
+        ("RandomProjectionPrivatizer, spectral", RandomProjectionPrivatizer(5.0, sensitivity="spectral")),
+        ("RandomProjectionPrivatizer, privunit", RandomProjectionPrivatizer(5.0, noise="privunit")),
+        ("MultivariateLaplacePrivatizer, all columns", MultivariateLaplacePrivatizer(5.0)),
         ("PrivUnitTransformer, all columns", PrivUnitTransformer(5.0)),
     ]
     report(f"{n_rows:,} x {options.columns:,} dense float32, m = {m}", X, cases)
@@ -95,11 +95,11 @@ def main():
     cases = [
         ("scikit-learn SparseRandomProjection, no noise", SparseRandomProjection(m, dense_output=True, random_state=0)),
         ("scikit-learn GaussianRandomProjection, no noise", GaussianRandomProjection(m, random_state=0)),
-        ("RandomProjectionTransformer, gordon, Gaussian Phi", ours),
-        ("RandomProjectionTransformer, spectral, sparse Phi", RandomProjectionTransformer(5.0, **thin)),
+        ("RandomProjectionPrivatizer, gordon, Gaussian Phi", ours),
+        ("RandomProjectionPrivatizer, spectral, sparse Phi", RandomProjectionPrivatizer(5.0, **thin)),
         (
-            "RandomProjectionTransformer, privunit, sparse Phi",
-            RandomProjectionTransformer(5.0, noise="privunit", projection="sparse"),
+            "RandomProjectionPrivatizer, privunit, sparse Phi",
+            RandomProjectionPrivatizer(5.0, noise="privunit", projection="sparse"),
         ),
     ]
     report(f"{n_sparse:,} x {n_columns:,} sparse float32, {options.per_row} a row, m = {m}", X, cases)

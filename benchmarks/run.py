@@ -24,7 +24,7 @@ from skldp.estimators._bitrand import BitRandTransformer
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._labels import LabelRR
 from skldp.estimators._numeric import NumericPrivatizer
-from skldp.estimators._random_projection import RandomProjectionTransformer
+from skldp.estimators._random_projection import RandomProjectionPrivatizer
 from skldp.estimators._vector import PrivUnitTransformer
 from skldp.mechanisms._bits.kernels import compiled_loops
 from skldp.mechanisms._noise import noise_from
@@ -104,7 +104,7 @@ def numbers(table, options):
 
 def vectors(table, options):
     X = np.random.default_rng(0).standard_normal((4 * options.rows, options.features), dtype=np.float32)
-    ours = RandomProjectionTransformer(5.0).fit(X[:2])
+    ours = RandomProjectionPrivatizer(5.0).fit(X[:2])
     plain = GaussianRandomProjection(ours.n_components_, random_state=0).fit(X[:2])
     phi, out = ours.components_.T, np.empty((len(X), ours.n_components_), dtype=np.float32)
 
@@ -117,9 +117,9 @@ def vectors(table, options):
     bare = table.add("scikit-learn's projection.transform, no noise", lambda: plain.transform(X))
     fitted = table.add("scikit-learn's projection.fit_transform, no noise", lambda: plain.fit_transform(X))
     beside = {"of its time without noise": bare, "of its time is the floor": floor}
-    table.add("RandomProjectionTransformer.transform", lambda: ours.transform(X), beside)
+    table.add("RandomProjectionPrivatizer.transform", lambda: ours.transform(X), beside)
     beside = {"of its time without noise": fitted}
-    table.add("RandomProjectionTransformer.fit_transform", lambda: ours.fit_transform(X), beside)
+    table.add("RandomProjectionPrivatizer.fit_transform", lambda: ours.fit_transform(X), beside)
     few = X[: options.rows]
     floor = table.add(f"floor: copy, 8 random bytes, {options.rows:,} rows", floor_of(few, 8))
     unit = PrivUnitTransformer(5.0).fit(few)

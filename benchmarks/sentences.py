@@ -31,7 +31,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
-from skldp import MultivariateLaplaceTransformer, RandomProjectionTransformer
+from skldp import MultivariateLaplacePrivatizer, RandomProjectionPrivatizer
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning
 
 WORD = re.compile(r"[a-z']+")
@@ -70,12 +70,12 @@ def cases(epsilon, beta, vocabulary):
     """Every release of a vector: its name, and the estimator of a seed."""
 
     def projected(sensitivity, **parameters):
-        return lambda seed: RandomProjectionTransformer(
+        return lambda seed: RandomProjectionPrivatizer(
             epsilon, beta=beta, sensitivity=sensitivity, seed=seed, projection_seed=seed, **parameters
         )
 
     return {
-        "M1": lambda seed: MultivariateLaplaceTransformer(epsilon, seed=seed),
+        "M1": lambda seed: MultivariateLaplacePrivatizer(epsilon, seed=seed),
         "M2 gordon": projected("gordon"),
         "M2 union": projected("union", vocabulary_size=400_000),
         "M2 vocabulary": projected("vocabulary", vocabulary=vocabulary),
@@ -208,7 +208,7 @@ def kgrams_experiment(repeats, nonzeros, n_columns):
     def projected(epsilon, sensitivity, projection, **parameters):
         if sensitivity == "sparse":
             parameters["max_nonzeros"] = nonzeros
-        return lambda seed: RandomProjectionTransformer(
+        return lambda seed: RandomProjectionPrivatizer(
             epsilon, sensitivity=sensitivity, projection=projection, seed=seed, projection_seed=seed, **parameters
         )
 

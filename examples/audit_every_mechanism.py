@@ -27,11 +27,11 @@ from skldp import (
     LabelLaplaceVector,
     LabelRR,
     LatentTransformer,
-    MultivariateLaplaceTransformer,
+    MultivariateLaplacePrivatizer,
     NumericPrivatizer,
     OMETransformer,
     PrivUnitTransformer,
-    RandomProjectionTransformer,
+    RandomProjectionPrivatizer,
 )
 from skldp.exceptions import PrivacyGuaranteeWarning
 from skldp.study import audit_epsilon, audit_estimator
@@ -60,8 +60,8 @@ cases = [
     *[(f"{name}, 4 features", NumericPrivatizer(1.0, mechanism=name), four) for name in numeric],
     ("duchi_vector, 4 features", NumericPrivatizer(1.0, mechanism="duchi_vector"), four),
     ("gaussian, 4 features", NumericPrivatizer(1.0, mechanism="gaussian", delta=1e-3), four),
-    ("MultivariateLaplace, 8-d", MultivariateLaplaceTransformer(1.0), eight),
-    ("RandomProjection, 8-d", RandomProjectionTransformer(1.0, sensitivity="spectral", n_components=4), eight),
+    ("MultivariateLaplace, 8-d", MultivariateLaplacePrivatizer(1.0), eight),
+    ("RandomProjection, 8-d", RandomProjectionPrivatizer(1.0, sensitivity="spectral", n_components=4), eight),
     ("PrivUnit, 8-d", PrivUnitTransformer(2.0), eight),
 ]
 

@@ -42,12 +42,12 @@ from sklearn.preprocessing import StandardScaler, normalize
 from skldp import (
     BitRandTransformer,
     LabelRR,
-    MultivariateLaplaceTransformer,
+    MultivariateLaplacePrivatizer,
     NoiseAwareDiscriminant,
     NumericPrivatizer,
     PrivateDiscriminant,
     PrivUnitTransformer,
-    RandomProjectionTransformer,
+    RandomProjectionPrivatizer,
 )
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning
 
@@ -89,12 +89,12 @@ def cases(epsilon, d, m, seed):
     yield "PrivUnit, noise-aware", PrivUnitTransformer(epsilon, **seeds), discriminant
     yield (
         f"PrivUnit on {min(m, d)} random directions, noise-aware",
-        RandomProjectionTransformer(epsilon, noise="privunit", sensitivity="orthonormal", **projected),
+        RandomProjectionPrivatizer(epsilon, noise="privunit", sensitivity="orthonormal", **projected),
         discriminant,
     )
-    yield "M1, multivariate Laplace", MultivariateLaplaceTransformer(epsilon / 2, radius=1.0, **seeds), logistic
+    yield "M1, multivariate Laplace", MultivariateLaplacePrivatizer(epsilon / 2, radius=1.0, **seeds), logistic
     for sensitivity in ("spectral", "gordon"):
-        release = RandomProjectionTransformer(
+        release = RandomProjectionPrivatizer(
             epsilon / 2, radius=1.0, sensitivity=sensitivity, projection_seed=seed, **seeds
         )
         yield f"M2, projected Laplace, {sensitivity}", release, logistic

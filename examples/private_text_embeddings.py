@@ -40,7 +40,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
-from skldp import MultivariateLaplaceTransformer, RandomProjectionTransformer
+from skldp import MultivariateLaplacePrivatizer, RandomProjectionPrivatizer
 from skldp.exceptions import SeededNoiseWarning
 
 BETAS = (0.93, 0.66, 0.468)
@@ -79,11 +79,11 @@ def load_sentences():
 
 
 def m1(epsilon, seed):
-    return MultivariateLaplaceTransformer(epsilon, seed=seed)
+    return MultivariateLaplacePrivatizer(epsilon, seed=seed)
 
 
 def m2(epsilon, seed, beta, sensitivity="gordon", vocabulary=None):
-    return RandomProjectionTransformer(
+    return RandomProjectionPrivatizer(
         epsilon, beta=beta, sensitivity=sensitivity, vocabulary=vocabulary, seed=seed, projection_seed=seed
     )
 
@@ -230,7 +230,7 @@ def main():
     warnings.simplefilter("ignore", SeededNoiseWarning)
     words, labels = load_words()
     print(f"{len(words)} vectors of {words.shape[1]} dimensions")
-    print(RandomProjectionTransformer(1.0, beta=0.7).fit(words).privacy_guarantee_)
+    print(RandomProjectionPrivatizer(1.0, beta=0.7).fit(words).privacy_guarantee_)
     approximations = approximation(words, options.repeats) if options.only in (None, "distances") else []
     sentiments = sentiment(words, labels, options.repeats) if options.only in (None, "sentiment") else []
     if options.only in (None, "sentences"):

@@ -26,10 +26,10 @@ from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._private_moments import PrivateMoments
 from skldp.estimators._query_results import QueryPreview, QueryResult
-from skldp.estimators._random_projection import RandomProjectionTransformer
+from skldp.estimators._random_projection import RandomProjectionPrivatizer
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
-from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
+from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
 from skldp.mechanisms._domain import Domain
 from skldp.mechanisms._field_key import FieldKey
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -60,7 +60,7 @@ __all__ = [
     "LabelRR",
     "LabelSampler",
     "LatentTransformer",
-    "MultivariateLaplaceTransformer",
+    "MultivariateLaplacePrivatizer",
     "NoiseAwareDiscriminant",
     "NoiseAwareLinearRegression",
     "NumericPrivatizer",
@@ -76,7 +76,7 @@ __all__ = [
     "PrivateMoments",
     "QueryPreview",
     "QueryResult",
-    "RandomProjectionTransformer",
+    "RandomProjectionPrivatizer",
     "RegressionSummary",
     "ReleaseKey",
     "TablePrivatizer",

@@ -40,11 +40,11 @@ TRANSFORMERS = {
     "directions": skldp.PrivUnitTransformer(),
     "a ball": skldp.PrivUnitTransformer(norm=1.0),
     "directions of a table": skldp.PrivUnitTransformer(bounds=[(-1, 1), (0, 1), (0, 9)]),
-    "metric": skldp.MultivariateLaplaceTransformer(radius=1.0),
-    "words": skldp.MultivariateLaplaceTransformer(vocabulary=ROWS),
-    "projection": skldp.RandomProjectionTransformer(n_components=2),
-    "projected directions": skldp.RandomProjectionTransformer(n_components=2, noise="privunit"),
-    "nearest words": skldp.RandomProjectionTransformer(
+    "metric": skldp.MultivariateLaplacePrivatizer(radius=1.0),
+    "words": skldp.MultivariateLaplacePrivatizer(vocabulary=ROWS),
+    "projection": skldp.RandomProjectionPrivatizer(n_components=2),
+    "projected directions": skldp.RandomProjectionPrivatizer(n_components=2, noise="privunit"),
+    "nearest words": skldp.RandomProjectionPrivatizer(
         n_components=2, sensitivity="vocabulary", vocabulary=np.eye(3), projection="sparse"
     ),
 }

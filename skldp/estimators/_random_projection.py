@@ -1,4 +1,4 @@
-"""RandomProjectionTransformer: vectors released in fewer dimensions, after a public projection."""
+"""RandomProjectionPrivatizer: vectors released in fewer dimensions, after a public projection."""
 
 from numbers import Integral, Real
 from typing import Any, Literal
@@ -15,10 +15,10 @@ from skldp.mechanisms._vector.projected_release import SENSITIVITIES, ProjectedR
 from skldp.mechanisms._vector.projection import RandomProjection
 from skldp.mechanisms._vector.sparse_stretch import square_of_prime
 
-__all__ = ["RandomProjectionTransformer"]
+__all__ = ["RandomProjectionPrivatizer"]
 
 
-class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransformer):
+class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransformer):
     r"""Project vectors to fewer dimensions by a public random matrix, and release them there (PRIVEMB, M2).
 
     The norm of the noise grows with the number of dimensions it is added in, so fewer mean less. Dense rows and sparse
@@ -100,7 +100,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
 
     See Also
     --------
-    MultivariateLaplaceTransformer : The same noise without the projection (M1).
+    MultivariateLaplacePrivatizer : The same noise without the projection (M1).
     PrivUnitTransformer : Plain LDP without the projection.
 
     Notes
@@ -130,9 +130,9 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp import RandomProjectionTransformer
+    >>> from skldp import RandomProjectionPrivatizer
     >>> X = np.random.default_rng(0).normal(size=(1000, 300))
-    >>> privatizer = RandomProjectionTransformer(epsilon=5.0, beta=0.93).fit(X)
+    >>> privatizer = RandomProjectionPrivatizer(epsilon=5.0, beta=0.93).fit(X)
     >>> privatizer.n_components_, privatizer.transform(X).shape
     (50, (1000, 50))
 
@@ -146,7 +146,7 @@ class RandomProjectionTransformer(ClassNamePrefixFeaturesOutMixin, LocalTransfor
 
     >>> from scipy import sparse
     >>> bags = sparse.csr_matrix((100, 1_000_000))
-    >>> few = RandomProjectionTransformer(5.0, projection="polynomial", sensitivity="sparse", max_nonzeros=10).fit(bags)
+    >>> few = RandomProjectionPrivatizer(5.0, projection="polynomial", sensitivity="sparse", max_nonzeros=10).fit(bags)
     >>> few.n_components_, round(few.sensitivity_, 2), few.privacy_guarantee_.delta
     (121, 3.1, 0.0)
     """

@@ -23,7 +23,7 @@ from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
 from skldp.mechanisms._vector.scaled_rows import ScaledRows
 
-__all__ = ["MultivariateLaplaceTransformer", "PrivUnitTransformer"]
+__all__ = ["MultivariateLaplacePrivatizer", "PrivUnitTransformer"]
 
 
 class PrivUnitTransformer(ChargesLedger, OneToOneFeatureMixin, LocalTransformer):
@@ -74,7 +74,7 @@ class PrivUnitTransformer(ChargesLedger, OneToOneFeatureMixin, LocalTransformer)
     See Also
     --------
     skldp.mechanisms.PrivUnit : The law.
-    RandomProjectionTransformer : With ``noise="privunit"`` the same in fewer dimensions, with less noise.
+    RandomProjectionPrivatizer : With ``noise="privunit"`` the same in fewer dimensions, with less noise.
 
     Notes
     -----
@@ -154,7 +154,7 @@ class PrivUnitTransformer(ChargesLedger, OneToOneFeatureMixin, LocalTransformer)
         return getattr(getattr(self.mechanism_, "inner", self.mechanism_), "radius", None)
 
 
-class MultivariateLaplaceTransformer(OneToOneFeatureMixin, LocalTransformer):
+class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, LocalTransformer):
     r"""Release vectors with noise calibrated to the Euclidean distance (metric privacy, M1).
 
     Near vectors are hard to tell apart, far ones are not: `epsilon` is the budget per unit of distance, and nothing is
@@ -196,7 +196,7 @@ class MultivariateLaplaceTransformer(OneToOneFeatureMixin, LocalTransformer):
 
     See Also
     --------
-    RandomProjectionTransformer : The same with less noise, in fewer dimensions.
+    RandomProjectionPrivatizer : The same with less noise, in fewer dimensions.
     PrivUnitTransformer : A guarantee for whole records.
 
     Notes
@@ -221,9 +221,9 @@ class MultivariateLaplaceTransformer(OneToOneFeatureMixin, LocalTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp import MultivariateLaplaceTransformer
+    >>> from skldp import MultivariateLaplacePrivatizer
     >>> X = np.random.default_rng(0).normal(size=(100, 20))
-    >>> privatizer = MultivariateLaplaceTransformer(epsilon=5.0, radius=10.0).fit(X)
+    >>> privatizer = MultivariateLaplacePrivatizer(epsilon=5.0, radius=10.0).fit(X)
     >>> privatizer.privacy_guarantee_.plain_epsilon
     100.0
     """

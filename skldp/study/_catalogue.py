@@ -11,8 +11,8 @@ from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._private_discriminant import PrivateDiscriminant
 from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
-from skldp.estimators._random_projection import RandomProjectionTransformer
-from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
+from skldp.estimators._random_projection import RandomProjectionPrivatizer
+from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
 from skldp.study._datasets import StudyInputError
 from skldp.study._rivals import OneGradientClassifier, OneGradientRegressor
 
@@ -54,11 +54,11 @@ FEATURE_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     "best": (NumericPrivatizer, {"mechanism": "best"}),
     # Directions of rows, from the middle of the bounds; a study of a regression declares a norm.
     "privunit": (PrivUnitTransformer, {}),
-    "privunit-projected": (RandomProjectionTransformer, {"noise": "privunit", "sensitivity": "orthonormal"}),
+    "privunit-projected": (RandomProjectionPrivatizer, {"noise": "privunit", "sensitivity": "orthonormal"}),
     # The epsilon of these two is per unit of distance, and plain over a declared radius.
-    "multivariate-laplace": (MultivariateLaplaceTransformer, {}),
+    "multivariate-laplace": (MultivariateLaplacePrivatizer, {}),
     # The published sensitivity fails with a probability over the matrix; this one holds for every two vectors.
-    "random-projection": (RandomProjectionTransformer, {"sensitivity": "spectral"}),
+    "random-projection": (RandomProjectionPrivatizer, {"sensitivity": "spectral"}),
 }
 METRIC_MECHANISMS = ("multivariate-laplace", "random-projection")
 FAMILIES = ("made for the model", "bit by bit", "value by value", "whole vector")

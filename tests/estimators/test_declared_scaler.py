@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skldp import BoundsScaler, MultivariateLaplaceTransformer, NumericPrivatizer, privacy_guarantee
+from skldp import BoundsScaler, MultivariateLaplacePrivatizer, NumericPrivatizer, privacy_guarantee
 from skldp.exceptions import OutOfDomainWarning
 
 LOW, HIGH = np.array([30.0, 1.0, -5.0]), np.array([230.0, 2.5, 5.0])
@@ -86,7 +86,7 @@ def test_may_stand_before_a_private_step():
     scaler = BoundsScaler(bounds=(LOW, HIGH))
     total = privacy_guarantee(make_pipeline(scaler, NumericPrivatizer(1.0, mechanism="duchi")).fit(rows()))
     assert total == NumericPrivatizer(1.0, mechanism="duchi").fit(rows() * 0).privacy_guarantee_
-    metric = privacy_guarantee(make_pipeline(scaler, MultivariateLaplaceTransformer(3.0, radius=2.0)).fit(rows()))
+    metric = privacy_guarantee(make_pipeline(scaler, MultivariateLaplacePrivatizer(3.0, radius=2.0)).fit(rows()))
     assert metric.unit == "distance"
     assert metric.epsilon == pytest.approx(3.0 * 2 / 1.5)
     assert metric.epsilon >= 3.0 * 2 / 1.5

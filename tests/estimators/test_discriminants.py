@@ -14,7 +14,7 @@ from skldp import (
     CategoricalPrivatizer,
     LabelLaplace,
     LabelRR,
-    MultivariateLaplaceTransformer,
+    MultivariateLaplacePrivatizer,
     NoiseAwareDiscriminant,
     NumericPrivatizer,
     PrivateDiscriminant,
@@ -70,7 +70,7 @@ def expected_failures(estimator):
         # At this epsilon their few rows are enough for every step.
         PrivateDiscriminant(100.0, seed=0),
         PrivateDiscriminant(100.0, radius=5.0, seed=0),
-        NoiseAwareDiscriminant(MultivariateLaplaceTransformer(5.0)),
+        NoiseAwareDiscriminant(MultivariateLaplacePrivatizer(5.0)),
         NoiseAwareDiscriminant(NumericPrivatizer(9.0, n_sampled_features="all")),
     ],
     expected_failed_checks=expected_failures,
@@ -179,7 +179,7 @@ def test_weights_are_refused_and_no_value_is_told():
 MECHANISMS = {
     "directions": PrivUnitTransformer(4.0, transform_noise=False),
     "vectors": PrivUnitTransformer(4.0, norm=2.5, transform_noise=False),
-    "distances": MultivariateLaplaceTransformer(6.0, radius=2.5, transform_noise=False),
+    "distances": MultivariateLaplacePrivatizer(6.0, radius=2.5, transform_noise=False),
     "numbers": NumericPrivatizer(12.0, bounds=(-1, 1.2), n_sampled_features=4, transform_noise=False),
 }
 

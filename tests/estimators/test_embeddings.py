@@ -10,8 +10,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp.accounting import shuffled
 from skldp.estimators._bounds_scaler import BoundsScaler
-from skldp.estimators._random_projection import RandomProjectionTransformer
-from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
+from skldp.estimators._random_projection import RandomProjectionPrivatizer
+from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
 from skldp.exceptions import OutOfDomainWarning
 from skldp.mechanisms import PrivUnit, ScaledRows, noise_from
 from skldp.mechanisms._norms import nearest_rows
@@ -29,8 +29,8 @@ def rows(n=200, d=6, dtype=np.float64):
         maker(seed=seed)
         for seed in (None, 0)
         for maker in (
-            lambda seed: RandomProjectionTransformer(sensitivity="spectral", seed=seed),
-            lambda seed: RandomProjectionTransformer(sensitivity="sparse", max_nonzeros=1, seed=seed),
+            lambda seed: RandomProjectionPrivatizer(sensitivity="spectral", seed=seed),
+            lambda seed: RandomProjectionPrivatizer(sensitivity="sparse", max_nonzeros=1, seed=seed),
             lambda seed: PrivUnitTransformer(norm=100.0, seed=seed),
         )
     ],
@@ -53,7 +53,7 @@ def test_a_radius_is_enforced_and_what_it_moves_is_counted():
     X = np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
     for privatizer in (
         PrivUnitTransformer(norm=1.0, transform_noise=False),
-        MultivariateLaplaceTransformer(radius=1.0, transform_noise=False),
+        MultivariateLaplacePrivatizer(radius=1.0, transform_noise=False),
     ):
         with pytest.warns(OutOfDomainWarning, match="2 of 6 values"):
             inside = privatizer.fit(X).transform(X)
@@ -66,16 +66,16 @@ def test_guarantees():
     assert (unit.unit, unit.delta, unit.stated) == ("record", 0.0, 2.0)
     assert unit.epsilon == pytest.approx(2.0, rel=1e-9)
     assert unit.epsilon <= 2.0
-    metric = MultivariateLaplaceTransformer(epsilon=2.0, radius=3.0).fit(X).privacy_guarantee_
+    metric = MultivariateLaplacePrivatizer(epsilon=2.0, radius=3.0).fit(X).privacy_guarantee_
     assert (metric.unit, metric.epsilon, metric.plain_epsilon) == ("distance", 2.0, 12.0)
-    assert MultivariateLaplaceTransformer().fit(X).privacy_guarantee_.plain_epsilon == np.inf
+    assert MultivariateLaplacePrivatizer().fit(X).privacy_guarantee_.plain_epsilon == np.inf
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(1, 2), (5_000, 30), (3, 40_000)])
 def test_dtype_shape_and_threads(dtype, shape):
     X = rows(*shape, dtype=dtype)
-    for privatizer in (PrivUnitTransformer(seed=0), MultivariateLaplaceTransformer(seed=0)):
+    for privatizer in (PrivUnitTransformer(seed=0), MultivariateLaplacePrivatizer(seed=0)):
         released = privatizer.fit_transform(X)
         assert released.dtype == dtype
         assert released.shape == shape
@@ -85,22 +85,22 @@ def test_dtype_shape_and_threads(dtype, shape):
 
 def test_vocabulary_releases_words():
     words = rows(40, 5)
-    privatizer = MultivariateLaplaceTransformer(epsilon=8.0, vocabulary=words, seed=1).fit(words)
+    privatizer = MultivariateLaplacePrivatizer(epsilon=8.0, vocabulary=words, seed=1).fit(words)
     indices = privatizer.nearest_indices(words)
     np.testing.assert_array_equal(privatizer.transform(words), words[indices])
-    quiet = MultivariateLaplaceTransformer(vocabulary=words, transform_noise=False).fit(words)
+    quiet = MultivariateLaplacePrivatizer(vocabulary=words, transform_noise=False).fit(words)
     np.testing.assert_array_equal(quiet.nearest_indices(words + 1e-9), np.arange(40))
     np.testing.assert_array_equal(quiet.nearest_indices(rows(10, 5) + 1), nearest_rows(rows(10, 5) + 1, words))
 
 
 def test_without_a_vocabulary_there_is_no_nearest_word():
     with pytest.raises(ValueError, match="needs a vocabulary"):
-        MultivariateLaplaceTransformer().fit(rows()).nearest_indices(rows())
+        MultivariateLaplacePrivatizer().fit(rows()).nearest_indices(rows())
 
 
 def test_two_words_with_one_vector_are_one_word():
     words = np.array([[0.0, 0], [1, 1], [1, 1]])
-    privatizer = MultivariateLaplaceTransformer(vocabulary=words, transform_noise=False).fit(words)
+    privatizer = MultivariateLaplacePrivatizer(vocabulary=words, transform_noise=False).fit(words)
     assert privatizer.nearest_indices(words).tolist() == [0, 1, 1]
 
 
@@ -113,12 +113,12 @@ def test_refuses_a_bad_norm(norm):
 @pytest.mark.parametrize("radius", ["1", 0, -1.0, np.inf, np.nan])
 def test_refuses_a_bad_radius(radius):
     with pytest.raises(ValueError, match="radius"):
-        MultivariateLaplaceTransformer(radius=radius).fit(rows())
+        MultivariateLaplacePrivatizer(radius=radius).fit(rows())
 
 
 def test_refuses_a_vocabulary_of_another_width():
     with pytest.raises(ValueError, match="vocabulary must have the shape"):
-        MultivariateLaplaceTransformer(vocabulary=rows(d=5)).fit(rows(d=6))
+        MultivariateLaplacePrivatizer(vocabulary=rows(d=5)).fit(rows(d=6))
 
 
 def test_refuses_a_single_feature_and_takes_zero_rows():
@@ -132,11 +132,11 @@ def test_refuses_a_single_feature_and_takes_zero_rows():
 def test_names_are_kept():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(rows(d=3), columns=["a", "b", "c"])
-    for privatizer in (PrivUnitTransformer(), MultivariateLaplaceTransformer()):
+    for privatizer in (PrivUnitTransformer(), MultivariateLaplacePrivatizer()):
         assert list(privatizer.set_output(transform="pandas").fit_transform(frame)) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("cls", [MultivariateLaplaceTransformer, RandomProjectionTransformer])
+@pytest.mark.parametrize("cls", [MultivariateLaplacePrivatizer, RandomProjectionPrivatizer])
 def test_rows_normalised_to_the_radius_are_not_counted_as_outside(cls):
     X = rows(500, 384, np.float32)
     X /= np.linalg.norm(X, axis=1, keepdims=True)

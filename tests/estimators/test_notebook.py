@@ -44,7 +44,7 @@ FITTED = {
     "LabelRR": lambda: label_rr().fit(Y),
     "LabelSampler": lambda: sampled(LabelSampler(label_rr())),
     "LatentTransformer": lambda: skldp.LatentTransformer().fit(X),
-    "MultivariateLaplaceTransformer": lambda: skldp.MultivariateLaplaceTransformer().fit(X),
+    "MultivariateLaplacePrivatizer": lambda: skldp.MultivariateLaplacePrivatizer().fit(X),
     "NoiseAwareDiscriminant": lambda: skldp.NoiseAwareDiscriminant(PrivUnit(3, 4.0)).fit(X, Y),
     "NoiseAwareLinearRegression": lambda: skldp.NoiseAwareLinearRegression(PrivUnit(3, 4.0)).fit(X, Y),
     "NumericPrivatizer": lambda: skldp.NumericPrivatizer().fit(X),
@@ -54,7 +54,7 @@ FITTED = {
     "PrivateLinearRegression": lambda: skldp.PrivateLinearRegression().fit(X, Y),
     "PrivateLogisticRegression": lambda: skldp.PrivateLogisticRegression(classes=[0, 1]).fit(X, Y),
     "PrivateMoments": lambda: skldp.PrivateMoments().fit(X),
-    "RandomProjectionTransformer": lambda: skldp.RandomProjectionTransformer(n_components=2).fit(X),
+    "RandomProjectionPrivatizer": lambda: skldp.RandomProjectionPrivatizer(n_components=2).fit(X),
     "TablePrivatizer": lambda: skldp.TablePrivatizer().fit(X),
     "TargetPrivatizer": lambda: skldp.TargetPrivatizer(bounds=(0, 1)).fit(Y),
 }

@@ -6,7 +6,7 @@ from laws import THRESHOLD, ks_pvalue
 from scipy import sparse, stats
 from sklearn.base import clone
 
-from skldp.estimators._random_projection import RandomProjectionTransformer
+from skldp.estimators._random_projection import RandomProjectionPrivatizer
 from skldp.exceptions import OutOfDomainWarning
 from skldp.mechanisms._vector import projection as module
 
@@ -24,7 +24,7 @@ def thin(n=50, d=3_000, dtype=np.float64):
 def test_the_papers_dimensions():
     X = rows(d=300)
     for beta, m in ((0.93, 50), (0.66, 100), (0.468, 198)):
-        privatizer = RandomProjectionTransformer(beta=beta).fit(X)
+        privatizer = RandomProjectionPrivatizer(beta=beta).fit(X)
         assert privatizer.n_components_ == m
         assert privatizer.transform(X).shape == (60, m)
 
@@ -32,7 +32,7 @@ def test_the_papers_dimensions():
 @pytest.mark.parametrize("sensitivity", ["gordon", "spectral", "orthonormal", "vocabulary"])
 def test_noise_has_the_law_of_its_sensitivity(sensitivity, fixed_noise):
     X = rows()
-    privatizer = RandomProjectionTransformer(
+    privatizer = RandomProjectionPrivatizer(
         3.0, sensitivity=sensitivity, n_components=20, vocabulary=X if sensitivity == "vocabulary" else None
     )
     released = np.vstack([privatizer.fit(X).transform(X) for _ in range(40)])
@@ -45,7 +45,7 @@ def test_noise_has_the_law_of_its_sensitivity(sensitivity, fixed_noise):
 @pytest.mark.parametrize("layout", ["csr_matrix", "csc_matrix", "csr_array", "csc_array"])
 def test_sparse_rows_are_projected_like_dense_ones(layout, projection, dtype):
     X = thin(dtype=dtype)
-    privatizer = RandomProjectionTransformer(
+    privatizer = RandomProjectionPrivatizer(
         sensitivity="spectral", projection=projection, transform_noise=False, radius=0.5
     ).fit(X)
     with pytest.warns(OutOfDomainWarning, match="of 150,000 values"):
@@ -59,10 +59,10 @@ def test_sparse_rows_are_projected_like_dense_ones(layout, projection, dtype):
 
 def test_a_large_phi_is_never_held(monkeypatch):
     X = thin()
-    kept = RandomProjectionTransformer(seed=0).fit(X)
+    kept = RandomProjectionPrivatizer(seed=0).fit(X)
     expected = kept.transform(X)
     monkeypatch.setattr(module, "_KEPT", 0)
-    made = RandomProjectionTransformer(seed=0).fit(X)
+    made = RandomProjectionPrivatizer(seed=0).fit(X)
     np.testing.assert_allclose(made.transform(X), expected, atol=1e-9)
     np.testing.assert_allclose(made.transform(X.toarray()), expected, atol=1e-9)
     assert "matrix" not in vars(made.mechanism_.projection)
@@ -70,9 +70,9 @@ def test_a_large_phi_is_never_held(monkeypatch):
 
 def test_phi_is_public_and_has_nothing_to_do_with_the_noise():
     X = rows()
-    first, second = (RandomProjectionTransformer(seed=s).fit(X) for s in (0, None))
+    first, second = (RandomProjectionPrivatizer(seed=s).fit(X) for s in (0, None))
     np.testing.assert_array_equal(first.components_, second.components_)
-    other = RandomProjectionTransformer(projection_seed=1, seed=0).fit(X)
+    other = RandomProjectionPrivatizer(projection_seed=1, seed=0).fit(X)
     assert (other.components_ != first.components_).any()
     # Two numbers are equal, both rounded to the grid, with less than 2^-10 each: that 150 of 3,000 are is < 1e-200.
     assert (second.transform(X) != second.transform(X)).mean() > 0.95
@@ -82,9 +82,9 @@ def test_phi_is_public_and_has_nothing_to_do_with_the_noise():
 
 def test_inverse_transform_is_least_squares():
     X = rows()
-    privatizer = RandomProjectionTransformer(transform_noise=False, n_components=120).fit(X)
+    privatizer = RandomProjectionPrivatizer(transform_noise=False, n_components=120).fit(X)
     np.testing.assert_allclose(privatizer.inverse_transform(privatizer.transform(X)), X, atol=1e-3)
-    privatizer = RandomProjectionTransformer(n_components=30).fit(X)
+    privatizer = RandomProjectionPrivatizer(n_components=30).fit(X)
     W = privatizer.transform(X)
     np.testing.assert_allclose(privatizer.inverse_transform(W) @ privatizer.components_.T, W, atol=1e-5)
     with pytest.raises(ValueError, match="n_components = 30"):
@@ -93,21 +93,21 @@ def test_inverse_transform_is_least_squares():
 
 def test_privunit_in_the_projected_space():
     X = rows()
-    unit = RandomProjectionTransformer(4.0, noise="privunit", n_components=16, projection="sparse").fit(X)
+    unit = RandomProjectionPrivatizer(4.0, noise="privunit", n_components=16, projection="sparse").fit(X)
     guarantee = unit.privacy_guarantee_
     assert (guarantee.unit, guarantee.delta) == ("record", 0.0)
     assert guarantee.epsilon <= 4.0
     for rows_ in (X, np.zeros((2, 120))):
         norms = np.linalg.norm(unit.transform(rows_), axis=1)
         np.testing.assert_allclose(norms, unit.mechanism_.inner.scale, rtol=1e-3)
-    ball = RandomProjectionTransformer(4.0, noise="privunit", n_components=16, radius=50.0).fit(X)
+    ball = RandomProjectionPrivatizer(4.0, noise="privunit", n_components=16, radius=50.0).fit(X)
     assert ball.mechanism_.inner.radius == 50.0 * 1.9
     assert np.isfinite(ball.transform(np.zeros((2, 120)))).all()
 
 
 def test_rows_outside_the_vocabulary_are_moved_to_it():
     words = rows(20, 10)
-    privatizer = RandomProjectionTransformer(
+    privatizer = RandomProjectionPrivatizer(
         sensitivity="vocabulary", vocabulary=words, n_components=4, transform_noise=False
     ).fit(words)
     inside = privatizer.transform(words)
@@ -119,8 +119,8 @@ def test_rows_outside_the_vocabulary_are_moved_to_it():
 def test_names_and_frames():
     polars = pytest.importorskip("polars")
     pandas = pytest.importorskip("pandas")
-    privatizer = RandomProjectionTransformer(n_components=2).fit(rows(d=3))
-    expected = ["randomprojectiontransformer0", "randomprojectiontransformer1"]
+    privatizer = RandomProjectionPrivatizer(n_components=2).fit(rows(d=3))
+    expected = ["randomprojectionprivatizer0", "randomprojectionprivatizer1"]
     assert privatizer.get_feature_names_out().tolist() == expected
     assert list(privatizer.set_output(transform="pandas").transform(rows(d=3))) == expected
     assert isinstance(privatizer.transform(rows(d=3)), pandas.DataFrame)
@@ -130,7 +130,7 @@ def test_names_and_frames():
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_refuses_sparse_rows_with_explicit_nan(bad):
     X = thin()
-    privatizer = RandomProjectionTransformer().fit(X)
+    privatizer = RandomProjectionPrivatizer().fit(X)
     X.data[3] = bad
     for call in (privatizer.transform, privatizer.fit, privatizer.fit_transform):
         with pytest.raises(ValueError, match=r"NaN|infinity"):
@@ -162,4 +162,4 @@ def test_refuses_sparse_rows_with_explicit_nan(bad):
 )
 def test_refuses(parameters, message):
     with pytest.raises(ValueError, match=message):
-        RandomProjectionTransformer(**parameters).fit(rows())
+        RandomProjectionPrivatizer(**parameters).fit(rows())

@@ -30,11 +30,11 @@ FITTED = {
     "LabelLaplaceVector": lambda: skldp.LabelLaplaceVector(classes=[0, 1]).fit(Y),
     "LabelRR": lambda: LabelRR(classes=[0, 1]).fit(Y),
     "LatentTransformer": lambda: skldp.LatentTransformer().fit(X),
-    "MultivariateLaplaceTransformer": lambda: skldp.MultivariateLaplaceTransformer(vocabulary=X[:5]).fit(X),
+    "MultivariateLaplacePrivatizer": lambda: skldp.MultivariateLaplacePrivatizer(vocabulary=X[:5]).fit(X),
     "NumericPrivatizer": lambda: skldp.NumericPrivatizer(bounds=(np.full(3, -1.0), [1, 1, 1])).fit(X),
     "OMETransformer": lambda: skldp.OMETransformer().fit(X),
     "PrivUnitTransformer": lambda: skldp.PrivUnitTransformer().fit(X),
-    "RandomProjectionTransformer": lambda: skldp.RandomProjectionTransformer(n_components=2).fit(X),
+    "RandomProjectionPrivatizer": lambda: skldp.RandomProjectionPrivatizer(n_components=2).fit(X),
 }
 OTHER = {
     "epsilon": 9.0,
@@ -86,7 +86,7 @@ def test_a_changed_parameter_is_refused_until_the_next_fit(cls, name, by_hand):
 
 
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
-@pytest.mark.parametrize("cls", ["MultivariateLaplaceTransformer", "RandomProjectionTransformer"])
+@pytest.mark.parametrize("cls", ["MultivariateLaplacePrivatizer", "RandomProjectionPrivatizer"])
 def test_words_that_are_overwritten_stay_those_of_fit(cls):
     """The mechanism held the caller's own array: a thousand times larger words kept the noise of the old ones."""
     words = X[:5].copy()
@@ -120,7 +120,7 @@ IN_PLACE = {
     "LabelRR prior": lambda: LabelRR(classes=[0, 1], prior=[0.4, 0.6]),
     "LabelSampler label_mechanism__classes": lambda: LabelSampler(LabelRR(classes=[0, 1])),
     "LatentTransformer bounds": lambda: skldp.LatentTransformer(bounds=[-1.0, 1.0]),
-    "MultivariateLaplaceTransformer vocabulary": lambda: skldp.MultivariateLaplaceTransformer(vocabulary=X[:5].copy()),
+    "MultivariateLaplacePrivatizer vocabulary": lambda: skldp.MultivariateLaplacePrivatizer(vocabulary=X[:5].copy()),
     "NumericPrivatizer bounds": lambda: skldp.NumericPrivatizer(bounds=(pd.Series([-1.0] * 3), pd.Series([1.0] * 3))),
     "OMETransformer bounds": lambda: skldp.OMETransformer(bounds=np.array([-1.0, 1.0])),
     "PrivUnitTransformer bounds": lambda: skldp.PrivUnitTransformer(bounds=[-1.0, 1.0]),
@@ -136,7 +136,7 @@ IN_PLACE = {
         classes=[0, 1], class_weight={0: 1.0, 1: 2.0}
     ),
     "PrivateMoments bounds": lambda: skldp.PrivateMoments(bounds=[-1.0, 1.0]),
-    "RandomProjectionTransformer vocabulary": lambda: skldp.RandomProjectionTransformer(
+    "RandomProjectionPrivatizer vocabulary": lambda: skldp.RandomProjectionPrivatizer(
         n_components=2, sensitivity="vocabulary", vocabulary=X[:5].copy()
     ),
     "TablePrivatizer schema": lambda: skldp.TablePrivatizer(
@@ -279,7 +279,7 @@ def test_a_pipeline_notices():
     [
         ("NumericPrivatizer", {"mechanism": "gaussian", "delta": 0.0}, X[:, :2]),
         ("NumericPrivatizer", {}, [["a", "b"]]),
-        ("RandomProjectionTransformer", {"n_components": 9}, X),
+        ("RandomProjectionPrivatizer", {"n_components": 9}, X),
         ("CategoricalPrivatizer", {}, [["unheard of", "a"]]),
     ],
 )

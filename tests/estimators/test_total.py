@@ -69,18 +69,18 @@ FREE = {
     "a ball": skldp.PrivUnitTransformer(norm=1.0),
     "a tiny ball": skldp.PrivUnitTransformer(norm=1e-300),
     "a large ball": skldp.PrivUnitTransformer(norm=1e300),
-    "metric": skldp.MultivariateLaplaceTransformer(),
-    "metric in a ball": skldp.MultivariateLaplaceTransformer(radius=1.0),
-    "metric, tiny": skldp.MultivariateLaplaceTransformer(1e300, radius=1e-300),
-    "metric, words": skldp.MultivariateLaplaceTransformer(vocabulary=np.eye(3)),
-    "projection": skldp.RandomProjectionTransformer(n_components=2),
-    "projection of a ball": skldp.RandomProjectionTransformer(n_components=2, radius=1.0),
-    "projected directions": skldp.RandomProjectionTransformer(n_components=2, noise="privunit"),
-    "projected ball": skldp.RandomProjectionTransformer(n_components=2, noise="privunit", radius=1.0),
-    "sparse projection": skldp.RandomProjectionTransformer(
+    "metric": skldp.MultivariateLaplacePrivatizer(),
+    "metric in a ball": skldp.MultivariateLaplacePrivatizer(radius=1.0),
+    "metric, tiny": skldp.MultivariateLaplacePrivatizer(1e300, radius=1e-300),
+    "metric, words": skldp.MultivariateLaplacePrivatizer(vocabulary=np.eye(3)),
+    "projection": skldp.RandomProjectionPrivatizer(n_components=2),
+    "projection of a ball": skldp.RandomProjectionPrivatizer(n_components=2, radius=1.0),
+    "projected directions": skldp.RandomProjectionPrivatizer(n_components=2, noise="privunit"),
+    "projected ball": skldp.RandomProjectionPrivatizer(n_components=2, noise="privunit", radius=1.0),
+    "sparse projection": skldp.RandomProjectionPrivatizer(
         n_components=2, projection="sparse", sensitivity="spectral", radius=1.0
     ),
-    "nearest words": skldp.RandomProjectionTransformer(
+    "nearest words": skldp.RandomProjectionPrivatizer(
         n_components=2, projection="sparse", sensitivity="vocabulary", vocabulary=np.eye(3)
     ),
 }

@@ -42,7 +42,7 @@ from skldp import (
     LabelPrivateClassifier,
     LabelRR,
     LabelSampler,
-    MultivariateLaplaceTransformer,
+    MultivariateLaplacePrivatizer,
     NumericPrivatizer,
     PrivacyGuarantee,
     privacy_guarantee,
@@ -179,26 +179,26 @@ COMPOSITIONS = {
         "features are not randomised",
     ),
     "a cache": (make_pipeline(private(), StandardScaler(), memory="CACHE"), None, INF, "memory"),
-    "distances": (make_pipeline(MultivariateLaplaceTransformer(3.0)), None, 3, "real numbers"),
-    "distances of columns": (ColumnTransformer([("a", MultivariateLaplaceTransformer(3.0), [0, 2])]), None, 3, ""),
-    "distances stretched": (make_pipeline(Normalizer(), MultivariateLaplaceTransformer(3.0)), None, INF, "stretch"),
+    "distances": (make_pipeline(MultivariateLaplacePrivatizer(3.0)), None, 3, "real numbers"),
+    "distances of columns": (ColumnTransformer([("a", MultivariateLaplacePrivatizer(3.0), [0, 2])]), None, 3, ""),
+    "distances stretched": (make_pipeline(Normalizer(), MultivariateLaplacePrivatizer(3.0)), None, INF, "stretch"),
     "distances within a radius": (
-        make_pipeline(Normalizer(), MultivariateLaplaceTransformer(3.0, radius=1.0)),
+        make_pipeline(Normalizer(), MultivariateLaplacePrivatizer(3.0, radius=1.0)),
         None,
         6,
         "stretch",
     ),
-    "a doubled column": (ColumnTransformer([("a", MultivariateLaplaceTransformer(3.0), [0, 0])]), None, INF, "stretch"),
+    "a doubled column": (ColumnTransformer([("a", MultivariateLaplacePrivatizer(3.0), [0, 0])]), None, INF, "stretch"),
     "weights": (
         make_pipeline(
-            FeatureUnion([("a", "passthrough")], transformer_weights={"a": 9.0}), MultivariateLaplaceTransformer(3.0)
+            FeatureUnion([("a", "passthrough")], transformer_weights={"a": 9.0}), MultivariateLaplacePrivatizer(3.0)
         ),
         None,
         27,
         "stretch",
     ),
     "rows beside themselves": (
-        make_pipeline(FeatureUnion([("a", "passthrough"), ("b", "passthrough")]), MultivariateLaplaceTransformer(3.0)),
+        make_pipeline(FeatureUnion([("a", "passthrough"), ("b", "passthrough")]), MultivariateLaplacePrivatizer(3.0)),
         None,
         3 * math.sqrt(2),
         "stretch",
@@ -246,7 +246,7 @@ def test_stretches_are_rounded_up_and_by_no_more_than_a_hair(epsilon, declared, 
         [(f"copy{i}", "passthrough") for i in range(len(weights))],
         transformer_weights={f"copy{i}": weight for i, weight in enumerate(weights)},
     )
-    release = MultivariateLaplaceTransformer(epsilon, radius=1.0)
+    release = MultivariateLaplacePrivatizer(epsilon, radius=1.0)
     pipeline = make_pipeline(StandardScaler(), union, release).fit(X[:3, :1])
     total = privacy_guarantee(pipeline, public={"standardscaler": declared})
     exact = exact_fraction(declared) ** 2 * sum(exact_fraction(weight) ** 2 for weight in weights)
@@ -261,7 +261,7 @@ def exact_fraction(number):
 
 def test_what_a_weight_of_zero_removes_is_not_released():
     nothing = FeatureUnion([("a", "passthrough")], transformer_weights={"a": 0})
-    total = privacy_guarantee(make_pipeline(nothing, MultivariateLaplaceTransformer(3.0, radius=1.0)).fit(X))
+    total = privacy_guarantee(make_pipeline(nothing, MultivariateLaplacePrivatizer(3.0, radius=1.0)).fit(X))
     assert (total.epsilon, total.plain_epsilon) == (0, 0)
 
 
@@ -331,7 +331,7 @@ def test_the_caller_names_what_is_public():
 
 
 def test_the_caller_says_how_far_a_public_step_stretches_distances():
-    pipeline = make_pipeline(StandardScaler(), MultivariateLaplaceTransformer(3.0, radius=2.0)).fit(X)
+    pipeline = make_pipeline(StandardScaler(), MultivariateLaplacePrivatizer(3.0, radius=2.0)).fit(X)
     plain = privacy_guarantee(pipeline, public=["standardscaler"])
     assert (plain.epsilon, plain.unit) == (12.0, "record")
     total = privacy_guarantee(pipeline, public={"standardscaler": 2.0})
@@ -344,7 +344,7 @@ def test_the_caller_says_how_far_a_public_step_stretches_distances():
 
 
 def test_without_a_diameter_distances_and_records_have_no_sum():
-    columns = ColumnTransformer([("a", private(), [0]), ("b", MultivariateLaplaceTransformer(), [1, 2])]).fit(X)
+    columns = ColumnTransformer([("a", private(), [0]), ("b", MultivariateLaplacePrivatizer(), [1, 2])]).fit(X)
     total = privacy_guarantee(columns)
     assert math.isinf(total.epsilon)
     assert "diameter" in total.basis
@@ -353,7 +353,7 @@ def test_without_a_diameter_distances_and_records_have_no_sum():
 def test_a_column_listed_twice_is_found_however_it_is_counted():
     for columns, epsilon in (([0, -2], INF), (np.array([1, -1]), INF), ([0, -1], 3)):
         twice = ColumnTransformer([("columns", "passthrough", columns)])
-        pipeline = make_pipeline(twice, MultivariateLaplaceTransformer(3.0)).fit(X[:, :2])
+        pipeline = make_pipeline(twice, MultivariateLaplacePrivatizer(3.0)).fit(X[:, :2])
         assert privacy_guarantee(pipeline).epsilon == epsilon
 
 

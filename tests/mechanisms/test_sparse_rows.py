@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skldp import RandomProjectionTransformer
+from skldp import RandomProjectionPrivatizer
 from skldp.mechanisms import ProjectedRelease, RandomProjection, SparseRows, domain_from_json
 from skldp.mechanisms._vector.sparse_stretch import (
     coherent_stretch,
@@ -174,10 +174,10 @@ def test_a_fuller_row_is_released_as_its_largest_values(fixed_noise):
     X = np.zeros((2, 300))
     X[:, :4] = [4.0, 3.0, 2.0, 1.0]
     X[1, 3:] = 0.5
-    privatizer = RandomProjectionTransformer(
+    privatizer = RandomProjectionPrivatizer(
         1e6, projection="polynomial", sensitivity="sparse", max_nonzeros=4, transform_noise=False
     )
-    clean = RandomProjectionTransformer(
+    clean = RandomProjectionPrivatizer(
         1e6, projection="polynomial", sensitivity="sparse", max_nonzeros=300, transform_noise=False
     )
     with pytest.warns(UserWarning, match="outside"):
@@ -189,7 +189,7 @@ def test_a_fuller_row_is_released_as_its_largest_values(fixed_noise):
 
 def test_auto_takes_the_next_square_of_a_prime():
     X = sparse.csr_matrix((3, 1_000_000))
-    privatizer = RandomProjectionTransformer(1.0, projection="polynomial", sensitivity="sparse", max_nonzeros=10)
+    privatizer = RandomProjectionPrivatizer(1.0, projection="polynomial", sensitivity="sparse", max_nonzeros=10)
     assert privatizer.fit(X).n_components_ == 121
     assert [next_prime(n) for n in (0, 2, 4, 9, 24)] == [2, 2, 5, 11, 29]
     # Or the largest for which there are enough columns.

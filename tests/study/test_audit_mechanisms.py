@@ -11,7 +11,7 @@ from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._label_vector import LabelLaplaceVector
 from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.estimators._numeric import NumericPrivatizer
-from skldp.estimators._vector import MultivariateLaplaceTransformer, PrivUnitTransformer
+from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
 from skldp.exceptions import PrivacyGuaranteeWarning
 from skldp.study import audit_estimator
 
@@ -69,7 +69,7 @@ CASES = [
     Case(NumericPrivatizer(1.0, mechanism="duchi_vector"), FOUR, 0.5),
     Case(NumericPrivatizer(5.0, mechanism="hybrid"), FOUR, 0.3),
     Case(NumericPrivatizer(5.0, mechanism="laplace", n_sampled_features="all"), FOUR, 0.3),
-    Case(MultivariateLaplaceTransformer(1.0), AXIS, 0.3),
+    Case(MultivariateLaplacePrivatizer(1.0), AXIS, 0.3),
     Case(PrivUnitTransformer(2.0), AXIS, 0.5),
 ]
 

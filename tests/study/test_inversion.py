@@ -14,10 +14,10 @@ from sklearn.naive_bayes import GaussianNB
 
 from skldp import (
     LabelRR,
-    MultivariateLaplaceTransformer,
+    MultivariateLaplacePrivatizer,
     NumericPrivatizer,
     PrivUnitTransformer,
-    RandomProjectionTransformer,
+    RandomProjectionPrivatizer,
 )
 from skldp.mechanisms import RandomizedResponse, noise_from
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -110,8 +110,8 @@ def private(name):
         "privunit": PrivUnitTransformer(4.0),
         "laplace": NumericPrivatizer(4.0, mechanism="laplace", bounds=(-1, 1)),
         "gaussian": NumericPrivatizer(4.0, mechanism="gaussian", delta=1e-3, bounds=(-1, 1)),
-        "metric": MultivariateLaplaceTransformer(4.0),
-        "projected": RandomProjectionTransformer(epsilon=4.0, n_components=3, sensitivity="spectral"),
+        "metric": MultivariateLaplacePrivatizer(4.0),
+        "projected": RandomProjectionPrivatizer(epsilon=4.0, n_components=3, sensitivity="spectral"),
     }
     return transformers[name].fit(WORDS)
 

@@ -14,7 +14,7 @@ from skldp import (
     PrivateLinearRegression,
     PrivateLogisticRegression,
     PrivUnitTransformer,
-    RandomProjectionTransformer,
+    RandomProjectionPrivatizer,
     privacy_guarantee,
     privacy_utility_curve,
 )
@@ -130,7 +130,7 @@ def test_what_is_fitted_on_is_the_release_alone():
 
 
 def test_a_release_without_a_column_of_the_target_is_refused():
-    projection = RandomProjectionTransformer(4.0, sensitivity="spectral", radius=2.0)
+    projection = RandomProjectionPrivatizer(4.0, sensitivity="spectral", radius=2.0)
     for mechanism in (projection, Pipeline([("features", projection)])):
         with pytest.raises(ValueError, match="columns of its row"):
             ReleasedRowsRegressor(mechanism, LinearRegression(), **BOUNDS).fit(X, Y)
