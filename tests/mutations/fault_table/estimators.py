@@ -437,12 +437,6 @@ MUTATIONS = [
         "pass",
         "estimators/test_table_mechanisms.py",
     ),
-    Mutation(
-        "estimators/_schema.py",
-        "isinstance(value, _MAY_BE_NONE) and",
-        "isinstance(value, float) and",
-        "estimators/test_table_mechanisms.py",
-    ),
     Mutation("_reading.py", "bool | np.bool_ | np.timedelta64)", "bool | np.bool_)", "test_reading.py"),
     Mutation("_reading.py", "isinstance(value, bool | np.bool_ | np", "isinstance(value, bool | np", "test_reading.py"),
     Mutation("_reading.py", "if len(kinds & {int, float, bool}) > 1 or not", "if not", "test_reading.py"),
@@ -450,5 +444,4 @@ MUTATIONS = [
     Mutation("_reading.py", "if key[0] in self._kinds else Unread", "if True else Unread", "test_reading.py"),
     Mutation("_reading.py", "or self._written(value) in self._codes", "or False", "test_reading.py"),
     Mutation("_value_labels.py", "for write in (str, repr):", "for write in (str, str):", "test_reading.py"),
-    Mutation("_untold.py", "if dated or array.dtype", "if array.dtype", "estimators/test_table_mechanisms.py"),
 ]

@@ -5,7 +5,6 @@ from mutations.fault_table._mutation import Mutation
 __all__ = ["MUTATIONS"]
 
 MUTATIONS = [
-    Mutation("_tables.py", "{html.escape(text)}", "{text}", "mechanisms/test_guarantee.py"),
     Mutation("_arrays.py", "if not dated and array", "if array", "test_arrays.py"),
     Mutation("_arrays.py", "except (ValueError, TypeError, OverflowError):", "except TypeError:", "test_arrays.py"),
     Mutation("cli/__init__.py", '(last.line or "").startswith("raise ") and ', "", "cli/test_command_messages.py"),
@@ -29,6 +28,4 @@ MUTATIONS = [
         "console.print(policy.purpose)",
         "cli/test_policies.py",
     ),
-    Mutation("_searches.py", "said.add(message)", "pass", "estimators/test_out_of_domain.py"),
-    Mutation("_searches.py", "if candidate[0] or split[0] or", "if", "estimators/test_out_of_domain.py"),
 ]
