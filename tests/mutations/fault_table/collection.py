@@ -7,8 +7,8 @@ __all__ = ["MUTATIONS"]
 MUTATIONS = [
     Mutation(
         "collection/_policy.py",
-        "one if isinstance(one, CategoryField) else replace(one, steps=None)",
-        "one",
+        "replace(field, unit=None, missing=None, steps=None)",
+        "replace(field, unit=None, missing=None)",
         "collection/test_policy.py",
     ),
     # Rounds over Flower: once a person, in the file before anything is drawn, and nothing that a node says is believed.
