@@ -154,10 +154,14 @@ class Ramps:
         return np.where(is_hit, np.where(turns > 0, 2, 0), 1)
 
     def variances(self, shares: _Floats) -> _Floats:
-        """Return the variance of one report's score, given the shares below the ramps."""
+        """Return the least variance of an unbiased score of one report, given the shares below the ramps."""
         before, after = self._chances + self._gain * np.stack([shares, 1 - shares])
-        chances = np.stack([before, 1 - before - after, after])
-        return np.asarray((chances * (self.levels - shares) ** 2).sum(axis=0))
+        # Of the cells before, of those after, and their covariance.
+        one, two, both = (x / self._gain**2 for x in (before * (1 - before), after * (1 - after), before * after))
+        spread = one + two - 2 * both
+        # Where a ramp of m cells leaves no others, both scores are the same.
+        differ = spread > 1e-9 * (one + two)
+        return np.where(differ, (one * two - both**2) / np.where(differ, spread, 1.0), np.minimum(one, two))
 
 
 def lattice_response(law: LatticeLaw, knots: _Floats) -> tuple[npt.NDArray[np.int64], _Floats]:
