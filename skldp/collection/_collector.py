@@ -349,7 +349,9 @@ class Collector(ReportStore):
         self._check_number_of_reports()
         number, answers = self._number(field), self._answers[field]
         found, errors, *ends = distribution_of(number, answers)
-        estimate = quantile_estimate(found, errors, levels, (ends[0], ends[1]), level, f"quantiles of {field}")
+        estimate = quantile_estimate(
+            found, errors, levels, (ends[0], ends[1]), level, f"likeliest quantiles of {field}"
+        )
         return replace(estimate, values=np.rint(estimate.values)) if number.whole else estimate
 
     def to_frame(self) -> Any:
@@ -455,8 +457,10 @@ class Collector(ReportStore):
         if consistent not in (None, "project", "likelihood"):
             raise ValueError(f"consistent must be None, 'project' or 'likelihood'. Got {consistent!r} instead.")
 
+        kind = {None: "", "project": "projected ", "likelihood": "likeliest "}[consistent]
+
         def one(weights: Scores) -> SurveyEstimate:
-            raw = quotients(self._sums(scores, answers, weights), self.n_reports, level, what, labels)
+            raw = quotients(self._sums(scores, answers, weights), self.n_reports, level, kind + what, labels)
             if consistent is None or not np.isfinite(raw.values).all():
                 return raw
             if consistent == "project":

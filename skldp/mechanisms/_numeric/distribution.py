@@ -161,7 +161,8 @@ class Ramps:
         spread = one + two - 2 * both
         # Where a ramp of m cells leaves no others, both scores are the same.
         differ = spread > 1e-9 * (one + two)
-        return np.where(differ, (one * two - both**2) / np.where(differ, spread, 1.0), np.minimum(one, two))
+        least = (one * two - both**2) / np.where(differ, spread, 1.0)
+        return np.asarray(np.where(differ, least, np.minimum(one, two)))
 
 
 def lattice_response(law: LatticeLaw, knots: _Floats) -> tuple[npt.NDArray[np.int64], _Floats]:
