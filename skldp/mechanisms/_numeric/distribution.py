@@ -80,13 +80,13 @@ def ramp_width(law: LatticeLaw, n: float) -> float:
     Notes
     -----
     No score has the share below a point as its mean, but the mean of such shares over a ramp of width w. With T words,
-    base and extra weights b and e, and an inner interval that moves over m cells as the number passes the bounds, its
-    standard error is at least :math:`\sigma = \sqrt{b T / (e^2 n m w)}`. If numbers in the ramp are f times as dense as
-    evenly spread ones, the bias is :math:`f w / 2`. The rule is :math:`w = \sigma / 10`: a bias of f/20 errors at most.
+    an extra weight e and an inner interval of m cells that moves over r cells as the number passes the bounds, its
+    standard error for evenly spread answers is :math:`\sigma = T / (2 e \sqrt{n m r w})`. If numbers in the ramp are f
+    times as dense as evenly spread ones, the bias is :math:`f w / 2`. The rule is :math:`w = \sigma / 20`: a bias of
+    f/40 such errors.
     """
-    variance = law.base * _total(law) / law.extra**2 / (2 * law.reach)
     # A ramp is at least some cells wide.
-    return float(np.clip((0.01 * variance / n) ** (1 / 3), 4 / law.reach, 0.125))
+    return float(np.clip((0.0025 * _unit_variance(law) / n) ** (1 / 3), 4 / law.reach, 0.125))
 
 
 def quantile_knots(law: LatticeLaw, n: float) -> _Floats:
@@ -94,8 +94,7 @@ def quantile_knots(law: LatticeLaw, n: float) -> _Floats:
 
     The distance is a fifth of the standard error of the share up to a knot, for evenly spread answers.
     """
-    variance = (_total(law) / law.extra) ** 2 / law.n_cells / (2 * law.reach)
-    n_steps = math.ceil((n / (0.04 * variance)) ** (1 / 3))
+    n_steps = math.ceil((n / (0.04 * _unit_variance(law))) ** (1 / 3))
     return np.linspace(-1.0, 1.0, max(4, min(n_steps, _MOST_STEPS)) + 1)
 
 
@@ -291,3 +290,8 @@ def ascend(
 def _total(law: LatticeLaw) -> int:
     """Return the weight of all cells."""
     return law.n_cells * law.base + law.n_inner * law.extra
+
+
+def _unit_variance(law: LatticeLaw) -> float:
+    """Return the variance of one report's score of a share, times the width of its ramp."""
+    return (_total(law) / law.extra) ** 2 / (8 * law.n_inner * law.reach)

@@ -214,13 +214,13 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_numeric/distribution.py",
-        "np.clip((0.01 * variance / n) ** (1 / 3)",
-        "np.clip((1.0 * variance / n) ** (1 / 3)",
+        "np.clip((0.0025 * _unit_variance(law) / n) ** (1 / 3)",
+        "np.clip((1.0 * _unit_variance(law) / n) ** (1 / 3)",
         "collection/test_bias.py",
     ),
     Mutation(
         "mechanisms/_numeric/distribution.py",
-        "math.ceil((n / (0.04 * variance)) ** (1 / 3))",
+        "math.ceil((n / (0.04 * _unit_variance(law))) ** (1 / 3))",
         "40",
         "mechanisms/test_square_wave.py",
     ),
