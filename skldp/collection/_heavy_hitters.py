@@ -1,11 +1,10 @@
 r"""Heavy hitters of a domain that is far too large to be listed, by prefixes: a group of people for each length."""
 
-from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import beta, binom
+from scipy.stats import binom
 
 from skldp._checks import check_epsilon, check_fraction, check_whole
 from skldp.client import CategoryField, Policy, PrefixDomain, PrefixTask
@@ -231,8 +230,6 @@ class HeavyHitters:
         assert isinstance(field, CategoryField)
         each = 1 - (1 - level) / (len(field.values) - 1)
         whole = last.frequencies(PREFIX, level=each)
-        low, high = _exact_intervals(_scores(last), self._support(last), last.n_reports, each)
-        whole = replace(whole, low=low, high=high)
         place = {word: i for i, word in enumerate(field.values)}
         own = np.array([place[word] for word in self.rounds[-1].kept], dtype=np.int64)
         order = np.argsort(-whole.values[own], kind="stable")
@@ -343,17 +340,6 @@ def _scores(collector: Collector) -> SupportScores:
     scores = code_scores(field.law)
     assert isinstance(scores, SupportScores)
     return scores
-
-
-def _exact_intervals(
-    scores: SupportScores, support: npt.NDArray[np.int64], n: int, level: float
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The ends of intervals of shares, from how many of n reports support each: a binomial number, exactly."""
-    outside = (1 - level) / 2
-    # At either end there is no distribution, and nothing beyond it.
-    least = np.where(support > 0, beta.ppf(outside, np.maximum(support, 1), n - support + 1), 0.0)
-    most = np.where(support < n, beta.isf(outside, support + 1, np.maximum(n - support, 1)), 1.0)
-    return (least - scores.q) / (scores.p - scores.q), (most - scores.q) / (scores.p - scores.q)
 
 
 def _lengths(domain: PrefixDomain, n_kept: int, n_candidates: int) -> tuple[int, ...]:

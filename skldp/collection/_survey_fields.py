@@ -11,85 +11,139 @@ from skldp._checks import is_number, is_whole
 from skldp._value_labels import number_label, value_labels
 from skldp.client import CategoryField, NumberField
 from skldp.client._columns import NumberColumn
-from skldp.learning._answer_scores import CellScores, PartScores, Scores, code_scores, number_parts
+from skldp.learning._answer_scores import (
+    Answers,
+    CellScores,
+    PartScores,
+    Scores,
+    StepScores,
+    code_scores,
+    lattice_of,
+    number_parts,
+)
 from skldp.learning._bucket_scores import BucketScores
 from skldp.mechanisms._longitudinal_laws import LongitudinalHistogramLaw
+from skldp.mechanisms._numeric.distribution import (
+    DistributionEstimate,
+    Ramps,
+    likeliest_shares,
+    quantile_knots,
+    ramp_width,
+)
 
-__all__ = ["Bins", "bins_of", "category_code", "parts_of", "weights_of"]
+__all__ = ["Bins", "bins_of", "category_code", "distribution_of", "parts_of", "weights_of"]
 
 _Floats = npt.NDArray[np.float64]
-# Bins in which numbers are supposed to be spread evenly, of which shown ones are sums: the larger epsilon is, the less
-# noise there is to hide that they are not.
-_FINE, _FINE_PER_EPSILON = 24, 16
 _MOST_WHOLE = 64
 _SHOWN = 8
 _MOST_BINS = 256
 
 
 class Bins:
-    """Bins of a number's bounds, each of some finer ones.
+    """Bins of a number's bounds.
 
     Parameters
     ----------
     field : NumberField
     edges : ndarray of shape (n_bins + 1,)
-        Ascending, from the lower bound to the upper one. A whole number is in the bin that begins at it.
+        Ascending, from the lower bound to the upper one. A number is in the bin that begins at it.
+    n : int
+        Number of reports, which the width of the ramp below each inner edge follows from: a number in it counts for
+        both bins, in proportion.
 
     Attributes
     ----------
     labels : tuple of str
-    whole : bool
-        Whether each finer bin is one whole number, so that nothing is supposed.
-    fine : CellScores or BucketScores
-        Of the finer bins.
-    fine_edges : ndarray of shape (n_fine + 1,)
-    combine : ndarray of shape (n_bins, n_fine)
-        Which of the finer bins are of which bin.
+    scores, cumulative : PartScores
+        Of the bins, and of the shares below the inner edges.
     """
 
-    def __init__(self, field: NumberField, edges: _Floats) -> None:
+    scores: PartScores
+    cumulative: PartScores
+
+    def __init__(self, field: NumberField, edges: _Floats, n: int) -> None:
         last = len(edges) - 2
         self.edges = edges
         pairs = pairwise(map(number_label, edges))
         self.labels = tuple(f"[{low}, {high}{')]'[i == last]}" for i, (low, high) in enumerate(pairs))
-        self.whole = _is_short(field)
-        self.fine: CellScores | BucketScores
-        if isinstance(field.law, LongitudinalHistogramLaw):
-            self.fine_edges, self.fine = bucket_edges(field, field.law), BucketScores(field.law)
-            of_fine = np.searchsorted(edges, self.fine_edges[:-1], side="right") - 1
-            self.combine = (of_fine == np.arange(last + 1)[:, None]).astype(np.float64)
+        if _is_short(field) and field.high - field.low + 1 == last + 1:
+            self.labels = tuple(map(number_label, edges[:-1]))
+        if (exact := _exact_scores(field)) is not None:
+            places, scores = exact
+            of_places = np.clip(np.searchsorted(edges, places, side="right") - 1, 0, last)
+            combine = (of_places == np.arange(last + 1)[:, None]).astype(np.float64)
+            self.scores, self.cumulative = (scores.combined(one) for one in (combine, np.cumsum(combine, axis=0)[:-1]))
             return
-        if self.whole:
-            whole = np.arange(field.low, field.high + 1)
-            self.fine_edges, low, high = np.append(whole, field.high + 1), whole, whole
-            of_fine = np.minimum(np.searchsorted(edges, whole, side="right") - 1, last)
-            if field.high - field.low + 1 == len(edges) - 1:
-                self.labels = tuple(map(number_label, whole))
-        else:
-            n_fine = min(_MOST_BINS, _FINE + round(_FINE_PER_EPSILON * field.epsilon))
-            n_each = -(-n_fine // (last + 1))
-            steps = [np.linspace(a, b, n_each, endpoint=False) for a, b in pairwise(edges)]
-            self.fine_edges = np.append(np.concatenate(steps), edges[-1])
-            low, high = self.fine_edges[:-1], self.fine_edges[1:]
-            if field.whole:
-                # The whole numbers from one edge to below the next, with half of one around each.
-                self.fine_edges = np.unique(np.append(np.ceil(self.fine_edges[:-1]), np.floor(edges[-1]) + 1))
-                low, high = self.fine_edges[:-1] - 0.5, self.fine_edges[1:] - 0.5
-            of_fine = np.clip(np.searchsorted(edges, self.fine_edges[:-1], side="right") - 1, 0, last)
-        center, radius = center_and_radius(field)
-        ends = (np.clip((end - center) / radius, -1.0, 1.0) for end in (low, high))
-        self.fine = number_parts(field.law, *ends)
-        self.combine = (of_fine == np.arange(last + 1)[:, None]).astype(np.float64)
+        lattice, share = lattice_of(field.law, "Distributions")
+        tops = np.ceil(edges[1:-1]) if field.whole else edges[1:-1]
+        width = (field.high - field.low) * ramp_width(lattice, share * n)
+        # A ramp takes at most half of its bin, and less where no whole numbers lie within it.
+        widths = np.minimum(width, np.diff(edges)[:-1] / 2)
+        if field.whole:
+            widths = np.maximum(np.rint(widths), 1.0)
+        ramps = _ramps(field, tops, widths)
+        self.scores, self.cumulative = StepScores(ramps), StepScores(ramps, cumulative=True)
 
-    @property
-    def scores(self) -> CellScores | BucketScores:
-        """Of the bins."""
-        return self.fine.combined(self.combine)
 
-    def up_to(self, places: _Floats) -> CellScores | BucketScores:
-        """Of whether a number is below each place among the finer bins; inside one, in proportion."""
-        widths = np.diff(self.fine_edges)
-        return self.fine.combined(np.clip((places[:, None] - self.fine_edges[:-1]) / widths, 0.0, 1.0))
+def _exact_scores(field: NumberField) -> tuple[_Floats, CellScores | BucketScores] | None:
+    """Return the places that a number is at, or the lower edges of its law's buckets, and scores of their shares."""
+    if isinstance(field.law, LongitudinalHistogramLaw):
+        return bucket_edges(field, field.law)[:-1], BucketScores(field.law)
+    places = np.arange(field.low, field.high + 1) if _is_short(field) else np.empty(0)
+    return (places, number_parts(field.law, _of_unit(field, places))) if len(places) else None
+
+
+def _ramps(field: NumberField, tops: _Floats, widths: _Floats) -> Ramps:
+    """Return the ramps below places of a number."""
+    lattice, share = lattice_of(field.law, "Distributions")
+    _, radius = center_and_radius(field)
+    return Ramps(lattice, _of_unit(field, tops), widths / radius, share)
+
+
+def _of_unit(field: NumberField, places: _Floats) -> _Floats:
+    center, radius = center_and_radius(field)
+    return np.clip((places - center) / radius, -1.0, 1.0)
+
+
+def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionEstimate, _Floats, _Floats, _Floats]:
+    """Estimate the likeliest distribution of a number.
+
+    Parameters
+    ----------
+    field : NumberField
+    answers : ndarray of shape (n,)
+
+    Returns
+    -------
+    found : DistributionEstimate
+    errors : ndarray of shape (n_knots - 1,)
+        Standard errors of unbiased shares up to each knot but the last one.
+    low, high : ndarray of shape (n_knots,)
+        A place below which no more than the share up to a knot lies, and one up to which no less does.
+    """
+    n = len(answers)
+    if (exact := _exact_scores(field)) is not None:
+        places, scores = exact
+        shares = likeliest_shares(scores.counts(answers), scores.response)
+        sums, of_squares = scores.combined(np.tri(scores.n_parts)[:-1]).sums(answers, np.ones(n))
+        errors = np.sqrt(np.maximum(of_squares / n - (sums / n) ** 2, 0.0) / n)
+        if isinstance(field.law, LongitudinalHistogramLaw):
+            edges = bucket_edges(field, field.law)
+            return DistributionEstimate(edges, shares, n), errors, edges[:-1], edges[1:]
+        return DistributionEstimate.around(places, shares, n), errors, places, places
+    lattice, share = lattice_of(field.law, "Distributions")
+    center, radius = center_and_radius(field)
+    places = center + radius * quantile_knots(lattice, share * n)
+    if field.whole:
+        places = np.unique(np.clip(np.rint(places), np.ceil(field.low), np.floor(field.high)))
+    knots = number_parts(field.law, _of_unit(field, places))
+    found = DistributionEstimate.around(places, likeliest_shares(knots.counts(answers), knots.response), n)
+    ramps = _ramps(field, places[1:], np.diff(places))
+    errors = np.sqrt(ramps.variances(np.cumsum(found.shares)[:-1]) / n)
+    # Between neighbouring whole numbers there is none.
+    if field.whole and (np.diff(places) == 1).all():
+        return found, errors, places, places
+    return found, errors, np.append(places[:1], places[:-1]), np.append(places[1:], places[-1:])
 
 
 def center_and_radius(field: NumberField | NumberColumn) -> tuple[float, float]:
@@ -102,7 +156,7 @@ def bucket_edges(field: NumberField, law: LongitudinalHistogramLaw) -> _Floats:
     return np.linspace(field.low, field.high, law.n_buckets + 1)
 
 
-def bins_of(field: NumberField, bins: int | Sequence[float] | None) -> Bins:
+def bins_of(field: NumberField, bins: int | Sequence[float] | None, n_reports: int) -> Bins:
     """Bins of a number.
 
     Parameters
@@ -111,6 +165,7 @@ def bins_of(field: NumberField, bins: int | Sequence[float] | None) -> Bins:
     bins : int, sequence of float or None
         How many equal ones, or their ascending edges, to which the bounds are added where they miss. None is one for
         each of up to 64 whole numbers, else 8.
+    n_reports : int
 
     Raises
     ------
@@ -118,14 +173,14 @@ def bins_of(field: NumberField, bins: int | Sequence[float] | None) -> Bins:
         If there are too many, edges do not ascend within the bounds, or the law does not tell so many apart.
     """
     if isinstance(field.law, LongitudinalHistogramLaw):
-        return _bins_of_buckets(field, bucket_edges(field, field.law), bins)
+        return _bins_of_buckets(field, bucket_edges(field, field.law), bins, n_reports)
     if bins is None and _is_short(field):
-        return Bins(field, np.arange(field.low, field.high + 2))
+        return Bins(field, np.arange(field.low, field.high + 2), n_reports)
     n = _SHOWN if bins is None else bins
     if isinstance(n, int | np.integer) and is_whole(n):
         if not 1 <= n <= _MOST_BINS:
             raise ValueError(f"bins must be from 1 to {_MOST_BINS}. Got {bins!r} instead.")
-        return Bins(field, np.linspace(field.low, field.high, int(n) + 1))
+        return Bins(field, np.linspace(field.low, field.high, int(n) + 1), n_reports)
     if not isinstance(n, Sequence | np.ndarray) or not all(map(is_number, n)):
         raise ValueError(f"bins must be a number of bins, or their edges. Got {bins!r} instead.")
     inner = [float(edge) for edge in n]
@@ -136,15 +191,15 @@ def bins_of(field: NumberField, bins: int | Sequence[float] | None) -> Bins:
     all_edges = np.unique([field.low, *inner, field.high])
     if len(all_edges) > _MOST_BINS:
         raise ValueError(f"bins must be at most {_MOST_BINS}. Got {len(all_edges) - 1} instead.")
-    return Bins(field, all_edges)
+    return Bins(field, all_edges, n_reports)
 
 
-def _bins_of_buckets(field: NumberField, edges: _Floats, bins: int | Sequence[float] | None) -> Bins:
+def _bins_of_buckets(field: NumberField, edges: _Floats, bins: int | Sequence[float] | None, n_reports: int) -> Bins:
     n = len(edges) - 1 if bins is None else bins
     if is_whole(n) and isinstance(n, int | np.integer) and n >= 1 and (len(edges) - 1) % n == 0:
-        return Bins(field, edges[:: (len(edges) - 1) // int(n)])
+        return Bins(field, edges[:: (len(edges) - 1) // int(n)], n_reports)
     if isinstance(n, Sequence | np.ndarray) and np.isin(n, edges).all() and (np.diff(n) > 0).all():
-        return Bins(field, np.unique([field.low, *n, field.high]))
+        return Bins(field, np.unique([field.low, *n, field.high]), n_reports)
     raise ValueError(f"bins must be of whole buckets, of which {field.name!r} has {len(edges) - 1}. Got {bins!r}.")
 
 
@@ -162,11 +217,11 @@ def category_code(field: CategoryField, value: Any) -> int:
     return found[0]
 
 
-def parts_of(field: CategoryField | NumberField) -> tuple[tuple[str, ...], PartScores]:
+def parts_of(field: CategoryField | NumberField, n_reports: int) -> tuple[tuple[str, ...], PartScores]:
     """The names and scores of categories, or of the usual bins."""
     if isinstance(field, CategoryField):
         return value_labels(field.values), code_scores(field.law)
-    bins = bins_of(field, None)
+    bins = bins_of(field, None, n_reports)
     return bins.labels, bins.scores
 
 
@@ -209,10 +264,9 @@ def weights_of(
                     f"A filter of {name!r} must have low < high within its bounds. Got {wanted!r} instead."
                 )
             ends = [end for end in (low, high) if field.low < end < field.high]
-            bins = bins_of(field, None if _is_short(field) else ends)
+            bins = bins_of(field, None if _is_short(field) else ends, n)
             inside = [i for i, edge in enumerate(bins.edges[:-1]) if low <= edge < high]
-            combine = bins.combine[inside].sum(axis=0, keepdims=True)
-            one = bins.fine.combined(combine).of(answers[name], [0])
+            one = bins.scores.of(answers[name], inside)
         weights = weights.times(one)
     return weights
 

@@ -28,7 +28,7 @@ from skldp.mechanisms._longitudinal_laws import (
     LongitudinalResponseLaw,
 )
 from skldp.mechanisms._number_laws import LatticeLaw, MixtureLaw, ThreeAnswersLaw, TwoAnswersLaw
-from skldp.mechanisms._numeric.distribution import ascend, lattice_response
+from skldp.mechanisms._numeric.distribution import Ramps, ascend, lattice_response
 from skldp.mechanisms._numeric.piecewise import lattice_variance
 from skldp.mechanisms._odds import TWO_64
 from skldp.mechanisms._primes import number_of_digits
@@ -40,12 +40,14 @@ __all__ = [
     "PartScores",
     "Scores",
     "SignScores",
+    "StepScores",
     "SupportScores",
     "bits",
     "code_scores",
     "each",
     "grouped_number",
     "grouped_sums",
+    "lattice_of",
     "likeliest_codes",
     "number_parts",
     "numbers",
@@ -55,7 +57,6 @@ __all__ = [
 
 Floats = npt.NDArray[np.float64]
 Answers = npt.NDArray[np.unsignedinteger[Any]]
-_GROUPS = 512
 # Beyond it, what two parts are told apart by is rounding.
 _WORST_CONDITION = 1e12
 _ROWS = 1 << 16
@@ -64,11 +65,12 @@ _MOST_BITS = 1 << 28
 
 @dataclass(frozen=True)
 class Scores:
-    """One number for each report, whose mean given the value is what is asked, and between which two it lies."""
+    """Unbiased score of each report, with its range, and whether only both ends of that occur."""
 
     values: Floats
     low: float
     high: float
+    two_valued: bool = False
 
     def times(self, other: "Scores") -> "Scores":
         """The product with scores of another field."""
@@ -84,10 +86,13 @@ class PartScores(ABC):
     n_parts : int
     low, high : ndarray of shape (n_parts,)
         The least and the largest score of each.
+    two_valued : bool
+        Whether each score is one of these two.
     """
 
     low: Floats
     high: Floats
+    two_valued: bool = False
 
     @property
     def n_parts(self) -> int:
@@ -126,6 +131,8 @@ class SupportScores(PartScores):
     ValueError
         If p is not above q.
     """
+
+    two_valued = True
 
     def __init__(
         self,
@@ -172,7 +179,7 @@ class SignScores(PartScores):
         self._gain = 1 - law.miss_count / TWO_64 * (1 + law.block_size / 2 / others)
         if not self._gain > 0:
             raise ValueError("Answers must depend on the category. Got a law of epsilon 0 instead.")
-        self._law = law
+        self._law, self.two_valued = law, law.n_answers == law.block_size
         self.low, self.high = (np.full(law.n_codes, sign / self._gain) for sign in (-1.0, 1.0))
 
     def scores(self, answers: Answers, part: int) -> Floats:
@@ -229,6 +236,7 @@ class CellScores(PartScores):
         inverse = np.linalg.solve(told_apart, weighted)
         self.of_cells = inverse if combine is None else combine @ inverse
         self.low, self.high = self.of_cells.min(axis=1), self.of_cells.max(axis=1)
+        self.two_valued = response.shape[1] == 2
 
     def combined(self, combine: Floats) -> "CellScores":
         """The scores of sums of parts, shape (n_sums, n_parts)."""
@@ -246,6 +254,46 @@ class CellScores(PartScores):
         """The sums of all parts."""
         counts = self.counts(answers, weights)
         return self.of_cells @ counts, self.of_cells**2 @ counts
+
+
+class StepScores(PartScores):
+    """Scores of shares between the tops of ramps, the first and the last one open; see :class:`Ramps`.
+
+    Parameters
+    ----------
+    ramps : Ramps
+    cumulative : bool, default=False
+        Score the shares below the tops instead.
+    """
+
+    def __init__(self, ramps: Ramps, *, cumulative: bool = False) -> None:
+        self.ramps, self._cumulative, levels = ramps, cumulative, ramps.levels
+        self.low, self.high = levels[2], levels[0]
+        if not cumulative:
+            self.low = np.append(self.low, 1.0) - np.append(0.0, self.high)
+            self.high = np.append(self.high, 1.0) - np.append(0.0, levels[2])
+
+    def scores(self, answers: Answers, part: int) -> Floats:
+        """The scores of one share."""
+        if self._cumulative:
+            return self._below(answers, part)
+        return self._below(answers, part) - self._below(answers, part - 1)
+
+    def sums(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
+        """The sums of all shares."""
+        of_all, of_squares, before = [], [], None
+        for part in range(self.n_parts):
+            below = self._below(answers, part)
+            one = below if before is None or self._cumulative else below - before
+            of_all.append(weights @ one)
+            of_squares.append(weights @ one**2)
+            before = below
+        return np.array(of_all), np.array(of_squares)
+
+    def _below(self, answers: Answers, ramp: int) -> Floats:
+        if not 0 <= ramp < self.ramps.levels.shape[1]:
+            return np.full(len(answers), float(ramp >= 0))
+        return np.asarray(self.ramps.levels[:, ramp][self.ramps.kinds(answers.astype(np.int64), ramp)])
 
 
 def code_scores(law: CodeLaw) -> "SupportScores | SignScores":
@@ -343,13 +391,14 @@ def numbers(law: UnitLaw, answers: Answers) -> Scores:
     if isinstance(law, BinsLaw | LongitudinalHistogramLaw):
         raise ValueError("Means need answers without bias, such as those of knots. Got a law of bins instead.")
     ends = [law.value(answer) for answer in _outer_answers(law)]
-    return Scores(each(law.value, answers), min(ends), max(ends))
+    return Scores(each(law.value, answers), min(ends), max(ends), two_valued=law.n_answers == 2)
 
 
 def grouped_number(law: GroupLaw, answers: Answers, place: int) -> Scores:
     """The scores of one of several numbers in [-1, 1] that are answered for together, or some of them."""
     largest = _largest_of_group(law)
-    return Scores(each(lambda answer: law.values(answer)[place], answers), -largest, largest)
+    scores = each(lambda answer: law.values(answer)[place], answers)
+    return Scores(scores, -largest, largest, two_valued=not isinstance(law, SampledLaw))
 
 
 def grouped_sums(law: GroupLaw, answers: Answers) -> tuple[Floats, Floats, float]:
@@ -378,11 +427,7 @@ def squares(law: UnitLaw, answers: Answers) -> Scores:
     ValueError
         If the mean of the squares of answers is the same for all numbers, or no function of their squares.
     """
-    lattice = law.lattice if isinstance(law, MixtureLaw) else law
-    if not isinstance(lattice, LatticeLaw):
-        raise ValueError(f"Variances need a law of a lattice, such as 'piecewise'. Got {law.name!r} instead.")
-    # Which of a mixture's laws it was, is told; the few answers of the other one tell no squares.
-    share = law.lattice_count / TWO_64 if isinstance(law, MixtureLaw) else 1.0
+    lattice, share = lattice_of(law, "Variances")
     integers = lattice.n_cells, lattice.n_inner, lattice.base, lattice.extra
     constant, _, square = lattice_variance(*integers, 2.0**lattice.step_exponent)
 
@@ -393,37 +438,42 @@ def squares(law: UnitLaw, answers: Answers) -> Scores:
     return Scores(each(score, answers), min(ends), max(ends))
 
 
-def number_parts(law: UnitLaw, low: Floats, high: Floats) -> CellScores:
-    """The scores of bins, as if the numbers of one were spread evenly between its two ends in [-1, 1].
+def lattice_of(law: UnitLaw, what: str) -> tuple[LatticeLaw, float]:
+    """Return the lattice that a law is, or mixes in, and the share of the answers that are of it."""
+    # The answer shows which law of a mixture it is from; few answers identify no squares and no bins.
+    lattice = law.lattice if isinstance(law, MixtureLaw) else law
+    if not isinstance(lattice, LatticeLaw):
+        raise ValueError(f"{what} need a law of a lattice, such as 'square_wave'. Got {law.name!r} instead.")
+    return lattice, law.lattice_count / TWO_64 if isinstance(law, MixtureLaw) else 1.0
+
+
+def number_parts(law: UnitLaw, knots: Floats) -> CellScores:
+    """Return the scores of the shares at knots, where all numbers are.
 
     Parameters
     ----------
     law : UnitLaw
-    low, high : ndarray of shape (n_bins,)
-        Where both are the same, a bin is one number, and nothing is supposed.
+    knots : ndarray of shape (n_knots,)
+        Ascending, in [-1, 1].
 
     Raises
     ------
     ValueError
-        If the answers do not tell the bins apart.
+        If the answers do not identify so many shares.
     """
-    if isinstance(law, LatticeLaw | MixtureLaw):
-        lattice = law if isinstance(law, LatticeLaw) else law.lattice
-        starts, response = lattice_response(lattice, low, high, _GROUPS)
-        n_groups = response.shape[1]
-        if isinstance(law, MixtureLaw):
-            share = law.lattice_count / TWO_64
-            response = np.hstack([share * response, (1 - share) * _few_response(law.few, low, high)])
+    if isinstance(law, TwoAnswersLaw | ThreeAnswersLaw) and len(knots) <= law.n_answers:
+        return CellScores(_few_response(law, knots), _as_cells)
+    lattice, share = lattice_of(law, "Distributions")
+    starts, response = lattice_response(lattice, knots)
+    n_groups = response.shape[1]
+    if isinstance(law, MixtureLaw):
+        response = np.hstack([share * response, (1 - share) * _few_response(law.few, knots)])
 
-        def cells(answers: Answers) -> npt.NDArray[np.int64]:
-            found = np.searchsorted(starts, answers.astype(np.int64), side="right") - 1
-            return np.where(answers < lattice.n_cells, found, n_groups + answers.astype(np.int64) - lattice.n_cells)
+    def cells(answers: Answers) -> npt.NDArray[np.int64]:
+        found = np.searchsorted(starts, answers.astype(np.int64), side="right") - 1
+        return np.where(answers < lattice.n_cells, found, n_groups + answers.astype(np.int64) - lattice.n_cells)
 
-        return CellScores(response, cells)
-    # With few answers, bins that hold several numbers could be told apart only by what is supposed of them.
-    if isinstance(law, TwoAnswersLaw | ThreeAnswersLaw) and (low == high).all():
-        return CellScores(_few_response(law, low, high), _as_cells)
-    raise ValueError(f"Distributions need a law of a lattice, such as 'square_wave'. Got {law.name!r} instead.")
+    return CellScores(response, cells)
 
 
 def _of_bits(n_codes: int, p: float, q: float) -> SupportScores:
@@ -468,18 +518,14 @@ def bits(answers: Answers, n_codes: int) -> npt.NDArray[np.uint8]:
     return np.unpackbits(in_bytes.reshape(len(answers), -1), axis=1)[:, -n_codes:]
 
 
-def _few_response(law: TwoAnswersLaw | ThreeAnswersLaw, low: Floats, high: Floats) -> Floats:
-    """The chances of few answers, which are linear in the number and in its magnitude."""
-    middle = (low + high) / 2
+def _few_response(law: TwoAnswersLaw | ThreeAnswersLaw, knots: Floats) -> Floats:
+    """Return the chances of few answers, which are linear in the number and in its magnitude."""
     if isinstance(law, TwoAnswersLaw):
-        plus = 0.5 + middle * (law.slope / TWO_64)
+        plus = 0.5 + knots * (law.slope / TWO_64)
         return np.stack([1 - plus, plus], axis=1)
-    # Of a bin that has 0 inside, both sides' magnitudes.
-    across = (low < 0) & (high > 0)
-    size = np.where(across, (low**2 + high**2) / 2 / np.where(across, high - low, 1.0), np.abs(middle))
     # Quotients first: an array times a large integer is none of doubles in every version of numpy.
-    zero = law.zero / TWO_64 - size * (law.zero_lost / TWO_64)
-    lean = middle * ((law.zero_lost + 2 * law.wrong_lost) / TWO_64)
+    zero = law.zero / TWO_64 - np.abs(knots) * (law.zero_lost / TWO_64)
+    lean = knots * ((law.zero_lost + 2 * law.wrong_lost) / TWO_64)
     return np.stack([(1 - zero - lean) / 2, zero, (1 - zero + lean) / 2], axis=1)
 
 

@@ -1,16 +1,17 @@
 r"""Estimates from sums of scores, with standard errors and intervals: quotients of means, and what is made of them."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+from scipy import special
+from scipy.stats import beta
 
 from skldp._tables import in_html
 from skldp._texts import escaped
+from skldp._value_labels import number_label
 from skldp.learning._answer_scores import Scores
 from skldp.mechanisms._numeric.distribution import DistributionEstimate
 
@@ -117,11 +118,6 @@ class SurveyEstimate:
         of_both = {name: getattr(self, name) * factor + shift for name in ("values", "low", "high")}
         return replace(self, **of_factor, **of_both)
 
-    def rounded_down(self, most: float) -> Self:
-        """The estimate of a whole number that is at most so large, from one that is spread evenly above it."""
-        names = "values", "low", "high"
-        return replace(self, **{name: np.floor(np.minimum(getattr(self, name), most)) for name in names})
-
     def only(self, places: Sequence[int], labels: Sequence[str], what: str) -> Self:
         """The estimate of the numbers at these places alone, under other names."""
         own: dict[str, Any] = {name: getattr(self, name)[list(places)] for name in _PER_LABEL}
@@ -171,6 +167,8 @@ class Sums:
         Between which scores lie that are to be weighted.
     b_low, b_high : float
         The same of weights.
+    two_valued : bool
+        Whether each score is one of its two ends.
     """
 
     a: _Floats
@@ -182,6 +180,7 @@ class Sums:
     a_high: _Floats
     b_low: float
     b_high: float
+    two_valued: bool = False
 
     @classmethod
     def of(cls, scores: Scores, weights: Scores) -> "Sums":
@@ -190,17 +189,19 @@ class Sums:
         a = w * s
         products, ends = (a.sum(), a @ a, a @ w), (scores.low, scores.high)
         of_a, of_aa, of_ab, low, high = (np.array([float(one)]) for one in (*products, *ends))
-        return cls(of_a, of_aa, of_ab, float(w.sum()), float(w @ w), low, high, weights.low, weights.high)
+        return cls(
+            of_a, of_aa, of_ab, float(w.sum()), float(w @ w), low, high, weights.low, weights.high, scores.two_valued
+        )
 
 
 def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]) -> SurveyEstimate:
-    r"""The quotients of the means of a and b, with Fieller's intervals.
+    r"""Return the quotients of the means of a and b, with intervals: the one function that makes these.
 
     Parameters
     ----------
     sums : Sums
     n : int
-        How many reports, at least 2.
+        Number of reports, at least 2.
     level : float
     what : str
     labels : sequence of str
@@ -211,18 +212,18 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
 
     Notes
     -----
-    The interval holds the R for which the mean of :math:`a - R b` is within :math:`z` standard errors of 0. It is exact
-    as far as means are normal, however small the mean of b; where that may be 0, the interval is infinite. Where all
-    b are 1, it is the usual one. A few reports may be all alike, as if there were no variance: for intervals no mean
-    has a standard error below :math:`z \Delta / n`, of scores that lie within :math:`\Delta`, which is about what
-    Wilson's interval comes to where a rare answer is never seen.
+    Scores of two values without weights, such as those of a category, are a binomial number of the higher one. Their
+    interval is Clopper and Pearson's, exact for any n. Other intervals hold the R for which the mean of
+    :math:`a - R b` is within t standard errors of 0 (Fieller's, by Student's law), infinite where the mean of b may be
+    0. These are approximate: for them no mean has a standard error below :math:`t \Delta / n`, of scores that lie
+    within :math:`\Delta`, since a few reports may all be alike.
 
     References
     ----------
-    Fieller, "Some problems in interval estimation", Journal of the Royal Statistical Society B, 1954; Wilson, "Probable
-    inference, the law of succession, and statistical inference", Journal of the American Statistical Association 1927.
+    Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial", Biometrika
+    1934; Fieller, "Some problems in interval estimation", Journal of the Royal Statistical Society B, 1954.
     """
-    A, B, z = sums.a / n, sums.b / n, float(norm.ppf((1 + level) / 2))
+    A, B, z = sums.a / n, sums.b / n, _critical(n, level)
     v_aa, v_ab, v_bb = (
         (np.asarray(products) / n - one * two) / (n - 1)
         for products, one, two in ((sums.aa, A, A), (sums.ab, A, B), (sums.bb, B, B))
@@ -241,6 +242,8 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
             what, tuple(labels), nothing, unknown, *anything, level, n, unknown, zero, unknown, unknown
         )
     R = A / B
+    if sums.two_valued and sums.b_low == sums.b_high == 1:
+        low, high = _clopper_pearson(sums, n, level)
     # Of products that a small difference is left of, rounding may leave less than none.
     errors = np.sqrt(np.maximum(v_aa - 2 * R * v_ab + R**2 * v_bb, 0.0)) / B
     ends = [b * (a - R) for b in (sums.b_low, sums.b_high) for a in (sums.a_low, sums.a_high)]
@@ -251,7 +254,7 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
 
 def variance(number: Scores, square: Scores, weights: Scores, level: float, what: str) -> SurveyEstimate:
     """The variance of a number, from scores of it and of its square."""
-    n, z = len(number.values), float(norm.ppf((1 + level) / 2))
+    n, z = len(number.values), _critical(len(number.values), level)
     first, second = (quotients(Sums.of(one, weights), n, level, what, (what,)) for one in (number, square))
     if np.isnan(second.values).any():
         return second
@@ -283,7 +286,7 @@ def correlation(
     The quotient of the covariance and of the root of the product of both variances. Where these may be 0, the interval
     is all of [-1, 1].
     """
-    n, z = len(weights.values), float(norm.ppf((1 + level) / 2))
+    n, z = len(weights.values), _critical(len(weights.values), level)
     value, error, low, high = (np.array([number]) for number in (np.nan, np.inf, -1.0, 1.0))
     unknown, zero, most = np.full(1, np.inf), np.zeros(1), np.full(1, 2.0)
     nothing = SurveyEstimate(what, (what,), value, error, low, high, level, n, unknown, zero, zero, most)
@@ -348,53 +351,65 @@ def joined(groups: Sequence[str], parts: Sequence[SurveyEstimate], what: str, *,
 
 
 def quantile_estimate(
-    raw: SurveyEstimate, found: DistributionEstimate, values: _Floats, what: str, *, is_exact: bool
+    found: DistributionEstimate,
+    errors: _Floats,
+    levels: Sequence[float],
+    ends: tuple[_Floats, _Floats],
+    level: float,
+    what: str,
 ) -> SurveyEstimate:
-    r"""Quantiles of a distribution, with intervals that follow from those of raw shares below them.
+    r"""Return quantiles of the likeliest distribution, with intervals from the errors of unbiased shares.
 
     Parameters
     ----------
-    raw : SurveyEstimate
-        Of the shares below each quantile, without bias.
     found : DistributionEstimate
-    values : ndarray of shape (n_levels,)
-        The quantiles of `found`, which are moved to the nearest end of their intervals where they lie outside.
+        Likeliest shares of knots.
+    errors : ndarray of shape (n_knots - 1,)
+        Standard errors of unbiased shares up to each knot but the last one.
+    levels : sequence of float
+    ends : pair of ndarray of shape (n_knots,)
+        A place below which no more than the share of a knot lies, and one up to which no less does.
+    level : float
+        Of the intervals.
     what : str
-    is_exact : bool
-        Whether a bin is one number, so that nothing is supposed of where in it numbers lie.
 
     Notes
     -----
-    Of a distribution G that was found, a raw estimate of the share below the quantile :math:`\hat q` of level p, and
-    that level's true quantile q,
-
-    .. math:: p = F(q) = F(\hat q) + F(q) - F(\hat q) \approx F(\hat q) + G(q) - G(\hat q).
-
-    The interval holds the q for which this :math:`F(\hat q)` is in the raw one: only what lies between the two numbers
-    is taken from G, so that neither the bias of its shares below nor its own noise there matters. The bounds end it.
-    Numbers of the bin that a quantile is in may be heaped anywhere in it, so that the share below is uniform within
-    that of the bin, which is a further standard error of it over the root of 12. Nor is it known where in the bin
-    of either end the numbers are, so that this bin is wholly in the interval.
+    A number q is the quantile of level p if :math:`F(q-) \le p \le F(q)`. The interval holds all numbers for which
+    neither of these is refuted by a share that bounds it, likeliest, with the error of an unbiased one. It supposes
+    nothing of how numbers are spread between knots.
     """
-    z = float(norm.ppf((1 + raw.level) / 2))
-    bins = np.clip(np.searchsorted(found.edges, values, side="right") - 1, 0, len(found.shares) - 1)
-    heaped = np.zeros(len(values)) if is_exact else z * found.shares[bins] / math.sqrt(12)
-    middle = found.cumulative(values)
-    ends: list[_Floats] = []
-    for share, side in ((raw.high, 1), (raw.low, -1)):
-        level = middle + (middle - raw.values) - side * np.hypot(share - raw.values, heaped)
-        place = found.quantile(np.clip(level, 0.0, 1.0))
-        end = np.where(level <= 0, found.edges[0], np.where(level >= 1, found.edges[-1], place))
-        # The side of the share is the other one of the quantile.
-        outer = np.searchsorted(found.edges, end, side="right" if side > 0 else "left") - (side > 0)
-        ends.append(end if is_exact else found.edges[np.clip(outer, 0, len(found.shares))])
-    low, high = ends
+    shares = np.cumsum(found.shares)
+    # Rounding leaves the sum of all shares a hair off.
+    shares[-1] = 1.0
+    critical = _critical(found.n, level)
+    reach = np.append(critical * errors, 0.0)
+    values, places = found.quantile(levels), []
+    for one in levels:
+        first = int(np.argmax(shares + reach >= one))
+        last = np.flatnonzero(shares - reach <= one)
+        places.append((ends[0][first], ends[1][last[-1] + 1 if len(last) else 0]))
+    low, high = np.array(places).T
     unknown, zero = np.full(len(values), np.inf), np.zeros(len(values))
     most = np.full(len(values), found.edges[-1] - found.edges[0])
-    errors = (high - low) / (2 * z)
-    # An interval that is widened to hold what was found would hold the truth, which is near to that, more often.
-    kept = np.clip(values, low, high)
-    return SurveyEstimate(what, raw.labels, kept, errors, low, high, raw.level, raw.n, unknown, zero, zero, most)
+    labels = tuple(map(number_label, levels))
+    kept, spread = np.clip(values, low, high), (high - low) / (2 * critical)
+    return SurveyEstimate(what, labels, kept, spread, low, high, level, found.n, unknown, zero, zero, most)
+
+
+def _critical(n: int, level: float) -> float:
+    """Return how many standard errors an interval reaches to either side, by Student's law."""
+    return float(special.stdtrit(n - 1, (1 + level) / 2))
+
+
+def _clopper_pearson(sums: Sums, n: int, level: float) -> tuple[_Floats, _Floats]:
+    """Return the ends of exact intervals of the means of scores of two values."""
+    width, outside = sums.a_high - sums.a_low, (1 - level) / 2
+    count = np.rint((sums.a - n * sums.a_low) / width)
+    # At either end there is no distribution, and nothing beyond it.
+    least = np.where(count > 0, beta.ppf(outside, np.maximum(count, 1), n - count + 1), 0.0)
+    most = np.where(count < n, beta.isf(outside, count + 1, np.maximum(n - count, 1)), 1.0)
+    return sums.a_low + width * least, sums.a_low + width * most
 
 
 def _variance_and_influence(number: Scores, square: Scores, weights: Scores) -> tuple[float, _Floats]:

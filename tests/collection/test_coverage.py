@@ -34,6 +34,3 @@ def test_intervals_hold_the_truth_as_often_as_they_say(survey):
         counts = held[name][~np.isnan(truth[0])]
         # A coverage of .92 would give fewer with a chance below one in a thousand; seeds are fixed.
         assert (counts >= binom.ppf(0.001, N_SURVEYS, 0.92)).all(), name
-    # Of so few surveys one number may be held by all; those of all quantiles together are not.
-    smooth = [counts for name, counts in held.items() if "quantiles" in name and "whole" not in name]
-    assert np.mean(smooth) <= 0.97 * N_SURVEYS

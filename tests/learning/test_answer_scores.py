@@ -7,6 +7,7 @@ import pytest
 
 from skldp.learning._answer_scores import (
     Scores,
+    StepScores,
     code_scores,
     grouped_number,
     likeliest_codes,
@@ -34,6 +35,7 @@ from skldp.mechanisms._code_laws import ResponseLaw
 from skldp.mechanisms._group_laws import SampledLaw
 from skldp.mechanisms._integer_laws import UnitLaw
 from skldp.mechanisms._number_laws import MixtureLaw, TwoAnswersLaw
+from skldp.mechanisms._numeric.distribution import Ramps
 
 POINTS = (-1.0, -0.6, 0.0, 0.25, 1.0)
 LATTICES = [Piecewise(1.0, "pm", 6), Piecewise(0.5, "opt", 6), SquareWave(2.0, 6)]
@@ -99,27 +101,11 @@ def test_few_answers_tell_no_squares(mechanism):
         squares(integer_law(mechanism), np.zeros(2, dtype=np.uint8))
 
 
-@pytest.mark.parametrize("mechanism", LATTICES + MIXTURES, ids=repr)
-@pytest.mark.parametrize("n_bins", [2, 7])
-def test_scores_of_bins_are_those_of_evenly_spread_numbers(mechanism, n_bins):
-    law = integer_law(mechanism)
-    edges = np.linspace(-1, 1, n_bins + 1)
-    parts = number_parts(law, edges[:-1], edges[1:])
-    answers = all_answers(law)
-    table = np.array([parts.scores(answers, part) for part in range(n_bins)])
-    np.testing.assert_allclose(parts.low, table.min(axis=1))
-    np.testing.assert_allclose(parts.high, table.max(axis=1))
-    for i, (low, high) in enumerate(itertools.pairwise(edges)):
-        inside = low + (high - low) * (np.arange(100) + 0.5) / 100
-        mean = np.mean([chances(mechanism, x) for x in inside], axis=0)
-        np.testing.assert_allclose(table @ mean, np.arange(n_bins) == i, rtol=0, atol=4e-3)
-
-
 @pytest.mark.parametrize("mechanism", LATTICES + MIXTURES + FEW, ids=repr)
 def test_scores_of_points_suppose_nothing(mechanism):
     law = integer_law(mechanism)
     points = np.array([-1.0, 0.5]) if law.n_answers == 2 else np.array([-1.0, 0.0, 0.5])
-    parts = number_parts(law, points, points)
+    parts = number_parts(law, points)
     table = np.array([parts.scores(all_answers(law), part) for part in range(len(points))])
     for i, x in enumerate(points):
         np.testing.assert_allclose(table @ chances(mechanism, x), np.arange(len(points)) == i, rtol=0, atol=1e-9)
@@ -128,15 +114,12 @@ def test_scores_of_points_suppose_nothing(mechanism):
 @pytest.mark.parametrize("mechanism", FEW, ids=repr)
 def test_few_answers_tell_no_bins(mechanism):
     with pytest.raises(ValueError, match="Distributions need a law of a lattice"):
-        number_parts(integer_law(mechanism), np.array([-1.0, 0.0]), np.array([0.0, 1.0]))
-    with pytest.raises(ValueError, match="must tell the parts apart"):
-        number_parts(integer_law(mechanism), *[np.linspace(-1, 1, 4)] * 2)
+        number_parts(integer_law(mechanism), np.linspace(-1, 1, 4))
 
 
-def test_bins_that_the_law_does_not_tell_apart_are_refused():
-    edges = np.linspace(-1, 1, 700)
+def test_knots_that_the_law_does_not_tell_apart_are_refused():
     with pytest.raises(ValueError, match="must tell the parts apart"):
-        number_parts(integer_law(SquareWave(1.0)), edges[:-1], edges[1:])
+        number_parts(integer_law(SquareWave(1.0, 6)), np.linspace(-1, 1, 700))
 
 
 CODES = [
@@ -207,10 +190,11 @@ def test_bits_are_read_in_their_order(n):
 def test_sums_are_those_of_scores():
     rng = np.random.default_rng(0)
     weights = rng.normal(size=50)
-    edges = np.linspace(-1, 1, 6)
     law = integer_law(Hybrid(2.0, 6))
     cases = [(code_scores(integer_law(one)), integer_law(one).n_answers) for one in CODES]
-    cases.append((number_parts(law, edges[:-1], edges[1:]), law.n_answers))
+    cases.append((number_parts(law, np.linspace(-1, 1, 5)), law.n_answers))
+    ramps = Ramps(law.lattice, np.array([-0.5, 0.2, 0.7]), np.full(3, 0.1), law.lattice_count / 2**64)
+    cases += [(StepScores(ramps, cumulative=cumulative), law.n_answers) for cumulative in (False, True)]
     for parts, n_answers in cases:
         answers = rng.integers(0, n_answers, 50).astype(np.uint8 if n_answers <= 256 else np.uint16)
         scores = np.array([parts.scores(answers, part) for part in range(parts.n_parts)])

@@ -8,7 +8,14 @@ import pytest
 
 from skldp.mechanisms import Piecewise, SquareWave, integer_law, make_mechanism
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._numeric.distribution import DistributionEstimate, lattice_response, likeliest_shares
+from skldp.mechanisms._numeric.distribution import (
+    DistributionEstimate,
+    Ramps,
+    lattice_response,
+    likeliest_shares,
+    quantile_knots,
+    ramp_width,
+)
 
 EPSILONS = (0.1, 0.5, 1.0, 3.0, 8.0)
 
@@ -46,26 +53,51 @@ def test_it_is_a_mechanism_like_the_others(epsilon):
 
 @pytest.mark.parametrize("make", [SquareWave, Piecewise, lambda e, bits: Piecewise(e, "opt", bits)])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
-def test_the_response_to_a_bin_is_the_mean_of_its_laws(make, epsilon):
+def test_the_response_to_a_knot_is_its_law(make, epsilon):
     mechanism = make(epsilon, lattice_bits=6) if make in (SquareWave, Piecewise) else make(epsilon, 6)
     law = integer_law(mechanism)
-
-    def chances(x):
+    knots = np.array([-1.0, -0.45, 0.0, 1.0])
+    starts, response = lattice_response(law, knots)
+    assert (starts[0], starts[-1]) == (0, law.n_cells)
+    for x, row in zip(knots, response, strict=True):
         weights = mechanism.output_law(x)[1]
-        return np.array([weight / sum(weights) for weight in weights])
+        chances = np.array([weight / sum(weights) for weight in weights])
+        np.testing.assert_allclose(row, np.add.reduceat(chances, starts[:-1]), rtol=0, atol=1e-15)
 
-    points = np.array([-1.0, -0.45, 0.0, 1.0])
-    starts, response = lattice_response(law, points, points, 10**6)
-    np.testing.assert_array_equal(starts, np.arange(law.n_cells + 1))
-    for x, row in zip(points, response, strict=True):
-        np.testing.assert_allclose(row, chances(x), rtol=0, atol=1e-15)
-    # The mean over a bin, by the midpoint rule, whose error falls with the square of so many points.
-    inside = -0.4 + 0.7 * (np.arange(2000) + 0.5) / 2000
-    _, response = lattice_response(law, np.array([-0.4]), np.array([0.3]), law.n_cells)
-    np.testing.assert_allclose(response[0], np.mean([chances(x) for x in inside], axis=0), rtol=0, atol=1e-6)
-    # Groups are sums of cells.
-    starts, grouped = lattice_response(law, np.array([-0.4]), np.array([0.3]), 7)
-    np.testing.assert_allclose(grouped[0], np.add.reduceat(response[0], starts[:-1]), rtol=0, atol=1e-15)
+
+@pytest.mark.parametrize("make", [SquareWave, Piecewise])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+@pytest.mark.parametrize("share", [1.0, 0.3])
+def test_the_score_of_a_ramp_is_the_share_below_it_for_any_number(make, epsilon, share):
+    mechanism = make(epsilon, lattice_bits=9)
+    law = integer_law(mechanism)
+    tops, widths = np.array([-1.0, -0.5, 0.1, 0.9, 1.0]), np.array([0.1, 0.3, 0.05, 0.2, 0.1])
+    ramps = Ramps(law, tops, widths, share)
+    cells = np.arange(law.n_cells)
+    for x in np.linspace(-1, 1, 41):
+        weights = mechanism.output_law(x)[1]
+        # Answers that are not of the lattice are the last one.
+        chances = np.append(share * np.array([weight / sum(weights) for weight in weights]), 1 - share)
+        for i, (top, width) in enumerate(zip(tops, widths, strict=True)):
+            scores = ramps.levels[:, i][ramps.kinds(np.append(cells, law.n_cells), i)]
+            taken = min(width, law.n_inner / law.reach)
+            # Up to a cell at either end.
+            near = np.clip((top + np.array([-2, 1]) / law.reach - x) / taken, 0, 1)
+            if taken > 4 / law.reach:
+                assert near[0] - 3 / law.reach / taken <= chances @ scores <= near[1] + 3 / law.reach / taken
+            if x >= top or x < top - taken - 2 / law.reach:
+                assert chances @ scores == pytest.approx(float(x < top), abs=1e-9)
+            # No other weights of the cells before and after have a smaller variance.
+            if x >= top:
+                kinds = ramps.kinds(np.append(cells, law.n_cells), i)
+                centred = np.stack([kinds == 0, kinds == 2]) - np.array(
+                    [[chances @ (kinds == 0)], [chances @ (kinds == 2)]]
+                )
+                gains = ramps.levels[0, i] - ramps.levels[1, i], ramps.levels[1, i] - ramps.levels[2, i]
+                weights = np.linspace(0, 1, 1001)[:, None]
+                tried = (weights * centred[0] - (1 - weights) * centred[1]) * sum(gains)
+                least = ((tried**2) @ chances).min()
+                assert ramps.variances(np.zeros(5))[i] == pytest.approx(least, rel=1e-4)
 
 
 def test_the_likeliest_shares_are_those_of_a_search():
@@ -81,24 +113,34 @@ def test_the_likeliest_shares_are_those_of_a_search():
         assert (found >= 0).all()
 
 
-def test_smoothing_leaves_a_straight_line_and_rounds_a_corner():
-    response = np.eye(8)
-    straight = np.full(8, 1 / 8)
-    np.testing.assert_allclose(likeliest_shares(straight * 80, response, smooth=True), straight, atol=1e-12)
-    corner = likeliest_shares(np.array([0.0, 0, 0, 80, 0, 0, 0, 0]), response, smooth=True)
-    np.testing.assert_allclose(corner[2:5], [0.25, 0.5, 0.25], atol=1e-12)
-
-
-@pytest.mark.parametrize("smooth", [True, False])
-def test_a_distribution_is_found(smooth):
+@pytest.mark.parametrize("n_bins", [None, 32])
+def test_a_distribution_is_found(n_bins):
     rng = np.random.default_rng(3)
     x = 2 * rng.beta(5, 2, 100_000) - 1
     law = SquareWave(2.0)
-    found = law.estimate_distribution(released(law, x, 4), n_bins=32, smooth=smooth)
+    found = law.estimate_distribution(released(law, x, 4), n_bins=n_bins)
     true = np.histogram(x, found.edges)[0] / len(x)
     assert found.n == len(x)
-    assert np.abs(np.cumsum(found.shares - true)).max() < 0.03
+    assert np.abs(np.cumsum(found.shares - true)).max() < 0.04
     assert found.quantile([0.1, 0.5, 0.9]) == pytest.approx(np.quantile(x, [0.1, 0.5, 0.9]), abs=0.05)
+
+
+@pytest.mark.parametrize(("epsilon", "n"), [(1.0, 1_000_000), (1.0, 20_000), (0.1, 1_000_000), (4.0, 600), (8.0, 100)])
+def test_knots_and_ramps_follow_from_the_number_of_answers_and_epsilon(epsilon, n):
+    """The distance of knots is a fifth of the standard error of a share, and a ramp is narrower."""
+    law = integer_law(SquareWave(epsilon))
+    knots = quantile_knots(law, n)
+    distance = np.diff(knots)[0] / 2
+    total = law.n_cells * law.base + law.n_inner * law.extra
+    gain = distance * 2 * law.reach * law.extra / total
+    # One cell in so many is a multiple of m before or after the ramp, each half the time.
+    error = math.sqrt(distance * 2 * law.reach / law.n_inner / n) / gain / 2
+    assert distance == pytest.approx(error / 5, rel=0.05)
+    assert ramp_width(law, n) < distance
+    assert ramp_width(law, 8 * n) == pytest.approx(ramp_width(law, n) / 2, rel=1e-9)
+    # A share is then known about as well as that error, also where epsilon is so large that chance is all noise.
+    ramps = Ramps(law, np.array([0.0]), np.array([2 * ramp_width(law, n)]), 1.0)
+    assert ramps.variances(np.array([0.5]))[0] / n < (1.5 * error) ** 2 * distance / ramp_width(law, n)
 
 
 def test_quantiles_are_the_inverse_of_the_cumulative_shares():

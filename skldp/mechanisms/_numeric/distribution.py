@@ -1,36 +1,54 @@
-r"""The distribution of numbers from answers of a law of cells: its response to bins, and the likeliest shares."""
+r"""The distribution of numbers from answers of a law of cells: its response to knots, and the likeliest shares."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from skldp.mechanisms._number_laws import LatticeLaw
 
-__all__ = ["DistributionEstimate", "ascend", "lattice_response", "likeliest_shares"]
+__all__ = [
+    "DistributionEstimate",
+    "Ramps",
+    "ascend",
+    "lattice_response",
+    "likeliest_shares",
+    "quantile_knots",
+    "ramp_width",
+]
 
 _Floats = npt.NDArray[np.float64]
 
 _MOST_ITERATIONS = 20_000
+_MOST_STEPS = 512
 
 
 @dataclass(frozen=True)
 class DistributionEstimate:
-    """Shares of equal bins of the bounds, none below 0, and their sum 1.
+    """Likeliest shares of bins of the bounds: none below 0, and their sum 1.
+
+    Its bias is not 0, and vanishes as answers grow.
 
     Attributes
     ----------
     edges : ndarray of shape (n_bins + 1,)
+        The first and the last bin are half as wide as the others.
     shares : ndarray of shape (n_bins,)
     n : int
-        How many answers they are made from.
+        Number of answers.
     """
 
     edges: _Floats
     shares: _Floats
     n: int
+
+    @classmethod
+    def around(cls, knots: _Floats, shares: _Floats, n: int) -> Self:
+        """Spread the share of each knot over a bin that ends halfway to its neighbours."""
+        return cls(np.concatenate([knots[:1], (knots[1:] + knots[:-1]) / 2, knots[-1:]]), shares, n)
 
     def cumulative(self, values: npt.ArrayLike) -> _Floats:
         """The share of numbers up to each value, as if those of a bin were spread evenly."""
@@ -56,29 +74,116 @@ class DistributionEstimate:
         return np.asarray(starts + inside * (ends - starts))
 
 
-def lattice_response(
-    law: LatticeLaw, low: _Floats, high: _Floats, n_groups: int
-) -> tuple[npt.NDArray[np.int64], _Floats]:
-    r"""The chance of groups of cells, for numbers that are spread evenly between two ends, or are the same.
+def ramp_width(law: LatticeLaw, n: float) -> float:
+    r"""Return the width of the ramps that shares of n answers are estimated with, as a part of the bounds.
+
+    Notes
+    -----
+    No score has the share below a point as its mean, but the mean of such shares over a ramp of width w. With T words,
+    an extra weight e and an inner interval of m cells that moves over r cells as the number passes the bounds, its
+    standard error for evenly spread answers is :math:`\sigma = T / (2 e \sqrt{n m r w})`. If numbers in the ramp are f
+    times as dense as evenly spread ones, the bias is :math:`f w / 2`. The rule is :math:`w = \sigma / 20`: a bias of
+    f/40 such errors.
+    """
+    # A ramp is at least some cells wide.
+    return float(np.clip((0.0025 * _unit_variance(law) / n) ** (1 / 3), 4 / law.reach, 0.125))
+
+
+def quantile_knots(law: LatticeLaw, n: float) -> _Floats:
+    """Return knots of [-1, 1] to read quantiles of n answers from.
+
+    The distance is a fifth of the standard error of the share up to a knot, for evenly spread answers.
+    """
+    n_steps = math.ceil((n / (0.04 * _unit_variance(law))) ** (1 / 3))
+    return np.linspace(-1.0, 1.0, max(4, min(n_steps, _MOST_STEPS)) + 1)
+
+
+class Ramps:
+    r"""Unbiased scores of the shares of numbers below places, from cells of a lattice: one for each of several ramps.
 
     Parameters
     ----------
     law : LatticeLaw
-    low, high : ndarray of shape (n_bins,)
-        In [-1, 1], ``low <= high``.
-    n_groups : int
+    tops : ndarray of shape (n_ramps,)
+        In [-1, 1].
+    width : ndarray of shape (n_ramps,)
+        Of the ramps below them. A number at or above the top counts 0, one below the ramp 1, in it in proportion. Of a
+        wide one its upper part is taken, of the inner interval's length.
+    share : float
+        Of the answers that are of the lattice.
+
+    Attributes
+    ----------
+    levels : ndarray of shape (3, n_ramps)
+        The scores of each ramp: of cells before it, of others, and of cells after it.
+
+    Notes
+    -----
+    The inner interval, m cells from the number's start on, has left the w cells of a ramp when the number passes that.
+    The cells of the ramp and all those a multiple of m before it are therefore w inner cells for numbers below it, and
+    none for those above; those a multiple of m after it the other way round. Each gives the share without bias,
+    whatever the numbers are; the mean of both with the least variance for an even answer is taken.
+    """
+
+    def __init__(self, law: LatticeLaw, tops: _Floats, width: _Floats, share: float) -> None:
+        self._law = law
+        # Rounded down: a number at a top is not below it.
+        ends = np.floor(tops * law.reach + (law.n_cells - law.n_inner) // 2).astype(np.int64)
+        cells = np.clip(np.rint(width * law.reach).astype(np.int64), 1, law.n_inner)
+        starts = ends - cells
+
+        def before(u: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+            turns, rest = np.divmod(u - starts, law.n_inner)
+            return np.asarray(turns * cells + np.minimum(rest, cells))
+
+        zero, last = np.zeros_like(ends), np.full_like(ends, law.n_cells)
+        lower, upper = before(ends) - before(zero), before(last) - before(np.minimum(ends - cells + law.n_inner, last))
+        total = _total(law)
+        self._starts, self._cells, self._weight = starts, cells, upper / (lower + upper)
+        self._chances = share * law.base / total * np.stack([lower, upper])
+        self._gain = share * law.extra / total * cells
+        weight, gain = self._weight, self._gain
+        other = 1 - weight - weight / gain * self._chances[0] + (1 - weight) / gain * self._chances[1]
+        self.levels = np.stack([other + weight / gain, other, other - (1 - weight) / gain])
+
+    def kinds(self, cells: npt.NDArray[np.int64], ramp: int) -> npt.NDArray[np.int64]:
+        """Return which of the three scores each answer has."""
+        turns, rest = np.divmod(cells - self._starts[ramp], self._law.n_inner)
+        is_hit = (rest < self._cells[ramp]) & (cells < self._law.n_cells)
+        return np.where(is_hit, np.where(turns > 0, 2, 0), 1)
+
+    def variances(self, shares: _Floats) -> _Floats:
+        """Return the least variance of an unbiased score of one report, given the shares below the ramps."""
+        before, after = self._chances + self._gain * np.stack([shares, 1 - shares])
+        # Of the cells before, of those after, and their covariance.
+        one, two, both = (x / self._gain**2 for x in (before * (1 - before), after * (1 - after), before * after))
+        spread = one + two - 2 * both
+        # Where a ramp of m cells leaves no others, both scores are the same.
+        differ = spread > 1e-9 * (one + two)
+        least = (one * two - both**2) / np.where(differ, spread, 1.0)
+        return np.asarray(np.where(differ, least, np.minimum(one, two)))
+
+
+def lattice_response(law: LatticeLaw, knots: _Floats) -> tuple[npt.NDArray[np.int64], _Floats]:
+    r"""Return the chance of groups of cells for numbers at knots.
+
+    Parameters
+    ----------
+    law : LatticeLaw
+    knots : ndarray of shape (n_knots,)
+        Ascending, in [-1, 1].
 
     Returns
     -------
     starts : ndarray of shape (n_groups + 1,)
         The first cell of each group, and the number of cells.
-    response : ndarray of shape (n_bins, n_groups)
+    response : ndarray of shape (n_knots, n_groups)
 
     Notes
     -----
     Of T words, a number whose inner interval of m cells starts at s has
-    :math:`w u + Q \min(\max(u - s, 0), m)` for the first u cells. The start is linear in the number, so that over a bin
-    the second summand is a quotient of differences of its antiderivative.
+    :math:`w u + Q \min(\max(u - s, 0), m)` for the first u cells. Groups begin where the inner interval of a knot
+    begins or ends: a number between two knots answers nearly as a mixture of both.
 
     Examples
     --------
@@ -86,24 +191,21 @@ def lattice_response(
     >>> from skldp.mechanisms import SquareWave, integer_law
     >>> from skldp.mechanisms._numeric.distribution import lattice_response
     >>> law = integer_law(SquareWave(1.0))
-    >>> _, response = lattice_response(law, np.array([-1.0, 0.0]), np.array([0.0, 1.0]), 2)
+    >>> starts, response = lattice_response(law, np.array([-1.0, 1.0]))
     >>> response.round(4).tolist()
-    [[0.6368, 0.3632], [0.3632, 0.6368]]
+    [[0.582, 0.2039, 0.2141], [0.2141, 0.2039, 0.582]]
     """
-    n_groups = min(n_groups, law.n_cells)
-    starts = np.arange(n_groups + 1, dtype=np.int64) * law.n_cells // n_groups
-    first = (law.n_cells - law.n_inner) // 2
-    begin, end = (x[:, None] * law.reach + first for x in (low, high))
-    same = end - begin <= 0
-    reached = np.clip(starts - begin, 0, law.n_inner)
-    over = _antiderivative(starts - begin, law.n_inner) - _antiderivative(starts - end, law.n_inner)
-    inner = np.where(same, reached, over / np.where(same, 1.0, end - begin))
-    total = law.n_cells * law.base + law.n_inner * law.extra
-    sums = starts * (law.base / total) + inner * (law.extra / total)
-    return starts, np.diff(sums, axis=1)
+    begin = knots * law.reach + (law.n_cells - law.n_inner) // 2
+    kinks = np.rint(np.concatenate([begin, begin + law.n_inner])).astype(np.int64)
+    # Rounding of the reach leaves a last cell or two at both ends, which are no group.
+    inner_kinks = kinks[(kinks > 2) & (kinks < law.n_cells - 2)]
+    starts = np.unique(np.concatenate([[0], inner_kinks, [law.n_cells]]))
+    inner = np.clip(starts - begin[:, None], 0, law.n_inner)
+    total = _total(law)
+    return starts, np.diff(starts * (law.base / total) + inner * (law.extra / total), axis=1)
 
 
-def likeliest_shares(counts: _Floats, response: _Floats, *, smooth: bool = False) -> _Floats:
+def likeliest_shares(counts: _Floats, response: _Floats) -> _Floats:
     r"""The shares of inputs under which the answers are likeliest, by expectation and maximisation.
 
     Parameters
@@ -112,9 +214,6 @@ def likeliest_shares(counts: _Floats, response: _Floats, *, smooth: bool = False
         How often each was given; none below 0, and not all 0.
     response : ndarray of shape (n_inputs, n_answers)
         The probability of each answer for each input.
-    smooth : bool, default=False
-        Mix each share with its neighbours' after each step, by 1/4, 1/2 and 1/4: for bins of a smooth density, whose
-        maximum of likelihood is rugged.
 
     Returns
     -------
@@ -124,7 +223,8 @@ def likeliest_shares(counts: _Floats, response: _Floats, *, smooth: bool = False
     References
     ----------
     Li, Wang, Lopuhaä-Zwakenberg, Li and Škoric, "Estimating numerical distributions under local differential privacy",
-    SIGMOD 2020, Section 5.4, whose rule to stop is another one, see :func:`ascend`.
+    SIGMOD 2020, Section 5.4, without its smoothing, whose bias does not vanish, and with the rule to stop of
+    :func:`ascend`.
 
     Examples
     --------
@@ -135,9 +235,7 @@ def likeliest_shares(counts: _Floats, response: _Floats, *, smooth: bool = False
     """
     given = np.flatnonzero(counts > 0)
     chances = response[:, given]
-    return ascend(
-        lambda shares: shares @ chances, lambda parts: chances @ parts, counts[given], len(response), smooth=smooth
-    )
+    return ascend(lambda shares: shares @ chances, lambda parts: chances @ parts, counts[given], len(response))
 
 
 def ascend(
@@ -145,8 +243,6 @@ def ascend(
     back: Callable[[_Floats], _Floats],
     counts: _Floats,
     n_inputs: int,
-    *,
-    smooth: bool = False,
 ) -> _Floats:
     r"""Expectation and maximisation, of a response that is given by its two products.
 
@@ -159,7 +255,6 @@ def ascend(
     counts : ndarray of shape (n_given,)
         How often each was given, all above 0.
     n_inputs : int
-    smooth : bool, default=False
 
     Returns
     -------
@@ -169,8 +264,7 @@ def ascend(
     -----
     Of n answers, no shares have a log-likelihood above that of the present ones by more than n times what the largest
     factor of the next step exceeds 1 by. The truth's own lies about half the number of inputs below the largest one;
-    steps end where no more than an eighth of that is left, or after 20,000. With `smooth`, they end where shares no
-    longer move.
+    steps end where no more than an eighth of that is left, or after 20,000.
 
     References
     ----------
@@ -186,22 +280,18 @@ def ascend(
     n, shares = float(counts.sum()), np.full(n_inputs, 1 / n_inputs)
     for _ in range(_MOST_ITERATIONS):
         factors = back(counts / n / mixture(shares))
-        if not smooth and n * (factors.max() - 1) < n_inputs / 16:
+        if n * (factors.max() - 1) < n_inputs / 16:
             break
-        step = shares * factors
-        if smooth:
-            padded = np.concatenate([step[:1], step, step[-1:]])
-            step = padded[:-2] / 4 + padded[1:-1] / 2 + padded[2:] / 4
-        step /= step.sum()
-        # Far below what the noise of so many answers moves.
-        is_near = np.abs(step - shares).sum() < 1e-4 / math.sqrt(n) / n_inputs
-        shares = step
-        if smooth and is_near:
-            break
+        shares = shares * factors
+        shares /= shares.sum()
     return np.asarray(shares, dtype=np.float64)
 
 
-def _antiderivative(u: _Floats, width: int) -> _Floats:
-    """Of what is reached of an interval: 0 before it, then the length so far, then all of it."""
-    inside = np.clip(u, 0.0, width)
-    return np.asarray(inside**2 / 2 + width * np.maximum(u - width, 0.0))
+def _total(law: LatticeLaw) -> int:
+    """Return the weight of all cells."""
+    return law.n_cells * law.base + law.n_inner * law.extra
+
+
+def _unit_variance(law: LatticeLaw) -> float:
+    """Return the variance of one report's score of a share, times the width of its ramp."""
+    return (_total(law) / law.extra) ** 2 / (8 * law.n_inner * law.reach)

@@ -9,12 +9,15 @@ from skldp._arrays import as_numbers
 from skldp._checks import check_whole
 from skldp.mechanisms._law_of import integer_law
 from skldp.mechanisms._number_laws import LatticeLaw
-from skldp.mechanisms._numeric.distribution import DistributionEstimate, lattice_response, likeliest_shares
+from skldp.mechanisms._numeric.distribution import (
+    DistributionEstimate,
+    lattice_response,
+    likeliest_shares,
+    quantile_knots,
+)
 from skldp.mechanisms._numeric.piecewise import Piecewise
 
 __all__ = ["SquareWave"]
-
-_GROUPS_PER_BIN = 4
 
 
 @dataclass(frozen=True)
@@ -67,19 +70,15 @@ class SquareWave(Piecewise):
 
     variant: str = field(default="square_wave", init=False, repr=False)
 
-    def estimate_distribution(
-        self, released: npt.ArrayLike, *, n_bins: int = 64, smooth: bool = True
-    ) -> DistributionEstimate:
-        """Estimate the distribution of the numbers, by expectation and maximisation.
+    def estimate_distribution(self, released: npt.ArrayLike, *, n_bins: int | None = None) -> DistributionEstimate:
+        """Estimate the likeliest distribution of the numbers, by expectation and maximisation.
 
         Parameters
         ----------
         released : array-like
-            What was released, at least one number.
-        n_bins : int, default=64
-            Equal ones, from 2 to 1,024.
-        smooth : bool, default=True
-            Mix each bin with its neighbours after each step; see the paper.
+            Released numbers, at least one.
+        n_bins : int, default=None
+            From 2 to 1,024. None follows from epsilon and the number of answers, so that bias vanishes as these grow.
 
         Returns
         -------
@@ -91,14 +90,15 @@ class SquareWave(Piecewise):
         ValueError
             If there is nothing, or something that this mechanism does not release.
         """
-        check_whole("n_bins", n_bins, least=2, most=1024)
         law = integer_law(self)
         assert isinstance(law, LatticeLaw)
         cells = as_numbers(released, dtype=np.float64).reshape(-1) / self.step + law.n_cells // 2
         if not cells.size or not ((cells >= 0) & (cells < law.n_cells) & (cells == np.floor(cells))).all():
             raise ValueError("released must be what this mechanism releases, and at least one. Got something else.")
-        edges = np.linspace(-1.0, 1.0, int(n_bins) + 1)
-        starts, response = lattice_response(law, edges[:-1], edges[1:], _GROUPS_PER_BIN * int(n_bins))
-        groups = np.searchsorted(starts, cells.astype(np.int64), side="right") - 1
-        counts = np.bincount(groups, minlength=response.shape[1]).astype(np.float64)
-        return DistributionEstimate(edges, likeliest_shares(counts, response, smooth=smooth), cells.size)
+        knots = quantile_knots(law, cells.size)
+        if n_bins is not None:
+            check_whole("n_bins", n_bins, least=2, most=1024)
+            knots = np.linspace(-1.0, 1.0, int(n_bins))
+        starts, response = lattice_response(law, knots)
+        counts = np.histogram(cells, starts)[0].astype(np.float64)
+        return DistributionEstimate.around(knots, likeliest_shares(counts, response), cells.size)

@@ -196,14 +196,38 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_numeric/distribution.py",
-        "inside**2 / 2 + width * np.maximum(u - width, 0.0)",
-        "inside**2 / 2",
+        "np.clip(starts - begin[:, None], 0, law.n_inner)",
+        "np.maximum(starts - begin[:, None], 0)",
         "mechanisms/test_square_wave.py",
     ),
     Mutation(
         "mechanisms/_numeric/distribution.py",
-        "if not smooth and n * (factors.max() - 1) < n_inputs / 16:",
-        "if not smooth:",
+        "if n * (factors.max() - 1) < n_inputs / 16:",
+        "if True:",
+        "mechanisms/test_square_wave.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/distribution.py",
+        "ends = np.floor(tops * law.reach +",
+        "ends = np.ceil(tops * law.reach +",
+        "collection/test_bias.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/distribution.py",
+        "np.clip((0.0025 * _unit_variance(law) / n) ** (1 / 3)",
+        "np.clip((1.0 * _unit_variance(law) / n) ** (1 / 3)",
+        "collection/test_bias.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/distribution.py",
+        "math.ceil((n / (0.04 * _unit_variance(law))) ** (1 / 3))",
+        "40",
+        "mechanisms/test_square_wave.py",
+    ),
+    Mutation(
+        "mechanisms/_numeric/distribution.py",
+        "before * (1 - before), after * (1 - after), before * after)",
+        "before, after, 0.0)",
         "mechanisms/test_square_wave.py",
     ),
     Mutation(
