@@ -299,11 +299,6 @@ class StepScores(PartScores):
 def code_scores(law: CodeLaw) -> "SupportScores | SignScores":
     """The scores of the codes of a law.
 
-    Raises
-    ------
-    ValueError
-        If the answers do not depend on the code, or the law is of another kind.
-
     Examples
     --------
     >>> import numpy as np
@@ -337,11 +332,6 @@ def code_scores(law: CodeLaw) -> "SupportScores | SignScores":
 
 def likeliest_codes(law: CodeLaw, answers: Answers) -> Floats:
     """The shares of codes under which the answers are likeliest.
-
-    Raises
-    ------
-    ValueError
-        If there are so many answers of so many codes that their bits take more than 1 GiB in memory.
 
     Examples
     --------
@@ -381,13 +371,7 @@ def likeliest_codes(law: CodeLaw, answers: Answers) -> Floats:
 
 
 def numbers(law: UnitLaw, answers: Answers) -> Scores:
-    """The scores of a number in [-1, 1] itself.
-
-    Raises
-    ------
-    ValueError
-        If what its answers stand for is biased.
-    """
+    """The scores of a number in [-1, 1] itself."""
     if isinstance(law, BinsLaw | LongitudinalHistogramLaw):
         raise ValueError("Means need answers without bias, such as those of knots. Got a law of bins instead.")
     ends = [law.value(answer) for answer in _outer_answers(law)]
@@ -420,13 +404,7 @@ def _largest_of_group(law: GroupLaw) -> float:
 
 
 def squares(law: UnitLaw, answers: Answers) -> Scores:
-    """The scores of the square of a number in [-1, 1], but for the rounding to a lattice.
-
-    Raises
-    ------
-    ValueError
-        If the mean of the squares of answers is the same for all numbers, or no function of their squares.
-    """
+    """The scores of the square of a number in [-1, 1], but for the rounding to a lattice."""
     lattice, share = lattice_of(law, "Variances")
     integers = lattice.n_cells, lattice.n_inner, lattice.base, lattice.extra
     constant, _, square = lattice_variance(*integers, 2.0**lattice.step_exponent)
@@ -450,16 +428,7 @@ def lattice_of(law: UnitLaw, what: str) -> tuple[LatticeLaw, float]:
 def number_parts(law: UnitLaw, knots: Floats) -> CellScores:
     """Return the scores of the shares at knots, where all numbers are.
 
-    Parameters
-    ----------
-    law : UnitLaw
-    knots : ndarray of shape (n_knots,)
-        Ascending, in [-1, 1].
-
-    Raises
-    ------
-    ValueError
-        If the answers do not identify so many shares.
+    Shapes: knots (n_knots,).
     """
     if isinstance(law, TwoAnswersLaw | ThreeAnswersLaw) and len(knots) <= law.n_answers:
         return CellScores(_few_response(law, knots), _as_cells)

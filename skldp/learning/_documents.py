@@ -24,13 +24,7 @@ def as_document(kind: str, content: dict[str, Any]) -> str:
 
 
 def from_document(kind: str, text: str, names: set[str]) -> dict[str, Any]:
-    """The content of a document from a stranger, which must have these names and no others.
-
-    Raises
-    ------
-    ValueError
-        If it is no JSON, or another object; of what the names hold nothing is known.
-    """
+    """The content of a document from a stranger, which must have these names and no others."""
     try:
         given = json.loads(text, object_pairs_hook=each_once)
     except (ValueError, RecursionError, TypeError) as error:
@@ -47,29 +41,12 @@ def from_document(kind: str, text: str, names: set[str]) -> dict[str, Any]:
 
 
 def as_text(numbers: npt.NDArray[np.float64]) -> str:
-    """Numbers to the bit, as text that is read and written a hundred times faster than their decimals.
-
-    Parameters
-    ----------
-    numbers : ndarray of float64, of any shape
-        Taken row by row.
-
-    Returns
-    -------
-    str
-        Base64 of eight bytes each, the least significant first.
-    """
+    """Numbers to the bit, as text that is read and written a hundred times faster than their decimals."""
     return binascii.b2a_base64(numbers.astype(_DOUBLES, copy=False).tobytes(), newline=False).decode()
 
 
 def from_text(name: str, text: Any, columns: int) -> npt.NDArray[np.float64]:
-    """Rows of numbers from a stranger, which may be NaN or infinite.
-
-    Raises
-    ------
-    ValueError
-        If it is no text of whole rows.
-    """
+    """Rows of numbers from a stranger, which may be NaN or infinite."""
     try:
         rows = np.frombuffer(binascii.a2b_base64(text, strict_mode=True), _DOUBLES).reshape(-1, columns)
     except (ValueError, TypeError) as error:

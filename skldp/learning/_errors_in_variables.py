@@ -43,26 +43,7 @@ def least_squares_of_releases(
 ) -> ReleasedFit:
     r"""Regress a target on rows of which releases are at hand.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, n_features)
-        Released.
-    target : ndarray of shape (n,)
-        True, or released on its own without bias, or with the row.
-    mechanism : RowMechanism
-        Of the rows, or where it is `together` of the rows with the target as last number. Unbiased, and its second
-        moments can be told.
-    together : bool
-    fit_intercept : bool
-
-    Returns
-    -------
-    ReleasedFit
-
-    Raises
-    ------
-    ValueError
-        If the mechanism does not identify second moments.
+    Shapes: rows (n, n_features), target (n,).
 
     Notes
     -----

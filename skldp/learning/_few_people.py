@@ -169,18 +169,7 @@ def kalman_steps(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """How far to move towards what was told of some numbers, and the variances of what is then left of their errors.
 
-    Parameters
-    ----------
-    variances : ndarray of shape (n,)
-        Of the errors before.
-    noise : float
-        The variance of what was told.
-    longest : ndarray of shape (n,)
-        Parts of the way that no step is longer than.
-
-    Returns
-    -------
-    steps, left : ndarray of shape (n,)
+    Shapes: variances (n,), longest (n,); returns steps, left (n,).
     """
     steps = np.minimum(variances / (variances + noise), longest)
     return steps, (1 - steps) ** 2 * variances + steps**2 * noise

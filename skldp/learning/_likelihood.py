@@ -26,16 +26,7 @@ _CURVATURE_ERROR = 0.5
 def normal_people(moments: npt.NDArray[np.float64], has_constant: bool) -> npt.NDArray[np.float64]:
     """Public made-up people, the same ones every time, with some second moments, in pairs about their mean.
 
-    Parameters
-    ----------
-    moments : ndarray of shape (n_terms, n_terms)
-        Positive semidefinite, of a constant, if there is one, and the features.
-    has_constant : bool
-        Whether the first term is 1 for everybody.
-
-    Returns
-    -------
-    ndarray of shape (1,000, n_terms)
+    Shapes: moments (n_terms, n_terms); returns (1,000, n_terms).
     """
     uniform = public_stream(0).uniform((_N_PEOPLE // 2, len(moments) - has_constant))
     normal = special.ndtri(uniform)
@@ -107,23 +98,8 @@ def step(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """One step of a Kalman filter.
 
-    Parameters
-    ----------
-    covariance : ndarray of shape (n_contrasts, n_contrasts)
-        Of the model's error, between the contrasts, the same for every term.
-    gradient : ndarray of shape (n_contrasts, n_terms)
-        Told at the model so far, less what it would be if that were true.
-    curvature : ndarray of shape (n_contrasts, n_contrasts)
-        How it grows with the error.
-    variance : float
-        Of each number of the gradient.
-
-    Returns
-    -------
-    step : ndarray of shape (n_contrasts, n_terms)
-        What the model is to be moved by.
-    covariance : ndarray of shape (n_contrasts, n_contrasts)
-        What is left of the error's.
+    Shapes: covariance (n_contrasts, n_contrasts), gradient (n_contrasts, n_terms), curvature (n_contrasts,
+    n_contrasts); returns step (n_contrasts, n_terms), covariance (n_contrasts, n_contrasts).
     """
     spread = curvature @ covariance @ curvature + variance * np.eye(len(curvature))
     # Where classes are told apart without a doubt there is no curvature left.

@@ -32,20 +32,8 @@ _Array = npt.NDArray[np.float64]
 def linear_rule(means: _Array, noise: _Array, within: _Array, shares: _Array) -> tuple[_Array, _Array]:
     r"""The linear discriminant of class means that are known up to noise, in coordinates without correlation.
 
-    Parameters
-    ----------
-    means : ndarray of shape (n_classes, r)
-    noise : ndarray of shape (n_classes, r)
-        Variance of each number of the means.
-    within : ndarray of shape (r,)
-        Variance of each coordinate within a class.
-    shares : ndarray of shape (n_classes,)
-        Of the classes.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_classes, r)
-    intercepts : ndarray of shape (n_classes,)
+    Shapes: means (n_classes, r), noise (n_classes, r), within (r,), shares (n_classes,); returns weights (n_classes,
+    r), intercepts (n_classes,).
 
     Notes
     -----
@@ -71,17 +59,7 @@ def linear_rule(means: _Array, noise: _Array, within: _Array, shares: _Array) ->
 def clear_shares(told: _Array, noise: float) -> _Array:
     """The classes' shares as far as noise lets them be told from equal ones.
 
-    Parameters
-    ----------
-    told : ndarray of shape (n_classes,)
-        Shares with noise, of the sum 1.
-    noise : float
-        The variances of their deviations from equal ones, all together.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-        Above 0, of the sum 1.
+    Shapes: told (n_classes,); returns (n_classes,).
     """
     n_classes = len(told)
     away = told - 1 / n_classes
@@ -104,22 +82,8 @@ def self_trained(
 ) -> tuple[_Array, _Array, _Array]:
     """Class means in all coordinates, from what was told of some and from points whose classes the rule says.
 
-    Parameters
-    ----------
-    points : ndarray of shape (m, r)
-        Nobody's secret, about the same centre as the means.
-    means : ndarray of shape (n_classes, k)
-        Told, in the first k coordinates.
-    noise : ndarray of shape (n_classes, k)
-        Variance of each number of the means.
-    variances : ndarray of shape (r,)
-        Of the points.
-    shares : ndarray of shape (n_classes,)
-
-    Returns
-    -------
-    means, noise : ndarray of shape (n_classes, r)
-    within : ndarray of shape (r,)
+    Shapes: points (m, r), means (n_classes, k), noise (n_classes, k), variances (r,), shares (n_classes,); returns
+    means, noise (n_classes, r), within (r,).
 
     Notes
     -----
@@ -153,16 +117,7 @@ def _within(means: _Array, noise: _Array, variances: _Array, shares: _Array) -> 
 def n_directions(variances: _Array, n_people: int, n_classes: int, epsilon: float) -> int:
     """In how many directions class means are worth telling: more of them add signal, and noise to all.
 
-    Parameters
-    ----------
-    variances : ndarray of shape (r,)
-        Of records, in the directions in which they differ most, largest first.
-    n_people, n_classes : int
-    epsilon : float
-
-    Returns
-    -------
-    int
+    Shapes: variances (r,).
     """
     sizes = np.sqrt(variances)
     signal = np.cumsum(_BETWEEN * (variances / variances[0]) ** _DECAY * sizes)
@@ -196,15 +151,7 @@ def shrunk_covariance(rows: _Array) -> _Array:
 def likeliest_numbers(told: _Array, error: float) -> _Array:
     """Numbers between -1 and 1 that were told with normal errors: their means given the likeliest law of them all.
 
-    Parameters
-    ----------
-    told : ndarray of shape (n,)
-    error : float
-        Standard error of each.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    Shapes: told (n,); returns (n,).
 
     References
     ----------

@@ -211,28 +211,8 @@ def estimates_of(
 ) -> MomentEstimates:
     """Mean and covariance from the report of the last task, or without one from what is remembered.
 
-    Parameters
-    ----------
-    at_zero : ndarray of shape (n_features,)
-        The columns where the coordinates are 0.
-    changes : ndarray of shape (n_features, n_coordinates)
-        By how much columns change with coordinates.
-    center : ndarray of shape (n_coordinates,)
-    whitening : ndarray of shape (n_coordinates, n_coordinates)
-        The task's vector is one and the coordinates less the centre, times it.
-    remembered : ndarray of shape (n_coordinates,)
-        Variances of the whitened coordinates, by what the tasks before told.
-    told : (Task, Report) or None
-    kurtosis : float
-        Of the coordinates, over that of a normal law.
-    cut : float
-        What the radius cuts off the square of a direction at most, in units of the noise's standard error.
-    errors : bool
-        Whether errors are to be told.
-
-    Returns
-    -------
-    MomentEstimates
+    Shapes: at_zero (n_features,), changes (n_features, n_coordinates), center (n_coordinates,), whitening
+    (n_coordinates, n_coordinates), remembered (n_coordinates,).
     """
     k = len(center)
     unwhitened = np.linalg.inv(whitening).T

@@ -416,14 +416,7 @@ class RegressionProtocol(FewPeople):
 
 
 def noise_of_average(moves: list[list[float]], n_last: int) -> float:
-    """The variance of the mean of the last iterates, each of which goes a part of the way to an estimate.
-
-    Parameters
-    ----------
-    moves : list of [float, float]
-        Of every iterate, the part of the way, and the standard error of the estimate.
-    n_last : int
-    """
+    """The variance of the mean of the last iterates, each of which goes a part of the way to an estimate."""
     variance, weight = 0.0, 0.0
     for back, (part, error) in enumerate(reversed(moves)):
         # What an estimate weighs in the mean: in its own iterate, and in those after it what they leave of it.

@@ -21,21 +21,7 @@ _Array = npt.NDArray[np.float64]
 def unbiased_members(codes: npt.NDArray[np.int64], flip_matrix: _Array) -> _Array:
     """Weights by which released labels belong to the classes: in the mean 1 for the true one, and 0 for others.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n,)
-        Released.
-    flip_matrix : ndarray of shape (n_classes, n_classes)
-        The probability of releasing the class of the column where that of the row is true.
-
-    Returns
-    -------
-    ndarray of shape (n, n_classes)
-
-    Raises
-    ------
-    ValueError
-        If the labels tell some classes apart in no way.
+    Shapes: codes (n,), flip_matrix (n_classes, n_classes); returns (n, n_classes).
     """
     try:
         undone = np.linalg.inv(flip_matrix)
@@ -52,25 +38,8 @@ def discriminant_of_releases(
 ) -> tuple[_Array, _Array]:
     r"""Coefficients and intercepts of the logits of clean rows.
 
-    Parameters
-    ----------
-    released : ndarray of shape (n, d)
-    members : ndarray of shape (n, n_classes)
-        Weights by which each belongs to the classes; they may be negative, see :func:`unbiased_members`.
-    mechanism : RowMechanism
-        Of the rows: its means are unbiased, and what it does to second moments is known.
-    public : ndarray of shape (n_public, d), default=None
-        Clean vectors without classes, which say in which directions class means are expected to differ.
-
-    Returns
-    -------
-    coefficients : ndarray of shape (n_classes, d)
-    intercepts : ndarray of shape (n_classes,)
-
-    Raises
-    ------
-    ValueError
-        If the mechanism does not identify second moments.
+    Shapes: released (n, d), members (n, n_classes), public (n_public, d); returns coefficients (n_classes, d),
+    intercepts (n_classes,).
 
     Notes
     -----

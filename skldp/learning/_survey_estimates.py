@@ -197,19 +197,6 @@ class Sums:
 def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]) -> SurveyEstimate:
     r"""Return the quotients of the means of a and b, with intervals: the one function that makes these.
 
-    Parameters
-    ----------
-    sums : Sums
-    n : int
-        Number of reports, at least 2.
-    level : float
-    what : str
-    labels : sequence of str
-
-    Returns
-    -------
-    SurveyEstimate
-
     Notes
     -----
     Scores of two values without weights, such as those of a category, are a binomial number of the higher one. Their
@@ -320,12 +307,7 @@ def made_consistent(raw: SurveyEstimate, shares: _Floats, moved: _Floats) -> Sur
 
     Within [0, 1], where all shares are, an interval of a raw one loses none of its coverage, and gains some by this.
 
-    Parameters
-    ----------
-    raw : SurveyEstimate
-    shares : ndarray of shape (n_labels,)
-    moved : ndarray of shape (n_labels,)
-        The most that forged reports move each by, of the odds of their share.
+    Shapes: shares (n_labels,), moved (n_labels,).
     """
     low, high = (np.clip(end, 0.0, 1.0) for end in (raw.low, raw.high))
     return replace(
@@ -360,18 +342,7 @@ def quantile_estimate(
 ) -> SurveyEstimate:
     r"""Return quantiles of the likeliest distribution, with intervals from the errors of unbiased shares.
 
-    Parameters
-    ----------
-    found : DistributionEstimate
-        Likeliest shares of knots.
-    errors : ndarray of shape (n_knots - 1,)
-        Standard errors of unbiased shares up to each knot but the last one.
-    levels : sequence of float
-    ends : pair of ndarray of shape (n_knots,)
-        A place below which no more than the share of a knot lies, and one up to which no less does.
-    level : float
-        Of the intervals.
-    what : str
+    Shapes: errors (n_knots - 1,), ends (n_knots,).
 
     Notes
     -----

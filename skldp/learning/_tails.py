@@ -13,18 +13,6 @@ _LEAST_DEVIATION, _MOST_DEVIATION = 0.05, 2.0
 def mean_excess(middle: float, deviation: float, radius: float) -> float:
     r"""By how much norms exceed a radius in the mean.
 
-    Parameters
-    ----------
-    middle : float
-        The norms' geometric mean.
-    deviation : float
-        Of their logarithms.
-    radius : float
-
-    Returns
-    -------
-    float
-
     Notes
     -----
     :math:`E (t - R)_+ = m e^{s^2 / 2} \Phi(u + s) - R \Phi(u)`, with :math:`u = \ln(m / R) / s`: the price of a call.
@@ -45,19 +33,7 @@ def mean_excess(middle: float, deviation: float, radius: float) -> float:
 
 
 def deviation_of_tail(told: float, start: float, end: float) -> float:
-    """The deviation at which logarithms exceed `start` by so much in the mean, those beyond `end` counted as `end`.
-
-    Parameters
-    ----------
-    told : float
-        That mean, which noise may have made anything.
-    start, end : float
-        Above the logarithms' mean.
-
-    Returns
-    -------
-    float
-    """
+    """The deviation at which logarithms exceed `start` by so much in the mean, those beyond `end` counted as `end`."""
 
     def beyond(level: float, deviation: float) -> float:
         ratio = level / deviation
@@ -75,20 +51,7 @@ def deviation_of_tail(told: float, start: float, end: float) -> float:
 
 
 def radius_that_keeps(middle: float, deviation: float, share: float, noise: float) -> float:
-    """The least radius whose mean excess is at most a share of the noise, which grows with the radius.
-
-    Parameters
-    ----------
-    middle, deviation : float
-        As of :func:`mean_excess`.
-    share : float
-    noise : float
-        In units of the radius.
-
-    Returns
-    -------
-    float
-    """
+    """The least radius whose mean excess is at most a share of the noise, which grows with the radius."""
 
     def excess(logarithm: float) -> float:
         radius = math.exp(logarithm)

@@ -48,18 +48,7 @@ _CELLS = 1 << 18
 
 
 def noise_variance(length: int, epsilon: float) -> float:
-    """The variance of a released vector, of a norm of at most 1, in every direction across it.
-
-    Parameters
-    ----------
-    length : int
-    epsilon : float
-
-    Returns
-    -------
-    float
-        At least 1e-12: for a large epsilon rounding is all that is left.
-    """
+    """The variance of a released vector, of a norm of at most 1, in every direction across it."""
     return max(_ball(length, epsilon).second_moments()[1], 1e-12)
 
 

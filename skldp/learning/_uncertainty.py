@@ -32,23 +32,7 @@ def intervals_around(
 ) -> npt.NDArray[np.float64]:
     """Intervals by Student's law, which for infinitely many degrees is the normal one.
 
-    Parameters
-    ----------
-    values, errors : ndarray of shape (n,)
-        Estimates and their standard errors; where these are NaN, so are the ends.
-    level : float
-        How often an interval holds the truth.
-    degrees : float, default=inf
-        Of freedom.
-
-    Returns
-    -------
-    ndarray of shape (n, 2)
-
-    Raises
-    ------
-    ValueError
-        If `level` is not inside (0, 1).
+    Shapes: values, errors (n,); returns (n, 2).
     """
     check_fraction("level", level)
     half = special.stdtrit(degrees, (1 + level) / 2) * errors
@@ -142,16 +126,8 @@ def inverse_where_known(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """The inverse of second moments in the directions that stand out of the noise, and the other directions.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (n_terms, n_terms)
-    variances : ndarray of shape (n_terms, n_terms)
-        Of the noise in every entry.
-
-    Returns
-    -------
-    inverse : ndarray of shape (n_terms, n_terms)
-    unknown : ndarray of shape (n_terms, n_unknown)
+    Shapes: gram (n_terms, n_terms), variances (n_terms, n_terms); returns inverse (n_terms, n_terms), unknown
+    (n_terms, n_unknown).
     """
     values, vectors = np.linalg.eigh(gram)
     # Of v'Nv, for noise N whose entries are independent but for its symmetry.
@@ -164,18 +140,7 @@ def inverse_where_known(
 def scatter(so_far: dict[str, Any] | None, mean: npt.NDArray[np.float64], n_people: int) -> dict[str, Any]:
     """Sums over cohorts: of their people, and of these times their means and the squares of those.
 
-    Parameters
-    ----------
-    so_far : dict or None
-        Of the cohorts before.
-    mean : ndarray of shape (n_terms,)
-        Of one cohort more.
-    n_people : int
-
-    Returns
-    -------
-    dict
-        Of numbers and lists, for JSON.
+    Shapes: mean (n_terms,).
     """
     so_far = so_far or {"cohorts": 0, "people": 0, "sum": np.zeros(len(mean)), "squares": np.zeros((len(mean),) * 2)}
     return {
@@ -197,24 +162,7 @@ def newton_steps(
 ) -> Estimate:
     r"""Two Newton steps from a model, the second one as long as its people are many.
 
-    Parameters
-    ----------
-    beta : ndarray of shape (n_terms,)
-        The model at which the first cohorts told the gradient.
-    scaling : ndarray of shape (n_terms, n_terms)
-        P, which makes terms x into P'x.
-    gram : pair of ndarray of shape (n_terms, n_terms)
-        The second moments of P'x, from other people, known in all directions, and the variances of the noise in them.
-    first, second : dict
-        Of two cohorts or more, by :func:`scatter`: the second ones told the gradient where the first step led.
-    variance : float
-        Of one released gradient, in every direction across it, by the noise alone.
-    cut : float, default=0.0
-        What is cut off a gradient in the mean, at most, in units of the noise's standard error.
-
-    Returns
-    -------
-    Estimate
+    Shapes: beta (n_terms,), scaling (n_terms, n_terms), gram (n_terms, n_terms).
 
     Notes
     -----

@@ -18,15 +18,7 @@ def n_products(k: int) -> int:
 def symmetric_matrix(products: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.float64]:
     """The symmetric matrix of the products of a vector of length k, in the order and the scale of a task's.
 
-    Parameters
-    ----------
-    products : ndarray of shape (k (k + 1) / 2,)
-        Row by row of the upper triangle, what is off the diagonal times the square root of 2.
-    k : int
-
-    Returns
-    -------
-    ndarray of shape (k, k)
+    Shapes: products (k (k + 1) / 2,); returns (k, k).
     """
     matrix = np.zeros((k, k))
     i, j = np.triu_indices(k)

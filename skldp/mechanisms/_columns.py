@@ -258,12 +258,7 @@ class Columns(Domain):
 
 
 def check_column_names(domain: Domain | None, names: Iterable[str] | None) -> None:
-    """Refuse a table whose columns are not those that a domain declares, in their order, where both have names.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse a table whose columns are not those that a domain declares, in their order, where both have names."""
     while isinstance(domain, Constrained):
         domain = domain.domain
     if isinstance(domain, Columns) and names is not None and domain.names != tuple(names):
@@ -298,12 +293,7 @@ def domain_from_json(text: str) -> Domain:
 
 
 def strict_json(text: str) -> Any:
-    """Read a JSON document of finite numbers that says nothing twice.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Read a JSON document of finite numbers that says nothing twice."""
     too_deep = f"A domain must be a JSON object nested at most {_DEEPEST} deep. Got a deeper one instead."
     try:
         given = json.loads(text, parse_constant=_no_number, object_pairs_hook=each_once)

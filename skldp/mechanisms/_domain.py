@@ -131,12 +131,7 @@ class Domain(ABC):
 
 
 def check_finite(rows: Any) -> None:
-    """Refuse NaN and infinity in an array or a sparse matrix, in scikit-learn's words.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse NaN and infinity in an array or a sparse matrix, in scikit-learn's words."""
     rows = rows.data if sparse.issparse(rows) else rows
     # Both are NaN if any value is; without a working array.
     if not (-math.inf < rows.min(initial=math.inf) and rows.max(initial=-math.inf) < math.inf):

@@ -39,13 +39,7 @@ def secure_words() -> Iterator[int]:
 
 
 def words_of(data: bytes) -> Iterator[int]:
-    """The big-endian 64-bit words of chosen bytes, for test vectors.
-
-    Raises
-    ------
-    ValueError
-        When more of them are asked for than there are.
-    """
+    """The big-endian 64-bit words of chosen bytes, for test vectors."""
     for start in range(0, len(data) - 7, 8):
         yield int.from_bytes(data[start : start + 8], "big")
     raise ValueError(f"A draw must find a word of 8 bytes. Got {len(data)} bytes in all, which are too few.")

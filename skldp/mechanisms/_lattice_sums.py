@@ -72,27 +72,7 @@ class Measure(ABC):
 def sum_of_copies(
     single: LatticeLaw, n: int, measure: Measure, *, budget: float, most: int
 ) -> tuple[LatticeLaw, int, float]:
-    """The law of a sum of n independent copies.
-
-    Parameters
-    ----------
-    single : LatticeLaw
-    n : int
-        At least 1.
-    measure : Measure
-    budget : float
-        What may be lost at the right end, in the measure of the sum.
-    most : int
-        The most places that a law keeps.
-
-    Returns
-    -------
-    law : LatticeLaw
-        On places of step 2^level.
-    level : int
-    lost : float
-        What was lost, rounded up; to be added to what the law measures.
-    """
+    """The law of a sum of n independent copies."""
     bits = bin(n)[3:]
     level, lost, share = 0, _UNDERFLOW, budget / (2 * len(bits) + 2)
     law, n_copies = single, 1

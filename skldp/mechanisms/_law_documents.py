@@ -37,11 +37,6 @@ _DEEPEST = 3
 def law_from_dict(given: Any) -> IntegerLaw:
     """Read a law from what :meth:`IntegerLaw.to_dict` gives, or from a stranger.
 
-    Raises
-    ------
-    ValueError
-        If it is no such law.
-
     Examples
     --------
     >>> from skldp.mechanisms._law_documents import law_from_dict

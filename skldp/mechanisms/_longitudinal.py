@@ -423,17 +423,6 @@ def ends_text(box: Box) -> str:
 def second_response(first_count: int, n_answers: int, n_differing: int, report_epsilon: float) -> RandomizedResponse:
     """Randomized response to permanent answers, after which a report spends so much and not more.
 
-    Parameters
-    ----------
-    first_count : int
-        Of 2^64, how likely the permanent answer is any single other one.
-    n_answers : int
-        g, among how many answers both laws choose.
-    n_differing : int
-        In how many such answers two values differ.
-    report_epsilon : float
-        Smaller than that of the permanent answers.
-
     Examples
     --------
     >>> from skldp.mechanisms._longitudinal import second_response

@@ -31,13 +31,6 @@ __all__ = [
 def both_steps(first: tuple[int, int], second: tuple[int, int], n_answers: int) -> tuple[int, int]:
     """Of 2^128, how likely two laws after each other give the own answer, and any single other one.
 
-    Parameters
-    ----------
-    first, second : tuple of int
-        Of 2^64, how likely each law gives the own answer, and any single other one.
-    n_answers : int
-        g, among how many answers both choose.
-
     Examples
     --------
     >>> from skldp.mechanisms._longitudinal_laws import both_steps

@@ -83,20 +83,6 @@ def noise_from(seed: Any = None) -> "Noise":
 def public_stream(seed: int) -> "Noise":
     """Make a reproducible stream for choices that are public, such as a projection: never for noise.
 
-    Parameters
-    ----------
-    seed : int
-        Not negative. The stream differs from that of the same seed given to :func:`noise_from`.
-
-    Returns
-    -------
-    Noise
-
-    Raises
-    ------
-    ValueError
-        If `seed` is no whole number, or negative.
-
     Examples
     --------
     >>> from skldp.mechanisms._noise import public_stream

@@ -25,13 +25,7 @@ _FAR = 1e150
 def row_norms(values: np.ndarray) -> npt.NDArray[np.float64]:
     """Euclidean norms of the rows, in the precision of the values, without overflow or underflow of the squares.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, d)
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    Shapes: values (n, d); returns (n,).
     """
     with np.errstate(over="ignore", under="ignore"):
         norms: npt.NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", values, values), dtype=np.float64)
@@ -47,15 +41,7 @@ def row_norms(values: np.ndarray) -> npt.NDArray[np.float64]:
 def scaled_norms(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Bring rows, in place, to a scale at which their squares neither overflow nor underflow; return their norms then.
 
-    Parameters
-    ----------
-    rows : ndarray of float64, shape (n, d)
-        Rows of a norm below 1e-150 or above 1e150 are multiplied by a power of two, which is exact.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        0 for a row of zeros.
+    Shapes: returns (n,).
 
     Examples
     --------
@@ -77,15 +63,7 @@ def scaled_norms(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def shrink_factors(values: Any, radius: float) -> npt.NDArray[np.float64]:
     """Factors, at most 1, that bring the rows to norms of at most `radius`, with every rounding counted.
 
-    Parameters
-    ----------
-    values : ndarray or CSR matrix of shape (n, d)
-        A sparse matrix holds no entry twice.
-    radius : float
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    Shapes: values (n, d); returns (n,).
     """
     if sparse.issparse(values):
         norms = _sparse_norms(values)
@@ -139,14 +117,7 @@ def nearest_rows(values: np.ndarray, vocabulary: np.ndarray) -> npt.NDArray[np.i
     Candidates come from a matrix product; where rounding could have mixed up two of them, their distances are computed
     anew from the differences. Of equally near rows the first counts.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, d)
-    vocabulary : ndarray of shape (n_words, d)
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
+    Shapes: values (n, d), vocabulary (n_words, d).
 
     Examples
     --------

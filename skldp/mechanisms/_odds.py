@@ -127,21 +127,6 @@ def least_count(epsilon: float, n_others: int = 1, *, n_own: int = 1, n_counted:
     Where a float only stands for `epsilon`, as that of a tenth does, which is a hair above it, for an epsilon one part
     in 2^50 smaller: so ten times a tenth is within one.
 
-    Parameters
-    ----------
-    epsilon : float
-    n_others : int, default=1
-        m, how many events have one probability each, beside those that are :math:`e^\varepsilon` times as likely.
-    n_own : int, default=1
-        o, how many are that likely.
-    n_counted : int, default=1
-        c, of how many of the m events together t is the probability.
-
-    Returns
-    -------
-    int
-        At least 1.
-
     Examples
     --------
     >>> from skldp.mechanisms._odds import least_count
@@ -158,12 +143,6 @@ def least_count(epsilon: float, n_others: int = 1, *, n_own: int = 1, n_counted:
 
 def log_ratio(numerator: int, denominator: int, *, in_doubles: bool = False) -> float:
     """The natural logarithm of a ratio of positive integers, rounded up to a float.
-
-    Parameters
-    ----------
-    numerator, denominator : int
-    in_doubles : bool, default=False
-        Compute in double precision, for a numerator that is not smaller: a few units in the last place above.
 
     Examples
     --------
@@ -189,15 +168,6 @@ def flip_threshold(log_odds: npt.ArrayLike) -> npt.NDArray[np.uint64]:
     Rounding towards one half is rounding to the private side for an event whose probability and whose
     complement's probability are compared: the sampled :math:`|\ln((2^{64} - t) / t)|` never exceeds ``|log_odds|``.
 
-    Parameters
-    ----------
-    log_odds : array-like
-        Natural-log odds L against the event, finite. Large ones saturate at t = 1 or :math:`2^{64} - 1`.
-
-    Returns
-    -------
-    ndarray of uint64, same shape
-
     Examples
     --------
     >>> from skldp.mechanisms._odds import flip_threshold
@@ -218,16 +188,6 @@ def flip_threshold(log_odds: npt.ArrayLike) -> npt.NDArray[np.uint64]:
 
 def threshold_log_odds(threshold: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Give the exact log odds ln((2^64 - t) / t) of integers t, rounded away from 0.
-
-    Parameters
-    ----------
-    threshold : array-like of uint64
-        From 1 to 2^64 - 1.
-
-    Returns
-    -------
-    ndarray of float64, same shape
-        Its magnitude is an upper bound within a few units in the last place, and 0 for t = 2^63.
 
     Examples
     --------
@@ -258,15 +218,7 @@ def bernoulli(noise: "Noise", count: int, out: np.ndarray, words: npt.NDArray[np
 
     The leading 16 bits of a 64-bit draw decide all but one in 65,536; only for those are the other 48 drawn.
 
-    Parameters
-    ----------
-    noise : Noise
-    count : int
-        From 0 to 2^64 - 1.
-    out : ndarray of shape (n, k)
-        Overwritten. The draws belong to n rows in their order, k to each.
-    words : ndarray of uint16 of the same shape
-        Where the leading bits are drawn to; memory that is not allocated anew for every block.
+    Shapes: out (n, k).
 
     Examples
     --------

@@ -37,13 +37,7 @@ _EVERY = 5
 
 
 def n_categories(domain: Domain) -> int | None:
-    """How many categories a column has; None for a column of numbers.
-
-    Raises
-    ------
-    ValueError
-        If it is neither.
-    """
+    """How many categories a column has; None for a column of numbers."""
     if isinstance(domain, Categories):
         return len(domain.values)
     if isinstance(domain, Codes) and domain.n_features == 1:
@@ -58,11 +52,6 @@ def n_categories(domain: Domain) -> int | None:
 
 def share_out(epsilon: float, weights: Sequence[float]) -> tuple[float, ...]:
     """Shares of an epsilon in proportion to weights, each rounded down, so that they never add up to more.
-
-    Raises
-    ------
-    ValueError
-        If a number is none, or not above 0.
 
     Examples
     --------
@@ -82,20 +71,6 @@ def least_variance_weights(
     domains: Sequence[Domain], epsilon: float, mechanism: str | tuple[str, ...] = "best"
 ) -> list[float]:
     r"""Weights by which :func:`share_out` makes the sum of the columns' variances least.
-
-    Parameters
-    ----------
-    domains : sequence of Domain
-        Of single columns, as of :class:`MixedRecord`.
-    epsilon : float
-        Natural log, of a whole record.
-    mechanism : str or tuple of str, default="best"
-        As of :class:`MixedRecord`.
-
-    Returns
-    -------
-    list of float
-        To about a hundredth.
 
     Notes
     -----

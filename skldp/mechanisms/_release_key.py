@@ -182,13 +182,7 @@ def joined(*parts: bytes) -> bytes:
 
 
 def person_bytes(one: Any) -> bytes:
-    """An id as bytes, of which no two ids have the same.
-
-    Raises
-    ------
-    TypeError
-        If it is no integer and no string.
-    """
+    """An id as bytes, of which no two ids have the same."""
     # First what most ids are: the other questions take as long as all the rest.
     if type(one) is int:
         return b"i%d" % one

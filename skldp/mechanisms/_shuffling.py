@@ -85,17 +85,7 @@ class BlanketLaw:
 
 
 def any_law(epsilon: float) -> BlanketLaw:
-    """The worst law of all mechanisms of an epsilon: binary randomized response.
-
-    Parameters
-    ----------
-    epsilon : float
-        Natural log, from 0 to 30.
-
-    Returns
-    -------
-    BlanketLaw
-    """
+    """The worst law of all mechanisms of an epsilon: binary randomized response."""
     odds = math.exp(epsilon) * (1 + 2.0**-50)
     share = 1 / (odds + 1)
     return BlanketLaw(np.array([odds, 1.0]), np.array([1.0, odds]), np.array([share, share]))
@@ -126,24 +116,7 @@ class _MeanExcess(Measure):
 
 
 def shuffled_delta(law: BlanketLaw, odds_excess: float, n: int, *, budget: float, places: int = _PLACES) -> float:
-    r"""A bound from above on delta after shuffling.
-
-    Parameters
-    ----------
-    law : BlanketLaw
-    odds_excess : float
-        :math:`e^\varepsilon - 1`, at least 0.
-    n : int
-        How many people answer, at most 2^40.
-    budget : float
-        What may be lost of delta at the end of a law, and is added.
-    places : int, default=2048
-        The most places of a law.
-
-    Returns
-    -------
-    float
-    """
+    r"""A bound from above on delta after shuffling."""
     values, masses = law.own - law.other - odds_excess * law.other, law.weights
     # Rounded up, as are the masses below.
     values = values + (law.error + 2.0**-50) * (law.own + (1 + odds_excess) * law.other)
@@ -173,23 +146,7 @@ def shuffled_delta(law: BlanketLaw, odds_excess: float, n: int, *, budget: float
 
 
 def shuffled_epsilon(law: BlanketLaw, n: int, delta: float, most: float) -> float:
-    r"""The least epsilon that is proved after shuffling, rounded up.
-
-    Parameters
-    ----------
-    law : BlanketLaw
-    n : int
-        How many people answer.
-    delta : float
-        In (0, 1).
-    most : float
-        The epsilon that holds without a shuffler.
-
-    Returns
-    -------
-    float
-        At most `most`.
-    """
+    r"""The least epsilon that is proved after shuffling, rounded up."""
     if most > MOST_EPSILON or delta < _LEAST_DELTA or most == 0:
         return most
     n = min(n, MOST_PEOPLE)

@@ -93,16 +93,6 @@ LABEL_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
 def family_of(name: str) -> str:
     """What is released: what a model asks for, the bits of values, one value after the other, or the whole vector.
 
-    Parameters
-    ----------
-    name : str
-        One of ``FEATURE_MECHANISMS``, ``PRIVATE_MODELS`` or ``TABLE_MECHANISMS``, or another, which belongs to none.
-
-    Returns
-    -------
-    str
-        One of ``FAMILIES``, or "".
-
     Examples
     --------
     >>> from skldp.study._catalogue import family_of
@@ -124,14 +114,6 @@ def family_of(name: str) -> str:
 
 def takes_delta(name: str) -> bool:
     """Whether the guarantee of a named mechanism may have a delta that one chooses.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    bool
 
     Examples
     --------

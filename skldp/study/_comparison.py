@@ -165,17 +165,7 @@ def _target(data: StudyData) -> str:
 
 
 def notes_on_table(data: StudyData) -> list[str]:
-    """Say what must be known of a table's categories and of its missing values.
-
-    Parameters
-    ----------
-    data : StudyData
-
-    Returns
-    -------
-    list of str
-        A sentence each.
-    """
+    """Say what must be known of a table's categories and of its missing values."""
     lines = []
     if data.found:
         lines.append(

@@ -185,12 +185,7 @@ def _check_parameters(estimator: Any, names: list[str], epsilons: list[float], n
 
 
 def check_scorer(name: Any) -> None:
-    """Refuse what is no name of a scorer of scikit-learn, and say which are nearly it.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse what is no name of a scorer of scikit-learn, and say which are nearly it."""
     known = get_scorer_names()
     if name not in known:
         near = get_close_matches(name, known, n=4)

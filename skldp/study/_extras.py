@@ -7,23 +7,7 @@ __all__ = ["require"]
 
 
 def require(name: str, *, extra: str = "study") -> ModuleType:
-    """Import a module that an extra brings.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``"matplotlib.pyplot"``.
-    extra : str, default="study"
-
-    Returns
-    -------
-    module
-
-    Raises
-    ------
-    ImportError
-        If it is missing.
-    """
+    """Import a module that an extra brings."""
     try:
         return import_module(name)
     except ImportError:

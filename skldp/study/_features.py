@@ -65,22 +65,7 @@ class Features:
 
 
 def read_study_schema(schema: Any) -> dict[str, Any]:
-    """A schema by column, from a dict, a text of JSON, or a file of it.
-
-    Parameters
-    ----------
-    schema : dict by column, Columns, str, Path or None
-        As of :class:`~skldp.TablePrivatizer`, or the path of a .json file.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    StudyInputError
-        If it is none, or there is no such file.
-    """
+    """A schema by column, from a dict, a text of JSON, or a file of it."""
     if schema is None:
         return {}
     if isinstance(schema, Path) or (isinstance(schema, str) and schema.lower().endswith(".json")):
@@ -99,27 +84,7 @@ def read_study_schema(schema: Any) -> dict[str, Any]:
 
 
 def table_columns(file: str, frame: Any, schema: Mapping[str, Any], *, fill: bool) -> TableColumns:
-    """Take what is declared of a table's columns, and of columns of texts the categories that are found.
-
-    Parameters
-    ----------
-    file : str
-        How errors call the table.
-    frame : DataFrame of pandas
-    schema : dict by column
-        Of some of them.
-    fill : bool
-        Whether something stands for missing values: the middle of the bounds, or a category of its own.
-
-    Returns
-    -------
-    TableColumns
-
-    Raises
-    ------
-    StudyInputError
-        If the schema names other columns, or a column can be no feature; it shows no cell.
-    """
+    """Take what is declared of a table's columns, and of columns of texts the categories that are found."""
     unknown = [name for name in schema if name not in frame.columns]
     if unknown:
         beside = ", ".join(map(repr, unknown[:4]))
@@ -161,24 +126,7 @@ def table_columns(file: str, frame: Any, schema: Mapping[str, Any], *, fill: boo
 
 
 def features_of(file: str, frame: Any, declared: Mapping[str, DeclaredColumn]) -> Features:
-    """Encode a table by what is declared of its columns.
-
-    Parameters
-    ----------
-    file : str
-    frame : DataFrame of pandas
-    declared : dict of str to DeclaredColumn
-        Of all its columns.
-
-    Returns
-    -------
-    Features
-
-    Raises
-    ------
-    StudyInputError
-        If a cell is no number, date or declared category; it shows none.
-    """
+    """Encode a table by what is declared of its columns."""
     blocks, n_filled = [], 0
     for (name, column), values in zip(declared.items(), columns_of(frame), strict=True):
         try:

@@ -80,25 +80,6 @@ class Sizes:
 def fitted_mechanism(name: str, epsilon: float, sizes: Sizes, **options: Any) -> Any:
     """Fit a mechanism or a model to made-up rows of given sizes.
 
-    Parameters
-    ----------
-    name : str
-        One of ``GUARANTEED``.
-    epsilon : float
-    sizes : Sizes
-    **options : dict
-        Other parameters of a mechanism for rows of numbers; those that it does not have are left out.
-
-    Returns
-    -------
-    estimator
-        With ``privacy_guarantee_``.
-
-    Raises
-    ------
-    StudyInputError
-        If there is no such mechanism, or it takes no delta, or needs a schema.
-
     Examples
     --------
     >>> from skldp.study._guarantees import Sizes, fitted_mechanism

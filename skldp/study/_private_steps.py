@@ -21,15 +21,6 @@ __all__ = ["has_seed", "majority_estimator", "private_steps", "stated_together",
 def majority_estimator(estimator: Any) -> Any:
     """Make the estimator that learns nothing: the most frequent class, or the mean for a regressor.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Only asked whether it is a regressor.
-
-    Returns
-    -------
-    DummyClassifier or DummyRegressor
-
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
@@ -42,23 +33,6 @@ def majority_estimator(estimator: Any) -> Any:
 
 def without_privacy(fitted: Any) -> Any:
     """Make an unfitted copy of a fitted estimator that leaves out everything that has a privacy guarantee.
-
-    Parameters
-    ----------
-    fitted : fitted estimator
-        A private transformer or sampler in a Pipeline, ColumnTransformer or FeatureUnion becomes "passthrough"; a
-        private meta-estimator becomes the estimator inside it; a linear model that learns under privacy becomes
-        scikit-learn's, within the same declared bounds.
-
-    Returns
-    -------
-    estimator
-        Not fitted.
-
-    Raises
-    ------
-    ValueError
-        If a private part has nothing to take its place.
 
     Examples
     --------
@@ -124,14 +98,6 @@ def _shallow(composite: Any, **replaced: Any) -> Any:
 def private_steps(fitted: Any) -> tuple[tuple[str, PrivacyGuarantee], ...]:
     """Give the private steps of a Pipeline, or the whole of anything else, each with its guarantee.
 
-    Parameters
-    ----------
-    fitted : fitted estimator
-
-    Returns
-    -------
-    tuple of (str, PrivacyGuarantee)
-
     Examples
     --------
     >>> from sklearn.pipeline import make_pipeline
@@ -172,15 +138,6 @@ def has_seed(estimator: Any) -> bool:
 
 def stated_together(steps: Iterable[tuple[str, PrivacyGuarantee]]) -> float | None:
     """Add up what the steps state, over the declared diameter where one states it per unit of distance.
-
-    Parameters
-    ----------
-    steps : tuple of (str, PrivacyGuarantee)
-
-    Returns
-    -------
-    float or None
-        None where a step states nothing.
 
     Examples
     --------

@@ -59,20 +59,7 @@ class TextTable:
 
 
 def ranking(comparison: MechanismComparison, *, within: float = math.inf) -> TextTable:
-    """Put the best mean score of each mechanism within each exact epsilon side by side.
-
-    Parameters
-    ----------
-    comparison : MechanismComparison
-    within : float, default=inf
-        The largest exact epsilon that is shown; then without the mechanisms that have no point within it.
-
-    Returns
-    -------
-    TextTable
-        The baselines, then the mechanisms, the best at the largest epsilon first. A dash stands where a mechanism has
-        no point within the epsilon; the best of a column is bold.
-    """
+    """Put the best mean score of each mechanism within each exact epsilon side by side."""
     first, budgets = comparison.first, [budget for budget in comparison.stated_budgets() if budget <= within]
     places = [dict(comparison.ranking(budget)) for budget in budgets]
     scores = {
@@ -103,16 +90,7 @@ def ranking(comparison: MechanismComparison, *, within: float = math.inf) -> Tex
 
 
 def also_rankings(comparison: MechanismComparison) -> list[TextTable]:
-    """Give the further scores of the points that :func:`ranking` shows, in the same order, one table a score.
-
-    Parameters
-    ----------
-    comparison : MechanismComparison
-
-    Returns
-    -------
-    list of TextTable
-    """
+    """Give the further scores of the points that :func:`ranking` shows, in the same order, one table a score."""
     first, main = comparison.first, ranking(comparison)
     places = [dict(comparison.ranking(budget)) for budget in comparison.stated_budgets()]
     tables = []
@@ -132,20 +110,7 @@ def also_rankings(comparison: MechanismComparison) -> list[TextTable]:
 
 
 def points(comparison: MechanismComparison, names: Iterable[str] | None = None, *, title: str = "") -> TextTable:
-    """Give every point of some mechanisms, the stated epsilon beside the exact one.
-
-    Parameters
-    ----------
-    comparison : MechanismComparison
-    names : iterable of str, default=None
-        None takes all.
-    title : str, default=""
-
-    Returns
-    -------
-    TextTable
-        The baselines, then the points.
-    """
+    """Give every point of some mechanisms, the stated epsilon beside the exact one."""
     first = comparison.first
     signs = [_sign(score) for score in first.also]
 
@@ -188,16 +153,7 @@ def _what_counts(comparison: MechanismComparison) -> str:
 
 
 def guarantee_tables(comparison: MechanismComparison) -> list[TextTable]:
-    """Give the guarantee of every private step at every epsilon, one table a mechanism.
-
-    Parameters
-    ----------
-    comparison : MechanismComparison
-
-    Returns
-    -------
-    list of TextTable
-    """
+    """Give the guarantee of every private step at every epsilon, one table a mechanism."""
     return [
         TextTable(
             name,
@@ -250,15 +206,6 @@ def _spread(mean: float, std: float) -> str:
 
 def panel_names(curves: dict[str, Any]) -> dict[str, list[str]]:
     """Which curves stand out in which panel.
-
-    Parameters
-    ----------
-    curves : dict of str to PrivacyUtilityCurve
-
-    Returns
-    -------
-    dict of str to list of str
-        The title of a panel, and the names of its curves.
 
     Examples
     --------
@@ -315,16 +262,7 @@ def plot_comparison(comparison: MechanismComparison) -> Any:
 
 
 def plot_panel(ax: Any, curves: dict[str, PrivacyUtilityCurve], names: list[str], epsilon_axis: str) -> None:
-    """Draw some curves into one panel, the others in grey behind them.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    curves : dict of str to PrivacyUtilityCurve
-    names : list of str
-        Of the curves that stand out.
-    epsilon_axis : {"stated", "exact"}
-    """
+    """Draw some curves into one panel, the others in grey behind them."""
     behind: dict[str, Any] = {"color": "0.75", "lw": 0.8, "marker": "", "label": "_behind", "zorder": 1}
     for name, curve in curves.items():
         if name not in names:

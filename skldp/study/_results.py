@@ -66,17 +66,7 @@ def columns_of(table: Any) -> dict[str, np.ndarray]:
 
 
 def columns_of_records(kind: type, records: tuple[Any, ...]) -> dict[str, np.ndarray]:
-    """Give the columns of records of one dataclass, in the order of its fields.
-
-    Parameters
-    ----------
-    kind : dataclass
-    records : tuple of instances of `kind`
-
-    Returns
-    -------
-    dict of str to ndarray
-    """
+    """Give the columns of records of one dataclass, in the order of its fields."""
     return {field.name: np.array([getattr(record, field.name) for record in records]) for field in fields(kind)}
 
 

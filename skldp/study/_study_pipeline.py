@@ -32,22 +32,7 @@ __all__ = ["clean_model", "study_pipeline"]
 
 
 def study_pipeline(name: str, data: StudyData, settings: "ComparisonSettings") -> tuple[Any, list[str]]:
-    """Make what is fitted for one mechanism, and the names of the parameters that take the epsilon.
-
-    Parameters
-    ----------
-    name : str
-    data : StudyData
-    settings : ComparisonSettings
-
-    Returns
-    -------
-    estimator
-        For rows between -1 and 1. A model that learns from releases made for it; or the release of rows, a
-        StandardScaler, and a linear model: the noises differ in size by factors of hundreds, and what is fitted on a
-        release costs no privacy.
-    param_names : list of str
-    """
+    """Make what is fitted for one mechanism, and the names of the parameters that take the epsilon."""
     regression = data.task == "regression"
     if name in PRIVATE_MODELS[data.task]:
         if data.attributes:
@@ -68,16 +53,7 @@ def study_pipeline(name: str, data: StudyData, settings: "ComparisonSettings") -
 
 
 def clean_model(data: StudyData) -> Any:
-    """Make what is fitted on rows that are not private.
-
-    Parameters
-    ----------
-    data : StudyData
-
-    Returns
-    -------
-    estimator
-    """
+    """Make what is fitted on rows that are not private."""
     if data.task == "regression":
         ridge = Pipeline([("standardise", StandardScaler()), ("model", Ridge())])
         return ReleasedRowsRegressor(None, ridge, target_bounds=data.target_bounds)

@@ -43,30 +43,6 @@ def read_table(
 ) -> Any:
     r"""Read a table whole.
 
-    Parameters
-    ----------
-    path : str or Path
-        A CSV file (.csv, .tsv, .csv.gz, .tsv.gz), whose first row has names unless it holds numbers alone, or a Parquet
-        or Arrow file (.parquet, .arrow, .feather).
-    columns : iterable of str, default=None
-        Those to read, in the order of the file; None reads all. Columns without names have their numbers from 0.
-    separator : str, default=None
-        What stands between the cells of a CSV file, one character; None is a comma, and in .tsv files a tabulator.
-    encoding : str, default="utf-8"
-        Of a CSV file, by its name in Python.
-
-    Returns
-    -------
-    DataFrame of pandas
-        Its columns' names are texts.
-
-    Raises
-    ------
-    StudyInputError
-        If there is no such file, or it cannot be read; in one line that shows nothing that stands in it.
-    ImportError
-        If pandas, or for Parquet and Arrow pyarrow, is missing.
-
     Examples
     --------
     >>> import tempfile, pathlib
@@ -89,27 +65,6 @@ def table_chunks(
     as_texts: bool = False,
 ) -> Iterator[Any]:
     r"""Read a table in chunks, of which one is in memory at a time.
-
-    Parameters
-    ----------
-    path, columns, separator, encoding
-        As of :func:`read_table`.
-    n_rows : int, default=65536
-        Of a chunk, at most.
-    as_texts : bool, default=False
-        Whether the cells of a CSV file stay texts, so that no chunk's types depend on its cells; empty ones alone are
-        missing then.
-
-    Yields
-    ------
-    DataFrame of pandas
-        As :func:`read_table` gives; at least one, which has no rows where the table has none. The type of a CSV file's
-        column is that of the chunk's cells, so that it may differ between chunks.
-
-    Raises
-    ------
-    StudyInputError, ImportError
-        As :func:`read_table`; of a file that breaks off further down, when it comes to that.
 
     Examples
     --------

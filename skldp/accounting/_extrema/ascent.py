@@ -25,16 +25,7 @@ def scattered(n_points: int, n_features: int) -> Floats:
 def totals(problem: SigmoidSum, counts: Floats, points: Floats) -> Floats:
     """Sum of each row of counts at its own point.
 
-    Parameters
-    ----------
-    problem : SigmoidSum
-    counts : ndarray of shape (k, n)
-        In place of the problem's own.
-    points : ndarray of shape (k, d)
-
-    Returns
-    -------
-    ndarray of shape (k,)
+    Shapes: counts (k, n), points (k, d); returns (k,).
     """
     found: Floats = (problem.value(points @ problem.weights.T + problem.offset) * counts).sum(axis=1)
     return found
@@ -43,20 +34,7 @@ def totals(problem: SigmoidSum, counts: Floats, points: Floats) -> Floats:
 def solved(stiffness: Floats, bent: Floats, weights: Floats, pull: Floats) -> Floats:
     """Solve (D + W' diag(h) W) x = b for a stack of such systems, by the smaller of two ways; 0 where that fails.
 
-    Parameters
-    ----------
-    stiffness : ndarray of shape (k, d)
-        D, positive; infinity where x is to be 0.
-    bent : ndarray of shape (k, n)
-        h, not negative.
-    weights : ndarray of shape (n, d)
-        W.
-    pull : ndarray of shape (k, d)
-        b.
-
-    Returns
-    -------
-    ndarray of shape (k, d)
+    Shapes: stiffness (k, d), bent (k, n), weights (n, d), pull (k, d); returns (k, d).
     """
     n, d = weights.shape
     give = 1 / stiffness
@@ -83,20 +61,7 @@ def stepped(
 ) -> tuple[Floats, Floats]:
     """One projected Newton step of each row along the sum's concave part, halved where it does not improve the sum.
 
-    Parameters
-    ----------
-    problem : SigmoidSum
-    counts : ndarray of shape (k, n)
-    points : ndarray of shape (k, d)
-    values : ndarray of shape (k,)
-        The sums there.
-    arguments : ndarray of shape (k, n)
-        The arguments there.
-
-    Returns
-    -------
-    points : ndarray of shape (k, d)
-    values : ndarray of shape (k,)
+    Shapes: counts (k, n), points (k, d), values (k,), arguments (k, n); returns points (k, d), values (k,).
     """
     slopes = (counts * problem.slope(arguments)) @ problem.weights
     bent = counts * np.maximum(-problem.curvature(arguments), 0.0)
@@ -119,18 +84,7 @@ def stepped(
 def ascended(problem: SigmoidSum, counts: Floats, points: Floats, n_steps: int) -> tuple[Floats, Floats]:
     """Climb from each point, a few steps or until a step gains next to nothing.
 
-    Parameters
-    ----------
-    problem : SigmoidSum
-    counts : ndarray of shape (k, n)
-    points : ndarray of shape (k, d)
-    n_steps : int
-
-    Returns
-    -------
-    points : ndarray of shape (k, d)
-    values : ndarray of shape (k,)
-        The sums there.
+    Shapes: counts (k, n), points (k, d); returns points (k, d), values (k,).
     """
     points, values = points.copy(), totals(problem, counts, points)
     climbing = np.arange(len(points))

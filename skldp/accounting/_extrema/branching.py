@@ -25,24 +25,7 @@ def maximum_of_concave(
 ) -> tuple[float, float, Floats, Floats]:
     """Projected Newton, until the tangent bound is within `tol` of the value.
 
-    Parameters
-    ----------
-    problem : SigmoidSum
-        With ``is_concave``.
-    tol : float
-    start : ndarray of shape (d,), default=None
-        A point of [-1, 1]^d near the maximum; None starts in the middle.
-    max_iter : int, default=100
-
-    Returns
-    -------
-    lower : float
-        The sum at `point`.
-    upper : float
-        A bound on the maximum, up to rounding, whether the iteration converged or not.
-    point : ndarray of shape (d,)
-    slopes : ndarray of shape (n,)
-        Of the answers, where the bound was found.
+    Shapes: start (d,); returns point (d,), slopes (n,).
     """
     n_features = problem.weights.shape[1]
     point = np.zeros(n_features) if start is None else np.clip(start, -1.0, 1.0)
@@ -86,16 +69,7 @@ _BATCH_ELEMENTS = 1 << 16
 def box_bounds(problem: SigmoidSum, center: Floats, radius: Floats) -> tuple[Floats, Floats, Floats]:
     """Upper bounds of the sum over boxes, the points where the majorants peak, and how much each side loosens them.
 
-    Parameters
-    ----------
-    problem : SigmoidSum
-    center, radius : ndarray of shape (k, d)
-
-    Returns
-    -------
-    bounds : ndarray of shape (k,)
-    peaks : ndarray of shape (k, d)
-    looseness : ndarray of shape (k, d)
+    Shapes: center, radius (k, d); returns bounds (k,), peaks (k, d), looseness (k, d).
     """
     middle = center @ problem.weights.T + problem.offset
     spread = radius @ np.abs(problem.weights).T

@@ -140,21 +140,7 @@ def certified_loss(
 ) -> float:
     """Bound a realized loss from above: the figure that decides whether somebody may be asked again.
 
-    Parameters
-    ----------
-    queries : sequence of RegressionQuery
-    outputs : sequence of {0, 1}
-    box : ndarray of shape (2, d)
-    high, low : sequence of Proof
-        For the maximum of the log-likelihood, and for minus its minimum. The best of each is taken; without any, what
-        each answer's own range gives.
-    region : Region, default=None
-        What of the box can be. None is all of it.
-
-    Returns
-    -------
-    float
-        Never more than the sum of the exact epsilons.
+    Shapes: box (2, d).
     """
     law = sampled_law(queries, outputs, box, region)
     ceiling = math.nextafter(math.fsum(query.exact_epsilon for query in queries), math.inf)
@@ -180,22 +166,7 @@ def certified_maximum(
     propose: Proposal,
     prices: Callable[[Integers], Floats] | None = None,
 ) -> float:
-    """Bound the sum's maximum over the box (sign 1), or minus its minimum (sign -1), from above.
-
-    Parameters
-    ----------
-    law : SampledLaw
-    sign : {1, -1}
-    tree : Tree
-    propose : callable
-        Takes positions of leaves in the tree and the ranges of the arguments there, and returns any slopes.
-    prices : callable, default=None
-        Takes positions of leaves, and returns any prices of a region's inequalities. None sets them aside.
-
-    Returns
-    -------
-    float
-    """
+    """Bound the sum's maximum over the box (sign 1), or minus its minimum (sign -1), from above."""
     if tree.to_the_ends and (law.region is not None or not peaks_at_vertices(law, sign)):
         return math.inf
     worst = -math.inf
@@ -231,24 +202,8 @@ def leaf_bounds(
 ) -> Floats:
     """Bound the sum over leaves, whatever the slopes are.
 
-    Parameters
-    ----------
-    law : SampledLaw
-    sign : {1, -1}
-    count : ndarray of shape (n,) or (k, n)
-        How often each answer was given, in place of the law's own count.
-    slopes : ndarray of shape (k, n)
-    box_low, box_high : ndarray of shape (k, d) or (1, d)
-    low, high : ndarray of shape (k, n) or (1, n)
-        Ranges of the arguments that are really computed.
-    minorant : bool, default=False
-        Take ramps without their kink at 0.
-    prices : ndarray of shape (k, n_inequalities), default=None
-        Of the inequalities of the law's region; one that is not positive is taken for 0.
-
-    Returns
-    -------
-    ndarray of shape (k,)
+    Shapes: count (n,), slopes (k, n), box_low, box_high (k, d), low, high (k, n), prices (k, n_inequalities); returns
+    (k,).
     """
     with np.errstate(all="ignore"):
         weighted = count * slopes
@@ -394,18 +349,7 @@ def peaks_at_vertices(law: SampledLaw, sign: int) -> bool:
 def vertex_bounds(law: SampledLaw, sign: int, vertices: Floats) -> Floats:
     """Bound each answer's log-likelihood (minus it for sign -1) at vertices of the box from above.
 
-    Parameters
-    ----------
-    law : SampledLaw
-        Such that the sum peaks at a vertex.
-    sign : {1, -1}
-    vertices : ndarray of shape (k, d)
-
-    Returns
-    -------
-    ndarray of shape (n, k)
-        Whatever the counts, the weighted sum's largest value over all vertices, plus `vertex_rounding`, bounds the
-        sum over the whole box.
+    Shapes: vertices (k, d); returns (n, k).
     """
     return bounds_at(law, sign, vertices @ law.coef.T, kinked=False).T
 
@@ -413,18 +357,7 @@ def vertex_bounds(law: SampledLaw, sign: int, vertices: Floats) -> Floats:
 def bounds_at(law: SampledLaw, sign: int, sums: Floats, *, kinked: bool) -> Floats:
     """Bound log-likelihoods (minus them for sign -1) from above, with a ramp's kink at 0 or without.
 
-    Parameters
-    ----------
-    law : SampledLaw
-    sign : {1, -1}
-    sums : ndarray of shape (k, n)
-        The values of a . x at some points.
-    kinked : bool
-
-    Returns
-    -------
-    ndarray of shape (k, n)
-        For sums that are weighted by counts, `vertex_rounding` is to be added.
+    Shapes: sums (k, n); returns (k, n).
     """
     w = sums + (law.offset + sign * law.error)
     ramp = curved(law, np.clip(w, 0.0 if kinked else -np.inf, 1.0))
@@ -441,17 +374,7 @@ def vertex_rounding(law: SampledLaw, count: Floats) -> Floats:
 def vertex_maximum(law: SampledLaw, sign: int) -> tuple[float, Floats]:
     """Look at every vertex of the box, or at every point of a region that holds finitely many.
 
-    Parameters
-    ----------
-    law : SampledLaw
-    sign : {1, -1}
-
-    Returns
-    -------
-    float
-        A bound as that of :func:`certified_maximum`; infinity unless the sum peaks at one of them.
-    ndarray of shape (d,)
-        The point where it is attained.
+    Shapes: returns (d,).
     """
     region, used = box_region(law.box) if law.region is None else law.region, law.used
     best, where = -math.inf, 0
@@ -467,11 +390,7 @@ def vertex_maximum(law: SampledLaw, sign: int) -> tuple[float, Floats]:
 def loss_between(queries: Sequence[RegressionQuery], outputs: Sequence[int], points: Floats) -> float:
     """Bound from below what the answers tell between two points: their log-ratio, by the integers that are drawn with.
 
-    Parameters
-    ----------
-    queries : sequence of RegressionQuery
-    outputs : sequence of {0, 1}
-    points : ndarray of shape (2, d)
+    Shapes: points (2, d).
     """
     counts: dict[tuple[str, int], list[Any]] = {}
     for query, output in zip(queries, outputs, strict=True):

@@ -47,28 +47,7 @@ def linear_decisions(
 ) -> list[bool | None]:
     """Decide for many histories whether every output of one more query keeps the realized loss within a budget.
 
-    Parameters
-    ----------
-    queries : sequence of RegressionQuery or FiniteQuery
-        Those that the histories speak of, by their position.
-    histories : sequence of tuple (positions, outputs)
-    query : RegressionQuery or FiniteQuery
-    epsilon : float
-        The budget.
-    bounds : tuple (low, high) or None
-        The box of x.
-    table : LinearTable, default=None
-        To be kept for the next decisions within the same box.
-    every_output : bool, default=True
-        False asks whether the loss so far, and the query's whole epsilon, are within the budget.
-    after : ndarray of shape (n_histories, 2), default=None
-        Takes certified bounds on the loss after each output, up to rounding, where True was decided.
-
-    Returns
-    -------
-    list of bool or None
-        None where this way does not decide: unless all queries are linear and stay within their output bounds, the
-        features are few, and the loss is not a hair from the budget.
+    Shapes: after (n_histories, 2).
 
     Notes
     -----

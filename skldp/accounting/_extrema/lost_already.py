@@ -29,18 +29,7 @@ def have_lost_more(
 ) -> npt.NDArray[np.bool_]:
     """Say of each history whether its realized loss is certainly above a threshold.
 
-    Parameters
-    ----------
-    answers : sequence of tuple (queries, outputs)
-        Of regressions with d features; with any other question, nobody is found.
-    box : ndarray of shape (2, d)
-    threshold : float
-        In nats.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_histories,)
-        False where it is not, or was not found out.
+    Shapes: box (2, d).
 
     Examples
     --------

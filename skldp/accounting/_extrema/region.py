@@ -50,13 +50,7 @@ class Block:
 def box_region(box: Floats) -> "Region":
     """A box, of which nothing else is known.
 
-    Parameters
-    ----------
-    box : ndarray of shape (2, n_features)
-
-    Returns
-    -------
-    Region
+    Shapes: box (2, n_features).
     """
     d = box.shape[1]
     return Region(box, np.zeros(d, dtype=bool), (), np.zeros((0, d)), np.zeros(0))
@@ -64,23 +58,6 @@ def box_region(box: Floats) -> "Region":
 
 def region_of(bounds: Bounds, *, n_features: int | None = None) -> "Region":
     """Write declared bounds, or a domain, out by their columns.
-
-    Parameters
-    ----------
-    bounds : tuple (low, high), or Domain
-        A domain is of intervals, boxes, whole numbers and one-hot blocks, side by side as Columns, with or without
-        inequalities.
-    n_features : int, default=None
-        How many columns there must be. None takes as many as are declared.
-
-    Returns
-    -------
-    Region
-
-    Raises
-    ------
-    ValueError
-        If they are no bounds, something else is in the domain, or a number is beyond 1e100.
 
     Examples
     --------

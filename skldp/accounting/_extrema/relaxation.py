@@ -37,16 +37,7 @@ def dual_bound(
 ) -> Floats:
     """Upper bounds of the sum over nodes, from any multipliers.
 
-    Parameters
-    ----------
-    problem : SigmoidSum
-    multipliers, low, high : ndarray of shape (k, n)
-    offset : ndarray of shape (k, n), default=None
-        Each node's own, in place of the problem's.
-
-    Returns
-    -------
-    ndarray of shape (k,)
+    Shapes: multipliers, low, high (k, n), offset (k, n); returns (k,).
     """
     height = problem.conjugate(multipliers, low, high)
     scaled = multipliers * problem.count
@@ -67,24 +58,8 @@ def relaxed(
 ) -> tuple[Floats, Floats, Floats]:
     """Solve the relaxations of some nodes, each until its bound is at most `goal` or about as good as it gets.
 
-    Parameters
-    ----------
-    problem : SigmoidSum
-    low, high : ndarray of shape (k, n)
-        Intervals of the arguments.
-    tangent : ndarray of shape (k, n)
-        Where the majorants' straight pieces end.
-    start : ndarray of shape (k, d)
-    goal : float
-    offset : ndarray of shape (k, n), default=None
-        Each node's own, in place of the problem's.
-
-    Returns
-    -------
-    bounds : ndarray of shape (k,)
-    multipliers : ndarray of shape (k, n)
-        They give the bounds.
-    peaks : ndarray of shape (k, d)
+    Shapes: low, high (k, n), tangent (k, n), start (k, d), offset (k, n); returns bounds (k,), multipliers (k, n),
+    peaks (k, d).
     """
     bounds, multipliers, peaks = np.full(len(low), np.inf), np.zeros(low.shape), start.copy()
     own = np.broadcast_to(problem.offset, low.shape) if offset is None else offset

@@ -57,21 +57,7 @@ Bounds = tuple[npt.ArrayLike, npt.ArrayLike] | Domain
 def checked_box(bounds: Any, *, n_features: int | None = None) -> Floats:
     """Check bounds and write them out, one column per feature.
 
-    Parameters
-    ----------
-    bounds : tuple (low, high)
-        Each a number, or one number per feature.
-    n_features : int, default=None
-        None takes as many as are given, and 1 for two numbers.
-
-    Returns
-    -------
-    ndarray of shape (2, n_features)
-
-    Raises
-    ------
-    ValueError
-        If they are no finite numbers with low <= high, are beyond 1e100, or are for another number of features.
+    Shapes: returns (2, n_features).
 
     Examples
     --------
@@ -120,17 +106,7 @@ def sampled_law(
 
     Equal answers are merged. Those that no person of the box can change are left out: they cancel in every ratio.
 
-    Parameters
-    ----------
-    queries : sequence of RegressionQuery
-    outputs : sequence of {0, 1}
-    box : ndarray of shape (2, n_features)
-    region : Region, default=None
-        None is the whole box.
-
-    Returns
-    -------
-    SampledLaw
+    Shapes: box (2, n_features).
     """
     counts: dict[tuple[str, int], list[Any]] = {}
     for query, output in zip(queries, outputs, strict=True):

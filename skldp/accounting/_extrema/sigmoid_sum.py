@@ -33,17 +33,7 @@ _DEEPEST = 600.0
 
 
 def sigmoid_sum(law: SampledLaw) -> "SigmoidSum":
-    """Write the log-likelihood of the answers as a function of the box's own coordinates, each in [-1, 1].
-
-    Parameters
-    ----------
-    law : SampledLaw
-
-    Returns
-    -------
-    SigmoidSum
-        With the law's answers, in its order.
-    """
+    """Write the log-likelihood of the answers as a function of the box's own coordinates, each in [-1, 1]."""
     middle, half = middle_and_half(law.box)
     with np.errstate(under="ignore"):
         weights = law.coef * half

@@ -56,17 +56,7 @@ _PAIR_ROUNDING = 1 + 128 * np.finfo(np.float64).eps
 def worst_pair_losses(losses: npt.NDArray[np.float64], reachable: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
     """Largest loss between two reachable codes, for each interval of codes.
 
-    Parameters
-    ----------
-    losses : ndarray of shape (n_bits, 2, 2)
-        ``[i, b, c]`` is what bit i tells if it is b in the one code and c in the other. Bit 0 is the sign.
-    reachable : ndarray of uint64, shape (n, 2, 2)
-        ``[:, s]``: first and last magnitude with sign bit s; the first exceeds the last where there is none.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Rounded up.
+    Shapes: losses (n_bits, 2, 2); returns (n,).
     """
     distinct, inverse = np.unique(reachable.reshape(len(reachable), 4), axis=0, return_inverse=True)
     ends = distinct.reshape(-1, 2, 2)
@@ -133,26 +123,7 @@ def exact_bitrand_law(
 ) -> BitLaw:
     """Give the law of least expected error whose exact loss is `epsilon`.
 
-    Parameters
-    ----------
-    epsilon : float
-        For the record, natural log.
-    encoding : FixedPoint
-    reachable : ndarray of shape (n_features, 2, 2)
-        Of ``encoding.reachable``.
-    n_sampled : int
-        How many features of a record are released.
-
-    Returns
-    -------
-    BitLaw
-        Its loss is never above `epsilon`, and at least (1 - 1e-9) of it unless every bit is as certain as 64-bit
-        integers can make it. Bits in which no two reachable codes differ are left alone, and tell nothing.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is so small that every probability rounds to one half.
+    Shapes: reachable (n_features, 2, 2).
     """
     counts = _counting_bits(encoding, reachable)
 
@@ -177,19 +148,7 @@ def least_error_sample(
 ) -> int:
     r"""How many features to release per record, so that what is released predicts the values best.
 
-    Parameters
-    ----------
-    epsilon : float
-        For the record, natural log.
-    encoding : FixedPoint
-    low, high : ndarray of shape (n_features,)
-        The declared domain.
-
-    Returns
-    -------
-    int
-        The k for which the best linear reading of a released number has the least mean squared error, for values
-        spread evenly over the domain: the largest :math:`\operatorname{corr}^2(x, x')`.
+    Shapes: low, high (n_features,).
 
     Notes
     -----
@@ -226,18 +185,7 @@ def exact_published_laws(
 ) -> tuple[BitLaw, ...]:
     """Choose the one free number of LATENT or OME, the share of one bit, so that the exact loss is `epsilon`.
 
-    Parameters
-    ----------
-    make_laws : callable
-        From the share of one bit to the laws.
-    epsilon : float
-    reachable : ndarray of shape (n_features, 2, 2)
-    n_sampled, n_bits : int
-
-    Raises
-    ------
-    ValueError
-        If the loss exceeds `epsilon` with no share at all.
+    Shapes: reachable (n_features, 2, 2).
     """
 
     @cache

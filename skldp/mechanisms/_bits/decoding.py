@@ -32,11 +32,6 @@ def plain_bits(n_bits: int) -> npt.NDArray[np.float64]:
 def unbiased_bits(law: BitLaw) -> npt.NDArray[np.float64]:
     r"""What an output bit of 0 and of 1 counts as, such that its mean is the input bit, shape (n_bits, 2).
 
-    Raises
-    ------
-    ValueError
-        If a bit comes out the same from 0 and from 1, so that nothing can be learnt of it.
-
     Notes
     -----
     .. math:: \hat b = \frac{b' - P(0 \to 1)}{P(1 \to 1) - P(0 \to 1)}

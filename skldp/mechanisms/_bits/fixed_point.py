@@ -41,15 +41,6 @@ LONGEST = 12
 def integer_bits(bound: float) -> int:
     """Give the least m with ``2**m >= bound``, which may be negative.
 
-    Parameters
-    ----------
-    bound : float
-        The largest magnitude, > 0 and finite.
-
-    Returns
-    -------
-    int
-
     Examples
     --------
     >>> from skldp.mechanisms._bits.fixed_point import integer_bits
@@ -76,25 +67,7 @@ def complement_codes(codes: np.ndarray, n_bits: int) -> npt.NDArray[np.uint16]:
 def encode_complement(
     grid: "FixedPoint", values: np.ndarray, extent: float, scratch: np.ndarray, workspace: Workspace
 ) -> npt.NDArray[np.int16]:
-    """Encode numbers as :meth:`FixedPoint.encode` does, as one's complements.
-
-    Parameters
-    ----------
-    grid : FixedPoint
-        One that :func:`is_exact`.
-    values : ndarray of float32 or float64, shape (n,)
-        Finite.
-    extent : float
-        No magnitude is larger.
-    scratch : ndarray of the shape and dtype of `values`
-        Overwritten; may be `values` itself.
-    workspace : Workspace
-
-    Returns
-    -------
-    ndarray of int16, shape (n,)
-        The array ``"signed"`` of the workspace.
-    """
+    """Encode numbers as :meth:`FixedPoint.encode` does, as one's complements."""
     largest, kind = (1 << (grid.n_bits - 1)) - 1, values.dtype.type
     codes = workspace.take("signed", values.shape, np.int16)
     negative = np.less(values, 0, out=workspace.take("flags", values.shape, np.bool_))

@@ -65,20 +65,6 @@ def log_alpha_bound(epsilon: float, n_features: int, n_bits: int) -> float:
 def bitrand_law(epsilon: float, n_features: int, n_bits: int, alpha: float | None = None) -> "BitLaw":
     r"""Give f-RR's law as published.
 
-    Parameters
-    ----------
-    epsilon : float
-        The stated budget of a record, natural log.
-    n_features, n_bits : int
-        r and l.
-    alpha : float, default=None
-        None is Theorem 2's bound.
-
-    Raises
-    ------
-    ValueError
-        If `alpha` is not in (0, bound].
-
     Notes
     -----
     .. math:: q_i = \frac{\alpha e^{i \varepsilon / l}}{1 + \alpha e^{i \varepsilon / l}}
@@ -103,14 +89,6 @@ def bitrand_law(epsilon: float, n_features: int, n_bits: int, alpha: float | Non
 def latent_law(budget: float, n_bits: int, alpha: float) -> "BitLaw":
     r"""Give LATENT's law.
 
-    Parameters
-    ----------
-    budget : float
-        The share of one bit, :math:`s = \varepsilon / (r l)`.
-    n_bits : int
-    alpha : float
-        > 0; the paper takes 7.
-
     Notes
     -----
     .. math:: P(1 \to 1) = \frac{1}{1 + \alpha},\qquad P(0 \to 1) = \frac{1}{1 + \alpha e^s}
@@ -131,14 +109,6 @@ def ome_laws(budget: float, n_bits: int, alpha: float) -> tuple["BitLaw", ...]:
 
     The parity that counts is that of a bit's place among all bits of the record, so with an odd number of bits every
     other feature begins with an odd bit: there are two laws then, and one otherwise.
-
-    Parameters
-    ----------
-    budget : float
-        The share of one bit, :math:`s = \varepsilon / (r l)`.
-    n_bits : int
-    alpha : float
-        > 0; the paper takes 100 and 1.
 
     Notes
     -----
@@ -185,13 +155,6 @@ def latent_corrected_ratio(budget: float, alpha: float) -> float:
 def ome_corrected_ratio(epsilon: float, n_total_bits: int, alpha: float) -> float:
     r"""Give the paper's corrected epsilon of OME over the stated one, with the sign as printed.
 
-    Parameters
-    ----------
-    epsilon : float
-    n_total_bits : int
-        r l.
-    alpha : float
-
     Notes
     -----
     .. math:: \varepsilon_{corrected} = \Bigl(\frac{r l}{Q_1} - \frac{r l}{Q_2}\Bigr) \ln \alpha
@@ -221,17 +184,7 @@ def ome_corrected_ratio(epsilon: float, n_total_bits: int, alpha: float) -> floa
 def optimal_losses(budget: float, sensitivities: Sequence[float] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     r"""Split a budget over bits so that the expected error is least.
 
-    Parameters
-    ----------
-    budget : float
-        The sum of the losses, natural log, > 0.
-    sensitivities : array-like of shape (n,)
-        Delta_i > 0.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Losses :math:`c_i = \ln((1 - q_i) / q_i) \ge 0`; a bit with loss 0 flips with one half.
+    Shapes: sensitivities (n,); returns (n,).
 
     Notes
     -----

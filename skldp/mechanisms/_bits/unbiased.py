@@ -34,12 +34,7 @@ _MOST_MAGNITUDE_BITS = 52
 def worst_variance(losses: npt.ArrayLike, n_features: int = 1, n_sampled: int = 1) -> float:
     r"""Largest variance of the unbiased number over [-1, 1].
 
-    Parameters
-    ----------
-    losses : array-like of shape (1 + J,)
-        :math:`c_i = \ln((1 - q_i) / q_i)` of the sign and of the J magnitude bits.
-    n_features, n_sampled : int
-        r and k; the features that are not sampled count as 0 and the others are scaled by r / k.
+    Shapes: losses (1 + J,).
 
     Notes
     -----
@@ -65,20 +60,6 @@ def worst_variance(losses: npt.ArrayLike, n_features: int = 1, n_sampled: int = 
 def least_variance_losses(budget: float, most_bits: int, n_features: int = 1, n_sampled: int = 1) -> tuple[float, ...]:
     """Split a budget over the sign and as many magnitude bits as pay, so that the worst variance is least.
 
-    Parameters
-    ----------
-    budget : float
-        Of one feature, natural log.
-    most_bits : int
-        Of a code, the sign among them.
-    n_features, n_sampled : int
-        r and k.
-
-    Returns
-    -------
-    tuple of float, of length 1 to `most_bits`
-        Losses that add up to `budget`.
-
     Examples
     --------
     >>> from skldp.mechanisms._bits.unbiased import least_variance_losses
@@ -100,12 +81,6 @@ def least_variance_losses(budget: float, most_bits: int, n_features: int = 1, n_
 
 def least_variance_sample(epsilon: float, most_bits: int, n_features: int) -> int:
     """How many features to release per record so that the worst variance of one is least.
-
-    Parameters
-    ----------
-    epsilon : float
-        Budget of a record.
-    most_bits, n_features : int
 
     Examples
     --------
@@ -175,23 +150,7 @@ def _outermost(scale: float, n_magnitude: int) -> float:
 
 
 def unbiased_bitrand(epsilon: float, bounds: Box, n_bits: int, n_sampled: int | None) -> "UnbiasedBitFlip":
-    """Make the unbiased release of least worst-case variance whose exact loss is `epsilon`.
-
-    Parameters
-    ----------
-    epsilon : float
-        Budget of a record.
-    bounds : Box
-    n_bits : int
-        The most bits of a code.
-    n_sampled : int or None
-        Features released per record; None takes the number with the least variance.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is so small that every probability rounds to one half.
-    """
+    """Make the unbiased release of least worst-case variance whose exact loss is `epsilon`."""
     d = bounds.n_features
     k = least_variance_sample(epsilon, n_bits, d) if n_sampled is None else n_sampled
     law = symmetric_law(least_variance_losses(epsilon / k * (1 - 1e-12), n_bits, d, k))

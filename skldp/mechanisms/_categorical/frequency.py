@@ -144,13 +144,7 @@ def clean_probabilities(
 def project_onto_simplex(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The nearest point of the probability simplex to each row, in Euclidean distance.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_samples, n_classes)
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes)
+    Shapes: rows (n_samples, n_classes); returns (n_samples, n_classes).
 
     References
     ----------

@@ -35,17 +35,7 @@ _INTEGRAL_ERROR = Decimal(10) ** -40
 def best_prior_support(prior: npt.ArrayLike, epsilon: float) -> npt.NDArray[np.int64]:
     r"""The classes that randomized response with a prior answers with.
 
-    Parameters
-    ----------
-    prior : array-like of shape (n_classes,)
-        Public probabilities of the classes.
-    epsilon : float
-
-    Returns
-    -------
-    ndarray of int64, sorted
-        The k* most likely classes, where k* maximises :math:`\frac{e^\varepsilon}{e^\varepsilon + k - 1}` times
-        their mass; the smallest such k*.
+    Shapes: prior (n_classes,).
 
     References
     ----------
@@ -67,17 +57,7 @@ def ranked_supports(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The classes by falling prior, and how many of the first of them are answered with, for one prior in each row.
 
-    Parameters
-    ----------
-    priors : ndarray of shape (n, n_classes)
-        Need not sum to 1.
-    epsilon : float
-
-    Returns
-    -------
-    order : ndarray of int64, shape (n, n_classes)
-    sizes : ndarray of int64, shape (n,)
-        From 1 to n_classes.
+    Shapes: priors (n, n_classes).
 
     Examples
     --------
@@ -95,17 +75,6 @@ def ranked_supports(
 
 def label_laplace_keep_count(epsilon: float, n_classes: int) -> int:
     r"""The integer k with :math:`k / 2^{64}` at most the probability that label-Laplace keeps the true class.
-
-    Parameters
-    ----------
-    epsilon : float
-        The Laplace noise on the one-hot label has scale :math:`2 / \varepsilon`.
-    n_classes : int
-        C, at least 2.
-
-    Returns
-    -------
-    int
 
     Notes
     -----

@@ -17,14 +17,7 @@ __all__ = ["RowPriorResponse", "as_priors"]
 def as_priors(probabilities: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """What a model says of classes as priors, whatever it says: never an error, which would come after a release.
 
-    Parameters
-    ----------
-    probabilities : array-like of shape (n, n_classes)
-
-    Returns
-    -------
-    ndarray of float64, shape (n, n_classes)
-        Not negative, and every row sums to 1: the uniform prior where nothing can be said.
+    Shapes: probabilities (n, n_classes).
 
     Examples
     --------

@@ -57,16 +57,6 @@ def refined_prior(prior: tuple[float, ...] | None) -> npt.NDArray[np.float64]:
 def best_bins(epsilon: float, prior: tuple[float, ...] | None) -> Bins:
     r"""The bins of randomized response on bins that answer with the least expected square error.
 
-    Parameters
-    ----------
-    epsilon : float
-    prior : tuple of float, or None
-        Probabilities of equal parts of [-1, 1]; None is uniform.
-
-    Returns
-    -------
-    Bins
-
     Notes
     -----
     Of k bins, each answered with :math:`a_j`, the expected loss is the sum over j of
@@ -110,16 +100,6 @@ def best_bins(epsilon: float, prior: tuple[float, ...] | None) -> Bins:
 @lru_cache(maxsize=64)
 def best_knots(epsilon: float, prior: tuple[float, ...] | None) -> Bins:
     r"""The knots of unbiased randomized response, between which a number is rounded at random, of least variance.
-
-    Parameters
-    ----------
-    epsilon : float
-    prior : tuple of float, or None
-        Probabilities of equal parts of [-1, 1]; None is uniform.
-
-    Returns
-    -------
-    Bins
 
     Notes
     -----

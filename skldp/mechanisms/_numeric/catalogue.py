@@ -40,11 +40,6 @@ def number_of_sampled_features(n_sampled: Any, mechanism: str, epsilon: float, n
     ``"auto"`` is :func:`~skldp.mechanisms._numeric.bounded_features.automatic_n_sampled` for mechanisms that release
     each feature alone, and all of them for those that release features together, Duchi's vector and the Gaussian.
 
-    Raises
-    ------
-    ValueError
-        If the number is not from 1 to `n_features`.
-
     Examples
     --------
     >>> from skldp.mechanisms._numeric.catalogue import number_of_sampled_features

@@ -44,17 +44,6 @@ _PROPOSALS = (1, 1, 1, 8)
 def discrete_laplace(scale: int, size: int, noise: Noise) -> npt.NDArray[np.int64]:
     r"""Draw integers z with probability :math:`\tanh(1 / 2s)\, e^{-|z| / s}`.
 
-    Parameters
-    ----------
-    scale : int
-        The s, from 1 to 2^40.
-    size : int
-    noise : Noise
-
-    Returns
-    -------
-    ndarray of int64, shape (size,)
-
     Notes
     -----
     The magnitude is :math:`\lfloor -s \ln U \rfloor`, which is at least k with probability :math:`e^{-k / s}`
@@ -82,17 +71,6 @@ def discrete_laplace(scale: int, size: int, noise: Noise) -> npt.NDArray[np.int6
 
 def discrete_gaussian(sigma: int, size: int, noise: Noise) -> npt.NDArray[np.int64]:
     r"""Draw integers z with probability proportional to :math:`e^{-z^2 / 2 \sigma^2}`.
-
-    Parameters
-    ----------
-    sigma : int
-        From 1 to 2^40.
-    size : int
-    noise : Noise
-
-    Returns
-    -------
-    ndarray of int64, shape (size,)
 
     Notes
     -----

@@ -167,17 +167,7 @@ class Ramps:
 def lattice_response(law: LatticeLaw, knots: _Floats) -> tuple[npt.NDArray[np.int64], _Floats]:
     r"""Return the chance of groups of cells for numbers at knots.
 
-    Parameters
-    ----------
-    law : LatticeLaw
-    knots : ndarray of shape (n_knots,)
-        Ascending, in [-1, 1].
-
-    Returns
-    -------
-    starts : ndarray of shape (n_groups + 1,)
-        The first cell of each group, and the number of cells.
-    response : ndarray of shape (n_knots, n_groups)
+    Shapes: knots (n_knots,); returns starts (n_groups + 1,), response (n_knots, n_groups).
 
     Notes
     -----
@@ -208,17 +198,7 @@ def lattice_response(law: LatticeLaw, knots: _Floats) -> tuple[npt.NDArray[np.in
 def likeliest_shares(counts: _Floats, response: _Floats) -> _Floats:
     r"""The shares of inputs under which the answers are likeliest, by expectation and maximisation.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_answers,)
-        How often each was given; none below 0, and not all 0.
-    response : ndarray of shape (n_inputs, n_answers)
-        The probability of each answer for each input.
-
-    Returns
-    -------
-    ndarray of shape (n_inputs,)
-        None below 0; they sum to 1.
+    Shapes: counts (n_answers,), response (n_inputs, n_answers); returns (n_inputs,).
 
     References
     ----------
@@ -246,19 +226,7 @@ def ascend(
 ) -> _Floats:
     r"""Expectation and maximisation, of a response that is given by its two products.
 
-    Parameters
-    ----------
-    mixture : callable
-        From shares of inputs to the probability of each answer that was given, or so many times that.
-    back : callable
-        From a number for each of these answers to the sum over them of that times each input's probability of it.
-    counts : ndarray of shape (n_given,)
-        How often each was given, all above 0.
-    n_inputs : int
-
-    Returns
-    -------
-    ndarray of shape (n_inputs,)
+    Shapes: counts (n_given,); returns (n_inputs,).
 
     Notes
     -----

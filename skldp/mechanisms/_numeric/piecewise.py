@@ -22,20 +22,6 @@ _VARIANTS = ("pm", "sub", "opt", "square_wave")
 def piecewise_shape(epsilon: float, variant: str = "pm") -> float:
     r"""Give the t that shapes a piecewise mechanism: its range is :math:`(1 + t)` times its inner interval.
 
-    Parameters
-    ----------
-    epsilon : float
-        Natural log, above 0.
-    variant : {"pm", "sub", "opt", "square_wave"}, default="pm"
-
-    Returns
-    -------
-    float
-        :math:`e^{\varepsilon/2}` for PM, :math:`e^{\varepsilon/3}` for PM-SUB; for PM-OPT, with
-        :math:`E = e^\varepsilon`, the root of :math:`t^4 + 2 E t^3 - 2 E t - E^2`, which minimises the worst variance;
-        and for the square wave :math:`E (E - 1 - \varepsilon) / (\varepsilon E - E + 1)`, of which most is learnt where
-        all numbers are equally likely.
-
     Examples
     --------
     >>> from skldp.mechanisms._numeric.piecewise import piecewise_shape

@@ -21,17 +21,6 @@ _WORD = 2**64
 def three_outputs_zero_probability(epsilon: float) -> float:
     r"""Find the probability a of answering 0 to the input 0 that makes the worst variance of Three-Outputs least.
 
-    Parameters
-    ----------
-    epsilon : float
-        Natural log, above 0.
-
-    Returns
-    -------
-    float
-        0 for :math:`\varepsilon < \ln 2`, :math:`E / (E + 2)` for :math:`E = e^\varepsilon > (3 + \sqrt{65}) / 2`,
-        and found numerically between.
-
     References
     ----------
     Zhao et al., "Local differential privacy based federated learning for Internet of Things", 2020, Eq. 27.

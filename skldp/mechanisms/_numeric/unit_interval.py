@@ -42,13 +42,7 @@ def calibration_epsilon(epsilon: float) -> float:
 
 
 def unit_values(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Give the values of which figures of a law are asked, all in [-1, 1].
-
-    Raises
-    ------
-    ValueError
-        If one is outside, or NaN.
-    """
+    """Give the values of which figures of a law are asked, all in [-1, 1]."""
     x: npt.NDArray[np.float64] = as_numbers(values, dtype=np.float64)
     if x.size and not (x.min() >= -1 and x.max() <= 1):
         n_outside = x.size - np.count_nonzero((x >= -1) & (x <= 1))

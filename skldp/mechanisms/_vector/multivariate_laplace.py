@@ -28,22 +28,7 @@ _SQUEEZE = 0.0331
 def gamma_variates(noise: Noise, shape: float, n: int) -> npt.NDArray[np.float64]:
     r"""Independent draws of the Gamma law of scale 1, by rejection in double precision.
 
-    Parameters
-    ----------
-    noise : Noise
-    shape : float
-        At least 1.
-    n : int
-        How many.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Raises
-    ------
-    ValueError
-        If `shape` is less than 1.
+    Shapes: returns (n,).
 
     Notes
     -----

@@ -50,19 +50,7 @@ def entry_size(n_bands: int) -> float:
 
 
 def draw_codes(stream: Noise, n_columns: int, m: int) -> npt.NDArray[np.unsignedinteger]:
-    r"""Draw columns.
-
-    Parameters
-    ----------
-    stream : Noise
-    n_columns : int
-    m : int
-        Number of rows.
-
-    Returns
-    -------
-    ndarray of the smallest unsigned type, shape (n_columns, :math:`\lceil \sqrt m \rceil`)
-    """
+    r"""Draw columns."""
     rows = np.stack([band.start + stream.integers(band.stop - band.start, n_columns) for band in _bands(m)])
     return _signed(stream, rows, m)
 
@@ -95,16 +83,7 @@ def project_sparse(
 ) -> np.ndarray:
     """Project sparse rows: as many additions as they have entries, times those of a column.
 
-    Parameters
-    ----------
-    values : sparse matrix of shape (n, d)
-    codes : ndarray of shape (d, n_bands)
-    m : int
-    out : ndarray of shape (n, m), dtype of `values`, default=None
-
-    Returns
-    -------
-    ndarray of shape (n, m), dtype of `values`
+    Shapes: values (n, d), codes (d, n_bands), out (n, m); returns (n, m).
     """
     rows = values.tocsr()
     n_bands = codes.shape[1]
@@ -127,14 +106,7 @@ def project_sparse(
 def code_gram(codes: npt.NDArray[np.unsignedinteger], m: int) -> npt.NDArray[np.float64]:
     r""":math:`\Phi \Phi^\top`, counted in whole numbers.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (d, n_bands)
-    m : int
-
-    Returns
-    -------
-    ndarray of shape (m, m)
+    Shapes: codes (d, n_bands); returns (m, m).
     """
     bands = _bands(m)
     first = np.array([[2 * band.start] for band in bands])

@@ -53,13 +53,7 @@ def square_of_prime(least: int, most: int) -> int:
 
 
 def check_square_of_prime(m: int) -> int:
-    """Give the prime whose square this is.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """Give the prime whose square this is."""
     prime = math.isqrt(m)
     if prime * prime != m or prime < 2 or next_prime(prime) != prime:
         around = next_prime(max(prime, 2)) ** 2
@@ -82,16 +76,7 @@ def polynomial_rows(first: int, n_columns: int, m: int) -> npt.NDArray[np.int64]
 
     Two polynomials of degree D agree at D places at most, so two columns share at most D rows.
 
-    Parameters
-    ----------
-    first, n_columns : int
-        The columns from `first` on.
-    m : int
-        The square of a prime q: q bands of q rows.
-
-    Returns
-    -------
-    ndarray of shape (q, n_columns)
+    Shapes: returns (q, n_columns).
 
     References
     ----------
@@ -112,20 +97,6 @@ def polynomial_rows(first: int, n_columns: int, m: int) -> npt.NDArray[np.int64]
 def coherent_stretch(k: int, n_bands: int, shared: int, entry: float) -> float:
     r"""A bound on :math:`\|\Phi u\|` for unit vectors of k non-zero values, rounded up.
 
-    Parameters
-    ----------
-    k : int
-    n_bands : int
-        Entries of a column.
-    shared : int
-        Rows that two columns have in common at most.
-    entry : float
-        Magnitude of every entry.
-
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from skldp.mechanisms._vector.sparse_stretch import coherent_stretch
@@ -137,18 +108,6 @@ def coherent_stretch(k: int, n_bands: int, shared: int, entry: float) -> float:
 
 def support_stretch(m: int, d: int, k: int, delta: float) -> float:
     r"""What a Gaussian Phi stretches unit vectors of k non-zero values by at most, but for a chance of delta.
-
-    Parameters
-    ----------
-    m, d, k : int
-        Phi has m rows and d columns.
-    delta : float
-        Over the draw of Phi.
-
-    Returns
-    -------
-    float
-        Rounded up.
 
     Notes
     -----

@@ -45,23 +45,6 @@ def gaussians(
 
     The two numbers of a pair stand in one row, so that every row has words of its own.
 
-    Parameters
-    ----------
-    noise : Noise
-    shape : (int, int)
-    dtype : float32 or float64, default=float32
-        In which the numbers are made.
-    workspace : Workspace, default=None
-        Where the words stand until the next call with it.
-    out : ndarray of float of the given shape, default=None
-        Where to write; None is where the words stand.
-
-    Returns
-    -------
-    ndarray
-        No larger than 6.8 in magnitude in single precision, 8.6 in double: the tails that are cut have the
-        probability 2^-33 and 2^-53.
-
     Examples
     --------
     >>> from skldp.mechanisms import noise_from
@@ -107,15 +90,7 @@ def gaussians(
 def unit_rows(values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """Rows divided by their norms, in double precision; a row of zeros stays as it is.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, d)
-    out : ndarray, default=None
-        Where to write; may be `values` itself.
-
-    Returns
-    -------
-    ndarray of shape (n, d), dtype of `values`
+    Shapes: values (n, d); returns (n, d).
 
     Examples
     --------
@@ -136,17 +111,7 @@ def unit_rows(values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
 def directions(noise: Noise, lengths: npt.NDArray[np.float64], d: int, workspace: Workspace) -> npt.NDArray[np.float64]:
     """Vectors of given lengths in uniform directions of d dimensions.
 
-    Parameters
-    ----------
-    noise : Noise
-    lengths : ndarray of shape (n,)
-    d : int
-    workspace : Workspace
-        Where the vectors stand until the next call with it.
-
-    Returns
-    -------
-    ndarray of shape (n, d)
+    Shapes: lengths (n,); returns (n, d).
     """
     n = len(lengths)
     points, norms = gaussian_rows(noise, (n, d), workspace)
@@ -171,15 +136,6 @@ def gaussian_rows(
 def public_step(spread: float) -> float:
     """The largest power of two that is at most 2^-14 of a coordinate's standard deviation.
 
-    Parameters
-    ----------
-    spread : float
-        The standard deviation of one released coordinate, from public parameters alone.
-
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from skldp.mechanisms._vector.sphere import public_step
@@ -190,19 +146,7 @@ def public_step(spread: float) -> float:
 
 
 def to_grid(values: np.ndarray, step: float) -> np.ndarray:
-    """Round an array, in place, to multiples of a power of two, and return it.
-
-    Parameters
-    ----------
-    values : ndarray of float
-    step : float
-        A power of two.
-
-    Returns
-    -------
-    ndarray
-        `values` itself. Zeros are all positive, because the sign of a rounded-off number is a low bit too.
-    """
+    """Round an array, in place, to multiples of a power of two, and return it."""
     values *= values.dtype.type(1 / step)
     return round_steps(values, step)
 

@@ -10,23 +10,6 @@ __all__ = ["cap_height", "cap_probability", "log_mean_density"]
 def cap_probability(height: float, d: int) -> float:
     r"""Probability that a uniform point of the unit sphere lies within :math:`height` of one pole's top.
 
-    Parameters
-    ----------
-    height : float
-        Height h of the cap, in (0, 1]: the cap holds the points whose coordinate along the pole is at least 1 - h.
-    d : int
-        Dimension of the space, at least 2.
-
-    Returns
-    -------
-    float
-        To a relative accuracy of 1e-11 for d up to 100,000 and all probabilities above 1e-290.
-
-    Raises
-    ------
-    ValueError
-        If `height` or `d` is out of range.
-
     Notes
     -----
     .. math:: c = \tfrac12 I_{1 - \gamma^2}\bigl(\tfrac{d-1}{2}, \tfrac12\bigr), \quad \gamma = 1 - h
@@ -55,18 +38,7 @@ def cap_probability(height: float, d: int) -> float:
 
 
 def cap_height(c: float, d: int) -> float:
-    """Height of the cap of a given probability: the inverse of :func:`cap_probability`.
-
-    Parameters
-    ----------
-    c : float
-        In (0, 1/2].
-    d : int
-
-    Returns
-    -------
-    float
-    """
+    """Height of the cap of a given probability: the inverse of :func:`cap_probability`."""
     a = (d - 1) / 2
     height = 2 * float(special.betaincinv(a, a, c))
     for _ in range(2):
@@ -79,19 +51,7 @@ def cap_height(c: float, d: int) -> float:
 
 
 def log_mean_density(height: float, d: int) -> float:
-    r"""Log of :math:`\int_\gamma^1 t f(t) dt`, f the density of one coordinate of a uniform point of the sphere.
-
-    Parameters
-    ----------
-    height : float
-        Height :math:`1 - \gamma` of the cap, in (0, 1].
-    d : int
-
-    Returns
-    -------
-    float
-        :math:`\ln \frac{(1 - \gamma^2)^a}{2 a B(1/2, a)}`, with :math:`a = (d - 1) / 2`.
-    """
+    r"""Log of :math:`\int_\gamma^1 t f(t) dt`, f the density of one coordinate of a uniform point of the sphere."""
     a = (d - 1) / 2
     return _power_log(1 - height, height * (2 - height), a) + math.log(_inverse_beta(a) / (2 * a))
 

@@ -64,14 +64,7 @@ def inversion_bound(epsilon: float, n_candidates: int, *, delta: float = 0.0) ->
 def pairwise_share(epsilons: npt.NDArray[np.float64]) -> float:
     r"""The same bound, without a delta, where every two candidates have an epsilon of their own, as in metric privacy.
 
-    Parameters
-    ----------
-    epsilons : ndarray of shape (n_candidates, n_candidates)
-        Symmetric, with zeros on the diagonal.
-
-    Returns
-    -------
-    float
+    Shapes: epsilons (n_candidates, n_candidates).
 
     Notes
     -----
@@ -100,16 +93,7 @@ def pairwise_share(epsilons: npt.NDArray[np.float64]) -> float:
 def metric_bound(epsilon: float, distances: npt.NDArray[np.float64], diameter: float | None) -> float:
     """The bound of a guarantee per unit of distance.
 
-    Parameters
-    ----------
-    epsilon : float
-    distances : ndarray of shape (n_candidates, n_candidates)
-    diameter : float or None
-        Of the declared domain, into which a candidate outside it is moved.
-
-    Returns
-    -------
-    float
+    Shapes: distances (n_candidates, n_candidates).
 
     Examples
     --------

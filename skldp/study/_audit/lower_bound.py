@@ -297,14 +297,7 @@ def _check(n_trials: Any, confidence: Any, delta: Any, rows_per_call: Any) -> No
 def _as_columns(outputs: np.ndarray) -> np.ndarray:
     """Outputs of any type as a float64 matrix; categories become numbers in their sorted order.
 
-    Parameters
-    ----------
-    outputs : ndarray of shape (n_trials, n_outputs)
-
-    Returns
-    -------
-    ndarray of float64, shape (n_trials, n_columns)
-        Columns with NaN, infinity or a negative zero have another one at the end that tells them apart.
+    Shapes: outputs (n_trials, n_outputs).
     """
     if outputs.dtype.kind not in "biuf":
         coded = [np.unique(column.astype(str), return_inverse=True)[1].ravel() for column in outputs.T]
@@ -322,19 +315,7 @@ def _candidate_scores(
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Yield named scores of all trials, each learnt from the trials of `learn` alone.
 
-    Parameters
-    ----------
-    outputs : ndarray of shape (n_trials, n_columns)
-    from_first : ndarray of bool, shape (n_trials,)
-        Which input each trial had.
-    learn : slice
-    pair : ndarray of shape (2,) or (2, n_features)
-        The two inputs.
-
-    Yields
-    ------
-    name : str
-    score : ndarray of shape (n_trials,)
+    Shapes: outputs (n_trials, n_columns), pair (2,); returns score (n_trials,).
     """
     answers = from_first[learn]
     outcome = _outcomes(outputs)

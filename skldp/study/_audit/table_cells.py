@@ -112,17 +112,7 @@ def record_epsilons(release: TablePrivatizer, cells: _Floats) -> _Floats:
 def likeliest_records(release: TablePrivatizer, cells: _Floats, released: _Floats) -> npt.NDArray[np.int64]:
     """For each release the first of the records that make it likeliest.
 
-    Parameters
-    ----------
-    release : TablePrivatizer
-    cells : ndarray of shape (n_candidates, n_columns)
-        Of the candidates.
-    released : ndarray of shape (n_trials, n_outputs)
-        By :func:`released_record`.
-
-    Returns
-    -------
-    ndarray of shape (n_trials,)
+    Shapes: cells (n_candidates, n_columns), released (n_trials, n_outputs); returns (n_trials,).
     """
     record = release.mechanism_
     columns = _values(release, cells)
@@ -149,19 +139,7 @@ def _values(release: TablePrivatizer, cells: _Floats) -> list[tuple[_Floats, npt
 def cell_likelihood(mechanism: RowMechanism, released: _Floats, value: float) -> _Floats:
     """The log-probability of what was answered about a column, for one value of it; of sets, but for a constant.
 
-    Parameters
-    ----------
-    mechanism : RowMechanism
-        Of a column of a :class:`~skldp.mechanisms.MixedRecord`.
-    released : ndarray of shape (n, mechanism.n_outputs)
-    value : float
-        NaN where it is missing.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Of numbers, of the answer that the released one is to rounding; of sets of categories, less what does not depend
-        on the value.
+    Shapes: released (n, mechanism.n_outputs); returns (n,).
     """
     if isinstance(mechanism, RandomizedResponse):
         return mechanism.log_likelihood(released[:, 0].astype(np.int64), int(value))

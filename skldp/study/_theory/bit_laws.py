@@ -73,14 +73,7 @@ def rival_laws(
 def error_probabilities(laws: tuple[BitLaw, ...]) -> npt.NDArray[np.float64]:
     """Give the probability that each bit comes out wrong, for a bit that is as often 0 as 1.
 
-    Parameters
-    ----------
-    laws : tuple of BitLaw
-        Where there are two, for features at even and at odd places, their mean is taken.
-
-    Returns
-    -------
-    ndarray of shape (n_bits,)
+    Shapes: returns (n_bits,).
     """
     return np.mean([law.error_probabilities.mean(axis=0) for law in laws], axis=0)
 
@@ -158,18 +151,7 @@ def top_k_means(per_bit: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def exact_epsilon(laws: tuple[BitLaw, ...], n_features: int) -> float:
-    """Give the exact worst-case loss of a record whose features use all codes.
-
-    Parameters
-    ----------
-    laws : tuple of BitLaw
-        Feature j follows ``laws[j % len(laws)]``.
-    n_features : int
-
-    Returns
-    -------
-    float
-    """
+    """Give the exact worst-case loss of a record whose features use all codes."""
     losses = [sum_above(*law.losses.max(axis=(1, 2)).tolist()) for law in laws]
     return sum_above(*(product_above(loss, len(range(j, n_features, len(laws)))) for j, loss in enumerate(losses)))
 
