@@ -89,8 +89,9 @@ _diagram.documentation = lambda: ".."
 
 def skip_scikit_learns_own(app, what, name, obj, skip, options):
     """Leave out what scikit-learn puts on every estimator; its documentation refers to pages of its own site."""
+    inherited = (getattr(obj, "__module__", None) or "").startswith("sklearn.")
     own = name in {"set_output", "get_metadata_routing"} or (name.startswith("set_") and name.endswith("_request"))
-    return True if own else None
+    return True if own or (inherited and ":ref:" in (obj.__doc__ or "")) else None
 
 
 def find_by_last_name(app, env, node, contnode):

@@ -91,7 +91,7 @@ class Policy(DevicePolicy):
         `NumbersField`.
 
         A stand-in moves an estimate towards it, by the share of people who have no value; a missing category costs a
-        little precision and shows that share. Other stand-ins are set with :func:`dataclasses.replace` of a field.
+        little precision and shows that share. Other stand-ins are set with ``dataclasses.replace`` of a field.
         """
         parts = list(_parts(estimator))
         if not parts:
