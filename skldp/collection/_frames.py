@@ -40,9 +40,9 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
             values = np.array([field.law.values(one) for one in different]).reshape(-1, len(field.columns))
             data += [(one.name, one.number(values[place, i])) for i, one in enumerate(field.columns)]
         elif isinstance(field.law, ResponseLaw | LongitudinalResponseLaw):
-            values = np.empty(len(field.values), dtype=object)
-            values[:] = field.values
-            data.append((field.name, values[answers]))
+            categories = np.empty(len(field.values), dtype=object)
+            categories[:] = field.values
+            data.append((field.name, categories[answers]))
         elif isinstance(field.law, UnaryLaw | SubsetLaw | LongitudinalBitsLaw):
             held = bits(answers, field.law.n_codes).astype(bool)
             data += zip([f"{field.name}={label}" for label in value_labels(field.values)], held.T, strict=True)
