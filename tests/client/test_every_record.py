@@ -90,7 +90,7 @@ VALUES = [
     np.str_("1"),
     np.array(4.0),
     np.array([4.0, 5.0]),
-    np.datetime64("NaT"),
+    np.datetime64("NaT", "D"),
     np.datetime64("2024-02-29", "s"),
     np.timedelta64(3, "D"),
     pd.NA,
