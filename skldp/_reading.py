@@ -96,6 +96,8 @@ class Reader(ABC):
     def read(self, value: Any) -> Any:
         """Return the number or code of a value, or why there is none. Never raises."""
         try:
+            # A scalar of Arrow is no number.
+            value = value.as_py() if hasattr(value, "as_py") else value
             return Unread.MISSING if is_missing(value) else self._read(value)
         except Exception:
             # The methods of a value may raise anything; an error would reveal the value.
@@ -103,7 +105,8 @@ class Reader(ABC):
 
     def read_all(self, values: Any) -> Cells:
         """Read a column, an array or a sequence of values, as :meth:`read` does each."""
-        found = self._of_array(values) if isinstance(values, np.ndarray) else None
+        # Subclasses may hide cells; as lists these are None.
+        found = self._of_array(values) if type(values) is np.ndarray else None
         if found is not None:
             return found
         # numpy makes integers of times as objects.

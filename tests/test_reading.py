@@ -17,7 +17,16 @@ from skldp._value_labels import number_label, value_labels
 MISSING, UNREADABLE, UNKNOWN = Unread.MISSING, Unread.UNREADABLE, Unread.UNKNOWN
 ONES = [1, 1.0, np.int8(1), np.int64(1), np.uint64(1), np.float16(1), np.float32(1), Decimal(1), Fraction(1)]
 TRUES = [True, np.True_]
-NOTHING = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT"), Decimal("nan"), Decimal("snan")]
+NOTHING = [
+    None,
+    float("nan"),
+    np.float32("nan"),
+    pd.NA,
+    pd.NaT,
+    np.datetime64("NaT", "D"),
+    Decimal("nan"),
+    Decimal("snan"),
+]
 
 
 class Hostile:

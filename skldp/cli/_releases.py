@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from skldp._reading import as_array, is_missing
+from skldp._reading import is_missing
 from skldp.cli._options import EncodingOption, SepOption, printable, progress_bar, writable
 from skldp.collection._arrow import report_schema, require_arrow
 from skldp.collection._batches import check_secret, released_batch
@@ -72,13 +72,12 @@ def release(
         bar = progress.add_task("releasing", total=None)
         for frame in chunks:
             people = None if ids is None else _ids(frame[ids])
-            cells = {name: as_array(frame[name]) for name in policy.names}
             how: dict[str, Any] = {
                 "text": text,
                 "first_row": n + 1,
                 "handle_unknown": "policy" if count_unknown else "error",
             }
-            write(released_batch(policy, cells, key, people, **how))
+            write(released_batch(policy, {name: frame[name] for name in policy.names}, key, people, **how))
             repeated = repeated or (people is not None and len(set(people)) < len(people))
             n += len(frame)
             progress.update(bar, completed=n)

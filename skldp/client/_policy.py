@@ -11,6 +11,7 @@ from functools import cached_property
 from os import PathLike
 from typing import Any, Literal, NamedTuple, Self, TypeGuard
 
+from skldp._reading import as_array
 from skldp.client._fields import AnyField, NumberField, NumbersField, field_from_dict
 from skldp.client._ledger import DeviceLedger
 from skldp.client._memo import KeptField, kept_report
@@ -338,7 +339,7 @@ class Policy:
         Parameters
         ----------
         columns : dict of str to array or sequence
-            Of equal lengths, one for each name of the policy.
+            Of equal lengths, one for each name of the policy; columns of pandas, polars and Arrow too.
         secret : ReleaseKey, default=None
             Needed under the memo rule ``"permanent"``, and only then.
         people : sequence of int or str, default=None
@@ -369,13 +370,14 @@ class Policy:
             raise ValueError(
                 "A secret and ids are for the memo rule 'permanent' and laws of one step. Got another combination."
             )
-        each = [field.encode_all(columns, text, first_row, handle_unknown == "policy") for field in self.fields]
+        own = {name: as_array(columns[name]) for name in self.names}
+        each = [field.encode_all(own, text, first_row, handle_unknown == "policy") for field in self.fields]
         rows = list(zip(*each, strict=True))
         if secret is None or people is None:
             words = secure_words()
             return [self._draw(row, words) for row in rows]
-        own, held = bytes.fromhex(self.sha256), zip(rows, map(person_bytes, people), strict=True)
-        kept = (kept_report(self._kept, row, secret, policy=own, person=whose, wave="") for row, whose in held)
+        sha256, held = bytes.fromhex(self.sha256), zip(rows, map(person_bytes, people), strict=True)
+        kept = (kept_report(self._kept, row, secret, policy=sha256, person=whose, wave="") for row, whose in held)
         return [self._pack(one.report_id, one.answers) for one in kept]
 
     def vector(self, record: Mapping[str, Any], random_bytes: bytes) -> bytes:

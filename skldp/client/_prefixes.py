@@ -9,6 +9,7 @@ from os import PathLike
 from typing import Any, Self
 
 from skldp._checks import check_whole, is_whole
+from skldp._reading import number_of
 from skldp._texts import is_visible
 from skldp.client._fields import CategoryField
 from skldp.client._ledger import DeviceLedger
@@ -90,11 +91,15 @@ class PrefixDomain:
         value : str or int
         length : int
         """
-        if self.is_codes and is_whole(value):
-            return f"{int(value):0{self.length}b}"[:length] if 0 <= value < 1 << self.length else None
-        if not isinstance(value, str) or not self.is_prefix(value, self.length):
+        try:
+            number = number_of(value) if self.is_codes else None
+            if number is not None:
+                is_code = number == int(number) and 0 <= number < 1 << self.length
+                return f"{int(number):0{self.length}b}"[:length] if is_code else None
+            return value[:length] if isinstance(value, str) and self.is_prefix(value, self.length) else None
+        except Exception:
+            # The methods of a value may raise anything; an error would reveal the value.
             return None
-        return value[:length]
 
     def value(self, word: str) -> str | int:
         """The word as people have it: of codes a whole number."""

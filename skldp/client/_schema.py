@@ -83,12 +83,14 @@ def policy_error(content: Any) -> str | None:
 
 
 def _texts(content: Any) -> Iterator[str]:
-    """Yield every text of a document."""
-    if isinstance(content, str):
-        yield content
-    elif isinstance(content, dict | list):
-        for one in content.values() if isinstance(content, dict) else content:
-            yield from _texts(one)
+    """Yield every text of a document, which may nest deeper than Python's stack."""
+    rest = [content]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict | list):
+            rest.extend(one.values() if isinstance(one, dict) else one)
 
 
 def schema_error(value: Any, schema: dict[str, Any], root: dict[str, Any], place: str = "document") -> str | None:

@@ -11,10 +11,12 @@ from skldp.client import Policy
 from skldp.collection._columns import ReportColumns, answer_bytes, are_answers, columns_of
 
 __all__ = [
+    "RefusedFileError",
     "batch_of_bytes",
     "batch_of_columns",
     "batch_of_reports",
     "bytes_schema",
+    "check_layout",
     "columns_of_batch",
     "own_columns",
     "report_schema",
@@ -24,6 +26,10 @@ __all__ = [
 _REPORT_ID = "skldp_report_id"
 _REPORT = "skldp_report"
 _VERSION = "1"
+
+
+class RefusedFileError(ValueError):
+    """A file whose size in memory cannot be bounded, or whose reports cannot be found."""
 
 
 def require_arrow(name: str = "pyarrow") -> Any:
@@ -156,16 +162,25 @@ def batch_of_columns(policy: Policy, columns: ReportColumns) -> Any:
     return pa.RecordBatch.from_arrays(parts, schema=schema)
 
 
+def check_layout(policy: Policy, schema: Any) -> None:
+    """Raise RefusedFileError if the column of :func:`bytes_schema` has another layout."""
+    pa = require_arrow()
+    # Rows of other layouts may share their bytes, and be larger in memory than in the file.
+    layouts = pa.binary(), pa.large_binary(), pa.binary(policy.n_bytes)
+    if schema.names.count(_REPORT) == 1 and schema.field(_REPORT).type not in layouts:
+        raise RefusedFileError(
+            f"{_REPORT!r} must be of the type binary or large_binary. Got another type instead; cast the column before "
+            "it is written, and from polars write Parquet."
+        )
+
+
 def own_columns(policy: Policy, schema: Any) -> list[str]:
     """Return the names of the columns of reports: those of :func:`bytes_schema` or of :func:`report_schema`.
 
     The order of columns is free, and others may stand beside them. Raises ValueError if the schema is another one.
     """
-    pa = require_arrow()
+    check_layout(policy, schema)
     if schema.names.count(_REPORT) == 1:
-        # Rows of other layouts may share their bytes, and be larger in memory than in the file.
-        if schema.field(_REPORT).type not in (pa.binary(), pa.large_binary(), pa.binary(policy.n_bytes)):
-            raise ValueError(f"{_REPORT!r} must be of the type binary or large_binary. Got another type instead.")
         return [_REPORT]
     wanted, metadata = report_schema(policy), schema.metadata or {}
     if any(metadata.get(name) != wanted.metadata[name] for name in (b"skldp_reports", b"skldp_policy_sha256")):

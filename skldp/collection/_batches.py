@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from skldp._reading import as_array
 from skldp.client import Policy
 from skldp.collection._arrow import batch_of_bytes, batch_of_reports, bytes_schema, report_schema, require_arrow
 from skldp.mechanisms._release_key import ReleaseKey
@@ -96,7 +95,7 @@ class _Release:
             names = batch.schema.names
             own = [*self.policy.names, *([] if self.ids is None else [self.ids])]
             _check_names(own, names)
-            columns = {name: as_array(batch.column(names.index(name))) for name in own}
+            columns = {name: batch.column(names.index(name)) for name in own}
             people = None if self.ids is None else batch.column(names.index(self.ids)).to_pylist()
             how = {"as_bytes": self.as_bytes, "handle_unknown": self.handle_unknown}
             yield released_batch(self.policy, columns, self.secret, people, **how)

@@ -370,6 +370,8 @@ class Collector(ReportStore):
         ------
         ImportError
             If pandas is missing.
+        ValueError
+            If a field has the name of another one's column of bits.
         """
         return frame_of(self.policy, self._columns)
 

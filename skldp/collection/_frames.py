@@ -28,23 +28,26 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
     ------
     ImportError
         If pandas is missing.
+    ValueError
+        If a field has the name of another one's column of bits.
     """
-    data: dict[str, Any] = {}
+    data: list[tuple[str, Any]] = []
     for field, answers in zip(policy.fields, columns.answers, strict=True):
         if isinstance(field, NumberField):
-            data[field.name] = each(field.value, answers)
+            data.append((field.name, each(field.value, answers)))
         elif isinstance(field, NumbersField):
             different, place = whole_answers(answers)
             values = np.array([field.law.values(one) for one in different]).reshape(-1, len(field.columns))
-            data |= {one.name: one.number(values[place, i]) for i, one in enumerate(field.columns)}
+            data += [(one.name, one.number(values[place, i])) for i, one in enumerate(field.columns)]
         elif isinstance(field.law, ResponseLaw | LongitudinalResponseLaw):
-            table = np.empty(len(field.values), dtype=object)
-            table[:] = field.values
-            data[field.name] = table[answers]
+            categories = np.empty(len(field.values), dtype=object)
+            categories[:] = field.values
+            data.append((field.name, categories[answers]))
         elif isinstance(field.law, UnaryLaw | SubsetLaw | LongitudinalBitsLaw):
             held = bits(answers, field.law.n_codes).astype(bool)
-            names = (f"{field.name}={label}" for label in value_labels(field.values))
-            data |= dict(zip(names, held.T, strict=True))
+            data += zip([f"{field.name}={label}" for label in value_labels(field.values)], held.T, strict=True)
         else:
-            data[field.name] = answers
-    return as_frame(data)
+            data.append((field.name, answers))
+    if len(made := dict(data)) < len(data):
+        raise ValueError("Columns of a frame must have different names. Got one that two fields have.")
+    return as_frame(made)

@@ -130,12 +130,12 @@ class Policy(DevicePolicy):
             if asked["estimator"] not in KINDS or not fields:
                 raise ValueError("What was asked must be of estimators and fields that there are. Got another.")
             kind = KINDS[asked["estimator"]]
-            one = kind.make(asked, fields)
             try:
+                one = kind.make(asked, fields)
                 again = kind.remade(kind.make(asked, fields), asked, fields)
-            except ArithmeticError:
-                # An epsilon of 1e-300 leaves nothing to divide by.
-                again = ()
+            except (ArithmeticError, KeyError):
+                # An epsilon of 1e-300 leaves nothing to divide by, and shares may be absent.
+                one, again = None, ()
             if list(map(_of_estimator, again)) != list(map(_of_estimator, fields)):
                 raise ValueError("What was asked must give the integers of the policy. Got other integers instead.")
             made.append((asked.get("name"), one, [name for field in fields for name in field.names]))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from skldp.client import Policy, Report
 from skldp.client._reports import header
-from skldp.collection._arrow import columns_of_batch, own_columns, require_arrow
+from skldp.collection._arrow import RefusedFileError, check_layout, columns_of_batch, own_columns, require_arrow
 from skldp.collection._columns import ReportColumns, columns_of
 
 __all__ = ["Found", "read_batch", "read_file", "read_one"]
@@ -21,10 +21,6 @@ _ROWS = 1 << 16
 _BYTES = 1 << 20
 # Of Arrow's messages: their format since Arrow 1.0.
 _V5 = 4
-
-
-class RefusedFileError(ValueError):
-    """A file whose size in memory cannot be bounded."""
 
 
 class Found(NamedTuple):
@@ -101,7 +97,8 @@ def read_file(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
     OSError
         If it cannot be read.
     ValueError
-        If its size in memory cannot be bounded.
+        If its size in memory cannot be bounded, its reports are no column of bytes, or it is an Arrow file without a
+        stream.
     """
     with open(path, "rb") as file:
         first = file.read(len(_ARROW))
@@ -131,6 +128,7 @@ def _read_parquet(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
                 f"A Parquet file of this size must have at most {most:,} rows; got {n_rows:,}. Drop repeated reports "
                 "before it is written."
             )
+        check_layout(policy, parquet.schema_arrow)
         try:
             names = own_columns(policy, parquet.schema_arrow)
         except ValueError:
@@ -149,10 +147,15 @@ def _read_arrow(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
         is_file = file.read(len(_ARROW)) == _ARROW
         # A file is a stream between eight bytes and an index, which may point anywhere.
         file.seek(8 if is_file else 0)
+        # Polars writes the schema into the index alone, and so no stream.
+        if is_file and file.read(len(_STREAM)) != _STREAM:
+            raise RefusedFileError("An Arrow file must begin with a stream; got another. Write Parquet instead.")
+        file.seek(8 if is_file else 0)
         schema = None
         for message in ipc.MessageReader.open_stream(file):
             if schema is None:
                 schema = ipc.read_schema(message)
+                check_layout(policy, schema)
                 continue
             if message.type != "record batch" or not _is_plain(message.metadata.to_pybytes()):
                 raise RefusedFileError(

@@ -115,7 +115,8 @@ class ReportStore:
         OSError
             If it cannot be read.
         ValueError
-            If it is compressed, or larger in memory than in the file.
+            If it is compressed, larger in memory than in the file, or an Arrow file without a stream (as polars writes
+            it), or its column of reports is not of bytes.
         """
         for found in read_file(self.policy, path):
             self._take(found)
@@ -178,6 +179,8 @@ class ReportStore:
             self._parts = [sorted_once(join(self._parts))]
 
     def _take(self, found: Found) -> None:
+        # Single reports came before these.
+        self._put_away()
         self._foreign, self._broken = self._foreign + found.foreign, self._broken + found.broken
         self._read += len(found.columns.ids)
         self._keep(found.columns)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import is_number, is_whole
+from skldp._reading import CodeReader, Unread
 from skldp._value_labels import number_label, value_labels
 from skldp.client import CategoryField, NumberField
 from skldp.client._columns import NumberColumn
@@ -211,10 +212,12 @@ def category_code(field: CategoryField, value: Any) -> int:
     ValueError
         If it is not in there.
     """
-    found = [i for i, one in enumerate(field.values) if one == value and type(one) is type(value)]
-    if not found:
+    found = CodeReader(field.values).read(value)
+    if found is Unread.MISSING and None in field.values:
+        return field.values.index(None)
+    if isinstance(found, Unread):
         raise ValueError(f"A category must be one of the values of {field.name!r}. Got {value!r} instead.")
-    return found[0]
+    return int(found)
 
 
 def parts_of(field: CategoryField | NumberField, n_reports: int) -> tuple[tuple[str, ...], PartScores]:

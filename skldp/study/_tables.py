@@ -179,7 +179,8 @@ def _of_csv(path: Path, wanted: list[str] | None, n_rows: int | None, options: d
     # One column more than there are: what stands in it has no name. Left to pandas, such cells are refused or dropped,
     # by its version and by where a chunk begins.
     options |= {"header": None, "skiprows": int(not headless), "names": [*names, _NAMELESS]}
-    options |= {"chunksize": n_rows, "iterator": True}
+    # In a table of one column, an empty line is a row whose cell is missing.
+    options |= {"chunksize": n_rows, "iterator": True, "skip_blank_lines": len(names) > 1}
     with _parsed(path, **options) as file:
         # In chunks until there is none, or all at once.
         read = file.read if n_rows is None else lambda: next(file, None)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import struct
 from pathlib import Path
 
 import skldp
@@ -27,6 +28,11 @@ from skldp.mechanisms import (
     integer_law,
     law_within_bounds,
 )
+from skldp.mechanisms._bin_laws import BinsLaw, BitsLaw, KnotsLaw
+from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw, SubsetLaw
+from skldp.mechanisms._code_laws import ResponseLaw
+from skldp.mechanisms._group_laws import SampledLaw
+from skldp.mechanisms._number_laws import ThreeAnswersLaw, TwoAnswersLaw
 
 VECTORS = Path(skldp.__file__).parent / "client" / "vectors.json"
 UNIT = ([0.0], [1.0])
@@ -79,6 +85,69 @@ WAVE_RECORDS = [
     {"response": "a", "bits": "b", "hash": 0, "end": 2.2, "buckets": 9.0, "s0": 0.5, "s1": -1.5},
     {"response": "d", "bits": "c", "hash": 19, "end": -0.5, "buckets": 4.5, "s0": -1.0, "s1": 2.0},
 ]
+
+
+def bins(*edges):
+    answers = tuple(range(len(edges) + 1))
+    return BinsLaw(ResponseLaw(n_codes=len(answers), other_count=2**58), edges, answers)
+
+
+def codes(law, n, **counts):
+    return law(n_codes=n, **counts)
+
+
+#: Of integers that are written here, for readings that the laws above do not tell apart.
+NINTHS = bins(*(place * 2**51 for place in range(-3, 5)))
+EDGES = Policy(
+    'test vectors: "edges", and nobody\'s data \\ / é 😀',
+    (
+        CategoryField("row", tuple(range(20)), codes(HadamardLaw, 20, n_blocks=8, block_size=4, miss_count=2**58)),
+        NumberField("half-even product", -1.0, 1.0, TwoAnswersLaw(slope=3)),
+        NumberField("half-even value", -4.0, 4.0, NINTHS, whole=True, missing=3.0),
+        NumberField("date", -4.0, 4.0, NINTHS, whole=True, missing=2.0, is_date=True),
+        # Here 2 (x - low) / (high - low) - 1 and other formulas of equal value give other doubles.
+        NumberField("center", -0.7, 2.1, bins(-8363827879402351, -8363827879402350), missing=0.0),
+        # Of doubles so small, (low + high) / 2 is another one than low/2 + high/2.
+        NumberField("tiny center", 1.5e-323, 3.5e-323, bins(0, 1), missing=1.5e-323),
+        NumberField("three", -1.0, 1.0, ThreeAnswersLaw(zero=2**63, zero_lost=2**62, wrong=2**62, wrong_lost=2**61)),
+        NumberField("one bit", -1.0, 1.0, BitsLaw((2**62,))),
+        NumberField("sign and bits", -1.0, 1.0, BitsLaw((2**62, 2**62, 2**62))),
+        NumberField("knots", -1.0, 1.0, KnotsLaw(ResponseLaw(n_codes=4, other_count=2**58), (-(2**53), 0, 2, 2**53))),
+        CategoryField("kinds", (0, 1, True, False, "1", None), codes(ResponseLaw, 6, other_count=2**58), unknown="1"),
+        CategoryField("no null", (1, 2, True, "é😀"), codes(ResponseLaw, 4, other_count=2**58), unknown=2),
+        CategoryField("subset", tuple(range(7)), codes(SubsetLaw, 7, set_size=3, miss_count=2**62)),
+        CategoryField("hash", tuple(range(20)), codes(HashingLaw, 20, n_buckets=3, other_count=2**62)),
+        NumbersField(
+            "sampled",
+            (
+                NumberColumn("a", -1.0, 1.0),
+                NumberColumn("b", -4.0, 4.0, whole=True),
+                NumberColumn("c", -4.0, 4.0, whole=True, is_date=True),
+            ),
+            SampledLaw(n_values=3, n_sampled=2, of_sampled=TwoAnswersLaw(slope=2**62)),
+        ),
+    ),
+)
+BELOW = 2.0**-54
+EDGE_RECORDS = [
+    {"half-even value": 0.5, "date": "1970-01-02T23:59:59", "center": -0.6, "tiny center": 3e-323, "b": 2.5},
+    {"half-even value": 1.5, "date": "1969-12-30T00:00:00+05:00", "center": 0.7, "tiny center": 2.5e-323, "b": 3.5},
+    {"half-even value": 2.5, "date": "1970-01-04 12:00", "center": 2.1, "c": "1970-01-02"},
+    {"half-even value": -0.5, "date": "1970-01-02x", "center": 1e300, "c": "1960-01-02"},
+    {"half-even value": -1.5, "date": "1970-02-30", "center": None, "b": -2.5},
+    {"half-even value": True, "date": 1, "center": "2.1", "b": "1"},
+    {"half-even value": -0.25, "date": "1970-1-2", "a": False},
+    {"half-even value": "1", "date": " 1970-01-02", "a": 0.5, "b": [1], "c": {}},
+]
+PLACES = [0.5, -0.5, BELOW, 3 * BELOW, -BELOW, 0.25, -0.0, 1 / 6]
+KINDS = [1, True, 1.0, "1", None, False, 0.5, "True"]
+EDGE_RECORDS = [
+    one
+    | dict.fromkeys(("half-even product", "three", "one bit", "sign and bits", "knots"), place)
+    | {"kinds": kind, "no null": kind, "subset": row, "hash": row * 2, "row": 19 - row}
+    for row, (one, place, kind) in enumerate(zip(EDGE_RECORDS, PLACES, KINDS, strict=True))
+]
+EDGE_WORDS = (0, 2**58 - 1, 2**58, 2**62 - 1, 2**62, 2**63 - 2, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 17, 2**64 - 1)
 NUMBERS = {f"{letter}{j}": 0.3 - j for letter, n in (("p", 4), ("q", 3), ("r", 5)) for j in range(n)}
 MORE = [
     {"set": "a", "hash": 0, "row": 0, "since": "2021-03-01", "bins": 20.0, "knots": 20.0, "binary": 0.3},
@@ -94,23 +163,34 @@ RECORDS = [one | more | NUMBERS for one, more in zip(RECORDS, MORE, strict=True)
 
 
 def random_bytes(place, number):
-    """Bytes that look random and are the same everywhere: 120 words."""
+    """Return 120 words that look random and are the same everywhere."""
     seeds = (f"skldp vector {place} {number} {block}".encode() for block in range(30))
     return b"".join(hashlib.sha256(seed).digest() for seed in seeds)
 
 
-def reports(policy, records, first=0):
+def edge_bytes(place, number):
+    """Return 60 words, every second one at a threshold of laws; rejection sampling rejects 2^64 - 1."""
+    words = list(struct.unpack(">60Q", random_bytes(place, number)[:480]))
+    words[::2] = (EDGE_WORDS[(place + number) % len(EDGE_WORDS)] for place in range(30))
+    return struct.pack(">60Q", *words)
+
+
+def reports(policy, records, first=0, bytes_of=random_bytes, each=20):
     made = []
     for place, record in enumerate(records, first):
-        for number in range(20):
-            chosen = random_bytes(place, number)
+        for number in range(each):
+            chosen = bytes_of(place, number)
             report = policy.vector(record, chosen).hex()
             made.append({"record": record, "random_bytes": chosen.hex(), "report": report})
     return {"policy": json.loads(policy.to_json()), "vectors": made}
 
 
-def vectors(policy=POLICY, waves=WAVES):
-    return reports(policy, RECORDS) | {"two_steps": reports(waves, WAVE_RECORDS, len(RECORDS))}
+def vectors(policy=POLICY, waves=WAVES, edges=EDGES):
+    first = len(RECORDS) + len(WAVE_RECORDS)
+    return reports(policy, RECORDS) | {
+        "two_steps": reports(waves, WAVE_RECORDS, len(RECORDS)),
+        "edges": reports(edges, EDGE_RECORDS, first, edge_bytes, len(EDGE_WORDS)),
+    }
 
 
 if __name__ == "__main__":

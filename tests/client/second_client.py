@@ -4,6 +4,7 @@ import datetime
 import hashlib
 import json
 import math
+import re
 import zlib
 
 
@@ -151,18 +152,31 @@ def lifetime_epsilon(law):
     return differing(law) * (math.log(own) - math.log(other))
 
 
+def kind_and_value(value):
+    """A text, a number and a boolean are never equal; lists and objects equal nothing."""
+    kind = "number" if type(value) in (int, float) else type(value).__name__
+    return kind, None if isinstance(value, list | dict) else value
+
+
+def day(value):
+    """The days since 1970 of a text that begins with a date, else None."""
+    found = re.match("([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ]|$)", value) if isinstance(value, str) else None
+    try:
+        return found and (datetime.date(*map(int, found.groups())) - datetime.date(1970, 1, 1)).days
+    except ValueError:
+        return None
+
+
 def given_to_the_law(field, record):
     if field["type"] == "numbers":
         return [given_to_the_law(column, record) for column in field["columns"]]
     value = record.get(field["name"])
     if field["type"] == "category":
-        places = {(type(one), one): place for place, one in enumerate(field["values"])}
-        unknown = places[type(field["unknown"]), field["unknown"]]
-        return places.get((type(value), value), unknown)
-    if value is None:
+        places = {kind_and_value(one): place for place, one in enumerate(field["values"])}
+        return places.get(kind_and_value(value), places[kind_and_value(field["unknown"])])
+    value = day(value) if field["type"] == "date" else value
+    if type(value) not in (int, float) or not math.isfinite(value):
         value = float(field["missing"])
-    elif field["type"] == "date":
-        value = (datetime.date(*map(int, value[:10].split("-"))) - datetime.date(1970, 1, 1)).days
     if field["type"] != "number":
         value = round(value)
     low, high = float(field["low"]), float(field["high"])
@@ -366,8 +380,8 @@ def report(policy, record, random_bytes):
 def report_of_prefix(task, value, random_bytes):
     """The report of a task about prefixes."""
     length, word = task["word_length"], value
-    if task["fixed"] and task["symbols"] == "01" and type(value) is int:
-        word = f"{value:b}".zfill(length) if 0 <= value < 2**length else None
+    if task["fixed"] and task["symbols"] == "01" and type(value) in (int, float) and value == int(value):
+        word = f"{int(value):b}".zfill(length) if 0 <= value < 2**length else None
     is_word = isinstance(word, str) and set(word) <= set(task["symbols"])
     fits = is_word and (len(word) == length if task["fixed"] else len(word) <= length)
     return report(task["policy"], {"prefix": word[: task["length"]] if fits else None}, random_bytes)

@@ -90,7 +90,7 @@ VALUES = [
     np.str_("1"),
     np.array(4.0),
     np.array([4.0, 5.0]),
-    np.datetime64("NaT"),
+    np.datetime64("NaT", "D"),
     np.datetime64("2024-02-29", "s"),
     np.timedelta64(3, "D"),
     pd.NA,
@@ -138,3 +138,28 @@ def test_bisection_by_refusals_learns_nothing():
         low, high = (low, middle) if salary <= middle else (middle, high)
     with pytest.raises(TypeError, match="outside"):
         NumberField("salary", 0.0, 9.0, LAW, outside="refuse")
+
+
+@pytest.mark.parametrize(("value", "kind"), [(4, "int8"), (4, "uint64"), (4.0, "float32"), (decimal.Decimal(4), None)])
+def test_a_scalar_of_arrow_is_its_value(value, kind):
+    pa = pytest.importorskip("pyarrow")
+    scalar = pa.scalar(value, kind)
+    for field in POLICY.fields[:2]:
+        assert field.encode(scalar) == field.encode(value) != field.encode(None)
+    assert POLICY.fields[4].encode(pa.scalar(True)) == 2
+    assert POLICY.fields[4].encode(pa.scalar(None, pa.int64())) == 3
+
+
+def test_hidden_cells_of_a_masked_array_are_missing():
+    given = np.ma.array([1.0, 9.0], mask=[False, True])
+    field = POLICY.fields[1]
+    assert field.encode_all({"whole": given}, False, None, False) == [field.encode(1), field.encode(None)]
+
+
+def test_a_table_takes_columns_of_arrow_and_of_filtered_frames():
+    pa = pytest.importorskip("pyarrow")
+    policy = Policy("a test", POLICY.fields[:1])
+    frame = pd.DataFrame({"number": [1, 2, "x", 4]}).iloc[1:]
+    assert len(policy.release_table({"number": pa.array([1, None, 3])})) == 3
+    with pytest.raises(ValueError, match="Got 1 of 3 that are not, the first at position 1, of type str"):
+        policy.release_table(frame)

@@ -420,3 +420,12 @@ def test_several_people_are_released_together():
     assert len({POLICY.read(one).report_id for one in reports}) == 2
     with pytest.raises(ValueError, match="released with fresh noise"):
         POLICY.permanent().release_all([RECORD])
+
+
+@pytest.mark.parametrize("depth", [900, 5000, 100_000])
+def test_a_deep_document_is_refused_on_every_version_of_python(depth):
+    """From Python 3.13 on, JSON is read that nests deeper than Python's stack."""
+    policy = Policy("a test", (CategoryField("city", ("Bonn", "Ulm"), integer_law(RandomizedResponse(1.0, 2))),))
+    text = policy.to_json()[:-1] + ',"asked":' + "[" * depth + "]" * depth + "}"
+    with pytest.raises(ValueError, match="must"):
+        Policy.from_json(text)

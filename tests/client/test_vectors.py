@@ -1,8 +1,11 @@
 """The published vectors are met bit for bit, by the package and by a client written from the document alone."""
 
 import json
+from pathlib import Path
 
 import pytest
+from client import second_client
+from client.make_vectors import EDGES as MADE_EDGES
 from client.make_vectors import POLICY as MADE
 from client.make_vectors import VECTORS, vectors
 from client.make_vectors import WAVES as MADE_WAVES
@@ -14,10 +17,13 @@ PUBLISHED = json.loads(VECTORS.read_text(encoding="utf-8"))
 POLICY = Policy.from_json(json.dumps(PUBLISHED["policy"]))
 TWO_STEPS = PUBLISHED["two_steps"]
 WAVES = Policy.from_json(json.dumps(TWO_STEPS["policy"]))
+PARTS = [PUBLISHED, TWO_STEPS, PUBLISHED["edges"]]
+EDGES = Policy.from_json(json.dumps(PUBLISHED["edges"]["policy"]))
 
 
 def test_what_is_published_is_what_the_package_gives():
-    assert vectors(POLICY, WAVES) == PUBLISHED
+    assert vectors(POLICY, WAVES, EDGES) == PUBLISHED
+    assert EDGES == MADE_EDGES
 
 
 def test_the_integers_are_those_that_the_package_makes():
@@ -31,10 +37,62 @@ def test_the_integers_are_those_that_the_package_makes():
     assert MADE.epsilon == pytest.approx(POLICY.epsilon, rel=1e-12)
 
 
-@pytest.mark.parametrize("published", [PUBLISHED, TWO_STEPS], ids=["one step", "two steps"])
+@pytest.mark.parametrize("published", PARTS, ids=["one step", "two steps", "edges"])
 def test_a_second_client_gives_the_same_reports(published):
     for one in published["vectors"]:
         assert report(published["policy"], one["record"], bytes.fromhex(one["random_bytes"])).hex() == one["report"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "misreading"),
+    [
+        ("if type(value) in (int, float) else", "if type(value) in (bool, int, float) else"),
+        ("if type(value) in (int, float) else", "if type(value) is int else"),
+        ('places[kind_and_value(field["unknown"])]', "len(places) - 1"),
+        ('kind_and_value(field["unknown"])', "kind_and_value(field['values'][0])"),
+        ("type(value) not in (int, float)", "type(value) not in (int, float, bool)"),
+        ("(?:[T ]|$)", "$"),
+        ("(?:[T ]|$)", "T?$"),
+        ("(?:[T ]|$)", "(?:T|$)"),
+        ("(?:[T ]|$)", ""),
+        ("re.match(", "re.search("),
+        ("([0-9]{2})-([0-9]{2})(", "([0-9]{1,2})-([0-9]{1,2})("),
+        ("value = round(value)", "value = math.floor(value + 0.5)"),
+        ("value = round(value)", "value = math.trunc(value)"),
+        ("(low / 2 + high / 2)", "(low + high) / 2"),
+        ("(low / 2 + high / 2)", "(low + (high - low) / 2)"),
+        ("x = (value - (low / 2 + high / 2)) / (high / 2 - low / 2)", "x = 2 * (value - low) / (high - low) - 1"),
+        ("while w >= 2**64 // n * n:", "while False:"),
+        ("while w >= 2**64 // n * n:", "while w > 2**64 // n * n:"),
+        ("int(edge) <= x", "int(edge) < x"),
+        ("round(x * 2.0**53)", "math.floor(x * 2.0**53)"),
+        ("round(x * 2.0**53)", "math.floor(x * 2.0**53 + 0.5)"),
+        ('round(x * own["slope"])', 'math.floor(x * own["slope"] + 0.5)'),
+        ("if j else (1 + x) / 2", "if j else abs(x)"),
+        ("if j else str(magnitude)", "if j else '1'"),
+        ('"1" if x >= 0 else "0"', '"1" if math.copysign(1, x) > 0 else "0"'),
+        ("(2, 0) if x >= 0", "(2, 0) if math.copysign(1, x) > 0"),
+        ('w < 2**63 + round(x * own["slope"])', 'w <= 2**63 + round(x * own["slope"])'),
+        ("magnitude) * 2.0**64):", "magnitude) * 2.0**64) + 1:"),
+        ("(next(words) < int(t))", "(next(words) <= int(t))"),
+        ('w >= own["miss_count"]\n', 'w > own["miss_count"]\n'),
+        ('if w >= own["miss_count"]:', 'if w > own["miss_count"]:'),
+        ('s = w // own["other_count"] + 1', 's = w // own["other_count"]'),
+    ],
+)
+def test_a_misreading_meets_another_report(rule, misreading):
+    source = Path(second_client.__file__).read_text(encoding="utf-8")
+    assert rule in source
+    misread = {}
+    exec(source.replace(rule, misreading), misread)
+    assert any(_differs(misread["report"], part, one) for part in PARTS for one in part["vectors"])
+
+
+def _differs(report, part, one):
+    try:
+        return report(part["policy"], one["record"], bytes.fromhex(one["random_bytes"])).hex() != one["report"]
+    except (ArithmeticError, LookupError, RuntimeError, StopIteration, ValueError):
+        return True
 
 
 def test_vectors_reach_both_parts_of_every_law():
@@ -59,8 +117,8 @@ def test_vectors_reach_both_parts_of_every_law():
     assert len(seen["chosen signs"]) > 20
 
 
-def test_a_second_client_computes_the_epsilon_that_is_claimed():
-    policy = PUBLISHED["policy"]
+@pytest.mark.parametrize("policy", [PUBLISHED["policy"], PUBLISHED["edges"]["policy"]], ids=["one step", "edges"])
+def test_a_second_client_computes_the_epsilon_that_is_claimed(policy):
     assert check_digest(policy)
     for field in policy["fields"]:
         assert epsilon(field["law"]) == pytest.approx(float(field["epsilon"]), rel=1e-12)

@@ -11,6 +11,7 @@ from scipy.stats import binomtest, t
 
 from skldp import Collector
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
+from skldp.client._reports import pack
 from skldp.collection._arrow import batch_of_reports
 from skldp.collection._report_files import read_batch
 from skldp.learning._survey_estimates import made_consistent
@@ -150,6 +151,18 @@ def test_estimates_may_be_asked_between_reports(reports, collector):
         if i % 100 == 50:
             made.mean("age")
     assert everything(made) == everything(collector)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_single_report_counts_before_a_later_batch(first):
+    pa = pytest.importorskip("pyarrow")
+    policy = Policy("a test", (CategoryField("city", ("Bonn", "Ulm"), integer_law(RandomizedResponse(1.0, 2))),))
+    one, other = (pack(bytes.fromhex(policy.sha256), bytes(16), [answer], [2]) for answer in (first, 1 - first))
+    made = Collector(policy)
+    made.add(one)
+    made.add_batch(pa.table({"skldp_report": pa.array([other], pa.binary())}))
+    assert made.counts == (1, 0, 0, 1)
+    assert made.to_frame()["city"].tolist() == [("Bonn", "Ulm")[first]]
 
 
 def test_many_single_reports_are_put_away(reports, collector, monkeypatch):

@@ -65,12 +65,12 @@ def test_every_word_has_one_prefix_among_the_extensions_of_its_shorter_one(domai
 
 
 def test_codes_are_their_binary_digits_and_back():
-    assert [CODES.prefix(value, 8) for value in (0, 5, np.int64(255))] == ["00000000", "00000101", "11111111"]
+    assert [CODES.prefix(value, 8) for value in (0, 5, 5.0, np.int64(255))] == ["0" * 8, *["00000101"] * 2, "1" * 8]
     assert [CODES.value(CODES.prefix(value, 8)) for value in range(256)] == list(range(256))
     assert FIXED.value("xyx") == "xyx"
 
 
-@pytest.mark.parametrize("value", [-1, 256, 2**70, True, 1.0, None, "0101", "01010102", ["0"], float("nan")])
+@pytest.mark.parametrize("value", [-1, 256, 2**70, True, 1.5, None, "0101", "01010102", ["0"], float("nan")])
 def test_what_is_no_word_is_answered_for_like_any_other_that_no_candidate_begins(value):
     assert CODES.prefix(value, 4) is None
     task = small().task
@@ -79,13 +79,29 @@ def test_what_is_no_word_is_answered_for_like_any_other_that_no_candidate_begins
     assert len(task.release(value)) == task.policy.n_bytes
 
 
+class HostileText(str):
+    def __len__(self):
+        raise RuntimeError("a value was asked for more than its type")
+
+
+class HostileNumber(int):
+    def __int__(self):
+        raise RuntimeError("a value was asked for more than its type")
+
+
+@pytest.mark.parametrize("made", [HostileText, HostileNumber, float, "\ud800".__add__])
+def test_a_device_answers_for_every_word(made):
+    task = small().task
+    assert len(task.release(made("1"))) == task.policy.n_bytes
+
+
 @pytest.mark.parametrize("domain", [WORDS, CODES, FIXED], ids=["words", "codes", "fixed"])
 def test_a_client_that_was_written_from_the_document_alone_sends_the_same_reports(domain):
     hitters = HeavyHitters(domain, 2.0, "a test", n_kept=2, n_candidates=12)
     rng = np.random.default_rng(0)
     while (task := hitters.task) is not None:
         given = json.loads(task.to_json())
-        for value in ["a", "cab", "abcd", "", "xyz", "00000101", 0, 5, 255, 256, -1, True, None]:
+        for value in ["a", "cab", "abcd", "", "xyz", "00000101", 0, 5, 5.0, 255, 256, -1, 0.5, True, None]:
             words = rng.bytes(8 * 64)
             record = {"prefix": domain.prefix(value, task.length)}
             assert report_of_prefix(given, value, words) == task.policy.vector(record, words)

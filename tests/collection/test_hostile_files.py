@@ -74,7 +74,7 @@ def test_an_arrow_file_without_its_end_is_broken_after_what_it_holds(tmp_path):
     ],
 )
 def test_columns_of_no_width_are_refused(tmp_path, column):
-    path = write(tmp_path / "bomb", [pa.RecordBatch.from_arrays([column], ["skldp_report"])])
+    path = write(tmp_path / "bomb", [pa.RecordBatch.from_arrays([column], ["another"])])
     with pytest.raises(ValueError, match="must hold its own bytes"):
         Collector(POLICY).add_file(path)
 
@@ -106,6 +106,26 @@ def test_reports_in_other_layouts_are_foreign_and_not_expanded(kind):
         own_columns(POLICY, batch.schema)
     made.add_batch(batch)
     assert made.counts == (0, len(column), 0, 0)
+
+
+@pytest.mark.parametrize("form", ["dictionary", "view", "polars"])
+@pytest.mark.parametrize("kind", ["parquet", "stream", "file"])
+def test_honest_files_of_other_layouts_are_read_or_refused_with_the_reason(tmp_path, form, kind):
+    reports, path = pa.array(REPORTS, pa.binary()), tmp_path / "reports"
+    if form == "polars":
+        frame = pytest.importorskip("polars").DataFrame({"skldp_report": REPORTS})
+        {"parquet": frame.write_parquet, "stream": frame.write_ipc_stream, "file": frame.write_ipc}[kind](path)
+    else:
+        column = reports.dictionary_encode() if form == "dictionary" else reports.cast(pa.binary_view())
+        table = pa.table({"skldp_report": column})
+        pq.write_table(table, path) if kind == "parquet" else write(path, table.to_batches(), kind)
+    made = Collector(POLICY)
+    if (form, kind) == ("polars", "parquet"):
+        made.add_file(path)
+        assert made.counts == (50, 0, 0, 0)
+        return
+    with pytest.raises(ValueError, match=r"large_binary|must begin with a stream"):
+        made.add_file(path)
 
 
 @pytest.mark.parametrize("n", [65_537, 100_000])

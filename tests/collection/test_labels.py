@@ -61,6 +61,26 @@ def test_bars_of_labels_that_are_cut_alike_name_the_rows(collector):
     assert "…" not in _bars(long)
 
 
+def test_a_frame_refuses_two_columns_of_one_name():
+    """The later one replaced the earlier one."""
+    fields = (
+        CategoryField("a", ("b=c", "d"), integer_law(UnaryEncoding(4.0, 2))),
+        CategoryField("a=b", ("c", "d"), integer_law(UnaryEncoding(4.0, 2))),
+    )
+    held = Collector(Policy("a test", fields))
+    held.add(held.policy.release({}))
+    with pytest.raises(ValueError, match="two fields have"):
+        held.to_frame()
+
+
+@pytest.mark.parametrize(("value", "same"), [(1, np.int64(1)), (1, 1.0), (True, np.True_), ("1", np.str_("1"))])
+def test_a_filter_reads_values_as_a_device_does(collector, value, same):
+    one, again = (collector.mean("big", where={"group": chosen}) for chosen in (value, same))
+    assert one.values == again.values
+    with pytest.raises(ValueError, match="one of the values"):
+        collector.mean("big", where={"group": 2})
+
+
 def test_a_frame_has_a_column_for_each_category(collector):
     pytest.importorskip("pandas")
     assert [name for name in collector.to_frame().columns if name.startswith("bits=")] == [

@@ -315,6 +315,13 @@ def test_asked_parameters_that_give_other_integers_are_refused(changes, rule):
         Policy(policy.purpose, policy.fields).to_estimator()
 
 
+def test_asked_parameters_without_shares_are_refused():
+    policy = Policy.from_estimator(table(), purpose="a test")
+    asked = {name: value for name, value in policy.asked[0].items() if name != "numbers"}
+    with pytest.raises(ValueError, match="must give the integers of the policy"):
+        Policy(policy.purpose, policy.fields, None, [asked]).to_estimator()
+
+
 @pytest.mark.parametrize("epsilon", ["1e-300", "5e-324", "1e-17"])
 def test_an_asked_epsilon_that_divides_by_zero_is_refused(epsilon):
     fitted = BitRandTransformer(1.0, bounds=(0, 1), calibration="exact", debias=True).fit([[0.5, 0.2]])

@@ -129,6 +129,16 @@ def test_what_cannot_be_read_is_refused_in_one_line_without_a_cell(name, content
         assert not found_in(str(caught.value))
 
 
+@pytest.mark.parametrize(
+    ("text", "n"), [("age\n31\n\n64\n", 3), ("31\n\n64\n", 3), ("age,city\n31,Ulm\n\n64,Ulm\n", 2)]
+)
+def test_an_empty_line_is_a_row_of_a_table_of_one_column(text, n, tmp_path):
+    """So polars and Arrow write a missing cell; a person was dropped for it."""
+    (tmp_path / "people.csv").write_text(text, encoding="utf-8")
+    assert len(read_table(tmp_path / "people.csv")) == n
+    assert sum(map(len, table_chunks(tmp_path / "people.csv", n_rows=1, as_texts=True))) == n
+
+
 def test_what_breaks_off_further_down_is_refused_when_it_comes_to_that(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("age,city\n" + "1,Ulm\n" * 5 + f"1,{TEXT},3\n", encoding="utf-8")

@@ -119,7 +119,7 @@ MUTATIONS = [
     ),
     Mutation("client/_ledger.py", ".fetchone() is None]", ".fetchone() is not None]", "client/test_memo.py"),
     # Heavy hitters.
-    Mutation("client/_prefixes.py", "if 0 <= value < 1 << self.length else None", "", HITTERS),
+    Mutation("client/_prefixes.py", "[:length] if is_code else None", "[:length]", HITTERS),
     Mutation("client/_prefixes.py", "len(text) == length if self.fixed", "True if self.fixed", HITTERS),
     Mutation("client/_prefixes.py", "if not are_all or not all(", "if not all(", HITTERS),
     Mutation("client/_prefixes.py", "if any(not one < two for", "if any(False for", HITTERS),

@@ -90,7 +90,9 @@ MUTATIONS = [
     Mutation(
         "collection/_report_files.py", "following = held.find(start, place + skipped)", "following = -1", COLLECTOR
     ),
-    Mutation("collection/_policy.py", "except ArithmeticError:", "except KeyError:", "collection/test_policy.py"),
+    Mutation(
+        "collection/_policy.py", "except (ArithmeticError, KeyError):", "except KeyError:", "collection/test_policy.py"
+    ),
     Mutation(
         "collection/_page.py",
         "for one in collector._group_means(field)]",
@@ -143,7 +145,23 @@ MUTATIONS = [
         "collection/test_hostile_files.py",
     ),
     Mutation(
-        "collection/_arrow.py", "if schema.field(_REPORT).type not in", "if None in", "collection/test_hostile_files.py"
+        "collection/_arrow.py", "schema.field(_REPORT).type not in layouts", "False", "collection/test_hostile_files.py"
+    ),
+    Mutation(
+        "collection/_report_store.py",
+        "        self._put_away()\n        self._foreign",
+        "        self._foreign",
+        COLLECTOR,
+    ),
+    Mutation("study/_tables.py", ', "skip_blank_lines": len(names) > 1}', "}", "study/test_tables.py"),
+    Mutation(
+        "_reading.py",
+        "if type(values) is np.ndarray",
+        "if isinstance(values, np.ndarray)",
+        "client/test_every_record.py",
+    ),
+    Mutation(
+        "client/_fields.py", "found is Unread.MISSING else self._unknown", "True else 0", "client/test_vectors.py"
     ),
     Mutation(
         "collection/_report_store.py",
