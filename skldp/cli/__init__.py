@@ -8,6 +8,7 @@ from skldp._texts import escaped
 
 __all__ = ["main"]
 
+
 def main(arguments: Iterable[str] | None = None) -> None:
     """Run the command line and exit. An error about the input is one line on stderr, with exit code 2.
 

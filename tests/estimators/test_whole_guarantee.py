@@ -38,16 +38,18 @@ from sklearn.preprocessing import (
 )
 
 from skldp import (
+    BitRandTransformer,
     CategoricalPrivatizer,
     LabelPrivateClassifier,
     LabelRR,
     LabelSampler,
     MultivariateLaplacePrivatizer,
+    NoiseAwareDiscriminant,
     NumericPrivatizer,
     PrivacyGuarantee,
     privacy_guarantee,
 )
-from skldp.exceptions import SeededNoiseWarning
+from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning"),
@@ -456,3 +458,27 @@ def test_a_seed_is_mentioned_once_where_something_has_leaked():
     assert "apart from that" in guarantee.basis
     assert "; ;" not in str(guarantee)
     assert str(guarantee).count("void against whoever knows the seed") == 1
+
+
+def test_one_object_in_two_places_is_known_by_its_last_fit_alone():
+    shared = BitRandTransformer(bounds=(-1, 1), calibration="published")
+    narrow = make_pipeline(ColumnTransformer([("first", "passthrough", [0])]), shared)
+    with pytest.warns(PrivacyGuaranteeWarning):
+        whole = FeatureUnion([("wide", shared), ("narrow", narrow)]).fit(X)
+    assert math.isinf(privacy_guarantee(whole).epsilon)
+    assert "stands in two places" in privacy_guarantee(whole).basis
+
+
+@pytest.mark.parametrize("frozen", [StandardScaler().fit(X), LinearDiscriminantAnalysis().fit(X, Y)])
+def test_a_frozen_step_is_a_claim_wherever_it_stands(frozen):
+    private = NumericPrivatizer(2.0, bounds=(-1, 1))
+    found = privacy_guarantee(make_pipeline(private, FrozenEstimator(frozen)).fit(X, Y))
+    assert "public by the caller's word: 'frozenestimator'" in found.basis
+
+
+def test_a_column_that_passes_is_no_release_that_a_model_could_know_the_noise_of():
+    private = NumericPrivatizer(40.0, bounds=(-1, 1), n_sampled_features="all")
+    columns = ColumnTransformer([("private", private, [0, 1]), ("raw", "passthrough", [2, 3])])
+    for step, epsilon in ((columns, INF), (private, 40.0)):
+        found = privacy_guarantee(make_pipeline(step, NoiseAwareDiscriminant(private)).fit(X, Y))
+        assert found.epsilon == pytest.approx(epsilon)
