@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
     BaggingRegressor,
+    StackingClassifier,
 )
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
@@ -24,6 +25,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import FeatureUnion, make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -36,6 +38,7 @@ from sklearn.preprocessing import (
     StandardScaler,
     TargetEncoder,
 )
+from sklearn.tree import DecisionTreeClassifier
 
 from skldp import (
     BitRandTransformer,
@@ -482,3 +485,11 @@ def test_a_column_that_passes_is_no_release_that_a_model_could_know_the_noise_of
     for step, epsilon in ((columns, INF), (private, 40.0)):
         found = privacy_guarantee(make_pipeline(step, NoiseAwareDiscriminant(private)).fit(X, Y))
         assert found.epsilon == pytest.approx(epsilon)
+
+
+def test_a_stack_trains_on_released_labels():
+    """It has a predict once it is fitted, not before."""
+    stack = StackingClassifier([("tree", DecisionTreeClassifier()), ("bayes", GaussianNB())], cv=2)
+    model = LabelPrivateClassifier(stack, label_mechanism=LabelRR(9.0, classes=[0, 1])).fit(X, Y)
+    assert privacy_guarantee(model).epsilon == pytest.approx(9.0)
+    assert set(model.predict(X)) <= {0, 1}
