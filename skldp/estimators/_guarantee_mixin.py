@@ -27,8 +27,8 @@ class GuaranteeMixin(DocumentedMixin):
 
     Setting ``privacy_guarantee_`` in ``fit`` copies the parameters, so that an edit of a list or array in place is a
     change. An array above 1 MiB is kept by reference: an edit in place alters neither the law, which has its own copy,
-    nor its guarantee. Whatever releases something calls ``_check_unchanged`` first. Parameters in ``_may_change`` have no
-    influence on what is released.
+    nor its guarantee. Whatever releases something calls ``_check_unchanged`` first. Parameters in ``_may_change``
+    have no influence on what is released.
 
     It stands before scikit-learn's ``BaseEstimator`` among the bases, and puts the guarantee under that one's picture
     of a fitted estimator, and its figures into the estimator's box in a larger picture. What is shown as text
