@@ -80,6 +80,7 @@ def privacy_guarantee(
       (``handle_unknown="use_encoded_value"``) and SimpleImputer (``strategy="constant", keep_empty_features=True``);
       also the steps named in `public` and a FrozenEstimator, which `basis` calls public by the caller's word;
     - columns pass unprotected, or a label is promised a guarantee and another step had it before;
+    - one private object stands in two places: only its last fit is known;
     - a step before a guarantee per unit of distance stretches distances by an unknown factor, and the mechanism's
       domain has no diameter (else the guarantee is counted over it);
     - a Pipeline has a `memory`, whose files hold the raw rows and labels, or a `transform_input`;
