@@ -80,6 +80,7 @@ def privacy_guarantee(
       (``handle_unknown="use_encoded_value"``) and SimpleImputer (``strategy="constant", keep_empty_features=True``);
       also the steps named in `public` and a FrozenEstimator, which `basis` calls public by the caller's word;
     - columns pass unprotected, or a label is promised a guarantee and another step had it before;
+    - one private object stands in two places: only its last fit is known;
     - a step before a guarantee per unit of distance stretches distances by an unknown factor, and the mechanism's
       domain has no diameter (else the guarantee is counted over it);
     - a Pipeline has a `memory`, whose files hold the raw rows and labels, or a `transform_input`;
@@ -144,6 +145,7 @@ class _Composite:
     def __init__(self, public: dict[str, float | None]) -> None:
         self.public = public
         self.named: set[str] = set()
+        self.seen: list[Any] = []
         # Releases, with the names of their steps.
         self.parts: list[tuple[str, PrivacyGuarantee]] = []
         # Reasons that void guarantees of features, of labels, and all.
@@ -223,6 +225,11 @@ class _Composite:
             elif given.labels_raw:
                 self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomised")
             return given
+        if any(step is one for one in self.seen):
+            self.repeated.append(f"{_title(name, step)} stands in two places, and only its last fit is known: clone it")
+        self.seen.append(step)
+        if of_releases and self.parts:
+            self.row_leaks.append(f"columns of {', '.join(given.raw)} pass unprotected")
         called = name or type(step).__name__
         if guarantee.unit != "distance":
             self.parts.append((called, guarantee))
@@ -230,15 +237,13 @@ class _Composite:
             self.parts.append((called, self._of_the_input(name, step, guarantee, given)))
         else:
             self.notes.append(f"{_title(name, step)} works on what is released already")
-        if isinstance(step, LabelPrivatizer):
-            return replace(given, raw=(), labels_raw=False)
         if isinstance(step, LabelPrivate):
             if getattr(step, "stages", 1) > 1 and holds_guarantee(step.estimator_):
                 # Each stage fits a clone to the rows of the stages before.
                 return self._repeats(name, step)
             within = self.visit(_join(name, "estimator"), step.estimator_, replace(given, labels_raw=False))
             return replace(within, labels_raw=given.labels_raw)
-        if guarantee.unit == "label":
+        if guarantee.unit == "label" and not isinstance(step, LabelPrivatizer):
             return given
         self.of_targets |= get_tags(step).target_tags.required and not of_releases
         return replace(given, raw=(), stretch=1.0, sparse=False)
@@ -285,11 +290,12 @@ class _Composite:
         frozen = type(step) is FrozenEstimator
         if given.labels_raw and not frozen and not ignores_labels(step):
             self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomised")
+        if frozen or (given.raw and name in self.public):
+            self.named.add(name)
+            self.claims.append(_title(name, step))
         if not given.raw:
             return given
         if frozen or name in self.public:
-            self.named.add(name)
-            self.claims.append(_title(name, step))
             return replace(given, stretch=_product_above(given.stretch, self.public.get(name)))
         effect = effect_of_public(step)
         if effect is None:

@@ -19,13 +19,16 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 
 __all__ = ["GuaranteeMixin", "attach_guarantee", "holds_guarantee", "own_guarantee"]
 
+_MOST_COPIED = 2**20
+
 
 class GuaranteeMixin(DocumentedMixin):
     """Mix-in for ``privacy_guarantee_``: refused once a parameter that it depends on was changed, shown by notebooks.
 
     Setting ``privacy_guarantee_`` in ``fit`` copies the parameters, so that an edit of a list or array in place is a
-    change. Whatever releases something calls ``_check_unchanged`` first. Parameters in ``_may_change`` have no
-    influence on what is released.
+    change. An array above 1 MiB is kept by reference: an edit in place alters neither the law, which has its own copy,
+    nor its guarantee. Whatever releases something calls ``_check_unchanged`` first. Parameters in ``_may_change``
+    have no influence on what is released.
 
     It stands before scikit-learn's ``BaseEstimator`` among the bases, and puts the guarantee under that one's picture
     of a fitted estimator, and its figures into the estimator's box in a larger picture. What is shown as text
@@ -195,6 +198,9 @@ def _copied(value: Any) -> Any:
         return type(value), [_copied(one) for one in value]
     if hasattr(value, "__array__"):
         array = np.asarray(value)
+        if array.nbytes > _MOST_COPIED:
+            # A vocabulary, for example, is too large to be read at every release.
+            return value
         # Bytes, unlike numbers, are equal where NaN is.
         content = _copied(array.tolist()) if array.dtype.hasobject else array.tobytes()
         return type(value), array.dtype, array.shape, content
@@ -211,8 +217,8 @@ def _same(before: Any, now: Any) -> bool:
         return list(before) == list(now) and all(map(_same, before.values(), now.values()))
     if isinstance(before, list | tuple):
         return len(before) == len(now) and all(map(_same, before, now))
+    equal = np.array_equal(before, now) if isinstance(before, np.ndarray) else before == now
     # What compares in another way than yes or no (a frame) is taken as changed.
-    equal = before == now
     return isinstance(equal, bool | np.bool_) and bool(equal)
 
 

@@ -114,7 +114,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict = {
-        "estimator": [HasMethods(["fit", "predict"])],
+        "estimator": [HasMethods(["fit"])],
         "label_mechanism": [HasMethods(["fit_transform"]), None],
         "correction": [StrOptions({"none", "forward"})],
         "stages": [Interval(Integral, 1, None, closed="left")],

@@ -81,7 +81,7 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict = {
-        "estimator": [HasMethods(["fit", "predict"])],
+        "estimator": [HasMethods(["fit"])],
         "target_mechanism": [HasMethods(["fit_transform"]), None],
     }
     _mechanism_name = "target_mechanism"

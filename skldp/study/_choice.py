@@ -161,7 +161,7 @@ class _SmallestEpsilon:
             raise ValueError(f"metric must be one of {there}. Got {self.metric!r} instead.")
         scores = np.asarray(cv_results[key], dtype=np.float64)
         if np.isnan(scores).all():
-            raise ValueError("smallest_epsilon needs a score. Got only NaN instead: every fit failed.")
+            raise ValueError("smallest_epsilon needs a score. Got only NaN instead: every fit or every score failed.")
         # One ulp-sized allowance: a mean that equals the best but was summed in another order is not below it.
         enough = np.nanmax(scores) - self.tolerance
         eligible = np.flatnonzero(scores >= enough - 1e-12 * max(1.0, abs(enough)))

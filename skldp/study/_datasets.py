@@ -16,7 +16,7 @@ from skldp._arrays import kind_of
 from skldp.estimators._schema import DeclaredColumn, read_schema
 from skldp.estimators._validation import check_bounds
 from skldp.mechanisms._columns import Categories, Interval
-from skldp.study._features import features_of, first_row, read_study_schema, table_columns
+from skldp.study._features import features_of, first_line, first_row, read_study_schema, table_columns
 from skldp.study._tables import (
     TABLE_FILES,
     StudyInputError,
@@ -301,7 +301,7 @@ def _declared_target(target: str, given: Any, bounds: Any, of_schema: Any) -> An
         try:
             domain = read_schema({target: of_schema}, [target], [None])[0][0].domain
         except ValueError as error:
-            raise StudyInputError(_first_line(error)) from None
+            raise StudyInputError(first_line(error)) from None
         return None if isinstance(domain, Categories) else (float(domain.low), float(domain.high))
     if _is_table(bounds) and target in _table_of_bounds(Path(bounds)).index:
         return np.ravel(_bounds(bounds, [target]))
@@ -426,7 +426,7 @@ def _bounds(bounds: Any, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
     except StudyInputError:
         raise
     except ValueError as error:
-        raise StudyInputError(_first_line(error)) from None
+        raise StudyInputError(first_line(error)) from None
 
 
 def _is_table(bounds: Any) -> bool:
@@ -455,7 +455,3 @@ def _bounds_from_file(path: Path, names: list[str]) -> tuple[np.ndarray, np.ndar
     if missing:
         raise StudyInputError(f"{path.name} has no bounds for {some_names(missing)}.")
     return table.loc[names, "low"].to_numpy(), table.loc[names, "high"].to_numpy()
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -13,7 +13,7 @@ from skldp.mechanisms._columns import Categories
 from skldp.study._extras import require
 from skldp.study._tables import StudyInputError
 
-__all__ = ["Features", "TableColumns", "features_of", "read_study_schema", "table_columns"]
+__all__ = ["Features", "TableColumns", "features_of", "first_line", "read_study_schema", "table_columns"]
 
 # A column of more different texts is no list of categories that could be declared: names of people, or comments.
 _MOST_CATEGORIES = 50
@@ -79,7 +79,7 @@ def read_study_schema(schema: Any) -> dict[str, Any]:
     try:
         by_column = schema_by_column(schema, [])
     except (ValueError, TypeError) as error:
-        raise StudyInputError(_first_line(error)) from None
+        raise StudyInputError(first_line(error)) from None
     return {str(name): given for name, given in by_column.items()}
 
 
@@ -95,7 +95,7 @@ def table_columns(file: str, frame: Any, schema: Mapping[str, Any], *, fill: boo
             {name: schema[name] for name in of_schema}, of_schema, [frame[name].dtype for name in of_schema]
         )
     except (ValueError, TypeError) as error:
-        raise StudyInputError(_first_line(error)) from None
+        raise StudyInputError(first_line(error)) from None
     declared: dict[str, DeclaredColumn | None] = dict.fromkeys(map(str, frame.columns))
     declared |= dict(zip(of_schema, columns, strict=True))
     found = list(learnt)
@@ -132,7 +132,7 @@ def features_of(file: str, frame: Any, declared: Mapping[str, DeclaredColumn]) -
         try:
             numbers = column.as_numbers(values, name, unknown="error", first_row=1)
         except ValueError as error:
-            raise StudyInputError(f"{file}: {_first_line(error)}") from None
+            raise StudyInputError(f"{file}: {first_line(error)}") from None
         n_filled += sum(map(is_missing, values.tolist())) if values.dtype.kind == "O" else int((values != values).sum())
         blocks.append(_block(name, column, numbers))
     return Features(
@@ -204,5 +204,5 @@ def _block(name: str, column: DeclaredColumn, numbers: np.ndarray) -> tuple[np.n
     return indicators, column.feature_names(name), 0.0, 1.0
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -393,7 +393,7 @@ def test_files_that_are_no_ledger(tmp_path):
     with pytest.raises(LedgerError, match="empty"):
         PrivacyLedger(1.0, path=path)
     path.write_bytes(b"id,value\n1,0.5\n" * 100)
-    with pytest.raises(LedgerError, match="file is not a database"):
+    with pytest.raises(LedgerError, match="SQLITE_NOTADB"):
         PrivacyLedger(1.0, path=path)
     path.unlink()
     foreign = sqlite3.connect(path)

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import tracemalloc
 
 import joblib
 import numpy as np
@@ -100,6 +101,45 @@ def test_words_that_are_overwritten_stay_those_of_fit(cls):
     np.testing.assert_array_equal(estimator.transform(X[:5]), before)
     with pytest.raises(ValueError, match="read-only"):
         estimator.mechanism_.vocabulary[:] = 0
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+def test_a_large_vocabulary_is_not_read_at_every_release():
+    words = np.random.default_rng(0).normal(size=(20_000, 300))
+    estimator = skldp.MultivariateLaplacePrivatizer(9.0, vocabulary=words, seed=0).fit(words[:2])
+    before = estimator.transform(np.zeros((2, 300)))
+    tracemalloc.start()
+    _ = estimator.privacy_guarantee_
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < words.nbytes / 100
+    copied = pickle.loads(pickle.dumps(estimator)).set_params(vocabulary=words.copy())
+    words *= 1000.0
+    for kept in (estimator, copied):
+        np.testing.assert_array_equal(kept.transform(np.zeros((2, 300))), before)
+    with pytest.raises(ChangedAfterFitError, match="vocabulary changed"):
+        _ = estimator.set_params(vocabulary=words / 2).privacy_guarantee_
+
+
+def arrays_within(thing, seen):
+    """Every array that a fitted attribute holds, however deep."""
+    if id(thing) in seen:
+        return
+    seen[id(thing)] = thing
+    if isinstance(thing, np.ndarray):
+        yield thing
+    parts = thing if isinstance(thing, list | tuple) else vars(thing) if hasattr(thing, "__dict__") else thing
+    for part in parts.values() if isinstance(parts, dict) else parts if isinstance(parts, list | tuple) else ():
+        yield from arrays_within(part, seen)
+
+
+@pytest.mark.parametrize("n_columns", [3, 70_000])
+@pytest.mark.parametrize("name", ["BitRandTransformer", "BoundsScaler", "NumericPrivatizer", "PrivUnitTransformer"])
+def test_a_law_has_its_own_copy_of_an_array(name, n_columns):
+    bounds = np.stack([np.full(n_columns, -1.0), np.ones(n_columns)])
+    estimator = getattr(skldp, name)(bounds=bounds).fit(np.zeros((2, n_columns)))
+    fitted = {key: value for key, value in vars(estimator).items() if key != "bounds" and not key.startswith("_")}
+    assert not any(np.shares_memory(bounds, one) for one in arrays_within(fitted, {}))
 
 
 IN_PLACE = {

@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
     BaggingRegressor,
+    StackingClassifier,
 )
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
@@ -24,6 +25,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import FeatureUnion, make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -36,18 +38,21 @@ from sklearn.preprocessing import (
     StandardScaler,
     TargetEncoder,
 )
+from sklearn.tree import DecisionTreeClassifier
 
 from skldp import (
+    BitRandTransformer,
     CategoricalPrivatizer,
     LabelPrivateClassifier,
     LabelRR,
     LabelSampler,
     MultivariateLaplacePrivatizer,
+    NoiseAwareDiscriminant,
     NumericPrivatizer,
     PrivacyGuarantee,
     privacy_guarantee,
 )
-from skldp.exceptions import SeededNoiseWarning
+from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning"),
@@ -456,3 +461,35 @@ def test_a_seed_is_mentioned_once_where_something_has_leaked():
     assert "apart from that" in guarantee.basis
     assert "; ;" not in str(guarantee)
     assert str(guarantee).count("void against whoever knows the seed") == 1
+
+
+def test_one_object_in_two_places_is_known_by_its_last_fit_alone():
+    shared = BitRandTransformer(bounds=(-1, 1), calibration="published")
+    narrow = make_pipeline(ColumnTransformer([("first", "passthrough", [0])]), shared)
+    with pytest.warns(PrivacyGuaranteeWarning):
+        whole = FeatureUnion([("wide", shared), ("narrow", narrow)]).fit(X)
+    assert math.isinf(privacy_guarantee(whole).epsilon)
+    assert "stands in two places" in privacy_guarantee(whole).basis
+
+
+@pytest.mark.parametrize("frozen", [StandardScaler().fit(X), LinearDiscriminantAnalysis().fit(X, Y)])
+def test_a_frozen_step_is_a_claim_wherever_it_stands(frozen):
+    private = NumericPrivatizer(2.0, bounds=(-1, 1))
+    found = privacy_guarantee(make_pipeline(private, FrozenEstimator(frozen)).fit(X, Y))
+    assert "public by the caller's word: 'frozenestimator'" in found.basis
+
+
+def test_a_column_that_passes_is_no_release_that_a_model_could_know_the_noise_of():
+    private = NumericPrivatizer(40.0, bounds=(-1, 1), n_sampled_features="all")
+    columns = ColumnTransformer([("private", private, [0, 1]), ("raw", "passthrough", [2, 3])])
+    for step, epsilon in ((columns, INF), (private, 40.0)):
+        found = privacy_guarantee(make_pipeline(step, NoiseAwareDiscriminant(private)).fit(X, Y))
+        assert found.epsilon == pytest.approx(epsilon)
+
+
+def test_a_stack_trains_on_released_labels():
+    """It has a predict once it is fitted, not before."""
+    stack = StackingClassifier([("tree", DecisionTreeClassifier()), ("bayes", GaussianNB())], cv=2)
+    model = LabelPrivateClassifier(stack, label_mechanism=LabelRR(9.0, classes=[0, 1])).fit(X, Y)
+    assert privacy_guarantee(model).epsilon == pytest.approx(9.0)
+    assert set(model.predict(X)) <= {0, 1}

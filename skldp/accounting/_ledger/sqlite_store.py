@@ -87,6 +87,11 @@ def _create_file(path: str, settings: dict[str, Any]) -> None:
             os.close(directory)
 
 
+def _kind(error: Exception) -> str:
+    """Return SQLite's name of an error, else its class: the text may quote what is in the file."""
+    return getattr(error, "sqlite_errorname", type(error).__name__)
+
+
 def _resolved(path: str) -> str:
     """Follow links of folders; the file itself must not be one."""
     folder, name = os.path.split(os.path.abspath(path))
@@ -219,7 +224,7 @@ class SQLiteStore(LedgerStore):
                 _create_file(self.path, settings)
             except (OSError, sqlite3.Error) as error:
                 raise LedgerError(
-                    f"The ledger {self.name!r} could not be made, and nothing was released: {error}."
+                    f"The ledger {self.name!r} could not be made, and nothing was released: {_kind(error)}."
                 ) from error
 
     @contextmanager
@@ -234,7 +239,7 @@ class SQLiteStore(LedgerStore):
                     "for writing."
                 ) from error
             raise LedgerError(
-                f"The ledger {self.name!r} could not be read or written, and nothing was released: {error}."
+                f"The ledger {self.name!r} could not be read or written, and nothing was released: {_kind(error)}."
             ) from error
 
     @contextmanager
