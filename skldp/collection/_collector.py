@@ -354,7 +354,9 @@ class Collector(ReportStore):
         estimate = quantile_estimate(
             found, errors, levels, (ends[0], ends[1]), level, f"likeliest quantiles of {field}"
         )
-        return replace(estimate, values=np.rint(estimate.values)) if number.whole else estimate
+        if not number.whole:
+            return estimate
+        return replace(estimate, **{name: np.rint(getattr(estimate, name)) for name in ("values", "low", "high")})
 
     def to_frame(self) -> Any:
         """The released values, for training: one row a report, in the order of their ids.

@@ -135,7 +135,9 @@ def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionE
     center, radius = center_and_radius(field)
     places = center + radius * quantile_knots(lattice, share * n)
     if field.whole:
-        places = np.unique(np.clip(np.rint(places), np.ceil(field.low), np.floor(field.high)))
+        places = np.clip(np.rint(places), np.ceil(field.low), np.floor(field.high))
+    # Narrow bounds far from 0 have fewer doubles than knots.
+    places = np.unique(places)
     knots = number_parts(field.law, _of_unit(field, places))
     found = DistributionEstimate.around(places, likeliest_shares(knots.counts(answers), knots.response), n)
     ramps = _ramps(field, places[1:], np.diff(places))
