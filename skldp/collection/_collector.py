@@ -68,7 +68,8 @@ class Collector(ReportStore):
 
     A number of a bin is counted without supposing how numbers are spread: one just below an inner edge counts for both
     bins, in proportion to its place in a ramp, whose width vanishes as reports grow. The bias is below a fifth of a
-    standard error unless many numbers are heaped within a ramp. A policy's replacements are counted as values: a
+    standard error, unless many numbers are heaped within a ramp, just below an edge: then intervals of both bins do not
+    hold either. An edge at such a heap avoids this. A policy's replacements are counted as values: a
     missing number as its stand-in, a number outside the bounds as the nearer bound.
 
     References

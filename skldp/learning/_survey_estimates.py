@@ -231,7 +231,8 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
     R = A / B
     if sums.two_valued and sums.b_low == sums.b_high == 1:
         # The ends of few reports lie on the quotient, but for rounding.
-        low, high = (pick(end, R) for pick, end in zip((np.minimum, np.maximum), _clopper_pearson(sums, n, level)))
+        low, high = _clopper_pearson(sums, n, level)
+        low, high = np.minimum(low, R), np.maximum(high, R)
     # Of products that a small difference is left of, rounding may leave less than none.
     errors = np.sqrt(np.maximum(v_aa - 2 * R * v_ab + R**2 * v_bb, 0.0)) / B
     ends = [b * (a - R) for b in (sums.b_low, sums.b_high) for a in (sums.a_low, sums.a_high)]
