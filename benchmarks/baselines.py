@@ -11,7 +11,6 @@ import math
 import warnings
 
 import numpy as np
-from data_files import existing
 from learning import BOUNDS, TARGET_BOUNDS, read_diamonds
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -294,7 +293,7 @@ if __name__ == "__main__":
         raise SystemExit
     tables = [design(d, n) for d in chosen.designs for n in chosen.people]
     if chosen.data != "none":
-        X, y = read_diamonds(existing(chosen.data))
+        X, y = read_diamonds(chosen.data)
         if chosen.cut:
             for n in chosen.people:
                 show_cut(X, y, n, chosen.seeds)

@@ -14,6 +14,7 @@ import argparse
 import warnings
 
 import numpy as np
+from data_files import existing
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -29,7 +30,7 @@ def show(title, scores):
 
 
 def show_news(path, public_sizes, n_seeds):
-    with np.load(path) as data:
+    with np.load(existing(path)) as data:
         X, y, test, y_test = (data[key] for key in ("X_train", "y_train", "X_test", "y_test"))
     X, test = normalize(X.astype(float)), normalize(test.astype(float))
     clean = LogisticRegression(C=10, max_iter=500).fit(X, y).score(test, y_test)

@@ -13,7 +13,6 @@ import warnings
 
 import numpy as np
 from baselines import GRADIENTS, mechanism, shown
-from data_files import existing
 from learning import BOUNDS, TARGET_BOUNDS, read_diamonds
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import LinearRegression
@@ -164,7 +163,7 @@ if __name__ == "__main__":
         warnings.simplefilter("ignore", category)
     tables = dict(TABLES)
     if "diamonds" in chosen.tables:
-        X, y = read_diamonds(existing(chosen.data))
+        X, y = read_diamonds(chosen.data)
         tables["diamonds"] = (9, (to_unit(X, np.array(BOUNDS[0]), BOUNDS[1]), to_unit(y, *TARGET_BOUNDS)))
     print(f"epsilon {chosen.epsilon:g}, {chosen.seeds} seeds; rounds beside one gradient a person by other rules")
     header = ["clean", "rounds", *GRADIENTS]

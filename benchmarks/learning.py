@@ -20,6 +20,7 @@ import time
 import warnings
 
 import numpy as np
+from data_files import existing
 
 from skldp import PrivateLinearRegression, PrivateLogisticRegression
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
@@ -36,7 +37,7 @@ TARGET_BOUNDS = (math.log(300), math.log(20_000))
 
 
 def read_diamonds(path):
-    with open(path, newline="", encoding="utf-8") as file:
+    with open(existing(path), newline="", encoding="utf-8") as file:
         table = list(csv.DictReader(file))
     X = [[ORDERS[c].index(row[c]) if c in ORDERS else float(row[c]) for c in COLUMNS] for row in table]
     y = [math.log(float(row["price"])) for row in table]

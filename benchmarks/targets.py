@@ -13,6 +13,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+from data_files import existing
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
@@ -45,7 +46,7 @@ def shown(name, scores):
 
 
 def diamonds(path):
-    table = pd.read_csv(path).sample(frac=1, random_state=0)
+    table = pd.read_csv(existing(path)).sample(frac=1, random_state=0)
     steps = {
         "cut": ["Fair", "Good", "Very Good", "Premium", "Ideal"],
         "color": list("JIHGFED"),

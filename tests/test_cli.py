@@ -64,6 +64,18 @@ def test_what_is_studied_without_a_choice_ends_with_a_model_that_learns(run, tmp
             assert [row["mechanism"] for row in csv.DictReader(file)] == names
 
 
+def test_study_of_one_feature_leaves_out_what_needs_two(run, tmp_path):
+    rows = "\n".join(f"{i % 20},{'ab'[i % 20 > 9]}" for i in range(60))
+    (tmp_path / "one.csv").write_text(f"age,sick\n{rows}\n")
+    options = ["--target", "sick", "--bounds", "0,20", "--folds", "2", "--epsilons", "1"]
+    code, out, err = run("study", "one.csv", *options)
+    assert (code, err) == (0, "")
+    assert "privunit was left out" in out
+    code, _, err = run("study", "one.csv", *options, "--mechanism", "privunit")
+    assert code == 2
+    assert "at least 2 features" in err
+
+
 def test_study_of_a_file_with_a_seed_repeats_itself(run, tmp_path):
     lines = [
         "age,height,sick",

@@ -202,7 +202,7 @@ def study(
             loaded,
             named,
             settings,
-            skip_unfit=everything,
+            skip_unfit=everything or mechanism is None,
             n_jobs=jobs,
             progress=lambda name, done, total: progress.update(
                 bar, description=name.ljust(20), completed=done, total=total

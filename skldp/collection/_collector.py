@@ -68,7 +68,8 @@ class Collector(ReportStore):
 
     A number of a bin is counted without supposing how numbers are spread: one just below an inner edge counts for both
     bins, in proportion to its place in a ramp, whose width vanishes as reports grow. The bias is below a fifth of a
-    standard error unless many numbers are heaped within a ramp. A policy's replacements are counted as values: a
+    standard error, unless many numbers are heaped within a ramp, just below an edge: then intervals of both bins do not
+    hold either. An edge at such a heap avoids this. A policy's replacements are counted as values: a
     missing number as its stand-in, a number outside the bounds as the nearer bound.
 
     References
@@ -354,7 +355,9 @@ class Collector(ReportStore):
         estimate = quantile_estimate(
             found, errors, levels, (ends[0], ends[1]), level, f"likeliest quantiles of {field}"
         )
-        return replace(estimate, values=np.rint(estimate.values)) if number.whole else estimate
+        if not number.whole:
+            return estimate
+        return replace(estimate, **{name: np.rint(getattr(estimate, name)) for name in ("values", "low", "high")})
 
     def to_frame(self) -> Any:
         """The released values, for training: one row a report, in the order of their ids.

@@ -136,13 +136,16 @@ def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionE
     center, radius = center_and_radius(field)
     places = center + radius * quantile_knots(lattice, share * n)
     if field.whole:
-        places = np.unique(np.clip(np.rint(places), np.ceil(field.low), np.floor(field.high)))
-    knots = number_parts(field.law, _of_unit(field, places))
+        places = np.clip(np.rint(places), np.ceil(field.low), np.floor(field.high))
+    # Narrow bounds far from 0 have fewer doubles than knots.
+    places = np.unique(places)
+    # Between neighbouring whole numbers there is none.
+    is_exact = field.whole and bool((np.diff(places) == 1).all())
+    knots = number_parts(field.law, _of_unit(field, places), spread=not is_exact)
     found = DistributionEstimate.around(places, likeliest_shares(knots.counts(answers), knots.response), n)
     ramps = _ramps(field, places[1:], np.diff(places))
     errors = np.sqrt(ramps.variances(np.cumsum(found.shares)[:-1]) / n)
-    # Between neighbouring whole numbers there is none.
-    if field.whole and (np.diff(places) == 1).all():
+    if is_exact:
         return found, errors, places, places
     return found, errors, np.append(places[:1], places[:-1]), np.append(places[1:], places[-1:])
 

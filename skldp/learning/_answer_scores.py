@@ -425,15 +425,15 @@ def lattice_of(law: UnitLaw, what: str) -> tuple[LatticeLaw, float]:
     return lattice, law.lattice_count / TWO_64 if isinstance(law, MixtureLaw) else 1.0
 
 
-def number_parts(law: UnitLaw, knots: Floats) -> CellScores:
-    """Return the scores of the shares at knots, where all numbers are.
+def number_parts(law: UnitLaw, knots: Floats, *, spread: bool = False) -> CellScores:
+    """Return the scores of the shares at knots, where all numbers are, or of the bins around them.
 
     Shapes: knots (n_knots,).
     """
     if isinstance(law, TwoAnswersLaw | ThreeAnswersLaw) and len(knots) <= law.n_answers:
         return CellScores(_few_response(law, knots), _as_cells)
     lattice, share = lattice_of(law, "Distributions")
-    starts, response = lattice_response(lattice, knots)
+    starts, response = lattice_response(lattice, knots, spread=spread)
     n_groups = response.shape[1]
     if isinstance(law, MixtureLaw):
         response = np.hstack([share * response, (1 - share) * _few_response(law.few, knots)])

@@ -230,7 +230,9 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
         )
     R = A / B
     if sums.two_valued and sums.b_low == sums.b_high == 1:
+        # The ends of few reports lie on the quotient, but for rounding.
         low, high = _clopper_pearson(sums, n, level)
+        low, high = np.minimum(low, R), np.maximum(high, R)
     # Of products that a small difference is left of, rounding may leave less than none.
     errors = np.sqrt(np.maximum(v_aa - 2 * R * v_ab + R**2 * v_bb, 0.0)) / B
     ends = [b * (a - R) for b in (sums.b_low, sums.b_high) for a in (sums.a_low, sums.a_high)]
@@ -376,7 +378,8 @@ def _critical(n: int, level: float) -> float:
 def _clopper_pearson(sums: Sums, n: int, level: float) -> tuple[_Floats, _Floats]:
     """Return the ends of exact intervals of the means of scores of two values."""
     width, outside = sums.a_high - sums.a_low, (1 - level) / 2
-    count = np.rint((sums.a - n * sums.a_low) / width)
+    # A share of all parts, or of none, has one score, which rounding may split.
+    count = np.rint((sums.a - n * sums.a_low) / np.where(width > 0, width, 1.0)).clip(0, n)
     # At either end there is no distribution, and nothing beyond it.
     least = np.where(count > 0, beta.ppf(outside, np.maximum(count, 1), n - count + 1), 0.0)
     most = np.where(count < n, beta.isf(outside, count + 1, np.maximum(n - count, 1)), 1.0)

@@ -308,10 +308,14 @@ def test_histograms_and_cumulative_shares_are_without_bias(law, chances_of_numbe
             check(values, true, squares_of, name)
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 12.0])
 @pytest.mark.parametrize("name", ["exponential", "lognormal", "tens", "heaped"])
-def test_quantiles_converge(name):
-    """They are likeliest, so that their bias is not 0. With 40 smoothed bins a median of .0554 was .0750 for any n."""
-    field = NumberField("x", 0.0, 1.0, integer_law(SquareWave(1.0, BITS)))
+def test_quantiles_converge(name, epsilon):
+    """They are likeliest, so that their bias is not 0. With 40 smoothed bins a median of .0554 was .0750 for any n.
+
+    Epsilon 12 answers within fewer cells than lie between knots: quantiles were off by 29 of their standard errors.
+    """
+    field = NumberField("x", 0.0, 1.0, integer_law(SquareWave(epsilon, BITS)))
     levels, x = (0.45, 0.9), 2 * NUMBERS[name] - 1
     counts = np.diff(np.rint(100_000 * np.cumsum(lattice_chances(field.law, x))), prepend=0).astype(int)
     found, errors, low, high = distribution_of(field, np.repeat(answers_of(field.law), counts))

@@ -19,6 +19,7 @@ from skldp.mechanisms import (
     Duchi,
     HadamardResponse,
     LocalHashing,
+    LongitudinalHistogram,
     Piecewise,
     RandomizedResponse,
     SquareWave,
@@ -384,6 +385,31 @@ def test_shares_of_bins_sum_to_one_and_are_the_steps_of_the_cumulative_ones(coll
     )
 
 
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 12.0])
+@pytest.mark.parametrize(("bins", "shares"), [(1, [1]), (3, [1, 0, 0]), ([0, 0.5, 1], [1, 0])])
+def test_bins_that_hold_every_number_or_none(epsilon, bins, shares):
+    """All numbers, or none, are one score: the interval of its count was divided by 0."""
+    policy = Policy("a test", (NumberField("no", 0, 1, integer_law(Duchi(epsilon)), whole=True),))
+    made, rng = Collector(policy), np.random.default_rng(0)
+    for _ in range(50):
+        made.add(policy.vector({"no": 0}, rng.bytes(160)))
+    found = made.histogram("no", bins=bins, level=0.999)
+    assert ((found.low <= found.values) & (found.values <= found.high)).all()
+    assert ((found.low <= np.array(shares) + 1e-9) & (np.array(shares) - 1e-9 <= found.high)).all()
+
+
+def test_an_interval_of_equal_answers_holds_their_mean():
+    """By a rounding the end of an interval lay beyond the estimate."""
+    field = NumberField("pay", 0.3, 7.7, integer_law(Duchi(12.0)))
+    policy = Policy("a test", (field,))
+    for value, n in itertools.product((0.3, 7.7), range(2, 40)):
+        made = Collector(policy)
+        for one in policy.release_all([{"pay": value}] * n):
+            made.add(one)
+        found = made.mean("pay")
+        assert found.low <= found.values <= found.high
+
+
 def test_quantiles_ascend_within_their_intervals(collector):
     found = collector.quantiles("age", (0.1, 0.5, 0.9))
     assert found.labels == ("0.1", "0.5", "0.9")
@@ -403,6 +429,30 @@ def test_a_quantile_of_whole_numbers_is_none_that_nobody_can_have(low, high):
     found = made.quantiles("age")
     assert set(found.high) == {int(high)}
     assert (found.low >= low).all()
+
+
+def test_a_quantile_of_whole_numbers_in_buckets_is_within_its_interval():
+    """It was rounded to 0 or 1 while the interval of its bucket ended at an eighth."""
+    field = NumberField("age", 0, 1, LongitudinalHistogram(1.0, 0.5, 0.0, 1.0, 8, 2).law, whole=True)
+    policy, rng = Policy("a test", (field,), memo="permanent"), np.random.default_rng(0)
+    for _ in range(20):
+        made = Collector(policy)
+        for _ in range(2):
+            made.add(policy.vector({"age": 1}, rng.bytes(200)))
+        found = made.quantiles("age")
+        assert ((found.low <= found.values) & (found.values <= found.high)).all()
+        assert set(found.values) | set(found.low) | set(found.high) <= {0.0, 1.0}
+
+
+def test_quantiles_between_neighbouring_doubles():
+    """Bounds that hold fewer doubles than knots were refused: "Got too many parts"."""
+    policy = Policy("a test", (NumberField("id", 1e15, 1e15 + 8, integer_law(Piecewise(12.0))),))
+    made, rng = Collector(policy), np.random.default_rng(0)
+    for _ in range(600):
+        made.add(policy.vector({"id": 1e15 + 2}, rng.bytes(160)))
+    found = made.quantiles("id")
+    assert (np.abs(found.values - 1e15 - 2) <= 0.25).all()
+    assert ((found.low <= 1e15 + 2) & (found.high >= 1e15 + 2)).all()
 
 
 @pytest.mark.parametrize("value", [0.0, 37.3, 100.0])

@@ -48,7 +48,7 @@ class DistributionEstimate:
     @classmethod
     def around(cls, knots: _Floats, shares: _Floats, n: int) -> Self:
         """Spread the share of each knot over a bin that ends halfway to its neighbours."""
-        return cls(np.concatenate([knots[:1], (knots[1:] + knots[:-1]) / 2, knots[-1:]]), shares, n)
+        return cls(_edges_around(knots), shares, n)
 
     def cumulative(self, values: npt.ArrayLike) -> _Floats:
         """The share of numbers up to each value, as if those of a bin were spread evenly."""
@@ -164,8 +164,8 @@ class Ramps:
         return np.asarray(np.where(differ, least, np.minimum(one, two)))
 
 
-def lattice_response(law: LatticeLaw, knots: _Floats) -> tuple[npt.NDArray[np.int64], _Floats]:
-    r"""Return the chance of groups of cells for numbers at knots.
+def lattice_response(law: LatticeLaw, knots: _Floats, *, spread: bool = False) -> tuple[npt.NDArray[np.int64], _Floats]:
+    r"""Return the chance of groups of cells for numbers at knots, or spread evenly over the bins around them.
 
     Shapes: knots (n_knots,); returns starts (n_groups + 1,), response (n_knots, n_groups).
 
@@ -173,7 +173,8 @@ def lattice_response(law: LatticeLaw, knots: _Floats) -> tuple[npt.NDArray[np.in
     -----
     Of T words, a number whose inner interval of m cells starts at s has
     :math:`w u + Q \min(\max(u - s, 0), m)` for the first u cells. Groups begin where the inner interval of a knot
-    begins or ends: a number between two knots answers nearly as a mixture of both.
+    begins or ends. With a large epsilon, m cells are fewer than lie between knots: numbers between two knots answer as
+    neither does, and must be spread.
 
     Examples
     --------
@@ -185,12 +186,17 @@ def lattice_response(law: LatticeLaw, knots: _Floats) -> tuple[npt.NDArray[np.in
     >>> response.round(4).tolist()
     [[0.582, 0.2039, 0.2141], [0.2141, 0.2039, 0.582]]
     """
-    begin = knots * law.reach + (law.n_cells - law.n_inner) // 2
+    ends = _edges_around(knots) if spread else knots
+    begin = ends * law.reach + (law.n_cells - law.n_inner) // 2
     kinks = np.rint(np.concatenate([begin, begin + law.n_inner])).astype(np.int64)
     # Rounding of the reach leaves a last cell or two at both ends, which are no group.
     inner_kinks = kinks[(kinks > 2) & (kinks < law.n_cells - 2)]
     starts = np.unique(np.concatenate([[0], inner_kinks, [law.n_cells]]))
-    inner = np.clip(starts - begin[:, None], 0, law.n_inner)
+    beyond = starts - begin[:, None]
+    inner = np.clip(beyond, 0, law.n_inner)
+    if spread:
+        # The mean over a bin, from the integral of the clipped line.
+        inner = -np.diff(inner * (beyond - inner / 2), axis=0) / np.diff(begin)[:, None]
     total = _total(law)
     return starts, np.diff(starts * (law.base / total) + inner * (law.extra / total), axis=1)
 
@@ -253,6 +259,11 @@ def ascend(
         shares = shares * factors
         shares /= shares.sum()
     return np.asarray(shares, dtype=np.float64)
+
+
+def _edges_around(knots: _Floats) -> _Floats:
+    """Return the edges of bins that end halfway between knots."""
+    return np.concatenate([knots[:1], (knots[1:] + knots[:-1]) / 2, knots[-1:]])
 
 
 def _total(law: LatticeLaw) -> int:

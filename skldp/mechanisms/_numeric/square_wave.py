@@ -99,6 +99,6 @@ class SquareWave(Piecewise):
         if n_bins is not None:
             check_whole("n_bins", n_bins, least=2, most=1024)
             knots = np.linspace(-1.0, 1.0, int(n_bins))
-        starts, response = lattice_response(law, knots)
+        starts, response = lattice_response(law, knots, spread=True)
         counts = np.histogram(cells, starts)[0].astype(np.float64)
         return DistributionEstimate.around(knots, likeliest_shares(counts, response), cells.size)

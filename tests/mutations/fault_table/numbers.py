@@ -196,9 +196,15 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_numeric/distribution.py",
-        "np.clip(starts - begin[:, None], 0, law.n_inner)",
-        "np.maximum(starts - begin[:, None], 0)",
+        "np.clip(beyond, 0, law.n_inner)",
+        "np.maximum(beyond, 0)",
         "mechanisms/test_square_wave.py",
+    ),
+    Mutation(
+        "collection/_survey_fields.py",
+        "spread=not is_exact",
+        "spread=False",
+        "collection/test_bias.py",
     ),
     Mutation(
         "mechanisms/_numeric/distribution.py",
