@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
+import numpy as np
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, OrdinalEncoder
 from sklearn.utils import get_tags
@@ -155,6 +156,9 @@ def _constant_imputer(step: Any) -> PublicEffect | None:
 
 
 def _is_same(one: Any, other: Any) -> bool:
+    # A fitted imputer may hold its constant in single precision.
+    if isinstance(one, np.floating) and isinstance(other, Real):
+        other = type(one)(other)
     # NaN is equal to nothing.
     return one is other or bool(one == other or (one != one and other != other))
 

@@ -289,6 +289,8 @@ class Ball(Domain):
     def __post_init__(self) -> None:
         check_dimension(self.dimension, least=1)
         check_positive("radius", self.radius)
+        # A document holds doubles.
+        object.__setattr__(self, "radius", float(self.radius))
 
     @property
     def n_features(self) -> int:

@@ -21,6 +21,8 @@ from skldp.mechanisms import Interval
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
 
 X = np.random.default_rng(0).uniform(-0.9, 0.9, (20, 3))
+# Older pandas shares the memory of an array with a frame.
+X.flags.writeable = False
 Y = np.array([0, 1] * 10)
 CODES = [["a"], ["b"]] * 10
 
@@ -166,7 +168,7 @@ IN_PLACE = {
     "PrivUnitTransformer bounds": lambda: skldp.PrivUnitTransformer(bounds=[-1.0, 1.0]),
     "PrivateDiscriminant bounds": lambda: skldp.PrivateDiscriminant(bounds=[-1.0, 1.0], classes=[0, 1]),
     "PrivateDiscriminant public": lambda: skldp.PrivateDiscriminant(
-        bounds=(-1, 1), classes=[0, 1], public=pd.DataFrame(X)
+        bounds=(-1, 1), classes=[0, 1], public=pd.DataFrame(X.copy())
     ),
     "PrivateDiscriminant classes": lambda: skldp.PrivateDiscriminant(bounds=(-1, 1), classes=[0, 1]),
     "PrivateLinearRegression bounds": lambda: skldp.PrivateLinearRegression(bounds=[-1.0, 1.0], target_bounds=(0, 1)),
