@@ -40,8 +40,11 @@ class Interval(Domain):
     high: float
 
     def __post_init__(self) -> None:
-        if not (is_number(self.low) and is_number(self.high) and self.low < self.high):
+        # A document holds doubles.
+        if not (is_number(self.low) and is_number(self.high) and float(self.low) < float(self.high)):
             raise ValueError(f"Bounds must be finite numbers with low < high. Got {(self.low, self.high)!r} instead.")
+        for end in ("low", "high"):
+            object.__setattr__(self, end, float(getattr(self, end)))
 
     @property
     def n_features(self) -> int:
@@ -50,11 +53,11 @@ class Interval(Domain):
 
     def clip(self, rows: np.ndarray) -> Clipped:
         """Move what lies outside to the nearest bound."""
-        return Box((float(self.low),), (float(self.high),)).clip(rows)
+        return Box((self.low,), (self.high,)).clip(rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the column."""
-        return {"type": "interval", "low": float(self.low), "high": float(self.high)}
+        return {"type": "interval", "low": self.low, "high": self.high}
 
 
 @dataclass(frozen=True)
@@ -287,7 +290,7 @@ def domain_from_json(text: str) -> Domain:
     --------
     >>> from skldp.mechanisms import domain_from_json
     >>> domain_from_json('{"type": "interval", "low": 0, "high": 10}')
-    Interval(low=0, high=10)
+    Interval(low=0.0, high=10.0)
     """
     return _from_dict(strict_json(text))
 

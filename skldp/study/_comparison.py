@@ -88,6 +88,7 @@ def compare_mechanisms(
     clean = clean_model(data)
     curves: dict[str, PrivacyUtilityCurve] = {}
     left_out: dict[str, str] = {}
+    errors: list[ValueError] = []
     with warnings.catch_warnings():
         # Both epsilons are in the result, and the seed in its caption.
         warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
@@ -124,11 +125,12 @@ def compare_mechanisms(
             except ValueError as error:
                 if not skip_unfit:
                     raise
+                errors.append(error)
                 # The text may be of another library, with a value in it.
                 left_out[name] = f"it raised {type(error).__name__}, which a study of {name} alone shows."
             done += per_curve + (clean_fits if name in curves else 0)
     if not curves:
-        raise StudyInputError(f"No mechanism works on {data.name}: {next(iter(left_out.values()))}")
+        raise errors[0]
     first = next(iter(curves.values()))
     curves = {
         name: replace(curve, clean_mean=first.clean_mean, clean_std=first.clean_std, clean_also=first.clean_also)

@@ -200,7 +200,7 @@ def test_nothing_is_handed_out_when_the_disk_fails(tmp_path, monkeypatch, what):
     ledger = PrivacyLedger(1.0, bounds=(0, 1), path=path)
     with (
         connections(monkeypatch, lambda connection: FailingConnection(connection, what)),
-        pytest.raises(LedgerError, match="nothing was released: disk I/O error"),
+        pytest.raises(LedgerError, match="nothing was released: OperationalError"),
     ):
         ledger.answer(ASK_ALL, [1, 2], lambda rows: [1, 0])
     assert recorded(path) == []
@@ -223,7 +223,7 @@ def test_nothing_is_handed_out_when_the_disk_is_full(tmp_path, monkeypatch, in_m
         limited(ledger._store._memory)
     with (
         connections(monkeypatch, limited),
-        pytest.raises(LedgerError, match="nothing was released: database or disk is full"),
+        pytest.raises(LedgerError, match="nothing was released: SQLITE_FULL"),
     ):
         ledger.answer(ASK_ALL, range(5000), lambda rows: np.ones(len(rows), dtype=int))
     assert ledger.realized_loss(range(5000)).max() == 0.0
@@ -330,7 +330,7 @@ def test_an_interrupted_write_is_undone(tmp_path, monkeypatch):
         connection.execute("PRAGMA cache_size = 1")
         return CrashingConnection(connection, "COMMIT")
 
-    with connections(monkeypatch, change), pytest.raises(LedgerError, match="disk I/O error"):
+    with connections(monkeypatch, change), pytest.raises(LedgerError, match="OperationalError"):
         ledger.answer(ASK_ALL, range(2000), lambda rows: np.ones(len(rows), dtype=int))
     assert crashed.stat().st_size > path.stat().st_size
     with pytest.raises(LedgerError, match="holds an interrupted write"):
@@ -380,7 +380,7 @@ def test_somebody_who_never_lets_go_is_not_waited_for_forever(tmp_path, monkeypa
     ledger = PrivacyLedger(1.0, bounds=(0, 1), path=tmp_path / "a.ledger")
     other = sqlite3.connect(tmp_path / "a.ledger", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(LedgerError, match="nothing was released: database is locked"):
+    with pytest.raises(LedgerError, match="nothing was released: SQLITE_BUSY"):
         ledger.answer(ASK_ALL, [1], lambda rows: [1])
     other.close()
     with (
